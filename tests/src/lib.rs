@@ -303,13 +303,14 @@ pub fn query(company: &str, text: &str) -> QueryRequest {
         intent: Intent::Answer,
         metadata_filter: None,
         token_budget: None,
+        filter: None,
     }
 }
 
 /// A write of texts without ids.
 pub fn upsert(company: &str, texts: &[&str]) -> UpsertRequest {
     let records = texts.iter().map(|text| RecordWrite { text: (*text).to_owned(), ..RecordWrite::default() }).collect();
-    UpsertRequest { binding_key: None, scope: scope(company), source: None, records }
+    UpsertRequest { binding_key: None, scope: scope(company), source: None, records, visibility: None }
 }
 
 /// A capture of a text as a record.
@@ -322,12 +323,20 @@ pub fn capture(company: &str, text: &str) -> CaptureRequest {
         hook: None,
         mode: CaptureMode::CaptureRecord,
         metadata: None,
+        visibility: None,
     }
 }
 
 /// A page of a company's records.
 pub fn list(company: &str, limit: u32, cursor: Option<String>) -> ListRequest {
-    ListRequest { binding_key: None, scope: scope(company), cursor, limit: Some(limit), metadata_filter: None }
+    ListRequest {
+        binding_key: None,
+        scope: scope(company),
+        cursor,
+        limit: Some(limit),
+        metadata_filter: None,
+        filter: None,
+    }
 }
 
 /// A request for one record.

@@ -33,6 +33,7 @@ fn operation(sequence: u64, started_ms: u64) -> Result<Operation> {
         outcome: if rare { Outcome::Trapped } else { Outcome::Succeeded },
         principal: "operator".to_owned(),
         binding_key: Some(parse(if rare { "rare" } else { "default" })),
+        binding_id: None,
         provider_key: Some(parse("local-markdown")),
         provider_version: Some("0.1.0".to_owned()),
         scope: Scope {
@@ -50,6 +51,7 @@ fn operation(sequence: u64, started_ms: u64) -> Result<Operation> {
         finished_at: Some(started),
         latency_us: Some(1_000 + mixed % 10_000),
         provider_us: Some(900),
+        visibility: memhost_types::Visibility::Company,
         record_count: 5,
         records: Vec::new(),
         jobs: Vec::new(),

@@ -160,6 +160,7 @@ fn capture(company: &CompanyId, key: &BindingKey, sample: &str, turn: &Turn) -> 
         }),
         mode: CaptureMode::CaptureRecord,
         metadata: Some(metadata),
+        visibility: None,
     }
 }
 
@@ -172,6 +173,7 @@ fn query(company: &CompanyId, key: &BindingKey, text: &str) -> QueryRequest {
         intent: Intent::Answer,
         metadata_filter: None,
         token_budget: None,
+        filter: None,
     }
 }
 

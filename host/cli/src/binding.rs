@@ -1,5 +1,6 @@
 //! Bindings.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -33,6 +34,9 @@ pub(super) enum BindingCommand {
         named: NamedArgs,
         #[command(flatten)]
         seen: SeenArgs,
+        /// Do it without asking.
+        #[arg(long)]
+        yes: bool,
     },
     /// Show the permissions that a binding's provider requests, and grant them.
     Grant(GrantArgs),
@@ -47,6 +51,9 @@ pub(super) enum BindingCommand {
         /// Assign for this agent only.
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
+        /// Do it without asking.
+        #[arg(long)]
+        yes: bool,
         #[command(flatten)]
         company: CompanyArgs,
     },
@@ -96,11 +103,10 @@ pub(super) struct CreateArgs {
     /// Grants as a JSON object, such as '{"storageBytes":1000000}' [default: none].
     #[arg(long, value_name = "JSON")]
     grants: Option<String>,
-    /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'; missing members are set to their defaults.
+    /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// Policy as a JSON object with hooks, review, pii, onBudget, retention and mcp, such as '{"pii":"redact"}';
-    /// missing members are set to their defaults.
+    /// Policy as a JSON object with hooks, review, pii, onBudget, retention, mcp and sharing, such as '{"pii":"redact"}'.
     #[arg(long, value_name = "JSON")]
     policy: Option<String>,
     /// Assign the binding to the whole company.
@@ -119,15 +125,24 @@ pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
         BindingCommand::Show(args) => page::show(&args.named.company, &args.watch, "bindings", &args.named.name).await,
         BindingCommand::Create(args) => create(args).await,
         BindingCommand::Update(args) => change::update(args).await,
-        BindingCommand::Delete { named, seen } => {
+        BindingCommand::Delete { named, seen, yes } => {
             let session = named.company.open().await?;
+            let binding = session.get(&format!("bindings/{}", escape(&named.name))).await?;
+            confirm(yes, &deletion(&binding))?;
             let path = session.path(&format!("bindings/{}", escape(&named.name)));
             let answer = session.host.delete(&path, seen.revision).await?;
             session.gone(&answer, &format!("deleted the binding {}", named.name))
         }
         BindingCommand::Grant(args) => grant::grant(args).await,
-        BindingCommand::Assign { key, none: _, agent, company } => {
+        BindingCommand::Assign { key, none: _, agent, yes, company } => {
             let session = company.open().await?;
+            if agent.is_none() {
+                let targets = session.get("targets").await?;
+                let present = items(&targets, "items").iter().find(|target| target["agentId"].is_null());
+                if let Some(question) = reroute(present, key.as_deref()) {
+                    confirm(yes, &question)?;
+                }
+            }
             let answer = session.put("targets", &json!({ "bindingKey": key, "agentId": agent })).await?;
             match key {
                 Some(key) => session.gone(&answer, &format!("assigned the binding {key}")),
@@ -145,6 +160,48 @@ pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
             let answer = session.post(&format!("bindings/{}/reset", escape(&named.name)), &json!({})).await?;
             session.show(&answer, "", one)
         }
+    }
+}
+
+/// What the deletion of a binding means.
+fn deletion(binding: &Value) -> String {
+    let key = text(binding, "/key");
+    let agents: Vec<String> = items(binding, "agents").iter().map(|agent| text(agent, "")).collect();
+    let whom = match (binding["isDefault"] == true, agents.is_empty()) {
+        (true, true) => "answers for the whole company".to_owned(),
+        (true, false) => format!("answers for the whole company and for {}", agents.join(", ")),
+        (false, false) => format!("answers for {}", agents.join(", ")),
+        (false, true) => "answers for nobody who does not name it".to_owned(),
+    };
+    format!("The binding {key} {whom}. Delete it, with everything that its provider stored in the host?")
+}
+
+/// What another default of the company means; none where nothing changes for anybody.
+fn reroute(present: Option<&Value>, key: Option<&str>) -> Option<String> {
+    let present = text(present?, "/bindingKey");
+    match key {
+        Some(key) if key == present => None,
+        Some(key) => Some(format!(
+            "The whole company uses {present}, except for agents with their own. Let it use {key} from now on?"
+        )),
+        None => Some(format!("The whole company uses {present}, except for agents with their own. Let it use none?")),
+    }
+}
+
+/// Asks on a terminal. Elsewhere nobody can answer.
+fn confirm(yes: bool, question: &str) -> Result<(), CliError> {
+    if yes {
+        return Ok(());
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(CliError::input("--yes", format!("is missing, and there is no terminal to ask on. {question}")));
+    }
+    eprint!("{question} [y/N] ");
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(CliError::Failed("nothing was changed".to_owned())),
     }
 }
 

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::args::{CompanyArgs, OneArgs, PageArgs, ShowArgs, filters};
-use super::argument::one_of;
+use super::argument::{one_of, time};
 use super::page::{self, Columns, items, rows};
 use super::{CliError, argument};
 use memhost_types::DeliveryStatus;
@@ -70,6 +70,11 @@ filters! { DeliveryFilters {
     binding<"KEY"> = "bindingKey", "Filter by binding key.";
     kind = "hookKind", "Filter by kind; for deliveries the kind of hook.";
     hook<"ID"> = "hookId", "Filter by event ID.";
+    agent<"ID"> = "agentId", "Filter by agent ID.";
+    issue<"ID"> = "issueId", "Filter by issue ID.";
+    run<"ID"> = "runId", "Filter by run ID.";
+    since<"TIME"> [time] = "since", "Only items at or after this time, RFC 3339.";
+    until<"TIME"> [time] = "until", "Only items before this time, RFC 3339.";
 } }
 
 filters! { EventFilters {

@@ -42,6 +42,10 @@ filters! { JobFilters {
     binding<"KEY"> = "bindingKey", "Filter by binding key.";
     hook_kind<"KIND"> = "hookKind", "Filter by the kind of hook that caused it.";
     source_kind<"KIND"> [one_of(&SourceKind::ALL, SourceKind::as_str)] = "sourceKind", "Filter by the kind of source.";
+    agent<"ID"> = "agentId", "Filter by agent ID.";
+    issue<"ID"> = "issueId", "Filter by issue ID.";
+    run<"ID"> = "runId", "Filter by run ID.";
+    since<"TIME"> [time] = "since", "Only items at or after this time, RFC 3339.";
     until<"TIME"> [time] = "until", "Only items before this time, RFC 3339.";
 } }
 

@@ -9,6 +9,7 @@ use super::argument::{self, object, without_nulls};
 use super::output::text;
 use super::page::{self, Asked};
 use super::session::Session;
+use memhost_types::Visibility;
 
 mod lines;
 pub(super) mod shown;
@@ -61,6 +62,9 @@ pub(super) struct CaptureArgs {
     /// Let the provider extract what to keep, or store the text as one record.
     #[arg(long, value_parser = ["capture_residue", "capture_record"], default_value = "capture_residue")]
     mode: String,
+    /// Who finds it: everybody in the company, the agent, or the person of --subject [default: the binding's policy].
+    #[arg(long, value_parser = argument::one_of(Visibility::ALL, Visibility::as_str))]
+    visibility: Option<String>,
     /// Metadata, a JSON object.
     #[arg(long, value_name = "JSON")]
     metadata: Option<String>,
@@ -78,9 +82,56 @@ pub(super) struct NoteArgs {
     /// Summary of the record.
     #[arg(long)]
     summary: Option<String>,
+    /// Who finds it: everybody in the company, the agent, or the person of --subject [default: the binding's policy].
+    #[arg(long, value_parser = argument::one_of(Visibility::ALL, Visibility::as_str))]
+    visibility: Option<String>,
     /// Metadata, a JSON object.
     #[arg(long, value_name = "JSON")]
     metadata: Option<String>,
+}
+
+/// Which records to answer, by what the host knows of them.
+#[derive(Debug, Args)]
+struct OnlyArgs {
+    /// Only records of this kind of source.
+    #[arg(long, value_parser = SOURCE_KINDS, help_heading = "Filter")]
+    from_kind: Option<String>,
+    /// Only records of this issue.
+    #[arg(long, value_name = "ID", help_heading = "Filter")]
+    from_issue: Option<String>,
+    /// Only records of this run.
+    #[arg(long, value_name = "ID", help_heading = "Filter")]
+    from_run: Option<String>,
+    /// Only records of this project.
+    #[arg(long, value_name = "ID", help_heading = "Filter")]
+    from_project: Option<String>,
+    /// Only records that this agent wrote.
+    #[arg(long, value_name = "ID", help_heading = "Filter")]
+    from_agent: Option<String>,
+    /// Only records made at this time or later.
+    #[arg(long, value_name = "TIME", value_parser = argument::time, help_heading = "Filter")]
+    made_since: Option<String>,
+    /// Only records made before this time.
+    #[arg(long, value_name = "TIME", value_parser = argument::time, help_heading = "Filter")]
+    made_until: Option<String>,
+    /// Only records that contain this text.
+    #[arg(long, value_name = "TEXT", help_heading = "Filter")]
+    containing: Option<String>,
+}
+
+impl OnlyArgs {
+    fn filter(&self) -> Value {
+        without_nulls(json!({
+            "sourceKind": self.from_kind,
+            "issueId": self.from_issue,
+            "runId": self.from_run,
+            "projectId": self.from_project,
+            "agentId": self.from_agent,
+            "since": self.made_since,
+            "until": self.made_until,
+            "text": self.containing,
+        }))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -95,6 +146,8 @@ pub(super) struct SearchArgs {
     /// Filter by metadata, a JSON object.
     #[arg(long, value_name = "JSON")]
     filter: Option<String>,
+    #[command(flatten)]
+    only: OnlyArgs,
     /// Purpose of the search.
     #[arg(long, value_parser = ["agent_preamble", "answer", "browse"], default_value = "answer")]
     intent: String,
@@ -106,6 +159,8 @@ pub(super) struct ListArgs {
     scope: ScopeArgs,
     #[command(flatten)]
     paging: Paging,
+    #[command(flatten)]
+    only: OnlyArgs,
     /// Filter by metadata, a JSON object.
     #[arg(long, value_name = "JSON")]
     filter: Option<String>,
@@ -173,6 +228,7 @@ pub(super) async fn capture(args: CaptureArgs) -> Result<(), CliError> {
         "payload": { "text": argument::text(&args.text)? },
         "mode": args.mode,
         "metadata": object("--metadata", args.metadata.as_deref())?,
+        "visibility": args.visibility,
     });
     let answer = session.send(scope, "capture", body).await?;
     session.show(&answer, "", |answer| shown::written("captured", answer))
@@ -186,7 +242,8 @@ pub(super) async fn note(args: NoteArgs) -> Result<(), CliError> {
         "summary": args.summary,
         "metadata": object("--metadata", args.metadata.as_deref())?,
     }));
-    let answer = session.send(&args.scope, "records", json!({ "records": [record] })).await?;
+    let body = json!({ "records": [record], "visibility": args.visibility });
+    let answer = session.send(&args.scope, "records", body).await?;
     session.show(&answer, "", |answer| shown::written("noted", answer))
 }
 
@@ -197,6 +254,7 @@ pub(super) async fn search(args: SearchArgs) -> Result<(), CliError> {
         "topK": args.top_k,
         "intent": args.intent,
         "metadataFilter": object("--filter", args.filter.as_deref())?,
+        "filter": args.only.filter(),
     });
     let answer = session.send(&args.scope, "query", body).await?;
     session.show(&answer, "snippets", shown::hits)
@@ -205,8 +263,9 @@ pub(super) async fn search(args: SearchArgs) -> Result<(), CliError> {
 pub(super) async fn list(args: ListArgs) -> Result<(), CliError> {
     let session = args.scope.open().await?;
     let filter = object("--filter", args.filter.as_deref())?;
+    let only = args.only.filter();
     let fetch = async |asked: Asked| {
-        let body = json!({ "limit": asked.limit, "cursor": asked.cursor, "metadataFilter": filter });
+        let body = json!({ "limit": asked.limit, "cursor": asked.cursor, "metadataFilter": filter, "filter": only });
         session.send(&args.scope, "list", body).await
     };
     page::pages(session.format, &args.paging, "items", fetch, shown::records).await

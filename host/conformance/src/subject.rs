@@ -160,6 +160,7 @@ impl Subject {
             hook: None,
             mode,
             metadata: (!self.metadata.is_empty()).then(|| (*self.metadata).clone()),
+            visibility: None,
         }
     }
 

@@ -12,6 +12,7 @@ mod money;
 mod operations;
 mod paging;
 pub mod plugins;
+mod records;
 mod review;
 mod versions;
 mod work;

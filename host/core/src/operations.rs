@@ -23,7 +23,6 @@ mod query;
 pub(crate) mod record;
 pub(crate) mod refusals;
 pub(crate) mod runner;
-mod sharing;
 mod summary;
 mod upsert;
 

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::components::{
     Choice, CompanyView, Control, CsrfForm, Details, FilterForm, ListParams, NoFields, PAGE_SIZE, Page, Row, Tone,
     View, badge, binding_link, bytes, count, filter_fields, form, hook_kinds, job_status, listing, long, number,
-    operation_link, panel, record_link, scope_details, sentence, short_id, source_text, table, time, wide, words,
+    operation_link, panel, record_link, scope_details, sentence, short_id, source_link, table, time, wide, words,
 };
 use super::guard::redirect;
 use memhost_core::{Act, Turn};
@@ -19,6 +19,12 @@ filter_fields! {
         "hookKind", "Kind", Control::Select(hook_kinds), read_text(hook_kind);
         "bindingKey", "Binding", Control::Binding, read_text(binding_key);
         "hookId", "Event ID", Control::Text, read_text(hook_id);
+        "since", "From", Control::Day, read_since(since);
+        "until", "Until", Control::Day, read_until(until);
+        advanced:
+        "agentId", "Agent", Control::Text, read_text(agent_id);
+        "issueId", "Issue", Control::Text, read_text(issue_id);
+        "runId", "Run", Control::Text, read_text(run_id);
     }
 }
 
@@ -130,7 +136,7 @@ pub(super) async fn show(
                 }
                 div.stack {
                     (panel("times", "Timeline", &html! { (times(&view, &delivery)) }))
-                    (panel("about", "Details", &html! { (about(&delivery)) }))
+                    (panel("about", "Details", &html! { (about(&view, &delivery)) }))
                 }
             }
         }
@@ -173,7 +179,7 @@ fn times(view: &View, delivery: &Delivery) -> Details {
         .maybe("Finished", delivery.finished_at.map(moment))
 }
 
-fn about(delivery: &Delivery) -> Details {
+fn about(view: &View, delivery: &Delivery) -> Details {
     let mode = match delivery.mode {
         CaptureMode::CaptureResidue => "Extracted by the provider",
         CaptureMode::CaptureRecord => "Stored as it is",
@@ -188,7 +194,7 @@ fn about(delivery: &Delivery) -> Details {
         .row("Sent by", delivery.principal.as_str())
         .maybe("Acting agent", delivery.hook.actor_agent_id.as_ref().map(ToString::to_string))
         .maybe("Hook asserted by", delivery.hook.asserted_by.as_deref())
-        .maybe("Source", delivery.source.as_ref().map(source_text))
+        .maybe("Source", delivery.source.as_ref().map(|source| source_link(view, source)))
         .maybe("Source asserted by", delivery.source.as_ref().and_then(|source| source.asserted_by.as_deref()))
         .row("Capture mode", mode)
         .row("Content", size.unwrap_or_else(|| "Delivered, and no longer stored here".to_owned()));

@@ -8,8 +8,8 @@ use maud::{Markup, html};
 use super::components::{
     Choice, CompanyView, Control, CsrfForm, Details, FilterForm, ListParams, NoFields, PAGE_SIZE, Page, Row, View,
     binding_link, capture_hook_kinds, choices, confirm, count, duration_us, filter_fields, form, job_status, listing,
-    long, number, operation_link, panel, record_link, scope_details, sentence, short_id, source_text, table, time,
-    wide, words,
+    long, number, operation_link, panel, record_link, scope_details, sentence, short_id, source_link, source_text,
+    table, time, wide, words,
 };
 use super::guard::redirect;
 use memhost_core::Act;
@@ -25,6 +25,9 @@ filter_fields! {
         "until", "Until", Control::Day, read_until(until);
         advanced:
         "hookKind", "Hook", Control::Select(capture_hook_kinds), read_text(hook_kind);
+        "agentId", "Agent", Control::Text, read_text(agent_id);
+        "issueId", "Issue", Control::Text, read_text(issue_id);
+        "runId", "Run", Control::Text, read_text(run_id);
     }
 }
 
@@ -138,7 +141,7 @@ fn origin(view: &View, job: &Job) -> Details {
         .row("Capture", operation_link(view, job.operation_id))
         .maybe("Last operation", job.last_operation_id.map(|id| operation_link(view, id)))
         .maybe("Hook", job.hook_kind.as_ref().map(|kind| words(kind.as_str())))
-        .maybe("Source", job.source.as_ref().map(source_text));
+        .maybe("Source", job.source.as_ref().map(|source| source_link(view, source)));
     scope_details(details, &job.scope)
 }
 

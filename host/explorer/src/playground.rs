@@ -86,6 +86,7 @@ fn request(query: &PlaygroundQuery, scope: Scope) -> Result<QueryRequest, Proble
         intent: query.intent.unwrap_or_default(),
         metadata_filter: object("metadataFilter", query.metadata_filter.as_deref())?,
         token_budget: None,
+        filter: None,
     })
 }
 

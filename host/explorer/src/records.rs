@@ -14,16 +14,58 @@ pub(super) use show::show;
 pub(super) use write::{create, new};
 
 use super::components::{
-    CompanyView, FilterForm, PAGE_SIZE, Page, QueryParams, Row, View, empty, long, pager, source_link, table, time,
-    wide,
+    CompanyView, FilterForm, PAGE_SIZE, Page, QueryParams, Row, View, choices, empty, long, pager, read_since,
+    read_until, source_link, table, time, wide,
 };
 use memhost_core::Act;
 use memhost_http::{Problem, permission};
-use memhost_types::{BindingKey, ListRequest, OperationKind, RecordId, Scope, Snippet};
+use memhost_types::{
+    AgentId, BindingKey, ListRequest, OperationKind, RecordFilter, RecordId, Scope, Snippet, SourceKind,
+};
 
 scope_query! {
     /// The binding, the scope and the page of a list.
-    RecordQuery { binding_key: Option<BindingKey>, metadata_filter: Option<String>, cursor: Option<String> }
+    RecordQuery {
+        binding_key: Option<BindingKey>,
+        metadata_filter: Option<String>,
+        source_kind: Option<SourceKind>,
+        comment_id: Option<String>,
+        document_key: Option<String>,
+        author_id: Option<AgentId>,
+        since: Option<String>,
+        until: Option<String>,
+        text: Option<String>,
+        cursor: Option<String>,
+    }
+}
+
+impl RecordQuery {
+    /// Which records are shown. An issue, a run and a project are more than context here: who looks for an issue that is
+    /// nowhere finds nothing.
+    fn filter(&self) -> Result<Option<RecordFilter>, Problem> {
+        let (mut since, mut until) = (None, None);
+        let wrong = |field: &str, error: String| Problem::invalid(format!("{field} {error}")).at(field);
+        if let Some(day) = &self.since {
+            read_since(&mut since, day).map_err(|error| wrong("since", error))?;
+        }
+        if let Some(day) = &self.until {
+            read_until(&mut until, day).map_err(|error| wrong("until", error))?;
+        }
+        let filter = RecordFilter {
+            source_kind: self.source_kind,
+            issue_id: self.issue_id.clone(),
+            comment_id: self.comment_id.clone(),
+            document_key: self.document_key.clone(),
+            run_id: self.run_id.clone(),
+            project_id: self.project_id.clone(),
+            agent_id: self.author_id.clone(),
+            subject_id: None,
+            since,
+            until,
+            text: self.text.clone(),
+        };
+        Ok((!filter.is_empty()).then_some(filter))
+    }
 }
 
 /// The address of a record's page, as it is seen in a scope.
@@ -62,6 +104,7 @@ pub(super) async fn list(
                 cursor: query.cursor.clone(),
                 limit: PAGE_SIZE,
                 metadata_filter: object("metadataFilter", query.metadata_filter.as_deref())?,
+                filter: query.filter()?,
             };
             let page = view.service.list(&view.caller, request).await?;
             html! {
@@ -74,7 +117,12 @@ pub(super) async fn list(
         }
     };
     let body = html! {
-        (fields(&view, FilterForm::new(&view, &params)).text("metadataFilter", "Metadata (JSON)"))
+        (fields(&view, FilterForm::new(&view, &params).text("text", "Text").day("since", "From").day("until", "Until"))
+            .select("sourceKind", "Source", choices(SourceKind::ALL))
+            .text("authorId", "Written by agent")
+            .text("commentId", "Comment")
+            .text("documentKey", "Document")
+            .text("metadataFilter", "Metadata (JSON)"))
         div #rows { (found) }
     };
     let about = "The records that a scope can see, in the provider's order.";

@@ -10,6 +10,7 @@ mod extract;
 mod failure;
 mod idempotency;
 pub mod mcp;
+mod merge;
 mod objects;
 mod path;
 pub mod permission;

@@ -134,6 +134,7 @@ async fn find(records: &OwnerRecords, query: String, limit: Option<u32>, intent:
         intent,
         metadata_filter: Some(records.filter()),
         token_budget: None,
+        filter: None,
     };
     let found = records.service.query(&records.caller, request).await?;
     let own = found.snippets.into_iter().filter(|record| records.owns(record));

@@ -60,6 +60,7 @@ impl OwnerRecords {
             cursor,
             limit: Some(limit),
             metadata_filter: Some(filter),
+            filter: None,
         };
         let page = self.service.list(&self.caller, request).await?;
         let items = page.items.into_iter().filter(|record| self.owns(record)).collect();
@@ -87,7 +88,7 @@ impl OwnerRecords {
         records: Vec<RecordWrite>,
     ) -> Result<Vec<RecordHandle>, Problem> {
         let (binding_key, scope) = (self.binding.clone(), self.scope.clone());
-        let request = UpsertRequest { binding_key, scope, source, records };
+        let request = UpsertRequest { binding_key, scope, source, records, visibility: None };
         Ok(self.service.upsert(&self.caller, request).await?.records)
     }
 

@@ -21,7 +21,13 @@
 //!         text: "Deploys are frozen on Fridays".to_owned(),
 //!         ..RecordWrite::default()
 //!     };
-//!     let request = UpsertRequest { binding_key: None, scope: scope.clone(), source: None, records: vec![note] };
+//!     let request = UpsertRequest {
+//!         binding_key: None,
+//!         scope: scope.clone(),
+//!         source: None,
+//!         records: vec![note],
+//!         visibility: None,
+//!     };
 //!     host.upsert(&caller, request).await?;
 //!
 //!     let request = QueryRequest {
@@ -32,6 +38,7 @@
 //!         intent: Intent::Answer,
 //!         metadata_filter: None,
 //!         token_budget: None,
+//!         filter: None,
 //!     };
 //!     let answer = host.query(&caller, request).await?;
 //!     assert_eq!(answer.snippets[0].text, "Deploys are frozen on Fridays");

@@ -54,6 +54,8 @@ pub enum LockKind {
     Review,
     /// The records of an import that wait for one binding.
     Waiting,
+    /// The rows of a binding's records, where some are not for the whole company.
+    Records,
     /// The request with one idempotency key.
     Request,
 }

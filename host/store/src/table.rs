@@ -62,6 +62,10 @@ tables! {
     Sums = "sums",
     /// Records of an import that wait for a decision, by binding and in their order.
     Waiting = "waiting",
+    /// Records: where each is, where it came from, and whose it is; by binding and the provider's name for it.
+    Records = "records",
+    /// Which bindings have records that are not for the whole company, and writes of such records that have not ended.
+    PrivateWrites = "private_writes",
     /// Answers to requests with an idempotency key.
     Idempotency = "idempotency",
 }

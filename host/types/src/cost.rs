@@ -61,6 +61,44 @@ pub struct CostEvent {
     pub occurred_at: Timestamp,
 }
 
+/// Which cost events to show. Every field that is set must match.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[allow(missing_docs, reason = "the names are those of the event's fields")]
+pub struct CostEventFilter {
+    pub binding_key: Option<BindingKey>,
+    pub agent_id: Option<AgentId>,
+    #[schemars(with = "Option<super::schema::OutsideId>")]
+    pub issue_id: Option<String>,
+    #[schemars(with = "Option<super::schema::OutsideId>")]
+    pub run_id: Option<String>,
+    /// Occurred at this moment or later.
+    pub since: Option<Timestamp>,
+    /// Occurred before this moment.
+    pub until: Option<Timestamp>,
+}
+
+impl CostEventFilter {
+    /// Checks the length of ids.
+    ///
+    /// # Errors
+    /// The first field at fault.
+    pub fn check(&self) -> Result<(), FieldError> {
+        self.issue_id.as_ref().map_or(Ok(()), |id| super::check_id("issueId", id))?;
+        self.run_id.as_ref().map_or(Ok(()), |id| super::check_id("runId", id))
+    }
+
+    /// Whether an event matches.
+    pub fn matches(&self, event: &CostEvent) -> bool {
+        self.binding_key.as_ref().is_none_or(|wanted| event.binding_key.as_ref() == Some(wanted))
+            && self.agent_id.as_ref().is_none_or(|wanted| event.agent_id == *wanted)
+            && self.issue_id.as_ref().is_none_or(|wanted| event.issue_id.as_ref() == Some(wanted))
+            && self.run_id.as_ref().is_none_or(|wanted| event.heartbeat_run_id.as_ref() == Some(wanted))
+            && self.since.is_none_or(|since| event.occurred_at >= since)
+            && self.until.is_none_or(|until| event.occurred_at < until)
+    }
+}
+
 impl CostEvent {
     /// The cost events of an operation, one for each usage that is billed directly.
     pub fn of(operation: &Operation) -> Vec<Self> {

@@ -8,7 +8,8 @@ use super::bounds::{check_bytes, check_context_id, check_json, check_page};
 use super::named::named;
 use super::{
     AgentId, BindingId, BindingKey, CaptureMode, CompanyId, DeliveryId, ExtractionJob, FieldError, HookContext,
-    HookKind, JsonObject, OperationError, OperationId, RecordHandle, Scope, Snippet, SourcePayload, SourceRef, limits,
+    HookKind, JsonObject, OperationError, OperationId, RecordHandle, Scope, Snippet, SourcePayload, SourceRef,
+    Visibility, is_about, limits,
 };
 
 /// Something memory-relevant that happened. `hookId` tells one event from another: what is delivered again under the same
@@ -49,6 +50,9 @@ pub struct HookEvent {
     #[serde(default)]
     #[schemars(transform = super::schema::free_json)]
     pub metadata: Option<JsonObject>,
+    /// Who is answered what comes of it; absent: what the binding's policy says.
+    #[serde(default)]
+    pub visibility: Option<Visibility>,
     /// What the run is about; `pre_run_hydrate` only, and needed there.
     #[serde(default)]
     #[schemars(length(max = super::limits::MAX_QUERY_BYTES))]
@@ -173,6 +177,9 @@ pub struct Delivery {
     /// Free-form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<JsonObject>,
+    /// Who is answered what comes of it, where the event says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visibility: Option<Visibility>,
     /// How far it is.
     pub status: DeliveryStatus,
     /// How often it was tried.
@@ -303,6 +310,16 @@ pub struct DeliveryFilter {
     pub hook_kind: Option<HookKind>,
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub hook_id: Option<String>,
+    /// The agent of the scope, or else whose action triggered it.
+    pub agent_id: Option<AgentId>,
+    #[schemars(with = "Option<super::schema::OutsideId>")]
+    pub issue_id: Option<String>,
+    #[schemars(with = "Option<super::schema::OutsideId>")]
+    pub run_id: Option<String>,
+    /// Came at this moment or later.
+    pub since: Option<Timestamp>,
+    /// Came before this moment.
+    pub until: Option<Timestamp>,
 }
 
 impl DeliveryFilter {
@@ -311,6 +328,8 @@ impl DeliveryFilter {
     /// # Errors
     /// The first field at fault.
     pub fn check(&self) -> Result<(), FieldError> {
+        check_context_id("issueId", self.issue_id.as_deref())?;
+        check_context_id("runId", self.run_id.as_deref())?;
         self.hook_kind.as_ref().map_or(Ok(()), |kind| super::check_id("hookKind", kind.as_str()))?;
         self.hook_id.as_ref().map_or(Ok(()), |id| super::check_id("hookId", id))
     }
@@ -321,5 +340,11 @@ impl DeliveryFilter {
             && self.binding_key.as_ref().is_none_or(|wanted| delivery.binding_key == *wanted)
             && self.hook_kind.as_ref().is_none_or(|wanted| delivery.hook.hook_kind == *wanted)
             && self.hook_id.as_ref().is_none_or(|wanted| delivery.hook.hook_id == *wanted)
+            && is_about(
+                (self.agent_id.as_ref(), self.issue_id.as_ref(), self.run_id.as_ref()),
+                (&delivery.scope, delivery.source.as_ref(), Some(&delivery.hook)),
+            )
+            && self.since.is_none_or(|since| delivery.received_at >= since)
+            && self.until.is_none_or(|until| delivery.received_at < until)
     }
 }

@@ -5,10 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::bounds::check_context_id;
 use super::named::named;
 use super::{
-    BindingId, BindingKey, CompanyId, FieldError, HookContext, HookKind, JobStatus, OperationId, ProviderKey,
-    RecordHandle, Scope, SourceKind, SourceRef,
+    AgentId, BindingId, BindingKey, CompanyId, FieldError, HookContext, HookKind, JobStatus, OperationId, ProviderKey,
+    RecordHandle, Scope, SourceKind, SourceRef, Visibility, is_about,
 };
 
 /// A job's identity. The provider's own name for it is another one.
@@ -58,6 +59,9 @@ pub struct Job {
     pub source: Option<SourceRef>,
     /// Who and what it is about.
     pub scope: Scope,
+    /// Who is answered what comes of it.
+    #[serde(default, skip_serializing_if = "Visibility::is_company")]
+    pub visibility: Visibility,
     /// Who does the work.
     pub runner: JobRunner,
     /// How far it is.
@@ -124,6 +128,12 @@ pub struct JobFilter {
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub hook_kind: Option<HookKind>,
     pub source_kind: Option<SourceKind>,
+    /// The agent of the scope, or else whose action triggered the capture.
+    pub agent_id: Option<AgentId>,
+    #[schemars(with = "Option<super::schema::OutsideId>")]
+    pub issue_id: Option<String>,
+    #[schemars(with = "Option<super::schema::OutsideId>")]
+    pub run_id: Option<String>,
     /// Submitted at this moment or later.
     pub since: Option<Timestamp>,
     /// Submitted before this moment.
@@ -136,6 +146,8 @@ impl JobFilter {
     /// # Errors
     /// The first field at fault.
     pub fn check(&self) -> Result<(), FieldError> {
+        check_context_id("issueId", self.issue_id.as_deref())?;
+        check_context_id("runId", self.run_id.as_deref())?;
         self.hook_kind.as_ref().map_or(Ok(()), |kind| super::check_id("hookKind", kind.as_str()))
     }
 
@@ -145,6 +157,10 @@ impl JobFilter {
             && self.binding_key.as_ref().is_none_or(|wanted| job.binding_key == *wanted)
             && self.hook_kind.as_ref().is_none_or(|wanted| job.hook_kind.as_ref() == Some(wanted))
             && self.source_kind.is_none_or(|wanted| job.source.as_ref().is_some_and(|source| source.kind == wanted))
+            && is_about(
+                (self.agent_id.as_ref(), self.issue_id.as_ref(), self.run_id.as_ref()),
+                (&job.scope, job.source.as_ref(), job.hook.as_ref()),
+            )
             && self.since.is_none_or(|since| job.submitted_at >= since)
             && self.until.is_none_or(|until| job.submitted_at < until)
     }

@@ -31,6 +31,7 @@ pub mod schema;
 mod secret;
 mod usage;
 mod version;
+mod whose;
 mod words;
 
 pub use access::{NewToken, Role, Token, TokenId};
@@ -39,7 +40,8 @@ pub use activity::{Activity, ActivityAction, ActivityPage};
 pub use binding::{Binding, BindingLimits, Limit, LimitUnit, RequestedGrants, Target};
 pub use bounds::check_json;
 pub use cost::{
-    Budget, BudgetState, BudgetView, CostEvent, CostStatus, Direction, FinanceEvent, NewFinanceEvent, Period, SetBudget,
+    Budget, BudgetState, BudgetView, CostEvent, CostEventFilter, CostStatus, Direction, FinanceEvent, NewFinanceEvent,
+    Period, SetBudget,
 };
 pub use cursor::{CursorError, CursorKey, QueryDigest};
 pub use delivery::{
@@ -80,4 +82,6 @@ pub use rollup::{Latencies, Rollup, RollupKey};
 pub use secret::{SecretUse, SecretUseError};
 pub use usage::{AttributionMode, BillingType, Microcents, Usage};
 pub use version::{Digest, DigestError, RejectedVersion, ServingVersion, VersionChoice};
+use whose::is_about;
+pub use whose::{RecordFilter, RecordRow, Visibility};
 pub use words::{Plain, nearest, plain, plain_syntax};

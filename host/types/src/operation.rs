@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::named::named;
 use super::{
-    AttributionMode, BindingKey, CompanyId, ExtractionJob, HookContext, HookKind, OperationId, ProviderKey,
-    RecordHandle, Scope, SourceKind, SourceRef, Usage,
+    AttributionMode, BindingId, BindingKey, CompanyId, ExtractionJob, HookContext, HookKind, OperationId, ProviderKey,
+    RecordHandle, Scope, SourceKind, SourceRef, Usage, Visibility,
 };
 
 /// For each kind: its name in JSON, its effect, its route below `/runtime/v1/companies/{company}` if it has one of its
@@ -218,6 +218,9 @@ pub struct Operation {
     /// The binding that was resolved or named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<BindingKey>,
+    /// The same binding, also when another one has its key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding_id: Option<BindingId>,
     /// The provider that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_key: Option<ProviderKey>,
@@ -243,9 +246,12 @@ pub struct Operation {
     /// Microseconds of it in the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_us: Option<u64>,
+    /// Who is answered what a write wrote; absent where everybody in the company is.
+    #[serde(default, skip_serializing_if = "Visibility::is_company")]
+    pub visibility: Visibility,
     /// How many records were written, returned or forgotten.
     pub record_count: u32,
-    /// The first of them, at most 100.
+    /// The first of them, at most 100; of a forget at most 1,000.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub records: Vec<RecordHandle>,
     /// Extraction that goes on.

@@ -4,7 +4,10 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BindingKey, HookContext, JsonObject, RecordHandle, RecordId, Scope, SourcePayload, SourceRef};
+use super::{
+    BindingKey, HookContext, JsonObject, RecordFilter, RecordHandle, RecordId, Scope, SourcePayload, SourceRef,
+    Visibility,
+};
 
 mod check;
 
@@ -49,6 +52,9 @@ pub struct CaptureRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = super::schema::free_json)]
     pub metadata: Option<JsonObject>,
+    /// Who is answered what comes of it; absent: what the binding's policy says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visibility: Option<Visibility>,
 }
 
 /// One record to write. `id` is ours: the plan's write has none, and is valid as it is.
@@ -97,6 +103,9 @@ pub struct UpsertRequest {
     pub source: Option<SourceRef>,
     #[schemars(transform = super::schema::items)]
     pub records: Vec<RecordWrite>,
+    /// Who is answered the records; absent: what the binding's policy says; a record that is replaced stays whose it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visibility: Option<Visibility>,
 }
 
 /// `query`: find what fits.
@@ -122,6 +131,9 @@ pub struct QueryRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100000))]
     pub token_budget: Option<u32>,
+    /// Only these; absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<RecordFilter>,
 }
 
 /// `list`: everything, page by page.
@@ -142,6 +154,9 @@ pub struct ListRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = super::schema::free_json)]
     pub metadata_filter: Option<JsonObject>,
+    /// Only these; absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<RecordFilter>,
 }
 
 /// `browse`: the children of a node of the provider's own tree. Needs a provider with the interface `browse`.

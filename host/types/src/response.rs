@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::named::named;
-use super::{DeliveryId, HookKind, JsonObject, OperationId, RecordHandle, Scope, SourceRef, Usage};
+use super::{DeliveryId, HookKind, JsonObject, OperationId, RecordHandle, RecordRow, Scope, SourceRef, Usage};
 
 /// What a score means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -315,6 +315,9 @@ pub struct CorrectResponse {
 pub struct GetResponse {
     pub operation_id: OperationId,
     pub record: Option<Snippet>,
+    /// What the host knows of it; absent where it knows nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row: Option<RecordRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<Usage>,
 }

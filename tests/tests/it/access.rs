@@ -40,6 +40,7 @@ pub(crate) const COMPANY: &[(Method, &str, &str)] = &[
     (Method::Delete, "/control/v1/companies/{company}/bindings/{key}/budgets/{period}", "+---"),
     (Method::Get, "/control/v1/companies/{company}/resolve", "+++-"),
     (Method::Put, "/control/v1/companies/{company}/default-binding", "+---"),
+    (Method::Get, "/control/v1/companies/{company}/targets", "+-+-"),
     (Method::Put, "/control/v1/companies/{company}/targets", "+---"),
     (Method::Get, "/control/v1/companies/{company}/secrets", "+-+-"),
     (Method::Put, "/control/v1/companies/{company}/secrets/{name}", "+---"),

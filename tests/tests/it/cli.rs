@@ -199,7 +199,7 @@ async fn bindings_secrets_budgets_tokens_and_charges_are_made_shown_changed_and_
     let charges = t.in_every_form("charge list", "items", "acme-cloud").await;
     assert_eq!(charges["items"][0]["direction"], "debit");
     t.in_every_form("activity list", "items", "research").await;
-    t.fine("binding delete research").await;
+    t.fine("binding delete research --yes").await;
     assert_eq!(t.run("binding show research").await.code, 3);
 }
 

@@ -59,7 +59,7 @@ async fn a_waiting_record_is_not_returned_before_its_approval() {
     assert_eq!(sees(&api).await, (1, 1, false));
     // Also when the policy is removed: held records stay held.
     let binding = "/control/v1/companies/acme/bindings/careful";
-    api.patch(binding, &json!({"policy": {}})).await.fine();
+    api.patch(binding, &json!({"policy": {"review": null}})).await.fine();
     assert_eq!(sees(&api).await, (1, 1, false));
     api.patch(binding, &json!({"policy": {"review": {}}})).await.fine();
     let one = json!({"scope": {"companyId": "acme"}, "query": "deadline", "topK": 1});

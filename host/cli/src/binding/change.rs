@@ -1,5 +1,7 @@
 //! Changing a binding.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -10,8 +12,8 @@ use crate::argument::{object, versions, without_nulls};
 use crate::output::escape;
 
 /// What an update does with members that are left out.
-pub(super) const WHOLE: &str = "--config, --limits and --policy each replace the whole object. Members of limits and \
-                                policy that are left out are reset to their defaults.";
+pub(super) const WHOLE: &str = "--limits and --policy are merged: members that are left out stay, and null resets one to \
+                                its default. --config replaces the whole object.";
 
 #[derive(Debug, Args)]
 pub(crate) struct UpdateArgs {
@@ -25,11 +27,10 @@ pub(crate) struct UpdateArgs {
     /// Provider configuration, a JSON object.
     #[arg(long, value_name = "JSON")]
     config: Option<String>,
-    /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'; missing members are set to their defaults.
+    /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// Policy as a JSON object with hooks, review, pii, onBudget, retention and mcp, such as '{"pii":"redact"}';
-    /// missing members are set to their defaults.
+    /// Policy as a JSON object with hooks, review, pii, onBudget, retention, mcp and sharing, such as '{"pii":"redact"}'.
     #[arg(long, value_name = "JSON")]
     policy: Option<String>,
     /// Whether the binding accepts operations.
@@ -54,7 +55,43 @@ pub(super) async fn update(args: UpdateArgs) -> Result<(), CliError> {
         "revision": args.seen.revision,
     }));
     let session = args.company.open().await?;
-    let path = session.path(&format!("bindings/{}", escape(&args.key)));
-    let answer = session.host.patch(&path, &body).await?;
-    session.show(&answer, "", one)
+    let shown = format!("bindings/{}", escape(&args.key));
+    let before = session.get(&shown).await?;
+    let answer = session.host.patch(&session.path(&shown), &body).await?;
+    session.show(&answer, "", |answer| format!("{}{}", one(answer), difference(&before, answer)))
+}
+
+/// What an update has changed, a line for each value.
+fn difference(before: &Value, after: &Value) -> String {
+    let mut lines = String::new();
+    for part in ["version", "enabled", "config", "limits", "policy"] {
+        differ(part, &before[part], &after[part], &mut lines);
+    }
+    lines
+}
+
+fn differ(name: &str, before: &Value, after: &Value, lines: &mut String) {
+    match (before, after) {
+        (before, after) if before == after => {}
+        (Value::Object(old), Value::Object(new)) => {
+            let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+            for member in names {
+                differ(&format!("{name}.{member}"), &before[member.as_str()], &after[member.as_str()], lines);
+            }
+        }
+        (before, after) => lines.push_str(&format!("\n{name}: {before} → {after}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_has_changed_is_printed() {
+        let before = json!({"revision": 1, "policy": {"pii": "allow", "mcp": {"aliases": false}}, "enabled": true});
+        let after = json!({"revision": 2, "policy": {"pii": "redact", "mcp": {"aliases": true}}, "enabled": true});
+        let lines = difference(&before, &after);
+        assert_eq!(lines, "\npolicy.mcp.aliases: false → true\npolicy.pii: \"allow\" → \"redact\"");
+    }
 }

@@ -28,7 +28,7 @@ pub(crate) struct RunArgs {
     /// Agent ID that the calls act as.
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'; missing members are set to their defaults.
+    /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
     /// Also grant the network access and secrets that the provider requests; all other requests are granted.

@@ -24,7 +24,7 @@ impl Subject {
         source: Option<SourceRef>,
         records: Vec<RecordWrite>,
     ) -> Result<Vec<RecordHandle>, CallError> {
-        let request = UpsertRequest { binding_key: None, scope, source, records };
+        let request = UpsertRequest { binding_key: None, scope, source, records, visibility: None };
         plain(self.instances().upsert(self.operation(), &request).await).map(|answer| answer.records)
     }
 
@@ -70,6 +70,7 @@ impl Subject {
             intent: Intent::Answer,
             metadata_filter: None,
             token_budget: None,
+            filter: None,
         }
     }
 
@@ -88,7 +89,7 @@ impl Subject {
     }
 
     pub(crate) fn listing(&self, scope: Scope, limit: u32) -> ListRequest {
-        ListRequest { binding_key: None, scope, cursor: None, limit: Some(limit), metadata_filter: None }
+        ListRequest { binding_key: None, scope, cursor: None, limit: Some(limit), metadata_filter: None, filter: None }
     }
 
     /// One page and its next cursor. `cursor` is the provider's own.

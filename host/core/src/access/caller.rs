@@ -162,6 +162,19 @@ impl Caller {
         self.via.as_deref().is_some_and(|via| via == "mcp" || via.starts_with("mcp:"))
     }
 
+    /// Whether the caller is answered records that are private to others, in the scope of a whole company: whoever may
+    /// view the company. A program that speaks MCP reads for an agent, and the host reads for whom it works.
+    pub(crate) fn sees_private(&self, company: &CompanyId) -> bool {
+        if self.is_mcp() || *self == Self::worker() {
+            return false;
+        }
+        match self.acting_role {
+            // What it acts as is narrower than what the token may do with memory.
+            Some(role) => self.may_use_memory(company).is_ok() && allows(role, Act::View),
+            None => self.may(Act::View, Some(company)).is_ok(),
+        }
+    }
+
     /// Identifies the caller. The principal does not: two tokens may have one name.
     pub fn key(&self) -> &str {
         &self.key

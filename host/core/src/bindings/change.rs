@@ -18,6 +18,14 @@ fn fresh(present: &Binding, revision: Option<u64>) -> Result<(), BindingError> {
     }
 }
 
+/// A target, as the activity log names it.
+fn named(target: &Target) -> String {
+    match target {
+        Target::Company => "the company".to_owned(),
+        Target::Agent(agent) => format!("the agent {agent}"),
+    }
+}
+
 impl Bindings {
     /// Changes a binding; durable, with its entry in the activity log, when this returns. `revision` is the one that the
     /// caller knows; none accepts any.
@@ -83,6 +91,9 @@ impl Bindings {
         let mut changes = vec![self.replace(&present, None).await?];
         for target in &targets {
             changes.push(target_change(company_id, target, None)?);
+            let entry = NewActivity::new(principal, ActivityAction::TargetChanged, named(target));
+            let entry = entry.with(Some(binding_key), None::<&BindingKey>);
+            changes.push(activity::change(&*self.clock, company_id, entry)?);
         }
         changes.push(deletion::mark(&present)?);
         self.record_with(company_id, entry.with(Some(&*present), None::<&Binding>), changes).await?;
@@ -135,10 +146,7 @@ impl Bindings {
             // Written unchanged: its condition makes sure that the binding is there when its target is written.
             changes.push(self.replace(&present, Some(store::encode("binding", &*present)?)).await?);
         }
-        let subject = match &target {
-            Target::Company => "the company".to_owned(),
-            Target::Agent(agent) => format!("the agent {agent}"),
-        };
+        let subject = named(&target);
         let before = self.target(company_id, &target);
         let entry = NewActivity::new(principal, ActivityAction::TargetChanged, subject);
         self.record_with(company_id, entry.with(before.as_ref(), binding_key), changes).await?;

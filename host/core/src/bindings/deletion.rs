@@ -4,6 +4,7 @@
 
 use crate::companies::waiting;
 use crate::error::Refusal;
+use crate::records;
 use crate::review::Reviews;
 use crate::versions::serving::ServingBindings;
 use memhost_store::{self as store, Change, Store, StoreError, Table};
@@ -33,6 +34,7 @@ pub(crate) async fn finish(
     }
     Reviews::remove(store, &binding.company_id, binding.id).await?;
     waiting::remove(store, &binding.company_id, binding.id).await?;
+    records::remove_all(store, &binding.company_id, binding.id).await?;
     serving.remove_stored(binding).await?;
     store::write(store, &[Change::always(Table::Host, key(binding), None)]).await?;
     Ok(())

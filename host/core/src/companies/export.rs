@@ -24,7 +24,7 @@ use memhost_types::{
 /// The format of the lines.
 pub(crate) const FORMAT: u32 = 1;
 /// Tables whose rows are exported unchanged.
-pub(crate) const TABLES: [Table; 12] = [
+pub(crate) const TABLES: [Table; 14] = [
     Table::Companies,
     Table::Bindings,
     Table::Targets,
@@ -36,6 +36,8 @@ pub(crate) const TABLES: [Table; 12] = [
     Table::Budgets,
     Table::Reviews,
     Table::Events,
+    Table::Records,
+    Table::PrivateWrites,
     Table::Sums,
 ];
 
@@ -259,6 +261,7 @@ impl Service {
                 cursor,
                 limit: Some(500),
                 metadata_filter: None,
+                filter: None,
             };
             let page = self.list_all(&Caller::system(), request).await?;
             for snippet in page.items {

@@ -163,6 +163,7 @@ impl Service {
             if !self.bindings.has_id(binding.id, company) {
                 self.serving.forget(binding.id);
                 self.reviews.forget(binding.id);
+                self.records.forget(binding.id);
             }
             self.serving.remove_stored(&binding).await?;
         }

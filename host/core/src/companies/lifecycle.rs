@@ -126,6 +126,7 @@ impl Service {
             self.serving.remove_stored(binding).await?;
             self.reviews.forget(binding.id);
             self.corrections.forget(binding.id);
+            self.records.forget(binding.id);
         }
         deletion::finish_cut(&*self.store, &self.serving, Some(company)).await?;
         // At least 1: the erasure is complete.
@@ -234,8 +235,14 @@ impl Service {
         let (key, scope) = (Some(binding.key.clone()), Scope::company(binding.company_id.clone()));
         loop {
             let (binding_key, cursor) = (key.clone(), None);
-            let list =
-                ListRequest { binding_key, scope: scope.clone(), cursor, limit: Some(PAGE), metadata_filter: None };
+            let list = ListRequest {
+                binding_key,
+                scope: scope.clone(),
+                cursor,
+                limit: Some(PAGE),
+                metadata_filter: None,
+                filter: None,
+            };
             let page = self.list_all(&caller, list).await?;
             let handles: Vec<RecordHandle> = page.items.into_iter().map(|item| item.handle).collect();
             if handles.is_empty() && kept == 0 {

@@ -84,6 +84,7 @@ impl Service {
         count += sweep.rows(Table::CostEvents, b"", kept.cost_events_max_age_days, |_, _| Ok(Old::remove())).await?;
         count += sweep.rows(Table::Activity, b"", kept.activity_max_age_days, |_, _| Ok(Old::remove())).await?;
         count += sweep.rows(Table::Reviews, b"", kept.review_texts_max_age_days, review).await?;
+        count += self.records.sweep(company, now).await?;
         if count > 0 {
             self.note_forgetting().await?;
         }

@@ -11,9 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::Service;
 use crate::error::ServiceError;
+use crate::records::written::check_owner;
 use memhost_store::{self as store, Change, LockKind, Store, StoreError, Table};
 use memhost_types::{
-    Binding, BindingId, CompanyId, RecordHandle, RecordId, RecordWrite, Scope, Snippet, UpsertRequest,
+    Binding, BindingId, CompanyId, RecordHandle, RecordId, RecordRow, RecordWrite, Scope, Snippet, UpsertRequest,
+    Visibility,
 };
 
 /// The prefix of the marks.
@@ -156,17 +158,29 @@ pub(crate) async fn remove_marks(store: &dyn Store, company: &CompanyId) -> Resu
     Ok(())
 }
 
-/// A record of another host as a request. Its scope is not known: it belongs to the whole company.
-pub(crate) fn upsert_of(binding: &Binding, snippet: Snippet) -> UpsertRequest {
+/// A record of another host as a request, for whom that host knew that it is. Where nobody knows, it belongs to the whole
+/// company.
+pub(crate) fn upsert_of(binding: &Binding, snippet: Snippet, row: Option<&RecordRow>) -> UpsertRequest {
+    let (scope, visibility) = match (row, snippet.scope) {
+        (Some(row), _) => (row.scope.clone(), row.visibility),
+        (None, Some(scope)) => {
+            let visibility = if scope.agent_id.is_some() { Visibility::Agent } else { Visibility::Company };
+            (scope, visibility)
+        }
+        (None, None) => (Scope::company(binding.company_id.clone()), Visibility::Company),
+    };
     UpsertRequest {
         binding_key: Some(binding.key.clone()),
-        scope: Scope::company(binding.company_id.clone()),
+        visibility: check_owner(&scope, visibility).is_ok().then_some(visibility),
+        scope,
         source: snippet.source,
         records: vec![RecordWrite {
             id: Some(snippet.handle.provider_record_id),
             text: snippet.text,
             summary: snippet.summary,
             metadata: snippet.metadata,
+            created_at: snippet.created_at,
+            expires_at: snippet.expires_at,
             ..RecordWrite::default()
         }],
     }
@@ -250,7 +264,10 @@ impl Service {
                     let scope = Scope::company(binding.company_id.clone());
                     self.import_lines(scope, &binding.key, lines, true).await.map(drop)
                 }
-                Waiting::Record(snippet) => self.import_upsert(&upsert_of(binding, *snippet)).await,
+                Waiting::Record(snippet) => {
+                    let row = self.records.row(binding, &snippet.handle.provider_record_id).await?;
+                    self.import_upsert(upsert_of(binding, *snippet, row.as_ref()), row).await
+                }
             };
             match given {
                 Ok(()) => {

@@ -28,6 +28,7 @@ use crate::operations::corrections::Corrections;
 use crate::operations::record::Recorder;
 use crate::operations::refusals::Refusals;
 use crate::plugins::{Plugins, PluginsOptions, Trust};
+use crate::records::Records;
 use crate::review::Reviews;
 use crate::versions::serving::ServingBindings;
 use crate::work::background;
@@ -108,7 +109,9 @@ impl Service {
         plugins.watch();
         let wake = Arc::new(Notify::new());
         let now = options.clock.now();
+        let records = Arc::new(Records::open(Arc::clone(&store), now).await?);
         let recorder = Arc::new(Recorder {
+            records: Arc::clone(&records),
             forgotten: Forgotten::open(&*store, now, options.compact_after).await?,
             store: Arc::clone(&store),
             clock: Arc::clone(&options.clock),
@@ -124,6 +127,7 @@ impl Service {
             jobs: Jobs::new(Arc::clone(&store), Arc::clone(&options.clock)),
             reviews: Reviews::open(Arc::clone(&store)).await?,
             corrections: Corrections::default(),
+            records,
             companies: Companies::open(&*store).await?,
             waiting: WaitingRecords::open(&*store).await?,
             retry: options.retry,

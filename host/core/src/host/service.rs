@@ -15,6 +15,7 @@ use crate::host::secret_store::SecretStore;
 use crate::operations::corrections::Corrections;
 use crate::operations::record::Recorder;
 use crate::plugins::Plugins;
+use crate::records::Records;
 use crate::review::Reviews;
 use crate::versions::serving::ServingBindings;
 use crate::work::RetryPolicy;
@@ -43,6 +44,7 @@ pub struct Service {
     pub(crate) jobs: Jobs,
     pub(crate) reviews: Reviews,
     pub(crate) corrections: Corrections,
+    pub(crate) records: Arc<Records>,
     pub(crate) companies: Companies,
     pub(crate) waiting: WaitingRecords,
     pub(crate) retry: RetryPolicy,

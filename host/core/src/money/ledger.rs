@@ -11,8 +11,8 @@ use crate::money::budgets::{self, Exceeded, Spending};
 use memhost_ports::{Clock, new_id};
 use memhost_store::{self as store, Change, Found, Store, StoreError, Table, TableWrite};
 use memhost_types::{
-    BindingKey, Budget, BudgetState, BudgetView, CompanyId, CostEvent, FieldError, FinanceEvent, Microcents,
-    NewFinanceEvent, Operation, Period, SetBudget,
+    BindingKey, Budget, BudgetState, BudgetView, CompanyId, CostEvent, CostEventFilter, FieldError, FinanceEvent,
+    Microcents, NewFinanceEvent, Operation, Period, SetBudget,
 };
 
 /// Why a call of the ledger failed.
@@ -277,11 +277,12 @@ impl Ledger {
     pub(crate) async fn cost_events(
         &self,
         company: &CompanyId,
+        filter: &CostEventFilter,
         from: Option<&[u8]>,
         limit: usize,
     ) -> Result<Found<CostEvent>, StoreError> {
-        let prefix = store::company_key(company, b"");
-        store::matching(&*self.store, (Table::CostEvents, "cost event"), &prefix, from, limit, |_| true).await
+        let (prefix, table) = (store::company_key(company, b""), (Table::CostEvents, "cost event"));
+        store::matching(&*self.store, table, &prefix, from, limit, |event| filter.matches(event)).await
     }
 
     /// Whether a company has the cost event of this id. An id does not say where its event is: they are read until it is

@@ -15,8 +15,9 @@ use crate::bindings::NewActivity;
 use crate::error::ServiceError;
 use crate::paging::Page;
 use memhost_types::{
-    ActivityAction, BindingKey, BudgetView, CompanyId, CostEvent, Delivery, DeliveryFilter, DeliveryStatus, FieldError,
-    FinanceEvent, Microcents, NewFinanceEvent, OperationErrorCode, Period, Rollup, RollupKey, SetBudget,
+    ActivityAction, BindingKey, BudgetView, CompanyId, CostEvent, CostEventFilter, Delivery, DeliveryFilter,
+    DeliveryStatus, FieldError, FinanceEvent, Microcents, NewFinanceEvent, OperationErrorCode, Period, Rollup,
+    RollupKey, SetBudget,
 };
 
 /// How sums are grouped.
@@ -250,11 +251,13 @@ impl Service {
     pub async fn cost_events(
         &self,
         company: &CompanyId,
+        filter: &CostEventFilter,
         cursor: Option<&str>,
         limit: Option<u32>,
     ) -> Result<Page<CostEvent>, ServiceError> {
-        let page = self.page_of("cost-events", company, &(), cursor, limit)?;
-        let found = self.recorder.ledger.cost_events(company, page.from(), page.limit).await?;
+        filter.check()?;
+        let page = self.page_of("cost-events", company, filter, cursor, limit)?;
+        let found = self.recorder.ledger.cost_events(company, filter, page.from(), page.limit).await?;
         Ok(self.sealed(&page, found))
     }
 

@@ -14,7 +14,7 @@ impl Service {
     /// the interface `browse`; a cursor that is not of this node is an invalid `cursor`.
     #[boxed]
     pub async fn browse(&self, caller: &Caller, request: BrowseRequest) -> Result<BrowsePage, ServiceError> {
-        self.operate(caller, &mut Browse { request, cursor: None }).await
+        self.operate(caller, &mut Browse { request, cursor: None, reader: Reader::default() }).await
     }
 }
 
@@ -22,6 +22,7 @@ struct Browse {
     request: BrowseRequest,
     /// The provider's own cursor.
     cursor: Option<String>,
+    reader: Reader,
 }
 
 impl Browse {
@@ -37,6 +38,11 @@ impl Step for Browse {
 
     asks_with!(request);
 
+    fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
+        self.reader = Reader::of(caller, &self.request.scope);
+        Ok(())
+    }
+
     async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         host.holds_nothing(serving)?;
         self.cursor = host.provider_cursor(&self.digest(serving), self.request.cursor.as_deref())?;
@@ -48,14 +54,26 @@ impl Step for Browse {
         serving.instances.browse(&self.request, self.cursor.as_deref()).await
     }
 
-    fn completion(&self, answer: &BrowseAnswer) -> Completion {
-        let records = answer.nodes.iter().filter_map(|node| node.record.clone()).take(limits::MAX_RECORDED_HANDLES);
-        Completion { records: records.collect(), record_count: answer.nodes.len(), ..Completion::default() }
+    fn completion(&self, _: &BrowseAnswer) -> Completion {
+        Completion::default()
     }
 
     async fn finish(&mut self, answered: &mut Answered<'_>, answer: BrowseAnswer) -> Result<BrowsePage, Refusal> {
         let digest = self.digest(answered.serving);
         let next_cursor = answer.next.map(|cursor| answered.host.cursors.seal(&digest, cursor.as_bytes()));
-        Ok(BrowsePage { operation_id: answered.id(), nodes: answer.nodes, next_cursor })
+        let (records, binding) = (&answered.host.records, &answered.serving.binding);
+        let mut nodes = Vec::with_capacity(answer.nodes.len());
+        for node in answer.nodes {
+            let may = match &node.record {
+                Some(handle) => records.may_read(binding, &self.reader, &handle.provider_record_id).await?,
+                None => true,
+            };
+            if may {
+                nodes.push(node);
+            }
+        }
+        let handles = nodes.iter().filter_map(|node| node.record.clone()).take(limits::MAX_RECORDED_HANDLES);
+        answered.ending.set_records(handles.collect(), nodes.len());
+        Ok(BrowsePage { operation_id: answered.id(), nodes, next_cursor })
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::operations::prelude::*;
 use crate::operations::privacy::{must_wait, private};
-use crate::operations::sharing::scope_of_write;
 use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::CaptureAnswer;
@@ -68,7 +67,7 @@ impl Service {
         request: CaptureRequest,
         attempt: &impl Attempt,
     ) -> Result<CaptureResponse, ServiceError> {
-        let response = self.operate(caller, &mut Capture { caller, request, attempt, kept: None }).await?;
+        let response = self.operate(caller, &mut Capture::new(caller, request, attempt)).await?;
         if response.held.is_some() {
             self.wake.notify_one();
         }
@@ -93,6 +92,14 @@ struct Capture<'a, A> {
     attempt: &'a A,
     /// Made where the host keeps the capture instead of calling the provider.
     kept: Option<Delivery>,
+    writer: Reader,
+    whose: Option<Whose>,
+}
+
+impl<'a, A> Capture<'a, A> {
+    fn new(caller: &'a Caller, request: CaptureRequest, attempt: &'a A) -> Self {
+        Self { caller, request, attempt, kept: None, writer: Reader::default(), whose: None }
+    }
 }
 
 impl<A: Attempt> Step for Capture<'_, A> {
@@ -103,6 +110,7 @@ impl<A: Attempt> Step for Capture<'_, A> {
     asks_with!(request);
 
     fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
+        self.writer = Reader::of(caller, &self.request.scope);
         caller.stamp_source(&mut self.request.source)?;
         self.request.hook.as_mut().map_or(Ok(()), |hook| caller.stamp_hook(hook))
     }
@@ -117,6 +125,8 @@ impl<A: Attempt> Step for Capture<'_, A> {
     }
 
     async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+        let whose = Whose::of(&serving.binding, &self.request.scope, self.request.visibility)?;
+        self.whose = Some(whose.by(&self.writer));
         if !self.attempt.is_approved().await {
             if must_wait(serving, &mut self.request) {
                 let message = "there is personal data in it, and a person must look at it before it leaves for another \
@@ -129,12 +139,17 @@ impl<A: Attempt> Step for Capture<'_, A> {
         Ok(())
     }
 
+    fn whose(&self) -> Option<&Whose> {
+        self.whose.as_ref()
+    }
+
     async fn intent(&mut self, _: &Service, id: OperationId) -> Result<Writes, Refusal> {
         Ok(self.attempt.begun(id)?.into())
     }
 
     async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<CaptureAnswer>, Failure> {
-        let scope = scope_of_write(&serving.binding, &self.request.scope);
+        let scope =
+            self.whose.as_ref().map_or_else(|| self.request.scope.clone(), |whose| whose.scope(&self.request.scope));
         let request = CaptureRequest { scope, ..self.request.clone() };
         serving.instances.capture(self.attempt.told(id), &request).await
     }

@@ -1,12 +1,12 @@
 //! Correct: changes a record that is there.
 
-use crate::operations::guard::own_handles;
+use crate::operations::guard::{not_there, own_handles};
 use crate::operations::prelude::*;
 use crate::operations::privacy::private;
 use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::Correction;
-use memhost_types::{CorrectRequest, CorrectResponse, RecordHandle};
+use memhost_types::{CorrectRequest, CorrectResponse, RecordHandle, RecordRow, RecordWrite};
 
 impl Service {
     /// Corrects a record. A review policy holds what an agent makes of it; a person who may review writes past it.
@@ -25,13 +25,17 @@ impl Service {
         request: CorrectRequest,
         author: Author,
     ) -> Result<CorrectResponse, ServiceError> {
-        self.operate(caller, &mut Correct { request, author }).await
+        self.operate(caller, &mut Correct { request, author, reader: Reader::default(), row: None, whose: None }).await
     }
 }
 
 struct Correct {
     request: CorrectRequest,
     author: Author,
+    reader: Reader,
+    /// What the host knows of the record as it is.
+    row: Option<RecordRow>,
+    whose: Option<Whose>,
 }
 
 impl Step for Correct {
@@ -41,11 +45,43 @@ impl Step for Correct {
 
     asks_with!(request);
 
-    async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
-        own_handles(serving, "handle", std::slice::from_ref(&self.request.handle))?;
+    fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
+        self.reader = Reader::of(caller, &self.request.scope);
+        Ok(())
+    }
+
+    async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+        let handle = &self.request.handle;
+        own_handles(serving, "handle", std::slice::from_ref(handle))?;
+        let (binding, record) = (&serving.binding, &handle.provider_record_id);
+        if !host.records.may_read(binding, &self.reader, record).await? {
+            return Err(not_there(record));
+        }
+        self.row = host.records.row(binding, record).await?;
+        let whose = match &self.row {
+            Some(row) => Whose::like(row),
+            None => Whose::of(binding, &self.request.scope, None)?,
+        };
+        self.whose = Some(whose.by(&self.reader));
         private(serving, &mut self.request)?;
         opened.keep_payload(serving, &self.request);
         Ok(())
+    }
+
+    fn whose(&self) -> Option<&Whose> {
+        self.whose.as_ref()
+    }
+
+    fn origin(&self, _: usize) -> Option<&RecordRow> {
+        self.row.as_ref()
+    }
+
+    fn record(&self, _: usize) -> Option<&RecordWrite> {
+        self.request.patch.record.as_ref()
+    }
+
+    fn handles(&self) -> &[RecordHandle] {
+        std::slice::from_ref(&self.request.handle)
     }
 
     async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<Correction>, Failure> {

@@ -14,36 +14,52 @@ impl Service {
     /// records for a person, because the explanation would disclose them.
     #[boxed]
     pub async fn explain(&self, caller: &Caller, request: QueryRequest) -> Result<Explanation, ServiceError> {
-        self.operate(caller, &mut Explain(request)).await
+        self.operate(caller, &mut Explain { request, reader: Reader::default() }).await
     }
 }
 
-struct Explain(QueryRequest);
+struct Explain {
+    request: QueryRequest,
+    reader: Reader,
+}
 
 impl Step for Explain {
     const KIND: OperationKind = OperationKind::Explain;
     type Answer = ExplainAnswer;
     type Response = Explanation;
 
-    asks_with!(0);
+    asks_with!(request);
+
+    fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
+        self.reader = Reader::of(caller, &self.request.scope);
+        Ok(())
+    }
 
     async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         host.holds_nothing(serving)?;
-        private(serving, &mut self.0)?;
-        opened.keep_payload(serving, &self.0);
+        private(serving, &mut self.request)?;
+        opened.keep_payload(serving, &self.request);
         Ok(())
     }
 
     async fn call(&self, serving: &Serving, _: OperationId) -> Result<Answer<ExplainAnswer>, Failure> {
-        serving.instances.explain(&self.0).await
+        serving.instances.explain(&self.request).await
     }
 
-    fn completion(&self, answer: &ExplainAnswer) -> Completion {
-        let handles = answer.hits.iter().take(limits::MAX_RECORDED_HANDLES).map(|hit| hit.handle.clone());
-        Completion { records: handles.collect(), record_count: answer.hits.len(), ..Completion::default() }
+    fn completion(&self, _: &ExplainAnswer) -> Completion {
+        Completion::default()
     }
 
     async fn finish(&mut self, answered: &mut Answered<'_>, answer: ExplainAnswer) -> Result<Explanation, Refusal> {
-        Ok(Explanation { operation_id: answered.id(), query: answer.query, hits: answer.hits })
+        let (records, binding) = (&answered.host.records, &answered.serving.binding);
+        let mut hits = Vec::with_capacity(answer.hits.len());
+        for hit in answer.hits {
+            if records.may_read(binding, &self.reader, &hit.handle.provider_record_id).await? {
+                hits.push(hit);
+            }
+        }
+        let handles = hits.iter().take(limits::MAX_RECORDED_HANDLES).map(|hit| hit.handle.clone()).collect();
+        answered.ending.set_records(handles, hits.len());
+        Ok(Explanation { operation_id: answered.id(), query: answer.query, hits })
     }
 }

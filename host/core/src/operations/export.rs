@@ -15,14 +15,14 @@ impl Service {
     /// records of the binding for a person; a cursor that is not of this export is an invalid `cursor`.
     #[boxed]
     pub async fn export_records(&self, caller: &Caller, request: ExportRequest) -> Result<ExportPage, ServiceError> {
-        self.operate(caller, &mut Export { request, cursor: None, shows_hidden: false }).await
+        self.operate(caller, &mut Export::new(request, false)).await
     }
 
     /// The same for the export of a whole company, with the records that wait for a person.
     pub(crate) async fn lines_of(&self, binding: &Binding, cursor: Option<String>) -> Result<ExportPage, ServiceError> {
         let (binding_key, scope) = (Some(binding.key.clone()), Scope::company(binding.company_id.clone()));
         let request = ExportRequest { binding_key, scope, cursor };
-        self.operate(&Caller::system(), &mut Export { request, cursor: None, shows_hidden: true }).await
+        self.operate(&Caller::system(), &mut Export::new(request, true)).await
     }
 
     /// Whether the provider that serves a binding can export lines of its own.
@@ -37,9 +37,14 @@ struct Export {
     /// The provider's own cursor.
     cursor: Option<String>,
     shows_hidden: bool,
+    reader: Reader,
 }
 
 impl Export {
+    fn new(request: ExportRequest, shows_hidden: bool) -> Self {
+        Self { request, cursor: None, shows_hidden, reader: Reader::default() }
+    }
+
     fn digest(&self, serving: &Serving) -> QueryDigest {
         page_digest("export", serving, &self.request.scope, b"")
     }
@@ -52,10 +57,16 @@ impl Step for Export {
 
     asks_with!(request);
 
+    fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
+        self.reader = Reader::of(caller, &self.request.scope);
+        Ok(())
+    }
+
     async fn prepare(&mut self, host: &Service, _: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         if !self.shows_hidden {
             host.holds_nothing(serving)?;
         }
+        host.shows_all(serving, &self.reader)?;
         self.cursor = host.provider_cursor(&self.digest(serving), self.request.cursor.as_deref())?;
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use crate::operations::guard::own_handles;
 use crate::operations::prelude::*;
+use crate::records::Records;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::ForgetAnswer;
 use memhost_types::{
@@ -19,7 +20,7 @@ impl Service {
         if let Some(binding) = self.waits_as_a_whole(&request).await? {
             return self.forget_only_waiting(caller, request, &binding).await;
         }
-        self.operate(caller, &mut Forget { request, waited: HashSet::new() }).await
+        self.operate(caller, &mut Forget::new(request)).await
     }
 
     /// The binding that answers, where its provider has nothing yet because its records wait for a decision.
@@ -44,8 +45,15 @@ impl Service {
         let mut opened = self.begin(caller, OperationKind::Forget, &mut request.scope, true).await?;
         opened.set_binding(binding);
         let mut ending = opened.write_intent(Vec::new()).await?.called();
-        let waited = self.forget_waiting(binding, &request.handles).await?;
-        self.remove_traces(binding, &request.handles).await?;
+        let reader = Reader::of(caller, &request.scope);
+        let mut known = Vec::new();
+        for handle in &request.handles {
+            if self.records.may_read(binding, &reader, &handle.provider_record_id).await? {
+                known.push(handle.clone());
+            }
+        }
+        let waited = self.forget_waiting(binding, &known).await?;
+        self.remove_traces(binding, &known).await?;
         self.note_forgetting().await?;
         let is_gone = |handle: &RecordHandle| waited.contains(&handle.provider_record_id);
         let gone: Vec<RecordHandle> = request.handles.iter().filter(|handle| is_gone(handle)).cloned().collect();
@@ -56,7 +64,8 @@ impl Service {
         };
         let outcomes = request.handles.into_iter().map(outcome).collect();
         let answer = ForgetResponse { operation_id: ending.id(), outcomes, usage: Vec::new() };
-        ending.complete(Ended::Succeeded(answer), Vec::new()).await.into_result()
+        let rows = gone.iter().map(|handle| Records::remove(binding, &handle.provider_record_id)).collect();
+        ending.complete(Ended::Succeeded(answer), rows).await.into_result()
     }
 }
 
@@ -64,6 +73,15 @@ struct Forget {
     request: ForgetRequest,
     /// Records of an import that had not reached the provider yet.
     waited: HashSet<RecordId>,
+    reader: Reader,
+    /// The handles of the request that the caller may not know of are not among these.
+    known: Vec<RecordHandle>,
+}
+
+impl Forget {
+    fn new(request: ForgetRequest) -> Self {
+        Self { request, waited: HashSet::new(), reader: Reader::default(), known: Vec::new() }
+    }
 }
 
 impl Step for Forget {
@@ -73,16 +91,35 @@ impl Step for Forget {
 
     asks_with!(request);
 
+    fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
+        self.reader = Reader::of(caller, &self.request.scope);
+        Ok(())
+    }
+
+    fn handles(&self) -> &[RecordHandle] {
+        &self.request.handles
+    }
+
     async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         own_handles(serving, "handles", &self.request.handles)?;
         opened.keep_payload(serving, &self.request);
         // First: what is given to the provider from here on is forgotten there.
-        self.waited = host.forget_waiting(&serving.binding, &self.request.handles).await?;
+        for handle in &self.request.handles {
+            if host.records.may_read(&serving.binding, &self.reader, &handle.provider_record_id).await? {
+                self.known.push(handle.clone());
+            }
+        }
+        self.waited = host.forget_waiting(&serving.binding, &self.known).await?;
         Ok(())
     }
 
     async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<ForgetAnswer>, Failure> {
-        serving.instances.forget(id, &self.request).await
+        if self.known.is_empty() {
+            let value = ForgetAnswer { outcomes: Vec::new(), usage: Vec::new() };
+            return Ok(Answer { value, log: Vec::new(), provider_us: 0, metered: Vec::new() });
+        }
+        let request = ForgetRequest { handles: self.known.clone(), ..self.request.clone() };
+        serving.instances.forget(id, &request).await
     }
 
     fn completion(&self, answer: &ForgetAnswer) -> Completion {
@@ -102,7 +139,20 @@ impl Step for Forget {
         }
         // Also of those that are not found: an earlier attempt may have ended between the provider and this.
         let gone: Vec<RecordHandle> = answer.outcomes.iter().map(|outcome| outcome.handle.clone()).collect();
-        answered.host.remove_traces(&answered.serving.binding, &gone).await?;
-        Ok(ForgetResponse { operation_id: answered.id(), outcomes: answer.outcomes, usage: answer.usage })
+        let binding = &answered.serving.binding;
+        answered.host.remove_traces(binding, &gone).await?;
+        // What is only hidden is still there, and stays whose it is.
+        let is_gone = |outcome: &&ForgetOutcome| outcome.effect == ForgetEffect::Hard;
+        let rows = answer.outcomes.iter().filter(is_gone);
+        let rows = rows.map(|outcome| Records::remove(binding, &outcome.handle.provider_record_id)).collect();
+        answered.ending.write_beside(rows);
+        // One outcome for each handle, in the order of the request. What the caller may not know of is not there.
+        let mut known = answer.outcomes.into_iter().peekable();
+        let outcomes = self.request.handles.iter().map(|handle| {
+            known
+                .next_if(|outcome| outcome.handle == *handle)
+                .unwrap_or_else(|| ForgetOutcome { handle: handle.clone(), effect: ForgetEffect::NotFound })
+        });
+        Ok(ForgetResponse { operation_id: answered.id(), outcomes: outcomes.collect(), usage: answer.usage })
     }
 }

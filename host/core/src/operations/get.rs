@@ -3,7 +3,7 @@
 use crate::operations::guard::own_handles;
 use crate::operations::prelude::*;
 use async_recursion::async_recursion as boxed;
-use memhost_types::{GetRequest, GetResponse, Snippet, Usage};
+use memhost_types::{GetRequest, GetResponse, RecordHandle, Snippet, Usage};
 
 impl Service {
     /// One record, if it is there.
@@ -12,27 +12,39 @@ impl Service {
     /// As [`ServiceError`] says.
     #[boxed]
     pub async fn get(&self, caller: &Caller, request: GetRequest) -> Result<GetResponse, ServiceError> {
-        self.operate(caller, &mut Get(request)).await
+        self.operate(caller, &mut Get { request, reader: Reader::default() }).await
     }
 }
 
-struct Get(GetRequest);
+struct Get {
+    request: GetRequest,
+    reader: Reader,
+}
 
 impl Step for Get {
     const KIND: OperationKind = OperationKind::Get;
     type Answer = (Option<Snippet>, Vec<Usage>);
     type Response = GetResponse;
 
-    asks_with!(0);
+    asks_with!(request);
+
+    fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
+        self.reader = Reader::of(caller, &self.request.scope);
+        Ok(())
+    }
+
+    fn handles(&self) -> &[RecordHandle] {
+        std::slice::from_ref(&self.request.handle)
+    }
 
     async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
-        own_handles(serving, "handle", std::slice::from_ref(&self.0.handle))?;
-        opened.keep_payload(serving, &self.0);
+        own_handles(serving, "handle", std::slice::from_ref(&self.request.handle))?;
+        opened.keep_payload(serving, &self.request);
         Ok(())
     }
 
     async fn call(&self, serving: &Serving, _: OperationId) -> Result<Answer<Self::Answer>, Failure> {
-        serving.instances.get(&self.0).await
+        serving.instances.get(&self.request).await
     }
 
     fn completion(&self, (_, usage): &Self::Answer) -> Completion {
@@ -45,9 +57,18 @@ impl Step for Get {
         (record, usage): Self::Answer,
     ) -> Result<GetResponse, Refusal> {
         let mut found: Vec<Snippet> = record.into_iter().collect();
+        answered.only(&self.reader, None, &mut found).await?;
         answered.hide(&mut found).await?;
         answered.show_corrections(&mut found).await?;
         answered.returns(&found);
-        Ok(GetResponse { operation_id: answered.id(), record: found.pop(), usage })
+        let record = found.pop();
+        let row = match &record {
+            Some(found) => {
+                let (records, binding) = (&answered.host.records, &answered.serving.binding);
+                records.row(binding, &found.handle.provider_record_id).await?
+            }
+            None => None,
+        };
+        Ok(GetResponse { operation_id: answered.id(), record, row, usage })
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::Service;
 use crate::error::Refusal;
+use crate::records::Reader;
 use crate::versions::serving::Serving;
-use memhost_types::{FieldError, OperationErrorCode, Outcome, QueryDigest, RecordHandle, Scope};
+use memhost_types::{FieldError, OperationErrorCode, Outcome, QueryDigest, RecordHandle, RecordId, Scope};
 
 /// A handle of another provider names nothing here, whatever its record id.
 pub(crate) fn own_handles(serving: &Serving, field: &str, handles: &[RecordHandle]) -> Result<(), Refusal> {
@@ -20,6 +21,12 @@ pub(crate) fn own_handles(serving: &Serving, field: &str, handles: &[RecordHandl
         )
         .into()),
     }
+}
+
+/// There is no such record, or none that the caller may know of: the two look the same.
+pub(crate) fn not_there(record: &RecordId) -> Refusal {
+    let message = format!("there is no record `{record}` in this scope; list records to see those that are there");
+    Refusal { outcome: Outcome::Failed, ..Refusal::new(OperationErrorCode::NotFound, message) }
 }
 
 /// A list that answers the cursor that it was asked with never ends.
@@ -43,6 +50,20 @@ pub(crate) fn page_digest(list: &str, serving: &Serving, scope: &Scope, rest: &[
 }
 
 impl Service {
+    /// Refuses an export to somebody who may not see all of it: single records cannot be removed from a provider's lines.
+    pub(crate) fn shows_all(&self, serving: &Serving, reader: &Reader) -> Result<(), Refusal> {
+        let binding = &serving.binding;
+        if !self.records.hides_from(binding.id, reader) {
+            return Ok(());
+        }
+        let message = format!(
+            "the binding `{}` has records that are private to others, and an export would show them; export in the scope \
+             of the company with a token that may view it",
+            binding.key
+        );
+        Err(Refusal::new(OperationErrorCode::Forbidden, message))
+    }
+
     /// Refuses a read that would disclose records that wait for a person. The labels of a tree and the parts of a score
     /// repeat a record's text, and single records cannot be removed from them.
     pub(crate) fn holds_nothing(&self, serving: &Serving) -> Result<(), Refusal> {

@@ -63,6 +63,9 @@ impl Step for Import {
             // A record stays in its partition, whoever imports it: so everything of the company is looked at.
             answered.judge_imported(&Scope::company(self.request.scope.company_id.clone())).await?;
         }
+        if self.is_last {
+            answered.note_imported().await?;
+        }
         answered.discover_jobs(&self.request.scope).await?;
         let ImportAnswer { imported, unchanged } = answer;
         Ok(ImportResponse { operation_id: answered.id(), imported, unchanged })

@@ -6,6 +6,9 @@ use async_recursion::async_recursion as boxed;
 use memhost_sandbox::ListAnswer;
 use memhost_types::{ListPage, ListRequest, QueryDigest};
 
+/// Pages of the provider that are read for one page of what a reader wants.
+const MOST_PAGES: u32 = 20;
+
 impl Service {
     /// One page of all records.
     ///
@@ -13,12 +16,12 @@ impl Service {
     /// As [`ServiceError`] says; a cursor that is not of this list is an invalid `cursor`.
     #[boxed]
     pub async fn list(&self, caller: &Caller, request: ListRequest) -> Result<ListPage, ServiceError> {
-        self.operate(caller, &mut List { request, cursor: None, shows_hidden: false }).await
+        self.operate(caller, &mut List::new(request, false)).await
     }
 
     /// The same with the records that wait for a person: for exporting or forgetting everything.
     pub(crate) async fn list_all(&self, caller: &Caller, request: ListRequest) -> Result<ListPage, ServiceError> {
-        self.operate(caller, &mut List { request, cursor: None, shows_hidden: true }).await
+        self.operate(caller, &mut List::new(request, true)).await
     }
 }
 
@@ -27,12 +30,36 @@ struct List {
     /// The provider's own cursor.
     cursor: Option<String>,
     shows_hidden: bool,
+    reader: Reader,
 }
 
 impl List {
+    fn new(request: ListRequest, shows_hidden: bool) -> Self {
+        Self { request, cursor: None, shows_hidden, reader: Reader::default() }
+    }
+
     fn digest(&self, serving: &Serving) -> QueryDigest {
-        let filter = serde_json::to_vec(&self.request.metadata_filter).unwrap_or_default();
+        let filters = (&self.request.metadata_filter, &self.request.filter);
+        let filter = serde_json::to_vec(&filters).unwrap_or_default();
         page_digest("list", serving, &self.request.scope, &filter)
+    }
+}
+
+impl List {
+    /// A further page of the provider, as a part of the same operation.
+    async fn further(&self, answered: &mut Answered<'_>, cursor: String) -> Result<ListAnswer, Refusal> {
+        let serving = answered.serving;
+        match serving.instances.list(&self.request, Some(cursor)).await {
+            Ok(answer) => {
+                answered.ending.add_metered(answer.metered);
+                answered.ending.add_call(answer.log, answer.provider_us);
+                Ok(answer.value)
+            }
+            Err(failure) => {
+                answered.ending.add_metered(failure.metered);
+                Err(Refusal::from(&failure.error))
+            }
+        }
     }
 }
 
@@ -42,6 +69,11 @@ impl Step for List {
     type Response = ListPage;
 
     asks_with!(request);
+
+    fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
+        self.reader = Reader::of(caller, &self.request.scope);
+        Ok(())
+    }
 
     async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         self.cursor = host.provider_cursor(&self.digest(serving), self.request.cursor.as_deref())?;
@@ -58,10 +90,22 @@ impl Step for List {
     }
 
     async fn finish(&mut self, answered: &mut Answered<'_>, answer: ListAnswer) -> Result<ListPage, Refusal> {
-        let ListAnswer { mut items, next, truncated, usage } = answer;
+        let ListAnswer { mut items, mut next, mut truncated, mut usage } = answer;
         moves_on(answered.serving, self.cursor.as_deref(), next.as_deref())?;
-        if !self.shows_hidden {
-            answered.hide(&mut items).await?;
+        for page in 1.. {
+            let found = items.len();
+            answered.only(&self.reader, self.request.filter.as_ref(), &mut items).await?;
+            // Where everything was taken out, what the reader wants may be on the next page.
+            let is_emptied = found > 0 && items.is_empty() && page < MOST_PAGES;
+            if !self.shows_hidden {
+                answered.hide(&mut items).await?;
+            }
+            let Some(cursor) = next.clone().filter(|_| is_emptied) else { break };
+            let further = self.further(answered, cursor.clone()).await?;
+            moves_on(answered.serving, Some(&cursor), further.next.as_deref())?;
+            answered.ending.add_usage(further.usage.clone());
+            usage.extend(further.usage);
+            (items, next, truncated) = (further.items, further.next, further.truncated);
         }
         answered.show_corrections(&mut items).await?;
         answered.returns(&items);

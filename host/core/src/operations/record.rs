@@ -16,6 +16,7 @@ use crate::host::feed::Feed;
 use crate::host::metrics::Metrics;
 use crate::money::Ledger;
 use crate::operations::refusals::{Reason, Refusals};
+use crate::records::{PrivateWrite, Records, Whose};
 use crate::versions::serving::Serving;
 use crate::work::jobs::Jobs;
 use memhost_ports::Clock;
@@ -37,6 +38,7 @@ pub(crate) struct Recorder {
     pub(crate) feed: Arc<Feed>,
     pub(crate) refusals: Refusals,
     pub(crate) forgotten: Forgotten,
+    pub(crate) records: Arc<Records>,
     /// The background work waits for this, and begins what is due.
     pub(crate) wake: Arc<Notify>,
 }
@@ -69,6 +71,11 @@ pub(crate) struct Record {
     metered: Vec<Usage>,
     /// Written in one step with the completion.
     beside: Vec<TableWrite>,
+    /// What it will write that is not for the whole company, and the same once a mark on disk says so.
+    planned: Option<PrivateWrite>,
+    private: Option<PrivateWrite>,
+    /// Whether the provider has records of it whose rows are not among what is written.
+    lacks_rows: bool,
     has_new_jobs: bool,
     /// Locks that are held until the record is on disk.
     locks: Vec<Lease>,
@@ -130,7 +137,35 @@ impl Record {
         self.attribution = binding.policy.attribution;
         let operation = self.change();
         operation.binding_key = Some(binding.key.clone());
+        operation.binding_id = Some(binding.id);
         operation.provider_key = Some(binding.provider_key.clone());
+    }
+
+    /// Records whose the records are that it writes.
+    pub(crate) fn set_whose(&mut self, binding: &Binding, whose: &Whose) {
+        self.planned = whose.private_write(&self.operation, binding);
+        self.change().visibility = whose.visibility;
+    }
+
+    /// Writes these rows in one step with the completion.
+    pub(crate) fn write_beside(&mut self, rows: Vec<TableWrite>) {
+        self.beside.extend(rows);
+    }
+
+    /// The provider has records whose rows could not be made.
+    pub(crate) fn rows_are_missing(&mut self) {
+        self.lacks_rows = true;
+    }
+
+    /// The rows that the end of a private write changes, where it was one. Not every failure says that nothing was written.
+    fn end_private(&self, error: Option<OperationErrorCode>) -> Result<Vec<TableWrite>, StoreError> {
+        let Some(private) = &self.private else { return Ok(Vec::new()) };
+        let is_known = match self.stage {
+            Stage::Open => true,
+            Stage::Answered => !self.lacks_rows,
+            Stage::Called | Stage::Ended => error.is_some_and(|code| !code.is_worth_another_try()),
+        };
+        self.recorder.records.end(private, is_known, self.recorder.clock.now())
     }
 
     pub(crate) fn set_version(&mut self, serving: &Serving) {
@@ -169,7 +204,12 @@ impl Record {
 
     /// The records that the operation wrote or returns. The count may be larger than what is listed.
     pub(crate) fn set_records(&mut self, mut records: Vec<RecordHandle>, count: usize) {
-        records.truncate(limits::MAX_RECORDED_HANDLES);
+        // What was forgotten can be looked up nowhere else.
+        let most = match self.operation.kind {
+            OperationKind::Forget => limits::MAX_ITEMS,
+            _ => limits::MAX_RECORDED_HANDLES,
+        };
+        records.truncate(most);
         let operation = self.change();
         operation.records = records;
         operation.record_count = u32::try_from(count).unwrap_or(u32::MAX);

@@ -23,10 +23,15 @@ use crate::Service;
 use crate::access::{Caller, Denied};
 use crate::error::{Refusal, ServiceError};
 use crate::operations::record::{Completion, Concluded, Ended, Ending, Intended, Opened};
+use crate::records::Whose;
+use crate::records::written::Made;
 use crate::versions::serving::Serving;
 use memhost_sandbox::{Answer, Failure};
-use memhost_store::{Lease, TableWrite};
-use memhost_types::{BindingKey, FieldError, OperationId, OperationKind, Scope, Snippet, Usage, limits};
+use memhost_store::{Lease, StoreError, TableWrite};
+use memhost_types::{
+    BindingKey, FieldError, OperationId, OperationKind, RecordHandle, RecordRow, RecordWrite, Scope, Snippet, Usage,
+    limits,
+};
 
 /// The scope that a caller asks in, and the binding that it names.
 pub(crate) type Target<'a> = (&'a mut Scope, Option<&'a BindingKey>);
@@ -67,6 +72,26 @@ pub(crate) trait Step: Send + Sync {
         _serving: &Arc<Serving>,
     ) -> impl Future<Output = Result<(), Refusal>> + Send {
         ready(Ok(()))
+    }
+
+    /// Whose the records are that it writes; none where it writes none. Asked after [`Step::prepare`].
+    fn whose(&self) -> Option<&Whose> {
+        None
+    }
+
+    /// The row of the record that the record of this number in the answer takes the place of.
+    fn origin(&self, _number: usize) -> Option<&RecordRow> {
+        None
+    }
+
+    /// The record of this number in the answer, as it was asked for.
+    fn record(&self, _number: usize) -> Option<&RecordWrite> {
+        None
+    }
+
+    /// The records that it names: without a binding key, the binding that has them answers.
+    fn handles(&self) -> &[RecordHandle] {
+        &[]
     }
 
     /// What is written in one step with the intent of a write.
@@ -191,9 +216,16 @@ impl Service {
     /// Everything that may refuse an operation before its provider is called.
     async fn ready<S: Step>(&self, step: &mut S, opened: &mut Opened) -> Result<(Arc<Serving>, Writes), Refusal> {
         step.check(self)?;
-        let (scope, named) = step.target();
-        let serving = self.admit(opened, scope, named).await?;
+        let scope = step.target().0.clone();
+        let home = match step.target().1.is_none() && !step.handles().is_empty() {
+            true => self.home_of(&scope, step.handles()).await?,
+            false => None,
+        };
+        let serving = self.admit(opened, &scope, home.as_ref().or(step.target().1)).await?;
         step.prepare(self, opened, &serving).await?;
+        if let Some(whose) = step.whose() {
+            opened.set_whose(&serving.binding, whose);
+        }
         let intent = step.intent(self, opened.id()).await?;
         Ok((serving, intent))
     }
@@ -209,16 +241,34 @@ impl Service {
             Err(refusal) => Ended::Failed(refusal),
             Ok((serving, answer)) => {
                 let Completion { records, record_count, usage } = step.completion(&answer);
+                let written = if step.whose().is_some() { records.clone() } else { Vec::new() };
                 ending.set_records(records, record_count);
                 ending.add_usage(usage);
                 let mut answered = Answered { host: self, serving: &serving, ending: &mut ending };
-                match step.finish(&mut answered, answer).await {
+                let finished = step.finish(&mut answered, answer).await;
+                // Also where the host failed: the provider has the records.
+                let noted = self.note_written(step, &mut ending, &serving, &written).await;
+                match finished.and_then(|response| noted.map(|()| response).map_err(Refusal::from)) {
                     Ok(response) => Ended::Succeeded(response),
                     Err(failure) => Ended::Failed(ending.failure(failure)),
                 }
             }
         };
         self.conclude(step, ending, ended).await
+    }
+
+    /// Adds the rows of what an operation wrote. Where that fails, records without a row may be private.
+    async fn note_written<S: Step>(
+        &self,
+        step: &S,
+        ending: &mut Ending,
+        serving: &Serving,
+        written: &[RecordHandle],
+    ) -> Result<(), StoreError> {
+        let Some(whose) = step.whose() else { return Ok(()) };
+        let made = |(number, handle)| Made { handle, origin: step.origin(number), write: step.record(number) };
+        let made: Vec<Made<'_>> = written.iter().enumerate().map(made).collect();
+        self.note_rows(ending, &serving.binding, whose, &made).await.inspect_err(|_| ending.rows_are_missing())
     }
 
     async fn conclude<S: Step>(

@@ -2,11 +2,10 @@
 
 use crate::operations::prelude::*;
 use crate::operations::privacy::private;
-use crate::operations::sharing::scope_of_write;
 use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::RecordsAnswer;
-use memhost_types::{UpsertRequest, UpsertResponse};
+use memhost_types::{FieldError, RecordRow, RecordWrite, UpsertRequest, UpsertResponse};
 
 impl Service {
     /// Writes records as they are. A review policy holds what an agent writes; a person who may review writes past it.
@@ -25,12 +24,17 @@ impl Service {
         request: UpsertRequest,
         author: Author,
     ) -> Result<UpsertResponse, ServiceError> {
-        self.operate(caller, &mut Upsert { request, author }).await
+        self.operate(caller, &mut Upsert::new(request, author)).await
     }
 
     /// Writes records of another host. The state of their reviews came before them; what has none is judged.
-    pub(crate) async fn import_upsert(&self, request: &UpsertRequest) -> Result<(), ServiceError> {
-        let mut step = Upsert { request: request.clone(), author: Author::Judged };
+    /// `row` is what that host knew of the record, where it did.
+    pub(crate) async fn import_upsert(
+        &self,
+        request: UpsertRequest,
+        row: Option<RecordRow>,
+    ) -> Result<(), ServiceError> {
+        let mut step = Upsert { row, ..Upsert::new(request, Author::Judged) };
         self.operate(&Caller::system(), &mut step).await.map(drop)
     }
 }
@@ -38,6 +42,38 @@ impl Service {
 struct Upsert {
     request: UpsertRequest,
     author: Author,
+    writer: Reader,
+    whose: Option<Whose>,
+    /// What another host knew of the one record of an import.
+    row: Option<RecordRow>,
+}
+
+impl Upsert {
+    fn new(request: UpsertRequest, author: Author) -> Self {
+        Self { request, author, writer: Reader::default(), whose: None, row: None }
+    }
+
+    /// Whose the records are: what the request says, or what they are whose place they take. A record that is somebody
+    /// else's is not replaced.
+    async fn owned(&self, host: &Service, serving: &Serving) -> Result<Whose, Refusal> {
+        let Self { request, writer, .. } = self;
+        let mut whose = Whose::of(&serving.binding, &request.scope, request.visibility)?;
+        if !host.records.has_private(serving.binding.id) {
+            return Ok(whose);
+        }
+        for (number, record) in request.records.iter().enumerate() {
+            let Some(id) = &record.id else { continue };
+            let Some(row) = host.records.row(&serving.binding, id).await? else { continue };
+            if !writer.may_read(&row) {
+                let message = "is the id of a record that is not yours; leave it out, or choose another one";
+                return Err(FieldError::new(format!("records.{number}.id"), message).into());
+            }
+            if row.is_private() && request.visibility.is_none() {
+                whose = Whose::like(&row);
+            }
+        }
+        Ok(whose)
+    }
 }
 
 impl Step for Upsert {
@@ -48,6 +84,7 @@ impl Step for Upsert {
     asks_with!(request);
 
     fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
+        self.writer = Reader::of(caller, &self.request.scope);
         self.request.source.as_mut().map_or(Ok(()), |source| caller.stamp_source(source))
     }
 
@@ -56,14 +93,29 @@ impl Step for Upsert {
         opened.set_cited(self.request.records.iter().map(|record| record.metadata.as_ref()));
     }
 
-    async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+    async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+        let times = self.request.records.iter().filter_map(|record| record.created_at);
+        self.whose = Some(self.owned(host, serving).await?.by(&self.writer).made_at(times));
         private(serving, &mut self.request)?;
         opened.keep_payload(serving, &self.request);
         Ok(())
     }
 
+    fn whose(&self) -> Option<&Whose> {
+        self.whose.as_ref()
+    }
+
+    fn origin(&self, _: usize) -> Option<&RecordRow> {
+        self.row.as_ref()
+    }
+
+    fn record(&self, number: usize) -> Option<&RecordWrite> {
+        self.request.records.get(number)
+    }
+
     async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<RecordsAnswer>, Failure> {
-        let scope = scope_of_write(&serving.binding, &self.request.scope);
+        let scope =
+            self.whose.as_ref().map_or_else(|| self.request.scope.clone(), |whose| whose.scope(&self.request.scope));
         let request = UpsertRequest { scope, ..self.request.clone() };
         serving.instances.upsert(id, &request).await
     }

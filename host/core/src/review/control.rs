@@ -318,7 +318,8 @@ impl Service {
                 match self.correct_as(caller, correct, author.clone()).await {
                     Err(ServiceError::Operation { error, .. }) if error.code == OperationErrorCode::Unsupported => {
                         let record = RecordWrite { id: Some(handle.provider_record_id.clone()), ..record };
-                        let upsert = UpsertRequest { binding_key, scope, source: None, records: vec![record] };
+                        let upsert =
+                            UpsertRequest { binding_key, scope, source: None, records: vec![record], visibility: None };
                         self.upsert_as(caller, upsert, author).await.map(drop)
                     }
                     answered => answered.map(drop),

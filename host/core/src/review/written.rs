@@ -92,6 +92,7 @@ impl Answered<'_> {
             cursor: None,
             limit: Some(IMPORTED_PAGE),
             metadata_filter: None,
+            filter: None,
         };
         let (mut cursor, mut seen) = (None, 0);
         while seen < MOST_IMPORTED {

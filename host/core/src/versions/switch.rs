@@ -149,6 +149,7 @@ impl ServingBindings {
             cursor: None,
             limit: Some(1),
             metadata_filter: None,
+            filter: None,
         };
         match instances.list(&probe, None).await {
             Ok(_) => {}

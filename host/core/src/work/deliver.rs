@@ -8,6 +8,7 @@ use crate::Service;
 use crate::access::{Act, Caller, Denied};
 use crate::error::{Refusal, ServiceError};
 use crate::operations::capture::Attempt;
+use crate::records::written::check_owner;
 use crate::review::Reviews;
 use crate::versions::serving::binding_deleted;
 use crate::work::deliveries::Deliveries;
@@ -38,6 +39,7 @@ impl Service {
             return Err(self.deny(caller, OperationKind::Control, Some(&company), &denied).await);
         }
         event.check()?;
+        check_owner(&event.scope, event.visibility.unwrap_or_default())?;
         if let (Some(source), Some(payload)) = (&event.source, &event.payload) {
             capture(&event, source.clone(), payload.clone()).check()?;
         }
@@ -100,6 +102,7 @@ impl Service {
             payload: event.payload.clone(),
             mode: event.mode,
             metadata: event.metadata.clone(),
+            visibility: event.visibility,
             status: DeliveryStatus::Pending,
             attempts: 0,
             received_at: now,
@@ -140,6 +143,7 @@ impl Service {
             payload: Some(request.payload),
             mode: request.mode,
             metadata: request.metadata,
+            visibility: request.visibility,
             query: None,
             top_k: None,
             token_budget: None,
@@ -197,6 +201,7 @@ impl Service {
             hook: Some(delivery.hook.clone()),
             mode: delivery.mode,
             metadata: delivery.metadata.clone(),
+            visibility: delivery.visibility,
         };
         match self.capture_as(&Caller::worker(), request, &attempt).await {
             // Its record and the delivery's say how it ended.
@@ -241,6 +246,7 @@ fn capture(event: &HookEvent, source: SourceRef, payload: SourcePayload) -> Capt
         hook: Some(event.context()),
         mode: event.mode,
         metadata: event.metadata.clone(),
+        visibility: event.visibility,
     }
 }
 

@@ -11,6 +11,7 @@ use crate::access::Caller;
 use crate::error::{Refusal, ServiceError};
 use crate::operations::record::{Completion, Ended, Ending, Opened};
 use crate::operations::runner::{Answered, Step, Target, Writes};
+use crate::records::{Reader, Whose};
 use crate::review::written::Author;
 use crate::versions::serving::{Serving, binding_deleted};
 use crate::work::due_queue::Taken;
@@ -42,7 +43,8 @@ impl Service {
             _ if job.runner == JobRunner::Provider || job.lease_until.is_some() => Asks::HowFar,
             _ => Asks::ForRun,
         };
-        let mut step = Work { before: job, scope: job.scope.clone(), asks, serving: None, during: None, after: None };
+        let mut step =
+            Work { before: job, scope: job.scope.clone(), asks, serving: None, during: None, after: None, whose: None };
         if let Err(error) = recorded(self.operate(&Caller::worker(), &mut step).await) {
             // Nothing was recorded, so it is still due. The disk may need a moment.
             tracing::error!(%error, job = %job.id.0, "a job could not be worked on");
@@ -188,6 +190,7 @@ struct Work<'a> {
     during: Option<Job>,
     /// The job as the provider's answer describes it.
     after: Option<Job>,
+    whose: Option<Whose>,
 }
 
 impl Step for Work<'_> {
@@ -209,7 +212,13 @@ impl Step for Work<'_> {
 
     async fn prepare(&mut self, _: &Service, _: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         self.serving = Some(Arc::clone(serving));
+        let whose = Whose::of(&serving.binding, &self.scope, Some(self.before.visibility))?.unasked();
+        self.whose = Some(whose.by(&Reader::of(&Caller::worker(), &self.scope)));
         Ok(())
+    }
+
+    fn whose(&self) -> Option<&Whose> {
+        self.whose.as_ref()
     }
 
     async fn intent(&mut self, host: &Service, id: OperationId) -> Result<Writes, Refusal> {

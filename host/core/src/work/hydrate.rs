@@ -47,6 +47,7 @@ impl Service {
             intent: Intent::AgentPreamble,
             metadata_filter: None,
             token_budget: None,
+            filter: None,
         };
         // The deadline ends the waiting and not the query: what the provider does and costs is recorded.
         let (service, hook, sender) = (Arc::clone(self), before.hook.clone(), before.principal.clone());

@@ -78,6 +78,7 @@ impl Jobs {
             hook: operation.hook.clone(),
             source: operation.source.clone(),
             scope: operation.scope.clone(),
+            visibility: operation.visibility,
             runner: if left.status == JobStatus::Running { JobRunner::Provider } else { JobRunner::Host },
             status: left.status,
             attempts: 0,

@@ -5,11 +5,11 @@ use serde::Deserialize;
 
 use super::TABS;
 use crate::components::{
-    CompanyView, PAGE_SIZE, Page, QueryParams, Row, Tone, badge, count, listing, long, money, number, short_id, table,
-    tabs, time, wide, words,
+    CompanyView, Control, FilterForm, ListParams, PAGE_SIZE, Page, QueryParams, Row, Tone, badge, count, filter_fields,
+    listing, long, money, number, short_id, table, tabs, time, wide, words,
 };
 use memhost_http::{Problem, permission};
-use memhost_types::{BillingType, CostStatus, Direction, FinanceEvent};
+use memhost_types::{BillingType, CostEventFilter, CostStatus, Direction, FinanceEvent};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,11 +27,24 @@ pub(crate) fn billing_type(r#type: BillingType) -> &'static str {
     }
 }
 
+filter_fields! {
+    CostEventFilter {
+        "bindingKey", "Binding", Control::Binding, read_text(binding_key);
+        "agentId", "Agent", Control::Text, read_text(agent_id);
+        "since", "From", Control::Day, read_since(since);
+        "until", "Until", Control::Day, read_until(until);
+        advanced:
+        "issueId", "Issue", Control::Text, read_text(issue_id);
+        "runId", "Run", Control::Text, read_text(run_id);
+    }
+}
+
 pub(crate) async fn events(
     view: CompanyView<permission::View>,
-    params: QueryParams<EventsQuery>,
+    params: ListParams<CostEventFilter>,
 ) -> Result<Markup, Problem> {
-    let page = view.service.cost_events(&view.company, params.query.cursor.as_deref(), PAGE_SIZE).await?;
+    let query = &params.query;
+    let page = view.service.cost_events(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
     let rows = page.items.iter().map(|event| {
         let cost = match event.cost_status {
             CostStatus::Reported => html! { (money(event.cost)) },
@@ -57,6 +70,7 @@ pub(crate) async fn events(
     let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
     let body = html! {
         (tabs(&view, "cost-events", &TABS))
+        (FilterForm::of(&view, &params))
         (listing(&view, &params, "cost events", page_of, ("No cost events yet", &none), &table("Cost events", rows)))
     };
     Ok(Page::new(&view, "Cost events", "Usage that is billed directly, newest first.").render(&body))

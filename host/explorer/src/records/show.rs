@@ -13,14 +13,14 @@ use serde_json::Value;
 use super::scope::ScopeQuery;
 use super::{address, record_path};
 use crate::components::{
-    CompanyView, Details, Page, QueryParams, View, binding_link, empty, issue_link, panel, run_link, scope_details,
-    short_id, source_link, time, words,
+    CompanyView, Details, Page, QueryParams, View, binding_link, empty, issue_link, operation_link, panel, run_link,
+    scope_details, short_id, source_link, time, words,
 };
 use memhost_core::{Abilities, Act, Service};
 use memhost_http::{Permission, Problem, ProblemCode, parse, permission};
 use memhost_types::{
-    BindingKey, Corrected, GetRequest, JsonObject, Operation, OperationFilter, OperationKind, RecordHandle, RecordId,
-    Scope, Snippet, SourceRef,
+    BindingKey, Corrected, GetRequest, GetResponse, JsonObject, Operation, OperationFilter, OperationKind,
+    RecordHandle, RecordId, RecordRow, Scope, Snippet, SourceRef,
 };
 
 /// How many of the latest operations of a binding are looked at for a record.
@@ -87,12 +87,17 @@ impl<P> RecordView<P> {
 
     /// The record, if this scope sees it.
     pub(super) async fn get(&self) -> Result<Option<Snippet>, Problem> {
+        Ok(self.read().await?.record)
+    }
+
+    /// The same, with what the host knows of it.
+    async fn read(&self) -> Result<GetResponse, Problem> {
         let request = GetRequest {
             binding_key: Some(self.binding.clone()),
             scope: self.scope.clone(),
             handle: self.handle.clone(),
         };
-        Ok(self.service.get(&self.caller, request).await?.record)
+        Ok(self.service.get(&self.caller, request).await?)
     }
 
     /// The page for a record that this scope does not see.
@@ -110,7 +115,8 @@ impl<P> RecordView<P> {
 }
 
 pub(crate) async fn show(record: RecordView<permission::Get>) -> Result<Response, Problem> {
-    let Some(found) = record.get().await? else { return Ok(record.gone().await) };
+    let GetResponse { record: found, row, .. } = record.read().await?;
+    let Some(found) = found else { return Ok(record.gone().await) };
     let operations = operations(&record).await;
     let body = html! {
         div.two #record data-key=(record.id) {
@@ -124,7 +130,7 @@ pub(crate) async fn show(record: RecordView<permission::Get>) -> Result<Response
                 }
             }
             div.stack {
-                (panel("about", "Details", &html! { (about(&record, &found)) }))
+                (panel("about", "Details", &html! { (about(&record, &found, row.as_ref())) }))
                 (panel("source", "Source", &source_details(&record, found.source.as_ref())))
                 (related_operations(&record, &operations))
             }
@@ -144,7 +150,7 @@ fn actions<P>(record: &RecordView<P>) -> Markup {
     }
 }
 
-fn about<P>(record: &RecordView<P>, found: &Snippet) -> Details {
+fn about<P>(record: &RecordView<P>, found: &Snippet, row: Option<&RecordRow>) -> Details {
     let moment = |at| record.moment(at);
     let key = record.binding.as_str();
     let binding = match record.allows(Act::View) {
@@ -157,7 +163,14 @@ fn about<P>(record: &RecordView<P>, found: &Snippet) -> Details {
         .row("Record ID", html! { code { (record.id) } })
         .maybe("Created", found.created_at.map(moment))
         .maybe("Updated", found.updated_at.map(moment))
-        .maybe("Corrected", found.corrected.as_ref().map(|corrected| corrected_from(record, corrected)));
+        .maybe("Corrected", found.corrected.as_ref().map(|corrected| corrected_from(record, corrected)))
+        .maybe("Written by", row.map(|row| row.written_by.clone()))
+        .maybe(
+            "Last write",
+            row.filter(|_| record.allows(Act::View)).map(|row| operation_link(record, row.operation_id)),
+        )
+        .maybe("Written for", row.and_then(|row| row.scope.agent_id.as_ref()).map(ToString::to_string))
+        .maybe("Who finds it", row.map(|row| words(row.visibility.as_str())));
     scope_details(details, &record.scope)
 }
 

@@ -12,7 +12,9 @@ use crate::components::{
 use crate::guard::redirect;
 use memhost_core::Act;
 use memhost_http::{Problem, permission};
-use memhost_types::{BindingKey, OperationKind, RecordId, RecordWrite, SourceKind, SourceRef, UpsertRequest};
+use memhost_types::{
+    BindingKey, OperationKind, RecordId, RecordWrite, SourceKind, SourceRef, UpsertRequest, Visibility,
+};
 
 scope_query! {
     /// The fields of the form.
@@ -23,7 +25,19 @@ scope_query! {
         metadata: Option<String>,
         external_ref: Option<String>,
         id: Option<RecordId>,
+        visibility: Option<Visibility>,
     }
+}
+
+/// The choices of who finds a record.
+fn visibilities() -> [(String, String); 4] {
+    [
+        ("", "As the binding's policy says"),
+        ("company", "Everybody in the company"),
+        ("agent", "The agent of the scope"),
+        ("person", "The person of the scope"),
+    ]
+    .map(|(value, label)| (value.to_owned(), label.to_owned()))
 }
 
 pub(crate) async fn new(view: CompanyView<permission::Upsert>) -> Markup {
@@ -44,6 +58,7 @@ fn page<P>(view: &CompanyView<P>, given: &RecordFields, error: Option<&str>) -> 
             legend { "Scope (empty: visible to all agents)" }
             (inputs(view, &given.scope(&view.company)))
         }
+        (select_field("visibility", "Who finds it", given.visibility.map_or("", Visibility::as_str), visibilities()))
         details.more open[error.is_some()] {
             summary { "Summary, metadata and source" }
             div.stack {
@@ -90,6 +105,7 @@ pub(crate) async fn create(
         scope: scope.clone(),
         source: Some(source),
         records: vec![RecordWrite { id: given.id.clone(), text, summary, metadata, ..RecordWrite::default() }],
+        visibility: given.visibility,
     };
     let written = match view.service.upsert(&view.caller, request).await {
         Ok(written) => written,

@@ -12,9 +12,12 @@ use axum::http::header::IF_MATCH;
 use axum::http::request::Parts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Items, routes};
+use crate::extract::read_json;
 use crate::failure::{BindingCodes, BindingStateCodes, GrantCodes, ResolveCodes, TargetCodes};
+use crate::merge::merge;
 use crate::{
     Authorized, Body, EntityTagged, Failure, Json, NoContent, PathParam, Problem, ProblemCode, Query, document,
     permission,
@@ -22,7 +25,7 @@ use crate::{
 use memhost_core::{
     Act, BindingView, CreateBinding, GrantsView, ResolutionStep, ResolvedView, Service, SetTarget, UpdateBinding, Why,
 };
-use memhost_types::{AgentId, BindingKey, Grants, ProviderKey};
+use memhost_types::{AgentId, BindingKey, Grants, JsonObject, ProviderKey, Target};
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
@@ -34,8 +37,8 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         "/bindings/{key}" {
             get show => "getBinding", "Show a binding", "Its revision is the entity tag.";
             patch update => "updateBinding", "Change a binding",
-                "Absent fields stay as they are. `config`, `limits` and `policy` are each replaced as a whole: members \
-                 of `limits` and `policy` that are left out are reset to their defaults. With `If-Match`, the change \
+                "Absent fields stay as they are. `limits` and `policy` are merged (RFC 7396): members that are left out \
+                 stay, null resets one to its default. `config` is replaced as a whole. With `If-Match`, the change \
                  applies only to that revision.";
             delete remove => "deleteBinding", "Delete a binding and what its provider stored on this host";
         }
@@ -57,7 +60,10 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
             get resolve => "resolveBinding", "Show which binding answers, and by which rule",
                 "An agent may ask for itself only, and the answer omits the binding's configuration.";
         }
-        "/targets" { put set_target => "setTarget", "Assign a binding to an agent, or make it the company's default"; }
+        "/targets" {
+            get targets => "listTargets", "List which bindings the company and its agents are assigned to";
+            put set_target => "setTarget", "Assign a binding to an agent, or make it the company's default";
+        }
     }
 }
 
@@ -131,10 +137,57 @@ async fn update(
     allowed: Authorized<permission::Administer>,
     PathParam(key): PathParam<BindingKey>,
     IfMatch(seen): IfMatch,
-    Body(mut request): Body<UpdateBinding>,
+    Body(PatchBinding(patch)): Body<PatchBinding>,
 ) -> Result<EntityTagged<200>, Failure<BindingCodes>> {
-    request.revision = request.revision.or(seen);
+    let mut request = merged(&allowed, &key, patch)?;
+    request.revision = seen.or(request.revision);
     Ok(EntityTagged(allowed.service.update_binding(&allowed.caller, &allowed.company, &key, request).await?))
+}
+
+/// A change of a binding, as JSON Merge Patch.
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+struct PatchBinding(#[schemars(with = "UpdateBinding")] JsonObject);
+
+/// The change with the limits and the policy as they will be as a whole.
+fn merged(
+    allowed: &Authorized<permission::Administer>,
+    key: &BindingKey,
+    mut patch: JsonObject,
+) -> Result<UpdateBinding, Problem> {
+    if patch.get("limits").is_some() || patch.get("policy").is_some() {
+        let present = allowed.service.stored_binding(&allowed.company, key)?;
+        let whole =
+            [("limits", serde_json::to_value(present.limits)), ("policy", serde_json::to_value(&present.policy))];
+        for (name, whole) in whole {
+            if let (Some(Value::Object(asked)), Ok(Value::Object(mut whole))) = (patch.get_mut(name), whole) {
+                merge(&mut whole, std::mem::take(asked));
+                *asked = whole;
+            }
+        }
+        // What was merged is of this revision.
+        patch.entry("revision").or_insert_with(|| present.revision.into());
+    }
+    read_json(Value::Object(patch).to_string().as_bytes())
+}
+
+/// What a binding is assigned to.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct TargetView {
+    /// The agent; absent: the company, whose default the binding is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_id: Option<AgentId>,
+    /// The binding that answers.
+    binding_key: BindingKey,
+}
+
+async fn targets(allowed: Authorized<permission::View>) -> Result<Json<Items<TargetView>>, Problem> {
+    let view = |(target, binding_key)| match target {
+        Target::Company => TargetView { agent_id: None, binding_key },
+        Target::Agent(agent) => TargetView { agent_id: Some(agent), binding_key },
+    };
+    Ok(Json(Items { items: allowed.service.targets(&allowed.company).into_iter().map(view).collect() }))
 }
 
 async fn remove(

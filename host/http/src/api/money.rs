@@ -7,11 +7,13 @@ use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::list::PageQuery;
+use super::list::{ListQuery, PageQuery};
 use super::{Items, routes};
 use crate::{Authorized, Body, Created, Json, PathParam, Problem, Query, permission};
 use memhost_core::{EvaluationReport, GroupBy, Page, Service, ServiceError, Sums, SumsQuery};
-use memhost_types::{BindingKey, BudgetView, CostEvent, FinanceEvent, NewFinanceEvent, Period, SetBudget};
+use memhost_types::{
+    BindingKey, BudgetView, CostEvent, CostEventFilter, FinanceEvent, NewFinanceEvent, Period, SetBudget,
+};
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
@@ -84,9 +86,9 @@ async fn evaluation(
 
 async fn cost_events(
     allowed: Authorized<permission::View>,
-    Query(query): Query<PageQuery>,
+    ListQuery { filter, page }: ListQuery<CostEventFilter>,
 ) -> Result<Json<Page<CostEvent>>, Problem> {
-    Ok(Json(allowed.service.cost_events(&allowed.company, query.cursor.as_deref(), query.limit).await?))
+    Ok(Json(allowed.service.cost_events(&allowed.company, &filter, page.cursor.as_deref(), page.limit).await?))
 }
 
 async fn finance_events(

@@ -18,7 +18,7 @@ pub(super) async fn save(mut call: Call<'_>, wanted: SaveMemory) -> Result<CallT
     narrow(&mut call.request, wanted.scope)?;
     let metadata = Some(metadata(&call.request, wanted.scope));
     let record = RecordWrite { text: wanted.fact, metadata, ..RecordWrite::default() };
-    let (operation_id, record) = call.write(record).await?;
+    let (operation_id, record) = call.write(record, None).await?;
     let answer = SaveResult { operation_id, fact_id: record.provider_record_id.as_str().to_owned() };
     Ok(answered(text::saved(&answer), &answer))
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use memhost_types::{JobStatus, JsonObject};
+use memhost_types::{JobStatus, JsonObject, Visibility};
 
 /// The most records that one search returns.
 pub(super) const MAX_TOP_K: u32 = 50;
@@ -59,6 +59,9 @@ pub(super) struct Note {
     #[serde(default)]
     #[schemars(length(max = MAX_IDS), inner(length(min = 1, max = 2_048)))]
     pub(super) cited_records: Vec<String>,
+    /// Who finds it: `company` for everybody, `agent` for you alone, `person` for the person you work for. What the memory
+    /// is set to where absent.
+    pub(super) visibility: Option<Visibility>,
 }
 
 /// `memory.correct`: exactly one of `text` and `instruction`.

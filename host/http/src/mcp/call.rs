@@ -15,7 +15,7 @@ use super::{text, uri};
 use memhost_core::{Abilities, Service};
 use memhost_types::{
     BrowseRequest, CorrectRequest, CorrectionPatch, ForgetRequest, Intent, JobFilter, ProviderKey, QueryRequest,
-    RecordHandle, RecordId, RecordWrite, TextId, UpsertRequest,
+    RecordHandle, RecordId, RecordWrite, TextId, UpsertRequest, Visibility,
 };
 
 /// A call of a tool, with its caller, its scope and what the binding of that scope can do.
@@ -39,6 +39,7 @@ impl Call<'_> {
             intent: Intent::Answer,
             metadata_filter: wanted.metadata_filter,
             token_budget: None,
+            filter: None,
         };
         let answer = self.service.query(&self.request.caller, request).await?;
         let records = answer.snippets.into_iter().map(|snippet| FoundRecord::of(snippet, most as usize));
@@ -62,18 +63,23 @@ impl Call<'_> {
             metadata.get_or_insert_default().insert("citedRecords".to_owned(), cited);
         }
         let record = RecordWrite { text: wanted.text, summary: wanted.summary, metadata, ..RecordWrite::default() };
-        let (operation_id, record) = self.write(record).await?;
+        let (operation_id, record) = self.write(record, wanted.visibility).await?;
         let answer = NoteResult { operation_id, record: RecordRef::of(&record) };
         Ok(answered(text::noted(&answer), &answer))
     }
 
     /// Writes one record as it is. Answers the operation and the record.
-    pub(super) async fn write(self, record: RecordWrite) -> Result<(String, RecordHandle), McpError> {
+    pub(super) async fn write(
+        self,
+        record: RecordWrite,
+        visibility: Option<Visibility>,
+    ) -> Result<(String, RecordHandle), McpError> {
         let request = UpsertRequest {
             source: Some(self.request.source()),
             binding_key: self.request.binding,
             scope: self.request.scope,
             records: vec![record],
+            visibility,
         };
         let answer = self.service.upsert(&self.request.caller, request).await?;
         let operation_id = answer.operation_id.to_string();

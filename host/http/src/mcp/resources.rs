@@ -30,8 +30,14 @@ pub(super) async fn list(
     if !may(service, &from, OperationKind::List) {
         return Ok(ListResourcesResult::with_all_items(Vec::new()));
     }
-    let request =
-        ListRequest { binding_key: from.binding, scope: from.scope, cursor, limit: Some(PAGE), metadata_filter: None };
+    let request = ListRequest {
+        binding_key: from.binding,
+        scope: from.scope,
+        cursor,
+        limit: Some(PAGE),
+        metadata_filter: None,
+        filter: None,
+    };
     let page = service.list(&from.caller, request).await?;
     let mut result = ListResourcesResult::with_all_items(page.items.iter().map(resource).collect());
     result.next_cursor = page.next_cursor;

@@ -158,6 +158,8 @@ fn is_new_data(table: Table) -> bool {
         | Table::CostEvents
         | Table::JobIndex
         | Table::Sums
+        | Table::Records
+        | Table::PrivateWrites
         | Table::Idempotency => false,
         Table::Bindings
         | Table::Targets

@@ -48,6 +48,8 @@ fn requests() -> Vec<Request> {
     let handle = json!({"providerKey": "a", "providerRecordId": "a"});
     let hook = json!({"hookKind": "a", "hookId": "a", "triggeredAt": at, "actorAgentId": "a", "heartbeatRunId": "a",
         "assertedBy": "a"});
+    let filter = json!({"sourceKind": "run", "issueId": "a", "commentId": "a", "documentKey": "a", "runId": "a",
+        "projectId": "a", "agentId": "a", "subjectId": "a", "since": at, "until": at, "text": "a"});
     let of = |fields: Value| {
         let mut whole = json!({"bindingKey": "a", "scope": scope});
         whole.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -56,14 +58,17 @@ fn requests() -> Vec<Request> {
     vec![
         request(
             CaptureRequest::check,
-            of(json!({"source": source, "payload": payload, "hook": hook, "mode": "capture_record", "metadata": {}})),
+            of(json!({"source": source, "payload": payload, "hook": hook, "mode": "capture_record", "metadata": {},
+                "visibility": "agent"})),
         ),
-        request(UpsertRequest::check, of(json!({"source": source, "records": [record]}))),
+        request(UpsertRequest::check, of(json!({"source": source, "records": [record], "visibility": "agent"}))),
         request(
             QueryRequest::check,
-            of(json!({"query": "a", "topK": 1, "intent": "answer", "metadataFilter": {}, "tokenBudget": 1})),
+            of(
+                json!({"query": "a", "topK": 1, "intent": "answer", "metadataFilter": {}, "tokenBudget": 1, "filter": filter}),
+            ),
         ),
-        request(ListRequest::check, of(json!({"cursor": "a", "limit": 1, "metadataFilter": {}}))),
+        request(ListRequest::check, of(json!({"cursor": "a", "limit": 1, "metadataFilter": {}, "filter": filter}))),
         request(BrowseRequest::check, of(json!({"path": "a", "cursor": "a", "limit": 1}))),
         request(GetRequest::check, of(json!({"handle": handle}))),
         request(ForgetRequest::check, of(json!({"handles": [handle]}))),
@@ -75,7 +80,7 @@ fn requests() -> Vec<Request> {
             HookEvent::check,
             of(json!({"hookKind": "a", "hookId": "a", "triggeredAt": at, "actorAgentId": "a", "heartbeatRunId": "a",
                 "source": source, "payload": payload, "mode": "capture_record", "metadata": {}, "query": "a", "topK": 1,
-                "tokenBudget": 1, "deadlineMs": 1, "waitMs": 1})),
+                "tokenBudget": 1, "deadlineMs": 1, "waitMs": 1, "visibility": "agent"})),
         ),
         request(
             NewEvent::check,

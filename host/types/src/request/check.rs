@@ -2,7 +2,7 @@
 
 use super::{
     BrowseRequest, CaptureRequest, CorrectRequest, ExportRequest, ForgetRequest, GetRequest, HookContext,
-    ImportRequest, ListRequest, QueryRequest, RecordWrite, Scope, UpsertRequest,
+    ImportRequest, ListRequest, QueryRequest, RecordFilter, RecordWrite, Scope, UpsertRequest,
 };
 use crate::bounds::{Checked, check_bytes, check_count, check_cursor, check_json, check_page};
 use crate::{FieldError, limits};
@@ -62,6 +62,7 @@ impl QueryRequest {
             let message = format!("is {budget}; 1 to {} are allowed", limits::MAX_TOKEN_BUDGET);
             return Err(FieldError::new("tokenBudget", message));
         }
+        check_filter(self.filter.as_ref())?;
         check_json("metadataFilter", self.metadata_filter.as_ref())
     }
 }
@@ -75,6 +76,7 @@ impl ListRequest {
         self.scope.check()?;
         check_cursor(self.cursor.as_ref())?;
         check_page("limit", self.limit)?;
+        check_filter(self.filter.as_ref())?;
         check_json("metadataFilter", self.metadata_filter.as_ref())
     }
 }
@@ -157,6 +159,10 @@ impl CorrectRequest {
             _ => Err(FieldError::new("patch", "needs exactly one of `instruction` and `record`")),
         }
     }
+}
+
+fn check_filter(filter: Option<&RecordFilter>) -> Checked {
+    filter.map_or(Ok(()), RecordFilter::check)
 }
 
 fn check_record(field: &str, record: &RecordWrite, scope: &Scope) -> Checked {

@@ -1,6 +1,8 @@
 //! Bindings as they are shown: the build that serves, builds that wait, warnings and usage.
 
 use async_recursion::async_recursion as boxed;
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -181,6 +183,19 @@ impl Service {
             }
         }
         Ok(view)
+    }
+
+    /// What the company and its agents are assigned to, the company first.
+    pub fn targets(&self, company: &CompanyId) -> Vec<(Target, BindingKey)> {
+        self.bindings.targets(company)
+    }
+
+    /// A binding as it is stored.
+    ///
+    /// # Errors
+    /// Where there is none of this key.
+    pub fn stored_binding(&self, company: &CompanyId, key: &BindingKey) -> Result<Arc<Binding>, ServiceError> {
+        Ok(self.bindings.get(company, key)?)
     }
 
     /// The keys of the company's bindings, in their order.

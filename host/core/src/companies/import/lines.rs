@@ -140,6 +140,7 @@ impl<'a> Importing<'a> {
         service.store.commit().await?;
         service.bindings.reload(self.company).await?;
         // Jobs and deliveries are due from now on, when everything is imported.
+        service.records.reload(self.company, service.clock.now()).await?;
         begin_imported(&service.jobs, self.company).await?;
         begin_imported(&service.deliveries, self.company).await
     }
@@ -211,6 +212,8 @@ impl<'a> Importing<'a> {
                 Err(self.wrong("is a budget of a binding that is not in the file before it"))
             }
             Row::Review(item) => self.is_of_binding(item.binding_id, &item.binding_key, item.subject.record(), false),
+            Row::Record(row) => self.is_of_known(row.binding_id, Some(&row.handle)),
+            Row::Private(row) => self.is_of_known(row.binding_id, None),
             Row::Job(job) => {
                 let ended = job.status.is_end() && job.due_at.is_none();
                 self.is_of_binding(job.binding_id, &job.binding_key, job.records.iter(), ended)
@@ -226,6 +229,13 @@ impl<'a> Importing<'a> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Checks that a row about a record is of a binding of the file, and of its provider.
+    fn is_of_known(&self, id: BindingId, record: Option<&RecordHandle>) -> Result<(), ServiceError> {
+        let binding = self.bindings.get(&id);
+        let fits = binding.is_some_and(|own| record.is_none_or(|record| record.provider_key == own.provider_key));
+        if fits { Ok(()) } else { Err(self.wrong("is of a binding that is not in the file before it")) }
     }
 
     /// Checks what a row says of its binding. `ended`: it may be of a binding that was deleted.
@@ -331,7 +341,8 @@ impl<'a> Importing<'a> {
         if snippet.handle.provider_key != binding.provider_key {
             return Err(self.wrong("is a record of another provider than its binding's"));
         }
-        if !self.options.accepts_unscoped {
+        let row = self.service.records.row(&binding, &snippet.handle.provider_record_id).await?;
+        if row.is_none() && snippet.scope.is_none() && !self.options.accepts_unscoped {
             let message = format!(
                 "is a record of the binding `{binding_key}`, whose provider cannot export scopes: a note of one agent \
                  would become visible to the whole company; repeat the import with `--scope company` if that may be"
@@ -341,7 +352,8 @@ impl<'a> Importing<'a> {
         if binding.requested.is_some() {
             return self.wait(&binding, &Waiting::Record(Box::new(snippet))).await;
         }
-        self.service.import_upsert(&upsert_of(&binding, snippet)).await?;
+        let request = upsert_of(&binding, snippet, row.as_ref());
+        self.service.import_upsert(request, row).await?;
         self.done.records += 1;
         Ok(())
     }

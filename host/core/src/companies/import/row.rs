@@ -8,11 +8,12 @@ use crate::bindings::StoredTarget;
 use crate::companies::Retention;
 use crate::companies::export::Line;
 use crate::money::budget_key;
+use crate::records::{self, Mark};
 use crate::work::due_queue::{Due, key as due_key};
 use memhost_store::{self as store, Table};
 use memhost_types::{
     Activity, Binding, Budget, CompanyId, CostEvent, Delivery, Event, FinanceEvent, Job, Operation, OperationId,
-    Outcome, ReviewItem, Snippet,
+    Outcome, RecordRow, ReviewItem, Snippet, limits,
 };
 
 /// The most JSON values in one line. The largest record, with 256 KiB of metadata, has fewer.
@@ -34,6 +35,8 @@ pub(super) enum Row {
     Budget(Budget),
     Review(Box<ReviewItem>),
     Event(Box<Event>),
+    Record(Box<RecordRow>),
+    Private(Box<Mark>),
     /// The store checks it.
     Sums,
 }
@@ -79,6 +82,8 @@ pub(super) fn row(company: &CompanyId, table: Table, key: &[u8], value: &Value) 
         Table::Budgets => Row::Budget(read(value)?),
         Table::Reviews => Row::Review(read(value)?),
         Table::Events => Row::Event(read(value)?),
+        Table::Records => Row::Record(read(value)?),
+        Table::PrivateWrites => Row::Private(read(value)?),
         Table::Sums => return Ok(Row::Sums),
         _ => return Err("is of a table that is not imported".to_owned()),
     };
@@ -108,6 +113,8 @@ impl Row {
             Self::Budget(row) => store::encode("budget", row),
             Self::Review(row) => store::encode("review", row),
             Self::Event(row) => store::encode("event", row),
+            Self::Record(row) => store::encode("record row", row),
+            Self::Private(row) => store::encode("private write", row),
             Self::Sums => Ok(Vec::new()),
         }
     }
@@ -132,6 +139,11 @@ impl Row {
             }
             Self::Review(row) => row.company_id == *company && found == store::newest_first(company, row.id.0),
             Self::Event(row) => row.company_id == *company && found == store::newest_first(company, row.id),
+            Self::Record(row) => {
+                row.company_id == *company
+                    && found == records::key(company, row.binding_id, &row.handle.provider_record_id)
+            }
+            Self::Private(row) => row.company_id == *company && found == row.key(),
             Self::Sums => true,
         }
     }
@@ -157,6 +169,14 @@ impl Row {
                 Err(format!("has the warnShare {}; 0 to 1 is allowed", row.set.warn_share))
             }
             Self::Event(row) => row.event.check().map_err(say),
+            Self::Record(row) => {
+                row.scope.check().map_err(say)?;
+                row.source.as_ref().map_or(Ok(()), |source| source.check(&row.scope)).map_err(say)?;
+                match row.written_by.len() <= limits::MAX_RECORD_ID_BYTES {
+                    true => Ok(()),
+                    false => Err("has a `writtenBy` that is too long".to_owned()),
+                }
+            }
             _ => Ok(()),
         }
     }

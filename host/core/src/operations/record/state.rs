@@ -11,7 +11,9 @@ use crate::error::{Refusal, ServiceError};
 use crate::host::Audit;
 use crate::operations::refusals::Taken;
 use memhost_store::TableWrite;
-use memhost_types::{Operation, OperationErrorCode, OperationId, OperationKind, Outcome, Scope, SourceKind, SourceRef};
+use memhost_types::{
+    Operation, OperationErrorCode, OperationId, OperationKind, Outcome, Scope, SourceKind, SourceRef, Visibility,
+};
 
 macro_rules! states {
     ($($(#[$doc:meta])* $state:ident),+) => {$(
@@ -93,6 +95,7 @@ impl Opened {
             outcome: Outcome::InProgress,
             principal: caller.principal().to_owned(),
             binding_key: None,
+            binding_id: None,
             provider_key: None,
             provider_version: None,
             scope: scope.clone(),
@@ -102,6 +105,7 @@ impl Opened {
             finished_at: None,
             latency_us: None,
             provider_us: None,
+            visibility: Visibility::Company,
             record_count: 0,
             records: Vec::new(),
             jobs: Vec::new(),
@@ -124,6 +128,9 @@ impl Opened {
             stage: Stage::Open,
             metered: Vec::new(),
             beside: Vec::new(),
+            planned: None,
+            private: None,
+            lacks_rows: false,
             has_new_jobs: false,
             locks: Vec::new(),
         }))
@@ -132,6 +139,11 @@ impl Opened {
     /// Writes the intent of a write, durably, in one step with `beside`. A read leaves none.
     pub(crate) async fn write_intent(mut self, mut beside: Vec<TableWrite>) -> Result<Intended, ServiceError> {
         beside.extend(self.0.forgetting()?);
+        self.0.private = self.0.planned.take().filter(|_| self.0.operation.kind.is_write());
+        if let Some(private) = &self.0.private {
+            // Before the provider is called: from here on a record without a row may be this one's.
+            beside.extend(self.0.recorder.records.begin(private)?);
+        }
         let Record { recorder, operation, .. } = &self.0;
         if !operation.kind.is_write() {
             return Ok(Intended(self.0));
@@ -140,6 +152,9 @@ impl Opened {
             let error = ServiceError::Audit(error);
             let refusal = Refusal::new(OperationErrorCode::Host, error.to_string());
             self.0.end(refusal.outcome, Some(refusal.error));
+            if let Some(private) = self.0.private.take() {
+                self.0.recorder.records.ended(&private);
+            }
             self.0.write_unawaited();
             return Err(error);
         }
@@ -178,6 +193,14 @@ impl Ending {
                 Ok(row) => record.beside.extend(row),
                 Err(error) => tracing::error!(%error, "it could not be noted that something was removed"),
             }
+        }
+        let code = match &ended {
+            Ended::Failed(refusal) => Some(refusal.error.code),
+            Ended::Succeeded(_) | Ended::Held(..) => None,
+        };
+        match record.end_private(code) {
+            Ok(rows) => record.beside.extend(rows),
+            Err(error) => tracing::error!(%error, "the end of a private write could not be noted"),
         }
         let may_be_done = record.stage != Stage::Open;
         let latency = u64::try_from(record.started.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -231,6 +254,9 @@ impl Ending {
         }
         Concluded(match committed {
             Ok(()) => {
+                if let Some(private) = &record.private {
+                    recorder.records.ended(private);
+                }
                 recorder.feed.operation(&operation);
                 recorder.feed.jobs(&record.beside);
                 if record.has_new_jobs {

@@ -1,0 +1,230 @@
+//! Which bindings have private records, and private writes whose end the host does not know.
+//!
+//! A private write leaves a mark in one step with its intent, before the provider is called. The completion removes it in
+//! one step with the records' rows. In between the provider may have a record without a row: a read does not return such
+//! a record to others. A write that ended without an answer, or with a crash, leaves the time in which it ran. A record
+//! without a row that may have been made in that time stays invisible to others.
+
+use std::collections::{BTreeSet, HashMap};
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::{Owner, Reader, Records};
+use memhost_store::{self as store, Change, Store, StoreError, Table, TableWrite};
+use memhost_types::{Binding, BindingId, CompanyId, OperationId};
+
+/// How far a provider's clock may be from the host's.
+const SLACK: SignedDuration = SignedDuration::from_mins(10);
+
+/// A private write that goes on.
+#[derive(Debug, Clone)]
+pub(crate) struct PrivateWrite {
+    pub(crate) company_id: CompanyId,
+    pub(crate) binding_id: BindingId,
+    pub(crate) operation_id: OperationId,
+    pub(crate) owner: Owner,
+    /// No record that it makes says that it is older.
+    pub(crate) since: Timestamp,
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Mark {
+    pub(crate) company_id: CompanyId,
+    pub(crate) binding_id: BindingId,
+    owner: Owner,
+    what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", rename_all_fields = "camelCase")]
+enum What {
+    /// The owner has private records, or had.
+    Owns,
+    /// A private write goes on.
+    Goes { operation_id: OperationId, since: Timestamp },
+    /// Private writes ended, and what they wrote is not known.
+    Unknown { since: Timestamp, until: Timestamp },
+}
+
+impl Mark {
+    /// That an owner has private records at a binding.
+    pub(crate) fn owns(company: &CompanyId, binding: BindingId, owner: Owner) -> Self {
+        Self { company_id: company.clone(), binding_id: binding, owner, what: What::Owns }
+    }
+
+    /// Its key.
+    pub(crate) fn key(&self) -> Vec<u8> {
+        let owner = match &self.owner {
+            Owner::Agent(agent) => ["a\0", agent.as_str()],
+            Owner::Person(person) => ["p\0", person],
+        };
+        let (kind, rest) = match &self.what {
+            What::Owns => (b"o", owner.concat().into_bytes()),
+            What::Goes { operation_id, .. } => (b"g", operation_id.uuid().as_bytes().to_vec()),
+            What::Unknown { .. } => (b"u", owner.concat().into_bytes()),
+        };
+        store::company_key(&self.company_id, &[self.binding_id.0.as_bytes(), &kind[..], &rest].concat())
+    }
+
+    /// The row as it is written.
+    pub(crate) fn write(&self) -> Result<TableWrite, StoreError> {
+        Ok(TableWrite::new(Table::PrivateWrites, self.key(), Some(store::encode("private write", self)?)))
+    }
+}
+
+/// The marks of one binding.
+#[derive(Debug, Default)]
+struct OfBinding {
+    owners: BTreeSet<Owner>,
+    going: HashMap<OperationId, (Owner, Timestamp)>,
+    unknown: HashMap<Owner, (Timestamp, Timestamp)>,
+}
+
+/// All marks.
+#[derive(Debug, Default)]
+pub(super) struct Marks(HashMap<BindingId, OfBinding>);
+
+impl Marks {
+    /// Reads the marks below a prefix. What goes on according to them was cut off, by a crash or by an export: from here
+    /// on it has ended now.
+    pub(super) async fn read(store: &dyn Store, prefix: &[u8], now: Timestamp) -> Result<Self, StoreError> {
+        let mut all = Self::as_written(store, prefix).await?;
+        let (mut rows, mut cut) = (store::scan_all(store, Table::PrivateWrites, prefix), Vec::new());
+        while let Some((key, mark)) = rows.next_row::<Mark>("private write").await? {
+            if let What::Goes { operation_id, since } = mark.what {
+                cut.push((key, mark, operation_id, since));
+            }
+        }
+        drop(rows);
+        for (key, mark, operation_id, since) in cut {
+            let ended = all.unknown(&mark.company_id, mark.binding_id, &mark.owner, since, now);
+            all.of(mark.binding_id).going.remove(&operation_id);
+            let changes = [Change::always(Table::PrivateWrites, key, None), Change::from(ended.write()?)];
+            store::write(store, &changes).await?;
+        }
+        Ok(all)
+    }
+
+    /// Reads the marks below a prefix.
+    pub(super) async fn as_written(store: &dyn Store, prefix: &[u8]) -> Result<Self, StoreError> {
+        let mut all = Self::default();
+        let mut rows = store::scan_all(store, Table::PrivateWrites, prefix);
+        while let Some((_, mark)) = rows.next_row::<Mark>("private write").await? {
+            let of = all.of(mark.binding_id);
+            match mark.what {
+                What::Owns => {
+                    of.owners.insert(mark.owner);
+                }
+                What::Goes { operation_id, since } => {
+                    of.going.insert(operation_id, (mark.owner, since));
+                }
+                What::Unknown { since, until } => {
+                    of.unknown.insert(mark.owner, (since, until));
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    pub(super) fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    pub(super) fn forget(&mut self, binding: BindingId) {
+        self.0.remove(&binding);
+    }
+
+    fn of(&mut self, binding: BindingId) -> &mut OfBinding {
+        self.0.entry(binding).or_default()
+    }
+
+    /// Extends the time in which writes of this owner ended without being known.
+    fn unknown(
+        &mut self,
+        company: &CompanyId,
+        binding: BindingId,
+        owner: &Owner,
+        since: Timestamp,
+        until: Timestamp,
+    ) -> Mark {
+        let (since, until) = match self.of(binding).unknown.get(owner) {
+            Some((from, to)) => (since.min(*from), until.max(*to)),
+            None => (since, until),
+        };
+        self.of(binding).unknown.insert(owner.clone(), (since, until));
+        let what = What::Unknown { since, until };
+        Mark { company_id: company.clone(), binding_id: binding, owner: owner.clone(), what }
+    }
+
+    /// Whether somebody else than the reader has private records at a binding.
+    pub(super) fn has_others(&self, binding: BindingId, reader: &Reader) -> bool {
+        self.0.get(&binding).is_some_and(|marks| marks.owners.iter().any(|owner| !reader.is(owner)))
+    }
+}
+
+impl Records {
+    /// An owner has private records at a binding.
+    pub(super) fn own(&self, binding: BindingId, owner: Owner) {
+        self.marks.write().of(binding).owners.insert(owner);
+    }
+
+    /// The rows that a private write leaves with its intent. From here on records without a row may be its own.
+    pub(crate) fn begin(&self, write: &PrivateWrite) -> Result<Vec<TableWrite>, StoreError> {
+        let PrivateWrite { company_id, binding_id, operation_id, owner, since } = write.clone();
+        let what = What::Goes { operation_id, since };
+        let going = Mark { company_id: company_id.clone(), binding_id, owner: owner.clone(), what };
+        let owns = Mark::owns(&company_id, binding_id, owner.clone());
+        let rows = vec![going.write()?, owns.write()?];
+        let mut marks = self.marks.write();
+        let of = marks.of(binding_id);
+        of.owners.insert(owner.clone());
+        of.going.insert(operation_id, (owner, since));
+        Ok(rows)
+    }
+
+    /// The rows that the end of a private write changes. `is_known`: each record that it made has a row.
+    pub(crate) fn end(
+        &self,
+        write: &PrivateWrite,
+        is_known: bool,
+        now: Timestamp,
+    ) -> Result<Vec<TableWrite>, StoreError> {
+        let what = What::Goes { operation_id: write.operation_id, since: write.since };
+        let (company, binding) = (&write.company_id, write.binding_id);
+        let going = Mark { company_id: company.clone(), binding_id: binding, owner: write.owner.clone(), what };
+        let mut rows = vec![TableWrite::new(Table::PrivateWrites, going.key(), None)];
+        if !is_known {
+            rows.push(self.marks.write().unknown(company, binding, &write.owner, write.since, now).write()?);
+        }
+        Ok(rows)
+    }
+
+    /// The end of a private write is on disk.
+    pub(crate) fn ended(&self, write: &PrivateWrite) {
+        self.marks.write().of(write.binding_id).going.remove(&write.operation_id);
+    }
+
+    /// Whether a record without a row, made at this time as far as that is known, may be a private one of somebody else.
+    pub(crate) fn may_be_private(&self, binding: &Binding, reader: &Reader, made: &[Timestamp]) -> bool {
+        let marks = self.marks.read();
+        let Some(of) = marks.0.get(&binding.id) else { return false };
+        let not_before = |since: Timestamp| made.is_empty() || made.iter().any(|at| *at >= earlier(since));
+        let not_after = |until: Timestamp| made.is_empty() || made.iter().any(|at| *at <= later(until));
+        of.going.values().any(|(owner, since)| !reader.is(owner) && not_before(*since))
+            || of
+                .unknown
+                .iter()
+                .any(|(owner, (since, until))| !reader.is(owner) && not_before(*since) && not_after(*until))
+    }
+}
+
+fn earlier(at: Timestamp) -> Timestamp {
+    at.checked_sub(SLACK).unwrap_or(Timestamp::MIN)
+}
+
+fn later(at: Timestamp) -> Timestamp {
+    at.checked_add(SLACK).unwrap_or(Timestamp::MAX)
+}

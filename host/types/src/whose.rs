@@ -1,0 +1,219 @@
+//! Whose a record is: what the host knows of each record, who may be answered it, and how records are filtered by that.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::bounds::{Checked, check_bytes, check_context_id, check_reference};
+use super::named::named;
+use super::{
+    AgentId, BindingId, CompanyId, HookContext, HookKind, OperationId, RecordHandle, Scope, Snippet, SourceKind,
+    SourceRef, limits,
+};
+
+named!(
+    /// Who is answered a record.
+    #[derive(Default)]
+    Visibility, "visibility" {
+        /// Everybody who reads in the company.
+        #[default]
+        Company = "company",
+        /// The agent of the scope that it was written in.
+        Agent = "agent",
+        /// The person of the scope that it was written in: its `subjectId`.
+        Person = "person",
+    }
+);
+
+impl Visibility {
+    /// Whether everybody in the company is answered it.
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+    pub fn is_company(&self) -> bool {
+        *self == Self::Company
+    }
+}
+
+/// What the host knows of a record: where it is, where it came from, and whose it is. Every field has a limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordRow {
+    /// Whose.
+    pub company_id: CompanyId,
+    /// The binding whose provider holds it.
+    pub binding_id: BindingId,
+    /// The record.
+    pub handle: RecordHandle,
+    /// Who and what it was written for.
+    pub scope: Scope,
+    /// Where it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceRef>,
+    /// What triggered the write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
+    pub hook_kind: Option<HookKind>,
+    /// Who wrote it last, such as `agent:ada`.
+    pub written_by: String,
+    /// The operation that wrote it last.
+    pub operation_id: OperationId,
+    /// When it was first written.
+    pub created_at: Timestamp,
+    /// From then on it is in no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// Who is answered it.
+    #[serde(default)]
+    pub visibility: Visibility,
+}
+
+impl RecordRow {
+    /// Whether it is for less than the company.
+    pub fn is_private(&self) -> bool {
+        self.visibility != Visibility::Company
+    }
+}
+
+/// Whether something is about an agent, an issue and a run, where those are wanted: by its scope, or else by its source and
+/// the hook that triggered it.
+pub(crate) fn is_about(
+    (agent, issue, run): (Option<&AgentId>, Option<&String>, Option<&String>),
+    (scope, source, hook): (&Scope, Option<&SourceRef>, Option<&HookContext>),
+) -> bool {
+    let acting = scope.agent_id.as_ref().or_else(|| hook.and_then(|hook| hook.actor_agent_id.as_ref()));
+    let issues = [scope.issue_id.as_ref(), source.and_then(|source| source.issue_id.as_ref())];
+    let of_hook = hook.and_then(|hook| hook.heartbeat_run_id.as_ref());
+    let runs = [scope.run_id.as_ref(), source.and_then(|source| source.run_id.as_ref()), of_hook];
+    agent.is_none_or(|wanted| acting == Some(wanted))
+        && issue.is_none_or(|wanted| issues.contains(&Some(wanted)))
+        && run.is_none_or(|wanted| runs.contains(&Some(wanted)))
+}
+
+/// Which records to answer. Every field that is set must match. The host compares them with what it knows of a record, and
+/// with what the provider says of one that the host knows nothing of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RecordFilter {
+    /// What kind of thing it came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_kind: Option<SourceKind>,
+    /// The issue of its source or its scope.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
+    pub issue_id: Option<String>,
+    /// The comment of its source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
+    pub comment_id: Option<String>,
+    /// The document of its source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::Reference>")]
+    pub document_key: Option<String>,
+    /// The run of its source or its scope.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
+    pub run_id: Option<String>,
+    /// The project of its scope.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
+    pub project_id: Option<String>,
+    /// The agent that wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// The subject of its scope.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
+    pub subject_id: Option<String>,
+    /// Made at this moment or later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Made before this moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// In its text or its summary, in any case of letters. At most 16 KiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = super::limits::MAX_QUERY_BYTES))]
+    pub text: Option<String>,
+}
+
+impl RecordFilter {
+    /// Whether nothing is set.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Checks the length of each field.
+    ///
+    /// # Errors
+    /// The first field at fault, below `filter`.
+    pub fn check(&self) -> Checked {
+        check_context_id("filter.issueId", self.issue_id.as_deref())?;
+        check_context_id("filter.commentId", self.comment_id.as_deref())?;
+        check_reference("filter.documentKey", self.document_key.as_deref())?;
+        check_context_id("filter.runId", self.run_id.as_deref())?;
+        check_context_id("filter.projectId", self.project_id.as_deref())?;
+        check_context_id("filter.subjectId", self.subject_id.as_deref())?;
+        self.text.as_ref().map_or(Ok(()), |text| check_bytes("filter.text", text, limits::MAX_QUERY_BYTES))
+    }
+
+    /// Whether a record matches, without its text.
+    pub fn matches(&self, row: Option<&RecordRow>, snippet: &Snippet) -> bool {
+        fn same(wanted: Option<&String>, found: &[Option<&String>]) -> bool {
+            wanted.is_none_or(|wanted| found.iter().flatten().any(|found| *found == wanted))
+        }
+        let source = row.and_then(|row| row.source.as_ref()).or(snippet.source.as_ref());
+        let scope = row.map(|row| &row.scope).or(snippet.scope.as_ref());
+        let made = snippet.created_at.or_else(|| row.map(|row| row.created_at));
+        let of_source = |field: fn(&SourceRef) -> Option<&String>| source.and_then(field);
+        let of_scope = |field: fn(&Scope) -> Option<&String>| scope.and_then(field);
+        let agent = scope.and_then(|scope| scope.agent_id.as_ref().or(scope.actor_agent_id.as_ref()));
+        let (issue, run) = (of_source(|source| source.issue_id.as_ref()), of_source(|source| source.run_id.as_ref()));
+        self.source_kind.is_none_or(|wanted| source.is_some_and(|source| source.kind == wanted))
+            && same(self.issue_id.as_ref(), &[issue, of_scope(|scope| scope.issue_id.as_ref())])
+            && same(self.run_id.as_ref(), &[run, of_scope(|scope| scope.run_id.as_ref())])
+            && same(self.comment_id.as_ref(), &[of_source(|source| source.comment_id.as_ref())])
+            && same(self.document_key.as_ref(), &[of_source(|source| source.document_key.as_ref())])
+            && same(self.project_id.as_ref(), &[of_scope(|scope| scope.project_id.as_ref())])
+            && same(self.subject_id.as_ref(), &[of_scope(|scope| scope.subject_id.as_ref())])
+            && self.agent_id.as_ref().is_none_or(|wanted| agent == Some(wanted))
+            && self.since.is_none_or(|since| made.is_some_and(|made| made >= since))
+            && self.until.is_none_or(|until| made.is_some_and(|made| made < until))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snippet(scope: Option<Scope>) -> Snippet {
+        serde_json::from_value(serde_json::json!({
+            "handle": {"providerKey": "p", "providerRecordId": "r"},
+            "text": "x",
+            "scope": scope,
+            "createdAt": "2026-01-02T00:00:00Z",
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_is_not_known_matches_no_filter() {
+        let unknown = snippet(None);
+        assert!(RecordFilter::default().matches(None, &unknown));
+        let none = RecordFilter { issue_id: Some("NONE".to_owned()), ..RecordFilter::default() };
+        assert!(!none.matches(None, &unknown));
+        let mut scope = Scope::company("acme".parse().unwrap());
+        scope.issue_id = Some("i1".to_owned());
+        assert!(!none.matches(None, &snippet(Some(scope.clone()))));
+        let one = RecordFilter { issue_id: Some("i1".to_owned()), ..RecordFilter::default() };
+        assert!(one.matches(None, &snippet(Some(scope))));
+    }
+
+    #[test]
+    fn a_day_begins_with_its_first_moment_and_ends_before_the_next() {
+        let at = |text: &str| Some(text.parse().unwrap());
+        let (day, next) = (at("2026-01-02T00:00:00Z"), at("2026-01-03T00:00:00Z"));
+        let fits =
+            |since, until| RecordFilter { since, until, ..RecordFilter::default() }.matches(None, &snippet(None));
+        assert!(fits(day, next) && fits(None, next) && fits(day, None));
+        assert!(!fits(next, None) && !fits(None, day));
+    }
+}
