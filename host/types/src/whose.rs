@@ -184,7 +184,7 @@ impl RecordFilter {
 mod tests {
     use super::*;
 
-    fn snippet(scope: Option<Scope>) -> Snippet {
+    fn snippet(scope: Option<&Scope>) -> Snippet {
         serde_json::from_value(serde_json::json!({
             "handle": {"providerKey": "p", "providerRecordId": "r"},
             "text": "x",
@@ -202,9 +202,9 @@ mod tests {
         assert!(!none.matches(None, &unknown));
         let mut scope = Scope::company("acme".parse().unwrap());
         scope.issue_id = Some("i1".to_owned());
-        assert!(!none.matches(None, &snippet(Some(scope.clone()))));
+        assert!(!none.matches(None, &snippet(Some(&scope))));
         let one = RecordFilter { issue_id: Some("i1".to_owned()), ..RecordFilter::default() };
-        assert!(one.matches(None, &snippet(Some(scope))));
+        assert!(one.matches(None, &snippet(Some(&scope))));
     }
 
     #[test]
