@@ -99,8 +99,8 @@ pub(super) struct CreateArgs {
     /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'; missing members are set to their defaults.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// Policy as a JSON object with hooks, review, pii, onBudget, retention and mcp, such as '{"pii":"redact"}';
-    /// missing members are set to their defaults.
+    /// Policy as a JSON object with hooks, review, pii, onBudget, retention, mcp, attribution and sharing, such as
+    /// '{"pii":"redact"}'; missing members are set to their defaults.
     #[arg(long, value_name = "JSON")]
     policy: Option<String>,
     /// Assign the binding to the whole company.

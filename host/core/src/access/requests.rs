@@ -78,7 +78,9 @@ pub(crate) fn check(company: Option<&CompanyId>, request: &CreateToken, now: Tim
     }
     let is_agent = request.role == Role::Agent;
     match (is_agent, &request.agent_id) {
-        (true, None) => return Err(FieldError::new("agentId", "is missing; the role `agent` needs it: name the agent")),
+        (true, None) => {
+            return Err(FieldError::new("agentId", "is missing; the role `agent` needs it: name the agent"));
+        }
         (false, Some(_)) => return Err(FieldError::new("agentId", "belongs to the role `agent` only; leave it out")),
         (true, Some(_)) | (false, None) => {}
     }
