@@ -66,7 +66,8 @@ impl Subcommand for AgentHooksCommand {
     fn augment_subcommands(command: Command) -> Command {
         let tool = |tool: &Tool| {
             let about = format!("Run as a hook of {}, which gives the event on standard input", tool.title());
-            ToolArgs::augment_args(Command::new(tool.name())).about(about)
+            let command = ToolArgs::augment_args(Command::new(tool.name())).about(about);
+            if tool.has_notify() { command } else { without_notify(command) }
         };
         let spool = SpoolArgs::augment_args(Command::new(SPOOL)).about("Show the events that no host has yet");
         let command = command.subcommand_required(true).arg_required_else_help(true);
@@ -80,6 +81,15 @@ impl Subcommand for AgentHooksCommand {
     fn has_subcommand(name: &str) -> bool {
         name == SPOOL || tools::find(name).is_some()
     }
+}
+
+/// Hides from the help of a tool what needs a `notify` program.
+fn without_notify(command: Command) -> Command {
+    let hidden = |command: Command| command.mut_arg("notify", |arg| arg.hide(true));
+    command
+        .mut_subcommand("install", hidden)
+        .mut_subcommand("uninstall", hidden)
+        .mut_subcommand("notify", |command| command.hide(true))
 }
 
 impl FromArgMatches for AgentHooksCommand {

@@ -79,6 +79,11 @@ pub(crate) trait AgentTool: Debug + Sync {
         json!({"hookSpecificOutput": {"hookEventName": hook, "additionalContext": context}})
     }
 
+    /// Whether the tool can run a `notify` program instead of hooks.
+    fn has_notify(&self) -> bool {
+        false
+    }
+
     /// What the person must still do after `install` wrote this kind of entry.
     fn after_install(&self, _format: SettingsFormat) -> Option<&'static str> {
         None

@@ -48,7 +48,7 @@ pub(super) enum CompanyCommand {
     Export {
         #[command(flatten)]
         company: CompanyArgs,
-        /// Output file [default: standard output].
+        /// Output file, which must not exist [default: standard output].
         #[arg(long, value_name = "FILE")]
         to: Option<PathBuf>,
     },
@@ -121,6 +121,9 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
             session.show(&left, "", details)
         }
         CompanyCommand::Export { company, to } => {
+            if let Some(file) = to.as_ref().filter(|file| file.exists()) {
+                return Err(CliError::input("--to", format!("{} exists; give another file", file.display())));
+            }
             let session = company.open().await?;
             let lines = session.host.download(&session.path("export")).await?;
             match to {
@@ -141,6 +144,7 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
         CompanyCommand::Import { file, accept_grants, scope, company } => {
             let lines = argument::input(Some(&file))?;
             let session = company.open().await?;
+            check_company(&lines, &session.company)?;
             if accept_grants {
                 session.say(&requests(&lines))?;
             }
@@ -155,6 +159,18 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
 /// How many records of an export have no scope.
 fn unscoped(lines: &[u8]) -> usize {
     lines.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{\"type\":\"record\"")).count()
+}
+
+/// Refuses the export of another company, before anything is printed of it.
+fn check_company(lines: &str, company: &str) -> Result<(), CliError> {
+    let first = serde_json::from_str::<Value>(lines.lines().next().unwrap_or_default()).unwrap_or_default();
+    match first["companyId"].as_str().filter(|_| first["type"] == "company") {
+        Some(own) if own != company => {
+            let message = format!("is {company}, but FILE has the company {own}; type `-c {own}`");
+            Err(CliError::input("--company", message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What the bindings of an export may reach and use.
@@ -226,4 +242,17 @@ fn kept(retention: &Value) -> String {
     let (days, count) = (kept("operationsMaxAgeDays", "days"), kept("operationsMaxCount", "operations"));
     let kinds = KINDS.map(|(name, field)| format!("{name} {}", kept(field, "days")));
     format!("retention of operations: age {days}, count {count}\nretention of other records: {}", kinds.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_export_of_another_company_is_refused_with_its_name() {
+        let lines = "{\"type\":\"company\",\"format\":1,\"companyId\":\"acme\"}\n";
+        assert!(check_company(lines, "acme").is_ok() && check_company("", "acme").is_ok());
+        let error = check_company(lines, "acme2").unwrap_err().to_string();
+        assert_eq!(error, "--company: is acme2, but FILE has the company acme; type `-c acme`");
+    }
 }

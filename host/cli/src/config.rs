@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use super::error::STORE_FAILED;
-use super::{CliError, compiler, toml_file};
+use super::{CliError, argument, compiler, toml_file};
 use memhost_core::plugins::{Trust, TrustedKey};
 use memhost_core::{Audit, ServiceOptions};
 use memhost_embeddings::{EmbeddingsOptions, EndpointOptions};
@@ -34,12 +35,16 @@ pub(super) struct HostConfig {
     outgoing_roots: Option<PathBuf>,
     audit: Option<Audit>,
     instances: Option<u32>,
+    #[serde(deserialize_with = "size")]
     max_memory_bytes: Option<u64>,
     compile_seconds: Option<u64>,
     compile_cpu_seconds: Option<u64>,
+    #[serde(deserialize_with = "size")]
     compile_memory_bytes: Option<u64>,
+    #[serde(deserialize_with = "size")]
     store_cache_bytes: Option<u64>,
     store_max_batch: Option<usize>,
+    #[serde(deserialize_with = "size")]
     store_reserve_bytes: Option<u64>,
     metrics_company_label: bool,
     integrations: IntegrationOptions,
@@ -51,6 +56,20 @@ pub(super) struct HostConfig {
     connections: ConnectionOptions,
     /// Whether other machines may reach the host without TLS.
     pub(super) allow_plain_http: bool,
+}
+
+/// A number of bytes, or a text with a unit, as flags take it.
+fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "must be a number of bytes, or a size such as \"256MiB\"")]
+    enum Size {
+        Bytes(u64),
+        Text(String),
+    }
+    match Size::deserialize(from)? {
+        Size::Bytes(bytes) => Ok(Some(bytes)),
+        Size::Text(text) => argument::bytes(&text).map(Some).map_err(D::Error::custom),
+    }
 }
 
 /// The source of vectors; the installed model by default.
@@ -287,6 +306,17 @@ mod tests {
         assert!(error.contains("connections.max") && error.contains("16"), "{error}");
         let error = parse("trusted_keys = [\"x\"]").unwrap().options(Path::new("d")).err().unwrap().to_string();
         assert!(error.contains("trusted_keys.0"), "{error}");
+    }
+
+    #[test]
+    fn sizes_take_units() {
+        let options = parse("store_reserve_bytes = \"64MiB\"\nstore_cache_bytes = 1048576").unwrap();
+        let store = options.options(Path::new("d")).unwrap().service.store;
+        assert_eq!((store.reserve_bytes, store.cache_bytes), (64 << 20, 1 << 20));
+        for wrong in ["\"64 miles\"", "-1", "true"] {
+            let error = parse(&format!("max_memory_bytes = {wrong}")).err().unwrap();
+            assert!(error.contains("64MiB") || error.contains("256MiB"), "{error}");
+        }
     }
 
     #[test]

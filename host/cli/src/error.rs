@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use super::flags;
 use super::output::{clip, printable};
+use memhost_core::OpenError;
+use memhost_store::StoreError;
 
 /// The code that a process ends with whose store can take no more calls. Start it again.
 pub(super) const STORE_FAILED: u8 = 6;
@@ -96,6 +98,16 @@ impl CliError {
 
     pub(super) fn host(error: impl std::fmt::Display) -> Self {
         Self::Host(error.to_string())
+    }
+
+    /// A data directory does not open, and the command has no `--url` to reach a host that uses it.
+    pub(super) fn data_dir(error: impl Into<OpenError>) -> Self {
+        match error.into() {
+            OpenError::Store(StoreError::InUse { path }) => {
+                Self::Host(format!("{path} is in use by another process; stop that host first"))
+            }
+            error => Self::host(error),
+        }
     }
 
     pub(super) fn runtime(error: impl std::fmt::Display) -> Self {

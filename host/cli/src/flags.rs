@@ -9,13 +9,14 @@ use clap::{Arg, ArgMatches, Command};
 static TYPED: OnceLock<Vec<String>> = OnceLock::new();
 
 /// Names that the host and the command line give to one thing.
-const OTHER_NAMES: [(&str, &str); 11] = [
+const OTHER_NAMES: [(&str, &str); 12] = [
     ("since", "from"),
     ("until", "to"),
     ("occurred-at", "at"),
     ("follow", "versions"),
     ("used-as", "as"),
     ("directory", "to"),
+    ("value", "value-file"),
     // The id that a command is about. `--token` is the host's.
     ("operation-id", "id"),
     ("job-id", "id"),
@@ -147,6 +148,7 @@ mod tests {
         assert_eq!(name_among("tokenId", &all(&["--token", "ID"])), "ID");
         assert_eq!(name_among("companyId", &all(&["ID", "--company"])), "--company");
         assert_eq!(name_among("limitCents", &all(&["--cents"])), "--cents");
+        assert_eq!(name_among("value", &all(&["NAME", "--value-file"])), "--value-file");
         assert_eq!(name_among("since", &all(&["--from"])), "--from");
     }
 }

@@ -66,8 +66,8 @@ pub struct Cli {
     command: Option<Command>,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 success, 1 operation failed, 2 invalid usage or input, 3 not found, \
-                          4 permission denied, 5 host unreachable or busy, \
+const EXIT_CODES: &str = "Exit codes: 0 success, 1 operation or check failed, 2 invalid usage or input or a conflict, \
+                          3 not found, 4 permission denied or budget used up, 5 host unreachable or busy, \
                           6 the store of this process failed: start it again.";
 
 #[derive(Debug, Subcommand)]

@@ -112,9 +112,12 @@ pub(super) fn rows(page: &Value) -> String {
     let row = |operation: &Value| {
         vec![
             moment(&text(operation, "/startedAt")),
+            text(operation, "/principal"),
             text(operation, "/kind"),
             text(operation, "/outcome"),
-            operation.get("count").map_or_else(|| "1".to_owned(), |_| text(operation, "/count")),
+            text(operation, "/bindingKey"),
+            // Only refusals stand for several; of one operation there is nothing to count.
+            Some(text(operation, "/count")).filter(|count| count != "1").unwrap_or_default(),
             text(operation, "/recordCount"),
             micros(operation.get("latencyUs")),
             text(operation, "/source/kind"),
@@ -122,5 +125,6 @@ pub(super) fn rows(page: &Value) -> String {
         ]
     };
     let rows = items(page, "items").iter().map(row).collect();
-    table(&["started", "kind", "outcome", "count", "records", "duration", "source", "id"], rows)
+    let head = ["started", "by", "kind", "outcome", "binding", "count", "records", "duration", "source", "id"];
+    table(&head, rows)
 }

@@ -17,13 +17,13 @@ use super::args::{HostArgs, OutputArgs, Paging, WatchArgs};
 use super::output::{details, line, table, text};
 use super::page::{self, items};
 use super::{CliError, check, config};
-use memhost_core::plugins::{Signed, SigningKey, Trust, TrustedKey, signature_path};
+use memhost_core::plugins::{Signed, SigningKey, Trust, TrustError, TrustedKey, signature_path};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PluginCommand {
     /// Create a provider project with tests, a README and this host's SDK.
     New(new::NewArgs),
-    /// Rebuild a provider on every change, load it into a running host, and show its log.
+    /// Rebuild a provider on every change, load it into a host of its own or a running one, and show its log.
     Dev(Box<dev::DevArgs>),
     /// Call a build on a temporary host; show its answers, log, CPU time and memory.
     Run(run::RunArgs),
@@ -149,7 +149,7 @@ pub(super) async fn run(command: PluginCommand) -> Result<(), CliError> {
             let trust = Trust { keys: trusted_key, requires_signature: true, digests: Vec::new() };
             match trust.check(&file, &read(&file)?) {
                 Ok(Signed::By { key, comment }) => line(&format!("signed by {key}: {comment}")),
-                Ok(Signed::No) => Err(CliError::Failed("the plugin is not signed".to_owned())),
+                Ok(Signed::No) | Err(TrustError::Unsigned { .. }) => Err(unsigned(&file)),
                 Err(error) => Err(CliError::Failed(error.to_string())),
             }
         }
@@ -158,6 +158,11 @@ pub(super) async fn run(command: PluginCommand) -> Result<(), CliError> {
 
 fn read(file: &Path) -> Result<Vec<u8>, CliError> {
     std::fs::read(file).map_err(|error| CliError::file(file, &error))
+}
+
+fn unsigned(file: &Path) -> CliError {
+    let name = file.display();
+    CliError::Failed(format!("{name} has no signature; expected {name}.sig or {name}.minisig"))
 }
 
 fn list(answer: &Value) -> String {

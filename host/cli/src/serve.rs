@@ -112,7 +112,7 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     tracing::debug!(files, "the process may open so many files");
     let known = args.token.map(|token| AdminToken::known(&token)).transpose();
     let known = known.map_err(|error| CliError::input("--token", error))?;
-    let service = Service::open(options).await.map_err(CliError::host)?;
+    let service = Service::open(options).await.map_err(CliError::data_dir)?;
     // Before a token is made: one of a host that cannot listen would be shown and lost.
     let mut endpoints = Vec::new();
     let mut planes = Vec::new();

@@ -71,7 +71,7 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
                 self::repair(&data_dir)?;
             }
             let config = HostConfig::read("--config", config.as_deref())?;
-            let service = Service::open(config.options(&data_dir)?.service).await.map_err(CliError::host)?;
+            let service = Service::open(config.options(&data_dir)?.service).await.map_err(CliError::data_dir)?;
             let findings = service.verify_store().await.map_err(CliError::host)?;
             findings.iter().try_for_each(|finding| line(finding))?;
             match findings.len() {
@@ -83,7 +83,7 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
         }
         StoreCommand::Compact { data_dir } => {
             check_data("--data-dir", &data_dir)?;
-            let (before, after) = SledStore::compact(&data_dir).map_err(CliError::host)?;
+            let (before, after) = SledStore::compact(&data_dir).map_err(CliError::data_dir)?;
             line(&format!("compacted from {} KiB to {} KiB", before >> 10, after >> 10))
         }
         StoreCommand::Backup { host, to, with_vault_key } => {
@@ -108,7 +108,7 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
 }
 
 fn repair(data_dir: &Path) -> Result<(), CliError> {
-    let done = SledStore::repair(data_dir).map_err(CliError::host)?;
+    let done = SledStore::repair(data_dir).map_err(CliError::data_dir)?;
     done.lost.iter().try_for_each(|lost| line(lost))?;
     done.saved.iter().try_for_each(|(table, count)| line(&format!("saved {count} records of `{table}`")))?;
     let damaged = done.damaged.display();

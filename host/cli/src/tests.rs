@@ -100,6 +100,23 @@ fn every_command_and_every_argument_is_documented() {
     assert!(bare.is_empty(), "without a word of help: {bare:#?}");
 }
 
+/// Every field of a policy is in the help of `--policy`.
+#[test]
+fn the_help_of_policies_names_every_field() {
+    let policy = serde_json::to_value(memhost_types::BindingPolicy::default()).unwrap();
+    let fields: Vec<&String> = policy.as_object().unwrap().keys().collect();
+    let mut tested = 0;
+    for (path, command) in commands() {
+        let Some(arg) = flags(&command).find(|arg| arg.get_long() == Some("policy")) else { continue };
+        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        for field in &fields {
+            assert!(help.contains(field.as_str()), "{path} --policy does not name `{field}`: {help}");
+        }
+        tested += 1;
+    }
+    assert_eq!(tested, 2);
+}
+
 #[test]
 fn verbs_are_those_that_are_known() {
     let is_known = |verb: &str| [&VERBS[..], &ACTIONS, &MORE_ACTIONS, &OF_AUTHORS].concat().contains(&verb);

@@ -179,7 +179,7 @@ fn code_of(error: &ServiceError) -> ProblemCode {
         ServiceError::Work(WorkError::JobStatus { .. }) => Code::JobStatus,
         ServiceError::Review(ReviewError::NotFound { .. }) => Code::NoReview,
         ServiceError::Review(ReviewError::Decided { .. }) => Code::AlreadyDecided,
-        ServiceError::Ledger(LedgerError::NoBudget) => Code::NoBudget,
+        ServiceError::Ledger(LedgerError::NoBudget { .. }) => Code::NoBudget,
         ServiceError::Host(_)
         | ServiceError::DiskFull(_)
         | ServiceError::Vault(_)

@@ -101,7 +101,9 @@ impl binding::Host for State {
 impl State {
     fn storage(&self) -> Result<&dyn BindingStorage, storage::Error> {
         self.storage.as_deref().ok_or_else(|| {
-            storage::Error::Denied("this binding has no grant for `storage`; an operator can grant it".to_owned())
+            storage::Error::Denied(
+                "this binding has no grant for `storage`; an operator types `memhost binding grant NAME`".to_owned(),
+            )
         })
     }
 }
@@ -193,7 +195,9 @@ impl From<EmbeddingError> for embeddings::Error {
 impl State {
     fn embedder(&self) -> Result<Arc<dyn Embedder>, embeddings::Error> {
         self.embedder.clone().ok_or_else(|| {
-            embeddings::Error::Denied("this binding has no grant for `embeddings`; an operator can grant it".to_owned())
+            embeddings::Error::Denied(
+                "this binding has no grant for `embeddings`; an operator types `memhost binding grant NAME`".to_owned(),
+            )
         })
     }
 

@@ -170,11 +170,12 @@ pub(super) fn router_of(
     }
     surface
         .fallback(|request: Request| async move {
-            let detail = format!("there is nothing at {}", request.uri().path());
+            let detail = format!("there is nothing at {}; `/openapi.json` lists all routes", request.uri().path());
             Problem::new(ProblemCode::NoRoute, detail)
         })
         .method_not_allowed_fallback(|request: Request| async move {
-            let detail = format!("{} does not take {}", request.uri().path(), request.method());
+            let (path, method) = (request.uri().path(), request.method());
+            let detail = format!("{path} does not take {method}; the header `allow` names what it takes");
             Problem::new(ProblemCode::MethodNotAllowed, detail)
         })
         .layer(from_fn(memhost_explorer::missing))

@@ -64,7 +64,7 @@ pub fn plain(message: &str) -> Plain {
 /// What a reader of JSON said of a text that is none.
 fn syntax(message: &str) -> String {
     let said = match message {
-        "expected value" => "a value is expected",
+        "expected value" | "expected ident" => "a value is expected",
         "trailing characters" => "there is more after the end",
         "key must be a string" => "a name in double quotes is expected",
         "trailing comma" => "there is a comma before the end",
@@ -87,7 +87,10 @@ fn value(message: &str) -> String {
     const TIME: &str = "is no date or time; write it like 2026-11-20T10:00:00Z, or 2026-11-20 where a day is asked for";
     // The parser of times explains which digits it wanted.
     const RANGE: &str = "is no range of versions; write it like ^1.2, =1.2.3 or '>=1, <3'";
-    if message.contains("parsing") && message.contains("version number") || message.contains("semver version") {
+    if message.contains("parsing") && message.contains("version number")
+        || message.contains("semver version")
+        || message.contains("version req")
+    {
         return RANGE.to_owned();
     }
     let is_of_time = ["failed to parse", "failed to find", "expected ", "premature end of input", "parameter '"];
@@ -244,6 +247,7 @@ mod tests {
         for (text, said) in [
             ("{\"a\":", "the text ends too early in line 1, column 5"),
             ("{\"a\":}", "a value is expected in line 1, column 6"),
+            ("nope", "a value is expected in line 1, column 2"),
             ("{} x", "there is more after the end in line 1, column 4"),
             ("{a:1}", "a name in double quotes is expected in line 1, column 2"),
         ] {

@@ -251,6 +251,37 @@ fn every_rule_is_a_sentence_of_the_contract() {
     assert!(ids.len() > 60, "only {}", ids.len());
 }
 
+/// Documents and help name rules that exist.
+#[test]
+fn every_rule_that_is_named_exists() {
+    let known: Vec<&str> = rules().map(|rule| rule.id).collect();
+    let documents = [
+        "README.md",
+        "sdk/README.md",
+        "host/docs/cli.md",
+        "host/docs/conformance.md",
+        "tests/guests/README.md",
+        "host/cli/src/snapshots/memhost_cli__tests__help_is_as_it_was.snap",
+    ];
+    let mut named = 0;
+    for document in documents {
+        let text = std::fs::read_to_string(repository().join(document)).unwrap();
+        for word in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-') {
+            let is_id = word.split_once('-').is_some_and(|(group, number)| {
+                group.len() == 3
+                    && number.len() == 2
+                    && group.bytes().all(|byte| byte.is_ascii_uppercase())
+                    && number.bytes().all(|byte| byte.is_ascii_digit())
+            });
+            if is_id {
+                assert!(known.contains(&word), "{document} names the rule {word}, which does not exist");
+                named += 1;
+            }
+        }
+    }
+    assert!(named > 60, "only {named} rules are named");
+}
+
 /// `UPDATE_DOCS=1` writes the page anew.
 #[test]
 fn the_page_of_rules_is_that_of_the_suite() {

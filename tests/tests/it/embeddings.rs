@@ -133,7 +133,7 @@ async fn the_usage_of_a_summary_is_counted_with_its_query() {
 async fn the_provider_learns_whether_grant_or_model_is_missing() {
     let host_without_grant = host(endpoint(), false).await;
     let refused = ask(&host_without_grant, "1 hello").await;
-    assert!(refused.contains("not granted") && refused.contains("an operator can grant it"), "{refused}");
+    assert!(refused.contains("not granted") && refused.contains("memhost binding grant"), "{refused}");
     let host_without_model = host(EmbeddingsOptions::default(), true).await;
     let refused = ask(&host_without_model, "1 hello").await;
     assert!(refused.contains("memhost embeddings install"), "{refused}");

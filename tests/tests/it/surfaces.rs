@@ -52,6 +52,25 @@ async fn planes_have_their_own_addresses_and_stale_sockets_are_replaced() {
     assert!(!runtime.exists() && !control.exists());
 }
 
+/// A token is shown once: a host that cannot listen makes none.
+#[test]
+fn a_host_that_cannot_listen_makes_no_token() {
+    let directory = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let done = std::process::Command::new(env!("CARGO_BIN_EXE_memhost-cli"))
+        .args(["serve", "--listen", &address, "--data-dir", "data"])
+        .current_dir(directory.path())
+        .env("HOME", directory.path())
+        .env("MEMHOST_CACHE_DIR", memhost_tests::cache_dir())
+        .env_remove("MEMHOST_OPERATOR_TOKEN")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(!done.status.success() && said.contains("cannot listen on") && done.stdout.is_empty(), "{done:?}");
+    assert!(!directory.path().join("data/admin-token").exists());
+}
+
 #[test]
 fn a_wrong_address_is_refused_with_an_example() {
     assert_eq!("127.0.0.1:7600".parse::<Address>().unwrap().to_string(), "http://127.0.0.1:7600");

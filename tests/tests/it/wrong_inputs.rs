@@ -220,6 +220,7 @@ const ROWS: &[Row] = &[
     ("plugin run bad.json -- describe", 2, "is not WebAssembly"),
     ("plugin new 'A B'", 2, "must start with a letter a-z"),
     ("plugin verify bad.json --trusted-key junk", 2, "the public key cannot be read"),
+    ("secret create K --origin https://a.example --as header:x-key --value-file short.txt", 2, "--value-file: has 2 bytes; 8"),
     ("plugin keygen bad.json", 2, "bad.json exists"),
     ("embeddings install bad.json --data-dir d2", 1, "is no wheel"),
     ("eval locomo no-such.json", 2, "No such file"),
@@ -288,6 +289,7 @@ async fn wrong_inputs_are_told_what_to_write() {
             r#"{"hookKind":"manual_capture","hookId":"h","triggeredAt":"2026-11-20T00:00:00Z",
                 "scope":{"companyId":"acme"},"mode":"keep"}"#,
         ),
+        ("short.txt", "ab"),
     ] {
         std::fs::write(home.join(name), text).unwrap();
     }

@@ -36,6 +36,10 @@ impl AgentTool for Codex {
         EVENTS
     }
 
+    fn has_notify(&self) -> bool {
+        true
+    }
+
     fn settings_file(&self, place: &Place) -> Result<SettingsFile, HooksError> {
         let directory = match place.scope {
             InstallScope::User => place.user_directory("CODEX_HOME", ".codex")?,

@@ -72,9 +72,8 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
         if count == 0 {
             break;
         }
-        let answer = session.send(&args.scope, "import", json!({ "lines": part })).await.inspect_err(|_| {
-            let until = from + count - 1;
-            eprintln!("lines {from} to {until} failed, earlier lines were imported; repeat the import to continue");
+        let answer = session.send(&args.scope, "import", json!({ "lines": part })).await.inspect_err(|error| {
+            eprintln!("{}", stopped(from, count, error.exit_code() == 5));
         })?;
         taken += answer["imported"].as_u64().unwrap_or_default();
         known += answer["unchanged"].as_u64().unwrap_or_default();
@@ -82,6 +81,16 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
     }
     let summary = json!({ "imported": taken, "unchanged": known });
     session.show(&summary, "", |_| format!("imported {taken} records; {known} unchanged"))
+}
+
+/// What an import that failed at a part has done, and whether repeating it helps.
+fn stopped(from: usize, count: usize, is_busy: bool) -> String {
+    let imported = match from - 1 {
+        0 => "no line was imported".to_owned(),
+        last => format!("lines 1 to {last} were imported"),
+    };
+    let next = if is_busy { "; repeat the import to continue" } else { "" };
+    format!("lines {from} to {} failed, {imported}{next}", from + count - 1)
 }
 
 fn open(path: &Path) -> Result<Box<dyn BufRead>, CliError> {
@@ -107,5 +116,17 @@ fn next_part(lines: &mut dyn BufRead, path: &Path) -> Result<(String, usize), Cl
         if part.len() > MAX_TRANSFER_BYTES {
             return Err(wrong(format!("has a line of more than {MAX_TRANSFER_BYTES} bytes")));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_import_says_what_was_done_and_whether_to_repeat_it() {
+        assert_eq!(stopped(1, 77, false), "lines 1 to 77 failed, no line was imported");
+        let busy = "lines 78 to 80 failed, lines 1 to 77 were imported; repeat the import to continue";
+        assert_eq!(stopped(78, 3, true), busy);
     }
 }

@@ -71,9 +71,15 @@ impl Call {
             ("browse", []) => ("browse", json!({ "path": "" })),
             ("browse", [path]) => ("browse", json!({ "path": path })),
             (name, _) => {
-                let known = route(name).map(|_| "has other arguments");
-                let problem = known.unwrap_or("is not a function");
-                let message = format!("{problem}; use one of {FUNCTIONS}, or a name and the request as JSON");
+                let form = FUNCTIONS.split(", ").find_map(|form| form.strip_prefix(name)?.strip_prefix(' '));
+                let message = match (form, FUNCTIONS.split(", ").any(|form| form == name)) {
+                    (Some(form), _) if form.starts_with('[') => format!("takes {form}, or the request as JSON"),
+                    (Some(form), _) => format!("needs {form}, or the request as JSON"),
+                    (None, true) => "takes no arguments, or the request as JSON".to_owned(),
+                    (None, false) => {
+                        format!("is not a function; use one of {FUNCTIONS}, or a name and the request as JSON")
+                    }
+                };
                 return Err(CliError::input(name, message));
             }
         };
@@ -164,7 +170,9 @@ mod tests {
     fn what_cannot_be_called_is_said_before_anything_is() {
         for (line, problem) in [
             ("capture a -- ask b", "ask: is not a function"),
-            ("get", "get: has other arguments"),
+            ("get", "get: needs ID, or the request as JSON"),
+            ("query", "query: needs TEXT"),
+            ("list a", "list: takes no arguments"),
             ("query {no", "query: has an argument that is not JSON"),
             ("--", "CALL: is missing"),
         ] {

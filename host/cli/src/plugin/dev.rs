@@ -1,4 +1,5 @@
-//! `memhost plugin dev`: builds a provider after every change, loads it into a running host, and shows its log.
+//! `memhost plugin dev`: builds a provider after every change, loads it into a host of its own or a running one,
+//! and shows its log.
 
 mod build;
 mod change;

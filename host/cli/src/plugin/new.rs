@@ -51,7 +51,7 @@ pub(super) fn run(args: &NewArgs) -> Result<(), CliError> {
          cargo test\n  \
          cargo wasm\n  \
          memhost plugin check target/wasm32-wasip2/release/{component}.wasm\n\n\
-         then `memhost plugin dev` rebuilds it after every change and loads it into a running host",
+         then `memhost plugin dev` rebuilds it after every change and loads it into a host of its own",
         count = files.len(),
     ))
 }

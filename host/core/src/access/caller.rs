@@ -31,27 +31,30 @@ pub struct Caller {
 
 /// The caller may not do this. The message is the same whether or not the thing exists.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this token does not allow that{}; ask whoever gave it to you for one that does", reason(*field, beyond))]
+#[error("this token does not allow that{}; ask whoever gave it to you for one that does", reason(*field, beyond, *role))]
 pub struct Denied {
     /// The field that goes beyond the token, if it is one.
     pub field: Option<&'static str>,
     /// What the token is not good for.
     pub beyond: Vec<Act>,
+    /// The role that does not allow it, and what that is.
+    pub role: Option<(Role, Act)>,
 }
 
-fn reason(field: Option<&str>, beyond: &[Act]) -> String {
+fn reason(field: Option<&str>, beyond: &[Act], role: Option<(Role, Act)>) -> String {
     let field = field.map(|field| format!(" with this `{field}`")).unwrap_or_default();
     let names: Vec<_> = beyond.iter().map(|act| act.as_str()).collect();
-    match names.is_empty() {
-        true => field,
-        false => format!("{field}: it is not good for {}", names.join(", ")),
+    match (names.is_empty(), role) {
+        (false, _) => format!("{field}: it is not good for {}", names.join(", ")),
+        (true, Some((role, act))) => format!("{field}: its role `{role}` does not have the right `{}`", act.as_str()),
+        (true, None) => field,
     }
 }
 
 impl Denied {
     /// This field goes beyond the token.
     pub(crate) fn field(field: &'static str) -> Self {
-        Self { field: Some(field), beyond: Vec::new() }
+        Self { field: Some(field), beyond: Vec::new(), role: None }
     }
 }
 
@@ -239,7 +242,9 @@ impl Caller {
         // The operation is named where the token's own list is what stops it.
         let is_unlisted = self.operations.as_ref().is_some_and(|operations| !operations.contains(&act));
         let beyond = if is_unlisted && allows(self.role, act) { vec![act] } else { Vec::new() };
-        Err(Denied { field: None, beyond })
+        let acting = [Some(self.role), self.acting_role].into_iter().flatten();
+        let role = acting.filter(|_| reaches).find(|role| !allows(*role, act)).map(|role| (role, act));
+        Err(Denied { field: None, beyond, role })
     }
 
     /// Checks whether the caller may do any memory operation in a company.
@@ -251,7 +256,7 @@ impl Caller {
         let mut tried = any.map(|act| self.may(*act, Some(company)));
         match tried.any(|may| may.is_ok()) {
             true => Ok(()),
-            false => Err(Denied { field: None, beyond: Vec::new() }),
+            false => Err(Denied { field: None, beyond: Vec::new(), role: None }),
         }
     }
 
@@ -286,7 +291,7 @@ impl Caller {
         let beyond: Vec<Act> = other.acts().filter(|act| !self.acts().any(|own| own == *act)).collect();
         if !beyond.is_empty() {
             let field = if other.operations.is_some() { "operations" } else { "role" };
-            return Err(Denied { field: Some(field), beyond });
+            return Err(Denied { field: Some(field), beyond, role: None });
         }
         if self.agent.is_some() && self.agent != other.agent {
             return Err(Denied::field("agentId"));

@@ -52,6 +52,7 @@ impl Service {
         // The error does not contain the value.
         Secret::new(name, request.value.as_str()).map_err(|error| match error {
             SecretError::Name => FieldError::new("name", "is not 1 to 64 of A-Z, a-z, 0-9, `_` and `-`"),
+            SecretError::Value { problem, .. } => FieldError::new("value", problem),
             error => FieldError::new("value", error.to_string()),
         })?;
         let before = self.secrets.read(company, name).await?.map(|stored| stored.view);

@@ -21,8 +21,11 @@ use memhost_types::{
 pub enum LedgerError {
     #[error(transparent)]
     Field(#[from] FieldError),
-    #[error("there is no such budget; `memhost budget list` shows those that are set")]
-    NoBudget,
+    #[error(
+        "there is no {period} budget of {}; `memhost budget list` shows those that are set",
+        binding.as_ref().map_or_else(|| "the company".to_owned(), |key| format!("the binding `{key}`"))
+    )]
+    NoBudget { binding: Option<BindingKey>, period: Period },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -188,7 +191,7 @@ impl Ledger {
     ) -> Result<(Option<Budget>, Option<Budget>, Change), LedgerError> {
         let before = self.budget(company, binding, period);
         let after = match set {
-            None if before.is_none() => return Err(LedgerError::NoBudget),
+            None if before.is_none() => return Err(LedgerError::NoBudget { binding: binding.cloned(), period }),
             None => None,
             Some(set) => {
                 if !(0.0..=1.0).contains(&set.warn_share) {

@@ -109,10 +109,8 @@ impl Service {
         };
         opened.set_binding(&binding);
         if !binding.enabled && !is_system {
-            let message = format!(
-                "the binding `{}` is disabled; type `memhost binding update {0} --enabled true`, or name another one",
-                binding.key
-            );
+            let update = format!("memhost binding update {} --enabled true", binding.key);
+            let message = format!("the binding `{}` is disabled; type `{update}`, or name another one", binding.key);
             return Err(Refusal::new(OperationErrorCode::BindingDisabled, message));
         }
         let serving = self.serving.get(&binding).await?;

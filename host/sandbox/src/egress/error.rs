@@ -12,9 +12,11 @@ use memhost_types::OriginError;
 pub(crate) enum EgressError {
     #[error("the request has no sound target: {0}")]
     Target(#[from] OriginError),
-    #[error("`{target}` is not granted; an operator can grant it: `memhost binding grant`")]
+    #[error("`{target}` is not granted; an operator types `memhost binding grant NAME --http ORIGIN`")]
     NotGranted { target: String },
-    #[error("the method {method} is not granted for `{target}`; an operator can grant it: `memhost binding grant`")]
+    #[error(
+        "the method {method} is not granted for `{target}`; an operator types `memhost binding grant NAME --http ORIGIN --method {method}`"
+    )]
     Method { target: String, method: String },
     #[error(transparent)]
     Address(#[from] AddressError),

@@ -29,7 +29,7 @@ pub enum SecretError {
     #[error("a secret's name is not 1 to 64 of A-Z, a-z, 0-9, `_` and `-`; rename it")]
     Name,
     #[error("the value of the secret `{name}` {problem}")]
-    Value { name: String, problem: &'static str },
+    Value { name: String, problem: String },
     #[error("the secrets of the binding are too long together; grant it fewer or shorter ones")]
     TooLong,
     #[error("the host stopped while it prepared the secrets; try again")]
@@ -83,16 +83,15 @@ impl Secret {
         if !(1..=MAX_NAME_BYTES).contains(&name.len()) || !name.bytes().all(is_name_byte) {
             return Err(SecretError::Name);
         }
-        let problem = if value.is_empty() {
-            "is empty; give it at least one byte"
-        } else if value.len() > MAX_VALUE_BYTES {
-            "is longer than 8192 bytes; shorten it"
+        let length = format!("has {} bytes; 8 to 8,192 are allowed", value.len());
+        let problem = if value.is_empty() || value.len() > MAX_VALUE_BYTES {
+            length
         } else if value.contains(char::is_control) {
-            "has a control character, perhaps a line end after it; remove it"
+            "has a control character, perhaps a line end after it; remove it".to_owned()
         } else if value.trim() != value {
-            "begins or ends with a space, which does not last in a header; remove it"
+            "begins or ends with a space, which does not last in a header; remove it".to_owned()
         } else if value.len() < MIN_VALUE_BYTES {
-            "is shorter than 8 bytes, so that it could be guessed by what is masked; take a longer one"
+            length
         } else {
             return Ok(Self { name, value });
         };
