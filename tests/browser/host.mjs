@@ -79,17 +79,17 @@ export const seed = async (host) => {
     await host.capture(JSON.stringify({ text, kind, confidence }), 'careful', { agentId: 'linus' });
   }
   await host.capture(JSON.stringify({ text: 'Perhaps the office moves', kind: 'rumour', confidence: 0.2 }), 'picky');
-  const comment = { kind: 'issue_comment', companyId: host.company, issueId: 'PAP-7', commentId: 'c-1' };
+  const comment = { kind: 'issue_comment', companyId: host.company, issueId: 'PAP-8', commentId: 'c-1' };
   const commented = { hookKind: 'issue_comment_capture', hookId: 'c-1', triggeredAt: new Date().toISOString() };
   await host.memory('capture', { bindingKey: 'slow', scope: host.scope({ sessionKey: 'night' }), source: comment, hook: commented, payload: { text: 'job reads a comment' } });
-  const hook = (hookId, text, hookKind = 'post_run_capture') => host.memory('hooks', {
+  const hook = (hookId, text, hookKind = 'post_run_capture', about = {}) => host.memory('hooks', {
     hookKind, hookId, triggeredAt: new Date().toISOString(), waitMs: 2000,
-    scope: host.scope({ agentId: 'ada', runId: hookId }),
+    scope: host.scope({ agentId: 'ada', runId: hookId, ...about }),
     source: { kind: 'run', companyId: host.company, runId: hookId }, payload: { text },
   });
   await hook('run-20', 'flaky 99 and nothing helps');
   await hook('run-21', 'The staging database was restored');
-  await hook('c-2', 'The second comment on the staging database', 'issue_comment_capture');
+  await hook('c-2', 'The second comment on the staging database', 'issue_comment_capture', { agentId: 'grace', issueId: 'PAP-9' });
   const event = (type, rest) => ({ type, projectId: 'apollo', sessionId: 's-1', agentKind: 'claude', ...rest });
   await host.memory('events', { events: [
     event('session.started'),

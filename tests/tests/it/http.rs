@@ -167,7 +167,8 @@ fn steady(value: &mut Value) {
             for (name, field) in fields {
                 let varies = matches!(
                     name.as_str(),
-                    "id" | "operationId"
+                    "id" | "bindingId"
+                        | "operationId"
                         | "providerRecordId"
                         | "createdAt"
                         | "updatedAt"

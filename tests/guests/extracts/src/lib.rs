@@ -343,9 +343,12 @@ impl Extraction for Extracts {
     }
 
     fn cancel_job(&mut self, id: String) -> Result<ExtractionJob, Error> {
-        if let Some(job) = self.jobs.get(&id)? {
-            self.jobs.put(&id, &Job { status: "cancelled".to_owned(), ..job })?;
+        let Some(job) = self.jobs.get(&id)? else { return Ok(shown(&id, "cancelled")) };
+        // A cancellation may come late. A job that has ended does not change.
+        if matches!(job.status.as_str(), "succeeded" | "failed" | "hopeless") {
+            return Ok(shown(&id, &job.status));
         }
+        self.jobs.put(&id, &Job { status: "cancelled".to_owned(), ..job })?;
         Ok(shown(&id, "cancelled"))
     }
 
