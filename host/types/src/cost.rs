@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::bounds::check_context_id;
 use super::named::named;
 use super::{
     AgentId, AttributionMode, BillingType, BindingKey, CompanyId, FieldError, JsonObject, Microcents, Operation,
@@ -84,8 +85,8 @@ impl CostEventFilter {
     /// # Errors
     /// The first field at fault.
     pub fn check(&self) -> Result<(), FieldError> {
-        self.issue_id.as_ref().map_or(Ok(()), |id| super::check_id("issueId", id))?;
-        self.run_id.as_ref().map_or(Ok(()), |id| super::check_id("runId", id))
+        check_context_id("issueId", self.issue_id.as_deref())?;
+        check_context_id("runId", self.run_id.as_deref())
     }
 
     /// Whether an event matches.

@@ -44,7 +44,7 @@ impl Service {
         Ok(self.deliveries.get(company, id.0).await?)
     }
 
-    /// Tries a dead delivery again, or gives up one that is dead or pending. What that one would have delivered is removed.
+    /// Tries a dead delivery again, or discards one that is dead or pending. A discarded delivery loses its payload.
     ///
     /// # Errors
     /// Where there is none of this id, or its status does not allow it.

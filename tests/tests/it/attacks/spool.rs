@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use memhost_tests::TestHost;
 use serde_json::json;
@@ -25,7 +25,9 @@ fn waiting() -> (Machine, PathBuf, std::net::SocketAddr) {
 fn hook(machine: &Machine) {
     let called = machine.call(&["agent-hooks", "claude"], &machine.payload("claude", "pre-tool-use"));
     assert_eq!((called.code, called.out.as_str()), (Some(0), ""), "{called:?}");
+    let until = Instant::now() + Duration::from_secs(60);
     while machine.is_delivering() {
+        assert!(Instant::now() < until, "the process that delivers has not ended");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
