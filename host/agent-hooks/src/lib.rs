@@ -8,6 +8,8 @@
 
 mod command;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod hook;
 mod http;
 mod install;

@@ -72,7 +72,8 @@ fn tail(path: &Path) -> Option<String> {
     Some(if start == 0 { text } else { text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default() })
 }
 
-fn exchange(tool: &dyn AgentTool, text: &str) -> Exchange {
+/// The last exchange in these lines.
+pub(super) fn exchange(tool: &dyn AgentTool, text: &str) -> Exchange {
     let mut found = Exchange::default();
     for line in text.lines().rev() {
         let Ok(line) = serde_json::from_str::<Value>(line) else { continue };
