@@ -1,0 +1,74 @@
+// What is not remembered yet: how much, by kind, and what it will cost. What is free is taken in by itself; what is metered
+// waits for a person, while new things are remembered at once.
+import type { Sources } from "./capture/sources";
+import type { Ledger } from "./ledger";
+import { must, saying, type Schemas } from "./memhost/client";
+import { FREE_PROVIDER, type Memory } from "./memory";
+import type { MemhostPlugin } from "./plugin";
+
+/** Whether a capture can cost something: the provider reaches other systems, or asks for embeddings. */
+export function isMetered({ providerKey, grants }: Pick<Schemas["BindingView"], "providerKey" | "grants">): boolean {
+  return providerKey !== FREE_PROVIDER || (grants.http ?? []).length > 0 || grants.embeddings === true;
+}
+
+export class Backfill {
+  private readonly enrolled = new Set<string>();
+  private store = "";
+
+  constructor(private readonly memory: Memory, private readonly ledger: Ledger, private readonly sources: Sources) {}
+
+  /** Gives each company that is new its row, which says whether its past is taken in. */
+  async enrol(): Promise<void> {
+    if (this.store !== this.ledger.store) this.enrolled.clear();
+    this.store = this.ledger.store;
+    const companies = (await this.sources.companies()).filter(({ id }) => !this.enrolled.has(id));
+    if (companies.length === 0) return;
+    const rows = new Set((await this.ledger.companies()).map(({ company_id: id }) => id));
+    for (const { id } of companies) {
+      if (!rows.has(id)) {
+        let metered = false;
+        try {
+          await this.memory.prepare(id);
+          const { items } = await must(this.memory.use.GET("/control/v1/companies/{company}/bindings", { params: { path: { company: id } } }));
+          metered = items.some((binding) => binding.isDefault && isMetered(binding));
+        } catch (error) {
+          // It waits with its first delivery, which says why; the others go on.
+          if (!this.memory.isUp) throw error;
+          this.trouble = saying(error);
+          continue;
+        }
+        await this.ledger.setCompany(id, metered ? { backfill_after: new Date().toISOString() } : {});
+      }
+      this.enrolled.add(id);
+    }
+  }
+
+  trouble: string | null = null;
+}
+
+export interface Backlog {
+  kind: "comment" | "run" | "document";
+  count: number;
+  bytes: number;
+}
+
+/** Counts what Paperclip has of a company and the ledger does not. */
+export async function preview(plugin: MemhostPlugin, companyId: string): Promise<Backlog[]> {
+  const { namespace, store } = plugin.ledger;
+  const without = (kind: string, id: string): string =>
+    `NOT EXISTS (SELECT 1 FROM ${namespace}.ledger l WHERE l.store = $1 AND l.kind = '${kind}' AND l.source_id = ${id})`;
+  return plugin.ctx.db.query<Backlog>(
+    `SELECT 'comment' AS kind, count(*)::int AS count, coalesce(sum(octet_length(c.body)), 0)::int AS bytes FROM public.issue_comments c
+       WHERE c.company_id = $2::uuid AND c.deleted_at IS NULL AND c.author_type IS DISTINCT FROM 'system' AND ${without("comment", "c.id::text")}
+     UNION ALL SELECT 'run', count(*)::int, 0 FROM public.heartbeat_runs r WHERE r.company_id = $2::uuid AND r.finished_at IS NOT NULL AND ${without("run", "r.id::text")}
+     UNION ALL SELECT 'document', count(*)::int, 0 FROM public.issue_documents d WHERE d.company_id = $2::uuid AND ${without("document", "d.document_id::text")}`,
+    [store, companyId],
+  );
+}
+
+/** What taking in the past would cost, by what captures cost so far; null: nothing is known, or it is free. */
+export async function estimate(plugin: MemhostPlugin, companyId: string, backlog: Backlog[]): Promise<number | null> {
+  const sums = await must(plugin.memory.use.GET("/control/v1/companies/{company}/costs", { params: { path: { company: companyId } } })).catch(() => null);
+  if (sums === null || sums.total.writes === 0 || sums.total.costCents === 0) return null;
+  return (sums.total.costCents / sums.total.writes) * backlog.reduce((sum, { count }) => sum + count, 0);
+}

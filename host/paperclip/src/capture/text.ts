@@ -1,0 +1,47 @@
+// Texts as memory takes them: whole, without what recall added to them.
+
+/** The limit of one text in bytes of UTF-8; host/docs/limits.md. */
+export const TEXT_BYTES = 1_048_576;
+
+const OPENING = "<memhost-recall>";
+const CLOSING = "</memhost-recall>";
+
+/** Marks recalled text, so that it is not remembered as something new when it comes back in a run's output. */
+export function marked(recalled: string): string {
+  return recalled === "" ? "" : `${OPENING}\n${recalled.replaceAll(CLOSING, "").replaceAll(OPENING, "")}\n${CLOSING}`;
+}
+
+/** Removes recalled blocks, also within JSON strings, and one that was cut off at the end of an excerpt. */
+export function withoutRecalled(text: string): string {
+  let rest = text;
+  let kept = "";
+  for (;;) {
+    const start = rest.indexOf(OPENING);
+    if (start < 0) return kept + rest;
+    kept += rest.slice(0, start);
+    const end = rest.indexOf(CLOSING, start);
+    if (end < 0) return kept;
+    rest = rest.slice(end + CLOSING.length);
+  }
+}
+
+const bytes = (text: string): number => Buffer.byteLength(text, "utf8");
+
+/** Cuts a text into parts of at most `limit` bytes, at the end of a line where there is one, never inside a character. */
+export function parts(text: string, limit = TEXT_BYTES): string[] {
+  if (bytes(text) <= limit) return [text];
+  const result: string[] = [];
+  const whole = Buffer.from(text, "utf8");
+  let start = 0;
+  while (start < whole.length) {
+    let end = Math.min(start + limit, whole.length);
+    if (end < whole.length) {
+      while (((whole[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+      const line = whole.lastIndexOf(0x0a, end - 1);
+      if (line > start + limit / 2) end = line + 1;
+    }
+    result.push(whole.subarray(start, end).toString("utf8"));
+    start = end;
+  }
+  return result;
+}

@@ -1,0 +1,38 @@
+// Where the plugin's memhost keeps its data: below the user's data directory, by plugin id.
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import path from "node:path";
+
+/** The directory of all plugin ids. The worker has no HOME; `homedir` asks the system. */
+export function dataRoot(environment: NodeJS.ProcessEnv = process.env): string {
+  const base =
+    environment.XDG_DATA_HOME ??
+    (process.platform === "darwin" ? path.join(homedir(), "Library", "Application Support") : path.join(homedir(), ".local", "share"));
+  return path.join(base, "memhost", "paperclip");
+}
+
+/** A plugin id is a directory name here, so nothing else may be in it. */
+export function directoryOf(root: string, pluginId: string): string {
+  if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/.test(pluginId)) throw new Error(`the plugin id ${JSON.stringify(pluginId)} is not a directory name`);
+  return path.join(root, pluginId);
+}
+
+/** The port of the last start: Paperclip's gateway keeps an address that has it. */
+export function lastPort(directory: string): number {
+  try {
+    const port = Number(readFileSync(path.join(directory, "port"), "utf8"));
+    return Number.isInteger(port) && port > 0 && port < 65536 ? port : 0;
+  } catch {
+    return 0;
+  }
+}
+
+export function keepPort(directory: string, port: number): void {
+  const file = path.join(directory, "port");
+  writeFileSync(`${file}.new`, String(port), { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+}
+
+export function makePrivate(directory: string): void {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+}

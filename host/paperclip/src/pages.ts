@@ -1,0 +1,160 @@
+// What the pages ask the worker. Numbers and states are data; whatever reads or changes memory is an action, because
+// only with an action Paperclip says who asks, and private memory is answered to its owner alone.
+import type { PluginContext } from "@paperclipai/plugin-sdk";
+import { estimate, preview } from "./backfill";
+import { addressProblem } from "./config";
+import { costsOf } from "./costs";
+import { disable, enable, type Enabling, type Step } from "./enable";
+import { must, type Schemas } from "./memhost/client";
+import { adopt, leftovers, removeLeftover } from "./memhost/leftovers";
+import { boardOf } from "./paperclip/board";
+import { isId, issueOf, namesOf } from "./paperclip/runs";
+import type { MemhostPlugin } from "./plugin";
+import { handleOf, nameOf } from "./tools";
+
+type ActionContext = Parameters<Parameters<PluginContext["actions"]["register"]>[1]>[1];
+type Params = Record<string, unknown>;
+
+const text = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** The company that Paperclip has checked; instance administrators may name another one. */
+function companyIn(params: Params): string {
+  if (!isId(params.companyId)) throw new Error("there is no company; open the page from a company");
+  return params.companyId;
+}
+
+/** The company's memory and what is private to the person who asks. */
+const scopeOf = (companyId: string, { actor }: ActionContext): Schemas["Scope"] => ({ companyId, subjectId: actor.userId ?? "nobody" });
+
+export function registerPages(plugin: MemhostPlugin): void {
+  const { ctx, memory, ledger, recalls } = plugin;
+  // Agents have the tools, which know their run; an action would not.
+  const action = (key: string, act: (params: Params, context: ActionContext) => Promise<unknown>): void =>
+    ctx.actions.register(key, async (params, context) => {
+      if (context.actor.type === "agent") throw new Error("only people may do this; agents have the tools memory.search, memory.note, memory.forget, memory.correct and memory.browse");
+      return act(params, context);
+    });
+
+  const shown = async (companyId: string, snippets: Schemas["Snippet"][]) => {
+    const names = await namesOf(ctx, companyId, snippets.flatMap(({ source, scope }) => [source?.issueId, scope?.agentId].filter((id): id is string => typeof id === "string")));
+    return snippets.map((snippet) => ({
+      id: nameOf(snippet.handle), text: snippet.text, kind: snippet.source?.kind ?? null, issueId: snippet.source?.issueId ?? null,
+      issue: names.get(snippet.source?.issueId ?? "") ?? null, runId: snippet.source?.runId ?? null, agent: names.get(snippet.scope?.agentId ?? "") ?? null,
+      createdAt: snippet.createdAt ?? null, score: snippet.score ?? null,
+    }));
+  };
+
+  ctx.data.register("overview", async (params) => {
+    const companyId = companyIn(params);
+    const isUp = memory.isUp && ledger.store !== "";
+    const reviews = isUp ? await must(memory.use.GET("/control/v1/companies/{company}/reviews", { params: { path: { company: companyId }, query: { status: "pending", limit: 20 } } })).catch(() => null) : null;
+    const backlog = isUp ? await preview(plugin, companyId) : [];
+    const row = isUp ? await ledger.company(companyId) : null;
+    const waits = row !== null && row.backfill_after !== null && backlog.some(({ count }) => count > 0);
+    return {
+      health: plugin.health(),
+      backfill: { waits, estimateCents: waits ? await estimate(plugin, companyId, backlog) : null },
+      explorer: memory.address?.control ?? null,
+      counts: isUp ? await ledger.counts(companyId) : [],
+      attention: isUp ? await ledger.troubles(companyId) : [],
+      held: plugin.pump.state.held[companyId] ?? null,
+      reviews: reviews?.items.length ?? 0,
+      costs: isUp ? await costsOf(plugin, companyId) : null,
+      backlog,
+      recalls: isUp ? await recalls.of(companyId, null, 10) : [],
+      enabled: row?.enabled ?? null,
+    };
+  });
+
+  ctx.data.register("settings", async (params) => {
+    const companyId = companyIn(params);
+    const { boardToken, memhostToken, ...settings } = plugin.settings(companyId);
+    return {
+      settings: { ...settings, hasBoardToken: boardToken !== null, hasMemhostToken: memhostToken !== null },
+      health: plugin.health(), directory: plugin.directory, enabled: ledger.store === "" ? null : ((await ledger.company(companyId))?.enabled ?? null),
+      leftovers: ledger.store === "" ? [] : await leftovers(plugin),
+    };
+  });
+
+  action("search", async (params, context) => {
+    const companyId = companyIn(params);
+    const scope = scopeOf(companyId, context);
+    const found = await recalls.search({
+      companyId, agentId: null, subjectId: scope.subjectId ?? null, runId: null, issueId: null, projectId: null, query: text(params.query), way: "page",
+    }, 25);
+    return { id: found.id, skipped: found.skipped, memories: await shown(companyId, found.snippets) };
+  });
+
+  action("browse", async (params, context) => {
+    const companyId = companyIn(params);
+    await memory.prepare(companyId);
+    const page = await must(memory.use.POST("/runtime/v1/companies/{company}/list", {
+      params: { path: { company: companyId } },
+      body: { scope: scopeOf(companyId, context), limit: 50, ...(isId(params.issueId) ? { filter: { issueId: params.issueId } } : {}), ...(text(params.cursor) === "" ? {} : { cursor: text(params.cursor) }) },
+    }));
+    return { memories: await shown(companyId, page.items), cursor: page.nextCursor ?? null };
+  });
+
+  action("issue", async (params, context) => {
+    const companyId = companyIn(params);
+    const issueId = text(params.issueId);
+    if ((await issueOf(ctx, companyId, issueId)) === null) throw new Error("there is no such issue in this company");
+    await memory.prepare(companyId);
+    const page = await must(memory.use.POST("/runtime/v1/companies/{company}/list", {
+      params: { path: { company: companyId } }, body: { scope: scopeOf(companyId, context), limit: 100, filter: { issueId } },
+    }));
+    return { made: await shown(companyId, page.items), used: await recalls.of(companyId, issueId, 20) };
+  });
+
+  action("correct", async (params, context) => {
+    const companyId = companyIn(params);
+    await must(memory.use.POST("/runtime/v1/companies/{company}/correct", {
+      params: { path: { company: companyId } },
+      body: { scope: scopeOf(companyId, context), handle: handleOf(text(params.id)), patch: { record: { text: text(params.text) } } },
+    }));
+    await plugin.wrote(companyId, "corrected", 1, { by: context.actor.userId ?? context.actor.agentId });
+    return { ok: true };
+  });
+
+  action("forget", async (params, context) => {
+    const companyId = companyIn(params);
+    const answer = await must(memory.use.POST("/runtime/v1/companies/{company}/forget", {
+      params: { path: { company: companyId } }, body: { scope: scopeOf(companyId, context), handles: [handleOf(text(params.id))] },
+    }));
+    await plugin.wrote(companyId, "forgot", 1, { by: context.actor.userId ?? context.actor.agentId });
+    return { outcomes: answer.outcomes };
+  });
+
+  action("mark", async (params, { actor }) => ({
+    ok: await recalls.mark(companyIn(params), text(params.recallId), actor.userId ?? actor.agentId ?? "system", params.helpful === true),
+  }));
+
+  const switching = (act: (with_: Enabling) => Promise<Step[]>) => async (params: Params) => {
+    const companyId = companyIn(params);
+    const settings = plugin.settings(companyId);
+    const problem = text(params.paperclipUrl) === "" ? null : addressProblem(text(params.paperclipUrl));
+    if (problem !== null) throw new Error(`paperclipUrl: ${problem}`);
+    const board = await boardOf(ctx, companyId, settings, text(params.paperclipUrl) || null);
+    if (board === null) throw new Error("the address of Paperclip is not known; save it in the settings");
+    return { steps: await act({ host: ctx, memory, ledger, board, companyId, settings }) };
+  };
+  action("enable", switching(enable));
+  action("disable", switching(disable));
+
+  action("retry", async (params) => {
+    await ledger.retry(companyIn(params));
+    void plugin.pump.wake(true);
+    return { ok: true };
+  });
+
+  action("backfill", async (params) => {
+    await ledger.setCompany(companyIn(params), { backfill_after: null });
+    void plugin.pump.wake(true);
+    return { ok: true };
+  });
+
+  action("leftover", async (params) => {
+    const name = text(params.name);
+    return params.what === "adopt" ? adopt(plugin, name) : removeLeftover(plugin, name);
+  });
+}

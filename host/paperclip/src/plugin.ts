@@ -1,0 +1,190 @@
+// The plugin's parts and how they are joined. The worker makes one of it.
+import type { PluginApiRequestInput, PluginApiResponse, PluginContext, PluginHealthDiagnostics } from "@paperclipai/plugin-sdk";
+import { Pump } from "./capture/pump";
+import { settingsOf, type Settings } from "./config";
+import { Ledger } from "./ledger";
+import { saying } from "./memhost/client";
+import { dataRoot, directoryOf } from "./memhost/directories";
+import { Elsewhere } from "./memhost/elsewhere";
+import { MemhostProcess, type Running } from "./memhost/process";
+import { Memory } from "./memory";
+import { Recalls } from "./recall";
+import { answer } from "./routes";
+import { Activity } from "./activity";
+import { Budgets } from "./budgets";
+import { enable, type Made } from "./enable";
+import { registerPages } from "./pages";
+import { boardOf } from "./paperclip/board";
+import { Spending } from "./costs";
+import { registerTools } from "./tools";
+
+/** What wakes the pump. */
+const EVENTS = [
+  "issue.comment.created", "agent.run.finished", "agent.run.failed", "agent.run.cancelled", "issue.document.created", "issue.document.updated",
+  "issue.document.deleted", "issue.updated", "company.created", "cost_event.created",
+] as const;
+const TICK_MS = 8000;
+
+export interface Environment {
+  pluginId: string;
+  searchPath: string;
+  from: string;
+  dataRoot?: string;
+}
+
+export class MemhostPlugin {
+  readonly memory = new Memory();
+  readonly ledger: Ledger;
+  readonly recalls: Recalls;
+  readonly pump: Pump;
+  readonly directory: string;
+  readonly process: MemhostProcess;
+  readonly activity: Activity;
+  readonly spending: Spending;
+  private readonly rows = new Map<string, Settings>();
+  private readonly kept = new Map<string, Settings>();
+  private readonly timer: NodeJS.Timeout;
+  private elsewhere: Elsewhere | null = null;
+
+  constructor(readonly ctx: PluginContext, environment: Environment) {
+    const settings = (companyId: string): Settings => this.settings(companyId);
+    this.directory = directoryOf(environment.dataRoot ?? dataRoot(), environment.pluginId);
+    this.ledger = new Ledger(ctx);
+    this.recalls = new Recalls(ctx, this.memory, this.ledger, settings);
+    this.activity = new Activity(ctx, (companyId) => this.rows.has(companyId));
+    this.spending = new Spending(this);
+    const budgets = new Budgets(ctx, this.memory, this.ledger);
+    this.pump = new Pump({
+      host: ctx, memory: this.memory, ledger: this.ledger, settings, configured: () => [...this.rows.keys()],
+      onSent: (companyId, items) => this.activity.captured(companyId, items), afterwards: async () => {
+        await this.spending.run();
+        await budgets.run();
+        await this.recalls.prune();
+      },
+    });
+    this.process = new MemhostProcess({
+      directory: this.directory, searchPath: environment.searchPath, from: environment.from,
+      onUp: (running) => void this.up(running),
+      onDown: (error) => this.down(error),
+    });
+    for (const event of EVENTS) ctx.events.on(event, async () => void this.pump.wake());
+    // An issue, a comment or a document can be gone: what is gone is found in a whole round.
+    ctx.jobs.register("reconcile", async () => this.pump.wake(true));
+    registerTools(ctx.tools, { host: ctx, memory: this.memory, recalls: this.recalls, settings, onWrite: ({ companyId, agentId, runId, issueId }, what, count) => this.wrote(companyId, what, count, { agentId, runId, issueId }) });
+    registerPages(this);
+    this.timer = setInterval(() => void this.pump.wake(), TICK_MS);
+    this.timer.unref();
+    this.process.start();
+  }
+
+  settings(companyId: string): Settings {
+    return this.rows.get(companyId) ?? this.kept.get(companyId) ?? settingsOf(null);
+  }
+
+  private async up(running: Running): Promise<void> {
+    try {
+      await this.ledger.use(running.storeId, running.pid === 0 ? null : this.directory);
+      for (const row of await this.ledger.companies()) if (row.settings !== null) this.kept.set(row.company_id, settingsOf(row.settings));
+      this.memory.up(running);
+      this.pump.release();
+      this.ctx.logger.info("memhost is up", { runtime: running.runtime, pid: running.pid });
+      await this.pump.wake(true);
+      await this.followAddress();
+    } catch (error) {
+      this.ctx.logger.warn("memhost is up and Paperclip's database does not answer yet", { error: saying(error) });
+      setTimeout(() => void ((this.elsewhere !== null || this.process.state.pid === running.pid) && this.up(running)), 1000).unref();
+    }
+  }
+
+  /** Paperclip's gateway keeps memhost's address; a port that had to change is told to it. */
+  private async followAddress(): Promise<void> {
+    for (const { company_id: companyId, enabled } of await this.ledger.companies()) {
+      const made = (enabled ?? {}) as Made;
+      if (made.mcp === undefined || made.mcp.url === `${this.memory.address?.runtime}/mcp` || !this.isConfigured(companyId)) continue;
+      const settings = this.settings(companyId);
+      const board = await boardOf(this.ctx, companyId, settings);
+      if (board !== null) await enable({ host: this.ctx, memory: this.memory, ledger: this.ledger, board, companyId, settings });
+    }
+  }
+
+  private down(error: string): void {
+    this.memory.down(error);
+    this.ctx.logger.warn("memhost ended and is started again", { error });
+  }
+
+  async configChanged(row: Record<string, unknown>, companyId: string | null): Promise<void> {
+    if (companyId === null) return;
+    const before = this.settings(companyId);
+    const settings = settingsOf(row);
+    this.rows.set(companyId, settings);
+    await this.choose();
+    if (this.ledger.store !== "") {
+      // A deleted company has no row any more, and its grace period counts from then on.
+      await this.ledger.setCompany(companyId, { settings: row });
+      if (JSON.stringify(before.agents) !== JSON.stringify(settings.agents)) await this.ledger.widen(companyId);
+    }
+    void this.pump.wake(true);
+  }
+
+  /** Uses the memhost elsewhere that a company's settings name, for all companies; else our own. */
+  private async choose(): Promise<void> {
+    const [companyId, named] = [...this.rows].find(([, { memhostUrl }]) => memhostUrl !== null) ?? [];
+    const url = named?.memhostUrl ?? null;
+    if (url === (this.elsewhere?.url ?? null)) return;
+    this.elsewhere?.stop();
+    this.elsewhere = null;
+    this.memory.down("another memhost is used");
+    if (url === null) return this.process.restart();
+    await this.process.stop();
+    const token = async (): Promise<string> => {
+      const reference = this.rows.get(companyId ?? "")?.memhostToken ?? null;
+      if (reference === null) throw new Error("its operator token is not in the settings");
+      return this.ctx.secrets.resolve(reference, { companyId, configPath: "memhostToken" });
+    };
+    this.elsewhere = new Elsewhere(url, token, (running) => void this.up(running), (error) => this.down(error));
+    this.elsewhere.start();
+  }
+
+  health(): PluginHealthDiagnostics {
+    const phase = this.elsewhere === null ? this.process.state.phase : this.memory.isUp ? "up" : "down";
+    const trouble = (this.elsewhere === null ? this.process.state.error : this.memory.trouble) ?? this.pump.state.error ?? Object.values(this.pump.state.held)[0] ?? null;
+    return {
+      status: phase === "up" && trouble === null ? "ok" : "degraded",
+      message: trouble === null ? `memhost is ${phase}` : `memhost is ${phase}: ${trouble}`,
+      details: { ...this.process.state, pump: { ...this.pump.state } },
+    };
+  }
+
+  wrote(companyId: string, what: string, count: number, metadata: Record<string, unknown>): Promise<void> {
+    return this.activity.wrote(companyId, what, count, metadata);
+  }
+
+  /** Whether Paperclip gives this company's documents, activity and secrets. */
+  isConfigured(companyId: string): boolean {
+    return this.rows.has(companyId);
+  }
+
+  /** Stops memhost, lets directories be exchanged, and starts it again. */
+  async exchange(act: () => string): Promise<void> {
+    this.memory.down("another data directory is taken");
+    const store = this.ledger.store;
+    this.ledger.store = "";
+    await this.process.stop();
+    try {
+      await this.ledger.moved(store, act());
+    } finally {
+      this.process.restart();
+    }
+  }
+
+  request(input: PluginApiRequestInput): Promise<PluginApiResponse> {
+    return answer(this, input);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.timer);
+    this.elsewhere?.stop();
+    this.memory.down("the plugin stops");
+    await this.process.stop();
+  }
+}

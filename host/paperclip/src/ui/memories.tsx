@@ -1,0 +1,67 @@
+// A list of memories that people correct, forget and mark.
+import { useHostNavigation, usePluginAction, usePluginToast } from "@paperclipai/plugin-sdk/ui";
+import { useState } from "react";
+import { Button, Quiet, said } from "./kit";
+import type { Shown } from "./shapes";
+
+const KINDS: Record<string, string> = { issue_comment: "comment", issue_document: "document", run: "run", manual_note: "note" };
+
+export function Memories({ companyId, memories, onChanged }: { companyId: string; memories: Shown[]; onChanged: () => void }) {
+  return (
+    <ul style={{ display: "grid", gap: 8 }}>
+      {memories.map((memory) => <Memory key={memory.id} companyId={companyId} memory={memory} onChanged={onChanged} />)}
+    </ul>
+  );
+}
+
+function Memory({ companyId, memory, onChanged }: { companyId: string; memory: Shown; onChanged: () => void }) {
+  const correct = usePluginAction("correct");
+  const forget = usePluginAction("forget");
+  const toast = usePluginToast();
+  const navigation = useHostNavigation();
+  const [text, setText] = useState<string | null>(null);
+  const [asks, setAsks] = useState(false);
+  const act = async (done: string, doing: () => Promise<unknown>): Promise<void> => {
+    try {
+      await doing();
+      toast({ title: done, tone: "success" });
+      setText(null);
+      setAsks(false);
+      onChanged();
+    } catch (error) {
+      toast({ title: said(error), tone: "error" });
+    }
+  };
+  return (
+    <li className="rounded-md border border-border p-3 text-sm" data-memory={memory.id}>
+      {text === null ? (
+        <p className="whitespace-pre-wrap break-words line-clamp-6">{memory.text}</p>
+      ) : (
+        <textarea className="rounded-md border border-input bg-transparent p-3 text-sm" style={{ width: "100%", minHeight: 90 }} value={text} aria-label="Corrected text" onChange={(event) => setText(event.target.value)} />
+      )}
+      <div className="flex items-center gap-2 flex-wrap" style={{ marginTop: 8 }}>
+        <Quiet>
+          {[KINDS[memory.kind ?? ""] ?? memory.kind, memory.agent, memory.createdAt === null ? null : new Date(memory.createdAt).toLocaleDateString()].filter(Boolean).join(" · ")}
+        </Quiet>
+        {memory.issueId !== null && memory.issue !== null ? <a className="text-xs underline" {...navigation.linkProps(`/issues/${memory.issue}`)}>{memory.issue}</a> : null}
+        <span style={{ flex: 1 }} />
+        {text !== null ? (
+          <>
+            <Button tone="main" disabled={text.trim() === ""} onClick={() => void act("Corrected", () => correct({ companyId, id: memory.id, text }))}>Save</Button>
+            <Button onClick={() => setText(null)}>Cancel</Button>
+          </>
+        ) : asks ? (
+          <>
+            <Button tone="danger" onClick={() => void act("Forgotten", () => forget({ companyId, id: memory.id }))}>Forget it</Button>
+            <Button onClick={() => setAsks(false)}>Keep it</Button>
+          </>
+        ) : (
+          <>
+            <Button onClick={() => setText(memory.text)}>Correct</Button>
+            <Button tone="danger" onClick={() => setAsks(true)}>Forget</Button>
+          </>
+        )}
+      </div>
+    </li>
+  );
+}

@@ -1,0 +1,55 @@
+// What the worker's pages.ts answers.
+import type { preview } from "../backfill";
+import type { costsOf } from "../costs";
+import type { Ledger } from "../ledger";
+import type { Leftover } from "../memhost/leftovers";
+import type { MemhostPlugin } from "../plugin";
+
+export interface Shown {
+  id: string;
+  text: string;
+  kind: string | null;
+  issueId: string | null;
+  issue: string | null;
+  runId: string | null;
+  agent: string | null;
+  createdAt: string | null;
+  score: number | null;
+}
+
+export interface RecallRow {
+  id: string;
+  issue_id: string | null;
+  run_id: string | null;
+  way: string;
+  found: number;
+  skipped: string | null;
+  marks: Record<string, boolean>;
+  at: string;
+}
+
+export interface Overview {
+  health: ReturnType<MemhostPlugin["health"]>;
+  explorer: string | null;
+  counts: Awaited<ReturnType<Ledger["counts"]>>;
+  attention: Awaited<ReturnType<Ledger["troubles"]>>;
+  held: string | null;
+  reviews: number;
+  costs: Awaited<ReturnType<typeof costsOf>> | null;
+  backfill: { waits: boolean; estimateCents: number | null };
+  backlog: Awaited<ReturnType<typeof preview>>;
+  recalls: RecallRow[];
+  enabled: Record<string, unknown> | null;
+}
+
+export interface SettingsAnswer {
+  settings: { paperclipUrl: string | null; memhostUrl: string | null; agents: string[]; eraseGraceSeconds: number; hasBoardToken: boolean; hasMemhostToken: boolean };
+  health: Overview["health"];
+  directory: string;
+  enabled: Record<string, unknown> | null;
+  leftovers: Leftover[];
+}
+
+export interface Steps {
+  steps: { step: string; done: boolean; says: string }[];
+}

@@ -1,0 +1,9 @@
+-- The columns of Paperclip's tables that the plugin reads, as 2026.916.1 has them.
+CREATE TABLE companies (id uuid PRIMARY KEY, name text NOT NULL, status text NOT NULL DEFAULT 'active', pause_reason text, created_at timestamptz NOT NULL DEFAULT now());
+CREATE TABLE agents (id uuid PRIMARY KEY, company_id uuid NOT NULL, name text NOT NULL, status text NOT NULL DEFAULT 'idle');
+CREATE TABLE issues (id uuid PRIMARY KEY, company_id uuid NOT NULL, project_id uuid, identifier text, title text NOT NULL, description text);
+CREATE TABLE issue_comments (id uuid PRIMARY KEY, company_id uuid NOT NULL, issue_id uuid NOT NULL, author_agent_id uuid, author_user_id text, author_type text, created_by_run_id uuid, derived_author_agent_id uuid, derived_created_by_run_id uuid, body text NOT NULL, deleted_at timestamptz, created_at timestamptz NOT NULL DEFAULT now(), updated_at timestamptz NOT NULL DEFAULT now());
+CREATE TABLE issue_documents (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), company_id uuid NOT NULL, issue_id uuid NOT NULL, document_id uuid NOT NULL, key text NOT NULL, updated_at timestamptz NOT NULL DEFAULT now());
+CREATE TABLE heartbeat_runs (id uuid PRIMARY KEY, company_id uuid NOT NULL, agent_id uuid NOT NULL, status text NOT NULL, started_at timestamptz, finished_at timestamptz, error text, result_json jsonb, stdout_excerpt text, native_issue_id uuid, context_snapshot jsonb, updated_at timestamptz NOT NULL DEFAULT now());
+CREATE TABLE cost_events (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), company_id uuid NOT NULL, agent_id uuid NOT NULL, billing_code text, cost_cents integer NOT NULL);
+CREATE TABLE budget_incidents (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), company_id uuid NOT NULL, scope_type text NOT NULL, scope_id text NOT NULL, threshold_type text NOT NULL, status text NOT NULL);

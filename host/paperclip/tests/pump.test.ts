@@ -1,0 +1,270 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { Pump } from "../src/capture/pump";
+import { Budgets } from "../src/budgets";
+import { settingsOf, type Settings } from "../src/config";
+import { Ledger } from "../src/ledger";
+import { Memory } from "../src/memory";
+import { FakeHost } from "./fakes/host";
+import { FakeMemhost } from "./fakes/memhost";
+
+let fake: FakeHost;
+let memhost: FakeMemhost;
+let memory: Memory;
+let ledger: Ledger;
+let settings: Settings;
+let alpha: string;
+let beta: string;
+let issue: string;
+
+const pumped = async (pump: Pump = make()): Promise<Pump> => {
+  await pump.wake(true);
+  return pump;
+};
+const make = (): Pump => new Pump({ host: fake.host, memory, ledger, settings: () => settings, configured: () => [...fake.configured] });
+const rows = async (): Promise<{ kind: string; status: string; error: string | null }[]> =>
+  (await fake.pg.query<{ kind: string; status: string; error: string | null }>(`SELECT kind, status, error FROM ${ledger.namespace}.ledger ORDER BY kind, status`)).rows;
+
+beforeEach(async () => {
+  [fake, memhost] = await Promise.all([FakeHost.make(), new FakeMemhost().start()]);
+  memory = new Memory();
+  memory.up(memhost.address);
+  ledger = new Ledger(fake.host);
+  await ledger.use("store-1", "/nowhere");
+  settings = settingsOf(null);
+  alpha = await fake.company("Alpha");
+  beta = await fake.company("Beta");
+  issue = await fake.issue(alpha, "Harbour");
+});
+afterEach(() => memhost.stop());
+
+test("a comment is captured once, whole, in its company, with where it is from", async () => {
+  const text = `Größe 港 🦀 ${"lang ".repeat(2000)}`;
+  const id = await fake.comment(alpha, issue, text);
+  const pump = await pumped();
+  await pumped(pump);
+  expect(memhost.events).toHaveLength(1);
+  expect(memhost.events[0]).toMatchObject({
+    company: alpha, hookKind: "issue_comment_capture", payload: { text }, scope: { companyId: alpha, issueId: issue },
+    source: { kind: "issue_comment", commentId: id, issueId: issue }, metadata: { authorUserId: "local-board" }, replacesSource: true,
+  });
+});
+
+test("comments of Paperclip itself and deleted ones are no memory", async () => {
+  await fake.comment(alpha, issue, "Status changed", { author_type: "system" });
+  await fake.comment(alpha, issue, "gone", { deleted_at: new Date().toISOString() });
+  await pumped();
+  expect(memhost.events).toEqual([]);
+});
+
+test("an edited comment replaces itself, and an edit back is captured again", async () => {
+  const id = await fake.comment(alpha, issue, "one");
+  const pump = await pumped();
+  for (const body of ["two", "one"]) {
+    await fake.pg.query("UPDATE issue_comments SET body = $1, updated_at = clock_timestamp() WHERE id = $2", [body, id]);
+    await pumped(pump);
+  }
+  expect(memhost.texts(alpha)).toEqual(["one", "two", "one"]);
+  expect(new Set(memhost.events.map(({ hookId }) => hookId)).size).toBe(3);
+});
+
+test("a worker that ends between delivery and ledger delivers the same event again", async () => {
+  await fake.comment(alpha, issue, "once");
+  fake.failNextWrite = true;
+  const pump = await pumped();
+  expect(pump.state.held[alpha]).toContain("ended here");
+  await pumped();
+  expect(memhost.texts(alpha)).toEqual(["once"]);
+  expect(await rows()).toEqual([{ kind: "comment", status: "sent", error: null }]);
+});
+
+test("after an outage everything is caught up, once and in order", async () => {
+  memhost.trouble = () => ({ status: 503, body: { code: "busy", detail: "busy" } });
+  for (let n = 0; n < 30; n += 1) await fake.comment(alpha, issue, `comment ${n}`, { created_at: new Date(2026, 0, 1, 0, 0, n).toISOString() });
+  const pump = await pumped();
+  expect(pump.state.held[alpha]).toBe("busy");
+  expect(memhost.events).toEqual([]);
+  memhost.trouble = null;
+  pump.release();
+  await pumped(pump);
+  expect(memhost.texts(alpha)).toEqual(Array.from({ length: 30 }, (_, n) => `comment ${n}`));
+});
+
+test("one company that waits does not hold the others", async () => {
+  await fake.comment(alpha, issue, "for alpha");
+  await fake.comment(beta, await fake.issue(beta, "Bread"), "for beta");
+  memhost.trouble = ({ company }) => (company === alpha ? { status: 503, body: { code: "importing", detail: "importing" } } : null);
+  await pumped();
+  expect(memhost.texts(beta)).toEqual(["for beta"]);
+  expect(memhost.texts(alpha)).toEqual([]);
+});
+
+test("what memhost refuses for good is told and not sent for ever", async () => {
+  await fake.comment(alpha, issue, "poison");
+  await fake.comment(alpha, issue, "fine");
+  memhost.outcome = (event) => (event.payload?.text === "poison" ? { outcome: "refused", problem: { code: "invalid_request", detail: "no" } } : {});
+  const pump = await pumped();
+  const calls = memhost.calls.length;
+  await pumped(pump);
+  expect(memhost.calls.filter(({ path }) => path.endsWith("/batch"))).toHaveLength(1);
+  expect(memhost.calls.length).toBe(calls);
+  expect(await rows()).toEqual([{ kind: "comment", status: "refused", error: "no" }, { kind: "comment", status: "sent", error: null }]);
+});
+
+test("what no binding takes waits, with the reason, and is tried again", async () => {
+  await fake.comment(alpha, issue, "later");
+  memhost.outcome = () => ({ outcome: "not_taken", notTaken: { operationId: "o", reason: "the binding is disabled" } });
+  const pump = await pumped();
+  expect(await rows()).toEqual([{ kind: "comment", status: "waiting", error: "the binding is disabled" }]);
+  memhost.outcome = () => ({});
+  await fake.pg.query(`UPDATE ${ledger.namespace}.ledger SET updated_at = now() - interval '2 minutes'`);
+  await pumped(pump);
+  expect(memhost.texts(alpha)).toEqual(["later"]);
+});
+
+test("another store knows nothing of what the one before took", async () => {
+  await fake.comment(alpha, issue, "again");
+  await pumped();
+  memhost.events.length = 0;
+  await ledger.use("store-2", "/elsewhere");
+  await pumped();
+  expect(memhost.texts(alpha)).toEqual(["again"]);
+});
+
+test("a run is captured with agent, run and issue, without what recall gave it", async () => {
+  const agent = await fake.agent(alpha, "Ada");
+  const id = await fake.run(alpha, agent, { context_snapshot: { issueId: issue }, result_json: { stdout: "<memhost-recall>\n- known\n</memhost-recall>\nnew" } });
+  await fake.run(alpha, agent, { stdout_excerpt: "from the excerpt" });
+  await fake.run(alpha, agent, { finished_at: null, stdout_excerpt: "not yet" });
+  await pumped();
+  expect(memhost.texts(alpha).map((text) => text.trim()).sort()).toEqual(["from the excerpt", "new"]);
+  expect(memhost.events.find(({ payload }) => payload?.text?.includes("new"))).toMatchObject({ scope: { agentId: agent, runId: id, issueId: issue }, source: { kind: "run", runId: id, issueId: issue } });
+});
+
+test("documents of configured companies are captured by revision; Paperclip's own are not", async () => {
+  for (const key of ["plan", "continuation-summary"]) {
+    await fake.pg.query("INSERT INTO issue_documents (company_id, issue_id, document_id, key) VALUES ($1, $2, gen_random_uuid(), $3)", [alpha, issue, key]);
+    fake.documents.set(key, { body: `text of ${key}`, latestRevisionNumber: 1, title: "Plan" });
+  }
+  const pump = await pumped();
+  expect(memhost.events).toEqual([]);
+  fake.configured.add(alpha);
+  await pumped(pump);
+  fake.documents.set("plan", { body: "second", latestRevisionNumber: 2, title: "Plan" });
+  await fake.pg.query("UPDATE issue_documents SET updated_at = clock_timestamp()");
+  await pumped(pump);
+  expect(memhost.texts(alpha)).toEqual(["text of plan", "second"]);
+  expect(memhost.events[1]).toMatchObject({ replacesSource: true, source: { documentKey: "plan", issueId: issue } });
+});
+
+test("what is deleted is forgotten by its source", async () => {
+  const id = await fake.comment(alpha, issue, "secret");
+  const other = await fake.issue(alpha, "Short-lived");
+  await fake.comment(alpha, other, "of the issue");
+  const pump = await pumped();
+  await fake.pg.query("UPDATE issue_comments SET deleted_at = now(), body = '' WHERE id = $1", [id]);
+  await fake.pg.query("DELETE FROM issue_comments WHERE issue_id = $1", [other]);
+  await fake.pg.query("DELETE FROM issues WHERE id = $1", [other]);
+  await pumped(pump);
+  const sources = memhost.forgotten.flatMap(({ company, sources: some }) => (company === alpha ? some : []));
+  expect(sources).toContainEqual({ kind: "issue_comment", commentId: id });
+  expect(sources).toContainEqual({ issueId: other });
+  expect((await rows()).every(({ status }) => status === "forgotten")).toBe(true);
+  const before = memhost.forgotten.length;
+  await pumped(pump);
+  expect(memhost.forgotten).toHaveLength(before);
+});
+
+test("a comment that became blank is forgotten", async () => {
+  const id = await fake.comment(alpha, issue, "text");
+  const pump = await pumped();
+  await fake.pg.query("UPDATE issue_comments SET body = ' ', updated_at = clock_timestamp() WHERE id = $1", [id]);
+  await pumped(pump);
+  expect(memhost.forgotten.at(-1)?.sources).toEqual([{ kind: "issue_comment", commentId: id }]);
+});
+
+test("a deleted company is erased after its grace period and not before; one that comes back is kept", async () => {
+  await fake.comment(alpha, issue, "kept for a day");
+  const pump = await pumped();
+  const gone = async (): Promise<void> => {
+    await fake.pg.query("DELETE FROM companies WHERE id = $1", [alpha]);
+    await pumped(pump);
+  };
+  await gone();
+  await pumped(pump);
+  expect(memhost.erased).toEqual([]);
+  expect(memhost.forgotten).toEqual([]);
+  await fake.company("Gamma");
+  await fake.pg.query("INSERT INTO companies (id, name) VALUES ($1, 'Alpha')", [alpha]);
+  await pumped(pump);
+  settings = { ...settings, eraseGraceSeconds: 0 };
+  expect((await ledger.company(alpha))?.gone_since).toBeNull();
+  await gone();
+  await pumped(pump);
+  expect(memhost.erased).toEqual([alpha]);
+  expect(await ledger.company(alpha)).toBeNull();
+});
+
+test("in a pilot only its agents and people are remembered; a wider pilot takes in the rest", async () => {
+  const [ada, bob] = [await fake.agent(alpha, "Ada"), await fake.agent(alpha, "Bob")];
+  for (const [agent, body] of [[ada, "of ada"], [bob, "of bob"]]) await fake.comment(alpha, issue, body ?? "", { author_type: "agent", author_agent_id: agent, author_user_id: null });
+  settings = { ...settings, agents: [ada] };
+  const pump = await pumped();
+  expect(memhost.texts(alpha)).toEqual(["of ada"]);
+  settings = { ...settings, agents: [] };
+  await ledger.widen(alpha);
+  await pumped(pump);
+  expect(memhost.texts(alpha)).toEqual(["of ada", "of bob"]);
+});
+
+test("a text over the limit is taken whole in linked parts", async () => {
+  const text = `${"x".repeat(99)}\n`.repeat(11_000);
+  await fake.comment(alpha, issue, text);
+  await pumped();
+  expect(memhost.events.length).toBe(2);
+  expect(memhost.texts(alpha).join("")).toBe(text);
+  expect(memhost.events.map(({ replacesSource }) => replacesSource)).toEqual([true, ...memhost.events.slice(1).map(() => false)]);
+  expect(memhost.events[1]?.metadata).toMatchObject({ part: 2, parts: memhost.events.length });
+});
+
+test("a large backlog goes in batches", async () => {
+  await fake.pg.query(
+    `INSERT INTO issue_comments (id, company_id, issue_id, body, author_type, created_at) SELECT gen_random_uuid(), $1, $2, 'comment ' || n, 'user', now() - (2000 - n) * interval '1 second' FROM generate_series(1, 1200) n`,
+    [alpha, issue],
+  );
+  await pumped();
+  expect(memhost.texts(alpha)).toEqual(Array.from({ length: 1200 }, (_, n) => `comment ${n + 1}`));
+  expect(memhost.calls.filter(({ path }) => path.endsWith("/batch")).length).toBeLessThan(10);
+});
+
+test("the past of a company whose memory is metered waits for a person; what is new does not", async () => {
+  memhost.bindings = [{ key: "default", isDefault: true, providerKey: "acme", grants: { http: [{ host: "api.acme.test" }] }, policy: { hooks: [] } }];
+  await fake.comment(alpha, issue, "old", { created_at: "2026-01-01T00:00:00Z" });
+  const pump = await pumped();
+  await fake.comment(alpha, issue, "new", { created_at: new Date(Date.now() + 1000).toISOString() });
+  await pumped(pump);
+  expect(memhost.texts(alpha)).toEqual(["new"]);
+  await ledger.setCompany(alpha, { backfill_after: null });
+  await pumped(pump);
+  expect(memhost.texts(alpha)).toEqual(["new", "old"]);
+});
+
+test("a company that its budget paused in Paperclip spends nothing, and gets its own limit back", async () => {
+  await pumped();
+  memhost.budgets = [{ period: "day", limitCents: 300, warnShare: 0.5 }];
+  const put = () => memhost.calls.filter(({ method, path }) => method === "PUT" && path.endsWith("/budgets/day")).map(({ company, body }) => [company, body.limitCents]);
+  await fake.pg.query("UPDATE companies SET status = 'paused', pause_reason = 'budget' WHERE id = $1", [alpha]);
+  await new Budgets(fake.host, memory, ledger).run();
+  await new Budgets(fake.host, memory, ledger).run();
+  expect(put()).toEqual([[alpha, 0]]);
+  await fake.pg.query("UPDATE companies SET status = 'active', pause_reason = NULL");
+  await new Budgets(fake.host, memory, ledger).run();
+  expect(put()).toEqual([[alpha, 0], [alpha, 300]]);
+});
+
+test("what an agent recalled is not remembered again from its comment; what a person writes stays as it is", async () => {
+  const text = "<memhost-recall>\n- known\n</memhost-recall>mine";
+  await fake.comment(alpha, issue, text, { author_type: "agent", author_agent_id: await fake.agent(alpha, "Ada"), author_user_id: null, created_at: "2026-01-01T00:00:00Z" });
+  await fake.comment(alpha, issue, text);
+  await pumped();
+  expect(memhost.texts(alpha)).toEqual(["mine", text]);
+});
