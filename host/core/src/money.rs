@@ -2,10 +2,14 @@
 
 mod budgets;
 mod evaluation;
+mod events;
 mod ledger;
 mod sums;
+mod trim;
 
 pub use evaluation::{Evaluation, EvaluationReport};
+pub use events::CostEventPage;
 pub use ledger::LedgerError;
 pub(crate) use ledger::{Ledger, MayCost, budget_key};
 pub use sums::{GroupBy, Sums, SumsQuery, SumsRow, SumsView};
+pub(crate) use trim::cost_events as trim_cost_events;

@@ -48,6 +48,8 @@ pub enum LockKind {
     Bindings,
     /// One job.
     Job,
+    /// What the provider hears of the cancellation of one job.
+    Cancellation,
     /// The jobs that a binding's provider has left.
     NewJobs,
     /// The review of one record, or the decision about one item.

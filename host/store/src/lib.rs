@@ -10,6 +10,7 @@
 mod change;
 mod commit;
 mod coordination;
+mod cost_order;
 mod disk;
 mod error;
 mod maintenance;
@@ -24,6 +25,9 @@ mod value;
 pub use self::change::{Change, Expected, TablePage, TableWrite, Transacted};
 pub use self::commit::Commit;
 pub use self::coordination::{ChangeFeed, Coordination, Lease, Leases, LocalLeases, LocalLocks, LockKind};
+pub use self::cost_order::{
+    CostsTrimmed, cost_number, cost_number_key, cost_numbers, cost_place, costs_trimmed_key, encode_cost_place,
+};
 pub use self::disk::{DiskLevel, DiskSeam, DiskState, DiskStep, OnFatal};
 pub use self::error::StoreError;
 pub use self::maintenance::{BackupReport, Compacted, Maintenance};

@@ -58,7 +58,9 @@ pub trait OperationLog: Send + Sync {
 
     /// Writes an operation's record. The first write of an id appends; a second one replaces it, which only a
     /// completion after an intent does. The record is encoded on the log's own thread, so the caller does not wait
-    /// for that. `beside` is written in the same step: all of it and the record, or nothing.
+    /// for that. `beside` is written in the same step: all of it and the record, or nothing. For each new row of
+    /// [`crate::Table::CostEvents`] in it, a row of [`crate::Table::CostOrder`] is written with the company's next number.
+    /// Rows become visible in the order of their numbers.
     ///
     /// A record that is still `in_progress` after its process ended is rewritten as `interrupted`. sled does so when it
     /// is opened, because no other process writes. A store for several hosts keeps a lease for each process and rewrites

@@ -5,6 +5,7 @@
 
 mod backup;
 mod compaction;
+mod cost_order;
 mod directory;
 mod disk;
 mod gate;

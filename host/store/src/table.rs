@@ -46,6 +46,8 @@ tables! {
     Due = "due",
     /// Cost events of operations; newest first.
     CostEvents = "cost_events",
+    /// Cost events in the order in which they were written; the log numbers them.
+    CostOrder = "cost_order",
     /// Flat charges; newest first.
     FinanceEvents = "finance_events",
     /// Budgets.
@@ -66,6 +68,8 @@ tables! {
     Records = "records",
     /// Which bindings have records that are not for the whole company, and writes of such records that have not ended.
     PrivateWrites = "private_writes",
+    /// Sources that were forgotten, by binding.
+    ForgottenSources = "forgotten_sources",
     /// Answers to requests with an idempotency key.
     Idempotency = "idempotency",
 }

@@ -62,7 +62,19 @@ pub struct CostEvent {
     pub occurred_at: Timestamp,
 }
 
-/// Which cost events to show. Every field that is set must match.
+named!(
+    /// In which order a list is.
+    #[derive(Default)]
+    ListOrder, "order" {
+        /// What began last comes first.
+        #[default]
+        Newest = "newest",
+        /// What ended first comes first. The cursor of the last page leads to what ends later.
+        Oldest = "oldest",
+    }
+);
+
+/// Which cost events to show, and in which order. Every other field that is set must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[allow(missing_docs, reason = "the names are those of the event's fields")]
@@ -77,6 +89,7 @@ pub struct CostEventFilter {
     pub since: Option<Timestamp>,
     /// Occurred before this moment.
     pub until: Option<Timestamp>,
+    pub order: ListOrder,
 }
 
 impl CostEventFilter {

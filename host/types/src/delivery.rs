@@ -53,6 +53,10 @@ pub struct HookEvent {
     /// Who is answered what comes of it; absent: what the binding's policy says.
     #[serde(default)]
     pub visibility: Option<Visibility>,
+    /// Whether it takes the place of what came from the same source before, such as an earlier revision of a document:
+    /// that is forgotten once this is captured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replaces_source: bool,
     /// What the run is about; `pre_run_hydrate` only, and needed there.
     #[serde(default)]
     #[schemars(length(max = super::limits::MAX_QUERY_BYTES))]
@@ -180,6 +184,9 @@ pub struct Delivery {
     /// Who is answered what comes of it, where the event says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
+    /// Whether it takes the place of what came from the same source before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replaces_source: bool,
     /// How far it is.
     pub status: DeliveryStatus,
     /// How often it was tried.

@@ -29,6 +29,7 @@ mod review;
 mod rollup;
 pub mod schema;
 mod secret;
+mod source;
 mod usage;
 mod version;
 mod whose;
@@ -40,8 +41,8 @@ pub use activity::{Activity, ActivityAction, ActivityPage};
 pub use binding::{Binding, BindingLimits, Limit, LimitUnit, RequestedGrants, Target};
 pub use bounds::check_json;
 pub use cost::{
-    Budget, BudgetState, BudgetView, CostEvent, CostEventFilter, CostStatus, Direction, FinanceEvent, NewFinanceEvent,
-    Period, SetBudget,
+    Budget, BudgetState, BudgetView, CostEvent, CostEventFilter, CostStatus, Direction, FinanceEvent, ListOrder,
+    NewFinanceEvent, Period, SetBudget,
 };
 pub use cursor::{CursorError, CursorKey, QueryDigest};
 pub use delivery::{
@@ -80,6 +81,10 @@ pub use review::{
 };
 pub use rollup::{Latencies, Rollup, RollupKey};
 pub use secret::{SecretUse, SecretUseError};
+pub use source::{
+    ForgottenAt, ForgottenSources, MAX_SOURCE_RECORDS, MAX_SOURCES, SourceRecord, SourceRecords, SourceSelector,
+    SourcesRequest,
+};
 pub use usage::{AttributionMode, BillingType, Microcents, Usage};
 pub use version::{Digest, DigestError, RejectedVersion, ServingVersion, VersionChoice};
 use whose::is_about;

@@ -55,6 +55,10 @@ pub struct CaptureRequest {
     /// Who is answered what comes of it; absent: what the binding's policy says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
+    /// Whether it takes the place of what came from the same source before, such as an earlier revision of a document:
+    /// that is forgotten once this is captured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replaces_source: bool,
 }
 
 /// One record to write. `id` is ours: the plan's write has none, and is valid as it is.

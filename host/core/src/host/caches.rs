@@ -46,7 +46,10 @@ impl Service {
             (Table::CostEvents, _, Some(value)) => {
                 self.recorder.ledger.count(&store::decode::<CostEvent>("cost event", value)?);
             }
-            (Table::Host, ..) => self.companies.reload_erased(&*self.store).await?,
+            (Table::Host, ..) => {
+                self.bindings.known.reload(&*self.store).await?;
+                self.companies.reload_erased(&*self.store).await?;
+            }
             _ => {}
         }
         Ok(())

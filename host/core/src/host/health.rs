@@ -68,6 +68,11 @@ impl Check {
 }
 
 impl Service {
+    /// The id of the data directory. It is made once; a copy and a restored backup have the same one.
+    pub fn store_id(&self) -> uuid::Uuid {
+        self.store_id
+    }
+
     /// Whether the host can accept operations: the plugins that were there at its start are admitted, and the disk accepts
     /// writes. With a warning it answers reads only.
     #[boxed]

@@ -91,6 +91,13 @@ impl Keys {
         SigningKey::from_bytes(&self.derive("memhost 2026-11 tombstones"))
     }
 
+    /// The id of the data directory: the same as long as it has this key, so a restored backup has it, too.
+    pub(crate) fn store_id(&self) -> uuid::Uuid {
+        let bytes = self.derive("memhost 2026-11 store id");
+        let (id, _) = bytes.split_first_chunk::<16>().unwrap_or((&[0; 16], &[]));
+        uuid::Builder::from_random_bytes(*id).into_uuid()
+    }
+
     fn derive(&self, purpose: &str) -> [u8; 32] {
         blake3::derive_key(purpose, &self.0)
     }

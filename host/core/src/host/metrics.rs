@@ -46,6 +46,7 @@ pub(crate) struct Metrics {
     provider_seconds: Family<ProviderLabels, Histogram, fn() -> Histogram>,
     limits: Family<LimitLabels, Counter>,
     unauthenticated: Counter,
+    unknown_company: Counter,
     hooks_not_taken: Family<KindLabels, Counter>,
     has_company: bool,
 }
@@ -58,6 +59,7 @@ impl Metrics {
             provider_seconds: Family::new_with_constructor(seconds),
             limits: Family::default(),
             unauthenticated: Counter::default(),
+            unknown_company: Counter::default(),
             hooks_not_taken: Family::default(),
             has_company,
         }
@@ -92,6 +94,11 @@ impl Metrics {
         self.unauthenticated.inc();
     }
 
+    /// Counts a request to a company that this host does not have.
+    pub(crate) fn unknown_company(&self) {
+        self.unknown_company.inc();
+    }
+
     /// Counts an event that no binding took. Kinds of a platform's own share a label.
     pub(crate) fn hook_not_taken(&self, kind: &HookKind) {
         let kind = match kind {
@@ -121,5 +128,7 @@ impl Metrics {
         registry.register("hooks_not_taken", help, self.hooks_not_taken.clone());
         let help = "Requests with an invalid token";
         registry.register("unauthenticated", help, self.unauthenticated.clone());
+        let help = "Requests to companies that this host does not have";
+        registry.register("unknown_company", help, self.unknown_company.clone());
     }
 }

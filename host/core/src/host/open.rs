@@ -32,6 +32,7 @@ use crate::records::Records;
 use crate::review::Reviews;
 use crate::versions::serving::ServingBindings;
 use crate::work::background;
+use crate::work::deliver_batch::BatchOrder;
 use crate::work::deliveries::Deliveries;
 use crate::work::jobs::Jobs;
 use memhost_embeddings::Embeddings;
@@ -124,6 +125,7 @@ impl Service {
         });
         let service = Arc::new(Self {
             deliveries: Deliveries::new(Arc::clone(&store), Arc::clone(&options.clock)),
+            batch_order: BatchOrder::default(),
             jobs: Jobs::new(Arc::clone(&store), Arc::clone(&options.clock)),
             reviews: Reviews::open(Arc::clone(&store)).await?,
             corrections: Corrections::default(),
@@ -135,6 +137,7 @@ impl Service {
             is_shutting_down: AtomicBool::new(false),
             digest_key: keys.digests(),
             signing: keys.signing(),
+            store_id: keys.store_id(),
             store,
             bindings,
             tokens,
@@ -148,6 +151,7 @@ impl Service {
             recorder,
             data_dir,
         });
+        service.note_stored_companies();
         if options.has_background {
             background::start(&service);
         }

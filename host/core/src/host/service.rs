@@ -19,6 +19,7 @@ use crate::records::Records;
 use crate::review::Reviews;
 use crate::versions::serving::ServingBindings;
 use crate::work::RetryPolicy;
+use crate::work::deliver_batch::BatchOrder;
 use crate::work::deliveries::Deliveries;
 use crate::work::jobs::Jobs;
 use memhost_ports::Clock;
@@ -41,6 +42,7 @@ pub struct Service {
     pub(crate) secrets: Arc<SecretStore>,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) deliveries: Deliveries,
+    pub(crate) batch_order: BatchOrder,
     pub(crate) jobs: Jobs,
     pub(crate) reviews: Reviews,
     pub(crate) corrections: Corrections,
@@ -55,4 +57,5 @@ pub struct Service {
     pub(crate) digest_key: [u8; 32],
     pub(crate) signing: SigningKey,
     pub(crate) data_dir: PathBuf,
+    pub(crate) store_id: uuid::Uuid,
 }

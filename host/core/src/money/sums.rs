@@ -15,9 +15,8 @@ use crate::bindings::NewActivity;
 use crate::error::ServiceError;
 use crate::paging::Page;
 use memhost_types::{
-    ActivityAction, BindingKey, BudgetView, CompanyId, CostEvent, CostEventFilter, Delivery, DeliveryFilter,
-    DeliveryStatus, FieldError, FinanceEvent, Microcents, NewFinanceEvent, OperationErrorCode, Period, Rollup,
-    RollupKey, SetBudget,
+    ActivityAction, BindingKey, BudgetView, CompanyId, Delivery, DeliveryFilter, DeliveryStatus, FieldError,
+    FinanceEvent, Microcents, NewFinanceEvent, OperationErrorCode, Period, Rollup, RollupKey, SetBudget,
 };
 
 /// How sums are grouped.
@@ -241,24 +240,6 @@ impl Service {
         }
         self.wake.notify_one();
         Ok(())
-    }
-
-    /// One page of a company's cost events, newest first.
-    ///
-    /// # Errors
-    /// Where the cursor or the limit is not valid.
-    #[boxed]
-    pub async fn cost_events(
-        &self,
-        company: &CompanyId,
-        filter: &CostEventFilter,
-        cursor: Option<&str>,
-        limit: Option<u32>,
-    ) -> Result<Page<CostEvent>, ServiceError> {
-        filter.check()?;
-        let page = self.page_of("cost-events", company, filter, cursor, limit)?;
-        let found = self.recorder.ledger.cost_events(company, filter, page.from(), page.limit).await?;
-        Ok(self.sealed(&page, found))
     }
 
     /// Enters a flat charge.

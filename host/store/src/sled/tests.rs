@@ -260,6 +260,33 @@ fn a_transaction_happens_as_a_whole_or_not_at_all() {
 }
 
 #[test]
+fn a_page_of_a_table_ends_when_it_is_large() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path());
+    for number in 0..12_u8 {
+        let new = Some(vec![number; 1 << 20]);
+        let row = Change { table: Table::Activity, key: vec![number], expected: Expected::Absent, new };
+        let Transacted::Done(commit) = block_on(store.transact(&[row])).unwrap() else { panic!() };
+        block_on(commit).unwrap();
+    }
+    let (mut from, mut counts) = (None, Vec::new());
+    loop {
+        let page = block_on(store.scan(Table::Activity, b"", from.as_deref(), 100)).unwrap();
+        counts.push(page.entries.len());
+        match page.next {
+            Some(next) => from = Some(next),
+            None => break,
+        }
+    }
+    assert_eq!(counts, [4, 4, 4]);
+    let mut page = crate::FoundPage::new(100);
+    while !page.is_full() {
+        page.add(Some(()), 1 << 20);
+    }
+    assert_eq!(page.last().0.len(), 4);
+}
+
+#[test]
 fn a_second_opening_is_refused() {
     let directory = TempDir::new().unwrap();
     let first = open(directory.path());

@@ -156,10 +156,12 @@ fn is_new_data(table: Table) -> bool {
         | Table::Activity
         | Table::Due
         | Table::CostEvents
+        | Table::CostOrder
         | Table::JobIndex
         | Table::Sums
         | Table::Records
         | Table::PrivateWrites
+        | Table::ForgottenSources
         | Table::Idempotency => false,
         Table::Bindings
         | Table::Targets

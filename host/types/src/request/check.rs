@@ -5,7 +5,7 @@ use super::{
     ImportRequest, ListRequest, QueryRequest, RecordFilter, RecordWrite, Scope, UpsertRequest,
 };
 use crate::bounds::{Checked, check_bytes, check_count, check_cursor, check_json, check_page};
-use crate::{FieldError, limits};
+use crate::{FieldError, SourceSelector, limits};
 
 impl CaptureRequest {
     /// Checks sizes and that everything is of the scope's company.
@@ -27,6 +27,11 @@ impl CaptureRequest {
         }
         payload.check()?;
         check_json("metadata", self.metadata.as_ref())?;
+        if self.replaces_source && SourceSelector::of(&self.source).is_none() {
+            let message = "is set, and the source names nothing that could be replaced; give it a commentId, documentKey, \
+                           issueId, runId or externalRef";
+            return Err(FieldError::new("replacesSource", message));
+        }
         self.hook.as_ref().map_or(Ok(()), HookContext::check)
     }
 }

@@ -8,6 +8,7 @@ use sled::Batch;
 use tokio::sync::oneshot;
 
 use super::{Item, Shared};
+use crate::sled::cost_order;
 use crate::sled::disk::PIECE;
 use crate::sled::failed;
 use crate::sled::room::Need;
@@ -145,13 +146,16 @@ impl Worker {
             }
         }
         for item in joined {
-            let bytes: usize = item.beside.iter().filter_map(|write| write.new.as_ref()).map(Vec::len).sum();
+            let order = cost_order::rows(&self.trees, &item.operation.company_id, &item.beside)?;
+            let numbered = (!order.is_empty()).then(|| [&item.beside[..], &order].concat());
+            let beside = numbered.as_ref().unwrap_or(&item.beside);
+            let bytes: usize = beside.iter().filter_map(|write| write.new.as_ref()).map(Vec::len).sum();
             let writing = self.trees.enter(Need::Present, item.bytes + bytes)?;
             writing.note(|| {
-                let beside = item.beside.iter().map(|write| (write.table.name(), write.key.clone()));
+                let beside = beside.iter().map(|write| (write.table.name(), write.key.clone()));
                 item.places().into_iter().chain(beside).collect::<Vec<_>>()
             });
-            self.trees.transact(&item.changes, &item.beside)?;
+            self.trees.transact(&item.changes, beside)?;
         }
         Ok(())
     }
