@@ -112,12 +112,20 @@ schemathesis *ARGS:
     cargo build --release -p memhost
     tests/schemathesis/run target/release/memhost target/venv/bin/schemathesis {{ARGS}}
 
-# Every fuzz target for so many seconds each.
+# Every fuzz target for so many seconds each, from the seeds in tests/fuzz/corpus. What it finds stays in target/.
 fuzz SECONDS="20":
     cargo fuzz --version > /dev/null || cargo install --locked cargo-fuzz
-    for target in admission conversion cursors endpoint imports origins placeholders responses signatures wheels; do cargo fuzz run --fuzz-dir tests/fuzz --sanitizer none $target -- -max_total_time={{SECONDS}} || exit 1; done
+    for target in $(cargo fuzz list --fuzz-dir tests/fuzz); do mkdir -p target/fuzz-corpus/$target && cargo fuzz run --fuzz-dir tests/fuzz --sanitizer none $target target/fuzz-corpus/$target tests/fuzz/corpus/$target -- -max_total_time={{SECONDS}} || exit 1; done
 
 # The explorer in a browser, with its pictures in target/tmp/browser. Needs node and Chromium.
 browser:
     npm ci --silent --no-fund --no-audit --prefix tests/browser
     cargo test -p memhost-tests --test it browser:: -- --nocapture
+
+# The plugin for Paperclip in a real Paperclip, which is installed first, with every process killed and in a browser.
+paperclip *STEPS:
+    npm ci --silent --no-fund --no-audit --prefix tests/browser
+    npm ci --silent --no-fund --no-audit --prefix host/paperclip
+    npm run --silent --prefix host/paperclip build
+    cargo build -p memhost
+    npm run --silent --prefix host/paperclip live -- {{STEPS}}

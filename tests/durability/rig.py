@@ -137,6 +137,12 @@ class Client:
                 return found
 
 
+def make(client, company):
+    """Makes a company. It may be there."""
+    status, answer, _ = client.call("PUT", f"/control/v1/companies/{company}")
+    assert status in (200, 201), (company, status, answer)
+
+
 def write(client, company, text):
     """Writes one record."""
     source = {"kind": "manual_note", "companyId": company}

@@ -122,7 +122,8 @@ pub struct TestHost {
 }
 
 impl TestHost {
-    /// A host with the built-in provider and these guests, or providers of `plugins` if no guest has the name.
+    /// A host with the company `acme`, the built-in provider and these guests, or providers of `plugins` if no guest has
+    /// the name.
     pub async fn new(guests: &[&str]) -> Result<Self> {
         Self::with(guests, |_| {}).await
     }
@@ -144,6 +145,8 @@ impl TestHost {
         change(&mut options);
         let mut host = Self { service: None, options, surfaces: ServerOptions::default(), directory };
         host.start().await?;
+        // Reads do not make a company, and most tests begin with one.
+        host.service().make_company(&caller(), &parse("acme")).await?;
         Ok(host)
     }
 
@@ -324,6 +327,7 @@ pub fn capture(company: &str, text: &str) -> CaptureRequest {
         mode: CaptureMode::CaptureRecord,
         metadata: None,
         visibility: None,
+        replaces_source: false,
     }
 }
 

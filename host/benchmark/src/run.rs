@@ -161,6 +161,7 @@ fn capture(company: &CompanyId, key: &BindingKey, sample: &str, turn: &Turn) -> 
         mode: CaptureMode::CaptureRecord,
         metadata: Some(metadata),
         visibility: None,
+        replaces_source: false,
     }
 }
 

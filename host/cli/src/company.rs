@@ -1,4 +1,4 @@
-//! `memhost company`: retention, export, import and erasure of a company.
+//! `memhost company`: creation, retention, export, import and erasure of a company.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -16,12 +16,17 @@ use memhost_types::BindingLimits;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CompanyCommand {
-    /// List the companies of a host. The first write for a company creates it.
+    /// List the companies of a host.
     List {
         #[command(flatten)]
         host: HostArgs,
         #[command(flatten)]
         paging: Paging,
+    },
+    /// Create a company. Its first binding, token, secret or written record creates it, too.
+    Create {
+        #[command(flatten)]
+        company: CompanyArgs,
     },
     /// Show a company's retention, or its tombstone if it was erased.
     Show {
@@ -110,6 +115,12 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
             let human = |answer: &Value| table(&["company"], items(answer, "items").iter().map(row).collect());
             page::list_of_host(&session, &paging, "/control/v1/companies", "items", human).await
         }
+        CompanyCommand::Create { company } => {
+            let session = company.open().await?;
+            let path = format!("/control/v1/companies/{}", escape(&session.company));
+            let made = session.host.put(&path, &Value::Null).await?;
+            session.show(&made, "", created)
+        }
         CompanyCommand::Show { company, watch } => {
             let session = company.open().await?;
             page::watched(&watch, async || look(&session).await).await
@@ -154,6 +165,11 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
             session.show(&done, "", imported)
         }
     }
+}
+
+fn created(made: &Value) -> String {
+    let what = if made["isNew"] == true { "created" } else { "exists already" };
+    format!("the company {}: {what}", text(made, "/companyId"))
 }
 
 /// How many records of an export have no scope.

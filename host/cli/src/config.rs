@@ -1,6 +1,8 @@
 //! The configuration file of a host, TOML. Flags override environment variables, these override the file, and the file
 //! overrides the defaults. An unknown key is an error, because a misspelt limit would have no effect.
 
+mod ranges;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +10,7 @@ use std::time::Duration;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
+use self::ranges::{in_range, in_ranges};
 use super::error::STORE_FAILED;
 use super::{CliError, argument, compiler, toml_file};
 use memhost_core::plugins::{Trust, TrustedKey};
@@ -17,7 +20,7 @@ use memhost_explorer::{LinkTemplate, SourceLinks};
 use memhost_integrations::IntegrationOptions;
 use memhost_sandbox::{CompileLimits, Compiler, SandboxOptions};
 use memhost_server::{Address, ConnectionOptions, ServerOptions};
-use memhost_types::{Digest, nearest};
+use memhost_types::{Digest, Origin, nearest};
 
 /// The content of the file. Relative paths start from its directory.
 #[derive(Debug, Default, Deserialize)]
@@ -50,6 +53,8 @@ pub(super) struct HostConfig {
     integrations: IntegrationOptions,
     issue_link: Option<String>,
     run_link: Option<String>,
+    /// Whose pages may show the explorer in a frame.
+    frame_ancestors: Vec<Origin>,
     /// The collector of traces.
     pub(super) otlp_endpoint: Option<String>,
     embeddings: EmbeddingsConfig,
@@ -81,7 +86,7 @@ struct EmbeddingsConfig {
 }
 
 /// Every key of [`HostConfig`].
-const KEYS: [&str; 26] = [
+const KEYS: [&str; 27] = [
     "listen",
     "control_listen",
     "data_dir",
@@ -104,6 +109,7 @@ const KEYS: [&str; 26] = [
     "integrations",
     "issue_link",
     "run_link",
+    "frame_ancestors",
     "otlp_endpoint",
     "embeddings",
     "connections",
@@ -183,7 +189,12 @@ impl HostConfig {
         }));
         Ok(HostOptions {
             service: options,
-            server: ServerOptions { integrations: self.integrations, links, connections },
+            server: ServerOptions {
+                integrations: self.integrations,
+                links,
+                frame_ancestors: self.frame_ancestors,
+                connections,
+            },
         })
     }
 }
@@ -232,6 +243,15 @@ pub(super) fn trust(path: &Path, key: &TrustedKey) -> Result<bool, CliError> {
     Ok(true)
 }
 
+/// The options of a file of this text, or what is wrong with it.
+#[cfg(feature = "fuzzing")]
+pub fn read_for_fuzzing(text: &str) -> Result<(), String> {
+    let config = parse(text)?;
+    // A test of the machine, not of the file.
+    let config = HostConfig { compile_memory_bytes: None, compile_cpu_seconds: None, ..config };
+    config.options(Path::new("data")).map(drop).map_err(|error| error.to_string())
+}
+
 fn parse(text: &str) -> Result<HostConfig, String> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string().trim_end().to_owned())?;
     if let Some(unknown) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
@@ -240,27 +260,6 @@ fn parse(text: &str) -> Result<HostConfig, String> {
     }
     // From the text, not the table, so that an error shows its line.
     toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
-}
-
-fn in_range<T: Copy + PartialOrd + std::fmt::Display>(key: &str, value: T, min: T, max: T) -> Result<T, CliError> {
-    if (min..=max).contains(&value) {
-        return Ok(value);
-    }
-    Err(CliError::input(key, format!("is {value}; must be {min} to {max}")))
-}
-
-fn in_ranges(connections: ConnectionOptions) -> Result<ConnectionOptions, CliError> {
-    in_range("connections.max", connections.max, 16, 1_000_000)?;
-    in_range("connections.max_per_address", connections.max_per_address, 1, 1_000_000)?;
-    for (key, ms) in [
-        ("connections.head_timeout_ms", connections.head_timeout_ms),
-        ("connections.body_timeout_ms", connections.body_timeout_ms),
-        ("connections.idle_timeout_ms", connections.idle_timeout_ms),
-        ("connections.write_timeout_ms", connections.write_timeout_ms),
-    ] {
-        in_range(key, ms, 10, 3_600_000)?;
-    }
-    Ok(connections)
 }
 
 fn link(

@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 use super::CliError;
 use super::args::{CompanyArgs, DaysArgs, PageArgs, WatchArgs};
 use super::argument::{time, without_nulls};
+use super::output::moment;
 use super::page::{self, Columns, items, query, rows};
 use memhost_types::nearest;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CostCommand {
     /// List cost events of operations, newest first.
-    List(PageArgs),
+    List(ListArgs),
     /// Summarize operations, tokens and cents.
     Show(ShowArgs),
 }
@@ -25,6 +26,15 @@ pub(super) enum ChargeCommand {
     /// Create a flat charge, such as a subscription or an invoice. Charges cannot be changed; correct a mistake with
     /// --credit.
     Create(ChargeArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    #[command(flatten)]
+    page: PageArgs,
+    /// List oldest first, in the order in which operations ended. The last page has a cursor for what comes later.
+    #[arg(long)]
+    oldest: bool,
 }
 
 #[derive(Debug, Args)]
@@ -153,8 +163,19 @@ const EVALUATION: &Columns = &[
 
 pub(super) async fn run(command: CostCommand) -> Result<(), CliError> {
     match command {
-        CostCommand::List(page) => page::list(&page, "cost-events", &[], EVENTS).await,
+        CostCommand::List(args) => {
+            let order = args.oldest.then_some("oldest");
+            page::list_as(&args.page, "cost-events", &[("order", order)], events).await
+        }
         CostCommand::Show(args) => show(args).await,
+    }
+}
+
+fn events(page: &Value) -> String {
+    let table = rows(items(page, "items"), EVENTS);
+    match page["trimmedBefore"].as_str() {
+        Some(before) => format!("{table}\n\nretention has removed events that occurred before {}", moment(before)),
+        None => table,
     }
 }
 

@@ -87,6 +87,7 @@ fn title(text: &str) -> Result<(), CliError> {
 }
 
 async fn bind(host: &Backend) -> Result<(), CliError> {
+    host.put(CONTROL, &Value::Null).await?;
     let present = host.get(&format!("{CONTROL}/bindings")).await?;
     if present["items"].as_array().is_some_and(|items| !items.is_empty()) {
         return Ok(());

@@ -31,6 +31,7 @@ mod memory;
 mod operation;
 mod output;
 mod page;
+mod parent;
 mod plugin;
 mod secret;
 mod serve;
@@ -46,6 +47,8 @@ mod welcome;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::backend::Backend;
+#[cfg(feature = "fuzzing")]
+pub use self::config::read_for_fuzzing;
 pub use self::error::CliError;
 pub use self::telemetry::Telemetry;
 use memhost_files::private;

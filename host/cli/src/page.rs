@@ -104,15 +104,23 @@ pub(super) async fn pages(
             }
             let mut next = fetch(asked(cursor)).await?;
             pages.go_on(next_cursor(&next));
+            for name in ["nextCursor", "more", "trimmedBefore"] {
+                match next.get_mut(name).map(Value::take) {
+                    Some(value) => answer[name] = value,
+                    None if name == "nextCursor" => answer[name] = Value::Null,
+                    None => {}
+                }
+            }
             let more = next[items].as_array_mut().map(std::mem::take).unwrap_or_default();
             if let Some(all) = answer[items].as_array_mut() {
                 all.extend(more);
             }
         }
-        if paging.all {
+        if answer["nextCursor"].is_null() {
             answer.as_object_mut().map(|answer| answer.remove("nextCursor"));
         }
         format.render(&answer, items, |answer| match answer["nextCursor"].as_str() {
+            Some(cursor) if is_last(answer) => format!("{}\n\nwhat comes later: --cursor {cursor}", human(answer)),
             Some(cursor) => format!("{}\n\nnext page: --cursor {cursor}; all pages: --all", human(answer)),
             None => human(answer),
         })
@@ -120,9 +128,14 @@ pub(super) async fn pages(
     watched(&paging.watch, look).await
 }
 
-/// The cursor of the page after this one.
+/// The cursor of the page after this one, where there is one now.
 pub(super) fn next_cursor(page: &Value) -> Option<String> {
-    page["nextCursor"].as_str().map(str::to_owned)
+    page["nextCursor"].as_str().filter(|_| !is_last(page)).map(str::to_owned)
+}
+
+/// Whether nothing comes after this page now, although it may have a cursor for what comes later.
+fn is_last(page: &Value) -> bool {
+    page["more"] == false
 }
 
 /// Prefix of a cursor of our own: the number of shown items of the host's page, and the host's cursor of that page.

@@ -3,17 +3,19 @@
 use std::io::IsTerminal;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::config::{HostConfig, HostOptions};
 use super::output::line;
+use super::parent::{self, InputClosed};
 use super::{CliError, context};
 use memhost_core::plugins::TrustedKey;
 use memhost_core::{Audit, Service};
-use memhost_server::{self as server, Address, AdminToken, Endpoint, Surfaces};
-use memhost_types::Digest;
+use memhost_server::{self as server, Address, AdminToken, Endpoint, ServerOptions, Surfaces};
+use memhost_types::{Digest, Origin};
 
 /// The default listen address, reachable only from this machine.
 const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7600));
@@ -74,6 +76,19 @@ pub(super) struct ServeArgs {
         value_name = "TOKEN"
     )]
     token: Option<String>,
+    /// Read the operator token of this start from the first line of standard input.
+    #[arg(long, conflicts_with_all = ["new_token", "token"])]
+    token_from_stdin: bool,
+    /// Stop, as on SIGTERM, when standard input is closed: when the program that started this one has ended.
+    #[arg(long)]
+    exit_with_stdin: bool,
+    /// Print one line when the host listens, and nothing else, to standard output: JSON with the addresses, the process
+    /// and the store.
+    #[arg(long, value_parser = ["json"], value_name = "FORMAT")]
+    print_address: Option<String>,
+    /// Let pages of this origin show the explorer in a frame; repeatable [default: nobody].
+    #[arg(long, value_name = "ORIGIN")]
+    frame_ancestor: Vec<Origin>,
 }
 
 impl ServeArgs {
@@ -98,7 +113,8 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     if !(args.allow_plain_http || config.allow_plain_http) {
         listen.iter().try_for_each(|(address, surfaces)| check_address(address, *surfaces))?;
     }
-    let HostOptions { service: mut options, server: surfaces } = config.options(&data_dir)?;
+    let HostOptions { service: mut options, server: mut surfaces } = config.options(&data_dir)?;
+    surfaces.frame_ancestors.extend(args.frame_ancestor);
     options.plugins_dir = args.plugins_dir.or(options.plugins_dir);
     options.trust.keys.extend(args.trusted_key);
     options.trust.digests.extend(args.trusted_digest);
@@ -110,8 +126,14 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     options.waits_for_plugins = false;
     let files = server::raise_open_files();
     tracing::debug!(files, "the process may open so many files");
-    let known = args.token.map(|token| AdminToken::known(&token)).transpose();
-    let known = known.map_err(|error| CliError::input("--token", error))?;
+    let (flag, token) = match args.token_from_stdin {
+        true => ("--token-from-stdin", Some(parent::first_line()?)),
+        false => ("--token", args.token),
+    };
+    let known = token.map(|token| AdminToken::known(&token)).transpose();
+    let known = known.map_err(|error| CliError::input(flag, error))?;
+    // From here on: who started this process may end while the store opens.
+    let closed = args.exit_with_stdin.then(parent::input_closed);
     let service = Service::open(options).await.map_err(CliError::data_dir)?;
     // Before a token is made: one of a host that cannot listen would be shown and lost.
     let mut endpoints = Vec::new();
@@ -128,6 +150,13 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
         Some(token) => (token, None),
         None => AdminToken::of_data_dir(&data_dir, args.new_token).map_err(CliError::host)?,
     };
+    if args.print_address.is_some() {
+        line(&ready(&endpoints, &service))?;
+        if made.is_some() {
+            tracing::warn!("a new operator token was made and not shown; give one, such as with --token-from-stdin");
+        }
+        return serve(endpoints, service, token, surfaces, closed).await;
+    }
     if let Some(made) = &made {
         line(&format!("the operator token, shown only once:\n  {made}"))?;
     }
@@ -139,7 +168,37 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     if let (Some(made), Some(first), Some(last)) = (&made, endpoints.first(), endpoints.last()) {
         context::remember(&first.address().to_string(), &last.address().to_string(), made)?;
     }
-    server::run(endpoints, service, token, surfaces, stop()).await.map_err(CliError::host)
+    serve(endpoints, service, token, surfaces, closed).await
+}
+
+/// Serves until a signal comes, or standard input is closed where that matters.
+async fn serve(
+    endpoints: Vec<Endpoint>,
+    service: Arc<Service>,
+    token: AdminToken,
+    options: ServerOptions,
+    closed: Option<InputClosed>,
+) -> Result<(), CliError> {
+    let stop = async {
+        match closed {
+            Some(closed) => tokio::select! { () = stop() => {} () = closed.wait() => {} },
+            None => stop().await,
+        }
+    };
+    server::run(endpoints, service, token, options, stop).await.map_err(CliError::host)
+}
+
+/// One line that says where the host listens.
+fn ready(endpoints: &[Endpoint], service: &Service) -> String {
+    let address = |endpoint: Option<&Endpoint>| endpoint.map(|endpoint| endpoint.address().to_string());
+    let ready = serde_json::json!({
+        "pid": std::process::id(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "storeId": service.store_id(),
+        "runtime": address(endpoints.first()),
+        "control": address(endpoints.last()),
+    });
+    ready.to_string()
 }
 
 /// Refuses an address that other machines reach: tokens and memories would go over the network as they are.

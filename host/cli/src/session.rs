@@ -64,7 +64,7 @@ async fn no_company(session: &Session) -> CliError {
     };
     let known: Vec<&str> = companies.iter().filter_map(Value::as_str).take(8).collect();
     let known = match known.is_empty() {
-        true => "any new ID creates a company".to_owned(),
+        true => "`memhost company create --company ID` makes the first one".to_owned(),
         false => format!("this host has {}", known.join(", ")),
     };
     let verb = if session.connection.context.is_some() { "update" } else { "create main" };

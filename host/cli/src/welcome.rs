@@ -54,10 +54,13 @@ fn advice(connection: &Connection, found: &Result<serde_json::Value, CliError>) 
             (None, context) => {
                 let verb = if context.is_some() { "update" } else { "create main" };
                 commands(
-                    format!("Connected to {url}. Choose a company; any new ID creates one:"),
+                    format!("Connected to {url}. Choose a company:"),
                     &[
                         (&format!("memhost context {verb} --company acme"), "saves it in the context"),
-                        ("memhost note 'Deploys are frozen on Fridays' -c acme", "or give it with each command"),
+                        (
+                            "memhost note 'Deploys are frozen on Fridays' -c acme",
+                            "creates the company with its first record",
+                        ),
                     ],
                 )
             }

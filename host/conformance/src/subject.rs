@@ -161,6 +161,7 @@ impl Subject {
             mode,
             metadata: (!self.metadata.is_empty()).then(|| (*self.metadata).clone()),
             visibility: None,
+            replaces_source: false,
         }
     }
 

@@ -4,6 +4,7 @@ pub(crate) mod cache;
 pub(crate) mod events;
 mod export;
 pub(crate) mod import;
+pub(crate) mod known;
 mod lifecycle;
 mod retention;
 pub(crate) mod waiting;

@@ -78,6 +78,12 @@ pub enum ServiceError {
     Host(String),
     #[error("the company has no operation {id}")]
     NoOperation { id: OperationId },
+    #[error(
+        "this host has no company `{company}`{}; `memhost company list` shows those that it has, and `memhost company create \
+         --company {company}` makes it",
+        near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+    )]
+    UnknownCompany { company: CompanyId, near: Option<String> },
     #[error("the company {company} was erased; the host keeps nothing of it")]
     Erased { company: CompanyId },
     /// The company is closed, and its bindings and secrets are still there.

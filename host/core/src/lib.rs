@@ -33,9 +33,11 @@ pub use host::{
 };
 pub use memhost_ports::{MAX_INLINE_BYTES, expect_off_executor, off_executor, to_json};
 pub use memhost_sandbox::{CompileLimits, Compiler, CompilerProcess};
-pub use money::{Evaluation, EvaluationReport, GroupBy, LedgerError, Sums, SumsQuery, SumsRow, SumsView};
+pub use money::{
+    CostEventPage, Evaluation, EvaluationReport, GroupBy, LedgerError, Sums, SumsQuery, SumsRow, SumsView,
+};
 pub use operations::{Idempotent, KeptAnswer, Ticket};
 pub use paging::Page;
 pub use review::ReviewError;
 pub use versions::{BreakerState, RateState};
-pub use work::{RetryPolicy, Turn, Turned, WorkError, render_recall};
+pub use work::{BatchReceipt, ChangedCount, DeliveryAction, RetryPolicy, WorkError, render_recall};

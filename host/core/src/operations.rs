@@ -23,6 +23,7 @@ mod query;
 pub(crate) mod record;
 pub(crate) mod refusals;
 pub(crate) mod runner;
+mod sources;
 mod summary;
 mod upsert;
 

@@ -9,6 +9,7 @@ pub(crate) mod imported;
 mod marks;
 mod reader;
 mod shown;
+pub(crate) mod sources;
 pub(crate) mod written;
 
 use std::sync::Arc;
@@ -111,10 +112,10 @@ impl Records {
     }
 }
 
-/// Removes every row and mark of a binding's records.
+/// Removes every row and mark of a binding's records, and what it remembers of sources.
 pub(crate) async fn remove_all(store: &dyn Store, company: &CompanyId, binding: BindingId) -> Result<(), StoreError> {
     let prefix = store::company_key(company, binding.0.as_bytes());
-    for table in [Table::Records, Table::PrivateWrites] {
+    for table in [Table::Records, Table::PrivateWrites, Table::ForgottenSources] {
         let mut rows = store::scan_all(store, table, &prefix);
         let mut gone = Vec::new();
         while let Some((key, _)) = rows.next().await? {

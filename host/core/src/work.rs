@@ -3,6 +3,7 @@
 pub(crate) mod background;
 pub(crate) mod control;
 pub(crate) mod deliver;
+pub(crate) mod deliver_batch;
 pub(crate) mod deliveries;
 pub(crate) mod due_queue;
 mod error;
@@ -10,12 +11,14 @@ mod extract;
 mod hydrate;
 pub(crate) mod jobs;
 mod not_taken;
+mod outdated;
 mod recall_text;
 mod retry;
 mod subscribers;
 mod waits;
 
-pub use control::{Turn, Turned};
+pub use control::{ChangedCount, DeliveryAction};
+pub use deliver_batch::BatchReceipt;
 pub use error::WorkError;
 pub use recall_text::render as render_recall;
 pub use retry::RetryPolicy;

@@ -31,7 +31,7 @@ pub(super) async fn list(view: View) -> Result<Response, Problem> {
         empty(
             "No companies yet",
             &html! {
-                "The first operation of a company creates it: " code {
+                "A company's first record creates it: " code {
                     "memhost note --company acme 'Deploys are frozen on Fridays'"
                 }
             },

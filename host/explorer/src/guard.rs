@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header::{CACHE_CONTROL, COOKIE, LOCATION, SET_COOKIE};
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -14,12 +14,21 @@ use super::components::{self, Theme, View};
 use super::{Explorer, session};
 use memhost_core::Service;
 use memhost_http::Problem;
+use memhost_types::Origin;
 
 /// The theme's cookie.
 pub(super) const THEME: &str = "memhost_theme";
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src \
-                      'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+                      'self'; form-action 'self'; base-uri 'none'; frame-ancestors";
+
+/// The content security policy of pages that these origins may show in a frame; with none, nobody may.
+pub(super) fn policy(frame_ancestors: &[Origin]) -> HeaderValue {
+    let origins = frame_ancestors.iter().map(Origin::to_string).collect::<Vec<_>>().join(" ");
+    let allowed = if origins.is_empty() { "'none'" } else { &origins };
+    // The text of an origin has the characters of a host name only.
+    HeaderValue::from_str(&format!("{POLICY} {allowed}")).unwrap_or(HeaderValue::from_static("frame-ancestors 'none'"))
+}
 
 /// Lets a request pass if its session has a valid token. Others are redirected to the sign-in.
 pub(super) async fn require(
@@ -120,15 +129,15 @@ pub(super) fn is_secure(headers: &HeaderMap) -> bool {
 }
 
 /// Sets the security headers: a page may load and do nothing that does not come from this host.
-pub(crate) async fn headers(request: Request, next: Next) -> Response {
+pub(crate) async fn headers(State(policy): State<HeaderValue>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
-    secure(response.headers_mut());
+    secure(response.headers_mut(), policy);
     response
 }
 
-fn secure(headers: &mut HeaderMap) {
+fn secure(headers: &mut HeaderMap, policy: HeaderValue) {
+    headers.insert(CONTENT_SECURITY_POLICY, policy);
     for (name, value) in [
-        ("content-security-policy", POLICY),
         ("x-content-type-options", "nosniff"),
         // Not `no-referrer`: a browser would then also omit the origin of a form.
         ("referrer-policy", "same-origin"),
@@ -149,6 +158,6 @@ pub async fn missing(request: Request, next: Next) -> Response {
         return next.run(request).await;
     }
     let mut response = components::as_page(request, next).await;
-    secure(response.headers_mut());
+    secure(response.headers_mut(), policy(&[]));
     response
 }

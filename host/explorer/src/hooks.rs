@@ -9,7 +9,7 @@ use super::components::{
     operation_link, panel, record_link, scope_details, sentence, short_id, source_link, table, time, wide, words,
 };
 use super::guard::redirect;
-use memhost_core::{Act, Turn};
+use memhost_core::{Act, DeliveryAction};
 use memhost_http::{PathParam, Problem, permission};
 use memhost_types::{CaptureMode, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, SubscribedWhen};
 
@@ -232,7 +232,7 @@ pub(super) async fn replay(
     PathParam(id): PathParam<DeliveryId>,
     _: CsrfForm<NoFields>,
 ) -> Result<Response, Problem> {
-    let delivery = view.service.turn_delivery(&view.caller, &view.company, id, Turn::Replay).await?;
+    let delivery = view.service.change_delivery(&view.caller, &view.company, id, DeliveryAction::Replay).await?;
     view.flash("The delivery is queued again.");
     Ok(redirect(&view.at(&["hooks", &delivery.id.0.to_string()])))
 }

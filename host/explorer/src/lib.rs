@@ -36,6 +36,7 @@ pub use guard::missing;
 pub use link_template::{LinkTemplate, SourceLinks};
 use memhost_core::Service;
 use memhost_http::{AdminToken, detach_from_client};
+use memhost_types::Origin;
 pub use reference::{STYLE as REFERENCE_STYLE, page as reference_page};
 
 /// The state that all pages share.
@@ -45,8 +46,14 @@ pub(crate) struct Explorer {
     links: SourceLinks,
 }
 
-/// Every page.
-pub fn routes(service: &Arc<Service>, admin: AdminToken, links: SourceLinks) -> Router<Arc<Service>> {
+/// Every page. Pages of `frame_ancestors` may show them in a frame; with none, nobody may.
+pub fn routes(
+    service: &Arc<Service>,
+    admin: AdminToken,
+    links: SourceLinks,
+    frame_ancestors: &[Origin],
+) -> Router<Arc<Service>> {
+    let policy = guard::policy(frame_ancestors);
     let explorer = Arc::new(Explorer { admin, sessions: session::Sessions::default(), links });
     let company = memory().merge(rules()).merge(token_pages());
     let behind = Router::new()
@@ -63,7 +70,7 @@ pub fn routes(service: &Arc<Service>, admin: AdminToken, links: SourceLinks) -> 
         .route("/sign-in", get(sign_in::page).post(sign_in::sign_in))
         .layer(axum::Extension(explorer))
         .route_layer(from_fn(components::as_page));
-    behind.merge(front).route_layer(from_fn(headers)).merge(assets::routes())
+    behind.merge(front).route_layer(from_fn_with_state(policy, headers)).merge(assets::routes())
 }
 
 /// The pages of a company's memory. A record id may have slashes, so each action on a record has its own prefix.

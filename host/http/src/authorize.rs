@@ -54,7 +54,10 @@ impl<P: Permission> FromRequestParts<Arc<Service>> for Authorized<P> {
     async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
         let found = AuthorizedByCore::<P>::from_request_parts(parts, service).await?;
         let AuthorizedByCore { service, caller, company, permission } = found;
-        service.allow(&caller, P::ACT, Some(&company)).await?;
+        match P::MAY_BE_FIRST {
+            true => service.allow_new(&caller, P::ACT, &company).await?,
+            false => service.allow(&caller, P::ACT, Some(&company)).await?,
+        }
         Ok(Self { service, caller, company, permission })
     }
 }
@@ -92,8 +95,9 @@ impl<P: Permission> OperationInput for AuthorizedByCore<P> {
         Authenticated::operation_input(ctx, operation);
         Company::operation_input(ctx, operation);
         document::roles(operation, P::ACT);
-        // A company that is erased or being imported takes no requests.
-        document::problems(operation, [ProblemCode::Forbidden, ProblemCode::CompanyErased, ProblemCode::Importing]);
+        // A company that is unknown, erased or being imported takes no requests.
+        let codes = [ProblemCode::Forbidden, ProblemCode::UnknownCompany, ProblemCode::CompanyErased];
+        document::problems(operation, codes.into_iter().chain([ProblemCode::Importing]));
     }
 }
 

@@ -77,6 +77,14 @@ fn read_json_here<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
+/// A part of a body as a known type, with errors that name the field below it.
+pub(crate) fn read_value<T: DeserializeOwned>(value: &serde_json::Value) -> Result<T, Problem> {
+    serde_path_to_error::deserialize(Objects(value)).map_err(|error| {
+        let path = error.path().to_string();
+        misread(&path, &error.into_inner().to_string())
+    })
+}
+
 fn no_json(error: &serde_json::Error) -> Problem {
     Problem::invalid(format!("the body is no valid JSON: {}", plain_syntax(&error.to_string())))
 }

@@ -113,6 +113,8 @@ code_sets! {
     JobCodes = [JobStatus];
     /// Codes of following events.
     StreamCodes = [TooManyStreams];
+    /// Codes of making a company.
+    CompanyCodes = [CompanyErased, Importing];
     /// Codes of erasing a company.
     EraseCodes = [NotForgotten, ProviderLoading];
     /// Codes of reading a tombstone.

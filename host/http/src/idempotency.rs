@@ -95,7 +95,9 @@ async fn answer(
             let status = parts.status;
             // Refusals had no effect, so the key may try again. After a failed provider call the effect is unknown, so
             // the key must not repeat it.
-            let is_final = !matches!(status.as_u16(), 401 | 402 | 403 | 429 | 503) && !is_refused_tool(&parts, &body);
+            let is_final = !matches!(status.as_u16(), 401 | 402 | 403 | 429 | 503)
+                && !is_refused_tool(&parts, &body)
+                && !is_of_unknown_company(status, &body);
             let media = parts.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
             let kept = is_final.then(|| KeptAnswer {
                 status: status.as_u16(),
@@ -152,8 +154,18 @@ fn is_refused_tool(parts: &axum::http::response::Parts, body: &[u8]) -> bool {
         })
 }
 
+/// Whether a request was refused because there is no such company. Nothing is kept of it: the company may be made, and
+/// what is not there has no rows.
+fn is_of_unknown_company(status: StatusCode, body: &[u8]) -> bool {
+    status == StatusCode::NOT_FOUND
+        && serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|problem| {
+            problem.get("code").and_then(|code| code.as_str()) == Some(ProblemCode::UnknownCompany.name())
+        })
+}
+
 /// Codes with which a tool's error begins where the provider was not asked.
-const NO_EFFECT: [&str; 9] = [
+const NO_EFFECT: [&str; 10] = [
+    ProblemCode::UnknownCompany.name(),
     "forbidden",
     "budget_exceeded",
     "rate_limited",

@@ -20,6 +20,7 @@ mod response;
 pub use auth::{AdminToken, AuthError, authenticate, require_token};
 pub use authorize::{Authenticated, Authorized, AuthorizedByCore, HostAuthorized};
 pub use detach::detach_from_client;
+pub(crate) use extract::read_value;
 pub use extract::{Body, Company, Ndjson, Query, misread_query, parse, read_json};
 pub use failure::{Codes, Failure};
 pub use idempotency::idempotency;

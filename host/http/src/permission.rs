@@ -7,59 +7,66 @@ use memhost_types::OperationKind;
 pub trait Permission: Send + Sync {
     /// The permission in the rules of the roles.
     const ACT: Act;
+    /// Whether the request may be the first one for a company: what it makes makes the company known.
+    const MAY_BE_FIRST: bool = false;
 }
 
 macro_rules! permissions {
-    ($($(#[$doc:meta])* $name:ident = $act:expr),+ $(,)?) => {$(
+    ($($(#[$doc:meta])* $name:ident = $act:expr $(, may_be_first: $first:literal)?;)+) => {$(
         $(#[$doc])*
         pub struct $name;
         impl Permission for $name {
             const ACT: Act = $act;
+            $(const MAY_BE_FIRST: bool = $first;)?
         }
     )+};
 }
 
 permissions! {
     /// Capture.
-    Capture = Act::Operate(OperationKind::Capture),
+    Capture = Act::Operate(OperationKind::Capture), may_be_first: true;
     /// List records.
-    List = Act::Operate(OperationKind::List),
+    List = Act::Operate(OperationKind::List);
     /// Read one record.
-    Get = Act::Operate(OperationKind::Get),
+    Get = Act::Operate(OperationKind::Get);
     /// Query records.
-    Query = Act::Operate(OperationKind::Query),
+    Query = Act::Operate(OperationKind::Query);
     /// Explain how a query is answered.
-    Explain = Act::Operate(OperationKind::Explain),
+    Explain = Act::Operate(OperationKind::Explain);
     /// Browse a provider's own tree.
-    Browse = Act::Operate(OperationKind::Browse),
+    Browse = Act::Operate(OperationKind::Browse);
     /// Write records.
-    Upsert = Act::Operate(OperationKind::RecordUpsert),
+    Upsert = Act::Operate(OperationKind::RecordUpsert);
     /// Correct a record.
-    Correct = Act::Operate(OperationKind::Correct),
+    Correct = Act::Operate(OperationKind::Correct);
     /// Forget records.
-    Forget = Act::Operate(OperationKind::Forget),
+    Forget = Act::Operate(OperationKind::Forget);
     /// Export records.
-    Export = Act::Operate(OperationKind::Export),
+    Export = Act::Operate(OperationKind::Export);
     /// Import records.
-    Import = Act::Operate(OperationKind::Import),
+    Import = Act::Operate(OperationKind::Import);
     /// Deliver a hook.
-    Deliver = Act::Deliver,
+    Deliver = Act::Deliver;
     /// See anything of a company.
-    View = Act::View,
+    View = Act::View;
     /// Change anything of a company.
-    Administer = Act::Administer,
+    Administer = Act::Administer;
+    /// Make the first thing of a company, or another one.
+    Establish = Act::Administer, may_be_first: true;
     /// Decide what a provider may reach and use.
-    Grant = Act::Grant,
-    /// Export or import a company as a whole.
-    Move = Act::Move,
+    Grant = Act::Grant;
+    /// Export a company as a whole.
+    Move = Act::Move;
+    /// Import a company as a whole.
+    Bring = Act::Move, may_be_first: true;
     /// Erase a company.
-    Erase = Act::Erase,
+    Erase = Act::Erase;
     /// Resolve which binding answers.
-    Resolve = Act::Resolve,
+    Resolve = Act::Resolve;
     /// Send events of sessions and tools.
-    Emit = Act::Emit,
+    Emit = Act::Emit;
     /// Read the host's health and metrics.
-    Monitor = Act::Monitor,
+    Monitor = Act::Monitor;
     /// Manage the host itself.
-    Host = Act::Host,
+    Host = Act::Host;
 }

@@ -159,6 +159,7 @@ fn code_of(error: &ServiceError) -> ProblemCode {
         ServiceError::NoOperation { .. } => Code::NoOperation,
         ServiceError::NoSecret { .. } => Code::NoSecret,
         ServiceError::TooManyStreams { .. } => Code::TooManyStreams,
+        ServiceError::UnknownCompany { .. } => Code::UnknownCompany,
         ServiceError::Erased { .. } => Code::CompanyErased,
         ServiceError::NotForgotten { .. } => Code::NotForgotten,
         ServiceError::Importing { .. } => Code::Importing,

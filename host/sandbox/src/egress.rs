@@ -292,3 +292,18 @@ impl WasiHttpHooks for GuestHttp {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn long_work_is_done_on_a_thread_of_its_own() {
+        let here = std::thread::current().id();
+        let thread = async |length| {
+            on_blocking_thread::<_, Interrupted>(length, 10, || Ok(std::thread::current().id())).await.ok()
+        };
+        assert_eq!(thread(9).await, Some(here));
+        assert!(thread(10).await.is_some_and(|thread| thread != here));
+    }
+}

@@ -3,6 +3,7 @@
 use super::ConnectionOptions;
 use memhost_explorer::SourceLinks;
 use memhost_integrations::IntegrationOptions;
+use memhost_types::Origin;
 
 /// How the surfaces of a host are set up.
 #[derive(Debug, Clone, Default)]
@@ -11,6 +12,8 @@ pub struct ServerOptions {
     pub integrations: IntegrationOptions,
     /// Where the explorer links issues and runs to.
     pub links: SourceLinks,
+    /// Whose pages may show the explorer in a frame; with none, nobody's may.
+    pub frame_ancestors: Vec<Origin>,
     /// How many connections there may be, and how long the host waits for the other side.
     pub connections: ConnectionOptions,
 }

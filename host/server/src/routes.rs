@@ -26,7 +26,10 @@ use memhost_http::{
     AdminToken, HostAuthorized, MAX_BODY_BYTES, Problem, ProblemCode, Responses, api, document, mcp, media_answer,
     permission,
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
+use uuid::Uuid;
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -98,6 +101,15 @@ fn open() -> ApiRouter<Arc<Service>> {
             }),
         )
         .api_route(
+            "/info",
+            get_with(info, |operation| {
+                let operation = operation.id("getInfo").summary("Say which host this is");
+                operation.description(
+                    "`storeId` is made once with the data directory; a copy and a restored backup have the same one.",
+                )
+            }),
+        )
+        .api_route(
             "/openapi.json",
             get_with(document, |operation| {
                 let operation = operation.id("getOpenapi").summary("Read this document");
@@ -107,6 +119,20 @@ fn open() -> ApiRouter<Arc<Service>> {
         )
         .with_path_items(|item| item.tag("host"))
         .with_path_items(document::plane("host"))
+}
+
+/// Which host this is.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct HostInfo {
+    /// The program's version.
+    version: &'static str,
+    /// The id of the data directory.
+    store_id: Uuid,
+}
+
+async fn info(State(service): State<Arc<Service>>) -> Json<HostInfo> {
+    Json(HostInfo { version: env!("CARGO_PKG_VERSION"), store_id: service.store_id() })
 }
 
 async fn document(headers: HeaderMap) -> Response {
@@ -166,7 +192,7 @@ pub(super) fn router_of(
         surface = surface
             .route("/reference", get(reference))
             .route("/reference.css", get(reference_style))
-            .merge(memhost_explorer::routes(&service, token, options.links.clone()));
+            .merge(memhost_explorer::routes(&service, token, options.links.clone(), &options.frame_ancestors));
     }
     surface
         .fallback(|request: Request| async move {
@@ -233,7 +259,7 @@ async fn request_id(request: Request, next: Next) -> Response {
         value.len() <= 64 && value.to_str().is_ok_and(|text| text.chars().all(|c| c.is_ascii_graphic()))
     });
     let id = given.cloned().unwrap_or_else(|| {
-        let made = uuid::Uuid::now_v7().to_string();
+        let made = Uuid::now_v7().to_string();
         HeaderValue::from_str(&made).unwrap_or_else(|_| HeaderValue::from_static("-"))
     });
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());

@@ -1,8 +1,8 @@
 //! Converts text into terms.
 
 use rust_stemmers::{Algorithm, Stemmer};
-use rustc_hash::FxHashMap;
 use siphasher::sip::SipHasher13;
+use std::collections::HashMap;
 use std::hash::Hasher;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -43,14 +43,15 @@ const REMEMBERED: usize = 50_000;
 /// Turns words into terms.
 pub(crate) struct Analyzer {
     stemmer: Option<Stemmer>,
-    known: FxHashMap<String, Term>,
+    /// Its keys are chosen by whoever writes, so its hash has a random key.
+    known: HashMap<String, Term>,
 }
 
 impl Analyzer {
     /// For a language of [`LANGUAGES`]. Words of other languages are not stemmed.
     pub(crate) fn new(language: &str) -> Self {
         let found = LANGUAGES.iter().find(|(name, _)| *name == language).and_then(|(_, algorithm)| *algorithm);
-        Self { stemmer: found.map(Stemmer::create), known: FxHashMap::default() }
+        Self { stemmer: found.map(Stemmer::create), known: HashMap::new() }
     }
 
     /// The terms of a text, in their order, with repetitions. A name such as `memory_saved` or `sessionId` counts as a

@@ -26,7 +26,10 @@ pub(crate) const COMPANY: &[(Method, &str, &str)] = &[
     (Method::Post, "/runtime/v1/companies/{company}/browse", "++++"),
     (Method::Post, "/runtime/v1/companies/{company}/export", "+---"),
     (Method::Post, "/runtime/v1/companies/{company}/import", "+---"),
+    (Method::Post, "/runtime/v1/companies/{company}/sources/forget", "++-+"),
+    (Method::Post, "/runtime/v1/companies/{company}/sources/list", "++++"),
     (Method::Post, "/runtime/v1/companies/{company}/hooks", "++-+"),
+    (Method::Post, "/runtime/v1/companies/{company}/hooks/batch", "++-+"),
     (Method::Post, "/runtime/v1/companies/{company}/events", "++-+"),
     (Method::Get, "/control/v1/companies/{company}/bindings", "+-+-"),
     (Method::Post, "/control/v1/companies/{company}/bindings", "+---"),
@@ -87,6 +90,7 @@ pub(crate) const COMPANY: &[(Method, &str, &str)] = &[
 /// For the operator only, and some for a monitor.
 pub(crate) const HOST: &[(Method, &str)] = &[
     (Method::Get, "/control/v1/companies"),
+    (Method::Put, "/control/v1/companies/{company}"),
     (Method::Get, "/control/v1/plugins"),
     (Method::Post, "/control/v1/plugins/scan"),
     (Method::Get, "/control/v1/stream"),
@@ -109,6 +113,7 @@ fn body(path: &str, company: &str) -> Value {
         "capture" => json!({"scope": scope, "source": source, "payload": {"text": "t"}}),
         "records" => json!({"scope": scope, "records": [{"text": "t"}]}),
         "query" | "explain" => json!({"scope": scope, "query": "t"}),
+        "forget" | "list" if path.contains("/sources/") => json!({"scope": scope, "sources": [{"runId": "r"}]}),
         "list" | "browse" | "export" => json!({"scope": scope}),
         "import" => json!({"scope": scope, "lines": ""}),
         "get" => json!({"scope": scope, "handle": handle}),
@@ -116,6 +121,7 @@ fn body(path: &str, company: &str) -> Value {
         "correct" => json!({"scope": scope, "handle": handle, "patch": {"instruction": "t"}}),
         "hooks" => json!({"hookKind": "manual_capture", "hookId": "h", "triggeredAt": "2026-11-20T00:00:00Z",
             "scope": scope, "source": source, "payload": {"text": "t"}}),
+        "batch" if path.ends_with("hooks/batch") => json!({"events": [body("hooks", company)]}),
         "events" => {
             json!({"events": [{"type": "session.started", "projectId": "p", "sessionId": "s", "agentKind": "c"}]})
         }
@@ -148,7 +154,7 @@ async fn status(api: &Api, method: Method, path: &str, company: &str) -> (u16, V
     let headers: &[_] = match path.rsplit('/').next().unwrap() {
         // An allowed caller gets an error about the id, because a stream would not end.
         "stream" => &[("last-event-id", "none")],
-        "batch" => &[("content-type", "application/x-ndjson")],
+        "batch" if path.ends_with("capture/batch") => &[("content-type", "application/x-ndjson")],
         _ => &[],
     };
     let answer = api.send(method, &address(path, company), body, headers).await;

@@ -276,6 +276,8 @@ async fn a_context_replaces_the_environment_but_not_flags() {
     let noted = bare("note 'kept by a context'", "").await;
     assert_eq!(noted.code, 0, "{noted:?}");
     assert!(bare("search context", "").await.out.contains("kept by a context"));
+    assert_eq!(bare("search context --company other", "").await.code, 3, "the flag goes before the context");
+    assert_eq!(bare("company create --company other", "").await.code, 0);
     let other = bare("search context --company other -o json", "").await;
     assert_eq!(serde_json::from_str::<Value>(&other.out).unwrap()["snippets"].as_array().unwrap().len(), 0);
     assert_eq!(bare("context create away --url http://127.0.0.1:1 --company acme", "").await.code, 0);

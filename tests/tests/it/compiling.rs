@@ -175,7 +175,8 @@ impl Served {
         let children = tasks.filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("children")).ok());
         let ids: Vec<String> =
             children.flat_map(|ids| ids.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect();
-        ids.iter().map(|id| PathBuf::from(format!("/proc/{id}"))).collect()
+        let compilers = ids.iter().map(|id| PathBuf::from(format!("/proc/{id}")));
+        compilers.filter(|compiler| is_compiler(compiler)).collect()
     }
 }
 
@@ -226,13 +227,60 @@ async fn slow_components_are_in_nobodys_way() {
     assert_eq!(served.call("GET", "/readyz", &Value::Null).0, 503);
     eventually("a bomb is compiled", async || !served.compilers().is_empty()).await;
     let compilers = served.compilers();
+    for compiler in &compilers {
+        let environment = std::fs::read(compiler.join("environ")).unwrap_or_default();
+        let environment = String::from_utf8_lossy(&environment);
+        assert!(!environment.contains("MEMHOST_") && !environment.contains("HOME="), "{environment}");
+    }
     let ended = Command::new("kill").args(["-TERM", &served.process.id().to_string()]).status().unwrap();
     assert!(ended.success() && served.process.wait().unwrap().success(), "SIGTERM is a good end");
-    eventually("no compiler is left", async || {
-        compilers.iter().all(|compiler| {
-            let command = std::fs::read(compiler.join("cmdline")).unwrap_or_default();
-            !String::from_utf8_lossy(&command).contains("compile-component")
-        })
+    none_is_left(&compilers).await;
+}
+
+/// A host that is killed takes its compilers with it, because they read to the end of what it gives them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_compiler_ends_with_its_host() {
+    let directory = tempfile::tempdir().unwrap();
+    let plugins = directory.path().join("memhost-data/plugins");
+    std::fs::create_dir_all(&plugins).unwrap();
+    std::fs::write(plugins.join("a.wasm"), bomb(803, 800)).unwrap();
+    let limits = "compile_seconds = 600\ncompile_cpu_seconds = 600\ncompile_memory_bytes = 8589934592\n";
+    let mut served = Served::start(directory.path(), limits);
+    // The first try ends soon by itself.
+    let is_patient = |compiler: &PathBuf| command_of(compiler).ends_with("--cpu-seconds\x00600\x00");
+    eventually("the bomb is compiled", async || served.compilers().iter().any(is_patient)).await;
+    let compilers = served.compilers();
+    served.process.kill().unwrap();
+    served.process.wait().unwrap();
+    none_is_left(&compilers).await;
+}
+
+/// The host does not leave to itself what it no longer waits for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_compiler_that_took_too_long_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let plugins = directory.path().join("memhost-data/plugins");
+    std::fs::create_dir_all(&plugins).unwrap();
+    std::fs::write(plugins.join("a.wasm"), bomb(804, 800)).unwrap();
+    let limits = "compile_seconds = 3\ncompile_cpu_seconds = 600\ncompile_memory_bytes = 8589934592\n";
+    let served = Served::start(directory.path(), limits);
+    eventually("the bomb is refused", async || {
+        served.plugins()["refused"].as_array().is_some_and(|all| all.len() == 1)
     })
     .await;
+    eventually("no compiler is left", async || served.compilers().is_empty()).await;
+}
+
+async fn none_is_left(compilers: &[PathBuf]) {
+    eventually("no compiler is left", async || compilers.iter().all(|compiler| !is_compiler(compiler))).await;
+}
+
+/// Whether this process is a compiler that has begun.
+fn is_compiler(process: &Path) -> bool {
+    command_of(process).contains("compile-component")
+}
+
+/// The words of its command, each with a zero byte behind it.
+fn command_of(process: &Path) -> String {
+    String::from_utf8_lossy(&std::fs::read(process.join("cmdline")).unwrap_or_default()).into_owned()
 }

@@ -7,6 +7,8 @@ use memhost_tests::{Serving, TestHost};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::durable::serve;
+
 const TOKEN: &str = "a token of the test";
 /// After this a test has failed. Nothing is measured by it.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -157,4 +159,18 @@ async fn a_client_that_does_not_read_loses_its_connection() {
     closed.await.expect("the host waits for a client that does not read");
     assert!(served.get("/healthz").await.starts_with("HTTP/1.1 200"), "after {sent} requests");
     served.serving.stop().await.unwrap();
+}
+
+#[test]
+fn the_host_lets_itself_open_as_many_files_as_it_may() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut host, _) = serve("ulimit -S -n 256; exec \"$0\" \"$@\"", directory.path());
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", host.id())).unwrap();
+    host.kill().unwrap();
+    host.wait().unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let numbers: Vec<u64> = line.split_whitespace().skip(3).take(2).filter_map(|word| word.parse().ok()).collect();
+    // The second one is missing where there is no limit.
+    let most = numbers.get(1).copied().unwrap_or(u64::MAX).min(1 << 20);
+    assert!(numbers[0] == most && most > 256, "{line}");
 }

@@ -59,6 +59,7 @@ fn refused(answer: &Answer) {
 #[tokio::test]
 async fn a_full_disk_refuses_new_data_and_goes_on_by_itself() {
     let (_host, api, room) = host().await;
+    api.make("other").await;
     let company = "/control/v1/companies/acme";
     let written = write(&api, "deploys are frozen on Fridays").await.fine();
     let token = api.post(&format!("{company}/tokens"), &json!({ "name": "old", "role": "auditor" })).await.fine();
@@ -120,7 +121,7 @@ async fn a_full_disk_refuses_new_data_and_goes_on_by_itself() {
 }
 
 /// `memhost serve` with a shell in front of it, and the address that it says.
-fn serve(shell: &str, data: &Path) -> (Child, String) {
+pub(crate) fn serve(shell: &str, data: &Path) -> (Child, String) {
     let mut host = Command::new("sh")
         .args(["-c", shell, env!("CARGO_BIN_EXE_memhost-cli")])
         .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
@@ -149,6 +150,13 @@ fn emit(agent: &ureq::Agent, url: &str, name: &str, bytes: usize) -> Result<u16,
     request.send_json(json!({ "events": [event] })).map(|answer| answer.status().as_u16())
 }
 
+/// Makes the company that the events are of.
+fn make(agent: &ureq::Agent, url: &str) {
+    let request = agent.put(format!("{url}/control/v1/companies/acme"));
+    let made = request.header("authorization", format!("Bearer {TOKEN}")).send_empty().unwrap();
+    assert!(made.status().is_success(), "{made:?}");
+}
+
 fn agent() -> ureq::Agent {
     let config = ureq::Agent::config_builder().http_status_as_error(false);
     config.timeout_global(Some(std::time::Duration::from_secs(60))).build().into()
@@ -161,6 +169,7 @@ fn a_disk_that_fails_ends_the_process_at_once_with_its_own_code() {
     // `ulimit -f` counts 512 bytes.
     let (mut host, url) = serve("trap '' XFSZ; ulimit -f 8192; exec \"$0\" \"$@\"", directory.path());
     let agent = agent();
+    make(&agent, &url);
     let mut accepted = 0;
     for number in 0..2_000 {
         match emit(&agent, &url, &number.to_string(), 15_000) {
@@ -216,6 +225,7 @@ fn the_system_is_asked_to_write_to_the_disk_before_an_answer() {
     let shell = format!("exec strace -D -f -y -s 24 -e {calls} -o '{}' \"$0\" \"$@\"", trace.display());
     let (mut host, url) = serve(&shell, &directory.path().join("data"));
     let agent = agent();
+    make(&agent, &url);
     for number in 0..5 {
         assert!(emit(&agent, &url, &number.to_string(), 100).unwrap() < 300);
     }

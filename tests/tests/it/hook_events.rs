@@ -32,6 +32,7 @@ async fn an_event_that_nobody_takes_is_not_lost_in_silence() {
         assert!(metrics.contains(&format!("hooks_not_taken_total{{kind=\"{kind}\"}} 1")), "{metrics}");
     }
     // Another company has another reason.
+    api.make("zeta").await;
     let mut theirs = event("c1", "a comment");
     theirs["hookKind"] = json!("issue_comment_capture");
     theirs["scope"]["companyId"] = json!("zeta");

@@ -213,6 +213,20 @@ async fn a_job_that_was_done_is_not_run_again() {
     assert_eq!(counted, ["1 1"]);
 }
 
+/// The provider hears of a cancellation before it hears of the retry that came after it, however long it takes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancellation_does_not_end_the_retry_after_it() {
+    let (_host, api) = extracting().await;
+    let path = left(&api, "elsewhere cancel late").await;
+    assert_eq!(api.post(&format!("{path}/cancel"), &json!({})).await.fine()["status"], "cancelled");
+    assert_eq!(api.post(&format!("{path}/retry"), &json!({})).await.fine()["status"], "queued");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(api.get(&path).await["status"], "queued", "the provider has not heard of the cancellation");
+    api.capture("acme", "late").await.fine();
+    let job = ended(&api, &path).await;
+    assert_eq!(job["status"], "succeeded", "{job}");
+}
+
 fn uuid_of_nobody() -> &'static str {
     "0199f0a0-0000-7000-8000-000000000000"
 }

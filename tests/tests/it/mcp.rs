@@ -33,6 +33,7 @@ async fn the_tools_depend_on_provider_and_token() {
         (last(&host, "acme").await.kind.as_str(), last(&host, "acme").await.outcome.as_str()),
         ("correct", "refused")
     );
+    Api::new(&host).make("zeta").await;
     let operator = Client::new(address, OPERATOR).with("memhost-company-id", "zeta");
     assert_eq!(operator.tools().await, ALL);
     // Names without dots, for clients whose models do not accept dots.

@@ -68,7 +68,11 @@ fn every_route_is_in_the_document_with_its_roles() {
     HOST.iter().for_each(|(method, path)| look(method, path, "---"));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let open: Vec<_> = documented.keys().map(|(method, path)| format!("{method} {path}")).collect();
-    assert_eq!(open, ["get /healthz", "get /openapi.json", "get /readyz"], "routes that the table does not have");
+    assert_eq!(
+        open,
+        ["get /healthz", "get /info", "get /openapi.json", "get /readyz"],
+        "routes that the table does not have"
+    );
     assert!(documented.values().all(|operation| operation["security"] == serde_json::json!([])));
 }
 
@@ -182,7 +186,7 @@ fn problems_follow_from_the_types_of_a_handler() {
     assert_eq!(statuses("get", "/control/v1/companies"), "400 401 403 500");
     assert_eq!(statuses("get", "/control/v1/tombstones/{company}"), "400 401 403 404 500");
     let bindings = "/control/v1/companies/{company}/bindings";
-    assert_eq!(statuses("get", bindings), "400 401 403 410 500 503");
+    assert_eq!(statuses("get", bindings), "400 401 403 404 410 500 503");
     assert_eq!(statuses("post", bindings), "400 401 403 404 409 410 413 415 422 500 502 503");
     let query = "/runtime/v1/companies/{company}/query";
     assert_eq!(statuses("post", query), "400 401 402 403 404 409 410 413 415 422 429 500 502 503 504 507");

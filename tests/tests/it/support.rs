@@ -64,6 +64,11 @@ impl Api {
         Self { http: Arc::clone(&self.http), token: Some(token.to_owned()) }
     }
 
+    /// Makes a company.
+    pub(crate) async fn make(&self, company: &str) {
+        self.send(Method::Put, &format!("/control/v1/companies/{company}"), None, &[]).await.fine();
+    }
+
     /// As an agent of the company `acme`, with a token of its own.
     pub(crate) async fn agent(&self, name: &str) -> Self {
         let body = json!({"name": name, "role": "agent", "agentId": name});

@@ -253,6 +253,7 @@ async fn the_overview_says_what_needs_somebody() {
     assert!(!admin.page("/c/acme?doctor=yes").await.contains("id=\"doctor\""));
 
     api.put("/control/v1/companies/acme/budgets/month", &json!({"limitCents": 100})).await;
+    api.make("fresh").await;
     let page = operator.page("/c/fresh").await;
     assert!(page.contains("memhost note --company fresh"), "an empty company teaches its first command: {page}");
 }

@@ -291,6 +291,7 @@ async fn viewers_see_only_what_their_token_allows() {
 async fn viewing_creates_no_binding_and_shows_no_waiting_record() {
     let (_host, api) = keeping("local-markdown").await;
     let operator: Visitor = operator(&api).await;
+    api.make("fresh").await;
     for path in ["records", "query?query=x", "browse"] {
         assert!(operator.page(&format!("/c/fresh/{path}")).await.contains("No records yet"), "{path}");
     }

@@ -67,15 +67,38 @@ impl Service {
     /// company's log, never in another's, and says the same whether or not what was asked for exists.
     ///
     /// # Errors
-    /// Where it may not, or the refusal cannot be recorded.
+    /// Where it may not, or the refusal cannot be recorded; where the company is unknown, was erased or is being imported.
     #[boxed]
     pub async fn allow(&self, caller: &Caller, act: Act, company: Option<&CompanyId>) -> Result<(), ServiceError> {
         match caller.may(act, company) {
-            Ok(()) => match company.and_then(|company| self.closed(company)) {
-                Some(error) if act != Act::Erase => Err(self.shut_out(caller, company, error).await),
-                _ => Ok(()),
+            Ok(()) => match company {
+                // An erasure that was cut short goes on.
+                Some(company) if act == Act::Erase && self.closed(company).is_some() => Ok(()),
+                Some(company) => self.usable(caller, company).await,
+                None => Ok(()),
             },
             Err(denied) => Err(self.deny(caller, OperationKind::Control, company, &denied).await),
+        }
+    }
+
+    /// The same for what may be the first that is made for a company: the company may be unknown.
+    ///
+    /// # Errors
+    /// As [`Service::allow`] says.
+    #[boxed]
+    pub async fn allow_new(&self, caller: &Caller, act: Act, company: &CompanyId) -> Result<(), ServiceError> {
+        match caller.may(act, Some(company)).is_ok() && !self.is_known(company) && self.closed(company).is_none() {
+            true => Ok(()),
+            false => self.allow(caller, act, Some(company)).await,
+        }
+    }
+
+    /// Refuses a request to a company that is unknown, was erased or is being imported.
+    pub(crate) async fn usable(&self, caller: &Caller, company: &CompanyId) -> Result<(), ServiceError> {
+        match self.closed(company) {
+            Some(error) => Err(self.shut_out(caller, Some(company), error).await),
+            None if !self.is_known(company) && !caller.is_host() => Err(self.unknown(caller, company)),
+            None => Ok(()),
         }
     }
 
@@ -129,6 +152,8 @@ impl Service {
         company: Option<&CompanyId>,
         denied: &Denied,
     ) -> ServiceError {
+        // What does not exist has no log.
+        let company = company.filter(|company| self.is_known(company) || self.is_erased(company));
         match caller.company().or(company).cloned() {
             Some(company) => match self.refusal(caller, kind, company, denied.into()).await {
                 Ok(error) | Err(error) => error,

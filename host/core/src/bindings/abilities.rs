@@ -51,9 +51,7 @@ impl Service {
             let company = scope.company_id.clone();
             return Err(self.deny(caller, kind, Some(&company), &denied).await);
         }
-        if let Some(error) = self.closed(&scope.company_id) {
-            return Err(self.shut_out(caller, Some(&scope.company_id), error).await);
-        }
+        self.usable(caller, &scope.company_id).await?;
         match self.bindings.resolve(&scope.company_id, scope.agent_id.as_ref(), named) {
             Ok(resolution) => Ok(self.abilities_of(&resolution.binding).await),
             // The first operation of such a company makes the built-in provider its default.

@@ -23,6 +23,11 @@ impl NewActivity {
         Self { principal: principal.to_owned(), action, subject: subject.into(), before: None, after: None }
     }
 
+    /// Who does it.
+    pub(crate) fn principal(&self) -> &str {
+        &self.principal
+    }
+
     /// How it is and how it will be.
     pub(crate) fn with(mut self, before: Option<&impl Serialize>, after: Option<&impl Serialize>) -> Self {
         self.before = before.and_then(|before| serde_json::to_value(before).ok());

@@ -6,6 +6,7 @@ use crate::bindings::activity::{self, NewActivity};
 use crate::bindings::deletion;
 use crate::bindings::registry::{Company, target_change};
 use crate::bindings::{BindingError, Bindings};
+use crate::companies::known::KnownCompanies;
 use memhost_store::{self as store, Change, Found, Lease, LockKind, StoreError, Table};
 use memhost_types::{Activity, ActivityAction, Binding, BindingId, BindingKey, CompanyId, Target};
 
@@ -185,9 +186,18 @@ impl Bindings {
         new: NewActivity,
         mut changes: Vec<Change>,
     ) -> Result<(), BindingError> {
+        let is_known = self.known.has(company);
+        if !is_known {
+            changes.push(KnownCompanies::change(company, new.principal(), self.clock.now())?);
+        }
         changes.push(activity::change(&*self.clock, company, new)?);
         match store::write(&*self.store, &changes).await? {
-            true => Ok(()),
+            true => {
+                if !is_known {
+                    self.known.add(company);
+                }
+                Ok(())
+            }
             false => Err(BindingError::Conflict { company: company.clone() }),
         }
     }

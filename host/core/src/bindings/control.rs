@@ -95,7 +95,7 @@ impl Service {
     ) -> Result<BindingView, ServiceError> {
         // Setting grants and limits is a right of its own.
         if request.grants.is_some() || request.limits != BindingLimits::default() {
-            self.allow(caller, Act::Grant, Some(company)).await?;
+            self.allow_new(caller, Act::Grant, company).await?;
         }
         request.policy.check()?;
         request.version.check()?;
@@ -295,11 +295,6 @@ impl Service {
         found.ok_or_else(|| ServiceError::NoVersion { key: key.to_string(), choice: version.to_string() })
     }
 
-    /// The companies that have bindings.
-    pub fn companies(&self) -> Vec<CompanyId> {
-        self.bindings.companies()
-    }
-
     /// Assigns a binding to the company or to an agent, or removes the assignment.
     ///
     /// # Errors
@@ -318,9 +313,7 @@ impl Service {
     /// Zero configuration for an event, as for an operation.
     pub(crate) async fn ensure_default(&self, caller: &Caller, event: &HookEvent) -> Result<(), ServiceError> {
         let (scope, named) = (&event.scope, event.binding_key.as_ref());
-        if let Some(error) = self.closed(&scope.company_id) {
-            return Err(self.shut_out(caller, Some(&scope.company_id), error).await);
-        }
+        self.usable(caller, &scope.company_id).await?;
         let resolved = self.bindings.resolve(&scope.company_id, scope.agent_id.as_ref(), named);
         if let Err(error @ BindingError::NoDefault { .. }) = resolved {
             // Where it fails, bindings that subscribe to every event still get it.
@@ -337,8 +330,12 @@ impl Service {
         error: BindingError,
     ) -> Result<Resolution, Refusal> {
         let company = &scope.company_id;
-        if !self.zero_config || named.is_some() || !self.bindings.list(company).is_empty() {
+        if !self.zero_config || named.is_some() {
             return Err(error.into());
+        }
+        if !self.bindings.list(company).is_empty() {
+            // Another operation may have made the default since this one looked.
+            return Ok(self.bindings.resolve(company, scope.agent_id.as_ref(), None)?);
         }
         let request = CreateBinding {
             key: "default".parse().map_err(Refusal::host)?,

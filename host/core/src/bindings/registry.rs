@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bindings::{BindingError, NewActivity};
+use crate::companies::known::KnownCompanies;
 use memhost_ports::{Clock, new_id};
 use memhost_store::{self as store, Change, Store, Table};
 use memhost_types::{
@@ -86,6 +87,8 @@ pub struct Bindings {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) companies: RwLock<HashMap<CompanyId, Company>>,
+    /// Here, because the first entry of a company's activity log makes it known.
+    pub(crate) known: KnownCompanies,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -117,7 +120,8 @@ impl Bindings {
     /// Where one cannot be read.
     pub async fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, BindingError> {
         let companies = Self::read(&*store, b"").await?;
-        Ok(Self { store, clock, companies: RwLock::new(companies) })
+        let known = KnownCompanies::open(&*store).await?;
+        Ok(Self { store, clock, companies: RwLock::new(companies), known })
     }
 
     /// Reads a company's bindings again, after somebody else wrote them.

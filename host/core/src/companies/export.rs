@@ -24,7 +24,7 @@ use memhost_types::{
 /// The format of the lines.
 pub(crate) const FORMAT: u32 = 1;
 /// Tables whose rows are exported unchanged.
-pub(crate) const TABLES: [Table; 14] = [
+pub(crate) const TABLES: [Table; 15] = [
     Table::Companies,
     Table::Bindings,
     Table::Targets,
@@ -32,6 +32,7 @@ pub(crate) const TABLES: [Table; 14] = [
     Table::Jobs,
     Table::Deliveries,
     Table::CostEvents,
+    Table::CostOrder,
     Table::FinanceEvents,
     Table::Budgets,
     Table::Reviews,

@@ -80,7 +80,7 @@ impl Service {
         mut lines: mpsc::Receiver<Result<String, String>>,
     ) -> Result<Imported, ServiceError> {
         if options.accepts_grants {
-            self.allow(caller, Act::Grant, Some(company)).await?;
+            self.allow_new(caller, Act::Grant, company).await?;
         }
         if self.is_erased(company) {
             return Err(ServiceError::Erased { company: company.clone() });

@@ -10,6 +10,7 @@ use crate::access::Caller;
 use crate::bindings::deletion;
 use crate::companies::cache::{Erased, TOMBSTONE, Tombstone};
 use crate::companies::export::hex;
+use crate::companies::known::KnownCompanies;
 use crate::companies::waiting;
 use crate::error::ServiceError;
 use crate::versions::serving::remove_tree;
@@ -217,8 +218,10 @@ impl Service {
         let change = Change::always(Table::Host, key, Some(store::encode("tombstone", &*erased)?));
         let mark = [ERASING, tombstone.company_id.as_str().as_bytes()].concat();
         let mark = Change::always(Table::Host, mark, goes_on.then(Vec::new));
-        store::write(&*self.store, &[change, mark]).await?;
+        let known = KnownCompanies::removal(&tombstone.company_id);
+        store::write(&*self.store, &[change, mark, known]).await?;
         self.companies.erased.write().insert(tombstone.company_id.clone(), Arc::clone(&erased));
+        self.bindings.known.forget(&tombstone.company_id);
         Ok(erased)
     }
 

@@ -13,6 +13,7 @@ use crate::bindings::NewActivity;
 use crate::companies::cache::Retention;
 use crate::companies::events;
 use crate::error::ServiceError;
+use crate::money;
 use crate::work::due_queue::Due;
 use memhost_store::{self as store, Change, Expected, Store, StoreError, Table};
 use memhost_types::{
@@ -81,10 +82,16 @@ impl Service {
         count += sweep.rows(Table::Deliveries, b"d", kept.deliveries_max_age_days, delivery).await?;
         count += sweep.rows(Table::Jobs, b"", kept.jobs_max_age_days, job).await?;
         count += sweep.rows(Table::Events, b"", kept.events_max_age_days, event).await?;
-        count += sweep.rows(Table::CostEvents, b"", kept.cost_events_max_age_days, |_, _| Ok(Old::remove())).await?;
+        if let Some(cutoff) = kept.cost_events_max_age_days.and_then(|days| days_before(now, days)) {
+            count += money::trim_cost_events(&*self.store, company, cutoff).await?;
+        }
+        // What no row of the order leads to, which only an import can bring.
+        let orphans = kept.cost_events_max_age_days.map(|days| days.saturating_add(1));
+        count += sweep.rows(Table::CostEvents, b"", orphans, |_, _| Ok(Old::remove())).await?;
         count += sweep.rows(Table::Activity, b"", kept.activity_max_age_days, |_, _| Ok(Old::remove())).await?;
         count += sweep.rows(Table::Reviews, b"", kept.review_texts_max_age_days, review).await?;
         count += self.records.sweep(company, now).await?;
+        count += self.records.sweep_sources(company, now).await?;
         if count > 0 {
             self.note_forgetting().await?;
         }

@@ -2,11 +2,16 @@
 
 use crate::operations::prelude::*;
 use crate::operations::privacy::{must_wait, private};
+use crate::records::sources::Since;
 use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
+use jiff::Timestamp;
 use memhost_sandbox::CaptureAnswer;
 use memhost_store::{StoreError, TableWrite};
-use memhost_types::{Binding, CaptureRequest, CaptureResponse, Delivery, Held, OnBudget, OperationErrorCode, Outcome};
+use memhost_types::{
+    Binding, CaptureRequest, CaptureResponse, Delivery, Held, OnBudget, OperationErrorCode, Outcome, RecordRow,
+    SourceSelector,
+};
 
 /// What goes with an attempt to capture something. Its rows are written in one step with the operation's record.
 pub(crate) trait Attempt: Sync {
@@ -28,6 +33,11 @@ pub(crate) trait Attempt: Sync {
     /// Whether the host has it on disk, and need not keep it a second time.
     fn is_kept(&self) -> bool {
         false
+    }
+
+    /// When the event came; none: now.
+    fn received_at(&self) -> Option<Timestamp> {
+        None
     }
 
     /// The provider is about to be called.
@@ -58,6 +68,10 @@ impl Service {
     /// As [`ServiceError`] says; the same for every operation.
     #[boxed]
     pub async fn capture(&self, caller: &Caller, request: CaptureRequest) -> Result<CaptureResponse, ServiceError> {
+        let _lock = match request.replaces_source {
+            true => Some(self.lock_source(&request.source).await?),
+            false => None,
+        };
         self.capture_as(caller, request, &Once).await
     }
 
@@ -94,11 +108,18 @@ struct Capture<'a, A> {
     kept: Option<Delivery>,
     writer: Reader,
     whose: Option<Whose>,
+    /// Set once the operation was admitted.
+    serving: Option<Arc<Serving>>,
 }
 
 impl<'a, A> Capture<'a, A> {
     fn new(caller: &'a Caller, request: CaptureRequest, attempt: &'a A) -> Self {
-        Self { caller, request, attempt, kept: None, writer: Reader::default(), whose: None }
+        Self { caller, request, attempt, kept: None, writer: Reader::default(), whose: None, serving: None }
+    }
+
+    /// What came before from the same source and is to be forgotten.
+    fn replaced(&self) -> Option<SourceSelector> {
+        self.request.replaces_source.then(|| SourceSelector::of(&self.request.source)).flatten()
     }
 }
 
@@ -127,6 +148,7 @@ impl<A: Attempt> Step for Capture<'_, A> {
     async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         let whose = Whose::of(&serving.binding, &self.request.scope, self.request.visibility)?;
         self.whose = Some(whose.by(&self.writer));
+        self.serving = Some(Arc::clone(serving));
         if !self.attempt.is_approved().await {
             if must_wait(serving, &mut self.request) {
                 let message = "there is personal data in it, and a person must look at it before it leaves for another \
@@ -143,8 +165,19 @@ impl<A: Attempt> Step for Capture<'_, A> {
         self.whose.as_ref()
     }
 
-    async fn intent(&mut self, _: &Service, id: OperationId) -> Result<Writes, Refusal> {
-        Ok(self.attempt.begun(id)?.into())
+    async fn intent(&mut self, host: &Service, id: OperationId) -> Result<Writes, Refusal> {
+        let mut rows = self.attempt.begun(id)?;
+        if let (Some(source), Some(serving)) = (self.replaced(), &self.serving) {
+            let now = host.clock.now();
+            let before = self.attempt.received_at().unwrap_or(now);
+            let told = self.attempt.told(id);
+            rows.extend(host.records.forgets(&serving.binding, &[source], told, before, now).await?);
+        }
+        Ok(rows.into())
+    }
+
+    fn since(&self) -> Option<Since> {
+        self.attempt.received_at().map(Since::Received)
     }
 
     async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<CaptureAnswer>, Failure> {
@@ -165,6 +198,12 @@ impl<A: Attempt> Step for Capture<'_, A> {
         let judged = answered.judge_new(&self.request.scope, &records, &Author::Judged).await;
         answered.register_jobs(&jobs).await?;
         judged?;
+        if let Some(source) = self.replaced() {
+            let (host, binding) = (answered.host, &answered.serving.binding);
+            let is_older = |row: &RecordRow| !records.contains(&row.handle);
+            let older = host.records.of_sources(binding, &[source], usize::MAX, is_older).await?;
+            host.forget_for_host(binding, older.into_iter().map(|row| row.handle).collect()).await?;
+        }
         Ok(CaptureResponse { operation_id: answered.id(), records, jobs, held: None, usage })
     }
 

@@ -8,7 +8,8 @@ use crate::companies::waiting;
 use crate::operations::idempotency;
 use memhost_store::{self as store, StoreError, Table};
 use memhost_types::{
-    Binding, Operation, OperationFilter, Outcome, RecordHandle, RecordId, ReviewItem, ReviewStatus, limits,
+    Binding, Operation, OperationFilter, Outcome, RecordHandle, RecordId, ReviewItem, ReviewStatus, SourceSelector,
+    limits,
 };
 
 /// Operations that are read at a time.
@@ -20,12 +21,29 @@ impl Service {
     /// # Errors
     /// Where the store fails. Some of it is removed then.
     pub(crate) async fn remove_traces(&self, binding: &Binding, gone: &[RecordHandle]) -> Result<(), StoreError> {
+        self.remove_traces_of(binding, gone, &[]).await
+    }
+
+    /// The same, and what it has of what came from sources.
+    ///
+    /// # Errors
+    /// As [`Service::remove_traces`].
+    pub(crate) async fn remove_traces_of(
+        &self,
+        binding: &Binding,
+        gone: &[RecordHandle],
+        sources: &[SourceSelector],
+    ) -> Result<(), StoreError> {
         let ids: HashSet<&RecordId> = gone.iter().map(|handle| &handle.provider_record_id).collect();
-        if ids.is_empty() {
+        if ids.is_empty() && sources.is_empty() {
             return Ok(());
         }
         self.clear_reviews(binding, &ids).await?;
-        self.clear_operations(binding, &ids).await?;
+        let is_about = |operation: &Operation| {
+            let from = |source| sources.iter().any(|one: &SourceSelector| one.matches(source));
+            operation.source.as_ref().is_some_and(from) || !ids.is_empty() && touches(operation, &ids)
+        };
+        self.clear_operations(binding, is_about).await?;
         idempotency::clear(&*self.store, &binding.company_id).await
     }
 
@@ -74,14 +92,18 @@ impl Service {
         Ok(())
     }
 
-    async fn clear_operations(&self, binding: &Binding, ids: &HashSet<&RecordId>) -> Result<(), StoreError> {
+    async fn clear_operations(
+        &self,
+        binding: &Binding,
+        is_about: impl Fn(&Operation) -> bool,
+    ) -> Result<(), StoreError> {
         let filter =
             OperationFilter { binding_key: Some(binding.key.clone()), keeps_text: true, ..OperationFilter::default() };
         let (mut before, mut is_changed) = (None, false);
         loop {
             let page = self.store.operations(&binding.company_id, &filter, before, PAGE).await?;
             for mut operation in page.operations {
-                if operation.outcome != Outcome::InProgress && touches(&operation, ids) {
+                if operation.outcome != Outcome::InProgress && is_about(&operation) {
                     operation.remove_text();
                     drop(self.store.write_operation(operation.into(), Vec::new()));
                     is_changed = true;

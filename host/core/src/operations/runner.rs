@@ -16,6 +16,7 @@
 //!
 //! A caller that goes away drops the future. Then the operation's `Drop` records it as interrupted.
 
+use std::collections::HashSet;
 use std::future::{Future, ready};
 use std::sync::Arc;
 
@@ -24,13 +25,14 @@ use crate::access::{Caller, Denied};
 use crate::error::{Refusal, ServiceError};
 use crate::operations::record::{Completion, Concluded, Ended, Ending, Intended, Opened};
 use crate::records::Whose;
+use crate::records::sources::Since;
 use crate::records::written::Made;
 use crate::versions::serving::Serving;
 use memhost_sandbox::{Answer, Failure};
 use memhost_store::{Lease, StoreError, TableWrite};
 use memhost_types::{
-    BindingKey, FieldError, OperationId, OperationKind, RecordHandle, RecordRow, RecordWrite, Scope, Snippet, Usage,
-    limits,
+    BindingKey, FieldError, OperationId, OperationKind, RecordHandle, RecordId, RecordRow, RecordWrite, Scope, Snippet,
+    Usage, limits,
 };
 
 /// The scope that a caller asks in, and the binding that it names.
@@ -76,6 +78,11 @@ pub(crate) trait Step: Send + Sync {
 
     /// Whose the records are that it writes; none where it writes none. Asked after [`Step::prepare`].
     fn whose(&self) -> Option<&Whose> {
+        None
+    }
+
+    /// Since when the host has what it writes; none: since it began.
+    fn since(&self) -> Option<Since> {
         None
     }
 
@@ -188,6 +195,7 @@ impl Service {
     /// Runs an operation of a caller.
     pub(crate) async fn operate<S: Step>(&self, caller: &Caller, step: &mut S) -> Result<S::Response, ServiceError> {
         let checked = step.check_fields();
+        self.enter(caller, S::KIND, step.target(), &checked).await?;
         let mut opened = self.begin(caller, S::KIND, step.target().0, checked.is_ok()).await?;
         let ready = match checked {
             Ok(()) => match step.stamp(caller) {
@@ -246,6 +254,12 @@ impl Service {
                 ending.add_usage(usage);
                 let mut answered = Answered { host: self, serving: &serving, ending: &mut ending };
                 let finished = step.finish(&mut answered, answer).await;
+                // What a source left that was forgotten meanwhile.
+                let left = self.forget_late(step, &ending, &serving, &written).await;
+                let (finished, written) = match (finished, left) {
+                    (finished, Ok(gone)) => (finished, without(written, &gone)),
+                    (finished, Err(failure)) => (finished.and(Err(failure)), written),
+                };
                 // Also where the host failed: the provider has the records.
                 let noted = self.note_written(step, &mut ending, &serving, &written).await;
                 match finished.and_then(|response| noted.map(|()| response).map_err(Refusal::from)) {
@@ -255,6 +269,27 @@ impl Service {
             }
         };
         self.conclude(step, ending, ended).await
+    }
+
+    /// Forgets what an operation has written of a source that was forgotten after the host got the material. Answers which.
+    async fn forget_late<S: Step>(
+        &self,
+        step: &S,
+        ending: &Ending,
+        serving: &Serving,
+        written: &[RecordHandle],
+    ) -> Result<HashSet<RecordId>, Refusal> {
+        if step.whose().is_none() || ending.is_systems() {
+            return Ok(HashSet::new());
+        }
+        let of_operation = &ending.operation().source;
+        let with_source = |(number, handle): (usize, &RecordHandle)| {
+            let source = step.record(number).and_then(|write| write.source.as_ref()).or(of_operation.as_ref());
+            source.map(|source| (handle.clone(), source.clone()))
+        };
+        let arrived = written.iter().enumerate().filter_map(with_source).collect();
+        let since = step.since().unwrap_or(Since::Operation(ending.id()));
+        self.forget_arrived(&serving.binding, arrived, since).await
     }
 
     /// Adds the rows of what an operation wrote. Where that fails, records without a row may be private.
@@ -292,4 +327,10 @@ impl Service {
         drop(lock);
         concluded
     }
+}
+
+/// The others of some records.
+fn without(mut records: Vec<RecordHandle>, gone: &HashSet<RecordId>) -> Vec<RecordHandle> {
+    records.retain(|handle| !gone.contains(&handle.provider_record_id));
+    records
 }

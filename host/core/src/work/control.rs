@@ -49,15 +49,15 @@ impl Service {
     /// # Errors
     /// Where there is none of this id, or its status does not allow it.
     #[boxed]
-    pub async fn turn_delivery(
+    pub async fn change_delivery(
         &self,
         caller: &Caller,
         company: &CompanyId,
         id: DeliveryId,
-        turn: Turn,
+        action: DeliveryAction,
     ) -> Result<Delivery, ServiceError> {
         let before = self.deliveries.get(company, id.0).await?;
-        self.turn(caller, &before, turn).await
+        self.change_one(caller, &before, action).await
     }
 
     /// Tries all dead deliveries again that match, or gives up those that are dead or pending: at most 1,000 at a time.
@@ -65,49 +65,54 @@ impl Service {
     /// # Errors
     /// Where the store fails; some of them are changed then.
     #[boxed]
-    pub async fn turn_deliveries(
+    pub async fn change_deliveries(
         &self,
         caller: &Caller,
         company: &CompanyId,
         filter: &DeliveryFilter,
-        turn: Turn,
-    ) -> Result<Turned, ServiceError> {
+        action: DeliveryAction,
+    ) -> Result<ChangedCount, ServiceError> {
         filter.check()?;
         let (mut changed, mut all) = (0, self.deliveries.all(company));
         while let Some(delivery) = all.next().await? {
-            if !filter.matches(&delivery) || !turn.takes(delivery.status) {
+            if !filter.matches(&delivery) || !action.takes(delivery.status) {
                 continue;
             }
-            if changed == MOST_TURNED {
-                return Ok(Turned { changed, more: true });
+            if changed == MOST_CHANGED {
+                return Ok(ChangedCount { changed, more: true });
             }
-            self.turn(caller, &delivery, turn).await?;
+            self.change_one(caller, &delivery, action).await?;
             changed += 1;
         }
-        Ok(Turned { changed, more: false })
+        Ok(ChangedCount { changed, more: false })
     }
 
-    async fn turn(&self, caller: &Caller, before: &Delivery, turn: Turn) -> Result<Delivery, ServiceError> {
-        if !turn.takes(before.status) {
+    pub(crate) async fn change_one(
+        &self,
+        caller: &Caller,
+        before: &Delivery,
+        action: DeliveryAction,
+    ) -> Result<Delivery, ServiceError> {
+        if !action.takes(before.status) {
             let (id, status) = (before.id.0, before.status);
-            return Err(WorkError::DeliveryStatus { id, status, advice: turn.advice() }.into());
+            return Err(WorkError::DeliveryStatus { id, status, advice: action.advice() }.into());
         }
         let now = self.clock.now();
-        let (action, after) = match turn {
-            Turn::Replay => {
+        let (activity, after) = match action {
+            DeliveryAction::Replay => {
                 let (status, due_at) = (DeliveryStatus::Pending, Some(now));
                 let after = Delivery { status, attempts: 0, due_at, finished_at: None, ..before.clone() };
                 (ActivityAction::DeliveryReplayed, after)
             }
-            Turn::Discard => {
+            DeliveryAction::Discard => {
                 let (status, finished_at) = (DeliveryStatus::Discarded, Some(now));
                 let gone = Delivery { payload: None, metadata: None, due_at: None, ..before.clone() };
                 (ActivityAction::DeliveryDiscarded, Delivery { status, finished_at, ..gone })
             }
         };
-        let entry = NewActivity::new(caller.principal(), action, before.id.0.to_string());
+        let entry = NewActivity::new(caller.principal(), activity, before.id.0.to_string());
         let mut changes = self.deliveries.changes(before, &after).await?;
-        if turn == Turn::Discard {
+        if action == DeliveryAction::Discard {
             changes.extend(self.forgetting()?);
         }
         self.bindings.record_with(&before.company_id, entry, changes).await?;
@@ -154,6 +159,11 @@ impl Service {
         company: &CompanyId,
         id: JobId,
     ) -> Result<Job, ServiceError> {
+        let before = self.jobs.get(company, id.0).await?;
+        if before.status == JobStatus::Cancelled {
+            return Ok(before);
+        }
+        let untold = self.jobs.lock_cancellation(id).await?;
         let cancelled = {
             let _lock = self.jobs.lock(id).await?;
             let before = self.jobs.get(company, id.0).await?;
@@ -174,6 +184,7 @@ impl Service {
             if let Err(error) = self.send_cancellation(&job).await {
                 tracing::warn!(%error, job = %job.id.0, "the provider could not be told that a job was cancelled");
             }
+            drop(untold);
         });
         Ok(cancelled)
     }
@@ -222,20 +233,20 @@ impl Service {
         caller: &Caller,
         company: &CompanyId,
         filter: &JobFilter,
-    ) -> Result<Turned, ServiceError> {
+    ) -> Result<ChangedCount, ServiceError> {
         filter.check()?;
         let (mut changed, mut all) = (0, self.jobs.all(company));
         while let Some(job) = all.next().await? {
             if !filter.matches(&job) || !job.can_retry() {
                 continue;
             }
-            if changed == MOST_TURNED {
-                return Ok(Turned { changed, more: true });
+            if changed == MOST_CHANGED {
+                return Ok(ChangedCount { changed, more: true });
             }
             self.retry_job(caller, company, job.id).await?;
             changed += 1;
         }
-        Ok(Turned { changed, more: false })
+        Ok(ChangedCount { changed, more: false })
     }
 
     /// One page of the jobs that an agent may know of, newest first: its own, and those of no agent. For any other caller
@@ -276,7 +287,7 @@ impl Service {
 
     async fn may_see_jobs(&self, caller: &Caller, company: &CompanyId) -> Result<(), ServiceError> {
         match caller.may(Act::Operate(OperationKind::List), Some(company)) {
-            Ok(()) => Ok(()),
+            Ok(()) => self.usable(caller, company).await,
             Err(denied) => Err(self.deny(caller, OperationKind::List, Some(company), &denied).await),
         }
     }
@@ -293,14 +304,14 @@ impl Service {
 
 /// What a person does with a delivery that was not delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum DeliveryAction {
     /// Tries a dead one again.
     Replay,
     /// Gives up one that is dead or pending.
     Discard,
 }
 
-impl Turn {
+impl DeliveryAction {
     fn takes(self, status: DeliveryStatus) -> bool {
         match self {
             Self::Replay => status == DeliveryStatus::Dead,
@@ -320,12 +331,12 @@ impl Turn {
 }
 
 /// Records that one call changes at most.
-const MOST_TURNED: u32 = 1_000;
+const MOST_CHANGED: u32 = 1_000;
 
 /// How many records a call has changed.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Turned {
+pub struct ChangedCount {
     /// So many; at most 1,000.
     pub changed: u32,
     /// Whether further ones match: send the request again.

@@ -16,6 +16,7 @@ use crate::work::due_queue::Taken;
 use crate::work::recall_text::render;
 use crate::work::retry::{RetryPolicy, wait_for};
 use crate::work::subscribers::subscribers;
+use jiff::Timestamp;
 use memhost_ports::{in_turn, new_id};
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
@@ -33,18 +34,7 @@ impl Service {
     /// delivery has it.
     #[boxed]
     pub async fn deliver(self: Arc<Self>, caller: &Caller, mut event: HookEvent) -> Result<HookReceipt, ServiceError> {
-        let may = caller.may_in(Act::Deliver, &mut event.scope).and_then(|()| caller.stamp_event(&mut event));
-        if let Err(denied) = may {
-            let company = event.scope.company_id.clone();
-            return Err(self.deny(caller, OperationKind::Control, Some(&company), &denied).await);
-        }
-        event.check()?;
-        check_owner(&event.scope, event.visibility.unwrap_or_default())?;
-        if let (Some(source), Some(payload)) = (&event.source, &event.payload) {
-            capture(&event, source.clone(), payload.clone()).check()?;
-        }
-        self.ensure_default(caller, &event).await?;
-        let bindings = subscribers(&self.bindings, &event)?;
+        let bindings = self.takers(caller, &mut event).await?;
         if bindings.is_empty() {
             return self.not_taken(caller, event).await;
         }
@@ -71,6 +61,26 @@ impl Service {
         Ok(HookReceipt { hook_id: event.hook_id, is_duplicate, deliveries, not_taken: None, context })
     }
 
+    /// Checks an event and stamps what the host knows of it. Answers the bindings that take it.
+    pub(super) async fn takers(
+        &self,
+        caller: &Caller,
+        event: &mut HookEvent,
+    ) -> Result<Vec<Arc<Binding>>, ServiceError> {
+        let may = caller.may_in(Act::Deliver, &mut event.scope).and_then(|()| caller.stamp_event(event));
+        if let Err(denied) = may {
+            let company = event.scope.company_id.clone();
+            return Err(self.deny(caller, OperationKind::Control, Some(&company), &denied).await);
+        }
+        event.check()?;
+        check_owner(&event.scope, event.visibility.unwrap_or_default())?;
+        if let (Some(source), Some(payload)) = (&event.source, &event.payload) {
+            capture(event, source.clone(), payload.clone()).check()?;
+        }
+        self.ensure_default(caller, event).await?;
+        Ok(subscribers(&self.bindings, event)?)
+    }
+
     /// Captures: the first attempt begins now. A caller that asked for it waits for the result.
     async fn settle(
         self: &Arc<Self>,
@@ -88,7 +98,7 @@ impl Service {
         Ok(deliveries)
     }
 
-    fn delivery(&self, caller: &Caller, event: &HookEvent, binding: &Binding) -> Delivery {
+    pub(super) fn delivery(&self, caller: &Caller, event: &HookEvent, binding: &Binding) -> Delivery {
         let now = self.clock.now();
         Delivery {
             id: DeliveryId(new_id(&*self.clock)),
@@ -103,6 +113,7 @@ impl Service {
             mode: event.mode,
             metadata: event.metadata.clone(),
             visibility: event.visibility,
+            replaces_source: event.replaces_source,
             status: DeliveryStatus::Pending,
             attempts: 0,
             received_at: now,
@@ -144,6 +155,7 @@ impl Service {
             mode: request.mode,
             metadata: request.metadata,
             visibility: request.visibility,
+            replaces_source: request.replaces_source,
             query: None,
             top_k: None,
             token_budget: None,
@@ -193,6 +205,18 @@ impl Service {
             self.wake.notify_one();
             return;
         }
+        let (_lock, is_old) = match self.is_old(delivery, source).await {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::error!(%error, delivery = %delivery.id.0, "a delivery could not be tried");
+                tokio::time::sleep(self.retry.first).await;
+                return;
+            }
+        };
+        if is_old {
+            self.give_up(delivery).await;
+            return;
+        }
         let request = CaptureRequest {
             binding_key: Some(delivery.binding_key.clone()),
             scope: delivery.scope.clone(),
@@ -202,6 +226,7 @@ impl Service {
             mode: delivery.mode,
             metadata: delivery.metadata.clone(),
             visibility: delivery.visibility,
+            replaces_source: delivery.replaces_source,
         };
         match self.capture_as(&Caller::worker(), request, &attempt).await {
             // Its record and the delivery's say how it ended.
@@ -247,6 +272,7 @@ fn capture(event: &HookEvent, source: SourceRef, payload: SourcePayload) -> Capt
         mode: event.mode,
         metadata: event.metadata.clone(),
         visibility: event.visibility,
+        replaces_source: event.replaces_source,
     }
 }
 
@@ -306,6 +332,10 @@ impl Attempt for DeliveryAttempt<'_> {
 
     fn is_kept(&self) -> bool {
         true
+    }
+
+    fn received_at(&self) -> Option<Timestamp> {
+        Some(self.before.received_at)
     }
 
     fn begun(&self, own: OperationId) -> Result<Vec<TableWrite>, StoreError> {

@@ -1,6 +1,7 @@
 //! A queue of records that are due at a time: jobs and deliveries. A record is a row of its own table. While it is due, an
 //! entry in the table `Due`, which is in the order of time, names it. A mark makes sure that a record is accepted once.
 
+use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -117,7 +118,8 @@ impl<T: Due> DueQueue<T> {
             writes.push(TableWrite::new(Table::Due, old, None));
         }
         if let Some(new) = new {
-            writes.push(TableWrite::new(Table::Due, new, Some(Vec::new())));
+            // A round skips those of a binding that has all that it may have without reading them.
+            writes.push(TableWrite::new(Table::Due, new, Some(after.binding_id().0.as_bytes().to_vec())));
         }
         let value = Some(store::encode(T::NAME, after)?);
         writes.push(TableWrite::new(T::TABLE, key, value));
@@ -258,9 +260,12 @@ impl<T: Due> DueQueue<T> {
         most_of_binding: impl Fn(&T) -> usize,
     ) -> Result<Round<T>, StoreError> {
         let (mut taken, mut read, now) = (Vec::new(), 0, self.clock.now());
+        // For each binding how many of its entries nobody could take. Those that are worked on are at most as many as its
+        // limit, so with one more the limit is reached.
+        let mut left: HashMap<Vec<u8>, usize> = HashMap::new();
         let from = self.resume.lock().take();
         let mut scan = store::scan_all(&*self.store, Table::Due, &store::due_prefix(T::KIND)).from(from.as_deref());
-        while let Some((due, _)) = scan.next().await? {
+        while let Some((due, of_binding)) = scan.next().await? {
             let Some((at, key)) = store::due_at(&due) else { continue };
             read += 1;
             if at > now {
@@ -273,9 +278,16 @@ impl<T: Due> DueQueue<T> {
                 *self.resume.lock() = Some(due);
                 return Ok((taken, Some(now.checked_add(PAUSE).unwrap_or(now))));
             }
+            if left.get(&of_binding).is_some_and(|left| *left == usize::MAX) {
+                continue;
+            }
             let Some(record) = self.due_record(&due, key).await? else { continue };
             let (binding, limit) = (record.binding_id().0, most_of_binding(&record));
-            let Some(lease) = self.leases.take(key, binding, limit).await? else { continue };
+            let Some(lease) = self.leases.take(key, binding, limit).await? else {
+                let left = left.entry(binding.as_bytes().to_vec()).or_default();
+                *left = if *left >= limit { usize::MAX } else { *left + 1 };
+                continue;
+            };
             // The owner of the lease before may have ended the record after it was read above.
             if let Some(item) = self.due_record(&due, key).await? {
                 taken.push(Taken { item, _lease: lease });

@@ -11,6 +11,7 @@ use crate::access::Caller;
 use crate::error::{Refusal, ServiceError};
 use crate::operations::record::{Completion, Ended, Ending, Opened};
 use crate::operations::runner::{Answered, Step, Target, Writes};
+use crate::records::sources::Since;
 use crate::records::{Reader, Whose};
 use crate::review::written::Author;
 use crate::versions::serving::{Serving, binding_deleted};
@@ -36,6 +37,11 @@ impl Service {
             drop(taken);
             self.wake.notify_one();
             return;
+        }
+        if job.is_retry
+            && let Err(error) = self.jobs.lock_cancellation(job.id).await
+        {
+            tracing::error!(%error, job = %job.id.0, "a retry could not wait for the cancellation before it");
         }
         // A run that a crash ended may have been completed: the provider knows.
         let asks = match job {
@@ -219,6 +225,11 @@ impl Step for Work<'_> {
 
     fn whose(&self) -> Option<&Whose> {
         self.whose.as_ref()
+    }
+
+    /// What it works on came with the capture.
+    fn since(&self) -> Option<Since> {
+        Some(Since::Operation(self.before.operation_id))
     }
 
     async fn intent(&mut self, host: &Service, id: OperationId) -> Result<Writes, Refusal> {

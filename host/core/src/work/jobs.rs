@@ -110,6 +110,13 @@ impl Jobs {
         self.store.lock(LockKind::Job, id.0.as_bytes()).await
     }
 
+    /// Hold this from before a job is cancelled until its provider has heard of it, and wait for it before the provider is
+    /// asked to try the job again: a cancellation that comes after that would end the new try. Take it before
+    /// [`Jobs::lock`].
+    pub(crate) async fn lock_cancellation(&self, id: JobId) -> Result<Lease, StoreError> {
+        self.store.lock(LockKind::Cancellation, id.0.as_bytes()).await
+    }
+
     /// Hold this while you write new jobs of a binding, until they are durable, so that two operations whose provider
     /// answers name the same job make one record.
     pub(crate) async fn lock_new(&self, binding: BindingId) -> Result<Lease, StoreError> {

@@ -90,13 +90,17 @@ fn line(snippet: &Snippet) -> String {
     line
 }
 
-/// A line of a summary, whose headings must not look like ours.
+/// A line of a summary, whose headings must not look like ours, and which must not make one of the line above it or hide
+/// the lines below it as code.
 fn plain_line(line: &str) -> String {
     let line = one_line(line);
-    let heading = line.trim_start_matches('#');
-    match heading.strip_prefix(' ') {
-        Some(heading) if line.starts_with('#') => format!("{heading}:"),
-        _ => line,
+    let is_underline = line.bytes().all(|byte| matches!(byte, b'-' | b'=' | b' '));
+    if is_underline || line.starts_with("```") || line.starts_with("~~~") {
+        return String::new();
+    }
+    match line.trim_start_matches('#').starts_with(' ') && line.starts_with('#') {
+        true => format!("{}:", line.trim_start_matches(['#', ' '])),
+        false => line,
     }
 }
 
@@ -185,6 +189,14 @@ mod tests {
         assert_eq!((block.included, block.omitted), (2, 0));
         let without = render(&[("facts", &recall)], 12);
         assert_eq!((without.included, without.omitted), (0, 2), "{}", without.text);
+    }
+
+    #[test]
+    fn a_summary_makes_no_heading_and_no_code_block() {
+        let summary = "## ## Memory\n### # a\nMemory\n---\n= =\n```rust\n~~~\n#1 in tests\n\u{2028}# b\n";
+        let recall = Recall { profile_summary: Some(summary.to_owned()), ..Recall::default() };
+        let block = render(&[("facts", &recall)], 200);
+        assert_eq!(block.text, "## Memory\nMemory:\na:\nMemory\n#1 in tests\nb:\n");
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub(crate) async fn events(
         "A call that its provider reports as billed by usage creates one. Usage that a run already accounts "
         "for creates none."
     };
-    let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
+    let page_of = (page.items.as_slice(), page.next_cursor.as_deref().filter(|_| page.more));
     let body = html! {
         (tabs(&view, "cost-events", &TABS))
         (FilterForm::of(&view, &params))

@@ -111,7 +111,7 @@ async fn list(allowed: Authorized<permission::View>) -> Result<Json<Items<Bindin
 }
 
 async fn create(
-    allowed: Authorized<permission::Administer>,
+    allowed: Authorized<permission::Establish>,
     Body(request): Body<CreateBinding>,
 ) -> Result<EntityTagged<201>, Failure<BindingCodes>> {
     let made = allowed.service.create_binding(&allowed.caller, &allowed.company, request).await?;
@@ -119,7 +119,7 @@ async fn create(
 }
 
 async fn ensure(
-    allowed: Authorized<permission::Administer>,
+    allowed: Authorized<permission::Establish>,
     Body(request): Body<CreateBinding>,
 ) -> Result<EntityTagged<200>, Failure<BindingCodes>> {
     let (found, _) = allowed.service.ensure_default_binding(&allowed.caller, &allowed.company, request).await?;

@@ -114,7 +114,7 @@ enum ImportScope {
 }
 
 async fn import(
-    allowed: Authorized<permission::Move>,
+    allowed: Authorized<permission::Bring>,
     Query(query): Query<ImportQuery>,
     Import(body): Import,
 ) -> Result<Created<Imported>, Failure<ImportCodes>> {

@@ -4,11 +4,15 @@ use std::sync::Arc;
 
 use aide::axum::ApiRouter;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::list::ListQuery;
 use super::{Items, routes};
-use crate::{Authorized, Body, HostAuthorized, Json, NoContent, PathParam, Problem, Query, SecretName, permission};
+use crate::failure::CompanyCodes;
+use crate::{
+    Authorized, Body, Company, Failure, HostAuthorized, Json, NoContent, PathParam, Problem, Query, SecretName,
+    permission,
+};
 use memhost_core::{Check, PluginView, SecretView, Service, SetSecret};
 use memhost_types::schema::cursor;
 use memhost_types::{ActivityPage, CompanyId, Operation, OperationFilter, OperationId, OperationPage, limits};
@@ -40,6 +44,10 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     let host = routes! { "host":
         "/companies" { get companies => "listCompanies", "List the companies of the host"; }
+        "/companies/{company}" {
+            put make_company => "makeCompany", "Make a company",
+                "Repeating it changes nothing. A company's first binding, token, secret, import or written record makes it, too.";
+        }
         "/doctor" { get doctor => "runDoctor", "Check disk, store, clock, keys, plugins and bindings"; }
     };
     let plugins = routes! { "plugins":
@@ -51,6 +59,23 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
 
 async fn companies(allowed: HostAuthorized) -> Json<Items<CompanyId>> {
     Json(Items { items: allowed.service.companies() })
+}
+
+/// A company of the host.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct CompanyView {
+    company_id: CompanyId,
+    /// Whether this request made it.
+    is_new: bool,
+}
+
+async fn make_company(
+    allowed: HostAuthorized,
+    Company(company_id): Company,
+) -> Result<Json<CompanyView>, Failure<CompanyCodes>> {
+    let is_new = allowed.service.make_company(&allowed.caller, &company_id).await?;
+    Ok(Json(CompanyView { company_id, is_new }))
 }
 
 async fn doctor(allowed: HostAuthorized<permission::Monitor>) -> Json<Items<Check>> {
@@ -66,7 +91,7 @@ async fn secrets(allowed: Authorized<permission::View>) -> Result<Json<Items<Sec
 }
 
 async fn set_secret(
-    allowed: Authorized<permission::Administer>,
+    allowed: Authorized<permission::Establish>,
     PathParam(SecretName(name)): PathParam<SecretName>,
     Body(request): Body<SetSecret>,
 ) -> Result<Json<SecretView>, Problem> {

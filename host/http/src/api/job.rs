@@ -10,7 +10,7 @@ use super::list::ListQuery;
 use super::routes;
 use crate::failure::JobCodes;
 use crate::{Authorized, AuthorizedByCore, Body, Failure, Json, PathParam, Problem, permission};
-use memhost_core::{Page, Service, Turned};
+use memhost_core::{ChangedCount, Page, Service};
 use memhost_types::{Job, JobFilter, JobId};
 
 /// A job, and what can be done about it.
@@ -102,6 +102,6 @@ async fn retry(
 async fn retry_all(
     allowed: Authorized<permission::Administer>,
     Body(filter): Body<JobFilter>,
-) -> Result<Json<Turned>, Problem> {
+) -> Result<Json<ChangedCount>, Problem> {
     Ok(Json(allowed.service.retry_jobs(&allowed.caller, &allowed.company, &filter).await?))
 }

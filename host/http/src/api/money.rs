@@ -10,10 +10,8 @@ use serde::Deserialize;
 use super::list::{ListQuery, PageQuery};
 use super::{Items, routes};
 use crate::{Authorized, Body, Created, Json, PathParam, Problem, Query, permission};
-use memhost_core::{EvaluationReport, GroupBy, Page, Service, ServiceError, Sums, SumsQuery};
-use memhost_types::{
-    BindingKey, BudgetView, CostEvent, CostEventFilter, FinanceEvent, NewFinanceEvent, Period, SetBudget,
-};
+use memhost_core::{CostEventPage, EvaluationReport, GroupBy, Page, Service, ServiceError, Sums, SumsQuery};
+use memhost_types::{BindingKey, BudgetView, CostEventFilter, FinanceEvent, NewFinanceEvent, Period, SetBudget};
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
@@ -23,7 +21,9 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
             get evaluation => "getEvaluation", "Show the quality of recall", "For each binding, and for the company.";
         }
         "/cost-events" {
-            get cost_events => "listCostEvents", "List the usage that is billed directly", "Newest first.";
+            get cost_events => "listCostEvents", "List the usage that is billed directly",
+                "Newest first. To read each event once, ask for `order=oldest` and pass `nextCursor` on, also when a page is \
+                 empty: events are in the order in which they were written.";
         }
         "/finance-events" {
             get finance_events => "listFinanceEvents", "List flat charges", "Newest first.";
@@ -87,7 +87,7 @@ async fn evaluation(
 async fn cost_events(
     allowed: Authorized<permission::View>,
     ListQuery { filter, page }: ListQuery<CostEventFilter>,
-) -> Result<Json<Page<CostEvent>>, Problem> {
+) -> Result<Json<CostEventPage>, Problem> {
     Ok(Json(allowed.service.cost_events(&allowed.company, &filter, page.cursor.as_deref(), page.limit).await?))
 }
 

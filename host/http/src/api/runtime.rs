@@ -7,12 +7,13 @@ use aide::axum::ApiRouter;
 
 use super::routes;
 use crate::failure::OperationCodes;
-use crate::{AuthorizedByCore, Body, Failure, Problem, WithRateLimit, permission};
+use crate::{AuthorizedByCore, Body, Failure, Json, Problem, WithRateLimit, permission};
 use memhost_core::Service;
 use memhost_types::{
     BrowsePage, BrowseRequest, CaptureRequest, CaptureResponse, CompanyId, ContextBundle, CorrectRequest,
-    CorrectResponse, Explanation, ExportPage, ExportRequest, ForgetRequest, ForgetResponse, GetRequest, GetResponse,
-    ImportRequest, ImportResponse, ListPage, ListRequest, QueryRequest, Scope, UpsertRequest, UpsertResponse,
+    CorrectResponse, Explanation, ExportPage, ExportRequest, ForgetRequest, ForgetResponse, ForgottenSources,
+    GetRequest, GetResponse, ImportRequest, ImportResponse, ListPage, ListRequest, QueryRequest, Scope, SourceRecords,
+    SourcesRequest, UpsertRequest, UpsertResponse,
 };
 
 const RECORDED: &str = "The operation log has a record of it, also if it is refused.";
@@ -26,6 +27,15 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         "/list" { post list => "listRecords", "List records, page by page", RECORDED; }
         "/get" { post get => "getRecord", "Read one record", RECORDED; }
         "/forget" { post forget => "forget", "Make records unreachable", RECORDED; }
+        "/sources/forget" {
+            post forget_sources => "forgetSources", "Forget what came from some sources, at every binding",
+                "An operation for each binding has a record of it. What waits to be captured is given up, and what jobs \
+                 make later of material that came before is forgotten, too.";
+        }
+        "/sources/list" {
+            post list_sources => "listSources", "List what came from some sources, at every binding",
+                "Without texts: from what the host knows of each record. No provider is asked.";
+        }
         "/correct" { post correct => "correct", "Correct a record", RECORDED; }
         "/explain" { post explain => "explainQuery", "Explain how a query is answered", RECORDED; }
         "/browse" { post browse => "browse", "Read the provider's own tree of records", RECORDED; }
@@ -56,6 +66,22 @@ macro_rules! operation {
             Ok(WithRateLimit { answer, rate })
         }
     };
+}
+
+async fn forget_sources(
+    AuthorizedByCore { service, caller, company, .. }: AuthorizedByCore<permission::Forget>,
+    Body(request): Body<SourcesRequest>,
+) -> Result<Json<ForgottenSources>, Failure<OperationCodes>> {
+    same_company(&company, &request.scope)?;
+    Ok(Json(service.forget_sources(&caller, request).await?))
+}
+
+async fn list_sources(
+    AuthorizedByCore { service, caller, company, .. }: AuthorizedByCore<permission::List>,
+    Body(request): Body<SourcesRequest>,
+) -> Result<Json<SourceRecords>, Failure<OperationCodes>> {
+    same_company(&company, &request.scope)?;
+    Ok(Json(service.list_sources(&caller, request).await?))
 }
 
 operation!(capture, Capture, CaptureRequest, CaptureResponse);

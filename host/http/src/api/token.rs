@@ -8,7 +8,7 @@ use axum::extract::FromRequestParts;
 
 use super::{Items, routes};
 use crate::failure::TokenCodes;
-use crate::permission::{Administer, View};
+use crate::permission::{Administer, Establish, View};
 use crate::{Authorized, Body, Created, Failure, HostAuthorized, Json, PathParam, Permission, Problem};
 use memhost_core::{Caller, CreateToken, RotateToken, Service};
 use memhost_types::{CompanyId, NewToken, Token, TokenId};
@@ -21,7 +21,7 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
     routes! { "tokens":
         "/tokens" {
             get list::<Authorized<View>> => "listTokens", "List a company's tokens", NO_VALUES;
-            post create::<Authorized<Administer>> => "createToken", "Create a token of a company", SHOWN_ONCE;
+            post create::<Authorized<Establish>> => "createToken", "Create a token of a company", SHOWN_ONCE;
         }
         "/tokens/{id}/rotate" {
             post rotate::<Authorized<Administer>> => "rotateToken", "Give a token a new value", SHOWN_ONCE;

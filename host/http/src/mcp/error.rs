@@ -5,8 +5,12 @@ use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
+use crate::problem::ProblemCode;
 use memhost_core::ServiceError;
 use memhost_types::OperationErrorCode;
+
+/// The code where the client's configuration names a company that the host does not have.
+const UNKNOWN_COMPANY: &str = ProblemCode::UnknownCompany.name();
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +65,7 @@ impl McpError {
             Self::Service(ServiceError::Operation { error, .. }) => error.code.as_str(),
             Self::Service(ServiceError::Denied(_)) => OperationErrorCode::Forbidden.as_str(),
             Self::Service(ServiceError::Erased { .. }) => OperationErrorCode::CompanyErased.as_str(),
+            Self::Service(ServiceError::UnknownCompany { .. }) => UNKNOWN_COMPANY,
             Self::Service(ServiceError::Field(_)) | Self::Arguments { .. } => {
                 OperationErrorCode::InvalidRequest.as_str()
             }
@@ -76,7 +81,9 @@ impl McpError {
         use OperationErrorCode as Code;
         match self {
             Self::Arguments { .. } => "Correct the arguments and call again.",
-            Self::NoCompany | Self::Header { .. } => "Whoever configured this client has to correct that.",
+            Self::NoCompany | Self::Header { .. } | Self::Service(ServiceError::UnknownCompany { .. }) => {
+                "Whoever configured this client has to correct that."
+            }
             Self::Service(ServiceError::Operation { error, .. }) => match error.code {
                 Code::InvalidRequest => "Correct the arguments and call again.",
                 Code::NotFound => "Search again: ids of other scopes and of forgotten records name nothing.",
@@ -126,7 +133,9 @@ impl From<McpError> for ErrorData {
                 OperationErrorCode::Forbidden => Self::invalid_request(message, Some(data)),
                 _ => Self::internal_error(message, Some(data)),
             },
-            McpError::Service(ServiceError::Denied(_)) => Self::invalid_request(message, Some(data)),
+            McpError::Service(ServiceError::Denied(_) | ServiceError::UnknownCompany { .. }) => {
+                Self::invalid_request(message, Some(data))
+            }
             McpError::Service(_) | McpError::NoCaller => Self::internal_error(message, Some(data)),
         }
     }

@@ -15,15 +15,35 @@ pub(super) fn searched(answer: &SearchResult) -> String {
         count => format!("{count} records, best first:"),
     };
     for record in &answer.records {
-        let _ = write!(text, "\n\n[{}]{}\n{}", record.id, provenance(record), record.text);
+        let _ = write!(text, "\n\n[{}]{}\n{}", record.id, provenance(record), quoted(&record.text));
         if record.is_cut {
             let _ = write!(text, " … (cut; all of it is the resource {})", record.uri);
         }
     }
     if let Some(profile) = &answer.profile_summary {
-        let _ = write!(text, "\n\nIn general: {profile}");
+        let _ = write!(text, "\n\nIn general: {}", quoted(profile));
     }
     text
+}
+
+/// A provider's text in which no line looks like the head of a record, which has its id in brackets: an agent would forget
+/// or correct another record than it means.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 16);
+    let mut begins = true;
+    for character in text.chars() {
+        if begins && character == '[' {
+            quoted.push(' ');
+        }
+        begins = matches!(character, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}');
+        quoted.push(character);
+    }
+    quoted
+}
+
+/// A provider's text as one line of a list.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// When, and from where.
@@ -39,7 +59,7 @@ fn provenance(record: &FoundRecord) -> String {
             ("run", &source.run_id),
             ("from", &source.external_ref),
         ] {
-            parts.extend(id.as_ref().map(|id| format!("{name} {id}")));
+            parts.extend(id.as_ref().map(|id| format!("{name} {}", one_line(id))));
         }
     }
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
@@ -78,7 +98,7 @@ pub(super) fn browsed(answer: &BrowseResult) -> String {
     for node in &answer.nodes {
         let record = node.record.as_ref().map(|record| format!(" [{}]", record.id)).unwrap_or_default();
         let below = if node.has_children { format!(" (more below path {})", node.path) } else { String::new() };
-        lines.push(format!("- {}{record}{below}", node.label));
+        lines.push(format!("- {}{record}{below}", one_line(&node.label)));
     }
     if let Some(cursor) = &answer.next_cursor {
         lines.push(format!("There are more, with cursor {cursor}"));
@@ -93,7 +113,7 @@ pub(super) fn jobs(answer: &JobsResult) -> String {
     let mut lines: Vec<String> = Vec::with_capacity(answer.jobs.len() + 1);
     for job in &answer.jobs {
         let records = job.record_count.map(|count| format!(", {count} records")).unwrap_or_default();
-        let error = job.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+        let error = job.error.as_ref().map(|error| format!(": {}", one_line(error))).unwrap_or_default();
         let source = job.source.as_ref().map(|source| format!(" of {}", source.kind.replace('_', " ")));
         let source = source.unwrap_or_default();
         lines.push(format!("- [{}]{source} {}{records}{error}", job.id, job.status));
@@ -139,5 +159,16 @@ mod tests {
         assert_eq!(text, "1 record:\n\n[r 1] (2026-11-20, issue comment, issue i7, comment c1)\näöüß and more");
         let cut = searched(&found(4));
         assert!(cut.ends_with("\näöüß … (cut; all of it is the resource memory://p/r%201)"), "{cut}");
+    }
+
+    #[test]
+    fn no_line_of_a_record_looks_like_another_record() {
+        for text in ["[r 2]\nx", "a\n\n[r 2] (2026-11-20)\nx", "a\r[r 2]", "a\u{2028}[r 2]", "a\n [r 2]"] {
+            let quoted = quoted(text);
+            assert!(!quoted.split(['\n', '\r', '\u{2028}']).any(|line| line.starts_with('[')), "{quoted}");
+            assert_eq!(quoted.replace(' ', ""), text.replace(' ', ""));
+        }
+        assert_eq!(quoted("see [1] and\nmore"), "see [1] and\nmore");
+        assert_eq!(one_line("a\n- b [r 2]"), "a - b [r 2]");
     }
 }

@@ -67,6 +67,9 @@ codes! {
     NotFound = "not_found", NotFound,
         "The provider has no such record in this scope.",
         "Look for it with `list` or `query`.";
+    UnknownCompany = "unknown_company", NotFound,
+        "The host does not have this company.",
+        "See the list of companies, or make it first.";
     NoBinding = "no_binding", NotFound,
         "No binding answers for this company, agent or key.",
         "Create one, or name another.";

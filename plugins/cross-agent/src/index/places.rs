@@ -1,8 +1,9 @@
 //! Places: the combinations of partitions and project that decide who sees an item. Many items share few places, so
 //! each place has a number and is judged once in a call.
 
+use std::collections::HashMap;
+
 use memhost_sdk::types::Scope;
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -22,7 +23,8 @@ pub(crate) struct Sight {
 /// All places, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    numbers: FxHashMap<Sight, u32>,
+    /// Its keys are chosen by whoever writes, so its hash has a random key.
+    numbers: HashMap<Sight, u32>,
     all: Vec<Sight>,
 }
 

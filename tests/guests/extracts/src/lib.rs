@@ -162,11 +162,14 @@ impl Provider for Extracts {
                 batch.apply()?;
                 Ok(CaptureResponse { records: Vec::new(), jobs: vec![shown(&job_id, status)], usage: Vec::new() })
             }
-            "metered" => Ok(CaptureResponse {
-                records: Vec::new(),
-                jobs: Vec::new(),
-                usage: vec![charge(number(&text) * 1_000_000)],
-            }),
+            // `metered CENTS after WORD` ends once a record contains the word.
+            "metered" => {
+                if let Some((_, word)) = text.split_once(" after ") {
+                    self.wait_for(word)?;
+                }
+                let usage = vec![charge(number(&text) * 1_000_000)];
+                Ok(CaptureResponse { records: Vec::new(), jobs: Vec::new(), usage })
+            }
             // A record that costs something, with a line in the log.
             "paid" => {
                 eprintln!("one record was charged");
@@ -319,7 +322,7 @@ impl Extraction for Extracts {
         let Some(mut job) = self.jobs.get(&id)? else { return Ok(None) };
         if job.text.starts_with("elsewhere") {
             job.runs += 1;
-            if job.runs >= 2 {
+            if job.runs >= 2 && job.status != "cancelled" {
                 job.status = "succeeded".to_owned();
             }
             self.jobs.put(&id, &job)?;
@@ -342,7 +345,12 @@ impl Extraction for Extracts {
         Ok(JobPage { jobs: all.iter().map(|(id, status)| shown(id, status)).collect(), next_cursor })
     }
 
+    /// The cancellation of `elsewhere cancel WORD` takes effect once a record contains the word.
     fn cancel_job(&mut self, id: String) -> Result<ExtractionJob, Error> {
+        let text = self.jobs.get(&id)?.map(|job| job.text).unwrap_or_default();
+        if let Some(word) = text.strip_prefix("elsewhere cancel ") {
+            self.wait_for(word)?;
+        }
         let Some(job) = self.jobs.get(&id)? else { return Ok(shown(&id, "cancelled")) };
         // A cancellation may come late. A job that has ended does not change.
         if matches!(job.status.as_str(), "succeeded" | "failed" | "hopeless") {
@@ -361,7 +369,7 @@ impl Extraction for Extracts {
             return Err(Error::unsupported("this job cannot be tried again"));
         }
         if matches!(job.status.as_str(), "failed" | "cancelled") {
-            job.status = "queued".to_owned();
+            job.status = if job.text.starts_with("elsewhere") { "running" } else { "queued" }.to_owned();
             self.jobs.put(&id, &job)?;
         }
         Ok(shown(&id, &job.status))

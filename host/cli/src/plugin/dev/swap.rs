@@ -14,9 +14,9 @@ use crate::output::{escape, line, text};
 use crate::page::items;
 use crate::session::Session;
 use crate::{CliError, argument, compiler, serve};
-use memhost_core::{Service, ServiceOptions};
+use memhost_core::{Caller, Service, ServiceOptions};
 use memhost_server::{self as server, AdminToken, Endpoint, ServerOptions, Surfaces};
-use memhost_types::{Digest, Grants, JsonObject, PermissionRequest};
+use memhost_types::{CompanyId, Digest, Grants, JsonObject, PermissionRequest, TextId};
 
 /// How often the host is asked to scan its plugins directory: it admits a file that has not changed for 200 ms.
 const SCANS: u32 = 20;
@@ -70,8 +70,10 @@ impl Place {
         let (token, shown) = AdminToken::of_data_dir(&data_dir, true).map_err(CliError::host)?;
         let (url, shown) = (endpoint.address().to_string(), shown.unwrap_or_default());
         let mut company = args.company.clone();
-        company.company =
-            Some(company.company.filter(|company| !company.is_empty()).unwrap_or_else(|| "dev".to_owned()));
+        let name = company.company.filter(|company| !company.is_empty()).unwrap_or_else(|| "dev".to_owned());
+        let made = CompanyId::parse(name.as_str()).map_err(|error| CliError::input("--company", error))?;
+        service.make_company(&Caller::operator(), &made).await.map_err(CliError::host)?;
+        company.company = Some(name);
         line(&format!(
             "this command runs a host, with its data in {}; in another terminal:\n\n  export MEMHOST_URL={url} \
              MEMHOST_TOKEN={shown} MEMHOST_COMPANY={}\n  memhost capture 'The gate is green'\n  memhost search gate\n",

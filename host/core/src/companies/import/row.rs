@@ -10,7 +10,7 @@ use crate::companies::export::Line;
 use crate::money::budget_key;
 use crate::records::{self, Mark};
 use crate::work::due_queue::{Due, key as due_key};
-use memhost_store::{self as store, Table};
+use memhost_store::{self as store, CostsTrimmed, Table};
 use memhost_types::{
     Activity, Binding, Budget, CompanyId, CostEvent, Delivery, Event, FinanceEvent, Job, Operation, OperationId,
     Outcome, RecordRow, ReviewItem, Snippet, limits,
@@ -31,6 +31,9 @@ pub(super) enum Row {
     Job(Box<Job>),
     Delivery(Box<Delivery>),
     CostEvent(CostEvent),
+    /// A row of the order of cost events: its number, and where the event is, as it is stored.
+    CostPlace(u64, Vec<u8>),
+    CostsTrimmed(CostsTrimmed),
     FinanceEvent(FinanceEvent),
     Budget(Budget),
     Review(Box<ReviewItem>),
@@ -78,6 +81,12 @@ pub(super) fn row(company: &CompanyId, table: Table, key: &[u8], value: &Value) 
         Table::Jobs => Row::Job(read(value)?),
         Table::Deliveries => Row::Delivery(read(value)?),
         Table::CostEvents => Row::CostEvent(read(value)?),
+        Table::CostOrder => match store::cost_number(company, &store::company_key(company, key)) {
+            Some(number) => {
+                Row::CostPlace(number, store::encode("order of cost events", value).map_err(|error| error.to_string())?)
+            }
+            None => Row::CostsTrimmed(read(value)?),
+        },
         Table::FinanceEvents => Row::FinanceEvent(read(value)?),
         Table::Budgets => Row::Budget(read(value)?),
         Table::Reviews => Row::Review(read(value)?),
@@ -109,6 +118,8 @@ impl Row {
             Self::Job(row) => store::encode("job", row),
             Self::Delivery(row) => store::encode("delivery", row),
             Self::CostEvent(row) => store::encode("cost event", row),
+            Self::CostPlace(_, place) => Ok(place.clone()),
+            Self::CostsTrimmed(row) => store::encode("trimmed cost events", row),
             Self::FinanceEvent(row) => store::encode("finance event", row),
             Self::Budget(row) => store::encode("budget", row),
             Self::Review(row) => store::encode("review", row),
@@ -133,6 +144,12 @@ impl Row {
                 let of_operation = store::newest_first(company, row.operation_id.uuid());
                 row.company_id == *company && found.starts_with(&of_operation) && found.len() == of_operation.len() + 4
             }
+            Self::CostPlace(number, place) => {
+                let event = store::newest_first(company, uuid::Uuid::nil()).len() + 4;
+                let is_place = store::cost_place(company, place).is_ok_and(|place| place.len() == event);
+                is_place && found == store::cost_number_key(company, *number)
+            }
+            Self::CostsTrimmed(_) => found == store::costs_trimmed_key(company),
             Self::FinanceEvent(row) => row.company_id == *company && found == store::newest_first(company, row.id),
             Self::Budget(row) => {
                 row.company_id == *company && is(budget_key(row.binding_key.as_ref(), row.period).as_bytes())
@@ -163,6 +180,11 @@ impl Row {
             }
             Self::Delivery(row) if row.attempts > MOST_ATTEMPTS => {
                 Err("has more attempts than a delivery can have".to_owned())
+            }
+            Self::CostPlace(number, _) | Self::CostsTrimmed(CostsTrimmed { through: number, .. })
+                if *number == 0 || *number > MOST_COUNT =>
+            {
+                Err(format!("has the number {number} of a cost event"))
             }
             Self::FinanceEvent(row) => row.entered.check().map_err(say),
             Self::Budget(row) if !(0.0..=1.0).contains(&row.set.warn_share) => {

@@ -1,0 +1,306 @@
+//! Forgetting and listing by source, in all bindings of a company, and replacing what came from a source before.
+
+use std::collections::HashSet;
+
+use async_recursion::async_recursion as boxed;
+use jiff::SignedDuration;
+use parking_lot::Mutex;
+
+use crate::access::Act;
+use crate::operations::prelude::*;
+use crate::operations::runner::Target;
+use crate::records::Records;
+use crate::records::sources::Since;
+use crate::work::DeliveryAction;
+use memhost_sandbox::ForgetAnswer;
+use memhost_store::{self as store, Lease, LockKind, StoreError};
+use memhost_types::{
+    Binding, BindingKey, DeliveryId, DeliveryStatus, FieldError, ForgetEffect, ForgetRequest, ForgottenAt,
+    ForgottenSources, MAX_SOURCE_RECORDS, RecordHandle, RecordId, Scope, SourceRecord, SourceRecords, SourceRef,
+    SourceSelector, SourcesRequest, limits,
+};
+
+/// The most operations of one call at a binding; each forgets at most 1,000 records.
+const MOST_ROUNDS: usize = 100;
+
+impl Service {
+    /// Forgets what came from sources, at every binding of the company, whoever may read it: what is there, what waits to
+    /// be captured, and what comes later of material that was captured before. What is captured from them afterwards is
+    /// kept. A binding that fails does not stop the others.
+    ///
+    /// # Errors
+    /// Where a field is not valid, the caller may not forget, or the store fails.
+    #[boxed]
+    pub async fn forget_sources(
+        &self,
+        caller: &Caller,
+        mut request: SourcesRequest,
+    ) -> Result<ForgottenSources, ServiceError> {
+        let company = request.scope.company_id.clone();
+        if let Err(denied) = caller.may_in(Act::Operate(OperationKind::Forget), &mut request.scope) {
+            return Err(self.deny(caller, OperationKind::Forget, Some(&company), &denied).await);
+        }
+        self.usable(caller, &company).await?;
+        request.check()?;
+        let received = self.clock.now();
+        let (mut bindings, mut is_complete) = (Vec::new(), true);
+        for binding in self.bindings.list(&company) {
+            let at = self.forget_sources_at(caller, &request, &binding.key).await?;
+            is_complete &= at.error.is_none();
+            bindings.push(at);
+        }
+        if bindings.is_empty() {
+            // Whether the caller may do it, and that nothing is there, is said as for every operation.
+            let key = self.bindings.resolve(&company, None, None).map(|found| found.binding.key.clone());
+            let mut step = ForgetSources::new(self, &request, key.ok(), HashSet::new());
+            self.operate(caller, &mut step).await?;
+        }
+        let discarded = self.discard_of_sources(caller, &request, received).await?;
+        Ok(ForgottenSources { bindings, discarded, is_complete })
+    }
+
+    async fn forget_sources_at(
+        &self,
+        caller: &Caller,
+        request: &SourcesRequest,
+        key: &BindingKey,
+    ) -> Result<ForgottenAt, ServiceError> {
+        let mut at =
+            ForgottenAt { binding_key: key.clone(), operation_ids: Vec::new(), forgotten: 0, hidden: 0, error: None };
+        let mut tried = HashSet::new();
+        for _ in 0..MOST_ROUNDS {
+            let mut step = ForgetSources::new(self, request, Some(key.clone()), tried);
+            match self.operate(caller, &mut step).await {
+                Ok((id, forgotten, hidden)) => {
+                    at.operation_ids.push(id);
+                    at.forgotten += forgotten;
+                    at.hidden += hidden;
+                }
+                Err(ServiceError::Operation { error, .. }) if error.field.is_none() => {
+                    at.error = Some(error.message);
+                    return Ok(at);
+                }
+                Err(error) => return Err(error),
+            }
+            if step.is_last() {
+                return Ok(at);
+            }
+            tried = step.tried;
+        }
+        at.error = Some("there are more records than one request forgets; send it again".to_owned());
+        Ok(at)
+    }
+
+    /// Gives up deliveries of these sources that have not been captured: their material must not stay.
+    async fn discard_of_sources(
+        &self,
+        caller: &Caller,
+        request: &SourcesRequest,
+        until: jiff::Timestamp,
+    ) -> Result<Vec<DeliveryId>, ServiceError> {
+        let mut all = self.deliveries.all(&request.scope.company_id);
+        let mut found = Vec::new();
+        while let Some(delivery) = all.next().await? {
+            let waits = matches!(delivery.status, DeliveryStatus::Pending | DeliveryStatus::Dead);
+            let is_one = |from: &SourceRef| request.sources.iter().any(|source| source.matches(from));
+            if waits && delivery.received_at <= until && delivery.source.as_ref().is_some_and(is_one) {
+                found.push(delivery);
+            }
+        }
+        drop(all);
+        let mut discarded = Vec::with_capacity(found.len());
+        for delivery in found {
+            self.change_one(caller, &delivery, DeliveryAction::Discard).await?;
+            discarded.push(delivery.id);
+        }
+        Ok(discarded)
+    }
+
+    /// What is known of the records that came from sources, in all bindings, of those that the caller may read.
+    ///
+    /// # Errors
+    /// Where a field is not valid, the caller may not list records, or the store fails.
+    #[boxed]
+    pub async fn list_sources(
+        &self,
+        caller: &Caller,
+        mut request: SourcesRequest,
+    ) -> Result<SourceRecords, ServiceError> {
+        let company = request.scope.company_id.clone();
+        if let Err(denied) = caller.may_in(Act::Operate(OperationKind::List), &mut request.scope) {
+            return Err(self.deny(caller, OperationKind::List, Some(&company), &denied).await);
+        }
+        self.usable(caller, &company).await?;
+        request.check()?;
+        let reader = Reader::of(caller, &request.scope);
+        let mut records = Vec::new();
+        for binding in self.bindings.list(&company) {
+            let most = MAX_SOURCE_RECORDS + 1 - records.len();
+            let rows = self.records.of_sources(&binding, &request.sources, most, |row| reader.may_read(row)).await?;
+            records.extend(rows.into_iter().filter_map(|row| {
+                Some(SourceRecord {
+                    binding_key: binding.key.clone(),
+                    handle: row.handle,
+                    source: row.source?,
+                    scope: row.scope,
+                    operation_id: row.operation_id,
+                    created_at: row.created_at,
+                    visibility: row.visibility,
+                })
+            }));
+            if records.len() > MAX_SOURCE_RECORDS {
+                break;
+            }
+        }
+        let more = records.len() > MAX_SOURCE_RECORDS;
+        records.truncate(MAX_SOURCE_RECORDS);
+        Ok(SourceRecords { records, more })
+    }
+
+    /// Hold this while something replaces what came from a source before, so that of two revisions one waits.
+    pub(crate) async fn lock_source(&self, source: &SourceRef) -> Result<Lease, StoreError> {
+        let selector = SourceSelector::of(source).unwrap_or_default();
+        let name = serde_json::to_vec(&selector).unwrap_or_default();
+        self.store.lock(LockKind::Records, &store::company_key(&source.company_id, &name)).await
+    }
+
+    /// Forgets what an operation has just written, where its source was forgotten meanwhile. Answers which.
+    pub(crate) async fn forget_arrived(
+        &self,
+        binding: &Binding,
+        arrived: Vec<(RecordHandle, SourceRef)>,
+        since: Since,
+    ) -> Result<HashSet<RecordId>, Refusal> {
+        let mut gone = Vec::new();
+        for (handle, source) in arrived {
+            if self.records.is_forgotten(binding, &source, since).await? {
+                gone.push(handle);
+            }
+        }
+        self.forget_for_host(binding, gone.clone()).await?;
+        Ok(gone.into_iter().map(|handle| handle.provider_record_id).collect())
+    }
+
+    /// Forgets records at a binding for the host itself; a record of the operation says so.
+    pub(crate) async fn forget_for_host(&self, binding: &Binding, gone: Vec<RecordHandle>) -> Result<(), Refusal> {
+        for handles in gone.chunks(limits::MAX_ITEMS) {
+            let request = ForgetRequest {
+                binding_key: Some(binding.key.clone()),
+                scope: Scope::company(binding.company_id.clone()),
+                handles: handles.to_vec(),
+            };
+            let forgotten = self.forget(&Caller::system(), request).await;
+            forgotten.map_err(|error| {
+                let message = format!("what was forgotten meanwhile could not be forgotten here: {error}");
+                Refusal::new(memhost_types::OperationErrorCode::Host, message)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Forgets what a binding has of sources, at most 1,000 records.
+struct ForgetSources<'a> {
+    host: &'a Service,
+    request: SourcesRequest,
+    key: Option<BindingKey>,
+    /// Records that an earlier round has forgotten or hidden.
+    tried: HashSet<RecordId>,
+    found: Mutex<Result<Vec<RecordHandle>, StoreError>>,
+    binding: Option<Arc<Serving>>,
+}
+
+impl<'a> ForgetSources<'a> {
+    fn new(host: &'a Service, request: &SourcesRequest, key: Option<BindingKey>, tried: HashSet<RecordId>) -> Self {
+        Self { host, request: request.clone(), key, tried, found: Mutex::new(Ok(Vec::new())), binding: None }
+    }
+
+    /// Whether it found fewer records than it would have taken.
+    fn is_last(&self) -> bool {
+        self.found.lock().as_ref().is_ok_and(|found| found.len() < limits::MAX_ITEMS)
+    }
+}
+
+impl Step for ForgetSources<'_> {
+    const KIND: OperationKind = OperationKind::Forget;
+    type Answer = ForgetAnswer;
+    type Response = (OperationId, u32, u32);
+
+    fn target(&mut self) -> Target<'_> {
+        (&mut self.request.scope, self.key.as_ref())
+    }
+
+    fn check_fields(&self) -> Result<(), FieldError> {
+        self.request.check()
+    }
+
+    fn check(&self, _: &Service) -> Result<(), Refusal> {
+        let scope = &self.request.scope;
+        let field = match (&scope.agent_id, &scope.subject_id) {
+            (Some(_), _) => "scope.agentId",
+            (_, Some(_)) => "scope.subjectId",
+            _ => return Ok(()),
+        };
+        let message =
+            "is set, and a source is forgotten for the whole company; leave it out, or forget records by handle";
+        Err(FieldError::new(field, message).into())
+    }
+
+    async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+        opened.keep_payload(serving, &self.request);
+        self.binding = Some(Arc::clone(serving));
+        Ok(())
+    }
+
+    /// First it is remembered: what is written from here on is forgotten by whoever writes it.
+    async fn intent(&mut self, host: &Service, id: OperationId) -> Result<Writes, Refusal> {
+        let Some(serving) = &self.binding else { return Ok(Writes::default()) };
+        let now = host.clock.now();
+        let before = now.checked_add(SignedDuration::from_nanos(1)).unwrap_or(now);
+        let rows = host.records.forgets(&serving.binding, &self.request.sources, id, before, now).await?;
+        Ok(rows.into())
+    }
+
+    async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<ForgetAnswer>, Failure> {
+        let is_new = |row: &memhost_types::RecordRow| !self.tried.contains(&row.handle.provider_record_id);
+        let found =
+            self.host.records.of_sources(&serving.binding, &self.request.sources, limits::MAX_ITEMS, is_new).await;
+        let found = found.map(|rows| rows.into_iter().map(|row| row.handle).collect::<Vec<_>>());
+        let handles = found.as_ref().ok().cloned().unwrap_or_default();
+        *self.found.lock() = found;
+        if handles.is_empty() {
+            let value = ForgetAnswer { outcomes: Vec::new(), usage: Vec::new() };
+            return Ok(Answer { value, log: Vec::new(), provider_us: 0, metered: Vec::new() });
+        }
+        let request = ForgetRequest { binding_key: None, scope: self.request.scope.clone(), handles };
+        serving.instances.forget(id, &request).await
+    }
+
+    fn completion(&self, answer: &ForgetAnswer) -> Completion {
+        let gone = answer.outcomes.iter().filter(|outcome| outcome.effect != ForgetEffect::NotFound);
+        Completion::records(gone.map(|outcome| outcome.handle.clone()).collect(), &answer.usage)
+    }
+
+    async fn finish(
+        &mut self,
+        answered: &mut Answered<'_>,
+        answer: ForgetAnswer,
+    ) -> Result<(OperationId, u32, u32), Refusal> {
+        let found = std::mem::replace(&mut *self.found.lock(), Ok(Vec::new()))?;
+        let (host, binding) = (answered.host, &answered.serving.binding);
+        host.forget_waiting(binding, &found).await?;
+        host.remove_traces_of(binding, &found, &self.request.sources).await?;
+        let count = |is: fn(ForgetEffect) -> bool| {
+            let of = answer.outcomes.iter().filter(|outcome| is(outcome.effect)).count();
+            u32::try_from(of).unwrap_or(u32::MAX)
+        };
+        let hidden = count(|effect| matches!(effect, ForgetEffect::Soft | ForgetEffect::HistoryKept));
+        // What is only hidden is still there, and stays whose it is.
+        let gone = answer.outcomes.iter().filter(|outcome| outcome.effect == ForgetEffect::Hard);
+        let rows = gone.map(|outcome| Records::remove(binding, &outcome.handle.provider_record_id)).collect();
+        answered.ending.write_beside(rows);
+        self.tried.extend(found.iter().map(|handle| handle.provider_record_id.clone()));
+        *self.found.lock() = Ok(found);
+        Ok((answered.id(), count(|effect| effect == ForgetEffect::Hard), hidden))
+    }
+}

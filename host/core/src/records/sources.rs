@@ -1,0 +1,140 @@
+//! Records by their source, and sources that were forgotten. A binding remembers each of them, so that what comes of the
+//! source later, of material that it got before, is not kept: such as by a job that runs for hours.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::Records;
+use memhost_store::{self as store, StoreError, Table, TableWrite};
+use memhost_types::{Binding, BindingId, CompanyId, OperationId, RecordRow, SourceRef, SourceSelector};
+
+/// How long a forgotten source is remembered: longer than a job may take, and than a delivery waits.
+const KEPT: SignedDuration = SignedDuration::from_hours(24 * 365);
+
+/// When a source was forgotten at a binding. `Table::ForgottenSources` has it below the binding's id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Forgotten {
+    /// What operations with a lower number than this have captured.
+    sequence: u64,
+    /// What came as an event before this.
+    before: Timestamp,
+    at: Timestamp,
+}
+
+/// Since when the host has what an operation captures.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Since {
+    /// An event that came then.
+    Received(Timestamp),
+    /// This operation.
+    Operation(OperationId),
+}
+
+impl Forgotten {
+    fn has(self, since: Since) -> bool {
+        match since {
+            Since::Received(at) => at < self.before,
+            Since::Operation(id) => id.sequence() < self.sequence,
+        }
+    }
+}
+
+fn key(company: &CompanyId, binding: BindingId, source: &SourceSelector) -> Vec<u8> {
+    // The names of the fields are part of it, and none of them is left out: two sources have one key only if they are equal.
+    let text = serde_json::to_vec(source).unwrap_or_default();
+    store::company_key(company, &[binding.0.as_bytes(), &blake3::hash(&text).as_bytes()[..]].concat())
+}
+
+impl Records {
+    /// The rows that say that sources are forgotten from an operation on; events that came before `before` are part of it.
+    pub(crate) async fn forgets(
+        &self,
+        binding: &Binding,
+        sources: &[SourceSelector],
+        by: OperationId,
+        before: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<TableWrite>, StoreError> {
+        let mut rows = Vec::with_capacity(sources.len());
+        for source in sources {
+            let key = key(&binding.company_id, binding.id, source);
+            let known = self.forgotten_at(&key).await?;
+            let row = Forgotten {
+                sequence: known.map_or(0, |known| known.sequence).max(by.sequence()),
+                before: known.map_or(before, |known| known.before.max(before)),
+                at: now,
+            };
+            rows.push(TableWrite::new(Table::ForgottenSources, key, Some(store::encode("forgotten source", &row)?)));
+        }
+        Ok(rows)
+    }
+
+    async fn forgotten_at(&self, key: &[u8]) -> Result<Option<Forgotten>, StoreError> {
+        let found = self.store.get(Table::ForgottenSources, key).await?;
+        found.map(|value| store::decode("forgotten source", &value)).transpose()
+    }
+
+    /// Whether a source was forgotten after the host got what is captured from it.
+    pub(crate) async fn is_forgotten(
+        &self,
+        binding: &Binding,
+        source: &SourceRef,
+        since: Since,
+    ) -> Result<bool, StoreError> {
+        let prefix = store::company_key(&binding.company_id, binding.id.0.as_bytes());
+        if self.store.scan(Table::ForgottenSources, &prefix, None, 1).await?.entries.is_empty() {
+            return Ok(false);
+        }
+        for selector in SourceSelector::all_of(source) {
+            let known = self.forgotten_at(&key(&binding.company_id, binding.id, &selector)).await?;
+            if known.is_some_and(|known| known.has(since)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// At most so many rows of a binding whose source is one of these and that are wanted.
+    pub(crate) async fn of_sources(
+        &self,
+        binding: &Binding,
+        sources: &[SourceSelector],
+        most: usize,
+        is_wanted: impl Fn(&RecordRow) -> bool,
+    ) -> Result<Vec<RecordRow>, StoreError> {
+        let prefix = store::company_key(&binding.company_id, binding.id.0.as_bytes());
+        let mut rows = store::scan_all(&*self.store, Table::Records, &prefix);
+        let mut found = Vec::new();
+        while let Some((_, row)) = rows.next_row::<RecordRow>("record row").await? {
+            let is_one = row.source.as_ref().is_some_and(|from| sources.iter().any(|source| source.matches(from)));
+            if is_one && is_wanted(&row) {
+                found.push(row);
+                if found.len() >= most {
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes what was forgotten so long ago that nothing comes of it any more. Answers how many there were.
+    pub(crate) async fn sweep_sources(&self, company: &CompanyId, now: Timestamp) -> Result<u64, StoreError> {
+        let until = now.checked_sub(KEPT).unwrap_or(Timestamp::MIN);
+        let mut rows = store::scan_all(&*self.store, Table::ForgottenSources, &store::company_key(company, b""));
+        let (mut old, mut count) = (Vec::new(), 0);
+        while let Some((key, row)) = rows.next_row::<Forgotten>("forgotten source").await? {
+            if row.at < until {
+                count += 1;
+                old.push(store::Change::always(Table::ForgottenSources, key, None));
+            }
+            if old.len() >= super::AT_ONCE {
+                store::write(&*self.store, &std::mem::take(&mut old)).await?;
+            }
+        }
+        if !old.is_empty() {
+            store::write(&*self.store, &old).await?;
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,49 @@
+//! Deliveries whose source was forgotten, or replaced by something newer, after they came.
+
+use crate::Service;
+use crate::error::Refusal;
+use crate::records::sources::Since;
+use memhost_store::{Lease, StoreError};
+use memhost_types::{Delivery, DeliveryStatus, OperationErrorCode, SourceRef};
+
+impl Service {
+    /// Whether the source of a delivery was forgotten or replaced after it came. One that may have reached the provider is
+    /// tried all the same: only that says which records it has made. Of two that replace one source, one waits.
+    pub(super) async fn is_old(
+        &self,
+        delivery: &Delivery,
+        source: &SourceRef,
+    ) -> Result<(Option<Lease>, bool), StoreError> {
+        let lock = match delivery.replaces_source {
+            true => Some(self.lock_source(source).await?),
+            false => None,
+        };
+        let Ok(binding) = self.bindings.get(&delivery.company_id, &delivery.binding_key) else {
+            return Ok((lock, false));
+        };
+        let since = Since::Received(delivery.received_at);
+        let is_old = delivery.operation_id.is_none() && self.records.is_forgotten(&binding, source, since).await?;
+        Ok((lock, is_old))
+    }
+
+    /// Ends a delivery whose source was forgotten or replaced. Its material does not stay.
+    pub(super) async fn give_up(&self, delivery: &Delivery) {
+        let message = "its source was forgotten, or replaced by something newer, before it was captured";
+        let refusal = Refusal::new(OperationErrorCode::NotFound, message);
+        let after = Delivery {
+            status: DeliveryStatus::Discarded,
+            payload: None,
+            metadata: None,
+            due_at: None,
+            finished_at: Some(self.clock.now()),
+            error: Some(refusal.error),
+            ..delivery.clone()
+        };
+        if let Err(error) = self.deliveries.write(delivery, &after).await {
+            tracing::error!(%error, delivery = %delivery.id.0, "a delivery could not be written");
+        }
+        if let Err(error) = self.note_forgetting().await {
+            tracing::error!(%error, "what was forgotten could not be noted");
+        }
+    }
+}
