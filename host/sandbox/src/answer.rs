@@ -15,6 +15,13 @@ pub struct Answer<T> {
     pub metered: Vec<Usage>,
 }
 
+impl<T> Answer<T> {
+    /// The answer where there was nothing to ask the provider.
+    pub fn without_call(value: T) -> Self {
+        Self { value, log: Vec::new(), provider_us: 0, metered: Vec::new() }
+    }
+}
+
 /// What `capture` answered.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the contract's names")]
@@ -55,7 +62,7 @@ pub struct ListAnswer {
 }
 
 /// What `forget` answered.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[allow(missing_docs, reason = "the contract's names")]
 pub struct ForgetAnswer {
     pub outcomes: Vec<ForgetOutcome>,

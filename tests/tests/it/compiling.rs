@@ -12,6 +12,9 @@ use ureq::http::Request;
 
 use crate::cli::TOKEN;
 
+/// Limits that no bomb reaches while a test runs.
+const PATIENT: &str = "compile_seconds = 600\ncompile_cpu_seconds = 600\ncompile_memory_bytes = 8589934592\n";
+
 /// A component that takes a compiler minutes: every local has another value in every loop.
 fn bomb(loops: usize, locals: usize) -> Vec<u8> {
     let change: String =
@@ -198,8 +201,7 @@ async fn slow_components_are_in_nobodys_way() {
     }
     let good = |version: &str| stamped(json!({"key": "stamped", "version": version})).unwrap();
     std::fs::write(plugins.join("z.wasm"), good("1.0.0")).unwrap();
-    let limits = "compile_seconds = 600\ncompile_cpu_seconds = 600\ncompile_memory_bytes = 8589934592\n";
-    let mut served = Served::start(directory.path(), limits);
+    let mut served = Served::start(directory.path(), PATIENT);
     assert_eq!(served.call("GET", "/healthz", &Value::Null).0, 200);
     let (status, retry, _) = served.call("GET", "/readyz", &Value::Null);
     assert_eq!((status, retry.as_str()), (503, "1"));
@@ -244,8 +246,7 @@ async fn a_compiler_ends_with_its_host() {
     let plugins = directory.path().join("memhost-data/plugins");
     std::fs::create_dir_all(&plugins).unwrap();
     std::fs::write(plugins.join("a.wasm"), bomb(803, 800)).unwrap();
-    let limits = "compile_seconds = 600\ncompile_cpu_seconds = 600\ncompile_memory_bytes = 8589934592\n";
-    let mut served = Served::start(directory.path(), limits);
+    let mut served = Served::start(directory.path(), PATIENT);
     // The first try ends soon by itself.
     let is_patient = |compiler: &PathBuf| command_of(compiler).ends_with("--cpu-seconds\x00600\x00");
     eventually("the bomb is compiled", async || served.compilers().iter().any(is_patient)).await;

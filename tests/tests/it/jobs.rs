@@ -220,7 +220,7 @@ async fn a_cancellation_does_not_end_the_retry_after_it() {
     let path = left(&api, "elsewhere cancel late").await;
     assert_eq!(api.post(&format!("{path}/cancel"), &json!({})).await.fine()["status"], "cancelled");
     assert_eq!(api.post(&format!("{path}/retry"), &json!({})).await.fine()["status"], "queued");
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(api.get(&path).await["status"], "queued", "the provider has not heard of the cancellation");
     api.capture("acme", "late").await.fine();
     let job = ended(&api, &path).await;

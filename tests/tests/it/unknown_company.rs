@@ -135,6 +135,7 @@ async fn no_request_but_the_first_ones_makes_a_company() {
             .unwrap_or_else(|| panic!("{metrics}"));
         assert!(counted >= 60, "{counted}");
         if !is_restarted {
+            drop(api);
             host.stop().await;
             host.start().await.unwrap();
         }

@@ -1,6 +1,6 @@
 //! All tokens, in the store and cached in memory, as digests of random values of 256 bits.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -240,11 +240,6 @@ impl Tokens {
         let mut tokens: Vec<Token> = own.iter().map(|stored| self.used(&stored.token)).collect();
         tokens.sort_by_key(|token| token.id);
         tokens
-    }
-
-    /// The companies that have tokens.
-    pub(crate) fn companies(&self) -> BTreeSet<CompanyId> {
-        self.all.read().by_id.values().filter_map(|stored| stored.token.company_id.clone()).collect()
     }
 
     /// Removes the tokens of an erased company from the cache.

@@ -146,13 +146,6 @@ impl Service {
         self.bindings.known.has(company)
     }
 
-    /// Notes the companies that have bindings or tokens, also from before there were rows of companies.
-    pub(crate) fn note_stored_companies(&self) {
-        for company in self.tokens.companies().iter().chain(&self.bindings.companies()) {
-            self.bindings.known.add(company);
-        }
-    }
-
     /// Refuses a request to an unknown company: it is counted and named in the process's own log, because a company that
     /// does not exist has none. Only callers who may list companies are told of one that is like it.
     pub(crate) fn unknown(&self, caller: &Caller, company: &CompanyId) -> ServiceError {

@@ -151,7 +151,6 @@ impl Service {
             recorder,
             data_dir,
         });
-        service.note_stored_companies();
         if options.has_background {
             background::start(&service);
         }

@@ -69,6 +69,12 @@ impl Service {
     }
 }
 
+/// What the record of an operation says that was forgotten.
+pub(super) fn forgotten(answer: &ForgetAnswer) -> Completion {
+    let gone = answer.outcomes.iter().filter(|outcome| outcome.effect != ForgetEffect::NotFound);
+    Completion::records(gone.map(|outcome| outcome.handle.clone()).collect(), &answer.usage)
+}
+
 struct Forget {
     request: ForgetRequest,
     /// Records of an import that had not reached the provider yet.
@@ -115,16 +121,14 @@ impl Step for Forget {
 
     async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<ForgetAnswer>, Failure> {
         if self.known.is_empty() {
-            let value = ForgetAnswer { outcomes: Vec::new(), usage: Vec::new() };
-            return Ok(Answer { value, log: Vec::new(), provider_us: 0, metered: Vec::new() });
+            return Ok(Answer::without_call(ForgetAnswer::default()));
         }
         let request = ForgetRequest { handles: self.known.clone(), ..self.request.clone() };
         serving.instances.forget(id, &request).await
     }
 
     fn completion(&self, answer: &ForgetAnswer) -> Completion {
-        let gone = answer.outcomes.iter().filter(|outcome| outcome.effect != ForgetEffect::NotFound);
-        Completion::records(gone.map(|outcome| outcome.handle.clone()).collect(), &answer.usage)
+        forgotten(answer)
     }
 
     async fn finish(

@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 use parking_lot::Mutex;
 
 use crate::access::Act;
+use crate::operations::forget::forgotten;
 use crate::operations::prelude::*;
 use crate::operations::runner::Target;
 use crate::records::Records;
@@ -37,11 +38,7 @@ impl Service {
         mut request: SourcesRequest,
     ) -> Result<ForgottenSources, ServiceError> {
         let company = request.scope.company_id.clone();
-        if let Err(denied) = caller.may_in(Act::Operate(OperationKind::Forget), &mut request.scope) {
-            return Err(self.deny(caller, OperationKind::Forget, Some(&company), &denied).await);
-        }
-        self.usable(caller, &company).await?;
-        request.check()?;
+        self.admit_sources(caller, OperationKind::Forget, &mut request).await?;
         let received = self.clock.now();
         let (mut bindings, mut is_complete) = (Vec::new(), true);
         for binding in self.bindings.list(&company) {
@@ -57,6 +54,19 @@ impl Service {
         }
         let discarded = self.discard_of_sources(caller, &request, received).await?;
         Ok(ForgottenSources { bindings, discarded, is_complete })
+    }
+
+    async fn admit_sources(
+        &self,
+        caller: &Caller,
+        kind: OperationKind,
+        request: &mut SourcesRequest,
+    ) -> Result<(), ServiceError> {
+        if let Err(denied) = caller.may_in(Act::Operate(kind), &mut request.scope) {
+            return Err(self.deny(caller, kind, Some(&request.scope.company_id), &denied).await);
+        }
+        self.usable(caller, &request.scope.company_id).await?;
+        Ok(request.check()?)
     }
 
     async fn forget_sources_at(
@@ -127,11 +137,7 @@ impl Service {
         mut request: SourcesRequest,
     ) -> Result<SourceRecords, ServiceError> {
         let company = request.scope.company_id.clone();
-        if let Err(denied) = caller.may_in(Act::Operate(OperationKind::List), &mut request.scope) {
-            return Err(self.deny(caller, OperationKind::List, Some(&company), &denied).await);
-        }
-        self.usable(caller, &company).await?;
-        request.check()?;
+        self.admit_sources(caller, OperationKind::List, &mut request).await?;
         let reader = Reader::of(caller, &request.scope);
         let mut records = Vec::new();
         for binding in self.bindings.list(&company) {
@@ -269,16 +275,14 @@ impl Step for ForgetSources<'_> {
         let handles = found.as_ref().ok().cloned().unwrap_or_default();
         *self.found.lock() = found;
         if handles.is_empty() {
-            let value = ForgetAnswer { outcomes: Vec::new(), usage: Vec::new() };
-            return Ok(Answer { value, log: Vec::new(), provider_us: 0, metered: Vec::new() });
+            return Ok(Answer::without_call(ForgetAnswer::default()));
         }
         let request = ForgetRequest { binding_key: None, scope: self.request.scope.clone(), handles };
         serving.instances.forget(id, &request).await
     }
 
     fn completion(&self, answer: &ForgetAnswer) -> Completion {
-        let gone = answer.outcomes.iter().filter(|outcome| outcome.effect != ForgetEffect::NotFound);
-        Completion::records(gone.map(|outcome| outcome.handle.clone()).collect(), &answer.usage)
+        forgotten(answer)
     }
 
     async fn finish(
