@@ -11,6 +11,7 @@ mod extract;
 mod hydrate;
 pub(crate) mod jobs;
 mod not_taken;
+mod of_sources;
 mod outdated;
 mod recall_text;
 mod retry;

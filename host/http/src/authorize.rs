@@ -94,7 +94,7 @@ impl<P: Permission> OperationInput for AuthorizedByCore<P> {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         Authenticated::operation_input(ctx, operation);
         Company::operation_input(ctx, operation);
-        document::roles(operation, P::ACT);
+        document::roles::<P>(operation);
         // A company that is unknown, erased or being imported takes no requests.
         let codes = [ProblemCode::Forbidden, ProblemCode::UnknownCompany, ProblemCode::CompanyErased];
         document::problems(operation, codes.into_iter().chain([ProblemCode::Importing]));
@@ -123,7 +123,7 @@ impl<P: Permission> FromRequestParts<Arc<Service>> for HostAuthorized<P> {
 impl<P: Permission> OperationInput for HostAuthorized<P> {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         Authenticated::operation_input(ctx, operation);
-        document::roles(operation, P::ACT);
+        document::roles::<P>(operation);
         document::problems(operation, [ProblemCode::Forbidden]);
     }
 }

@@ -17,8 +17,9 @@ use schemars::generate::{Contract, SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
+use super::permission::Permission;
 use super::problem::ProblemCode;
-use memhost_core::Act;
+use memhost_types::Role;
 
 /// The prefix of references to schemas.
 pub const SCHEMAS: &str = "#/components/schemas/";
@@ -205,8 +206,9 @@ pub(crate) fn body(operation: &mut Operation, name: &str, media: MediaType) {
 }
 
 /// Sets the roles that may do something.
-pub(crate) fn roles(operation: &mut Operation, act: Act) {
-    let roles: Vec<&str> = memhost_core::roles(act).map(|role| role.as_str()).collect();
+pub(crate) fn roles<P: Permission>(operation: &mut Operation) {
+    let may = memhost_core::roles(P::ACT).filter(|role| !P::IS_FOR_ALL || *role != Role::Agent);
+    let roles: Vec<&str> = may.map(|role| role.as_str()).collect();
     operation.extensions.insert("x-roles".to_owned(), roles.into());
 }
 

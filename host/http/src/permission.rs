@@ -9,15 +9,18 @@ pub trait Permission: Send + Sync {
     const ACT: Act;
     /// Whether the request may be the first one for a company: what it makes makes the company known.
     const MAY_BE_FIRST: bool = false;
+    /// Whether it is about what everybody has, which an agent's token does not reach. `core` refuses it.
+    const IS_FOR_ALL: bool = false;
 }
 
 macro_rules! permissions {
-    ($($(#[$doc:meta])* $name:ident = $act:expr $(, may_be_first: $first:literal)?;)+) => {$(
+    ($($(#[$doc:meta])* $name:ident = $act:expr $(, may_be_first: $first:literal)? $(, is_for_all: $all:literal)?;)+) => {$(
         $(#[$doc])*
         pub struct $name;
         impl Permission for $name {
             const ACT: Act = $act;
             $(const MAY_BE_FIRST: bool = $first;)?
+            $(const IS_FOR_ALL: bool = $all;)?
         }
     )+};
 }
@@ -41,6 +44,8 @@ permissions! {
     Correct = Act::Operate(OperationKind::Correct);
     /// Forget records.
     Forget = Act::Operate(OperationKind::Forget);
+    /// Forget what came from sources, whoever may read it.
+    ForgetSources = Act::Operate(OperationKind::Forget), is_for_all: true;
     /// Export records.
     Export = Act::Operate(OperationKind::Export);
     /// Import records.

@@ -122,7 +122,7 @@ impl SourceSelector {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SourcesRequest {
-    /// The company. It names no agent and no person.
+    /// The company. To forget, it names no agent and no person.
     pub scope: Scope,
     /// 1 to 100 sources.
     #[schemars(length(min = 1, max = 100))]

@@ -26,7 +26,7 @@ pub(crate) const COMPANY: &[(Method, &str, &str)] = &[
     (Method::Post, "/runtime/v1/companies/{company}/browse", "++++"),
     (Method::Post, "/runtime/v1/companies/{company}/export", "+---"),
     (Method::Post, "/runtime/v1/companies/{company}/import", "+---"),
-    (Method::Post, "/runtime/v1/companies/{company}/sources/forget", "++-+"),
+    (Method::Post, "/runtime/v1/companies/{company}/sources/forget", "+--+"),
     (Method::Post, "/runtime/v1/companies/{company}/sources/list", "++++"),
     (Method::Post, "/runtime/v1/companies/{company}/hooks", "++-+"),
     (Method::Post, "/runtime/v1/companies/{company}/hooks/batch", "++-+"),

@@ -149,6 +149,43 @@ async fn what_waits_to_be_captured_is_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_for_a_person_goes_with_its_source() {
+    let (_host, api) = extracting().await;
+    let binding = "/control/v1/companies/acme/bindings/extracts";
+    api.patch(binding, &json!({"policy": {"pii": "hold"}})).await.fine();
+    let reviews = "/control/v1/companies/acme/reviews";
+    let waiting = async || api.get(&format!("{reviews}?status=pending")).await["items"].as_array().unwrap().clone();
+    let decide = async |item: &Value, what: &str| {
+        let path = format!("{reviews}/{}/decision", item["id"].as_str().unwrap());
+        api.post(&path, &json!({"decision": what})).await
+    };
+    // One is approved, one waits, and one is of another source.
+    for id in ["c1", "c2", "c3"] {
+        api.post(CAPTURE, &material(&comment(id), &format!("write to {id}@mail.example"))).await.fine();
+    }
+    let of_comment = |items: &[Value], id: &str| {
+        items.iter().find(|item| item["text"].as_str().unwrap().contains(id)).expect("it waits").clone()
+    };
+    let before = waiting().await;
+    assert_eq!(before.len(), 3, "{before:?}");
+    decide(&of_comment(&before, "c1"), "approve").await.fine();
+    settled(&api).await;
+    assert_eq!(texts(&api, "extracts").await, ["write to c1@mail.example"]);
+
+    let gone = api.post(FORGET, &of(&json!([{"commentId": "c1"}, {"commentId": "c2"}]))).await.fine();
+    assert_eq!((gone["discarded"].as_array().unwrap().len(), &gone["isComplete"]), (1, &json!(true)), "{gone}");
+    assert_eq!(waiting().await.len(), 1);
+    for path in ["deliveries", "reviews", "operations", "activity"] {
+        let left = api.get(&format!("/control/v1/companies/acme/{path}")).await.to_string();
+        assert!(!left.contains("c1@mail") && !left.contains("c2@mail"), "{path}: {left}");
+    }
+    assert_eq!(decide(&of_comment(&before, "c2"), "approve").await.problem(), (409, "already_decided"));
+    decide(&of_comment(&before, "c3"), "approve").await.fine();
+    settled(&api).await;
+    assert_eq!(texts(&api, "extracts").await, ["write to c3@mail.example"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_revision_takes_the_place_of_those_before_in_whatever_order_they_are_captured() {
     let (_host, api) = extracting().await;
     let mut first = revision("r1", &document("i1"), "revision 1");
@@ -197,12 +234,15 @@ async fn a_source_is_named_exactly_and_forgotten_for_the_whole_company_only() {
     }
     let sources = json!([{"commentId": "c1"}]);
     let agent = api.agent("ada").await;
-    for (caller, scope) in
-        [(&agent, json!({"companyId": "acme"})), (&api, json!({"companyId": "acme", "subjectId": "u"}))]
-    {
+    for (caller, scope, status) in [
+        (&agent, json!({"companyId": "acme"}), 403),
+        (&api, json!({"companyId": "acme", "agentId": "ada"}), 400),
+        (&api, json!({"companyId": "acme", "subjectId": "u"}), 400),
+    ] {
         let refused = caller.post(FORGET, &json!({"scope": scope, "sources": sources})).await;
-        assert_eq!(refused.status, 400, "{}", refused.text);
+        assert_eq!(refused.status, status, "{}", refused.text);
     }
+    assert_eq!(agent.post(LIST, &of(&sources)).await.fine()["records"].as_array().unwrap().len(), 1);
     let body = json!({"name": "a", "role": "auditor"});
     let token = api.post("/control/v1/companies/acme/tokens", &body).await.fine()["value"].as_str().unwrap().to_owned();
     assert_eq!(api.with(&token).post(FORGET, &of(&sources)).await.status, 403);
@@ -211,6 +251,10 @@ async fn a_source_is_named_exactly_and_forgotten_for_the_whole_company_only() {
     let body = json!({"name": "gateway", "role": "integration"});
     let token = api.post("/control/v1/companies/acme/tokens", &body).await.fine()["value"].as_str().unwrap().to_owned();
     let gateway = api.with(&token);
+    for header in ["x-memhost-act-as-agent", "x-memhost-act-as-person"] {
+        let refused = gateway.send(Method::Post, FORGET, Some(of(&sources).to_string()), &[(header, "ada")]).await;
+        assert_eq!(refused.problem(), (403, "forbidden"), "{header}");
+    }
     let mut private = material(&comment("c1"), "for ada only");
     private["scope"]["agentId"] = json!("ada");
     private["visibility"] = json!("agent");

@@ -6,19 +6,17 @@ use async_recursion::async_recursion as boxed;
 use jiff::SignedDuration;
 use parking_lot::Mutex;
 
-use crate::access::Act;
+use crate::access::{Act, Denied};
 use crate::operations::forget::forgotten;
 use crate::operations::prelude::*;
 use crate::operations::runner::Target;
 use crate::records::Records;
 use crate::records::sources::Since;
-use crate::work::DeliveryAction;
 use memhost_sandbox::ForgetAnswer;
 use memhost_store::{self as store, Lease, LockKind, StoreError};
 use memhost_types::{
-    Binding, BindingKey, DeliveryId, DeliveryStatus, FieldError, ForgetEffect, ForgetRequest, ForgottenAt,
-    ForgottenSources, MAX_SOURCE_RECORDS, RecordHandle, RecordId, Scope, SourceRecord, SourceRecords, SourceRef,
-    SourceSelector, SourcesRequest, limits,
+    Binding, BindingKey, FieldError, ForgetEffect, ForgetRequest, ForgottenAt, ForgottenSources, MAX_SOURCE_RECORDS,
+    RecordHandle, RecordId, Scope, SourceRecord, SourceRecords, SourceRef, SourceSelector, SourcesRequest, limits,
 };
 
 /// The most operations of one call at a binding; each forgets at most 1,000 records.
@@ -30,7 +28,7 @@ impl Service {
     /// kept. A binding that fails does not stop the others.
     ///
     /// # Errors
-    /// Where a field is not valid, the caller may not forget, or the store fails.
+    /// Where a field is not valid, the caller may not forget or is confined to an agent or a person, or the store fails.
     #[boxed]
     pub async fn forget_sources(
         &self,
@@ -62,7 +60,8 @@ impl Service {
         kind: OperationKind,
         request: &mut SourcesRequest,
     ) -> Result<(), ServiceError> {
-        if let Err(denied) = caller.may_in(Act::Operate(kind), &mut request.scope) {
+        let may = caller.may_in(Act::Operate(kind), &mut request.scope);
+        if let Err(denied) = may.and_then(|()| is_for_all(caller, kind)) {
             return Err(self.deny(caller, kind, Some(&request.scope.company_id), &denied).await);
         }
         self.usable(caller, &request.scope.company_id).await?;
@@ -99,31 +98,6 @@ impl Service {
         }
         at.error = Some("there are more records than one request forgets; send it again".to_owned());
         Ok(at)
-    }
-
-    /// Gives up deliveries of these sources that have not been captured: their material must not stay.
-    async fn discard_of_sources(
-        &self,
-        caller: &Caller,
-        request: &SourcesRequest,
-        until: jiff::Timestamp,
-    ) -> Result<Vec<DeliveryId>, ServiceError> {
-        let mut all = self.deliveries.all(&request.scope.company_id);
-        let mut found = Vec::new();
-        while let Some(delivery) = all.next().await? {
-            let waits = matches!(delivery.status, DeliveryStatus::Pending | DeliveryStatus::Dead);
-            let is_one = |from: &SourceRef| request.sources.iter().any(|source| source.matches(from));
-            if waits && delivery.received_at <= until && delivery.source.as_ref().is_some_and(is_one) {
-                found.push(delivery);
-            }
-        }
-        drop(all);
-        let mut discarded = Vec::with_capacity(found.len());
-        for delivery in found {
-            self.change_one(caller, &delivery, DeliveryAction::Discard).await?;
-            discarded.push(delivery.id);
-        }
-        Ok(discarded)
     }
 
     /// What is known of the records that came from sources, in all bindings, of those that the caller may read.
@@ -202,6 +176,15 @@ impl Service {
             })?;
         }
         Ok(())
+    }
+}
+
+/// A source is forgotten for everybody, so whoever is confined to an agent or a person may not do it.
+fn is_for_all(caller: &Caller, kind: OperationKind) -> Result<(), Denied> {
+    match (kind, caller.agent(), caller.person()) {
+        (OperationKind::Forget, Some(_), _) => Err(Denied::field("scope.agentId")),
+        (OperationKind::Forget, _, Some(_)) => Err(Denied::field("scope.subjectId")),
+        _ => Ok(()),
     }
 }
 

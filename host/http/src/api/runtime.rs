@@ -69,7 +69,7 @@ macro_rules! operation {
 }
 
 async fn forget_sources(
-    AuthorizedByCore { service, caller, company, .. }: AuthorizedByCore<permission::Forget>,
+    AuthorizedByCore { service, caller, company, .. }: AuthorizedByCore<permission::ForgetSources>,
     Body(request): Body<SourcesRequest>,
 ) -> Result<Json<ForgottenSources>, Failure<OperationCodes>> {
     same_company(&company, &request.scope)?;

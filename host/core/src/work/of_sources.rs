@@ -1,0 +1,87 @@
+//! What waits of forgotten sources: deliveries are given up, and the review queue keeps no text of them.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+
+use crate::Service;
+use crate::access::Caller;
+use crate::error::ServiceError;
+use crate::review::ReviewError;
+use crate::work::DeliveryAction;
+use memhost_store::{self as store, Change, Table};
+use memhost_types::{
+    CompanyId, Decision, DeliveryId, DeliveryStatus, ReviewDecision, ReviewId, ReviewItem, ReviewSubject, SourceRef,
+    SourcesRequest,
+};
+
+impl Service {
+    /// Gives up deliveries of these sources that came until then and have not been captured, those that wait for a person,
+    /// too: their material must not stay. Answers which.
+    pub(crate) async fn discard_of_sources(
+        &self,
+        caller: &Caller,
+        request: &SourcesRequest,
+        until: Timestamp,
+    ) -> Result<Vec<DeliveryId>, ServiceError> {
+        let company = &request.scope.company_id;
+        let is_one = |from: &SourceRef| request.sources.iter().any(|source| source.matches(from));
+        let mut all = self.deliveries.all(company);
+        let (mut found, mut waiting) = (HashSet::new(), Vec::new());
+        while let Some(delivery) = all.next().await? {
+            if delivery.received_at > until || !delivery.source.as_ref().is_some_and(is_one) {
+                continue;
+            }
+            found.insert(delivery.id);
+            if matches!(delivery.status, DeliveryStatus::Pending | DeliveryStatus::Dead | DeliveryStatus::Held) {
+                waiting.push(delivery);
+            }
+        }
+        drop(all);
+        let mut discarded = Vec::with_capacity(waiting.len());
+        for delivery in waiting {
+            if delivery.status != DeliveryStatus::Held {
+                self.change_one(caller, &delivery, DeliveryAction::Discard).await?;
+            } else if !self.reject_held(caller, company, delivery.id).await? {
+                continue;
+            }
+            discarded.push(delivery.id);
+        }
+        self.clear_reviews_of(company, &found).await?;
+        Ok(discarded)
+    }
+
+    /// False: a person has decided meanwhile. What an approval lets through is forgotten when it is captured.
+    async fn reject_held(&self, caller: &Caller, company: &CompanyId, id: DeliveryId) -> Result<bool, ServiceError> {
+        let decision = ReviewDecision { decision: Decision::Reject, text: None };
+        match self.decide(caller, company, ReviewId(id.0), decision).await {
+            Ok(_) => Ok(true),
+            Err(ServiceError::Review(ReviewError::Decided { .. })) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes the texts of deliveries that a person has approved out of the queue.
+    async fn clear_reviews_of(&self, company: &CompanyId, of: &HashSet<DeliveryId>) -> Result<(), ServiceError> {
+        if of.is_empty() {
+            return Ok(());
+        }
+        let mut rows = store::scan_all(&*self.store, Table::Reviews, &store::company_key(company, b""));
+        let mut found = Vec::new();
+        while let Some((_, item)) = rows.next_row::<ReviewItem>("review").await? {
+            let is_of = matches!(&item.subject, ReviewSubject::Delivery(id) if of.contains(id));
+            if is_of && !item.is_without_text() {
+                found.push(item.id);
+            }
+        }
+        drop(rows);
+        for id in found {
+            let _lock = self.reviews.lock_item(id).await?;
+            let item = self.reviews.get(company, id).await?;
+            let mut changes: Vec<Change> = vec![self.reviews.replace(&item, &item.clone().without_text()).await?];
+            changes.extend(self.forgetting()?);
+            store::write(&*self.store, &changes).await?;
+        }
+        Ok(())
+    }
+}
