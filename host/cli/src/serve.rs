@@ -14,6 +14,7 @@ use super::parent::{self, InputClosed};
 use super::{CliError, context};
 use memhost_core::plugins::TrustedKey;
 use memhost_core::{Audit, Service};
+use memhost_explorer::LinkTemplate;
 use memhost_server::{self as server, Address, AdminToken, Endpoint, ServerOptions, Surfaces};
 use memhost_types::{Digest, Origin};
 
@@ -89,6 +90,12 @@ pub(super) struct ServeArgs {
     /// Let pages of this origin show the explorer in a frame; repeatable [default: nobody].
     #[arg(long, value_name = "ORIGIN")]
     frame_ancestor: Vec<Origin>,
+    /// Web page of an issue, such as https://paperclip.example/issues/{issueId}: the explorer links sources to it.
+    #[arg(long, value_name = "URL", value_parser = LinkTemplate::of_issue)]
+    issue_link: Option<LinkTemplate>,
+    /// Web page of a run, such as https://paperclip.example/agents/{agentId}/runs/{runId}.
+    #[arg(long, value_name = "URL", value_parser = LinkTemplate::of_run)]
+    run_link: Option<LinkTemplate>,
 }
 
 impl ServeArgs {
@@ -115,6 +122,8 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     }
     let HostOptions { service: mut options, server: mut surfaces } = config.options(&data_dir)?;
     surfaces.frame_ancestors.extend(args.frame_ancestor);
+    surfaces.links.issue = args.issue_link.or(surfaces.links.issue);
+    surfaces.links.run = args.run_link.or(surfaces.links.run);
     options.plugins_dir = args.plugins_dir.or(options.plugins_dir);
     options.trust.keys.extend(args.trusted_key);
     options.trust.digests.extend(args.trusted_digest);

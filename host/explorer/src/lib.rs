@@ -23,6 +23,7 @@ mod reference;
 mod reviews;
 mod session;
 mod sign_in;
+mod sign_in_link;
 mod tokens;
 
 use std::sync::Arc;
@@ -43,6 +44,7 @@ pub use reference::{STYLE as REFERENCE_STYLE, page as reference_page};
 pub(crate) struct Explorer {
     admin: AdminToken,
     sessions: session::Sessions,
+    sign_in_links: sign_in_link::SignInLinks,
     links: SourceLinks,
 }
 
@@ -54,7 +56,7 @@ pub fn routes(
     frame_ancestors: &[Origin],
 ) -> Router<Arc<Service>> {
     let policy = guard::policy(frame_ancestors);
-    let explorer = Arc::new(Explorer { admin, sessions: session::Sessions::default(), links });
+    let explorer = Arc::new(Explorer { admin, sessions: Default::default(), sign_in_links: Default::default(), links });
     let company = memory().merge(rules()).merge(token_pages());
     let behind = Router::new()
         .route("/", get(companies::list))
@@ -68,8 +70,10 @@ pub fn routes(
         .route_layer(from_fn_with_state((Arc::clone(&explorer), Arc::clone(service)), guard::require));
     let front = Router::new()
         .route("/sign-in", get(sign_in::page).post(sign_in::sign_in))
-        .layer(axum::Extension(explorer))
-        .route_layer(from_fn(components::as_page));
+        .route_layer(from_fn(components::as_page))
+        // For programs: what goes wrong is said in JSON.
+        .route("/sign-in/link", post(sign_in_link::make))
+        .layer(axum::Extension(explorer));
     behind.merge(front).route_layer(from_fn_with_state(policy, headers)).merge(assets::routes())
 }
 

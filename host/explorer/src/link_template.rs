@@ -8,9 +8,12 @@ use memhost_types::{CompanyId, Origin};
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 const COMPANY: &str = "{companyId}";
+const AGENT: &str = "{agentId}";
+const ISSUE: &str = "{issueId}";
+const RUN: &str = "{runId}";
 
 /// An address with a place for an id, such as `https://paperclip.example/issues/{issueId}`. `{companyId}` may be there,
-/// too. Its scheme, host and port are fixed: no id leads elsewhere.
+/// too, and for a run `{agentId}`. Its scheme, host and port are fixed: no id leads elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkTemplate {
     text: String,
@@ -23,7 +26,7 @@ impl LinkTemplate {
     /// # Errors
     /// What is wrong with it, and how to write it.
     pub fn of_issue(text: &str) -> Result<Self, String> {
-        Self::new(text, "{issueId}")
+        Self::new(text, ISSUE)
     }
 
     /// Of a run: has `{runId}`.
@@ -31,7 +34,7 @@ impl LinkTemplate {
     /// # Errors
     /// What is wrong with it, and how to write it.
     pub fn of_run(text: &str) -> Result<Self, String> {
-        Self::new(text, "{runId}")
+        Self::new(text, RUN)
     }
 
     fn new(text: &str, place: &'static str) -> Result<Self, String> {
@@ -47,21 +50,26 @@ impl LinkTemplate {
         if !rest.contains(place) {
             return Err(format!("has no place for the id; write `{place}` where the id goes, behind the host"));
         }
-        let others = rest.replace(place, "").replace(COMPANY, "");
-        if others.contains(['{', '}']) {
-            return Err(format!("has another place than `{place}` and `{COMPANY}`; remove it"));
+        let (others, agent) =
+            (rest.replace(place, "").replace(COMPANY, ""), if place == RUN { AGENT } else { COMPANY });
+        if others.replace(agent, "").contains(['{', '}']) {
+            return Err(format!("has another place than `{place}`, `{COMPANY}` and, for a run, `{AGENT}`; remove it"));
         }
         Ok(Self { text: text.to_owned(), place })
     }
 
-    /// The address for an id. None for `.` and `..`, which mean something in a path however they are written.
-    pub fn address(&self, company: &CompanyId, id: &str) -> Option<String> {
-        if matches!(id, "." | "..") || (matches!(company.as_str(), "." | "..") && self.text.contains(COMPANY)) {
-            return None;
+    /// The address for an id, and for the agent whose run it is. None where the address needs an agent and there is none,
+    /// and for `.` and `..`, which mean something in a path however they are written.
+    pub fn address(&self, company: &CompanyId, id: &str, agent: Option<&str>) -> Option<String> {
+        let mut address = self.text.clone();
+        for (place, value) in [(COMPANY, Some(company.as_str())), (AGENT, agent), (self.place, Some(id))] {
+            if self.text.contains(place) {
+                let value = value.filter(|value| !matches!(*value, "." | ".."))?;
+                // An escaped value has no place in it.
+                address = address.replace(place, &utf8_percent_encode(value, PLAIN).to_string());
+            }
         }
-        // The company first: what an id holds is never taken for a place.
-        let escaped = |text: &str| utf8_percent_encode(text, PLAIN).to_string();
-        Some(self.text.replace(COMPANY, &escaped(company.as_str())).replace(self.place, &escaped(id)))
+        Some(address)
     }
 }
 
@@ -82,11 +90,15 @@ mod tests {
     fn an_id_stays_an_id_wherever_it_stands() {
         let company: CompanyId = "acme".parse().unwrap();
         let path = LinkTemplate::of_issue("https://paperclip.example/{companyId}/issues/{issueId}?tab=memory").unwrap();
-        let at = |id: &str| path.address(&company, id).unwrap();
+        let at = |id: &str| path.address(&company, id, None).unwrap();
         assert_eq!(at("PAP-7"), "https://paperclip.example/acme/issues/PAP-7?tab=memory");
         assert_eq!(at("a/../b?c#d\"é"), "https://paperclip.example/acme/issues/a%2F..%2Fb%3Fc%23d%22%C3%A9?tab=memory");
         assert_eq!(at("{companyId}"), "https://paperclip.example/acme/issues/%7BcompanyId%7D?tab=memory");
-        assert_eq!((path.address(&company, ".."), path.address(&company, ".")), (None, None));
+        assert_eq!((path.address(&company, "..", None), path.address(&company, ".", None)), (None, None));
+        let run = LinkTemplate::of_run("https://paperclip.example/agents/{agentId}/runs/{runId}").unwrap();
+        let of = |agent| run.address(&company, "{agentId}", agent);
+        assert_eq!(of(Some("a/b")).unwrap(), "https://paperclip.example/agents/a%2Fb/runs/%7BagentId%7D");
+        assert_eq!((of(None), of(Some(".."))), (None, None));
     }
 
     #[test]
@@ -102,6 +114,7 @@ mod tests {
             "https://a.example/issues",
             "https://a.example/{runId}",
             "https://a.example/{issueId}/{x}",
+            "https://a.example/{agentId}/{issueId}",
             "https://a.example/ {issueId}",
             "https://a.example/\"{issueId}",
         ] {

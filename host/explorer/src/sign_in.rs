@@ -41,13 +41,15 @@ pub(super) async fn page(
     params: QueryParams<SignInQuery>,
 ) -> Result<Response, Problem> {
     let Some(code) = &params.query.link else { return sign_in_page(&headers, params.query.next.as_deref(), None) };
-    let Some(token) = explorer.admin.use_link(code, service.now()) else {
-        let wrong = "This link was used already or is older than ten minutes. Sign in with a token.";
+    let now = service.now();
+    let Some(token) = explorer.admin.use_link(code, now).or_else(|| explorer.sign_in_links.take(code, now)) else {
+        let wrong = "This link was used already or is too old. Sign in with a token.";
         return sign_in_page(&headers, None, Some(wrong));
     };
-    let id = explorer.sessions.begin(token, service.now());
+    let id = explorer.sessions.begin(token, now);
     let id = id.ok_or_else(|| Problem::new(ProblemCode::Host, "the system has no randomness"))?;
-    Ok(redirect_with_cookies("/", &[session::cookie(COOKIE, id, is_secure(&headers)), no_cookie(FORM)]))
+    let to = params.query.next.as_deref().filter(|next| is_own(next)).unwrap_or("/");
+    Ok(redirect_with_cookies(to, &[session::cookie(COOKIE, id, is_secure(&headers)), no_cookie(FORM)]))
 }
 
 fn sign_in_page(headers: &HeaderMap, next: Option<&str>, wrong: Option<&str>) -> Result<Response, Problem> {

@@ -3,6 +3,12 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use memhost_server::Method;
+use memhost_tests::TestHost;
+use serde_json::json;
+
+use super::support::Api;
+
 /// A host of its own process, which ends with the test.
 struct Host(Child);
 
@@ -63,4 +69,35 @@ fn a_link_signs_in_once() {
     let (host, said) = start(&data_dir, "the explorer is at");
     assert!(!said.contains("link="), "{said}");
     drop(host);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_with_the_operators_token_signs_a_person_in() {
+    let host = TestHost::new(&[]).await.unwrap();
+    let api = Api::new(&host);
+    let token = async |role: &str| {
+        let made = api.post("/control/v1/companies/acme/tokens", &json!({"name": "p", "role": role})).await.fine();
+        made["value"].as_str().unwrap().to_owned()
+    };
+    let (person, gateway) = (token("company_administrator").await, token("integration").await);
+    let make = "/sign-in/link";
+    for wrong in ["unknown", &gateway] {
+        let refused = api.post(make, &json!({"token": wrong})).await;
+        assert_eq!((refused.status, &refused.json["field"]), (400, &json!("token")), "{}", refused.text);
+    }
+    assert_eq!(api.with(&person).post(make, &json!({"token": person})).await.problem(), (403, "forbidden"));
+    assert_eq!(api.with("nobody").post(make, &json!({"token": person})).await.status, 401);
+    for (next, leads_to) in [("/c/acme/operations", "/c/acme/operations"), ("//elsewhere.example/", "/")] {
+        let link = api.post(make, &json!({"token": person})).await.fine()["path"].as_str().unwrap().to_owned();
+        let link = format!("{link}&next={next}");
+        let open = async || api.send(Method::Get, &link, None, &[]).await;
+        let opened = open().await;
+        assert_eq!((opened.status, opened.headers["location"].to_str().unwrap()), (303, leads_to));
+        let cookie = opened.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+        let page = api.send(Method::Get, "/c/acme/operations", None, &[("cookie", &cookie)]).await;
+        assert_eq!(page.status, 200, "{}", page.text);
+        let other = api.send(Method::Get, "/c/other/operations", None, &[("cookie", &cookie)]).await;
+        assert_eq!(other.status, 403, "the person has this company only");
+        assert_eq!(open().await.status, 401, "once");
+    }
 }

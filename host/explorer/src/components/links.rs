@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::format::short_id;
 use super::view::View;
+use crate::link_template::LinkTemplate;
 use memhost_types::{OperationId, RecordHandle, SourceKind, SourceRef};
 
 /// A source in words: `Comment c1 on issue PAP-7`.
@@ -34,25 +35,25 @@ pub(crate) fn source_text(source: &SourceRef) -> String {
 
 /// A source, with a link to its run or issue if the host has a link template.
 pub(crate) fn source_link(view: &View, source: &SourceRef) -> Markup {
-    let links = &view.explorer.links;
-    let (template, id) = match (source.kind, &source.run_id, &source.issue_id) {
-        (SourceKind::Run, Some(run), _) | (_, Some(run), None) => (links.run.as_ref(), Some(run)),
-        (_, _, issue) => (links.issue.as_ref(), issue.as_ref()),
+    let at = |template: &Option<LinkTemplate>, id: &Option<String>| {
+        template.as_ref().zip(id.as_ref()).and_then(|(template, id)| template.address(&source.company_id, id, None))
     };
-    let address = template.zip(id).and_then(|(template, id)| template.address(&source.company_id, id));
+    let links = &view.explorer.links;
+    let (run, issue) = (at(&links.run, &source.run_id), at(&links.issue, &source.issue_id));
+    let address = if source.kind == SourceKind::Run { run.or(issue) } else { issue.or(run) };
     linked(address, &source_text(source))
 }
 
 /// An issue id, with a link if the host has a link template.
 pub(crate) fn issue_link(view: &View, id: &str) -> Markup {
     let template = &view.explorer.links.issue.as_ref().zip(view.company.as_ref());
-    linked(template.and_then(|(template, company)| template.address(company, id)), id)
+    linked(template.and_then(|(template, company)| template.address(company, id, None)), id)
 }
 
-/// A run id, with a link if the host has a link template.
-pub(crate) fn run_link(view: &View, id: &str) -> Markup {
+/// A run id, with a link if the host has a link template and, where that needs one, the agent is known.
+pub(crate) fn run_link(view: &View, id: &str, agent: Option<&str>) -> Markup {
     let template = &view.explorer.links.run.as_ref().zip(view.company.as_ref());
-    linked(template.and_then(|(template, company)| template.address(company, id)), id)
+    linked(template.and_then(|(template, company)| template.address(company, id, agent)), id)
 }
 
 fn linked(address: Option<String>, text: &str) -> Markup {

@@ -11,8 +11,8 @@ use crate::components::{
 use crate::costs::billing_type;
 use memhost_http::{PathParam, Problem, permission};
 use memhost_types::{
-    AttributionMode, CostEvent, Job, JobFilter, LogLine, Operation, OperationError, OperationErrorCode, OperationId,
-    OperationKind, Outcome, Usage,
+    AgentId, AttributionMode, CostEvent, Job, JobFilter, LogLine, Operation, OperationError, OperationErrorCode,
+    OperationId, OperationKind, Outcome, Usage,
 };
 
 pub(crate) async fn show(
@@ -144,7 +144,13 @@ fn provenance(view: &View, operation: &Operation) -> Details {
             "Issue",
             scope.issue_id.as_deref().map(|id| with_operations_link(view, "issueId", id, &issue_link(view, id))),
         )
-        .maybe("Run", scope.run_id.as_deref().map(|id| with_operations_link(view, "runId", id, &run_link(view, id))))
+        .maybe(
+            "Run",
+            scope.run_id.as_deref().map(|id| {
+                let agent = scope.agent_id.as_ref().map(AgentId::as_str);
+                with_operations_link(view, "runId", id, &run_link(view, id, agent))
+            }),
+        )
         .maybe(
             "Session",
             scope.session_key.as_deref().map(|id| with_operations_link(view, "sessionKey", id, &html! { (id) })),
@@ -163,7 +169,12 @@ fn provenance(view: &View, operation: &Operation) -> Details {
             )
             .row("Triggered", moment(hook.triggered_at))
             .maybe("Hook agent", hook.actor_agent_id.as_ref().map(ToString::to_string))
-            .maybe("Hook run", hook.heartbeat_run_id.as_deref().map(|id| run_link(view, id)))
+            .maybe(
+                "Hook run",
+                hook.heartbeat_run_id
+                    .as_deref()
+                    .map(|id| run_link(view, id, hook.actor_agent_id.as_ref().map(AgentId::as_str))),
+            )
             .maybe("Hook asserted by", hook.asserted_by.as_deref()),
         None => details,
     };

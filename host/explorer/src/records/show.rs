@@ -19,7 +19,7 @@ use crate::components::{
 use memhost_core::{Abilities, Act, Service};
 use memhost_http::{Permission, Problem, ProblemCode, parse, permission};
 use memhost_types::{
-    BindingKey, Corrected, GetRequest, GetResponse, JsonObject, Operation, OperationFilter, OperationKind,
+    AgentId, BindingKey, Corrected, GetRequest, GetResponse, JsonObject, Operation, OperationFilter, OperationKind,
     RecordHandle, RecordId, RecordRow, Scope, Snippet, SourceRef,
 };
 
@@ -131,7 +131,7 @@ pub(crate) async fn show(record: RecordView<permission::Get>) -> Result<Response
             }
             div.stack {
                 (panel("about", "Details", &html! { (about(&record, &found, row.as_ref())) }))
-                (panel("source", "Source", &source_details(&record, found.source.as_ref())))
+                (panel("source", "Source", &source_details(&record, found.source.as_ref(), row.as_ref())))
                 (related_operations(&record, &operations))
             }
         }
@@ -180,15 +180,16 @@ fn corrected_from<P>(record: &RecordView<P>, corrected: &Corrected) -> Markup {
     html! { "by " (corrected.by) " from " a href=(href) { code { (from) } } }
 }
 
-fn source_details(view: &View, source: Option<&SourceRef>) -> Markup {
+fn source_details(view: &View, source: Option<&SourceRef>, row: Option<&RecordRow>) -> Markup {
     let Some(source) = source else { return html! { p.soft { "No source." } } };
+    let agent = row.and_then(|row| row.scope.agent_id.as_ref()).map(AgentId::as_str);
     let details = Details::default()
         .row("Source", source_link(view, source))
         .row("Kind", words(source.kind.as_str()))
         .maybe("Issue", source.issue_id.as_deref().map(|id| issue_link(view, id)))
         .maybe("Comment", source.comment_id.as_deref())
         .maybe("Document", source.document_key.as_deref())
-        .maybe("Run", source.run_id.as_deref().map(|id| run_link(view, id)))
+        .maybe("Run", source.run_id.as_deref().map(|id| run_link(view, id, agent)))
         .maybe("Activity", source.activity_id.as_deref())
         .maybe("External reference", source.external_ref.as_deref())
         .maybe("Asserted by", source.asserted_by.as_deref());
