@@ -1,12 +1,23 @@
 // Costs of memory, entered in Paperclip once each. Its API knows no idempotency: a row of ours is written before an entry
 // is made, and after a crash Paperclip is asked before an entry is made again.
 import { MemhostError, must, saying, type Schemas } from "./memhost/client";
-import { boardOf, type Board } from "./paperclip/board";
+import { enterCharges } from "./charges";
+import { BoardError, boardOf, type Board } from "./paperclip/board";
 import { isId } from "./paperclip/runs";
 import type { MemhostPlugin } from "./plugin";
 
 type CostEvent = Schemas["CostEvent"];
-type Form = "cost" | "finance";
+export type Form = "cost" | "finance";
+
+/** What is entered in Paperclip once. */
+export interface Entry {
+  id: string;
+  form: Form;
+  account: string;
+  cents: number;
+  rest: number;
+  body: Record<string, unknown>;
+}
 
 const EVERY_MS = 10_000;
 /** An entry that is on its way is not looked for before. */
@@ -43,6 +54,7 @@ export class Spending {
         if (board === null) continue;
         await this.finish(companyId, board);
         await this.read(companyId, board);
+        await enterCharges(this.plugin, companyId, (event) => this.enterOnce(companyId, board, event));
         this.error = null;
       } catch (error) {
         this.error = saying(error);
@@ -86,19 +98,30 @@ export class Spending {
       [ledger.store, companyId, account],
     );
     const { cents, rest } = wholeCents(event.costCents, before?.rest ?? 0);
-    const body = form === "cost" ? costBody(event, cents) : financeBody(event, cents);
-    // Cents, remainder and entry are one row: whatever ends the worker, no cent is lost or counted twice.
+    await this.enterOnce(companyId, board, { id: event.id, form, account, cents, rest, body: form === "cost" ? costBody(event, cents) : financeBody(event, cents) });
+  }
+
+  /** Cents, remainder and entry are one row: whatever ends the worker, no cent is lost or counted twice. */
+  private async enterOnce(companyId: string, board: Board, { id, form, account, cents, rest, body }: Entry): Promise<void> {
+    const { ctx, ledger } = this.plugin;
     const { rowCount } = await ctx.db.execute(
       `INSERT INTO ${ledger.namespace}.costs (store, event_id, company_id, form, account, status, cents, rest, body)
        VALUES ($1, $2, $3::uuid, $4, $5, 'posting', $6::int, $7::int, $8::jsonb) ON CONFLICT (store, event_id) DO NOTHING`,
-      [ledger.store, event.id, companyId, form, account, cents, rest, JSON.stringify(body)],
+      [ledger.store, id, companyId, form, account, cents, rest, JSON.stringify(body)],
     );
-    if (rowCount > 0) await this.post(companyId, board, { event_id: event.id, form, body, age_ms: 0 });
+    if (rowCount > 0) await this.post(companyId, board, { event_id: id, form, body, age_ms: 0 });
   }
 
-  private async post(companyId: string, board: Board, { event_id: id, form, body }: Open): Promise<void> {
-    await board.ask("POST", `/companies/${companyId}/${form}-events`, body);
-    await this.close(id);
+  private async post(companyId: string, board: Board, open: Open): Promise<void> {
+    const path = `/companies/${companyId}/${open.form}-events`;
+    try {
+      await board.ask("POST", path, open.body);
+    } catch (error) {
+      // Paperclip does not take an entry about an issue, a project or a run that was deleted meanwhile.
+      if (!(error instanceof BoardError) || [0, 401, 403, 429, 503].includes(error.status)) throw error;
+      if (!(await this.isThere(companyId, board, open))) await board.ask("POST", path, { ...open.body, issueId: null, projectId: null, heartbeatRunId: null });
+    }
+    await this.close(open.event_id);
   }
 
   private async close(id: string): Promise<void> {
@@ -121,18 +144,21 @@ export class Spending {
     }
   }
 
-  private async isThere(companyId: string, board: Board, { event_id: id, form }: Open): Promise<boolean> {
+  private async isThere(companyId: string, board: Board, { event_id: id, form, body }: Open): Promise<boolean> {
     const code = codeOf(id);
     if (form === "cost") {
       return (await this.plugin.ctx.db.query(`SELECT id FROM public.cost_events WHERE company_id = $1::uuid AND billing_code = $2 LIMIT 1`, [companyId, code])).length > 0;
     }
-    const listed = await board.ask<{ billingCode?: string | null }[]>("GET", `/companies/${companyId}/costs/finance-events?limit=500`);
+    // Only the newest are listed, so it is looked for at its moment. Paperclip keeps milliseconds.
+    const moment = new Date(String(body.occurredAt)).getTime();
+    const [from, to] = [moment - 1, moment + 1].map((at) => encodeURIComponent(new Date(at).toISOString()));
+    const listed = await board.ask<{ billingCode?: string | null }[]>("GET", `/companies/${companyId}/costs/finance-events?limit=500&from=${from}&to=${to}`);
     return listed.some(({ billingCode }) => billingCode === code);
   }
 }
 
-const codeOf = (id: string): string => `memhost:${id}`;
-const orNull = (id: string | null | undefined): string | null => (isId(id) ? id : null);
+export const codeOf = (id: string): string => `memhost:${id}`;
+export const orNull = (id: string | null | undefined): string | null => (isId(id) ? id : null);
 
 function costBody(event: CostEvent, cents: number): Record<string, unknown> {
   return {

@@ -49,7 +49,8 @@ export class Memory {
     if (this.ready.has(companyId)) return;
     await must(this.use.PUT("/control/v1/companies/{company}/default-binding", {
       params: { path: { company: companyId } },
-      body: { key: BINDING, providerKey: FREE_PROVIDER, policy: { hooks: HOOK_KINDS.map((kind) => ({ kind, when: "active" as const })) } },
+      // What comes while a budget is used up waits for it, and is not lost.
+      body: { key: BINDING, providerKey: FREE_PROVIDER, policy: { hooks: HOOK_KINDS.map((kind) => ({ kind, when: "active" as const })), onBudget: "queue" } },
     }));
     this.ready.add(companyId);
   }

@@ -4,11 +4,12 @@ import type { PluginContext } from "@paperclipai/plugin-sdk";
 import { estimate, preview } from "./backfill";
 import { addressProblem } from "./config";
 import { costsOf } from "./costs";
+import { openExplorer } from "./explorer";
 import { disable, enable, type Enabling, type Step } from "./enable";
 import { must, type Schemas } from "./memhost/client";
 import { adopt, leftovers, removeLeftover } from "./memhost/leftovers";
 import { boardOf } from "./paperclip/board";
-import { isId, issueOf, namesOf } from "./paperclip/runs";
+import { agentsOf, isId, issueOf, namesOf } from "./paperclip/runs";
 import type { MemhostPlugin } from "./plugin";
 import { handleOf, nameOf } from "./tools";
 
@@ -55,6 +56,7 @@ export function registerPages(plugin: MemhostPlugin): void {
       health: plugin.health(),
       backfill: { waits, estimateCents: waits ? await estimate(plugin, companyId, backlog) : null },
       explorer: memory.address?.control ?? null,
+      agents: await agentsOf(ctx, companyId),
       counts: isUp ? await ledger.counts(companyId) : [],
       attention: isUp ? await ledger.troubles(companyId) : [],
       held: plugin.pump.state.held[companyId] ?? null,
@@ -105,6 +107,26 @@ export function registerPages(plugin: MemhostPlugin): void {
     }));
     return { made: await shown(companyId, page.items), used: await recalls.of(companyId, issueId, 20) };
   });
+
+  action("note", async (params, { actor }) => {
+    const companyId = companyIn(params);
+    const who = text(params.who);
+    if (!isId(who) && who !== "me" && who !== "company") throw new Error("say who is answered the note: everybody, you, or an agent");
+    if (who === "me" && actor.userId === null) throw new Error("Paperclip does not say who you are, so the note cannot be yours alone");
+    if (isId(who) && !(await agentsOf(ctx, companyId)).some(({ id }) => id === who)) throw new Error("there is no such agent in this company");
+    await memory.prepare(companyId);
+    await must(memory.use.POST("/runtime/v1/companies/{company}/records", {
+      params: { path: { company: companyId } },
+      body: {
+        scope: { companyId, agentId: isId(who) ? who : null, subjectId: who === "me" ? actor.userId : null }, records: [{ text: text(params.text) }],
+        source: { kind: "manual_note", companyId }, visibility: isId(who) ? "agent" : who === "me" ? "person" : "company",
+      },
+    }));
+    await plugin.wrote(companyId, "noted", 1, { by: actor.userId, visibility: isId(who) ? "agent" : who === "me" ? "person" : "company" });
+    return { ok: true };
+  });
+
+  action("explorer", async (params, { actor }) => openExplorer(plugin, companyIn(params), actor.userId, text(params.origin)));
 
   action("correct", async (params, context) => {
     const companyId = companyIn(params);

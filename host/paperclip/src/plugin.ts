@@ -1,10 +1,10 @@
 // The plugin's parts and how they are joined. The worker makes one of it.
 import type { PluginApiRequestInput, PluginApiResponse, PluginContext, PluginHealthDiagnostics } from "@paperclipai/plugin-sdk";
-import { Pump } from "./capture/pump";
+import { outside, Pump } from "./capture/pump";
 import { settingsOf, type Settings } from "./config";
 import { Ledger } from "./ledger";
 import { saying } from "./memhost/client";
-import { dataRoot, directoryOf } from "./memhost/directories";
+import { backAddress, dataRoot, directoryOf, keepBackAddress } from "./memhost/directories";
 import { Elsewhere } from "./memhost/elsewhere";
 import { MemhostProcess, type Running } from "./memhost/process";
 import { Memory } from "./memory";
@@ -24,6 +24,8 @@ const EVENTS = [
   "issue.document.deleted", "issue.updated", "company.created", "cost_event.created",
 ] as const;
 const TICK_MS = 8000;
+const RECOVER_MS = 1000;
+const RECOVER_TRIES = 20;
 
 export interface Environment {
   pluginId: string;
@@ -75,6 +77,24 @@ export class MemhostPlugin {
     this.timer = setInterval(() => void this.pump.wake(), TICK_MS);
     this.timer.unref();
     this.process.start();
+    outside(() => this.recoverLater(RECOVER_TRIES));
+  }
+
+  /** Paperclip tells the settings when it starts the plugin, and not when it starts a worker again that crashed. */
+  private recoverLater(tries: number): void {
+    if (tries > 0) setTimeout(() => void this.recover().catch(() => false).then((done) => done || this.recoverLater(tries - 1)), RECOVER_MS).unref();
+  }
+
+  /** Asks for settings that were not told. Paperclip refuses those of a company that has none, and all while it is busy. */
+  private async recover(): Promise<boolean> {
+    const companies = (await this.pump.sources.companies()).map(({ id }) => id);
+    for (const id of companies) {
+      if (this.rows.has(id)) continue;
+      const row = await this.ctx.config.get(id).catch(() => null);
+      if (row !== null && !this.rows.has(id)) await this.configChanged(row, id);
+    }
+    // The ledger says which companies have settings.
+    return this.memory.isUp && companies.every((id) => this.rows.has(id) || !this.kept.has(id));
   }
 
   settings(companyId: string): Settings {
@@ -150,7 +170,7 @@ export class MemhostPlugin {
     const trouble = (this.elsewhere === null ? this.process.state.error : this.memory.trouble) ?? this.pump.state.error ?? Object.values(this.pump.state.held)[0] ?? null;
     return {
       status: phase === "up" && trouble === null ? "ok" : "degraded",
-      message: trouble === null ? `memhost is ${phase}` : `memhost is ${phase}: ${trouble}`,
+      message: trouble === null ? `memhost is ${phase}` : phase === "up" ? trouble : `memhost is ${phase}: ${trouble}`,
       details: { ...this.process.state, pump: { ...this.pump.state } },
     };
   }
@@ -175,6 +195,16 @@ export class MemhostPlugin {
     } finally {
       this.process.restart();
     }
+  }
+
+  /** Lets the explorer link to Paperclip at this address; memhost is started again where it was another one. */
+  async linkBack(origin: string): Promise<void> {
+    if (this.elsewhere !== null || backAddress(this.directory) === origin) return;
+    keepBackAddress(this.directory, origin);
+    this.memory.down("memhost is started again with the address of Paperclip");
+    await this.process.stop();
+    this.process.restart();
+    for (let waited = 0; waited < 10_000 && !this.memory.isUp; waited += 50) await new Promise((resolve) => setTimeout(resolve, 50));
   }
 
   request(input: PluginApiRequestInput): Promise<PluginApiResponse> {

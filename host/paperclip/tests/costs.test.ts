@@ -19,11 +19,14 @@ let agent: string;
 let posted: { path: string; body: Record<string, unknown> }[];
 /** Paperclip takes the entry, and the answer is lost. */
 let losesAnswers = false;
+/** Paperclip refuses an entry about this issue. */
+let goneIssue: string | null = null;
 
 beforeEach(async () => {
   [fake, memhost] = await Promise.all([FakeHost.make(), new FakeMemhost().start()]);
   posted = [];
   losesAnswers = false;
+  goneIssue = null;
   company = await fake.company("Alpha");
   agent = await fake.agent(company, "Ada");
   board = createServer(async (request, response) => {
@@ -31,6 +34,7 @@ beforeEach(async () => {
     for await (const part of request) parts.push(part as Buffer);
     if (request.method === "GET") return response.end(JSON.stringify(posted.filter(({ path }) => path.endsWith("/finance-events")).map(({ body }) => body)));
     const body = JSON.parse(Buffer.concat(parts).toString()) as Record<string, unknown>;
+    if (goneIssue !== null && body.issueId === goneIssue) return response.writeHead(500).end("{}");
     posted.push({ path: request.url ?? "", body });
     if (request.url?.endsWith("/cost-events")) await fake.pg.query("INSERT INTO cost_events (company_id, agent_id, billing_code, cost_cents) VALUES ($1, $2, $3, $4)", [company, body.agentId, body.billingCode, body.costCents]);
     if (losesAnswers) return request.socket.destroy();
@@ -116,4 +120,25 @@ test("a cursor that memhost does not know any more begins again, and nothing is 
   memhost.trouble = ({ path, query }) => (path.endsWith("/cost-events") && query.get("cursor") === "3" ? { status: 400, body: { code: "invalid_request", detail: "the cursor is another host's" } } : null);
   await new Spending(plugin).run();
   expect(posted.map(({ body }) => body.costCents)).toEqual([1, 2, 3]);
+});
+
+const charge = (amountCents: number, eventKind = "platform_fee") => ({
+  id: `00000000-0000-4000-9000-${String((number += 1)).padStart(12, "0")}`, companyId: company, eventKind, direction: "debit" as const, biller: "acme", amountCents, currency: "USD", estimated: false,
+  occurredAt: "2026-01-01T00:00:00Z", createdAt: "2026-01-01T00:00:00Z", createdBy: "operator",
+});
+
+test("flat charges are finance events, once each and oldest first; a kind that Paperclip does not know is a fee", async () => {
+  memhost.charges = [charge(1), charge(2), charge(3, "seat")];
+  await new Spending(plugin).run();
+  memhost.charges.push(charge(4));
+  await new Spending(plugin).run();
+  expect(posted.map(({ path, body }) => [path.split("/").at(-1), body.amountCents, body.eventKind])).toEqual([1, 2, 3, 4].map((cents) => ["finance-events", cents, "platform_fee"]));
+  expect(posted[2]?.body.metadataJson).toMatchObject({ eventKind: "seat" });
+});
+
+test("a cost of an issue that is gone in Paperclip is entered without it and holds nothing up", async () => {
+  goneIssue = "00000000-0000-4000-8000-00000000dead";
+  memhost.costs = [{ ...event(3, agent), issueId: goneIssue }, event(4, agent)];
+  await new Spending(plugin).run();
+  expect(posted.map(({ body }) => [body.costCents, body.issueId])).toEqual([[3, null], [4, null]]);
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { findMemhost, PLATFORM_PACKAGE } from "../src/memhost/binary";
-import { directoryOf } from "../src/memhost/directories";
+import { backAddress, directoryOf, keepBackAddress } from "../src/memhost/directories";
 import { MemhostProcess, type Running } from "../src/memhost/process";
 
 let root: string;
@@ -116,6 +116,22 @@ test("without one on PATH the platform package's program is taken", () => {
   const from = `file://${path.join(root, "dist", "worker.js")}`;
   expect(findMemhost("/nowhere", from)).toBe(path.join(target, "memhost"));
   expect(findMemhost(root, from)).toBe(path.join(root, "memhost"));
+});
+
+test("the explorer links to Paperclip where somebody opened it from there, and an operator's own configuration is used", async () => {
+  install();
+  const { ups, process: own } = start();
+  await until(() => ups.length === 1);
+  expect(said()[0]).not.toContain("link");
+  keepBackAddress(directory(), "https://paperclip.test");
+  writeFileSync(path.join(directory(), "memhost.toml"), "");
+  await own.stop();
+  own.restart();
+  await until(() => ups.length === 2);
+  const flags = JSON.parse(said().findLast((line) => line.startsWith("[")) ?? "[]") as string[];
+  expect(flags).toEqual(expect.arrayContaining(["--issue-link", "https://paperclip.test/issues/{issueId}", "--run-link", "https://paperclip.test/agents/{agentId}/runs/{runId}", "--config", path.join(directory(), "memhost.toml")]));
+  writeFileSync(path.join(directory(), "paperclip"), "file:///etc");
+  expect(backAddress(directory())).toBeNull();
 });
 
 test("a plugin id cannot name a directory elsewhere", () => {

@@ -89,6 +89,23 @@ test("after an outage everything is caught up, once and in order", async () => {
   expect(memhost.texts(alpha)).toEqual(Array.from({ length: 30 }, (_, n) => `comment ${n}`));
 });
 
+test("a memhost that is killed in the middle of a batch has every event once and in order afterwards", async () => {
+  const wanted = Array.from({ length: 700 }, (_, n) => `comment ${n}`);
+  for (const [n, body] of wanted.entries()) await fake.comment(alpha, issue, body, { created_at: new Date(2026, 0, 1, 0, 0, n).toISOString() });
+  const pump = make();
+  for (const diesAfter of [300, 0, 150]) {
+    memhost.diesAfter = diesAfter;
+    pump.release();
+    await pumped(pump);
+    expect(pump.state.held[alpha]).toContain("does not answer");
+  }
+  expect((await rows()).length).toBe(0);
+  pump.release();
+  await pumped(pump);
+  expect(memhost.texts(alpha)).toEqual(wanted);
+  expect((await rows()).every(({ status }) => status === "sent")).toBe(true);
+});
+
 test("one company that waits does not hold the others", async () => {
   await fake.comment(alpha, issue, "for alpha");
   await fake.comment(beta, await fake.issue(beta, "Bread"), "for beta");

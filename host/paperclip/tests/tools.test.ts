@@ -1,3 +1,5 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ToolResult, ToolRunContext } from "@paperclipai/plugin-sdk";
 import { settingsOf, type Settings } from "../src/config";
@@ -143,10 +145,11 @@ test("recalls are kept for three months", async () => {
 });
 
 type Action = (params: Record<string, unknown>, context: { actor: Record<string, unknown>; companyId: string | null }) => Promise<unknown>;
+const linked: string[] = [];
 function pages(): Map<string, Action> {
   const actions = new Map<string, Action>();
   const ctx = { ...fake.host, data: { register: () => {} }, actions: { register: (key: string, act: Action) => void actions.set(key, act) } };
-  registerPages({ ctx, memory, ledger, recalls, settings: () => settings, wrote: async () => {} } as unknown as MemhostPlugin);
+  registerPages({ ctx, memory, ledger, recalls, settings: () => settings, wrote: async () => {}, linkBack: async (origin: string) => void linked.push(origin) } as unknown as MemhostPlugin);
   return actions;
 }
 
@@ -159,6 +162,48 @@ test("agents cannot use what the pages use", async () => {
 test("a person's search sees the company's memory and this person's own", async () => {
   await pages().get("search")?.({ companyId: company, query: "x", subjectId: "somebody-else" }, { actor: { type: "user", userId: "ann" }, companyId: company });
   expect(last("/query")?.body.scope).toMatchObject({ companyId: company, subjectId: "ann", agentId: null });
+});
+
+test("a person's note is for everybody, for this person or for one agent of the company", async () => {
+  const note = (who: string, userId: string | null = "ann") => pages().get("note")?.({ companyId: company, text: "x", who }, { actor: { type: "user", userId }, companyId: company });
+  const kept = () => {
+    const { scope, visibility } = last("/records")?.body as { scope: Record<string, unknown>; visibility: string };
+    return [visibility, scope.agentId, scope.subjectId];
+  };
+  await note("company");
+  expect(kept()).toEqual(["company", null, null]);
+  await note("me");
+  expect(kept()).toEqual(["person", null, "ann"]);
+  await note(agent);
+  expect(kept()).toEqual(["agent", agent, null]);
+  const before = memhost.calls.length;
+  const foreign = await fake.agent(await fake.company("Beta"), "Bob");
+  for (const [who, userId] of [[foreign, "ann"], ["everyone", "ann"], ["me", null]] as const) await expect(note(who, userId)).rejects.toThrow();
+  expect(memhost.calls.slice(before).filter(({ path }) => path.endsWith("/records"))).toEqual([]);
+});
+
+test("the explorer opens for owners and administrators, with a token of their company, and links back to this address", async () => {
+  let members: Record<string, unknown>[] = [];
+  const paperclip = createServer((_, response) => response.end(JSON.stringify({ members })));
+  await new Promise<void>((resolve) => paperclip.listen(0, "127.0.0.1", resolve));
+  settings = settingsOf({ paperclipUrl: `http://127.0.0.1:${(paperclip.address() as AddressInfo).port}` });
+  const open = (userId: string, origin = "http://paperclip.test:3100/ALP/memory") => pages().get("explorer")?.({ companyId: company, origin }, { actor: { type: "user", userId }, companyId: company }) as Promise<{ url: string }>;
+  const member = (membershipRole: string, status = "active") => [{ principalType: "user", principalId: "ann", membershipRole, status }];
+  for (const wrong of [[], member("viewer"), member("operator"), member("owner", "suspended")]) {
+    members = wrong;
+    await expect(open("ann")).rejects.toThrow("only owners and administrators");
+  }
+  expect(last("/tokens")).toBeUndefined();
+  members = member("admin");
+  for (const who of ["ann", "local-board"]) {
+    const { url } = await open(who);
+    expect(url).toBe(`${memhost.address.control}/sign-in?link=once&next=${encodeURIComponent(`/c/${company}`)}`);
+    expect(last("/tokens")?.body).toMatchObject({ role: "company_administrator", expiresAt: expect.any(String) });
+    expect(last("/sign-in/link")).toMatchObject({ body: { token: "mh_integration" }, headers: { authorization: "Bearer mh_test" } });
+    expect(linked.at(-1)).toBe("http://paperclip.test:3100");
+  }
+  await expect(open("ann", "javascript:alert(1)")).rejects.toThrow("not usable");
+  paperclip.close();
 });
 
 test("Enable takes no address that is none", async () => {

@@ -17,7 +17,7 @@ const HOLD_MS = 15_000;
 const FORGET_EVERY_MS = 10_000;
 
 // Host calls in here carry no invocation: the pump serves all companies, whoever woke it.
-const outside = AsyncLocalStorage.snapshot();
+export const outside = AsyncLocalStorage.snapshot();
 
 export interface PumpOptions {
   host: Host;

@@ -28,9 +28,27 @@ export function lastPort(directory: string): number {
 }
 
 export function keepPort(directory: string, port: number): void {
-  const file = path.join(directory, "port");
-  writeFileSync(`${file}.new`, String(port), { mode: 0o600 });
+  keep(directory, "port", String(port));
+}
+
+function keep(directory: string, name: string, text: string): void {
+  const file = path.join(directory, name);
+  writeFileSync(`${file}.new`, text, { mode: 0o600 });
   renameSync(`${file}.new`, file);
+}
+
+/** Paperclip's address as browsers reach it, where somebody has opened the explorer from there. */
+export function backAddress(directory: string): string | null {
+  try {
+    const { origin, protocol } = new URL(readFileSync(path.join(directory, "paperclip"), "utf8"));
+    return protocol === "http:" || protocol === "https:" ? origin : null;
+  } catch {
+    return null;
+  }
+}
+
+export function keepBackAddress(directory: string, origin: string): void {
+  keep(directory, "paperclip", origin);
 }
 
 export function makePrivate(directory: string): void {

@@ -1,10 +1,11 @@
 // The memhost of this worker: a child that ends when the worker's end of its standard input closes.
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import type { Address } from "./client";
 import { findMemhost, PLATFORM_PACKAGE } from "./binary";
-import { keepPort, lastPort, makePrivate } from "./directories";
+import { backAddress, keepPort, lastPort, makePrivate } from "./directories";
 
 export type Phase = "starting" | "up" | "missing" | "down" | "stopped";
 
@@ -91,6 +92,11 @@ export class MemhostProcess {
     const token = `mh_${randomBytes(32).toString("base64url")}`;
     const port = this.portIsTaken ? 0 : lastPort(this.options.directory);
     const flags = ["--listen", `127.0.0.1:${port}`, "--control-listen", "127.0.0.1:0", "--exit-with-stdin", "--token-from-stdin", "--print-address", "json"];
+    const back = backAddress(this.options.directory);
+    // The explorer links what it shows to Paperclip's pages.
+    if (back !== null) flags.push("--issue-link", `${back}/issues/{issueId}`, "--run-link", `${back}/agents/{agentId}/runs/{runId}`);
+    const config = path.join(this.options.directory, "memhost.toml");
+    if (existsSync(config)) flags.push("--config", config);
     const child = spawn(binary, ["serve", "--data-dir", path.join(this.options.directory, "data"), ...flags], {
       cwd: this.options.directory,
       stdio: ["pipe", "pipe", "pipe"],

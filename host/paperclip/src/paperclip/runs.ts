@@ -36,6 +36,11 @@ export async function issueOf(host: Host, companyId: string, issueId: string): P
   return row === undefined ? null : { title: row.title, description: row.description, projectId: row.project_id };
 }
 
+/** The agents that work in a company. */
+export async function agentsOf(host: Host, companyId: string): Promise<{ id: string; name: string }[]> {
+  return host.db.query(`SELECT id::text AS id, name FROM public.agents WHERE company_id = $1::uuid AND status <> 'terminated' ORDER BY name`, [companyId]);
+}
+
 /** Names for what memory cites: identifiers of issues, names of agents. */
 export async function namesOf(host: Host, companyId: string, ids: string[]): Promise<Map<string, string>> {
   const wanted = [...new Set(ids.filter(isId))];

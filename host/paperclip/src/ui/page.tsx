@@ -1,8 +1,10 @@
 // The page of a company's memory: how it is, what needs attention, search, and everything that is remembered.
 import { usePluginAction, usePluginData, useHostNavigation, type PluginPageProps } from "@paperclipai/plugin-sdk/ui";
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import { Button, Card, Figure, Quiet, Trouble, useAsked } from "./kit";
+import { ExplorerLink } from "./explorer";
 import { Memories } from "./memories";
+import { Note } from "./note";
 import type { Overview, Shown } from "./shapes";
 
 export const remembered = (overview: Overview, kind: string): number => overview.counts.filter((count) => count.kind === kind && count.status === "sent").reduce((sum, { n }) => sum + n, 0);
@@ -29,28 +31,11 @@ export function MemoryPage({ context }: PluginPageProps) {
       </div>
       <Attention companyId={companyId} overview={data} onChanged={refresh} />
       <Search companyId={companyId} onChanged={refresh} />
+      <Note companyId={companyId} agents={data.agents} onChanged={refresh} />
       <Everything companyId={companyId} onChanged={refresh} />
       <Recalls overview={data} />
     </div>
   );
-}
-
-/** A link only where this browser reaches memhost; the page shows the same things without it. */
-function ExplorerLink({ address, companyId }: { address: string | null; companyId: string }) {
-  const [reaches, setReaches] = useState(false);
-  useEffect(() => {
-    setReaches(false);
-    if (address === null) return;
-    const isHere = (name: string): boolean => name === "127.0.0.1" || name === "localhost" || name === "[::1]";
-    if (isHere(new URL(address).hostname) && !isHere(window.location.hostname)) return;
-    let current = true;
-    fetch(`${address}/healthz`, { mode: "no-cors" }).then(() => current && setReaches(true), () => undefined);
-    return () => {
-      current = false;
-    };
-  }, [address]);
-  if (!reaches) return null;
-  return <a className="text-sm underline" href={`${address}/companies/${companyId}`} target="_blank" rel="noreferrer">Open the explorer</a>;
 }
 
 function Attention({ companyId, overview, onChanged }: { companyId: string; overview: Overview; onChanged: () => void }) {

@@ -31,6 +31,7 @@ export interface RecallRow {
 export interface Overview {
   health: ReturnType<MemhostPlugin["health"]>;
   explorer: string | null;
+  agents: { id: string; name: string }[];
   counts: Awaited<ReturnType<Ledger["counts"]>>;
   attention: Awaited<ReturnType<Ledger["troubles"]>>;
   held: string | null;

@@ -25,8 +25,12 @@ export class FakeMemhost {
   bindings: Record<string, unknown>[] = [{ key: "default", isDefault: true, providerKey: "local-markdown", grants: { http: [] }, policy: { hooks: [{ kind: "post_run_capture", when: "active" }] } }];
   budgets: Record<string, unknown>[] = [];
   costs: Partial<Schemas["CostEvent"]>[] = [];
+  /** Oldest first; they are listed newest first. */
+  charges: Partial<Schemas["FinanceEvent"]>[] = [];
   /** What happens instead of the answer: a status, or a problem. */
   trouble: ((call: Call) => { status: number; body: unknown } | null) | null = null;
+  /** It is killed in the next batch after so many of its events, which are durable by then. */
+  diesAfter: number | null = null;
   outcome: (event: HookEvent) => Record<string, unknown> = () => ({});
   private server: Server | null = null;
   address: Address = { runtime: "", control: "", token: "mh_test" };
@@ -39,10 +43,16 @@ export class FakeMemhost {
       const text = Buffer.concat(parts).toString("utf8");
       const call: Call = { method: request.method ?? "GET", path: url.pathname, query: url.searchParams, company: url.pathname.split("/")[4] ?? "", body: text === "" ? {} : JSON.parse(text), headers: request.headers };
       this.calls.push(call);
-      const known = PATHS.some(({ pattern, methods }) => pattern.test(url.pathname) && methods.includes(call.method.toLowerCase()));
-      const { status, body } = !known
+      const known = PATHS.some(({ pattern, methods }) => pattern.test(url.pathname) && methods.includes(call.method.toLowerCase())) || url.pathname === "/sign-in/link";
+      const answered = !known
         ? { status: 404, body: { code: "no_route", detail: `${call.method} ${url.pathname} is not in the document` } }
-        : (this.trouble?.(call) ?? { status: 200, body: this.answer(call) });
+        : (this.trouble?.(call) ?? null);
+      if (call.path.endsWith("/hooks/batch") && this.diesAfter !== null) {
+        this.answer({ ...call, body: { events: (call.body.events as HookEvent[]).slice(0, this.diesAfter) } });
+        this.diesAfter = null;
+        return request.socket.destroy();
+      }
+      const { status, body } = answered ?? { status: 200, body: this.answer(call) };
       response.writeHead(status, { "content-type": "application/json" });
       response.end(JSON.stringify(body));
     });
@@ -81,11 +91,16 @@ export class FakeMemhost {
       const from = Number(query.get("cursor") ?? 0);
       return { items: this.costs.slice(from, from + 2), nextCursor: String(Math.min(from + 2, this.costs.length)), more: from + 2 < this.costs.length };
     }
+    if (path.endsWith("/finance-events")) {
+      const from = Number(query.get("cursor") ?? 0);
+      return { items: this.charges.toReversed().slice(from, from + 2), nextCursor: from + 2 < this.charges.length ? String(from + 2) : undefined };
+    }
     if (path.endsWith("/budgets")) return { items: this.budgets };
     if (path.endsWith("/query")) return { operationId: "o", snippets: [{ handle: { providerKey: "local-markdown", providerRecordId: "r1" }, text: `about ${String(body.query)}` }] };
     if (path.endsWith("/hooks")) return { hookId: "h", isDuplicate: false, deliveries: [], context: { text: "- known", included: 1, omitted: 0, tokens: 2, tokenBudget: 500 } };
     if (path.endsWith("/records")) return { operationId: "o", records: [{ providerKey: "local-markdown", providerRecordId: "r2" }] };
     if (path.endsWith("/forget")) return { operationId: "o", outcomes: [] };
+    if (path === "/sign-in/link") return { path: "/sign-in?link=once" };
     if (path.endsWith("/tokens")) return { id: "t1", value: "mh_integration" };
     if (path.endsWith("/bindings")) return { items: this.bindings };
     if (path.includes("/bindings/")) return { key: "default", policy: { hooks: [{ kind: "post_run_capture", when: "active" }] } };

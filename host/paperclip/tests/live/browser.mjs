@@ -7,6 +7,22 @@ import { api, PACKAGE, URL_OF } from "./server.mjs";
 
 const pictures = path.join(PACKAGE, "../../target/tmp/paperclip");
 
+/** The explorer opens in another tab without a token to type, and links back to the issue in Paperclip. */
+async function explorer_and_back(world, page, issue) {
+  const opened = page.waitForEvent("popup");
+  await page.getByRole("button", { name: "Open the explorer" }).click();
+  const tab = await opened;
+  await tab.waitForURL(`**/c/${world.alpha}`);
+  await tab.goto(`${new URL(tab.url()).origin}/c/${world.alpha}/operations?issueId=${issue}&kind=capture`);
+  await tab.locator("main a[href*='/operations/0']").first().click();
+  await tab.locator(`a[href="${URL_OF}/issues/${issue}"]`).first().click();
+  await tab.getByText("Ask the gulls").first().waitFor();
+  await tab.close();
+  // Another person is not answered what this one keeps, and an agent neither.
+  const mine = (await world.action(world.alpha, "search", { query: "Where do the gulls sleep?" })).memories;
+  assert.ok(mine.some(({ text }) => text.startsWith("Only I know")), "this person is answered it");
+}
+
 async function pages_in_a_browser(world) {
   const { chromium } = createRequire(path.join(PACKAGE, "../../tests/browser/package.json"))("playwright-core");
   mkdirSync(pictures, { recursive: true });
@@ -31,6 +47,11 @@ async function pages_in_a_browser(world) {
     await page.getByRole("button", { name: "Helpful", exact: true }).click();
     await page.getByText("Marked as helpful.").waitFor();
     await picture("page");
+    await page.getByLabel("What to remember").fill("Only I know where the gulls sleep.");
+    await page.getByLabel("Who is answered it").selectOption({ label: "Only me" });
+    await page.getByRole("button", { name: "Remember", exact: true }).click();
+    await page.getByText("Noted").waitFor();
+    await explorer_and_back(world, page, issue);
     const link = page.locator("[data-memory] a", { hasText: identifier }).first();
     assert.equal(await link.getAttribute("href"), `/${prefix}/issues/${identifier}`);
     await link.click();

@@ -1,5 +1,6 @@
 // Every process is killed, the plugin is disabled and removed: nothing is lost, nothing stays.
 import assert from "node:assert/strict";
+import { withPostgres } from "./edges.mjs";
 import { api, sleep, until } from "./server.mjs";
 
 let round = 0;
@@ -56,6 +57,45 @@ async function disabled_and_enabled(world) {
   return back(world, text, 8000);
 }
 
+/** All texts that came from an issue of Alpha. */
+async function remembered(world, issue) {
+  const texts = [];
+  for (let cursor; ; ) {
+    const page = await world.action(world.alpha, "browse", { issueId: issue, ...(cursor ? { cursor } : {}) });
+    texts.push(...page.memories.map(({ text }) => text));
+    cursor = page.cursor;
+    if (!cursor) return texts;
+  }
+}
+
+async function killed_in_the_middle_of_a_batch(world) {
+  const issue = await world.issue(world.alpha, "A long list");
+  const wanted = 2000;
+  const sent = async () => (await world.status()).counts.filter(({ kind, status }) => kind === "comment" && status === "sent").reduce((sum, { n }) => sum + n, 0);
+  const before = await sent();
+  await withPostgres(world, (sql) => sql`INSERT INTO issue_comments (company_id, issue_id, author_user_id, author_type, body, created_at, updated_at)
+    SELECT ${world.alpha}::uuid, ${issue}::uuid, 'local-board', 'user', 'Row ' || n || ' of the list.', now() - (${wanted} - n) * interval '1 second', now() FROM generate_series(1, ${wanted}) n`);
+  const killed = [];
+  for (const what of ["memhost", "worker", "memhost", "memhost"]) {
+    await world.up();
+    // Its batches are on their way: it comes to the ledger page after page.
+    const start = await sent();
+    await until("it goes on", async () => (await sent()) > start || start >= before + wanted, 40_000);
+    await sleep(Math.random() * 150);
+    for (const pid of what === "memhost" ? world.memhosts() : world.workers()) process.kill(pid, "SIGKILL");
+    killed.push(`${what} after ${start - before}`);
+    await sleep(300);
+  }
+  await until("all of it is handed over", async () => (await sent()) >= before + wanted, 90_000);
+  await world.found(world.alpha, `Row ${wanted} of the list`, `Row ${wanted} of`, 240_000);
+  const texts = await until("all of it is there", async () => {
+    const found = await remembered(world, issue);
+    return found.length >= wanted ? found : null;
+  }, 60_000);
+  assert.deepEqual(texts.sort(), Array.from({ length: wanted }, (_, n) => `Row ${n + 1} of the list.`).sort());
+  return killed.join(", ");
+}
+
 /** KILLS: how often. A server takes ten seconds to come back, so it is killed less often than the others. */
 async function killed_at_random_under_load(world) {
   const rounds = Number(process.env.KILLS ?? 10);
@@ -89,14 +129,7 @@ async function killed_at_random_under_load(world) {
   await until("the load is remembered", async () => (await world.status()).counts.filter(({ kind, status }) => kind === "comment" && status === "sent").reduce((sum, { n }) => sum + n, 0) >= written.length, 60_000);
   // A comment whose answer got lost with the server was not counted, and is remembered all the same.
   const stored = (await api("GET", `/issues/${issue}/comments?limit=5000`)).map(({ body }) => body);
-  const panel = [];
-  for (let cursor; ; ) {
-    const page = (await api("POST", "/plugins/memhost/bridge/action", { key: "browse", companyId: world.alpha, params: { issueId: issue, ...(cursor ? { cursor } : {}) } })).data;
-    panel.push(...page.memories.map(({ text }) => text));
-    cursor = page.cursor;
-    if (!cursor) break;
-  }
-  assert.deepEqual(panel.filter((text) => text.startsWith("Barrel")).sort(), stored.sort());
+  assert.deepEqual((await remembered(world, issue)).filter((text) => text.startsWith("Barrel")).sort(), stored.sort());
   return `${stored.length} comments, killed ${JSON.stringify(kills)}`;
 }
 
@@ -110,6 +143,7 @@ export const STEPS = [
   worker_killed,
   server_killed,
   disabled_and_enabled,
+  killed_in_the_middle_of_a_batch,
   killed_at_random_under_load,
   uninstalled_leaves_no_process,
 ];

@@ -2,6 +2,7 @@
 // PAPERCLIP_DIR: where Paperclip is installed and keeps its data; MEMHOST_DIR: the directory of the program memhost.
 import { Server } from "./server.mjs";
 import { World } from "./world.mjs";
+import * as authenticated from "./authenticated.mjs";
 import * as capture from "./capture.mjs";
 import * as edges from "./edges.mjs";
 import * as enable from "./enable.mjs";
@@ -9,9 +10,10 @@ import * as browser from "./browser.mjs";
 import * as figures from "./figures.mjs";
 import * as gateway from "./gateway.mjs";
 import * as lifecycle from "./lifecycle.mjs";
+import * as metered from "./metered.mjs";
 
 const wanted = process.argv.slice(2);
-const steps = [capture, browser, enable, gateway, edges, figures, lifecycle].flatMap(({ STEPS }) => STEPS.map((step) => [step.name, step])).filter(([name]) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
+const steps = [capture, browser, enable, gateway, edges, metered, figures, lifecycle, authenticated].flatMap(({ STEPS }) => STEPS.map((step) => [step.name, step])).filter(([name]) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
 const server = new Server();
 let failed = 0;
 server.install();

@@ -10,7 +10,7 @@ export const PACKAGE = path.resolve(path.dirname(fileURLToPath(import.meta.url))
 const DIR = path.resolve(process.env.PAPERCLIP_DIR ?? path.join(PACKAGE, "../../target/paperclip"));
 const PORT = Number(process.env.PAPERCLIP_PORT ?? 3197);
 const USER = process.env.PAPERCLIP_USER ?? "paperclip";
-const MEMHOST = path.resolve(process.env.MEMHOST_DIR ?? path.join(PACKAGE, "../../target/debug"));
+export const MEMHOST = path.resolve(process.env.MEMHOST_DIR ?? path.join(PACKAGE, "../../target/debug"));
 export const URL_OF = `http://127.0.0.1:${PORT}`;
 export const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -49,6 +49,8 @@ export class Server {
   child = null;
   directory = DIR;
   data = path.join(DIR, "data");
+  log = path.join(DIR, "server.log");
+  more = {};
   node = path.join(DIR, "node/node_modules/node/bin");
 
   install() {
@@ -85,16 +87,19 @@ export class Server {
     if (isRoot) chownSync(this.data, id("-u"), id("-g"));
   }
 
-  async start() {
-    const log = openSync(path.join(DIR, "server.log"), "a");
+  /** With more in its environment it starts again with it, until it is started with something else. */
+  async start(more = this.more) {
+    this.more = more;
+    const log = openSync(this.log, "a");
     this.child = spawn("paperclipai", ["onboard", "--yes", "--bind", "loopback", "--run", "--no-install-service", "--data-dir", this.data], {
-      ...this.as, cwd: this.data, env: this.environment, stdio: ["ignore", log, log],
+      ...this.as, cwd: this.data, env: { ...this.environment, ...more }, stdio: ["ignore", log, log],
     });
     await until("Paperclip answers", async () => (await fetch(`${URL_OF}/api/health`)).ok, 90_000);
   }
 
   cli(...words) {
-    return execFileSync("paperclipai", [...words, "--api-base", URL_OF, "--data-dir", this.data], { ...this.as, cwd: this.data, env: this.environment, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+    const given = key === null ? [] : ["--api-key", key];
+    return execFileSync("paperclipai", [...words, "--api-base", URL_OF, "--data-dir", this.data, ...given], { ...this.as, cwd: this.data, env: this.environment, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
   }
 
   async kill(signal = "SIGKILL") {
@@ -122,10 +127,16 @@ export class Server {
   }
 }
 
+let key = null;
+/** Sends this board API key with every call from now on; null: none. */
+export const useKey = (value) => {
+  key = value;
+};
+
 /** A call of Paperclip's API; an answer that is no success is an error. */
 export async function api(method, route, body, headers = {}) {
   const answer = await fetch(`${URL_OF}/api${route}`, {
-    method, headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers }, body: body === undefined ? undefined : JSON.stringify(body),
+    method, headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...(key === null ? {} : { authorization: `Bearer ${key}` }), ...headers }, body: body === undefined ? undefined : JSON.stringify(body),
   });
   const text = await answer.text();
   if (!answer.ok) throw Object.assign(new Error(`${method} ${route}: ${answer.status} ${text.slice(0, 500)}`), { status: answer.status });

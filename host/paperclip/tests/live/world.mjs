@@ -26,6 +26,21 @@ export class World {
     return (await api("POST", `/companies/${company}/agents`, { name, role: "engineer", adapterType: "process", adapterConfig: { command: file, args: [] } })).id;
   }
 
+  /** Saves settings of the plugin; null removes one. */
+  async save(company, change) {
+    const saved = await api("GET", `/plugins/memhost/config?companyId=${company}`);
+    const configJson = Object.fromEntries(Object.entries({ ...saved?.configJson, ...change }).filter(([, value]) => value !== null));
+    await api("POST", "/plugins/memhost/config", { companyId: company, configJson });
+  }
+
+  /** A secret of the company, as settings name it. */
+  async secret(company, value) {
+    const { id } = await api("POST", `/companies/${company}/secrets`, { name: `live-${Date.now()}`, value });
+    return { type: "secret_ref", secretId: id, version: "latest" };
+  }
+
+  action = async (company, key, params = {}) => (await api("POST", "/plugins/memhost/bridge/action", { key, companyId: company, params })).data;
+  page = async (company, key, params = {}) => (await api("POST", "/plugins/memhost/bridge/data", { key, companyId: company, params })).data;
   status = (company = this.alpha) => api("GET", `/plugins/memhost/api/status?companyId=${company}`);
   up = () => until("memhost is up", async () => (await this.status()).details.phase === "up");
   issue = async (company, title, more = {}) => (await api("POST", `/companies/${company}/issues`, { title, ...more })).id;

@@ -1,0 +1,36 @@
+// A note of a person: for everybody, for this person alone, or for one agent alone.
+import { usePluginAction, usePluginToast } from "@paperclipai/plugin-sdk/ui";
+import { useState } from "react";
+import { Button, Card, said } from "./kit";
+
+export function Note({ companyId, agents, onChanged }: { companyId: string; agents: { id: string; name: string }[]; onChanged: () => void }) {
+  const note = usePluginAction("note");
+  const toast = usePluginToast();
+  const [text, setText] = useState("");
+  const [who, setWho] = useState("company");
+  const save = async (): Promise<void> => {
+    try {
+      await note({ companyId, text, who });
+      toast({ title: "Noted", tone: "success" });
+      setText("");
+      onChanged();
+    } catch (error) {
+      toast({ title: said(error), tone: "error" });
+    }
+  };
+  return (
+    <Card title="Remember something">
+      <form style={{ display: "grid", gap: 8 }} onSubmit={(event) => { event.preventDefault(); void save(); }}>
+        <textarea className="rounded-md border border-input bg-transparent p-3 text-sm" style={{ width: "100%", minHeight: 60 }} value={text} aria-label="What to remember" onChange={(event) => setText(event.target.value)} />
+        <div className="flex items-center gap-2">
+          <select className="h-8 px-3 rounded-md border border-input bg-transparent text-sm" value={who} aria-label="Who is answered it" onChange={(event) => setWho(event.target.value)}>
+            <option value="company">Everybody in the company</option>
+            <option value="me">Only me</option>
+            {agents.map(({ id, name }) => <option key={id} value={id}>Only {name}</option>)}
+          </select>
+          <Button tone="main" disabled={text.trim() === ""}>Remember</Button>
+        </div>
+      </form>
+    </Card>
+  );
+}
