@@ -88,7 +88,7 @@ const eachFilter = async ({ page, origin, host }, path, list, atLeast) => {
 
 export const operationFilters = async (world) => {
   const { page, host } = world;
-  const fields = await eachFilter(world, 'operations', 'operations', 12);
+  const fields = await eachFilter(world, 'operations', 'operations', 14);
   // Two at once, and back to everything.
   await page.getByRole('link', { name: 'Clear' }).click();
   await filterBy(page, 'agentId', 'ada');

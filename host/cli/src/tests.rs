@@ -20,10 +20,11 @@ const MORE_ACTIONS: [&str; 3] = ["check", "use", "verify"];
 const OF_AUTHORS: [&str; 3] = ["dev", "new", "run"];
 
 /// Flags with several meanings, and the reason.
-const SEVERAL_MEANINGS: [&str; 11] = [
+const SEVERAL_MEANINGS: [&str; 12] = [
     // A filter of lists, or the target of an operation.
     "agent",
     "binding",
+    "provider",
     "issue",
     "project",
     "run",

@@ -12,6 +12,7 @@ mod gate;
 mod index;
 mod keys;
 mod log;
+mod named;
 mod newest;
 mod operations;
 mod partition;

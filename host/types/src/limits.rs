@@ -45,7 +45,8 @@ pub const MAX_NODE_PATH_BYTES: usize = 4 * 1024;
 pub const MAX_CONTRIBUTIONS: usize = 100;
 /// Error messages of providers are cut here, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 4 * 1024;
-/// The most handles that an operation's record keeps; the count is kept in full.
+/// The most handles that the record of a read keeps, and those of deliveries and jobs; the count is kept in full. The record
+/// of a write keeps up to [`MAX_ITEMS`].
 pub const MAX_RECORDED_HANDLES: usize = 100;
 /// The most of a request that an operation keeps where its binding bounds that, in bytes.
 pub const MAX_BOUNDED_SNAPSHOT_BYTES: usize = 2 * 1024;

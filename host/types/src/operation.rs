@@ -1,16 +1,18 @@
 //! The operation record: what memory work happened, for whom, why, and how it ended.
 
 mod derived;
+mod filter;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+pub use self::filter::OperationFilter;
 use super::named::named;
 use super::{
-    AttributionMode, BindingId, BindingKey, CompanyId, ExtractionJob, HookContext, HookKind, OperationId, ProviderKey,
-    RecordHandle, Scope, SourceKind, SourceRef, Usage, Visibility,
+    AttributionMode, BindingId, BindingKey, CompanyId, ExtractionJob, HookContext, OperationId, ProviderKey,
+    RecordHandle, Scope, SourceRef, Usage, Visibility, limits,
 };
 
 /// For each kind: its name in JSON, its effect, its route below `/runtime/v1/companies/{company}` if it has one of its
@@ -95,6 +97,12 @@ impl OperationKind {
     /// Whether it changes what a provider holds: such an operation leaves its intent before the provider is called.
     pub fn is_write(self) -> bool {
         self.effect() == Effect::Write
+    }
+
+    /// The most handles that its record keeps of the records that were written, returned or forgotten. What a write did is
+    /// looked up by record, so that every record of one request is named.
+    pub fn recorded_handles(self) -> usize {
+        if self.is_write() { limits::MAX_ITEMS } else { limits::MAX_RECORDED_HANDLES }
     }
 }
 
@@ -251,7 +259,7 @@ pub struct Operation {
     pub visibility: Visibility,
     /// How many records were written, returned or forgotten.
     pub record_count: u32,
-    /// The first of them, at most 100; of a forget at most 1,000.
+    /// The first of them, at most 100; of a write at most 1,000.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub records: Vec<RecordHandle>,
     /// Extraction that goes on.
@@ -302,65 +310,6 @@ pub struct PayloadSnapshot {
     pub text: String,
     /// How long it was as a whole, in bytes.
     pub bytes: u64,
-}
-
-/// Which operations to show. Every field that is set must match.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[allow(missing_docs, reason = "the names are those of the operation's fields")]
-pub struct OperationFilter {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub issue_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub project_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub run_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_key: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hook_kind: Option<HookKind>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub source_kind: Option<SourceKind>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kind: Option<OperationKind>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<Outcome>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub binding_key: Option<BindingKey>,
-    /// Began at this moment or later.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub since: Option<Timestamp>,
-    /// Began before this moment.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub until: Option<Timestamp>,
-    /// Only those whose record has text of a request or of a guest, or had it. For the host itself.
-    #[serde(skip)]
-    pub keeps_text: bool,
-}
-
-impl OperationFilter {
-    /// Whether an operation matches.
-    pub fn matches(&self, operation: &Operation) -> bool {
-        fn same<T: PartialEq + ?Sized>(wanted: Option<&T>, found: Option<&T>) -> bool {
-            wanted.is_none_or(|wanted| found == Some(wanted))
-        }
-        let scope = &operation.scope;
-        self.agent_id.as_deref().is_none_or(|wanted| operation.agent().is_some_and(|id| id.as_str() == wanted))
-            && same(self.issue_id.as_ref(), scope.issue_id.as_ref())
-            && same(self.project_id.as_ref(), scope.project_id.as_ref())
-            && same(self.run_id.as_deref(), operation.run())
-            && same(self.session_key.as_ref(), scope.session_key.as_ref())
-            && same(self.hook_kind.as_ref(), operation.hook.as_ref().map(|hook| &hook.hook_kind))
-            && same(self.source_kind.as_ref(), operation.source.as_ref().map(|source| &source.kind))
-            && same(self.kind.as_ref(), Some(&operation.kind))
-            && same(self.outcome.as_ref(), Some(&operation.outcome))
-            && same(self.binding_key.as_ref(), operation.binding_key.as_ref())
-            && self.since.is_none_or(|since| operation.started_at >= since)
-            && self.until.is_none_or(|until| operation.started_at < until)
-            && (!self.keeps_text || operation.keeps_text())
-    }
 }
 
 /// One page of the operation log, newest first.

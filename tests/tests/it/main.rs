@@ -69,6 +69,7 @@ mod support;
 mod surfaces;
 mod targets;
 mod taxonomy;
+mod touched;
 mod transfer;
 mod transfer_trust;
 mod ui;

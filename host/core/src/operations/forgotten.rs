@@ -9,7 +9,6 @@ use crate::operations::idempotency;
 use memhost_store::{self as store, StoreError, Table};
 use memhost_types::{
     Binding, Operation, OperationFilter, Outcome, RecordHandle, RecordId, ReviewItem, ReviewStatus, SourceSelector,
-    limits,
 };
 
 /// Operations that are read at a time.
@@ -121,7 +120,7 @@ impl Service {
 /// Whether an operation's text may be about one of the records. A list of records that was cut may have contained it.
 fn touches(operation: &Operation, ids: &HashSet<&RecordId>) -> bool {
     let is_one = |handle: &RecordHandle| ids.contains(&handle.provider_record_id);
-    let is_cut = operation.records.len() >= limits::MAX_RECORDED_HANDLES;
+    let is_cut = operation.records.len() >= operation.kind.recorded_handles();
     is_cut
         || operation.records.iter().any(is_one)
         || operation.payload.iter().any(|payload| ids.iter().any(|id| payload.text.contains(id.as_str())))

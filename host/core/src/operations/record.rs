@@ -204,12 +204,7 @@ impl Record {
 
     /// The records that the operation wrote or returns. The count may be larger than what is listed.
     pub(crate) fn set_records(&mut self, mut records: Vec<RecordHandle>, count: usize) {
-        // What was forgotten can be looked up nowhere else.
-        let most = match self.operation.kind {
-            OperationKind::Forget => limits::MAX_ITEMS,
-            _ => limits::MAX_RECORDED_HANDLES,
-        };
-        records.truncate(most);
+        records.truncate(self.operation.kind.recorded_handles());
         let operation = self.change();
         operation.records = records;
         operation.record_count = u32::try_from(count).unwrap_or(u32::MAX);

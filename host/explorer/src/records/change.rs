@@ -30,7 +30,7 @@ fn pretty(metadata: &JsonObject) -> Option<String> {
 }
 
 pub(crate) async fn ask_correct(record: RecordView<permission::Correct>) -> Result<Response, Problem> {
-    let Some(found) = record.get().await? else { return Ok(record.gone().await) };
+    let Some(found) = record.get().await? else { return record.gone().await };
     let given = CorrectionFields {
         text: Some(found.text),
         summary: found.summary,
@@ -119,7 +119,7 @@ pub(crate) async fn correct(
 
 /// Asks first: forgetting cannot be undone.
 pub(crate) async fn ask_forget(record: RecordView<permission::Forget>) -> Result<Response, Problem> {
-    let Some(found) = record.get().await? else { return Ok(record.gone().await) };
+    let Some(found) = record.get().await? else { return record.gone().await };
     let body = html! {
         (panel("what", "Record", &html! { p.text { (clipped(&found.text, 600)) } }))
         div.stack {

@@ -1,4 +1,6 @@
-//! One record: its text, metadata, source, and the operations that wrote, returned or cited it.
+//! One record: its text, metadata, source, and the operations that touched it.
+
+mod touched;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -10,23 +12,19 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde_json::Value;
 
+use self::touched::Touched;
 use super::scope::ScopeQuery;
 use super::{address, record_path};
 use crate::components::{
     CompanyView, Details, Page, QueryParams, View, binding_link, empty, issue_link, operation_link, panel, run_link,
-    scope_details, short_id, source_link, time, words,
+    scope_details, source_link, words,
 };
 use memhost_core::{Abilities, Act, Service};
 use memhost_http::{Permission, Problem, ProblemCode, parse, permission};
 use memhost_types::{
-    AgentId, BindingKey, Corrected, GetRequest, GetResponse, JsonObject, Operation, OperationFilter, OperationKind,
-    RecordHandle, RecordId, RecordRow, Scope, Snippet, SourceRef,
+    AgentId, BindingKey, Corrected, GetRequest, GetResponse, JsonObject, OperationKind, RecordHandle, RecordId,
+    RecordRow, Scope, Snippet, SourceRef,
 };
-
-/// How many of the latest operations of a binding are looked at for a record.
-const LOOKED_AT: u32 = 300;
-/// How many of them are shown.
-const SHOWN: usize = 12;
 
 /// The context of a page about one record, whose caller has the permission `P` in the company of the address.
 pub(crate) struct RecordView<P> {
@@ -101,23 +99,23 @@ impl<P> RecordView<P> {
     }
 
     /// The page for a record that this scope does not see.
-    pub(super) async fn gone(&self) -> Response {
-        let operations = operations(self).await;
+    pub(super) async fn gone(&self) -> Result<Response, Problem> {
+        let touched = Touched::of(self).await?;
         let body = html! {
             (empty("This scope has no such record", &html! {
                 "It was forgotten, waits for review, or belongs to another agent, subject or namespace. "
                 a href=(self.list()) { "Show the records of this scope" }
             }))
-            (related_operations(self, &operations))
+            @if let Some(touched) = touched { (touched.panel(self)) }
         };
-        (StatusCode::NOT_FOUND, self.page("Record not found", "").render(&body)).into_response()
+        Ok((StatusCode::NOT_FOUND, self.page("Record not found", "").render(&body)).into_response())
     }
 }
 
 pub(crate) async fn show(record: RecordView<permission::Get>) -> Result<Response, Problem> {
     let GetResponse { record: found, row, .. } = record.read().await?;
-    let Some(found) = found else { return Ok(record.gone().await) };
-    let operations = operations(&record).await;
+    let Some(found) = found else { return record.gone().await };
+    let touched = Touched::of(&record).await?;
     let body = html! {
         div.two #record data-key=(record.id) {
             div.stack {
@@ -132,7 +130,7 @@ pub(crate) async fn show(record: RecordView<permission::Get>) -> Result<Response
             div.stack {
                 (panel("about", "Details", &html! { (about(&record, &found, row.as_ref())) }))
                 (panel("source", "Source", &source_details(&record, found.source.as_ref(), row.as_ref())))
-                (related_operations(&record, &operations))
+                @if let Some(touched) = touched { (touched.panel(&record)) }
             }
         }
     };
@@ -208,56 +206,4 @@ fn listed(metadata: &JsonObject) -> Markup {
             }
         }
     }
-}
-
-/// The latest operations that wrote a record, returned it for a query, or cite it.
-async fn operations<P>(record: &RecordView<P>) -> Vec<Operation> {
-    if !record.allows(Act::View) {
-        return Vec::new();
-    }
-    let filter = OperationFilter { binding_key: Some(record.binding.clone()), ..OperationFilter::default() };
-    let latest = record.service.operations(&record.view.company, &filter, None, LOOKED_AT).await;
-    let latest = latest.map(|page| page.items).unwrap_or_default();
-    // Lists and reads of a record are not worth showing here.
-    let tells = |operation: &Operation| operation.kind.is_write() || operation.kind == OperationKind::Query;
-    let has = |handles: &[RecordHandle]| handles.contains(&record.handle);
-    let mut latest: Vec<_> = latest.into_iter().filter(tells).filter(|o| has(&o.records) || has(&o.cited)).collect();
-    latest.truncate(SHOWN);
-    latest
-}
-
-fn related_operations<P>(record: &RecordView<P>, operations: &[Operation]) -> Markup {
-    if !record.allows(Act::View) {
-        return html! {};
-    }
-    panel(
-        "operations",
-        "Operations",
-        &html! {
-            @if operations.is_empty() {
-                p.soft { "None of the binding's latest " (LOOKED_AT) " operations wrote or returned it." }
-            } @else {
-                ul.list {
-                    @for operation in operations {
-                        li.between data-key=(operation.id) {
-                            span {
-                                a href=(record.at(&["operations", &operation.id.to_string()])) {
-                                    (words(operation.kind.as_str()))
-                                }
-                                @if operation.cited.contains(&record.handle) { " that cites it" }
-                                " " span.soft { (operation.principal) " " (short_id(operation.id)) }
-                            }
-                            span.soft {
-                                @if operation.scope != record.scope {
-                                    @let href = record_path(record, &record.binding, &record.id, &operation.scope);
-                                    a href=(href) { "view in its scope" } " · "
-                                }
-                                (time(operation.started_at, record.now))
-                            }
-                        }
-                    }
-                }
-            }
-        },
-    )
 }

@@ -1,7 +1,7 @@
 //! The log's indexes: derived, compact, and written a little after the log. Operations that are not indexed yet are known
 //! in memory. After a crash the index is updated from the log, from each company's watermark on.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,8 @@ use super::posting::Posting;
 use super::room::Need;
 use super::state::{Applied, Companies, Message, watermark};
 use super::tree::Tree;
-use super::trees::Trees;
-use super::{failed, keys, remove, sums};
+use super::trees::{KeyChange, Trees};
+use super::{failed, keys, named, remove, sums};
 use crate::{StoreError, decode};
 use memhost_types::{CompanyId, Operation, Outcome};
 
@@ -61,73 +61,120 @@ pub(super) fn run(trees: &Trees, companies: &Companies, incoming: &Receiver<Mess
 pub(super) fn add(trees: &Trees, companies: &Companies, applied: &[Applied]) -> Result<(), StoreError> {
     let tree = &trees.index;
     let mut chunks: HashMap<Vec<u8>, Vec<u64>> = HashMap::new();
+    let mut rows: BTreeMap<(&CompanyId, u64), named::Rows> = BTreeMap::new();
     let mut touched: HashMap<&CompanyId, Vec<u64>> = HashMap::new();
     for operation in applied {
         let (block, offset) = (operation.sequence / keys::BLOCK, operation.sequence % keys::BLOCK);
         for facet in &operation.facets {
             chunks.entry(keys::chunk(facet, block)).or_default().push(offset);
         }
+        rows.entry((&operation.company, block)).or_default().add(offset, &operation.named);
         touched.entry(&operation.company).or_default().push(operation.sequence);
     }
-    // In pieces: what was written is flushed in between. An operation whose chunks are written in part is indexed again.
-    let (mut pieces, mut batch, mut bytes, mut written) = (Vec::new(), Batch::default(), 0, Vec::new());
+    let mut changes: Vec<KeyChange> = Vec::with_capacity(chunks.len());
     for (key, offsets) in chunks {
         let mut posting = Posting::read(tree, &key)?.unwrap_or_default();
         offsets.into_iter().for_each(|offset| posting.insert(offset));
-        let chunk = posting.encode();
-        bytes += key.len() + chunk.len();
-        written.push(key.clone());
-        batch.insert(key, chunk);
-        if bytes >= PIECE {
-            pieces.push((std::mem::take(&mut batch), std::mem::take(&mut bytes), std::mem::take(&mut written)));
-        }
+        changes.push((key.into(), Some(posting.encode().into())));
     }
-    pieces.push((batch, bytes, written));
+    let blocks: Vec<_> = rows.keys().copied().collect();
+    for ((company, block), rows) in rows {
+        changes.extend(rows.changes(tree, company, block)?);
+    }
     // A reader of sums sees an operation either in the index or in memory, not in both.
-    let _sums = trees.sums.write();
+    let moving = trees.sums.write();
     sums::add(trees, applied)?;
-    for (batch, bytes, written) in pieces {
-        let writing = trees.enter(Need::Present, bytes)?;
-        writing.note(|| written.into_iter().map(|key| (INDEX, key)));
-        trees.disk.wrote("indexing", tree.apply_batch(batch))?;
-    }
-    for (company, sequences) in touched {
+    write(trees, changes)?;
+    for (company, sequences) in &touched {
         // Every operation takes this lock when it begins, so it is held for a short time only.
         for some in sequences.chunks(SHORT) {
-            if let Some(state) = companies.lock().get_mut(company) {
+            if let Some(state) = companies.lock().get_mut(*company) {
                 for sequence in some {
                     state.open.remove(sequence);
                 }
             }
         }
-        // After a crash before this, the same operations are indexed again, which changes nothing.
-        let mark = watermark(companies, company).to_be_bytes();
-        let writing = trees.enter(Need::Present, mark.len())?;
-        writing.note(|| [(INDEX, keys::watermark(company))]);
-        trees.disk.wrote("indexing", tree.insert(keys::watermark(company), &mark))?;
+    }
+    drop(moving);
+    for company in touched.into_keys() {
+        let mine = blocks.iter().filter(|(of, _)| *of == company).map(|(_, block)| *block).collect();
+        move_watermark(trees, company, watermark(companies, company), mine)?;
+    }
+    Ok(())
+}
+
+/// Notes how far the index of a company is. The blocks that are whole by now are sorted: those that this completed, and
+/// those of `touched`. After a crash before the end, the same operations are indexed again, which changes nothing.
+fn move_watermark(trees: &Trees, company: &CompanyId, mark: u64, mut touched: BTreeSet<u64>) -> Result<(), StoreError> {
+    let key = keys::watermark(company);
+    let whole = (mark + 1) / keys::BLOCK;
+    let (from, mut below) = (stored_watermark(trees, company)? / keys::BLOCK, whole);
+    while let Some(block) = named::last_block(&trees.index, company, from, below)? {
+        touched.insert(block);
+        below = block;
+    }
+    for block in touched.range(..whole) {
+        let (written, removed) = named::sorted(&trees.index, company, *block)?;
+        write(trees, written)?;
+        write(trees, removed)?;
+    }
+    write(trees, vec![(key.into(), Some(mark.to_be_bytes().as_slice().into()))])
+}
+
+fn stored_watermark(trees: &Trees, company: &CompanyId) -> Result<u64, StoreError> {
+    let mark = trees.index.get(keys::watermark(company)).map_err(failed("reading"))?;
+    Ok(mark.and_then(|bytes| Some(u64::from_be_bytes(bytes.as_ref().try_into().ok()?))).unwrap_or(0))
+}
+
+/// Writes to the index, in pieces: what was written is flushed in between. An operation whose entries are written in part
+/// is indexed again.
+fn write(trees: &Trees, changes: Vec<KeyChange>) -> Result<(), StoreError> {
+    let mut changes = changes.into_iter().peekable();
+    while changes.peek().is_some() {
+        let (mut batch, mut bytes, mut written) = (Batch::default(), 0, Vec::new());
+        while bytes < PIECE
+            && let Some((key, value)) = changes.next()
+        {
+            bytes += key.len() + value.as_ref().map_or(0, |value| value.len());
+            written.push((INDEX, key.to_vec()));
+            match value {
+                Some(value) => batch.insert(key, value),
+                None => batch.remove(key),
+            }
+        }
+        let writing = trees.enter(Need::Present, bytes)?;
+        writing.note(|| written);
+        trees.disk.wrote("indexing", trees.index.apply_batch(batch))?;
     }
     Ok(())
 }
 
 /// Updates a company's index from its log, from the watermark on.
 pub(super) fn catch_up(trees: &Trees, companies: &Companies, company: &CompanyId) -> Result<(), StoreError> {
-    let (log, index) = (&trees.records, &trees.index);
-    let mark = index.get(keys::watermark(company)).map_err(failed("reading"))?;
-    let mark = mark.and_then(|bytes| Some(u64::from_be_bytes(bytes.as_ref().try_into().ok()?))).unwrap_or(0);
+    let log = &trees.records;
+    let mark = stored_watermark(trees, company)?;
     let mut pending = Vec::new();
     for entry in log.range(keys::record(company, mark + 1)..=keys::record(company, u64::MAX)) {
         let (key, value) = entry.map_err(failed("reading"))?;
         let operation: Operation = decode("operation", &value)?;
-        if keys::sequence(&key).is_none() {
-            continue;
-        }
-        pending.push(Applied::of(&operation));
+        let Some(sequence) = keys::sequence(&key) else { continue };
         if pending.len() == MAX_BATCH {
+            // The watermark does not pass what is still to come.
+            open(companies, company, |open| open.insert(sequence));
             add(trees, companies, &pending)?;
+            open(companies, company, |open| open.remove(&sequence));
             pending.clear();
         }
+        pending.push(Applied::of(&operation));
     }
     if pending.is_empty() { Ok(()) } else { add(trees, companies, &pending) }
+}
+
+/// Changes which operations of a company are known in memory only.
+fn open(companies: &Companies, company: &CompanyId, change: impl FnOnce(&mut BTreeSet<u64>) -> bool) {
+    if let Some(state) = companies.lock().get_mut(company) {
+        change(&mut state.open);
+    }
 }
 
 /// Compares a company's log with its index. Answers one line for each difference.
@@ -140,6 +187,11 @@ pub(super) fn verify(
     let mut findings = Vec::new();
     let mut expected: BTreeMap<Vec<u8>, Posting> = BTreeMap::new();
     let open = companies.lock().get(company).map(|state| state.open.clone()).unwrap_or_default();
+    // Removed operations are still in the chunk of the oldest block.
+    let first = log.range(keys::record(company, 0)..=keys::record(company, u64::MAX)).next();
+    let first = first.transpose().map_err(failed("reading"))?;
+    let first = first.and_then(|(key, _)| keys::sequence(&key)).unwrap_or(0);
+    let mut named = named::Check::new(index, company, &open, first);
     for entry in log.range(keys::record(company, 0)..=keys::record(company, u64::MAX)) {
         let (key, value) = entry.map_err(failed("reading"))?;
         let Some(sequence) = keys::sequence(&key) else { continue };
@@ -152,6 +204,7 @@ pub(super) fn verify(
                 if operation.outcome == Outcome::InProgress || open.contains(&sequence) {
                     continue;
                 }
+                named.expect(&operation)?;
                 for facet in keys::facets_of(&operation) {
                     let chunk = expected.entry(keys::chunk(&facet, sequence / keys::BLOCK)).or_default();
                     chunk.insert(sequence % keys::BLOCK);
@@ -159,10 +212,6 @@ pub(super) fn verify(
             }
         }
     }
-    // Removed operations are still in the chunk of the oldest block.
-    let first = log.range(keys::record(company, 0)..=keys::record(company, u64::MAX)).next();
-    let first = first.transpose().map_err(failed("reading"))?;
-    let first = first.and_then(|(key, _)| keys::sequence(&key)).unwrap_or(0);
     for entry in index.scan_prefix(keys::postings(company)) {
         let (key, value) = entry.map_err(failed("reading"))?;
         let shown = String::from_utf8_lossy(&key).into_owned();
@@ -180,6 +229,7 @@ pub(super) fn verify(
             }
         }
     }
+    findings.extend(named.end()?);
     findings.extend(
         expected.keys().map(|key| format!("{company}: the index chunk {:?} is missing", String::from_utf8_lossy(key))),
     );

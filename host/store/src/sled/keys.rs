@@ -50,9 +50,10 @@ pub(super) fn sequence(key: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(key.get(key.len().checked_sub(8)?..)?.try_into().ok()?))
 }
 
-/// The key of the number up to which a company's operations are indexed.
+/// The key of the number up to which a company's operations are indexed. The second letter is the form of the index: one
+/// of another form is made again from the log.
 pub(super) fn watermark(company: &CompanyId) -> Vec<u8> {
-    with(company, &[b"w"])
+    with(company, &[b"wb"])
 }
 
 /// The prefix of a company's posting chunks.
@@ -71,6 +72,42 @@ pub(super) fn chunk(facet_key: &[u8], block: u64) -> Vec<u8> {
     [facet_key, &block.to_be_bytes()].concat()
 }
 
+/// The prefix of what says which operations name a record.
+pub(super) fn named(company: &CompanyId) -> Vec<u8> {
+    with(company, &[b"n"])
+}
+
+/// The same of one block.
+pub(super) fn named_in(company: &CompanyId, block: u64) -> Vec<u8> {
+    with(company, &[b"n", &block.to_be_bytes()])
+}
+
+/// The prefix of the rows of a block that are not sorted yet.
+pub(super) fn named_rows(company: &CompanyId, block: u64) -> Vec<u8> {
+    with(company, &[b"n", &block.to_be_bytes(), b"r"])
+}
+
+/// One of these rows, by the place of its first operation.
+pub(super) fn named_row(company: &CompanyId, block: u64, place: u16) -> Vec<u8> {
+    with(company, &[b"n", &block.to_be_bytes(), b"r", &place.to_be_bytes()])
+}
+
+/// The prefix of the sorted parts of a block.
+pub(super) fn named_parts(company: &CompanyId, block: u64) -> Vec<u8> {
+    with(company, &[b"n", &block.to_be_bytes(), b"p"])
+}
+
+/// One of these parts.
+pub(super) fn named_part(company: &CompanyId, block: u64, part: u8) -> Vec<u8> {
+    with(company, &[b"n", &block.to_be_bytes(), b"p", &[part]])
+}
+
+/// The block that a key below [`named`] belongs to.
+pub(super) fn named_block(company: &CompanyId, key: &[u8]) -> Option<u64> {
+    let (block, _) = key.strip_prefix(named(company).as_slice())?.split_first_chunk::<8>()?;
+    Some(u64::from_be_bytes(*block))
+}
+
 /// The facets by which an operation is found, the most selective first.
 pub(super) fn facets_of(operation: &Operation) -> Vec<Vec<u8>> {
     let scope = &operation.scope;
@@ -80,6 +117,7 @@ pub(super) fn facets_of(operation: &Operation) -> Vec<Vec<u8>> {
         (b'a', operation.agent().map(|id| id.as_str())),
         (b'p', scope.project_id.as_deref()),
         (b'b', operation.binding_key.as_ref().map(|key| key.as_str())),
+        (b'v', operation.provider_key.as_ref().map(|key| key.as_str())),
         (b's', operation.source.as_ref().map(|source| source.kind.as_str())),
         (b'e', scope.session_key.as_deref()),
         (b'h', operation.hook.as_ref().map(|hook| hook.hook_kind.as_str())),
@@ -92,12 +130,15 @@ pub(super) fn facets_of(operation: &Operation) -> Vec<Vec<u8>> {
 
 /// The facets that a filter asks for, in the same order.
 pub(super) fn facets_wanted(company: &CompanyId, filter: &OperationFilter) -> Vec<Vec<u8>> {
+    // Beside a record it is the record's provider, and not the one that was called.
+    let provider = filter.provider_key.as_ref().filter(|_| filter.provider_record_id.is_none());
     let values = [
         (b'r', filter.run_id.as_deref()),
         (b'i', filter.issue_id.as_deref()),
         (b'a', filter.agent_id.as_deref()),
         (b'p', filter.project_id.as_deref()),
         (b'b', filter.binding_key.as_ref().map(|key| key.as_str())),
+        (b'v', provider.map(|key| key.as_str())),
         (b's', filter.source_kind.map(|kind| kind.as_str())),
         (b'e', filter.session_key.as_deref()),
         (b'h', filter.hook_kind.as_ref().map(|kind| kind.as_str())),

@@ -9,7 +9,7 @@ use super::log::Log;
 use super::posting::Posting;
 use super::state::last;
 use super::tree::Tree;
-use super::{failed, keys};
+use super::{failed, keys, named};
 use crate::{LogPage, StoreError, company_of, decode};
 use memhost_types::limits::MAX_PAGE_BYTES;
 use memhost_types::{CompanyId, Operation, OperationFilter};
@@ -48,7 +48,8 @@ impl Reader<'_> {
         // Memory first, then the index: an operation that moves in between is seen twice and not missed.
         let mut recent = self.log.queued(self.company);
         let facets = keys::facets_wanted(self.company, filter);
-        if !facets.is_empty() {
+        let named = filter.provider_record_id.as_ref().map(named::checksum);
+        if !facets.is_empty() || named.is_some() {
             let companies = self.log.companies.lock();
             if let Some(state) = companies.get(self.company) {
                 recent.extend(&state.open);
@@ -69,7 +70,7 @@ impl Reader<'_> {
             Ok(more)
         };
         let mut recent = recent.range(from..below).rev().copied().peekable();
-        let mut stored = self.stored(&facets, from, below);
+        let mut stored = self.stored(&facets, named, from, below);
         let mut next_stored = stored.next().transpose()?;
         loop {
             let sequence = match (recent.peek().copied(), next_stored) {
@@ -102,22 +103,47 @@ impl Reader<'_> {
     fn stored(
         &self,
         facets: &[Vec<u8>],
+        named: Option<u32>,
         from: u64,
         below: u64,
     ) -> Box<dyn Iterator<Item = Result<u64, StoreError>> + '_> {
-        let Some((first, others)) = facets.split_first() else {
-            let range = keys::record(self.company, from)..keys::record(self.company, below);
-            let all = self.records.range(range).rev();
-            return Box::new(all.filter_map(|entry| match entry {
-                Ok((key, _)) => keys::sequence(&key).map(Ok),
-                Err(error) => Some(Err(failed("reading")(error))),
-            }));
+        let facets = facets.to_vec();
+        let blocks: Box<dyn Iterator<Item = Result<Vec<u64>, StoreError>> + '_> = match (named, facets.split_first()) {
+            (Some(checksum), _) => {
+                let (from, mut end) = (from / keys::BLOCK, (below / keys::BLOCK).saturating_add(1));
+                let next = move || {
+                    let block = named::last_block(self.index, self.company, from, end).transpose()?;
+                    end = *block.as_ref().unwrap_or(&0);
+                    Some(block)
+                };
+                Box::new(std::iter::from_fn(next).map(move |block| {
+                    let block = block?;
+                    let named = named::find(self.index, self.company, block, checksum)?;
+                    self.having(block, named, &facets)
+                }))
+            }
+            (None, Some((first, others))) => {
+                let blocks = keys::chunk(first, from / keys::BLOCK)..=keys::chunk(first, below / keys::BLOCK);
+                let others = others.to_vec();
+                Box::new(self.index.range(blocks).rev().map(move |entry| {
+                    let (key, _) = entry.map_err(failed("reading"))?;
+                    match (keys::sequence(&key), Posting::read(self.index, &key)?) {
+                        (Some(block), Some(posting)) => self.having(block, posting, &others),
+                        _ => Ok(Vec::new()),
+                    }
+                }))
+            }
+            (None, None) => {
+                let range = keys::record(self.company, from)..keys::record(self.company, below);
+                let all = self.records.range(range).rev();
+                return Box::new(all.filter_map(|entry| match entry {
+                    Ok((key, _)) => keys::sequence(&key).map(Ok),
+                    Err(error) => Some(Err(failed("reading")(error))),
+                }));
+            }
         };
-        let blocks = keys::chunk(first, from / keys::BLOCK)..=keys::chunk(first, below / keys::BLOCK);
-        let others = others.to_vec();
-        let all = self.index.range(blocks).rev().flat_map(move |entry| {
-            let sequences = entry.map_err(failed("reading")).and_then(|(key, _)| self.block(&key, &others));
-            let (found, error) = match sequences {
+        let all = blocks.flat_map(|found| {
+            let (found, error) = match found {
                 Ok(found) => (found, None),
                 Err(error) => (Vec::new(), Some(Err(error))),
             };
@@ -126,19 +152,15 @@ impl Reader<'_> {
         Box::new(all.filter(move |found| found.as_ref().map_or(true, |sequence| (from..below).contains(sequence))))
     }
 
-    /// The numbers of one block that all facets have.
-    fn block(&self, first_key: &[u8], others: &[Vec<u8>]) -> Result<Vec<u64>, StoreError> {
-        let (Some(block), Some(mut posting)) = (keys::sequence(first_key), Posting::read(self.index, first_key)?)
-        else {
-            return Ok(Vec::new());
-        };
-        for other in others {
-            match Posting::read(self.index, &keys::chunk(other, block))? {
-                Some(other) => posting.intersect(&other),
+    /// The numbers of one block's operations that also have all these facets, highest first.
+    fn having(&self, block: u64, mut found: Posting, facets: &[Vec<u8>]) -> Result<Vec<u64>, StoreError> {
+        for facet in facets {
+            match Posting::read(self.index, &keys::chunk(facet, block))? {
+                Some(other) => found.intersect(&other),
                 None => return Ok(Vec::new()),
             }
         }
-        Ok(posting.descending().map(|offset| block * keys::BLOCK + offset).collect())
+        Ok(found.descending().map(|offset| block * keys::BLOCK + offset).collect())
     }
 
     /// The number of the first operation that began at or after a moment, by bisection.

@@ -98,12 +98,14 @@ pub(super) fn operations(
         count += some.len() as u64;
     }
     let (mut batch, mut removed) = (Batch::default(), Vec::new());
-    for key in trees.index.scan_prefix(keys::postings(company)).keys() {
+    let block = below / keys::BLOCK;
+    let chunks = trees.index.scan_prefix(keys::postings(company)).keys();
+    let chunks = chunks.filter(|key| key.as_ref().map_or(true, |key| keys::sequence(key).is_some_and(|of| of < block)));
+    let named = trees.index.range(keys::named(company)..keys::named_in(company, block)).keys();
+    for key in chunks.chain(named) {
         let key = key.map_err(failed("reading"))?;
-        if keys::sequence(&key).is_some_and(|block| block < below / keys::BLOCK) {
-            removed.push((INDEX, key.to_vec()));
-            batch.remove(key);
-        }
+        removed.push((INDEX, key.to_vec()));
+        batch.remove(key);
     }
     let writing = trees.enter(Need::Present, removed.len() * REMOVAL)?;
     writing.note(|| removed);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use super::keys;
+use super::{keys, named};
 use crate::StoreError;
 use memhost_types::{CompanyId, Operation, Rollup, RollupKey};
 
@@ -64,6 +64,8 @@ pub(super) struct Applied {
     pub(super) company: CompanyId,
     pub(super) sequence: u64,
     pub(super) facets: Vec<Vec<u8>>,
+    /// The checksums of the records that it names.
+    pub(super) named: Vec<u32>,
     pub(super) sums: Vec<(RollupKey, Rollup)>,
 }
 
@@ -73,6 +75,7 @@ impl Applied {
             company: operation.company_id.clone(),
             sequence: operation.id.sequence(),
             facets: keys::facets_of(operation),
+            named: named::checksums_of(operation),
             sums: Rollup::of(operation),
         }
     }

@@ -16,6 +16,7 @@ use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Operatio
 mod compaction;
 mod durable;
 mod keeping;
+mod named;
 
 fn open(path: &Path) -> SledStore {
     SledStore::open(path, SledOptions::default()).unwrap()
@@ -100,7 +101,10 @@ proptest! {
 
     #[test]
     fn filters_answer_as_a_plain_scan_does(
-        plan in prop::collection::vec((0..2_usize, prop::option::of(0..3_usize), 0..3_usize, 0..2_usize), 1..80),
+        plan in prop::collection::vec(
+            (0..2_usize, prop::option::of(0..3_usize), 0..3_usize, 0..2_usize, prop::collection::vec(0..4_usize, 0..3)),
+            1..80,
+        ),
         settle in 0..80_usize,
         restart: bool,
         page in 1..7_usize,
@@ -112,10 +116,14 @@ proptest! {
         let kinds = [OperationKind::Query, OperationKind::List, OperationKind::Get];
         let outcomes = [Outcome::Succeeded, Outcome::Failed];
         let mut model: BTreeMap<&str, Vec<Operation>> = BTreeMap::new();
-        for (number, (who, agent, kind, outcome)) in plan.iter().enumerate() {
+        for (number, (who, agent, kind, outcome, records)) in plan.iter().enumerate() {
             let name = ["acme", "acme2"][*who];
             let agent = agent.map(|agent| ["ada", "bob", "ad"][agent]);
-            let made = operation(&store, name, agent, kinds[*kind], outcomes[*outcome]);
+            let mut made = operation(&store, name, agent, kinds[*kind], outcomes[*outcome]);
+            made.provider_key = (*outcome == 0).then(|| "p".parse().unwrap());
+            let mut handles = records.iter().map(|record| named::handle(["p", "q"][record / 2], ["a", "b"][record % 2]));
+            made.cited = handles.next().into_iter().collect();
+            made.records = handles.collect();
             block_on(store.write_operation(Arc::new(made.clone()), Vec::new())).unwrap();
             model.entry(name).or_default().push(made);
             if number == settle {
@@ -133,6 +141,10 @@ proptest! {
             OperationFilter { kind: Some(OperationKind::List), outcome: Some(Outcome::Failed), ..OperationFilter::default() },
             OperationFilter { binding_key: Some("default".parse().unwrap()), since: at(since), until: at(since + length), ..OperationFilter::default() },
             OperationFilter { since: at(since), ..OperationFilter::default() },
+            OperationFilter { provider_key: Some("p".parse().unwrap()), ..OperationFilter::default() },
+            OperationFilter { provider_record_id: Some("a".parse().unwrap()), ..OperationFilter::default() },
+            OperationFilter { since: at(since), ..named::naming("q", "b") },
+            OperationFilter { agent_id: Some("ada".to_owned()), kind: Some(OperationKind::List), ..named::naming("p", "a") },
         ];
         for name in ["acme", "acme2"] {
             for filter in &filters {

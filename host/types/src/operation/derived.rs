@@ -1,7 +1,7 @@
 //! What follows from an operation's record, and taking the text out of it.
 
 use super::{LogLine, Operation};
-use crate::AgentId;
+use crate::{AgentId, RecordHandle};
 
 impl Operation {
     /// The agent that it is for: the scope's, or else the one whose action triggered the hook.
@@ -12,6 +12,11 @@ impl Operation {
     /// The run that it belongs to: the scope's, or else the hook's.
     pub fn run(&self) -> Option<&str> {
         self.scope.run_id.as_deref().or_else(|| self.hook.as_ref()?.heartbeat_run_id.as_deref())
+    }
+
+    /// The records that it names: those that it wrote, returned or forgot, then those that it cites.
+    pub fn named(&self) -> impl Iterator<Item = &RecordHandle> {
+        self.records.iter().chain(&self.cited)
     }
 
     /// Whether it has text of a request or of a guest: [`Operation::remove_text`] removes it. The answer is the same
