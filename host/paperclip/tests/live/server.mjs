@@ -94,7 +94,7 @@ export class Server {
     this.child = spawn("paperclipai", ["onboard", "--yes", "--bind", "loopback", "--run", "--no-install-service", "--data-dir", this.data], {
       ...this.as, cwd: this.data, env: { ...this.environment, ...more }, stdio: ["ignore", log, log],
     });
-    await until("Paperclip answers", async () => (await fetch(`${URL_OF}/api/health`)).ok, 90_000);
+    await until("Paperclip answers", async () => (await fetch(`${URL_OF}/api/health`)).ok, 240_000);
   }
 
   cli(...words) {

@@ -48,6 +48,6 @@ export class World {
   search = async (company, query) => (await api("GET", `/plugins/memhost/api/search?companyId=${company}&query=${encodeURIComponent(query)}`)).memories;
   found = (company, query, text, milliseconds) => until(`${JSON.stringify(text)} is found`, async () => (await this.search(company, query)).find((memory) => memory.text.includes(text)), milliseconds);
   lost = (company, query, text, milliseconds) => until(`${JSON.stringify(text)} is forgotten`, async () => !(await this.search(company, query)).some((memory) => memory.text.includes(text)), milliseconds);
-  memhosts = () => processes("memhost", "serve", "--exit-with-stdin").filter((pid) => pid !== process.pid);
+  memhosts = () => processes("memhost/paperclip/", "serve", "--exit-with-stdin").filter((pid) => pid !== process.pid);
   workers = () => processes("dist/worker.js");
 }
