@@ -86,7 +86,7 @@ export class MemhostPlugin {
   }
 
   /** Asks for settings that were not told. Paperclip refuses those of a company that has none, and all while it is busy. */
-  private async recover(): Promise<boolean> {
+  async recover(): Promise<boolean> {
     const companies = (await this.pump.sources.companies()).map(({ id }) => id);
     for (const id of companies) {
       if (this.rows.has(id)) continue;

@@ -28,7 +28,8 @@ async function tools_act_for_the_run(world) {
   const project = (await api("POST", `/companies/${world.alpha}/projects`, { name: "Harbour" })).id;
   const call = (tool, parameters) =>
     `curl -s -X POST -H "Authorization: Bearer $PAPERCLIP_API_KEY" -H "X-Paperclip-Run-Id: $PAPERCLIP_RUN_ID" -H 'content-type: application/json' "$PAPERCLIP_API_URL/api/plugins/tools/execute" -d '{"tool":"memhost:${tool}","parameters":${JSON.stringify(parameters)},"runContext":{"agentId":"'$PAPERCLIP_AGENT_ID'","runId":"'$PAPERCLIP_RUN_ID'","companyId":"'$PAPERCLIP_COMPANY_ID'","projectId":"${project}"}}'; echo`;
-  const agent = await world.hire(world.alpha, "Tool", [call("memory.note", { text: "The dredger arrives on 3 May." }), call("memory.note", { text: "My own secret is marzipan.", visibility: "agent" }), call("memory.search", { query: "When does the dredger arrive?" }), call("memory.browse", {})].join("\n"));
+  const agent = await world.hire(world.alpha, "Tool", [call("memory.note", { text: "The dredger arrives on 3 May." }), call("memory.note", { text: "My own secret is marzipan.", visibility: "agent" }), call("memory.search", { query: "When does the dredger arrive?" }), call("memory.browse", {}), call("memory.search", { query: "Where is the safe?" })].join("\n"));
+  await world.action(world.alpha, "note", { text: "Only for you: the safe is behind the map.", who: agent });
   const issue = await world.issue(world.alpha, "Use the tools", { assigneeAgentId: agent, status: "todo", projectId: project });
   const run = await until("the run has ended", async () => {
     const [last] = await api("GET", `/companies/${world.alpha}/heartbeat-runs?limit=1&agentId=${agent}`);
@@ -40,6 +41,8 @@ async function tools_act_for_the_run(world) {
   assert.ok(note, output);
   assert.equal(note.source.runId, run.id);
   assert.equal(note.source.issueId, issue);
+  assert.match(output, /behind the map/, "a person tells one agent something");
+  assert.ok(!(await world.search(world.alpha, "Where is the safe?")).some(({ text }) => text.startsWith("Only for you")), "and nobody else is answered it");
   assert.ok(!(await world.search(world.alpha, "secret marzipan")).some(({ text }) => text === "My own secret is marzipan."), "an agent's private note is not shown to a person");
   return output.slice(0, 300);
 }
