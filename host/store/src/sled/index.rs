@@ -118,7 +118,10 @@ fn move_watermark(trees: &Trees, company: &CompanyId, mark: u64, mut touched: BT
         write(trees, written)?;
         write(trees, removed)?;
     }
-    write(trees, vec![(key.into(), Some(mark.to_be_bytes().as_slice().into()))])
+    let mark = mark.to_be_bytes();
+    let writing = trees.enter(Need::Present, mark.len())?;
+    writing.note(|| [(INDEX, key.clone())]);
+    trees.disk.wrote("indexing", trees.index.insert(key, &mark)).map(drop)
 }
 
 fn stored_watermark(trees: &Trees, company: &CompanyId) -> Result<u64, StoreError> {
