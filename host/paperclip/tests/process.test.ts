@@ -123,6 +123,7 @@ test("the explorer links to Paperclip where somebody opened it from there, and a
   const { ups, process: own } = start();
   await until(() => ups.length === 1);
   expect(said()[0]).not.toContain("link");
+  expect(said()[0]).toContain("shared.toml");
   keepBackAddress(directory(), "https://paperclip.test");
   writeFileSync(path.join(directory(), "memhost.toml"), "");
   await own.stop();

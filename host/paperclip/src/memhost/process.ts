@@ -1,7 +1,7 @@
 // The memhost of this worker: a child that ends when the worker's end of its standard input closes.
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Address } from "./client";
 import { findMemhost, PLATFORM_PACKAGE } from "./binary";
@@ -33,6 +33,9 @@ export interface ProcessOptions {
   /** The first pause before a restart in milliseconds; it doubles up to 5 s. */
   pauseMs?: number;
 }
+
+/** The default cache is for a host that has a machine of its own. */
+const SHARED = 'store_cache_bytes = "16MiB"\n';
 
 interface Printed {
   pid: number;
@@ -95,12 +98,12 @@ export class MemhostProcess {
     const back = backAddress(this.options.directory);
     // The explorer links what it shows to Paperclip's pages.
     if (back !== null) flags.push("--issue-link", `${back}/issues/{issueId}`, "--run-link", `${back}/agents/{agentId}/runs/{runId}`);
-    const config = path.join(this.options.directory, "memhost.toml");
-    if (existsSync(config)) flags.push("--config", config);
+    flags.push("--config", this.configuration());
     const child = spawn(binary, ["serve", "--data-dir", path.join(this.options.directory, "data"), ...flags], {
       cwd: this.options.directory,
       stdio: ["pipe", "pipe", "pipe"],
-      env: { PATH: this.options.searchPath, MEMHOST_LOG: "warn" },
+      // glibc keeps memory for each thread; two pools are enough here and return what a backfill took.
+      env: { PATH: this.options.searchPath, MEMHOST_LOG: "warn", MALLOC_ARENA_MAX: "2" },
     });
     this.child = child;
     this.enter("starting", null);
@@ -123,6 +126,15 @@ export class MemhostProcess {
     };
     child.once("error", (error) => finish(`memhost did not start (${error.message})`));
     child.once("exit", (code, signal) => finish(`memhost ended (${signal ?? `code ${code}`})`));
+  }
+
+  /** The operator's own configuration, else one for a host that shares its machine with Paperclip. */
+  private configuration(): string {
+    const own = path.join(this.options.directory, "memhost.toml");
+    if (existsSync(own)) return own;
+    const shared = path.join(this.options.directory, "shared.toml");
+    writeFileSync(shared, SHARED, { mode: 0o600 });
+    return shared;
   }
 
   private printed(line: string, token: string): void {

@@ -16,7 +16,11 @@ async function ten_thousand_comments_in_two_minutes(world) {
   const start = Date.now();
   await until("all are sent", async () => (await world.status(company)).counts.some(({ kind, status, n }) => kind === "comment" && status === "sent" && n === COUNT), 240_000);
   const sent = Date.now() - start;
-  await world.found(company, "Entry 10000", "Entry 10000:", 240_000);
+  // Asked seldom: a question takes time from what is measured.
+  while (!(await world.search(company, "Entry 10000")).some(({ text }) => text.startsWith("Entry 10000:"))) {
+    assert.ok(Date.now() - start < 240_000, "not within 240 s");
+    await sleep(1000);
+  }
   const took = Date.now() - start;
   world.delta = { company, issue };
   assert.ok(took <= 120_000, `${took} ms`);
