@@ -45,7 +45,7 @@ test("a comment is captured once, whole, in its company, with where it is from",
   expect(memhost.events).toHaveLength(1);
   expect(memhost.events[0]).toMatchObject({
     company: alpha, hookKind: "issue_comment_capture", payload: { text }, scope: { companyId: alpha, issueId: issue },
-    source: { kind: "issue_comment", commentId: id, issueId: issue }, metadata: { authorUserId: "local-board" }, replacesSource: true,
+    source: { kind: "issue_comment", commentId: id, issueId: issue }, metadata: { authorUserId: "local-board" }, replacesSource: false,
   });
 });
 
@@ -64,6 +64,7 @@ test("an edited comment replaces itself, and an edit back is captured again", as
     await pumped(pump);
   }
   expect(memhost.texts(alpha)).toEqual(["one", "two", "one"]);
+  expect(memhost.events.map(({ replacesSource }) => replacesSource)).toEqual([false, true, true]);
   expect(new Set(memhost.events.map(({ hookId }) => hookId)).size).toBe(3);
 });
 
@@ -239,7 +240,7 @@ test("a text over the limit is taken whole in linked parts", async () => {
   await pumped();
   expect(memhost.events.length).toBe(2);
   expect(memhost.texts(alpha).join("")).toBe(text);
-  expect(memhost.events.map(({ replacesSource }) => replacesSource)).toEqual([true, ...memhost.events.slice(1).map(() => false)]);
+  expect(memhost.events.map(({ replacesSource }) => replacesSource)).toEqual(memhost.events.map(() => false));
   expect(memhost.events[1]?.metadata).toMatchObject({ part: 2, parts: memhost.events.length });
 });
 

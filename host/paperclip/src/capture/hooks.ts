@@ -22,21 +22,24 @@ export const HOOK_KINDS = ["pre_run_hydrate", "post_run_capture", "manual_captur
 const digest = (...of: string[]): string => createHash("sha256").update(of.join("\0")).digest("hex").slice(0, 24);
 const iso = (moment: string): string => new Date(moment).toISOString();
 
-/** Makes one event of each part of a text. The first one replaces the revision before; the others are linked to it. */
-function events(id: string, revision: string, text: string, event: Omit<HookEvent, "hookId" | "payload" | "metadata">, metadata: Record<string, unknown>): HookEvent[] {
+/**
+ * Makes one event of each part of a text. The first one replaces the revision before, if there can be one: looking for it
+ * takes memhost time with every record. The others are linked to it.
+ */
+function events(id: string, revision: string, replaces: boolean, text: string, event: Omit<HookEvent, "hookId" | "payload" | "metadata">, metadata: Record<string, unknown>): HookEvent[] {
   if (text.trim() === "") return [];
   const pieces = parts(text);
   return pieces.map((piece, index) => ({
     ...event,
     hookId: `${id}:${revision}${pieces.length > 1 ? `:${index + 1}` : ""}`,
-    replacesSource: index === 0,
+    replacesSource: replaces && index === 0,
     payload: { text: piece, mimeType: "text/markdown" },
     metadata: pieces.length > 1 ? { ...metadata, part: index + 1, parts: pieces.length, whole: `${id}:${revision}` } : metadata,
   }));
 }
 
 export function ofComment(row: CommentRow): Item {
-  const made = events(`comment:${row.id}`, digest(row.revision, iso(row.moved_at)), row.agent_id === null ? row.body : withoutRecalled(row.body), {
+  const made = events(`comment:${row.id}`, digest(row.revision, iso(row.moved_at)), row.known !== null || iso(row.moved_at) !== iso(row.changed_at), row.agent_id === null ? row.body : withoutRecalled(row.body), {
     hookKind: "issue_comment_capture",
     triggeredAt: iso(row.changed_at),
     mode: "capture_record",
@@ -49,7 +52,7 @@ export function ofComment(row: CommentRow): Item {
 }
 
 export function ofRun(row: RunRow): Item {
-  const made = events(`run:${row.id}`, digest(row.revision), withoutRecalled(row.body ?? ""), {
+  const made = events(`run:${row.id}`, digest(row.revision), true, withoutRecalled(row.body ?? ""), {
     hookKind: "post_run_capture",
     triggeredAt: iso(row.changed_at),
     mode: "capture_residue",
@@ -71,7 +74,7 @@ export interface DocumentText {
 }
 
 export function ofDocument(row: DocumentRow, text: DocumentText): Item {
-  const made = events(`document:${row.id}`, `r${text.revisionNumber}`, text.body, {
+  const made = events(`document:${row.id}`, `r${text.revisionNumber}`, row.known !== null || text.revisionNumber > 1, text.body, {
     hookKind: "issue_document_capture",
     triggeredAt: iso(row.changed_at),
     mode: "capture_record",

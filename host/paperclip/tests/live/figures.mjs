@@ -12,8 +12,10 @@ async function ten_thousand_comments_in_two_minutes(world) {
   const issue = await world.issue(company, "The log of the harbour");
   await withPostgres(world, (sql) => sql`INSERT INTO issue_comments (company_id, issue_id, author_user_id, author_type, body, created_at, updated_at)
     SELECT ${company}::uuid, ${issue}::uuid, 'local-board', 'user', 'Entry ' || n || ': ship ' || md5(n::text) || ' unloads ' || n % 97 || ' crates of ' || (ARRAY['tar','tea','rope','salt'])[1 + n % 4] || '.',
-      now() - (${COUNT} - n) * interval '1 minute', now() FROM generate_series(1, ${COUNT}) n`);
+      now() - (${COUNT} - n) * interval '1 minute', now() - (${COUNT} - n) * interval '1 minute' FROM generate_series(1, ${COUNT}) n`);
   const start = Date.now();
+  // What is old is looked for when memhost comes up, every ten minutes, and when somebody asks for it.
+  await world.action(company, "retry");
   await until("all are sent", async () => (await world.status(company)).counts.some(({ kind, status, n }) => kind === "comment" && status === "sent" && n === COUNT), 240_000);
   const sent = Date.now() - start;
   // Asked seldom: a question takes time from what is measured.
