@@ -4,6 +4,7 @@
 mod acting;
 mod caller;
 pub(crate) mod control;
+mod denied;
 mod error;
 mod provenance;
 mod requests;
@@ -11,8 +12,9 @@ mod rules;
 mod tokens;
 
 pub use acting::{ACT_AS_HEADERS, ActAs, ActingError};
-pub use caller::{Caller, Denied};
+pub use caller::Caller;
 pub use control::Authentication;
+pub use denied::Denied;
 pub use error::AccessError;
 pub use memhost_types::Act;
 pub use requests::{CreateToken, RotateToken};

@@ -212,7 +212,7 @@ impl From<StoreError> for Refusal {
 
 impl From<&Denied> for Refusal {
     fn from(denied: &Denied) -> Self {
-        let mut refusal = Self::new(OperationErrorCode::Forbidden, denied.to_string());
+        let mut refusal = Self::new(OperationErrorCode::Forbidden, denied.reason());
         refusal.error.field = denied.field.map(str::to_owned);
         refusal
     }

@@ -1,6 +1,7 @@
 //! Integrations: gateways that act for somebody else.
 
-use crate::access::caller::{Caller, Denied};
+use crate::access::caller::Caller;
+use crate::access::denied::Denied;
 use memhost_types::{AgentId, FieldError, Role, check_id};
 
 /// For whom one request of an integration acts.
@@ -90,7 +91,8 @@ impl Caller {
             return Ok(self);
         }
         if !self.is_integration() {
-            return Err(Denied::field(whom.first()).into());
+            let why = "is for tokens of the role `integration` only; leave it out";
+            return Err(Denied::because(whom.first(), why).into());
         }
         whom.check()?;
         Ok(self.on_behalf(whom))

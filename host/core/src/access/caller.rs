@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::access::acting::ActAs;
+use crate::access::denied::Denied;
 use crate::access::rules::allows;
 use memhost_types::{Act, AgentId, CompanyId, Role, Scope, Token};
 
@@ -27,35 +28,6 @@ pub struct Caller {
     person: Option<String>,
     /// The client that the caller uses, where operations show it.
     via: Option<String>,
-}
-
-/// The caller may not do this. The message is the same whether or not the thing exists.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this token does not allow that{}; ask whoever gave it to you for one that does", reason(*field, beyond, *role))]
-pub struct Denied {
-    /// The field that goes beyond the token, if it is one.
-    pub field: Option<&'static str>,
-    /// What the token is not good for.
-    pub beyond: Vec<Act>,
-    /// The role that does not allow it, and what that is.
-    pub role: Option<(Role, Act)>,
-}
-
-fn reason(field: Option<&str>, beyond: &[Act], role: Option<(Role, Act)>) -> String {
-    let field = field.map(|field| format!(" with this `{field}`")).unwrap_or_default();
-    let names: Vec<_> = beyond.iter().map(|act| act.as_str()).collect();
-    match (names.is_empty(), role) {
-        (false, _) => format!("{field}: it is not good for {}", names.join(", ")),
-        (true, Some((role, act))) => format!("{field}: its role `{role}` does not have the right `{}`", act.as_str()),
-        (true, None) => field,
-    }
-}
-
-impl Denied {
-    /// This field goes beyond the token.
-    pub(crate) fn field(field: &'static str) -> Self {
-        Self { field: Some(field), beyond: Vec::new(), role: None }
-    }
 }
 
 impl Caller {
@@ -244,7 +216,7 @@ impl Caller {
         let beyond = if is_unlisted && allows(self.role, act) { vec![act] } else { Vec::new() };
         let acting = [Some(self.role), self.acting_role].into_iter().flatten();
         let role = acting.filter(|_| reaches).find(|role| !allows(*role, act)).map(|role| (role, act));
-        Err(Denied { field: None, beyond, role })
+        Err(Denied { field: None, beyond, role, why: None })
     }
 
     /// Checks whether the caller may do any memory operation in a company.
@@ -256,7 +228,7 @@ impl Caller {
         let mut tried = any.map(|act| self.may(*act, Some(company)));
         match tried.any(|may| may.is_ok()) {
             true => Ok(()),
-            false => Err(Denied { field: None, beyond: Vec::new(), role: None }),
+            false => Err(Denied { field: None, beyond: Vec::new(), role: None, why: None }),
         }
     }
 
@@ -273,9 +245,9 @@ impl Caller {
     /// Fills in what the token fixes of a scope, and denies other values.
     pub(crate) fn confine(&self, scope: &mut Scope) -> Result<(), Denied> {
         let text = |id: &str| Some(id.to_owned());
-        own("scope.agentId", self.agent.as_ref().map(AgentId::as_str), &mut scope.agent_id, |id| id.parse().ok())?;
-        own("scope.runId", self.run.as_deref(), &mut scope.run_id, text)?;
-        own("scope.subjectId", self.person.as_deref(), &mut scope.subject_id, text)
+        self.own("scope.agentId", Fixed::Agent, &mut scope.agent_id, |id| id.parse().ok())?;
+        self.own("scope.runId", Fixed::Run, &mut scope.run_id, text)?;
+        self.own("scope.subjectId", Fixed::Person, &mut scope.subject_id, text)
     }
 
     /// Checks that a token gives nothing that this caller does not have. Every value that a caller can get hold of is
@@ -286,43 +258,68 @@ impl Caller {
     pub(crate) fn covers(&self, token: &Token) -> Result<(), Denied> {
         let other = Self::of(token);
         if self.company.is_some() && self.company != other.company {
-            return Err(Denied::field("companyId"));
+            return Err(Denied::because("companyId", "is not your own token's company"));
         }
         let beyond: Vec<Act> = other.acts().filter(|act| !self.acts().any(|own| own == *act)).collect();
         if !beyond.is_empty() {
             let field = if other.operations.is_some() { "operations" } else { "role" };
-            return Err(Denied { field: Some(field), beyond, role: None });
+            return Err(Denied { beyond, ..Denied::field(field) });
         }
         if self.agent.is_some() && self.agent != other.agent {
-            return Err(Denied::field("agentId"));
+            return Err(Denied::because("agentId", "is not your own token's agent"));
         }
         if self.run.is_some() && self.run != other.run {
-            return Err(Denied::field("runId"));
+            return Err(Denied::because("runId", "is not your own token's run"));
         }
         match (self.expires_at, other.expires_at) {
-            (Some(own), Some(end)) if end <= own => Ok(()),
             (None, _) => Ok(()),
-            _ => Err(Denied::field("expiresAt")),
+            (Some(own), Some(end)) if end <= own => Ok(()),
+            (Some(own), Some(_)) => Err(Denied::ends_later(own)),
+            (Some(own), None) => {
+                let why = format!("is missing, and your own token ends at {own}; name that time or an earlier one");
+                Err(Denied::because("expiresAt", why))
+            }
+        }
+    }
+
+    /// Fills in a field that the caller fixes, and denies another value.
+    ///
+    /// # Errors
+    /// Where it has another value.
+    pub(crate) fn own<T: AsRef<str>>(
+        &self,
+        field: &'static str,
+        what: Fixed,
+        asked: &mut Option<T>,
+        make: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<(), Denied> {
+        let (own, what) = match what {
+            Fixed::Agent => (self.agent.as_ref().map(AgentId::as_str), "agent"),
+            Fixed::Run => (self.run.as_deref(), "run"),
+            Fixed::Person => (self.person.as_deref(), "person"),
+        };
+        let Some(own) = own else { return Ok(()) };
+        match asked {
+            Some(asked) if asked.as_ref() == own => Ok(()),
+            Some(_) if self.is_acting => {
+                let why = format!("is not the {what} that this request acts for, `{own}`; leave it out");
+                Err(Denied::because(field, why))
+            }
+            Some(_) => Err(Denied::because(field, format!("is not this token's {what}, `{own}`; leave it out"))),
+            None => {
+                *asked = make(own);
+                Ok(())
+            }
         }
     }
 }
 
-/// Fills in a field that the caller fixes, and denies another value.
-pub(crate) fn own<T: AsRef<str>>(
-    field: &'static str,
-    own: Option<&str>,
-    asked: &mut Option<T>,
-    make: impl FnOnce(&str) -> Option<T>,
-) -> Result<(), Denied> {
-    let Some(own) = own else { return Ok(()) };
-    match asked {
-        Some(asked) if asked.as_ref() != own => Err(Denied::field(field)),
-        Some(_) => Ok(()),
-        None => {
-            *asked = make(own);
-            Ok(())
-        }
-    }
+/// What a token, or the headers of an integration's request, fix of a scope.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Fixed {
+    Agent,
+    Run,
+    Person,
 }
 
 #[cfg(test)]

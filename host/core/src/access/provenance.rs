@@ -1,7 +1,11 @@
 //! Provenance: what the host knows by itself it stamps; for the rest it notes who asserted it.
 
-use crate::access::caller::{Caller, Denied, own};
+use crate::access::caller::{Caller, Fixed};
+use crate::access::denied::Denied;
 use memhost_types::{AgentId, HookContext, HookEvent, SourceKind, SourceRef};
+
+/// What is wrong with a field that a request sets and the host sets itself.
+const ONLY_THE_HOST: &str = "is set by the host only; leave it out";
 
 impl Caller {
     /// Notes who asserts what a source says. The run is the token's where it has one; another one is denied.
@@ -13,10 +17,10 @@ impl Caller {
             return Ok(());
         }
         if source.asserted_by.is_some() {
-            return Err(Denied::field("source.assertedBy"));
+            return Err(Denied::because("source.assertedBy", ONLY_THE_HOST));
         }
         let mut run = source.run_id.clone();
-        own("source.runId", self.run(), &mut run, |id| Some(id.to_owned()))?;
+        self.own("source.runId", Fixed::Run, &mut run, |id| Some(id.to_owned()))?;
         if source.kind == SourceKind::Run {
             source.run_id = run;
         }
@@ -37,7 +41,7 @@ impl Caller {
             return Ok(());
         }
         if hook.asserted_by.is_some() {
-            return Err(Denied::field("hook.assertedBy"));
+            return Err(Denied::because("hook.assertedBy", ONLY_THE_HOST));
         }
         let (actor, run) = (&mut hook.actor_agent_id, &mut hook.heartbeat_run_id);
         self.stamp_actor(["hook.actorAgentId", "hook.heartbeatRunId"], actor, run)?;
@@ -67,8 +71,8 @@ impl Caller {
         actor: &mut Option<AgentId>,
         run: &mut Option<String>,
     ) -> Result<(), Denied> {
-        own(fields[0], self.agent().map(AgentId::as_str), actor, |id| id.parse().ok())?;
-        own(fields[1], self.run(), run, |id| Some(id.to_owned()))
+        self.own(fields[0], Fixed::Agent, actor, |id| id.parse().ok())?;
+        self.own(fields[1], Fixed::Run, run, |id| Some(id.to_owned()))
     }
 
     fn asserts(&self, actor: Option<&AgentId>, run: Option<&str>) -> Option<String> {

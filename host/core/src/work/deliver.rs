@@ -42,7 +42,7 @@ impl Service {
         // The bearer of a run's token does not get what became of another run's event, and asking for it leaves nothing.
         let is_own = |known: &Delivery| caller.run().is_none() || known.scope.run_id == event.scope.run_id;
         let Some(accepted) = self.deliveries.accept_if(deliveries, is_own).await? else {
-            let denied = Denied::field("hookId");
+            let denied = Denied::of_another_run();
             return Err(self.deny(caller, OperationKind::Control, Some(&event.scope.company_id), &denied).await);
         };
         let is_duplicate = !accepted.is_empty() && accepted.iter().all(|(_, is_new)| !is_new);

@@ -152,7 +152,7 @@ impl Service {
             if let Some(known) = &known
                 && !may_answer(caller, known, &delivery)
             {
-                let denied = Denied::field("hookId");
+                let denied = Denied::of_another_run();
                 let company = Some(&delivery.company_id);
                 let refusal = self.deny(caller, OperationKind::Control, company, &denied).await;
                 return Ok(Accepting::Ended(Err(refusal)));
@@ -187,7 +187,7 @@ impl Service {
             let is_own = |known: &Delivery| caller.run().is_none_or(|run| known.scope.run_id.as_deref() == Some(run));
             // Nothing was stored: another run has sent one of these events since they were looked for.
             let Some(accepted) = self.deliveries.accept_if(batch, is_own).await? else {
-                let denied = Denied::field("hookId");
+                let denied = Denied::of_another_run();
                 return Err(self.deny(caller, OperationKind::Control, Some(&company), &denied).await);
             };
             for (at, (delivery, is_new)) in now.iter().zip(accepted) {

@@ -1,0 +1,79 @@
+//! Why a caller may not do something.
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+use memhost_types::{Act, Role};
+
+/// The caller may not do this. The message is the same whether or not the thing exists.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct Denied {
+    /// The field that goes beyond the token, if it is one.
+    pub field: Option<&'static str>,
+    /// What the token's operations do not include.
+    pub beyond: Vec<Act>,
+    /// The role that does not allow it, and what that is.
+    pub role: Option<(Role, Act)>,
+    /// What is wrong with the field, as the rest of a sentence that begins with its name.
+    pub why: Option<String>,
+}
+
+impl Denied {
+    /// This field goes beyond the token.
+    pub(crate) fn field(field: &'static str) -> Self {
+        Self { field: Some(field), beyond: Vec::new(), role: None, why: None }
+    }
+
+    /// The same, with what is wrong with it.
+    pub(crate) fn because(field: &'static str, why: impl Into<String>) -> Self {
+        Self { why: Some(why.into()), ..Self::field(field) }
+    }
+
+    /// The event belongs to another run than the token.
+    pub(crate) fn of_another_run() -> Self {
+        Self::because("hookId", "is that of an event of another run; give your event an id of its own")
+    }
+
+    /// The token does not allow the request, for this reason.
+    pub(crate) fn whole(why: impl Into<String>) -> Self {
+        Self { field: None, beyond: Vec::new(), role: None, why: Some(why.into()) }
+    }
+
+    /// The token would work after the caller's own has ended.
+    pub(crate) fn ends_later(own: Timestamp) -> Self {
+        Self::because("expiresAt", format!("is after the end of your own token, {own}"))
+    }
+
+    /// What happened, without the name of the field.
+    pub(crate) fn reason(&self) -> String {
+        const ASK: &str = "ask whoever gave it to you for one that does";
+        let beyond: Vec<_> = self.beyond.iter().map(|act| format!("`{act}`")).collect();
+        let beyond = Some(beyond.join(", ")).filter(|names| !names.is_empty());
+        match (&self.why, beyond, self.role) {
+            (Some(why), ..) => why.clone(),
+            (None, Some(names), _) if self.field.is_some() => {
+                format!("gives more than your own token has: its operations do not include {names}")
+            }
+            (None, Some(names), _) => {
+                format!("this token does not allow that: its operations do not include {names}; {ASK}")
+            }
+            (None, None, Some((role, act))) => {
+                format!("this token does not allow that: its role `{role}` does not have the right `{act}`; {ASK}")
+            }
+            (None, None, None) if self.field.is_some() => {
+                format!("is not allowed with this token; {ASK}")
+            }
+            (None, None, None) => format!("this token does not allow that; {ASK}"),
+        }
+    }
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.field {
+            Some(field) => write!(f, "{field}: {}", self.reason()),
+            None => f.write_str(&self.reason()),
+        }
+    }
+}
