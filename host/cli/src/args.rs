@@ -196,10 +196,10 @@ pub(super) struct ShowNamedArgs {
 /// Which days.
 #[derive(Debug, Clone, Args)]
 pub(super) struct DaysArgs {
-    /// First day, in UTC, such as 2026-11-01 [default: 30 days before --to].
+    /// First day, in UTC, such as 2026-11-01 [default: 30 days before --until].
     #[arg(long, value_name = "DAY", value_parser = day)]
-    pub(super) from: Option<String>,
+    pub(super) since: Option<String>,
     /// Last day, in UTC [default: today].
     #[arg(long, value_name = "DAY", value_parser = day)]
-    pub(super) to: Option<String>,
+    pub(super) until: Option<String>,
 }

@@ -1,6 +1,6 @@
 //! Bindings.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -234,7 +234,23 @@ async fn create(args: CreateArgs) -> Result<(), CliError> {
         true => session.put("default-binding", &body).await?,
         false => session.post("bindings", &body).await?,
     };
-    session.show(&answer, "", one)
+    session.show(&answer, "", one)?;
+    match kept_instead(&answer, &args.key, &args.provider, &session.company).filter(|_| args.if_missing) {
+        Some(said) => Ok(writeln!(std::io::stderr(), "{said}")?),
+        None => Ok(()),
+    }
+}
+
+/// What is said where a company has a default binding and the one that was asked for was not made.
+fn kept_instead(present: &Value, key: &str, provider: &str, company: &str) -> Option<String> {
+    let (own, of) = (text(present, "/key"), text(present, "/providerKey"));
+    match (own == key, of == provider) {
+        (true, true) => None,
+        (true, false) => {
+            Some(format!("the binding `{own}` is there already, with the provider `{of}`; nothing was changed"))
+        }
+        (false, _) => Some(format!("{company} has the default binding `{own}`; `{key}` was not made")),
+    }
 }
 
 /// One binding as a table.

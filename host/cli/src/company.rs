@@ -12,7 +12,7 @@ use super::output::{details, escape, table, text};
 use super::page::{self, items, query};
 use super::session::Session;
 use super::{CliError, argument};
-use memhost_types::BindingLimits;
+use memhost_types::{BindingLimits, counted, nearest};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CompanyCommand {
@@ -103,7 +103,8 @@ fn days_of(text: &str) -> Result<(&'static str, u32), String> {
     let known = || KINDS.map(|(name, _)| name).join(", ");
     let (name, days) = text.split_once('=').ok_or_else(|| format!("write KIND=DAYS with one of {}", known()))?;
     let field = KINDS.into_iter().find(|(known, _)| *known == name).map(|(_, field)| field);
-    let field = field.ok_or_else(|| format!("`{name}` is none of {}", known()))?;
+    let near = || nearest(name, KINDS.map(|(known, _)| known)).map(|near| format!("; did you mean `{near}`?"));
+    let field = field.ok_or_else(|| format!("`{name}` is none of {}{}", known(), near().unwrap_or_default()))?;
     days.parse().map(|days| (field, days)).map_err(|_| format!("`{days}` is no number of days"))
 }
 
@@ -207,8 +208,10 @@ fn requests(lines: &str) -> String {
 
 fn imported(done: &Value) -> String {
     let mut said = format!(
-        "imported {} rows, {} operations and {} records; now set the secrets and create tokens",
-        done["rows"], done["operations"], done["records"]
+        "imported {}, {} and {}; now set the secrets and create tokens",
+        counted(&done["rows"], "row", "rows"),
+        counted(&done["operations"], "operation", "operations"),
+        counted(&done["records"], "record", "records")
     );
     for key in done["requested"].as_array().into_iter().flatten() {
         let key = text(key, "");
@@ -252,11 +255,11 @@ async fn update(args: UpdateArgs) -> Result<(), CliError> {
 
 fn kept(retention: &Value) -> String {
     let kept = |name: &str, unit: &str| match retention.get(name).and_then(Value::as_u64) {
-        Some(number) => format!("{number} {unit}"),
+        Some(number) => counted(number, unit, &format!("{unit}s")),
         None => "unlimited".to_owned(),
     };
-    let (days, count) = (kept("operationsMaxAgeDays", "days"), kept("operationsMaxCount", "operations"));
-    let kinds = KINDS.map(|(name, field)| format!("{name} {}", kept(field, "days")));
+    let (days, count) = (kept("operationsMaxAgeDays", "day"), kept("operationsMaxCount", "operation"));
+    let kinds = KINDS.map(|(name, field)| format!("{name} {}", kept(field, "day")));
     format!("retention of operations: age {days}, count {count}\nretention of other records: {}", kinds.join(", "))
 }
 

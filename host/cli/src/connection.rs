@@ -23,6 +23,15 @@ pub(super) struct Connection {
     pub(super) context: Option<String>,
 }
 
+/// Checks that a text is the address of a host; `flag` names it in the error.
+pub(super) fn check_url(flag: &str, url: &str) -> Result<(), CliError> {
+    if ["http://", "https://", "unix:"].iter().any(|scheme| url.starts_with(scheme)) {
+        return Ok(());
+    }
+    let message = format!("`{url}` is no address of a host; write it like {DEFAULT_URL} or unix:PATH");
+    Err(CliError::input(flag, message))
+}
+
 impl Connection {
     /// From the command line, the environment and the contexts file.
     pub(super) fn of(args: &HostArgs) -> Result<Self, CliError> {
@@ -46,10 +55,7 @@ impl Connection {
             (None, _) => kept_control.clone(),
         };
         for (flag, url) in [("--url", &url), ("--control-url", &control_url)] {
-            if !["http://", "https://", "unix:"].iter().any(|scheme| url.starts_with(scheme)) {
-                let message = format!("`{url}` is no address of a host; write it like {DEFAULT_URL} or unix:PATH");
-                return Err(CliError::input(flag, message));
-            }
+            check_url(flag, url)?;
         }
         // Another host must not receive the context's token.
         let token = match given(&args.token) {

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use toml_edit::{Item, Table, value};
 
 use super::args::{OutputArgs, Paging};
-use super::connection::DEFAULT_URL;
 use super::connection::file::{self, Context, File};
+use super::connection::{DEFAULT_URL, check_url};
 use super::output::{details, line};
 use super::page::{self, Columns};
 use super::{CliError, argument, toml_file};
@@ -192,6 +192,12 @@ fn keep(file: &File, name: &str, settings: Settings) -> Result<(), CliError> {
     if file.path.as_os_str().is_empty() {
         let message = format!("no home directory was found; set {}", file::VARIABLE);
         return Err(CliError::input("contexts", message));
+    }
+    for (flag, url) in [("--url", &settings.url), ("--control-url", &settings.control_url)] {
+        // An empty value removes the setting.
+        if let Some(url) = url.as_deref().filter(|url| !url.is_empty()) {
+            check_url(flag, url)?;
+        }
     }
     let token = settings.token.map(|token| argument::text(&token)).transpose()?;
     // The file of contexts is in another directory, and its own relative paths start there.

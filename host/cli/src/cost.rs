@@ -23,8 +23,8 @@ pub(super) enum CostCommand {
 pub(super) enum ChargeCommand {
     /// List flat charges, newest first.
     List(PageArgs),
-    /// Create a flat charge, such as a subscription or an invoice. Charges cannot be changed; correct a mistake with
-    /// --credit.
+    /// Create a flat charge (in the API: finance event), such as a subscription or an invoice. It cannot be changed;
+    /// correct a mistake with --credit.
     Create(ChargeArgs),
 }
 
@@ -181,8 +181,11 @@ fn events(page: &Value) -> String {
 
 async fn show(args: ShowArgs) -> Result<(), CliError> {
     let session = args.company.open().await?;
-    let pairs =
-        [("groupBy", Some(args.by.as_str())), ("since", args.days.from.as_deref()), ("until", args.days.to.as_deref())];
+    let pairs = [
+        ("groupBy", Some(args.by.as_str())),
+        ("since", args.days.since.as_deref()),
+        ("until", args.days.until.as_deref()),
+    ];
     let path = format!("costs?{}", query(&pairs));
     page::watch(&session, &args.watch, "rows", async || session.get(&path).await, |sums| table(sums, &args.by)).await
 }
@@ -229,7 +232,7 @@ pub(super) async fn charge(command: ChargeCommand) -> Result<(), CliError> {
 pub(super) async fn evaluation(command: EvaluationCommand) -> Result<(), CliError> {
     let EvaluationCommand::Show { company, days, watch } = command;
     let session = company.open().await?;
-    let pairs = [("since", days.from.as_deref()), ("until", days.to.as_deref())];
+    let pairs = [("since", days.since.as_deref()), ("until", days.until.as_deref())];
     let path = format!("evaluation?{}", query(&pairs));
     page::watch(&session, &watch, "bindings", async || session.get(&path).await, evaluated).await
 }

@@ -23,6 +23,10 @@ pub(super) fn check_data(argument: &str, data_dir: &Path) -> Result<(), CliError
     let shown = data_dir.display();
     let message = match (data_dir.join("FORMAT").exists(), data_dir.is_dir()) {
         (true, _) => return Ok(()),
+        (false, true) if data_dir.join("store.backup").exists() => format!(
+            "{shown} is a backup; `memhost store verify --backup {shown}` verifies it, and `memhost store restore {shown} \
+             --data-dir DIR` makes a data directory of it"
+        ),
         (false, true) => format!("{shown} is no data directory of a host; name the one that a host was started with"),
         (false, false) => format!("{shown} does not exist; `memhost serve --data-dir {shown}` makes a data directory"),
     };

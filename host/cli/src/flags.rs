@@ -1,18 +1,19 @@
 //! What a person typed for a field of the host's: the flag or argument of the command that runs.
 
+use std::ffi::OsString;
 use std::sync::OnceLock;
 
-use clap::error::ErrorKind;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Command};
 
 /// The flags and arguments of the command that runs, as a person types them.
 static TYPED: OnceLock<Vec<String>> = OnceLock::new();
 
 /// Names that the host and the command line give to one thing.
-const OTHER_NAMES: [(&str, &str); 12] = [
-    ("since", "from"),
-    ("until", "to"),
+const OTHER_NAMES: [(&str, &str); 11] = [
     ("occurred-at", "at"),
+    ("version", "versions"),
     ("follow", "versions"),
     ("used-as", "as"),
     ("directory", "to"),
@@ -44,13 +45,24 @@ pub(super) fn with_negative_numbers(command: Command) -> Command {
 }
 
 /// Prints why the command line is not valid, and ends the process.
-pub(super) fn exit(error: &clap::Error) -> ! {
+pub(super) fn exit(command: Command, mut error: clap::Error) -> ! {
+    if error.get(ContextKind::Usage).is_some() {
+        // Its own usage has flags that only the environment gives, as if they had to be typed.
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage(command, std::env::args_os())));
+    }
     if error.kind() != ErrorKind::ValueValidation {
         error.exit();
     }
     let text = OF_VALUES.iter().fold(error.render().to_string(), |text, (said, meant)| text.replace(said, meant));
     eprint!("{text}");
     std::process::exit(2)
+}
+
+/// The usage of the command that these arguments name.
+fn usage(mut command: Command, arguments: impl Iterator<Item = OsString>) -> StyledStr {
+    command.build();
+    let leaf = arguments.skip(1).fold(&command, |leaf, argument| leaf.find_subcommand(argument).unwrap_or(leaf));
+    leaf.clone().render_usage()
 }
 
 /// Remembers what the command that runs can be given.
@@ -70,6 +82,19 @@ pub(super) fn remember(command: &Command, matches: &ArgMatches) {
 /// A field of the host's as a person typed it; the field itself where no flag is like it.
 pub(super) fn named(field: &str) -> String {
     name_among(field, TYPED.get().map_or(&[], Vec::as_slice))
+}
+
+/// A message of the host's in which fields of the scope are named as a person types them.
+pub(super) fn in_message(message: &str) -> String {
+    with_flags(message, TYPED.get().map_or(&[], Vec::as_slice))
+}
+
+fn with_flags(message: &str, typed: &[String]) -> String {
+    let parts = message.split('`').map(|part| match part.starts_with("scope.") {
+        true => name_among(part, typed),
+        false => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("`")
 }
 
 fn name_among(field: &str, typed: &[String]) -> String {
@@ -149,6 +174,9 @@ mod tests {
         assert_eq!(name_among("companyId", &all(&["ID", "--company"])), "--company");
         assert_eq!(name_among("limitCents", &all(&["--cents"])), "--cents");
         assert_eq!(name_among("value", &all(&["NAME", "--value-file"])), "--value-file");
-        assert_eq!(name_among("since", &all(&["--from"])), "--from");
+        assert_eq!(name_among("version", &all(&["--versions"])), "--versions");
+        let note = all(&["TEXT", "--agent", "--subject"]);
+        assert_eq!(with_flags("give `scope.subjectId` or `subject`", &note), "give `--subject` or `subject`");
+        assert_eq!(with_flags("give `scope.runId`, `", &note), "give `scope.runId`, `");
     }
 }

@@ -22,7 +22,7 @@ pub(super) enum HookCommand {
     },
     /// Show a delivery.
     Show(ShowArgs),
-    /// Deliver a hook event, JSON from a file or standard input, to subscribed bindings.
+    /// Send a hook, JSON from a file or standard input, to subscribed bindings.
     Create(SendArgs),
     /// Retry a dead delivery, or all that match.
     Replay(ManyArgs),
@@ -68,8 +68,8 @@ pub(super) struct SendArgs {
 filters! { DeliveryFilters {
     status [one_of(DeliveryStatus::ALL, DeliveryStatus::as_str)] = "status", "Filter by status.";
     binding<"KEY"> = "bindingKey", "Filter by binding key.";
-    kind = "hookKind", "Filter by kind; for deliveries the kind of hook.";
-    hook<"ID"> = "hookId", "Filter by event ID.";
+    kind = "hookKind", "Filter by kind of hook.";
+    hook<"ID"> = "hookId", "Filter by hook ID.";
     agent<"ID"> = "agentId", "Filter by agent ID.";
     issue<"ID"> = "issueId", "Filter by issue ID.";
     run<"ID"> = "runId", "Filter by run ID.";

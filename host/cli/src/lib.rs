@@ -55,7 +55,7 @@ use memhost_files::private;
 
 /// Shared memory for a company of AI agents, with sandboxed providers.
 #[derive(Debug, Parser)]
-#[command(name = "memhost", version, propagate_version = true, after_help = EXIT_CODES)]
+#[command(name = "memhost", version, after_help = EXIT_CODES)]
 pub struct Cli {
     /// Log filter for standard error, such as `info` or `memhost=debug`.
     #[arg(long, global = true, env = "MEMHOST_LOG", value_name = "FILTER", help_heading = "Output")]
@@ -175,7 +175,7 @@ enum Command {
 /// Parses the command line; prints a message and exits where it is invalid.
 pub fn parse() -> Cli {
     let command = help::grouped(flags::with_negative_numbers(Cli::command()));
-    let matches = command.clone().try_get_matches().unwrap_or_else(|error| flags::exit(&error));
+    let matches = command.clone().try_get_matches().unwrap_or_else(|error| flags::exit(command.clone(), error));
     flags::remember(&command, &matches);
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }

@@ -8,6 +8,7 @@ use clap_mangen::Man;
 
 use super::CliError;
 use super::output::line;
+use memhost_types::counted;
 
 #[derive(Debug, Args)]
 pub(super) struct ManArgs {
@@ -32,7 +33,7 @@ pub(super) fn run(args: &ManArgs, mut grammar: Command) -> Result<(), CliError> 
         let made = std::fs::create_dir_all(directory);
         made.map_err(|error| CliError::input("--to", format!("{}: {error}", directory.display())))?;
         let count = write(&grammar, directory)?;
-        return line(&format!("wrote {count} pages to {}", directory.display()));
+        return line(&format!("wrote {} to {}", counted(count, "page", "pages"), directory.display()));
     }
     let mut command = &grammar;
     for name in &args.command {

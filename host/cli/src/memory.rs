@@ -110,10 +110,10 @@ struct OnlyArgs {
     from_agent: Option<String>,
     /// Only records made at this time or later.
     #[arg(long, value_name = "TIME", value_parser = argument::time, help_heading = "Filter")]
-    made_since: Option<String>,
+    since: Option<String>,
     /// Only records made before this time.
     #[arg(long, value_name = "TIME", value_parser = argument::time, help_heading = "Filter")]
-    made_until: Option<String>,
+    until: Option<String>,
     /// Only records that contain this text.
     #[arg(long, value_name = "TEXT", help_heading = "Filter")]
     containing: Option<String>,
@@ -127,8 +127,8 @@ impl OnlyArgs {
             "runId": self.from_run,
             "projectId": self.from_project,
             "agentId": self.from_agent,
-            "since": self.made_since,
-            "until": self.made_until,
+            "since": self.since,
+            "until": self.until,
             "text": self.containing,
         }))
     }
@@ -248,9 +248,13 @@ pub(super) async fn note(args: NoteArgs) -> Result<(), CliError> {
 }
 
 pub(super) async fn search(args: SearchArgs) -> Result<(), CliError> {
+    let query = argument::text(&args.query)?;
+    if query.trim().is_empty() {
+        return Err(CliError::input("QUERY", "is empty; give a text"));
+    }
     let session = args.scope.open().await?;
     let body = json!({
-        "query": argument::text(&args.query)?,
+        "query": query,
         "topK": args.top_k,
         "intent": args.intent,
         "metadataFilter": object("--filter", args.filter.as_deref())?,

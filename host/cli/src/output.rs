@@ -197,6 +197,14 @@ pub(super) fn moment(at: &str) -> String {
     at.get(..19).unwrap_or(at).replace('T', " ")
 }
 
+/// The hour of a time that is known to the hour, in UTC.
+pub(super) fn hour(at: &str) -> String {
+    match (at.get(..13), at.get(11..13).and_then(|hour| hour.parse::<u8>().ok())) {
+        (Some(start), Some(hour)) => format!("{}:00 to {:02}:00", start.replace('T', " "), (hour + 1) % 24),
+        _ => at.to_owned(),
+    }
+}
+
 /// The text in one line, cut to a width in characters.
 pub(super) fn clip(text: &str, width: usize) -> String {
     let flat: String = printable(&text.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -316,5 +324,7 @@ mod tests {
         assert_eq!(clip("a  long\nline", 6), "a lon…");
         assert_eq!(micros(Some(&json!(1_250))), "1.2 ms");
         assert_eq!(moment("2026-11-01T10:20:30.123Z"), "2026-11-01 10:20:30");
+        assert_eq!(hour("2026-11-23T14:00:00Z"), "2026-11-23 14:00 to 15:00");
+        assert_eq!((hour("2026-11-23T23:00:00Z").as_str(), hour("").as_str()), ("2026-11-23 23:00 to 00:00", ""));
     }
 }

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::CliError;
 use super::args::{CompanyArgs, OneArgs, PageArgs, Paging, WatchArgs};
-use super::output::{Format, clip, details, escape, line, lines, micros, moment, table, text};
+use super::output::{Format, clip, details, escape, hour, line, lines, micros, moment, table, text};
 use super::session::Session;
-use memhost_types::Pages;
+use memhost_types::{Pages, counted};
 
 /// The default page size; `--all` uses the host's largest page.
 const PAGE: u32 = 20;
@@ -251,7 +251,9 @@ pub(super) async fn act_on_all(
         let answer = session.post(&format!("{name}/{action}"), &Value::Object(given.clone())).await?;
         changed += answer["changed"].as_u64().unwrap_or(0);
         if answer["more"] != true {
-            return session.show(&serde_json::json!({ "changed": changed }), "", |_| format!("{did} {changed} {name}"));
+            let one = if name == "deliveries" { "delivery" } else { "job" };
+            let said = format!("{did} {}", counted(changed, one, name));
+            return session.show(&serde_json::json!({ "changed": changed }), "", |_| said);
         }
     }
 }
@@ -271,6 +273,7 @@ pub(super) fn rows(items: &[Value], columns: &Columns) -> String {
 fn cell(item: &Value, pointer: &str) -> String {
     let found = text(item, pointer);
     match pointer {
+        "/lastUsedAt" => hour(&found),
         _ if pointer.ends_with("At") => moment(&found),
         _ if pointer.ends_with("Us") => micros(item.pointer(pointer)),
         _ => clip(&found, 72),

@@ -12,6 +12,7 @@ use super::directories::check_data;
 use super::output::line;
 use memhost_core::{Service, check_backup, restore_backup};
 use memhost_store::SledStore;
+use memhost_types::counted;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum StoreCommand {
@@ -60,9 +61,10 @@ pub(super) enum StoreCommand {
 pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
     match command {
         StoreCommand::Verify { backup: Some(backup), .. } => {
+            check_there("--backup", &backup)?;
             let files = check_backup(&backup).map_err(CliError::host)?;
             SledStore::check_backup(&backup.join("store.backup")).map_err(CliError::host)?;
-            line(&format!("the backup is complete: {files} files"))
+            line(&format!("the backup is complete: {}", counted(files, "file", "files")))
         }
         StoreCommand::Verify { data_dir, config, repair, .. } => {
             let data_dir = data_dir.unwrap_or_default();
@@ -77,7 +79,8 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
             match findings.len() {
                 0 => line("no problems found"),
                 count => {
-                    Err(CliError::Failed(format!("{count} problems found; copy the directory before you continue")))
+                    let found = counted(count, "problem", "problems");
+                    Err(CliError::Failed(format!("{found} found; copy the directory before you continue")))
                 }
             }
         }
@@ -94,23 +97,34 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
             let key =
                 if with_vault_key { "" } else { "; it does not contain the vault key: store that key separately" };
             let said = |made: &Value| {
-                format!("backed up {} keys and {} files to {}{key}", made["keys"], made["files"], to.display())
+                let (keys, files) = (counted(&made["keys"], "key", "keys"), counted(&made["files"], "file", "files"));
+                format!("backed up {keys} and {files} to {}{key}", to.display())
             };
             session.show(&made, "", said)
         }
         StoreCommand::Restore { backup, data_dir } => {
+            check_there("BACKUP", &backup)?;
             let files = restore_backup(&backup, &data_dir).map_err(CliError::host)?;
             let has_key = data_dir.join("vault.key").exists();
             let key = if has_key { "" } else { "; copy the vault key there before you start a host" };
-            line(&format!("restored {files} files to {}{key}", data_dir.display()))
+            line(&format!("restored {} to {}{key}", counted(files, "file", "files"), data_dir.display()))
         }
+    }
+}
+
+/// Checks that a directory that is to be read is there.
+fn check_there(argument: &str, directory: &Path) -> Result<(), CliError> {
+    match directory.is_dir() {
+        true => Ok(()),
+        false => Err(CliError::input(argument, format!("{} is no directory; name a backup", directory.display()))),
     }
 }
 
 fn repair(data_dir: &Path) -> Result<(), CliError> {
     let done = SledStore::repair(data_dir).map_err(CliError::data_dir)?;
     done.lost.iter().try_for_each(|lost| line(lost))?;
-    done.saved.iter().try_for_each(|(table, count)| line(&format!("saved {count} records of `{table}`")))?;
+    let saved = |count| counted(count, "row", "rows");
+    done.saved.iter().try_for_each(|(table, count)| line(&format!("saved {} of `{table}`", saved(count))))?;
     let damaged = done.damaged.display();
     line(&format!("the damaged store is in {damaged}; remove it when nothing is missing, or restore a backup"))
 }

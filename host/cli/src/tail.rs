@@ -17,7 +17,7 @@ use super::argument::one_of;
 use super::output::{Format, clip, is_plain, line, micros, provenance, text};
 use super::session::Session;
 use super::{Backend, CliError, argument, serve};
-use memhost_types::{OperationKind, Outcome};
+use memhost_types::{OperationKind, Outcome, counted};
 
 #[derive(Debug, Args)]
 pub(super) struct TailArgs {
@@ -194,7 +194,7 @@ pub(super) fn operation(value: &Value, is_plain: bool) -> String {
         true => {
             let count = value["recordCount"].as_u64().unwrap_or_default();
             let from = provenance(value);
-            let records = if count == 1 { "1 record".to_owned() } else { format!("{count} records") };
+            let records = counted(count, "record", "records");
             if from.is_empty() { records } else { format!("{records}, {from}") }
         }
         false => clip(&message, 100),

@@ -80,8 +80,18 @@ pub(super) struct RotateArgs {
     #[command(flatten)]
     one: OneToken,
     /// How long the old value works, too, such as 1h or 7d, at most 30d [default: 0s].
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = overlap)]
     overlap: Option<u32>,
+}
+
+/// The longest overlap, in days; the host has the same limit.
+const MAX_OVERLAP_DAYS: u32 = 30;
+
+fn overlap(text: &str) -> Result<u32, String> {
+    match duration(text)? {
+        seconds if seconds <= MAX_OVERLAP_DAYS * 24 * 3_600 => Ok(seconds),
+        _ => Err(format!("is too long; at most {MAX_OVERLAP_DAYS}d")),
+    }
 }
 
 const COLUMNS: &Columns = &[

@@ -49,6 +49,11 @@ impl OpenError {
     }
 }
 
+/// What stands between what is not there and the advice: the nearest name, if there is one.
+fn or_near(near: Option<&str>) -> String {
+    near.map_or_else(|| ";".to_owned(), |near| format!("; did you mean `{near}`?"))
+}
+
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
@@ -65,8 +70,8 @@ pub enum ServiceError {
     /// The errors are pairs of a JSON Pointer and a message.
     #[error("the provider does not accept the configuration: {}", errors.iter().map(|(pointer, message)| format!("{}: {message}", if pointer.is_empty() { "config" } else { pointer })).collect::<Vec<_>>().join("; "))]
     Config { errors: Vec<(String, String)> },
-    #[error("no provider `{key}` is loaded; `memhost plugin list` shows those that are")]
-    NoProvider { key: String },
+    #[error("no provider `{key}` is loaded{} `memhost plugin list` shows those that are", or_near(near.as_deref()))]
+    NoProvider { key: String, near: Option<String> },
     #[error(
         "no build of the provider `{key}` is there for a binding that {choice}; `memhost plugin list` shows those that are"
     )]
@@ -79,9 +84,9 @@ pub enum ServiceError {
     #[error("the company has no operation {id}")]
     NoOperation { id: OperationId },
     #[error(
-        "this host has no company `{company}`{}; `memhost company list` shows those that it has, and `memhost company create \
+        "this host has no company `{company}`{} `memhost company list` shows those that it has, and `memhost company create \
          --company {company}` makes it",
-        near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+        or_near(near.as_deref())
     )]
     UnknownCompany { company: CompanyId, near: Option<String> },
     #[error("the company {company} was erased; the host keeps nothing of it")]

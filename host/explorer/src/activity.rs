@@ -61,13 +61,13 @@ fn action_text(action: ActivityAction) -> (&'static str, &'static str) {
         ActivityAction::TokenCreated => ("created the token", ""),
         ActivityAction::TokenRotated => ("rotated the token", ""),
         ActivityAction::TokenRevoked => ("revoked the token", ""),
-        ActivityAction::BudgetChanged => ("changed the budget of", ""),
-        ActivityAction::RetentionChanged => ("changed the retention of operations:", ""),
+        ActivityAction::BudgetChanged => ("changed the budget of the", ""),
+        ActivityAction::RetentionChanged => ("changed the retention of the", ""),
         ActivityAction::ReviewDecided => ("decided the review item", ""),
         ActivityAction::JobChanged => ("changed the job", ""),
         ActivityAction::DeliveryReplayed => ("replayed the delivery", ""),
         ActivityAction::DeliveryDiscarded => ("discarded the delivery", ""),
-        ActivityAction::FinanceEventAdded => ("added the charge", ""),
+        ActivityAction::FinanceEventAdded => ("added the flat charge", ""),
         ActivityAction::CompanyImported => ("imported", ""),
     }
 }

@@ -30,7 +30,7 @@ pub(super) use form::{
     CsrfForm, Field, NoFields, checkbox, confirm, deserialize, forged, form, read, select_field, submit_or_cancel,
     unix_lines, unprocessable,
 };
-pub(super) use format::{bytes, count, duration_us, exact, money, percent, sentence, short_id, time, words};
+pub(super) use format::{bytes, count, duration_us, exact, hour, money, percent, sentence, short_id, time, words};
 pub(super) use links::{binding_link, issue_link, operation_link, record_link, run_link, source_link, source_text};
 pub(super) use meter::usage_meter;
 pub(super) use page::{Page, bare, tabs};

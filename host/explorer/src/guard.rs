@@ -152,8 +152,9 @@ fn secure(headers: &mut HeaderMap, policy: HeaderValue) {
 /// The answer to a browser for an unknown address or method.
 pub async fn missing(request: Request, next: Next) -> Response {
     // Clients of these paths are programs, whatever they accept.
-    let is_for_programs =
-        ["/runtime/", "/control/", "/mcp", "/api/"].iter().any(|at| request.uri().path().starts_with(at));
+    let is_for_programs = ["/runtime/", "/control/", "/mcp", "/api/", "/sign-in/link"]
+        .iter()
+        .any(|at| request.uri().path().starts_with(at));
     if is_for_programs || !components::wants_page(request.headers()) {
         return next.run(request).await;
     }

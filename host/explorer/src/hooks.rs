@@ -18,7 +18,7 @@ filter_fields! {
         "status", "Status", Control::Select(statuses), read_text(status);
         "hookKind", "Kind", Control::Select(hook_kinds), read_text(hook_kind);
         "bindingKey", "Binding", Control::Binding, read_text(binding_key);
-        "hookId", "Event ID", Control::Text, read_text(hook_id);
+        "hookId", "Hook ID", Control::Text, read_text(hook_id);
         "since", "From", Control::Day, read_since(since);
         "until", "Until", Control::Day, read_until(until);
         advanced:
@@ -58,7 +58,7 @@ pub(super) async fn list(
     let rows = page.items.iter().map(|delivery| {
         let row = Row::to(view.at(&["hooks", &delivery.id.0.to_string()]))
             .key(delivery.id.0)
-            .cell("Event ID", html! { code { (delivery.hook.hook_id) } })
+            .cell("Hook ID", html! { code { (delivery.hook.hook_id) } })
             .cell("Status", status(delivery.status))
             .cell("Kind", words(delivery.hook.hook_kind.as_str()))
             .cell(wide("Binding"), delivery.binding_key.as_str())
@@ -166,7 +166,7 @@ fn state(view: &View, delivery: &Delivery) -> Details {
                 .filter(|id| Some(*id) != delivery.operation_id)
                 .map(|id| operation_link(view, id)),
         )
-        .row("Event ID", html! { code { (delivery.hook.hook_id) } })
+        .row("Hook ID", html! { code { (delivery.hook.hook_id) } })
         .row("ID", html! { code { (delivery.id.0) } })
 }
 

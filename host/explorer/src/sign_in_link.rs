@@ -76,7 +76,8 @@ pub(super) async fn make(
     if caller.role() != Role::Operator {
         return Err(Problem::new(ProblemCode::Forbidden, "only the operator makes links that sign in"));
     }
-    let unknown = || Problem::invalid("is unknown, expired or revoked, or of a role that the explorer has no page for");
+    let unknown =
+        || Problem::invalid("token: is unknown, expired or revoked, or of a role that the explorer has no page for");
     let named = of(&request.token).await?.filter(|named| !matches!(named.role(), Role::Monitor | Role::Integration));
     named.ok_or_else(|| unknown().at("token"))?;
     let code = explorer.sign_in_links.make(request.token, service.now());

@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
 use super::components::{
-    CsrfForm, Details, NoFields, Page, Row, Tone, badge, confirm, empty, exact, long, panel, short_id, table, time,
-    wide, words,
+    CsrfForm, Details, NoFields, Page, Row, Tone, badge, confirm, empty, exact, hour, long, panel, short_id, table,
+    time, wide, words,
 };
 use super::guard::redirect;
 pub(super) use form::{create, new};
@@ -32,7 +32,7 @@ pub(super) async fn list(owner: TokenOwner<permission::View>) -> Markup {
             .cell("Status", status(token, owner.now))
             .cell(long("Access"), access(token))
             .maybe(wide("Expires"), token.expires_at.map(|end| time(end, owner.now)))
-            .maybe(wide("Last used"), token.last_used_at.map(|at| time(at, owner.now)))
+            .maybe(wide("Last used"), token.last_used_at.map(hour))
             .cell(wide("Created"), time(token.created_at, owner.now))
             .cell(wide("Created by"), token.created_by.as_str());
         if may_change { row.maybe("Actions", token.revoked_at.is_none().then(|| actions(&owner, token))) } else { row }
@@ -99,7 +99,7 @@ fn details(token: &Token) -> Details {
         .row("Role", words(token.role.as_str()))
         .row("Access", access(token))
         .maybe("Expires", token.expires_at.map(exact))
-        .maybe("Last used, to the hour", token.last_used_at.map(exact))
+        .maybe("Last used", token.last_used_at.map(hour))
         .maybe("Previous value works until", token.previous_value_until.map(exact))
 }
 

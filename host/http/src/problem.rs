@@ -212,8 +212,10 @@ impl From<ServiceError> for Problem {
             | ServiceError::Ledger(LedgerError::Field(field)) => problem.at(field.field),
             ServiceError::Config { errors } => {
                 let errors = errors.into_iter().map(|(pointer, message)| ConfigError { pointer, message }).collect();
-                Self { errors, ..problem }
+                Self { errors, ..problem.at("config") }
             }
+            ServiceError::NoProvider { .. } | ServiceError::ProviderLoading { .. } => problem.at("providerKey"),
+            ServiceError::NoVersion { .. } => problem.at("version"),
             ServiceError::Denied(denied) => Self { field: denied.field.map(str::to_owned), ..problem },
             ServiceError::Unrecorded { operation_id, .. } => Self { operation_id: Some(operation_id), ..problem },
             _ => problem,

@@ -78,8 +78,7 @@ impl Sandbox {
             .map_err(|error| AdmissionError::io("starting", "the WebAssembly engine", format!("{error:#}")))?;
         let linker = linker(&engine)
             .map_err(|error| AdmissionError::io("linking", "the host's imports", format!("{error:#}")))?;
-        let client = Client::new(options.outgoing_roots.as_deref())
-            .map_err(|error| AdmissionError::io("starting", "the client for outgoing requests", error))?;
+        let client = Client::new(options.outgoing_roots.as_deref()).map_err(AdmissionError::Roots)?;
         let stop_ticker = Arc::new(AtomicBool::new(false));
         start_ticker(&engine, &stop_ticker)?;
         Ok(Self(Arc::new(Inner {

@@ -48,6 +48,9 @@ pub enum AdmissionError {
     Describe(String),
     #[error("`describe` answered a {field} that {message}")]
     Description { field: &'static str, message: String },
+    /// The file of more certificate authorities.
+    #[error("{0}")]
+    Roots(String),
     #[error("{action} {what} failed: {message}")]
     Io { action: &'static str, what: String, message: String },
     #[error("the compiled form of {digest} was changed by another program; it is deleted and compiled again")]

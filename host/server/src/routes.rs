@@ -196,7 +196,8 @@ pub(super) fn router_of(
     }
     surface
         .fallback(|request: Request| async move {
-            let detail = format!("there is nothing at {}; `/openapi.json` lists all routes", request.uri().path());
+            let detail =
+                format!("there is nothing at {}; `/openapi.json` lists the routes of the API", request.uri().path());
             Problem::new(ProblemCode::NoRoute, detail)
         })
         .method_not_allowed_fallback(|request: Request| async move {

@@ -66,7 +66,8 @@ pub struct Token {
     /// Until when the value before the last rotation works, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_value_until: Option<Timestamp>,
-    /// The hour in which it was last used; absent where it never was.
+    /// The beginning of the hour in which it was last used, so it can be before the token was made; absent where it never
+    /// was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Timestamp>,
     /// When it was taken back.

@@ -40,7 +40,7 @@ pub enum ActivityAction {
     TokenRevoked,
     /// A budget was set or removed.
     BudgetChanged,
-    /// What is kept of a company's operations, and how long, was changed.
+    /// How long is kept what a company has was changed.
     RetentionChanged,
     /// A person decided about an item of the review queue.
     ReviewDecided,

@@ -89,4 +89,4 @@ pub use usage::{AttributionMode, BillingType, Microcents, Usage};
 pub use version::{Digest, DigestError, RejectedVersion, ServingVersion, VersionChoice};
 use whose::is_about;
 pub use whose::{RecordFilter, RecordRow, Visibility};
-pub use words::{Plain, nearest, plain, plain_syntax};
+pub use words::{Plain, counted, nearest, plain, plain_syntax};

@@ -17,9 +17,20 @@ pub struct Plain {
 /// The word of a list that is nearest to one that is not in it; none where nothing is like it.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let simple = |word: &str| word.replace(['-', ' '], "_").to_lowercase();
-    let like = |known: &str| strsim::jaro_winkler(&simple(known), &simple(given));
+    let like = |known: &str| match strsim::osa_distance(&simple(known), &simple(given)) {
+        // One slip in a short word is most of the word.
+        1 if known.len() >= 3 => 1.0,
+        _ => strsim::jaro_winkler(&simple(known), &simple(given)),
+    };
     let best = known.into_iter().max_by(|one, other| like(one).total_cmp(&like(other)));
     best.filter(|best| like(best) >= LIKE)
+}
+
+/// A number with its noun: `1 record`, `2 records`.
+pub fn counted(number: impl std::fmt::Display, one: &str, several: &str) -> String {
+    let number = number.to_string();
+    let noun = if number == "1" { one } else { several };
+    format!("{number} {noun}")
 }
 
 /// `; did you mean …?`, or nothing.
@@ -189,6 +200,16 @@ mod tests {
 
     fn read(json: &str) -> Plain {
         plain(&serde_json::from_str::<Asked>(json).unwrap_err().to_string())
+    }
+
+    #[test]
+    fn one_slip_in_a_short_word_is_near() {
+        let near = |given| nearest(given, ["day", "binding", "model"]);
+        assert_eq!(
+            ["dya", "dy", "bindings", "week", "x"].map(near),
+            [Some("day"), Some("day"), Some("binding"), None, None]
+        );
+        assert_eq!((counted(1, "day", "days"), counted(0, "day", "days")), ("1 day".to_owned(), "0 days".to_owned()));
     }
 
     #[test]

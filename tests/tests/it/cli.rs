@@ -147,6 +147,13 @@ async fn bindings_secrets_budgets_tokens_and_charges_are_made_shown_changed_and_
     let terminal = Terminal::open(&[]).await;
     let t = &terminal;
     t.fine("binding create research --default").await;
+    let kept = t.run("binding create other --if-missing").await;
+    assert_eq!(
+        (kept.code, kept.err.trim()),
+        (0, "acme has the default binding `research`; `other` was not made"),
+        "{kept:?}"
+    );
+    assert_eq!(t.run("binding create research --if-missing").await.err, "");
     t.in_every_form("binding list", "items", "research").await;
     let binding = t.in_every_form("binding show research", "", "local-markdown").await;
     t.fine("binding update research --enabled false").await;
@@ -187,6 +194,11 @@ async fn bindings_secrets_budgets_tokens_and_charges_are_made_shown_changed_and_
     let made = t.json("token create ada --role agent --agent ada").await;
     let id = made["id"].as_str().unwrap().to_owned();
     t.in_every_form("token list", "items", "ada").await;
+    let value = made["value"].as_str().unwrap();
+    let env = [("MEMHOST_URL", t.url.as_str()), ("MEMHOST_TOKEN", value), ("MEMHOST_COMPANY", "acme")];
+    assert_eq!(run(t.home.path(), &env, &words("search something"), "").await.code, 0);
+    let hours = t.fine("token list").await;
+    assert!(hours.contains(":00 to "), "the last use is known to the hour: {hours}");
     t.in_every_form(&format!("token show {id}"), "", "ada").await;
     let rotated = t.fine(&format!("token rotate {id}")).await;
     assert!(rotated.contains("shown only once"), "{rotated}");
@@ -231,8 +243,11 @@ async fn background_work_is_listed_and_shown() {
     t.in_every_form("evaluation show", "bindings", "default").await;
     assert!(t.fine("stats --days 3").await.contains("operations"));
     t.in_every_form("company list", "items", "acme").await;
-    t.fine("company update --days 3").await;
-    assert!(t.fine("company show").await.contains("age 3 days"));
+    t.fine("company update --days 1 --keep-days deliveries=3").await;
+    let shown = t.fine("company show").await;
+    assert!(shown.contains("age 1 day,") && shown.contains("deliveries 3 days"), "{shown}");
+    let changed = t.fine("activity list --limit 1").await;
+    assert!(changed.contains("company") && changed.contains("deliveriesMaxAgeDays: 30 → 3"), "{changed}");
     t.fine("company delete --confirm acme").await;
     assert!(t.fine("company show").await.contains("erased"));
 }

@@ -84,8 +84,14 @@ async fn a_program_with_the_operators_token_signs_a_person_in() {
     for wrong in ["unknown", &gateway] {
         let refused = api.post(make, &json!({"token": wrong})).await;
         assert_eq!((refused.status, &refused.json["field"]), (400, &json!("token")), "{}", refused.text);
+        assert!(refused.json["detail"].as_str().unwrap().starts_with("token: is unknown"), "{}", refused.text);
     }
     assert_eq!(api.with(&person).post(make, &json!({"token": person})).await.problem(), (403, "forbidden"));
+    let refused = api
+        .with(&person)
+        .send(Method::Post, make, Some(json!({"token": person}).to_string()), &[("accept", "text/html")])
+        .await;
+    assert_eq!(refused.problem(), (403, "forbidden"), "a program's route answers programs: {}", refused.text);
     assert_eq!(api.with("nobody").post(make, &json!({"token": person})).await.status, 401);
     for (next, leads_to) in [("/c/acme/operations", "/c/acme/operations"), ("//elsewhere.example/", "/")] {
         let link = api.post(make, &json!({"token": person})).await.fine()["path"].as_str().unwrap().to_owned();

@@ -10,6 +10,7 @@ use super::program::Program;
 use super::records::all;
 use super::row::{OURS, Table};
 use crate::CliError;
+use memhost_types::counted;
 
 /// The longest title of a record without a summary, in characters.
 const MAX_TITLE: usize = 80;
@@ -31,7 +32,8 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
     let answer = json!({"records": records.len(), "written": written, "unchanged": unchanged});
     session.show(&answer, "", |_| {
         let file = args.file.display();
-        format!("{} records: {written} written to {file}, {unchanged} unchanged", records.len())
+        let records = counted(records.len(), "record", "records");
+        format!("{records}: {written} written to {file}, {unchanged} unchanged")
     })
 }
 

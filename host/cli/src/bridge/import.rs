@@ -14,6 +14,7 @@ use super::row::{Row, Sessions, Table, project_of};
 use crate::CliError;
 use crate::args::ScopeArgs;
 use crate::session::Session;
+use memhost_types::counted;
 
 /// Rows that are written together; the host takes 1,000 records in one request.
 const BATCH: usize = 200;
@@ -38,7 +39,8 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
     let answer = json!({"rows": rows, "sessions": sessions.len(), "imported": imported, "unchanged": unchanged,
         "events": events});
     session.show(&answer, "", |_| {
-        format!("{rows} rows of {} sessions: {imported} imported, {unchanged} unchanged", sessions.len())
+        let (rows, sessions) = (counted(rows, "row", "rows"), counted(sessions.len(), "session", "sessions"));
+        format!("{rows} of {sessions}: {imported} imported, {unchanged} unchanged")
     })
 }
 

@@ -57,7 +57,7 @@ impl File {
     pub(crate) fn at(path: &Path) -> Result<Self, CliError> {
         let wrong = |message: String| CliError::input(path.display().to_string(), message);
         let text = toml_file::read(path)?;
-        let mut file: Self = toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
+        let mut file: Self = toml_file::parse(&text).map_err(wrong)?;
         file.path = path.to_owned();
         if file.contexts.values().any(|context| context.token.is_some()) {
             let mode = std::fs::metadata(path).map(|found| found.permissions().mode()).unwrap_or_default();

@@ -11,8 +11,8 @@ use crate::CliError;
 use crate::args::ScopeArgs;
 use crate::page::next_cursor;
 use crate::session::Session;
-use memhost_types::Pages;
 use memhost_types::limits::MAX_TRANSFER_BYTES;
+use memhost_types::{Pages, counted};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
@@ -80,7 +80,7 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
         from += count;
     }
     let summary = json!({ "imported": taken, "unchanged": known });
-    session.show(&summary, "", |_| format!("imported {taken} records; {known} unchanged"))
+    session.show(&summary, "", |_| format!("imported {}; {known} unchanged", counted(taken, "record", "records")))
 }
 
 /// What an import that failed at a part has done, and whether repeating it helps.

@@ -51,7 +51,7 @@ impl RotateToken {
         match self.overlap_seconds.unwrap_or(0) {
             overlap @ 0..=MAX_OVERLAP => Ok(SignedDuration::from_secs(overlap.into())),
             overlap => {
-                let message = format!("is {overlap}; 0 to {MAX_OVERLAP}, 30 days, are allowed");
+                let message = format!("is {overlap} seconds; at most {MAX_OVERLAP}, which are 30 days");
                 Err(FieldError::new("overlapSeconds", message))
             }
         }

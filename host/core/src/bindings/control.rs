@@ -101,7 +101,7 @@ impl Service {
         request.version.check()?;
         let plugin = self.build_for(&request.provider_key, &request.version).await?;
         if !plugin.is_present() && matches!(request.version, VersionChoice::Follow(_)) {
-            return Err(ServiceError::NoProvider { key: request.provider_key.to_string() });
+            return Err(self.no_provider(&request.provider_key));
         }
         self.check(&plugin, &request.config, &request.limits).await?;
         let grants = request.grants.unwrap_or_else(|| default_grants(&plugin, self.serving.embeddings.computes_here()));
@@ -269,6 +269,15 @@ impl Service {
         Ok(())
     }
 
+    /// No build of this provider is there. Says the nearest key of one that is.
+    fn no_provider(&self, key: &ProviderKey) -> ServiceError {
+        let all = self.plugins.list();
+        let known = all.iter().filter(|plugin| plugin.is_present());
+        let known = known.map(|plugin| plugin.component.description().provider_key.as_str());
+        let near = memhost_types::nearest(key.as_str(), known).map(str::to_owned);
+        ServiceError::NoProvider { key: key.to_string(), near }
+    }
+
     /// The newest build that the choice allows.
     async fn build_for(&self, key: &ProviderKey, version: &VersionChoice) -> Result<Plugin, ServiceError> {
         let loading = || ServiceError::ProviderLoading { key: key.to_string() };
@@ -287,7 +296,7 @@ impl Service {
                     return Err(loading());
                 }
                 if builds.is_empty() {
-                    return Err(ServiceError::NoProvider { key: key.to_string() });
+                    return Err(self.no_provider(key));
                 }
                 newest(&builds, version).cloned()
             }

@@ -44,7 +44,7 @@ impl Service {
             return Err(FieldError::new(field, "is 0; give at least 1, or null for no end").into());
         }
         let before = self.retention(company);
-        let entry = NewActivity::new(caller.principal(), ActivityAction::RetentionChanged, "operations");
+        let entry = NewActivity::new(caller.principal(), ActivityAction::RetentionChanged, "company");
         let (key, new) = (store::company_key(company, b"retention"), store::encode("retention", &retention)?);
         let change = Change::always(Table::Companies, key, Some(new));
         self.bindings.record_with(company, entry.with(Some(&before), Some(&retention)), vec![change]).await?;

@@ -11,7 +11,7 @@ use crate::Service;
 use crate::access::{Act, Caller};
 use crate::host::privacy;
 use memhost_store::{DiskLevel, DiskState, Store};
-use memhost_types::{CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, OperationFilter};
+use memhost_types::{CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, OperationFilter, counted};
 
 /// How long a probe of the disk may take.
 const PROBE: Duration = Duration::from_secs(5);
@@ -82,7 +82,7 @@ impl Service {
             return check_space(disk);
         }
         if !self.plugins.is_ready() {
-            let found = format!("{} files are still being admitted", self.plugins.admitting().len());
+            let found = format!("plugins still being admitted: {}", self.plugins.admitting().len());
             return Check::error("plugins", found, "wait until they are compiled; `memhost plugin list` shows them");
         }
         match tokio::time::timeout(PROBE, self.store.commit()).await {
@@ -147,18 +147,22 @@ impl Service {
 
     fn check_cache(&self) -> Check {
         let stats = self.sandbox.stats();
-        let found = format!("{} components loaded without compiling, {} compiled", stats.loaded, stats.compiled);
+        let loaded = counted(stats.loaded, "component", "components");
+        let found = format!("{loaded} loaded without compiling, {} compiled", stats.compiled);
         Check::ok("compiled cache", found)
     }
 
     fn check_plugins(&self) -> Check {
         let plugins = self.plugins();
-        let found = format!("{} builds can serve", plugins.admitted.len());
+        let found = format!("{} can serve", counted(plugins.admitted.len(), "build", "builds"));
         match plugins.refused.first() {
             None => Check::ok("plugins", found),
             Some(first) => {
-                let count = plugins.refused.len();
-                let found = format!("{found}, {count} files were refused, the first: {}", first.reason);
+                let refused = match plugins.refused.len() {
+                    1 => "1 file was refused".to_owned(),
+                    count => format!("{count} files were refused, the first"),
+                };
+                let found = format!("{found}, {refused}: {}", first.reason);
                 Check::warning("plugins", found, "`memhost plugin list` shows them all with their reasons")
             }
         }
@@ -175,9 +179,10 @@ impl Service {
             }
         }
         match troubled.first() {
-            None => Check::ok("bindings", format!("{all} bindings, none with a warning")),
+            None => Check::ok("bindings", format!("{}, none with a warning", counted(all, "binding", "bindings"))),
             Some(first) => {
-                let found = format!("{} of {all} bindings have warnings", troubled.len());
+                let have = if troubled.len() == 1 { "has a warning" } else { "have warnings" };
+                let found = format!("{} of {} {have}", troubled.len(), counted(all, "binding", "bindings"));
                 let advice = "`memhost binding list` shows them";
                 Check::warning("bindings", format!("{found}, the first: {first}"), advice).unnamed(found)
             }
@@ -200,7 +205,8 @@ impl Service {
         match troubled.first() {
             None => Check::ok("hooks and jobs", "no delivery is dead and no job failed"),
             Some(first) => {
-                let found = format!("{} companies have dead deliveries or failed jobs", troubled.len());
+                let have = if troubled.len() == 1 { "company has" } else { "companies have" };
+                let found = format!("{} {have} dead deliveries or failed jobs", troubled.len());
                 let advice = "`memhost hook list --status dead` and `memhost job list --status failed` say why";
                 Check::warning("hooks and jobs", format!("{found}, the first is {first}"), advice).unnamed(found)
             }
@@ -212,7 +218,7 @@ async fn check_log(store: &dyn Store) -> Check {
     match store.verify().await {
         Ok(findings) if findings.is_empty() => Check::ok("operation log", "the log and its indexes match"),
         Ok(findings) => {
-            let found = format!("{} findings", findings.len());
+            let found = counted(findings.len(), "finding", "findings");
             let advice = "stop the host, copy the data directory, then `memhost store verify`";
             Check::error("operation log", format!("{found}, the first: {}", findings[0]), advice).unnamed(found)
         }

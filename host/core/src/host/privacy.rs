@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::host::health::Check;
 use memhost_files::{Directory, Found, Then, private};
+use memhost_types::counted;
 
 /// How many files the check looks at. A data directory has one for each build and some for the store.
 const MOST_FILES: u64 = 100_000;
@@ -59,7 +60,7 @@ pub(super) fn check(data_dir: &Path) -> Check {
         (Ok(_), None) => Check::ok(NAME, "only the host's user can use the data directory"),
         (Ok(_), Some(first)) => Check::warning(
             NAME,
-            format!("others can use {exposed} files of the data directory, the first: {first}"),
+            format!("others can use {} of the data directory, the first: {first}", counted(exposed, "file", "files")),
             advice(),
         ),
     }

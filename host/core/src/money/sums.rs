@@ -210,7 +210,10 @@ impl Service {
         }
         let ledger = &self.recorder.ledger;
         let (before, after, change) = ledger.set_budget(company, binding, period, set)?;
-        let subject = format!("{} a {period}", binding.map_or("the company", |key| key.as_str()));
+        let subject = match binding {
+            Some(binding) => format!("binding {binding}, per {period}"),
+            None => format!("company, per {period}"),
+        };
         let entry = NewActivity::new(caller.principal(), ActivityAction::BudgetChanged, subject);
         let entry = entry.with(before.as_ref(), after.as_ref());
         self.bindings.record_with(company, entry, vec![change]).await?;
@@ -296,7 +299,10 @@ pub(crate) fn days(query: &SumsQuery, now: Timestamp) -> Result<(Date, Date), Fi
     let until = query.until.unwrap_or_else(|| TimeZone::UTC.to_datetime(now).date());
     let since = query.since.or_else(|| until.checked_sub(SignedDuration::from_hours(30 * 24)).ok()).unwrap_or(until);
     if since > until {
-        return Err(FieldError::new("since", format!("is {since}, after `until`, which is {until}; turn them round")));
+        return Err(FieldError::new(
+            "since",
+            format!("is {since}, which is after the last day, {until}; turn them round"),
+        ));
     }
     Ok((since, until))
 }

@@ -93,7 +93,7 @@ fn bounded(mut snippets: Vec<Snippet>, profile_summary: Option<String>) -> Recal
     let (kept, found) = (fit.count(), snippets.len());
     snippets.truncate(kept);
     let degraded = (kept < found).then(|| {
-        format!("{} of {found} records are left out: together they are larger than 4 MiB; ask for fewer", found - kept)
+        format!("{} of {found} records left out: together they are larger than 4 MiB; ask for fewer", found - kept)
     });
     Recall { snippets, profile_summary, degraded }
 }

@@ -10,6 +10,7 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, IntoDeserial
 use super::format::words;
 use super::query::QueryParams;
 use super::view::View;
+use memhost_types::nearest;
 
 /// A value of a select and its label.
 pub(crate) type Choice = (String, String);
@@ -99,10 +100,12 @@ impl<'de, F: ListFilter> Deserialize<'de> for ListQuery<F> {
             }
             let Some(field) = F::FIELDS.iter().find(|field| field.name == name) else {
                 let known: Vec<_> = F::FIELDS.iter().map(|field| field.name).collect();
-                return Err(D::Error::custom(format!("there is no filter `{name}`; use one of {}", known.join(", "))));
+                let near = nearest(&name, known.iter().copied());
+                let near = near.map(|near| format!("; did you mean `{near}`")).unwrap_or_default();
+                let message = format!("{name}: is no filter of this page{near}; there are {}", known.join(", "));
+                return Err(D::Error::custom(message));
             };
-            (field.read)(&mut query.filter, &value)
-                .map_err(|error| D::Error::custom(format!("the filter `{name}` cannot be `{value}`: {error}")))?;
+            (field.read)(&mut query.filter, &value).map_err(|error| D::Error::custom(format!("{name}: {error}")))?;
         }
         Ok(query)
     }
@@ -226,8 +229,10 @@ mod tests {
         let query = read("name=a+b&level=2&cursor=next").unwrap();
         assert_eq!((query.filter.name.as_deref(), query.filter.level), (Some("a b"), Some(2)));
         assert_eq!(query.cursor.as_deref(), Some("next"));
-        assert!(read("level=high").is_err_and(|error| error.contains("`level` cannot be `high`")));
-        assert!(read("colour=red").is_err_and(|error| error.contains("no filter `colour`") && error.contains("level")));
+        assert!(read("level=high").is_err_and(|error| error.contains("level: ")));
+        assert!(
+            read("colour=red").is_err_and(|error| error.contains("colour: is no filter") && error.contains("level"))
+        );
         assert!(read("since=yesterday").is_err());
     }
 

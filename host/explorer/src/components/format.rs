@@ -16,6 +16,13 @@ pub(crate) fn exact(moment: Timestamp) -> String {
     TimeZone::UTC.to_datetime(moment).strftime("%Y-%m-%d %H:%M:%S%.3f UTC").to_string()
 }
 
+/// The hour of a time that is known to the hour.
+pub(crate) fn hour(moment: Timestamp) -> String {
+    let start = TimeZone::UTC.to_datetime(moment);
+    let end = TimeZone::UTC.to_datetime(Timestamp::from_second(moment.as_second() + 3_600).unwrap_or(moment));
+    format!("{} to {} UTC", start.strftime("%Y-%m-%d %H:00"), end.strftime("%H:00"))
+}
+
 fn precise(moment: Timestamp) -> String {
     TimeZone::UTC.to_datetime(moment).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -159,5 +166,6 @@ mod tests {
         assert_eq!(said("2026-11-21T09:00:00Z"), "3 h ago");
         assert_eq!(said("2026-11-21T12:05:00Z"), "in 5 min");
         assert_eq!(said("2025-01-02T12:05:00Z"), "2 Jan 2025");
+        assert_eq!(hour("2026-11-23T23:00:00Z".parse().unwrap()), "2026-11-23 23:00 to 00:00 UTC");
     }
 }

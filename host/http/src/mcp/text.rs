@@ -6,7 +6,7 @@ use super::results::{
     BrowseResult, CorrectResult, ForgetResult, FoundRecord, JobsResult, NoteResult, RemoveResult, SaveResult,
     SearchResult,
 };
-use memhost_types::ForgetEffect;
+use memhost_types::{ForgetEffect, counted};
 
 pub(super) fn searched(answer: &SearchResult) -> String {
     let mut text = match answer.records.len() {
@@ -112,7 +112,8 @@ pub(super) fn jobs(answer: &JobsResult) -> String {
     }
     let mut lines: Vec<String> = Vec::with_capacity(answer.jobs.len() + 1);
     for job in &answer.jobs {
-        let records = job.record_count.map(|count| format!(", {count} records")).unwrap_or_default();
+        let records =
+            job.record_count.map(|count| format!(", {}", counted(count, "record", "records"))).unwrap_or_default();
         let error = job.error.as_ref().map(|error| format!(": {}", one_line(error))).unwrap_or_default();
         let source = job.source.as_ref().map(|source| format!(" of {}", source.kind.replace('_', " ")));
         let source = source.unwrap_or_default();

@@ -142,7 +142,7 @@ binding_limits! {
         "`limit_exceeded`; the instance is dropped";
     /// How much log of one call is kept, in bytes.
     log_bytes: u64 = "logBytes", Bytes, 64 << 10, 0 => Some(1 << 20),
-        "the rest is dropped and counted. The operation's record keeps 8 KiB";
+        "the rest is dropped and counted. The operation's log entry keeps 8 KiB";
     /// Keys that the private storage may hold.
     storage_keys: u64 = "storageKeys", Count, 1_000_000, 1 => Some(1_000_000_000),
         "`quota_exceeded`; the write is refused";
