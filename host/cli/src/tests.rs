@@ -20,7 +20,7 @@ const MORE_ACTIONS: [&str; 3] = ["check", "use", "verify"];
 const OF_AUTHORS: [&str; 3] = ["dev", "new", "run"];
 
 /// Flags with several meanings, and the reason.
-const SEVERAL_MEANINGS: [&str; 12] = [
+const SEVERAL_MEANINGS: [&str; 14] = [
     // A filter of lists, or the target of an operation.
     "agent",
     "binding",
@@ -35,6 +35,9 @@ const SEVERAL_MEANINGS: [&str; 12] = [
     "token",
     "url",
     "control-url",
+    // A range, in days where costs are summed, else in times.
+    "since",
+    "until",
 ];
 /// Flags for files, JSON or text, with a meaning for each command.
 const OF_THE_THING: [&str; 10] =
