@@ -9,7 +9,7 @@ use std::time::Duration;
 use memhost_tests::{Serving, TestHost, eventually};
 use serde_json::{Value, json};
 
-pub(crate) const TOKEN: &str = "a token of the test";
+pub(crate) const TOKEN: &str = "a-token-of-the-test";
 
 /// A host that listens, and a person's home from which commands are run.
 pub(crate) struct Terminal {
