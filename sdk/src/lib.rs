@@ -52,12 +52,14 @@ mod directory;
 pub mod embeddings;
 mod exports;
 mod host;
+pub mod http;
 pub mod jobs;
 mod logging;
 pub mod meter;
 #[doc(hidden)]
 pub mod optional;
 mod provider;
+pub mod remote;
 pub mod storage;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;

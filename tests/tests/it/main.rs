@@ -50,6 +50,7 @@ mod layers;
 mod mcp;
 mod mcp_clients;
 mod mcp_http;
+mod mem0;
 mod money;
 mod observability;
 mod openapi;
