@@ -41,6 +41,7 @@ mod forgotten;
 mod hook_batch;
 mod hook_events;
 mod hooks;
+mod hosted;
 mod hostile;
 mod http;
 mod integration_tokens;
