@@ -17,7 +17,7 @@ test *ARGS:
 
 # The providers that the host does not embed, as components for a plugins directory.
 providers:
-    cargo build --locked --profile guest --target wasm32-wasip2 -p memhost-cross-agent -p memhost-facts -p memhost-taxonomy
+    cargo build --locked --profile guest --target wasm32-wasip2 -p memhost-cross-agent -p memhost-facts -p memhost-mem0 -p memhost-taxonomy
     @ls "${CARGO_TARGET_DIR:-{{justfile_directory()}}/target}"/wasm32-wasip2/guest/memhost_*.wasm
 
 # An MCP client that is none of ours, for the tests: the official Python SDK, in target/venv.
@@ -28,6 +28,16 @@ mcp-client:
 # claude-mem and the runtime that it needs, for the test of the bridge, in target/claude-mem. Linux on x86-64 only.
 claude-mem:
     tests/tools/claude-mem
+
+# The real servers of the memory systems that providers speak to, installed in target/vendors, under `plugin check` and
+# through a proxy that breaks things. They are large, so this is not part of CI.
+vendors: providers
+    cargo build -p memhost
+    tests/vendors/mem0/run target/debug/memhost "${CARGO_TARGET_DIR:-{{justfile_directory()}}/target}/wasm32-wasip2/guest/memhost_mem0.wasm"
+
+# What those servers answer, recorded anew for the ordinary tests.
+vendors-record:
+    tests/vendors/mem0/record
 
 # What CI runs.
 ci:

@@ -3,9 +3,10 @@
 #![allow(clippy::derivable_impls, reason = "the types are generated, so nothing can be derived on them here")]
 
 use crate::types::{
-    Capabilities, CaptureResponse, ContextBundle, Continuation, Description, Error, ForgetEffect, ForgetOutcome,
-    ForgetResponse, GetResponse, InvalidRequest, ListPage, Permission, PermissionRequest, RecordId, RecordWrite,
-    RetryLater, Scope, Score, Snippet, UpsertResponse, Usage,
+    Capabilities, CaptureResponse, ContextBundle, Continuation, Declarations, Description, Error, ForgetEffect,
+    ForgetOutcome, ForgetResponse, GetResponse, HttpPermission, InvalidRequest, ListPage, Permission,
+    PermissionRequest, RecordId, RecordWrite, RetryLater, Scope, Score, Snippet, SourceKind, SourcePayload, Turn,
+    UpsertResponse, Usage,
 };
 
 impl Description {
@@ -17,13 +18,10 @@ impl Description {
             version: version.to_owned(),
             summary: summary.to_owned(),
             config_schema: None,
-            capabilities: Capabilities {
-                multimodal: false,
-                provider_managed_extraction: false,
-                async_extraction: false,
-            },
+            capabilities: Capabilities { provider_managed_extraction: false, async_extraction: false },
             max_concurrency: 1,
             permissions: Vec::new(),
+            declarations: Declarations::default(),
         }
     }
 
@@ -39,6 +37,70 @@ impl Description {
     pub fn prefer(mut self, permission: Permission, reason: &str) -> Self {
         self.permissions.push(PermissionRequest { permission, reason: reason.to_owned(), optional: true });
         self
+    }
+}
+
+impl Default for Declarations {
+    /// It does everything itself and promises everything.
+    fn default() -> Self {
+        Self { max_upsert: None, max_forget: None, left_to_host: Vec::new(), exceptions: Vec::new() }
+    }
+}
+
+impl HttpPermission {
+    /// Every method at an origin, which may be `{{config:/pointer}}`.
+    pub fn to(origin: &str) -> Self {
+        Self { origin: origin.to_owned(), methods: Vec::new() }
+    }
+}
+
+impl Default for SourcePayload {
+    /// Nothing.
+    fn default() -> Self {
+        Self { text: None, turns: Vec::new(), mime_type: None, metadata: None, object: None }
+    }
+}
+
+impl SourcePayload {
+    /// The text, or else the conversation with one paragraph for each turn, such as `user: Where is the key?`. None: there
+    /// is only an object.
+    pub fn text_or_turns(&self) -> Option<String> {
+        let said = |turn: &Turn| match &turn.name {
+            Some(name) => format!("{} ({name}): {}", turn.role, turn.text),
+            None => format!("{}: {}", turn.role, turn.text),
+        };
+        let turns = || (!self.turns.is_empty()).then(|| self.turns.iter().map(said).collect::<Vec<_>>().join("\n\n"));
+        self.text.clone().or_else(turns)
+    }
+}
+
+impl SourceKind {
+    /// The plan's name, such as `issue_comment`: what a provider stores.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::IssueComment => "issue_comment",
+            Self::IssueDocument => "issue_document",
+            Self::Issue => "issue",
+            Self::Run => "run",
+            Self::Activity => "activity",
+            Self::ManualNote => "manual_note",
+            Self::ExternalDocument => "external_document",
+            Self::Other(name) => name,
+        }
+    }
+
+    /// The kind of this name, also one that was added after this version.
+    pub fn of_name(name: &str) -> Self {
+        match name {
+            "issue_comment" => Self::IssueComment,
+            "issue_document" => Self::IssueDocument,
+            "issue" => Self::Issue,
+            "run" => Self::Run,
+            "activity" => Self::Activity,
+            "manual_note" => Self::ManualNote,
+            "external_document" => Self::ExternalDocument,
+            other => Self::Other(other.to_owned()),
+        }
     }
 }
 

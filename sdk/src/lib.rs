@@ -3,7 +3,8 @@
 //! Implement [`Provider`] and write `memhost_sdk::export!(MyProvider);`. Each optional interface of the contract is
 //! another trait and another line: [`Correction`] with `export_correction!`, and so on. The types in [`types`] are the
 //! contract's own. [`storage`] keeps values between calls, [`jobs`] keeps work for later, [`directory`] is the granted
-//! directory, [`embeddings`] are vectors by the operator's model, [`meter`] reports what a call used, `log`'s macros reach
+//! directory, [`embeddings`] are vectors by the operator's model, [`meter`] reports what a call used, [`call`] says how long it may
+//! still take and what was granted, [`http`] and [`remote`] are for records at a service, `log`'s macros reach
 //! the operator, and [`testing`] runs a provider natively under `cargo test`.
 //!
 //! ```
@@ -46,18 +47,21 @@ mod guide {}
 
 #[doc(hidden)]
 pub mod bindings;
+pub mod call;
 mod config;
 mod conveniences;
 mod directory;
 pub mod embeddings;
 mod exports;
 mod host;
+pub mod http;
 pub mod jobs;
 mod logging;
 pub mod meter;
 #[doc(hidden)]
 pub mod optional;
 mod provider;
+pub mod remote;
 pub mod storage;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;

@@ -11,9 +11,23 @@
 //! ```
 
 use crate::host::meter as raw;
-use crate::types::Usage;
+use crate::types::{AttributionMode, BillingType, Usage};
 
 /// Reports usage. At most 1,000 reports in a call: the host ends a call that makes more.
 pub fn report(usage: &Usage) {
     raw::report(usage);
+}
+
+/// Reports one request to a service at a price that the operator configured, for services that tell none; nothing without
+/// a price. `what` is the request, such as `search`.
+pub fn charge(provider: &str, what: &str, cost_microcents: Option<u64>) {
+    if cost_microcents.is_some() {
+        report(&Usage {
+            billing_type: Some(BillingType::MeteredApi),
+            attribution_mode: Some(AttributionMode::BilledDirectly),
+            cost_microcents,
+            details: Some(serde_json::json!({"request": what}).to_string()),
+            ..Usage::of(provider)
+        });
+    }
 }

@@ -55,8 +55,10 @@ macro_rules! interface {
 
 pub mod browse;
 pub mod correction;
+pub mod erasure;
 pub mod explain;
 pub mod extraction;
+pub mod health;
 pub mod migration;
 pub mod profile;
 pub mod review;
@@ -89,6 +91,8 @@ interfaces! {
     profile::Profile,
     review::Review,
     transfer::Transfer,
+    health::Health,
+    erasure::Erasure,
 }
 
 #[cfg(test)]

@@ -4,11 +4,15 @@
 //! [`open`] gives a provider as the sandbox would open it. [`reopen`] drops what it held in memory and keeps what it
 //! stored, which is what a restart looks like from inside.
 
+pub mod http;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::Provider;
+use crate::call::Grant;
 use crate::types::{
     CaptureMode, CaptureRequest, Error, ForgetRequest, ImportRequest, Intent, ListRequest, QueryRequest, RecordId,
     RecordWrite, Scope, SourceKind, SourcePayload, SourceRef, UpsertRequest, Usage,
@@ -21,6 +25,8 @@ struct State {
     directory: Option<PathBuf>,
     embedder: Option<Embedder>,
     reported: Vec<Usage>,
+    remaining: Option<Duration>,
+    granted: Vec<Grant>,
 }
 
 struct Embedder {
@@ -80,6 +86,16 @@ pub fn embed_with(name: &str, dimensions: u32, embed: fn(&str) -> Vec<f32>) {
     STATE.with_borrow_mut(|state| state.embedder = Some(embedder));
 }
 
+/// Sets what [`crate::call::remaining`] answers in this thread, until the next [`reset`]. Before it is 30 s.
+pub fn set_remaining(left: Duration) {
+    STATE.with_borrow_mut(|state| state.remaining = Some(left));
+}
+
+/// Sets what [`crate::call::grants`] answers in this thread, until the next [`reset`].
+pub fn grant(granted: Vec<Grant>) {
+    STATE.with_borrow_mut(|state| state.granted = granted);
+}
+
 /// What was reported with [`crate::meter::report`] since the last time.
 pub fn reported() -> Vec<Usage> {
     STATE.with_borrow_mut(|state| std::mem::take(&mut state.reported))
@@ -115,7 +131,7 @@ pub fn capture(operation_id: &str, text: &str) -> CaptureRequest {
         operation_id: operation_id.to_owned(),
         scope: scope(),
         source: source(),
-        payload: SourcePayload { text: Some(text.to_owned()), mime_type: None, metadata: None, object: None },
+        payload: SourcePayload { text: Some(text.to_owned()), ..SourcePayload::default() },
         hook: None,
         mode: CaptureMode::CaptureRecord,
         metadata: None,
@@ -153,6 +169,25 @@ pub fn forget(ids: Vec<RecordId>, scope: Scope) -> ForgetRequest {
 /// A request to import the lines of an export.
 pub fn import(scope: Scope, lines: String) -> ImportRequest {
     ImportRequest { operation_id: "import".to_owned(), scope, lines }
+}
+
+pub(crate) mod call {
+    use std::time::Duration;
+
+    use super::{Grant, STATE};
+
+    pub(crate) fn remaining_ms() -> u64 {
+        let left = STATE.with_borrow(|state| state.remaining.unwrap_or(Duration::from_secs(30)));
+        u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn get_limit(_: &str) -> Option<u64> {
+        None
+    }
+
+    pub(crate) fn grants() -> Vec<Grant> {
+        STATE.with_borrow(|state| state.granted.clone())
+    }
 }
 
 pub(crate) mod meter {

@@ -127,7 +127,12 @@ impl Signals<'_> {
         }));
         let about = json!({"agentKind": kind, "source": "inferred", "sessionId": self.event.session,
             "projectId": self.project_id(), "hookEvent": self.event.hook});
-        let payload = json!({"text": text, "mimeType": "text/markdown", "metadata": about});
+        let turn = |role: &str, text: &str| json!({"role": role, "text": cut(text, MAX_EXCERPT)});
+        let mut turns = vec![turn("assistant", answer)];
+        if !prompt.is_empty() {
+            turns.insert(0, turn("user", prompt));
+        }
+        let payload = json!({"text": text, "turns": turns, "mimeType": "text/markdown", "metadata": about});
         let body = json!({"source": source, "payload": payload, "metadata": about});
         let id = self.id("capture", &[prompt, answer]);
         Some(Entry { path: self.hooks_path(), body: self.hook("post_run_capture", &id, body) })

@@ -68,7 +68,10 @@ pub async fn run(
     // The evaluation has a data directory of its own, so the provider gets all permissions that it requests.
     let plugins = service.plugins().admitted;
     let chosen = plugins.iter().find(|plugin| plugin.inspection.description.provider_key == options.provider);
-    let grants = chosen.map(|plugin| Grants::all_of(&plugin.inspection.description.permissions));
+    let grants = chosen.map(|plugin| {
+        let asked = plugin.inspection.description.permissions.iter().map(|request| request.resolved(&options.config));
+        Grants::all_of(&asked.collect::<Vec<_>>())
+    });
     let mut tally = Tally::default();
     let (mut captures, mut queries) = (Vec::new(), Vec::new());
     let mut ranked: BTreeMap<String, BTreeMap<String, Vec<String>>> = BTreeMap::new();

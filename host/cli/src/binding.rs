@@ -283,7 +283,10 @@ fn state(binding: &Value) -> String {
         all.push("disabled".to_owned());
     }
     match binding["breaker"]["state"].as_str() {
-        Some("open") => all.push("circuit open: the provider keeps failing".to_owned()),
+        Some("open") => {
+            let why = binding["failing"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
+            all.push(format!("circuit open because the provider keeps failing{why}"));
+        }
         Some("half_open") => all.push("circuit half open: the provider is being retried".to_owned()),
         _ => {}
     }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::subject::{Candidate, Subject};
 use super::verdict::Verdict;
 use memhost_sandbox::{AdmissionError, OptionalInterface};
+use memhost_types::{Exception, HostWork};
 
 /// The source in the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -58,6 +59,12 @@ pub struct Rule {
     /// The optional interface that it is about; none: every provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<OptionalInterface>,
+    /// What a provider declares that need not keep it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unless: Option<Exception>,
+    /// What a provider leaves to the host that cannot keep it alone.
+    #[serde(skip_serializing_if = "<[HostWork]>::is_empty")]
+    pub left: &'static [HostWork],
     #[serde(skip)]
     pub(super) run: Run,
     /// Whether a component that admission refuses for this reason breaks the rule.
@@ -90,6 +97,8 @@ macro_rules! rules {
             contract: $contract,
             mode: $crate::rule::Mode::Quick,
             interface: $interface,
+            unless: None,
+            left: &[],
             run: rules!(@$run $($test)?),
             refusal: |_| false,
         }$(.$modifier($($argument)*))*),*]
@@ -100,6 +109,18 @@ pub(super) use rules;
 impl Rule {
     pub(super) const fn refused_with(mut self, refusal: fn(&AdmissionError) -> bool) -> Self {
         self.refusal = refusal;
+        self
+    }
+
+    /// A provider that declares this exception need not keep it.
+    pub(super) const fn unless(mut self, exception: Exception) -> Self {
+        self.unless = Some(exception);
+        self
+    }
+
+    /// The host keeps it for a provider that leaves one of these to the host.
+    pub(super) const fn left(mut self, work: &'static [HostWork]) -> Self {
+        self.left = work;
         self
     }
 

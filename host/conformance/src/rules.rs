@@ -5,11 +5,13 @@ mod browse;
 mod capture;
 mod configuration;
 mod correction;
+mod erasure;
 mod errors;
 mod explain;
 mod extraction;
 mod forget;
 mod get;
+mod health;
 mod list;
 mod migration;
 mod partition;
@@ -48,6 +50,8 @@ const GROUPS: &[(&str, &[Rule])] = &[
     ("Review", review::RULES),
     ("Export and import", transfer::RULES),
     ("Migration", migration::RULES),
+    ("Health", health::RULES),
+    ("Erasure", erasure::RULES),
 ];
 
 /// Every rule.
@@ -68,7 +72,8 @@ pub fn handbook() -> String {
          `memhost plugin check --list-rules` prints this page. Each rule has a title, what the suite does and expects, \
          and the sentence of the contract that it comes from. An id is never given to another rule. Rules of an \
          optional interface are tested if the component exports the interface. Those marked *thorough* need \
-         `--thorough`.\n",
+         `--thorough`. A provider that declares what stands behind *not with* is not tested for that rule; with \
+         `read_after_write` the suite waits a second after each write.\n",
     );
     for (title, rules) in GROUPS {
         // Writing to a text does not fail.
@@ -80,6 +85,11 @@ pub fn handbook() -> String {
             }
             if rule.mode == Mode::Thorough {
                 marks.push_str(" (*thorough*)");
+            }
+            let declared = rule.unless.iter().map(ToString::to_string).chain(rule.left.iter().map(ToString::to_string));
+            let declared: Vec<String> = declared.map(|name| format!("`{name}`")).collect();
+            if !declared.is_empty() {
+                let _ = write!(marks, " (not with {})", declared.join(", "));
             }
             let contract = &rule.contract;
             let _ = write!(

@@ -7,15 +7,19 @@ mod pending;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::verdict::{Stop, failed, skipped};
 use memhost_core::{Caller, CreateBinding, Service, ServiceError, Workbench};
 use memhost_sandbox::{CallError, Component, Instances, OptionalInterface};
 use memhost_types::{
-    AgentId, BindingKey, CaptureMode, CaptureRequest, CompanyId, HookContext, HookKind, JsonObject, OperationId,
-    ProviderDescription, ProviderError, RecordHandle, RecordId, RecordWrite, Scope, SourceKind, SourcePayload,
-    SourceRef, TextId,
+    AgentId, BindingKey, CaptureMode, CaptureRequest, CompanyId, Exception, HookContext, HookKind, JsonObject,
+    OperationId, ProviderDescription, ProviderError, RecordHandle, RecordId, RecordWrite, Scope, SourceKind,
+    SourcePayload, SourceRef, TextId,
 };
+
+/// How long a provider may take to show what was written, where it declares that it needs time.
+const SETTLE: Duration = Duration::from_secs(1);
 
 /// An admitted component without a binding.
 pub(crate) struct Candidate {
@@ -105,6 +109,18 @@ impl Subject {
             project_id: Some(self.name("project")),
             subject_id: Some(self.name("subject")),
             ..Scope::company(self.company.clone())
+        }
+    }
+
+    /// The scope of the whole company: what is of any agent, subject and namespace.
+    pub(super) fn company_scope(&self) -> Scope {
+        Scope::company(self.company.clone())
+    }
+
+    /// Waits after a write until it is seen, where the provider declares that this takes time.
+    pub(super) async fn settle(&self) {
+        if self.description.declarations.excepts(Exception::ReadAfterWrite) {
+            tokio::time::sleep(SETTLE).await;
         }
     }
 

@@ -149,7 +149,7 @@ impl Suite {
             return Ok(());
         }
         for (name, value, used_as) in &options.secrets {
-            let asked = Grants::all_of(&component.description().permissions).http;
+            let asked = Grants::all_of(&asked(component, options)).http;
             let origins = asked.into_iter().map(|grant| grant.origin).collect();
             let request = SetSecret { value: value.clone(), origins, used_as: used_as.clone() };
             let set = self.service.set_secret(&Caller::operator(), &self.company, name, request).await;
@@ -167,6 +167,13 @@ impl Suite {
         };
         if let Some(interface) = rule.interface.filter(|interface| !component.exports(*interface)) {
             return Err(Stop::Skipped(format!("the component does not export `{}`", interface.name())));
+        }
+        let declared = &component.description().declarations;
+        if let Some(exception) = rule.unless.filter(|exception| declared.excepts(*exception)) {
+            return Err(Stop::Skipped(format!("it declares `{exception}`: {}", exception.about())));
+        }
+        if let Some(work) = rule.left.iter().find(|work| declared.leaves(**work)) {
+            return Err(Stop::Skipped(format!("it declares `{work}`: the host {}", work.about())));
         }
         match rule.run {
             Run::Admission => Ok(()),
@@ -212,7 +219,8 @@ impl Suite {
                     permission => !options.deny.iter().any(|kind| kind == kind_of(permission)),
                 }
         };
-        let given: Vec<PermissionRequest> = description.permissions.iter().filter(is_given).cloned().collect();
+        let given: Vec<PermissionRequest> =
+            asked(component, options).into_iter().filter(|one| is_given(&one)).collect();
         let mut grants = Grants::all_of(&given);
         for grant in &mut grants.http {
             // A mock of a vendor's system runs on the author's own machine.
@@ -233,6 +241,11 @@ impl Suite {
     }
 }
 
+/// What the component asks for with the configuration of the check.
+fn asked(component: &Component, options: &CheckOptions) -> Vec<PermissionRequest> {
+    component.description().permissions.iter().map(|request| request.resolved(&options.config)).collect()
+}
+
 fn kind_of(permission: &Permission) -> &'static str {
     match permission {
         Permission::Storage(_) => "storage",
@@ -241,6 +254,7 @@ fn kind_of(permission: &Permission) -> &'static str {
         Permission::Http(_) => "http",
         Permission::Secret(_) => "secret",
         Permission::Clock => "clock",
+        Permission::Other(_) => "other",
     }
 }
 

@@ -36,7 +36,7 @@ pub use memhost_sandbox::{CompileLimits, Compiler, CompilerProcess};
 pub use money::{
     CostEventPage, Evaluation, EvaluationReport, GroupBy, LedgerError, Sums, SumsQuery, SumsRow, SumsView,
 };
-pub use operations::{Idempotent, KeptAnswer, Ticket};
+pub use operations::{HealthFound, Idempotent, KeptAnswer, Ticket};
 pub use paging::Page;
 pub use review::ReviewError;
 pub use versions::{BreakerState, RateState};

@@ -7,6 +7,7 @@
 pub(crate) mod home;
 pub(crate) mod imported;
 mod marks;
+pub(crate) mod partition;
 mod reader;
 mod shown;
 pub(crate) mod sources;

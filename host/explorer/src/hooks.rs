@@ -140,7 +140,7 @@ pub(super) async fn show(
                 }
             }
         }
-        @if let Some(text) = delivery.payload.as_ref().and_then(|payload| payload.text.as_ref()) {
+        @if let Some(text) = delivery.payload.as_ref().and_then(|payload| payload.text_or_turns()) {
             (panel("payload", "Content", &html! { p.text { (text) } }))
         }
     };
@@ -186,7 +186,7 @@ fn about(view: &View, delivery: &Delivery) -> Details {
     };
     let size = delivery.payload.as_ref().map(|payload| {
         let object = payload.object.as_ref().and_then(|object| serde_json::to_vec(object).ok());
-        let size = payload.text.as_ref().map_or(0, String::len) + object.map_or(0, |object| object.len());
+        let size = payload.text_bytes() + object.map_or(0, |object| object.len());
         bytes(size as u64)
     });
     let details = Details::default()

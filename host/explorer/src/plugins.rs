@@ -14,7 +14,7 @@ use super::guard::redirect;
 use memhost_core::plugins::{PluginSource, Signed};
 use memhost_core::{AdmittedPlugin, Service};
 use memhost_http::{HostAuthorized, Problem, ProblemCode, parse};
-use memhost_types::{CompanyId, Digest};
+use memhost_types::{CompanyId, Declarations, Digest};
 
 fn signature(signed: &Signed) -> Markup {
     match signed {
@@ -128,6 +128,7 @@ pub(super) async fn show(view: View, Path(digest): Path<String>, _: HostAuthoriz
 fn build(plugin: &AdmittedPlugin) -> Details {
     let inspection = &plugin.inspection;
     let description = &inspection.description;
+    let declared = &description.declarations;
     let can = &description.capabilities;
     let all = [
         (can.profile, "profile"),
@@ -147,7 +148,19 @@ fn build(plugin: &AdmittedPlugin) -> Details {
         .row("Size", bytes(inspection.bytes))
         .row("Contract", inspection.contract_version.as_str())
         .row("Concurrency", format!("{} calls per binding", description.max_concurrency))
+        .row("Left to the host", listed(&declared.left_to_host.iter().map(|work| work.about()).collect::<Vec<_>>()))
+        .row("Not promised", listed(&declared.exceptions.iter().map(|exception| exception.about()).collect::<Vec<_>>()))
+        .row("Records in one call", at_once(declared))
         .row("Capabilities", if can.is_empty() { "none beyond the required ones".to_owned() } else { can.join(", ") })
+}
+
+fn listed(names: &[&str]) -> String {
+    if names.is_empty() { "nothing".to_owned() } else { names.join("; ") }
+}
+
+/// How many records a provider takes at once; the host divides longer requests.
+fn at_once(declared: &Declarations) -> String {
+    format!("{} to write, {} to forget", declared.most_upserted(), declared.most_forgotten())
 }
 
 async fn bindings(service: &Service, plugin: &AdmittedPlugin) -> Markup {

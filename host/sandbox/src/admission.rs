@@ -2,7 +2,7 @@
 //! first. Then `describe` runs in a sandbox with no grants and tight limits.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::cache::CacheKey;
 use super::compile::Compiled;
@@ -118,7 +118,7 @@ impl Component {
         });
         let call = async {
             let mut instance = Instance::new(sandbox, self, &setup, slot).await?;
-            instance.arm();
+            instance.arm(Instant::now() + DESCRIBE_TIMEOUT);
             let Instance { store, exports, .. } = &mut instance;
             match provider::Guest::of(exports) {
                 Some(provider) => provider.call_describe(store).await,

@@ -1,5 +1,6 @@
 //! The answers of the required interface, checked and in the host's types.
 
+use super::error::{CallError, Failure};
 use memhost_types::{ExtractionJob, ForgetOutcome, LogLine, RecordHandle, Snippet, Usage};
 
 /// A checked answer, with what is known about the call.
@@ -20,6 +21,24 @@ impl<T> Answer<T> {
     pub fn without_call(value: T) -> Self {
         Self { value, log: Vec::new(), provider_us: 0, metered: Vec::new() }
     }
+
+    /// Adds what is known about a further call for the same request, and hands over its value.
+    pub(super) fn add<U>(&mut self, further: Answer<U>) -> U {
+        self.log.extend(further.log);
+        self.provider_us += further.provider_us;
+        self.metered.extend(further.metered);
+        further.value
+    }
+
+    /// A further call failed: what is known of this one belongs to the failure.
+    pub(super) fn into_failure(self, further: Failure) -> Failure {
+        Failure {
+            log: [self.log, further.log].concat(),
+            provider_us: self.provider_us + further.provider_us,
+            metered: [self.metered, further.metered].concat(),
+            ..further
+        }
+    }
 }
 
 /// What `capture` answered.
@@ -37,6 +56,8 @@ pub struct CaptureAnswer {
 pub struct RecordsAnswer {
     pub records: Vec<RecordHandle>,
     pub usage: Vec<Usage>,
+    /// Why the records after these were not written, where the host divided the request.
+    pub rest: Option<CallError>,
 }
 
 /// What `query` answered.
@@ -67,4 +88,6 @@ pub struct ListAnswer {
 pub struct ForgetAnswer {
     pub outcomes: Vec<ForgetOutcome>,
     pub usage: Vec<Usage>,
+    /// Why the records after these were not forgotten, where the host divided the request.
+    pub rest: Option<CallError>,
 }

@@ -3,6 +3,7 @@
 use super::answer::{Answer, CaptureAnswer, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
 use super::contract::provider as wire;
 use super::convert;
+use super::declared::Parts;
 use super::error::Failure;
 use super::imports::GuestStore;
 use super::instances::{Instances, call};
@@ -26,8 +27,16 @@ impl Instances {
     /// # Errors
     /// As [`Instances::capture`].
     pub async fn upsert(&self, id: OperationId, request: &UpsertRequest) -> Result<Answer<RecordsAnswer>, Failure> {
-        let (request, count) = (convert::upsert(id, request), request.records.len());
-        call!(self, wire.call_upsert_records(&request), |checks, answer| checks.upsert(answer, count)).await
+        let mut parts = Parts::of(id, &request.records, self.declarations().most_upserted());
+        loop {
+            let (id, records) = parts.next();
+            let (asked, count) = (convert::upsert(id, request, records), records.len());
+            let check = |checks: &Normalize, answer| checks.upsert(answer, count);
+            let called = call!(self, wire.call_upsert_records(&asked), check).await;
+            if let Some(whole) = parts.take(called)? {
+                return Ok(whole);
+            }
+        }
     }
 
     /// Finds the records that fit a query, best first.
@@ -35,6 +44,13 @@ impl Instances {
     /// # Errors
     /// As [`Instances::capture`].
     pub async fn query(&self, request: &QueryRequest) -> Result<Answer<QueryAnswer>, Failure> {
+        match self.own_filter(request.metadata_filter.as_ref()) {
+            Some(filter) => self.query_filtered(request, filter).await,
+            None => self.query_as_it_is(request).await,
+        }
+    }
+
+    pub(super) async fn query_as_it_is(&self, request: &QueryRequest) -> Result<Answer<QueryAnswer>, Failure> {
         let (asked, company) = (convert::query(request), &request.scope.company_id);
         call!(self, wire.call_query(&asked), |checks, answer| checks.query(answer, asked.top_k, company)).await
     }
@@ -44,6 +60,17 @@ impl Instances {
     /// # Errors
     /// As [`Instances::capture`].
     pub async fn list(&self, request: &ListRequest, cursor: Option<String>) -> Result<Answer<ListAnswer>, Failure> {
+        match self.own_filter(request.metadata_filter.as_ref()) {
+            Some(filter) => self.list_filtered(request, cursor, filter).await,
+            None => self.list_as_it_is(request, cursor).await,
+        }
+    }
+
+    pub(super) async fn list_as_it_is(
+        &self,
+        request: &ListRequest,
+        cursor: Option<String>,
+    ) -> Result<Answer<ListAnswer>, Failure> {
         let (asked, company) = (convert::list(request, cursor), &request.scope.company_id);
         call!(self, wire.call_list_records(&asked), |checks, answer| checks.list(answer, asked.limit, company)).await
     }
@@ -63,8 +90,16 @@ impl Instances {
     /// # Errors
     /// As [`Instances::capture`].
     pub async fn forget(&self, id: OperationId, request: &ForgetRequest) -> Result<Answer<ForgetAnswer>, Failure> {
-        let request = convert::forget(id, request);
-        call!(self, wire.call_forget(&request), |checks, answer| checks.forget(answer, &request.ids)).await
+        let mut parts = Parts::of(id, &request.handles, self.declarations().most_forgotten());
+        loop {
+            let (id, handles) = parts.next();
+            let asked = convert::forget(id, request, handles);
+            let called =
+                call!(self, wire.call_forget(&asked), |checks, answer| checks.forget(answer, &asked.ids)).await;
+            if let Some(whole) = parts.take(called)? {
+                return Ok(whole);
+            }
+        }
     }
 
     /// The provider's errors about a configuration, each with a JSON Pointer; none where it accepts the configuration.

@@ -40,7 +40,7 @@ impl HostMonotonicClock for CoarseMonotonicClock {
     }
 }
 
-fn floor(time: Duration) -> Duration {
+pub(super) fn floor(time: Duration) -> Duration {
     let nanos = nanos(time);
     Duration::from_nanos(nanos - nanos % nanos_of_step())
 }

@@ -20,7 +20,7 @@ pub(crate) use required::MemoryProvider;
 pub(crate) use required::exports::paperclip::memory::provider;
 #[allow(unreachable_pub, reason = "the generated modules re-export it")]
 pub use required::paperclip::memory::types;
-pub(crate) use required::paperclip::memory::{binding, embeddings, meter, storage};
+pub(crate) use required::paperclip::memory::{binding, call, embeddings, meter, storage};
 
 /// The package whose interfaces make the contract.
 pub(crate) const PACKAGE: &str = "paperclip:memory";
@@ -133,4 +133,6 @@ optional_interfaces! {
     Review, review, "review", "review-provider";
     Transfer, transfer, "transfer", "transfer-provider";
     Migration, migration, "migration", "migration-provider";
+    Health, health, "health", "health-provider";
+    Erasure, erasure, "erasure", "erasure-provider";
 }

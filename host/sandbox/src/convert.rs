@@ -1,10 +1,10 @@
 //! From the contract's Rust types to the generated ones, and back for what needs no checking.
 
-use super::contract::{provider as wire, types as wit};
+use super::contract::{call, provider as wire, types as wit};
 use memhost_types::{
-    AttributionMode, BillingType, CaptureMode, CaptureRequest, ForgetRequest, HookContext, HookKind, Intent,
-    JsonObject, ListRequest, OperationId, ProviderError, QueryRequest, RecordWrite, Scope, SourceKind, SourceRef,
-    UpsertRequest, Usage, cut_message, limits,
+    AttributionMode, BillingType, CaptureMode, CaptureRequest, ForgetRequest, Grants, HookContext, HookKind, Intent,
+    JsonObject, ListRequest, OperationId, ProviderError, QueryRequest, RecordHandle, RecordWrite, Scope, SourceKind,
+    SourceRef, Turn, UpsertRequest, Usage, cut_message, limits,
 };
 
 /// What the host's own imports used, as a guest reads it.
@@ -38,6 +38,7 @@ pub(super) fn capture(id: OperationId, request: &CaptureRequest) -> wire::Captur
         source: source(&request.source),
         payload: wit::SourcePayload {
             text: payload.text.clone(),
+            turns: payload.turns.iter().map(turn).collect(),
             mime_type: payload.mime_type.clone(),
             metadata: json(payload.metadata.as_ref()),
             object: json(payload.object.as_ref()),
@@ -51,12 +52,22 @@ pub(super) fn capture(id: OperationId, request: &CaptureRequest) -> wire::Captur
     }
 }
 
-pub(super) fn upsert(id: OperationId, request: &UpsertRequest) -> wire::UpsertRequest {
+fn turn(turn: &Turn) -> wit::Turn {
+    wit::Turn {
+        role: turn.role.clone(),
+        name: turn.name.clone(),
+        text: turn.text.clone(),
+        at: turn.at.map(|at| at.to_string()),
+    }
+}
+
+/// A part of an upsert. `operation_id` is the part's own.
+pub(super) fn upsert(operation_id: String, request: &UpsertRequest, records: &[RecordWrite]) -> wire::UpsertRequest {
     wire::UpsertRequest {
-        operation_id: id.to_string(),
+        operation_id,
         scope: scope(&request.scope),
         source: request.source.as_ref().map(source),
-        records: request.records.iter().map(record_write).collect(),
+        records: records.iter().map(record_write).collect(),
     }
 }
 
@@ -87,11 +98,12 @@ pub(super) fn query(request: &QueryRequest) -> wit::QueryRequest {
     }
 }
 
-pub(super) fn forget(id: OperationId, request: &ForgetRequest) -> wire::ForgetRequest {
+/// A part of a forget. `operation_id` is the part's own.
+pub(super) fn forget(operation_id: String, request: &ForgetRequest, handles: &[RecordHandle]) -> wire::ForgetRequest {
     wire::ForgetRequest {
-        operation_id: id.to_string(),
+        operation_id,
         scope: scope(&request.scope),
-        ids: request.handles.iter().map(|handle| handle.provider_record_id.as_str().to_owned()).collect(),
+        ids: handles.iter().map(|handle| handle.provider_record_id.as_str().to_owned()).collect(),
     }
 }
 
@@ -139,8 +151,9 @@ fn source(source: &SourceRef) -> wit::SourceRef {
     }
 }
 
-pub(super) fn source_kind(kind: wit::SourceKind) -> SourceKind {
-    match kind {
+/// None: a kind that this host does not know.
+pub(super) fn source_kind(kind: wit::SourceKind) -> Option<SourceKind> {
+    Some(match kind {
         wit::SourceKind::IssueComment => SourceKind::IssueComment,
         wit::SourceKind::IssueDocument => SourceKind::IssueDocument,
         wit::SourceKind::Issue => SourceKind::Issue,
@@ -148,7 +161,8 @@ pub(super) fn source_kind(kind: wit::SourceKind) -> SourceKind {
         wit::SourceKind::Activity => SourceKind::Activity,
         wit::SourceKind::ManualNote => SourceKind::ManualNote,
         wit::SourceKind::ExternalDocument => SourceKind::ExternalDocument,
-    }
+        wit::SourceKind::Other(_) => return None,
+    })
 }
 
 fn hook(hook: &HookContext) -> wit::HookContext {
@@ -183,17 +197,35 @@ pub(super) fn billing_type(kind: wit::BillingType) -> BillingType {
         wit::BillingType::MeteredApi => BillingType::MeteredApi,
         wit::BillingType::SubscriptionIncluded => BillingType::SubscriptionIncluded,
         wit::BillingType::SubscriptionOverage => BillingType::SubscriptionOverage,
-        wit::BillingType::Unknown => BillingType::Unknown,
+        wit::BillingType::Unknown | wit::BillingType::Other(_) => BillingType::Unknown,
     }
 }
 
-pub(super) fn attribution_mode(mode: wit::AttributionMode) -> AttributionMode {
-    match mode {
+/// None: a mode that this host does not know.
+pub(super) fn attribution_mode(mode: wit::AttributionMode) -> Option<AttributionMode> {
+    Some(match mode {
         wit::AttributionMode::BilledDirectly => AttributionMode::BilledDirectly,
         wit::AttributionMode::IncludedInRun => AttributionMode::IncludedInRun,
         wit::AttributionMode::ExternalInvoice => AttributionMode::ExternalInvoice,
         wit::AttributionMode::Untracked => AttributionMode::Untracked,
-    }
+        wit::AttributionMode::Other(_) => return None,
+    })
+}
+
+/// What was granted, as a guest reads it.
+pub(super) fn grants(grants: &Grants) -> Vec<call::Grant> {
+    let sizes = [
+        (grants.storage_bytes, call::Grant::Storage as fn(u64) -> _),
+        (grants.directory_bytes, call::Grant::Directory),
+    ];
+    let sizes = sizes.into_iter().filter(|(bytes, _)| *bytes > 0).map(|(bytes, of)| of(bytes));
+    let flags = [(grants.embeddings, call::Grant::Embeddings), (grants.clock, call::Grant::Clock)];
+    let flags = flags.into_iter().filter(|(is, _)| *is).map(|(_, grant)| grant);
+    let http = grants.http.iter().map(|http| {
+        call::Grant::Http(call::HttpGrant { origin: http.origin.to_string(), methods: http.methods.clone() })
+    });
+    let secrets = grants.secrets.iter().cloned().map(call::Grant::Secret);
+    sizes.chain(flags).chain(http).chain(secrets).collect()
 }
 
 pub(super) fn error(error: wit::Error) -> ProviderError {

@@ -5,14 +5,16 @@ mod directory;
 pub(super) use self::directory::FAST_BYTES;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use wasmtime::component::{HasSelf, Linker, ResourceTable};
 use wasmtime::{Engine, Store};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
+use super::clocks;
 use super::computing::Computing;
-use super::contract::{MemoryProvider, binding, embeddings, meter, storage, types};
+use super::contract::{MemoryProvider, binding, call, embeddings, meter, storage, types};
 use super::convert;
 use super::egress::GuestHttp;
 use super::error::CallError;
@@ -25,7 +27,7 @@ use memhost_ports::{
     BindingStorage, Embedder, EmbeddingError, MAX_EMBEDDING_TEXT_BYTES, MAX_EMBEDDING_TEXTS, StorageEntry,
     StorageError, StorageWrite,
 };
-use memhost_types::{Microcents, Usage, limits};
+use memhost_types::{BindingLimits, Grants, Microcents, Usage, limits};
 
 /// The host's state of one instance.
 pub(super) struct State {
@@ -39,6 +41,10 @@ pub(super) struct State {
     pub(super) files: Arc<OpenFiles>,
     pub(super) log: GuestLog,
     pub(super) config: Arc<str>,
+    pub(super) grants: Arc<Grants>,
+    pub(super) limits: BindingLimits,
+    /// When the present call is ended.
+    pub(super) deadline: Instant,
     pub(super) storage: Option<Arc<dyn BindingStorage>>,
     pub(super) embedder: Option<Arc<dyn Embedder>>,
     /// What the present call used: of the embedder, one entry for each model, and what the guest reported.
@@ -95,6 +101,24 @@ impl types::Host for State {}
 impl binding::Host for State {
     fn config(&mut self) -> wasmtime::Result<String> {
         Ok(self.config.to_string())
+    }
+}
+
+impl call::Host for State {
+    /// In steps like the clocks', so that it is no exact clock.
+    fn remaining_ms(&mut self) -> wasmtime::Result<u64> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let left = if self.grants.clock { left } else { clocks::floor(left) };
+        Ok(u64::try_from(left.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn get_limit(&mut self, name: String) -> wasmtime::Result<Option<u64>> {
+        let limit = BindingLimits::TABLE.iter().find(|limit| limit.name == name);
+        Ok(limit.map(|limit| limit.value(&self.limits)))
+    }
+
+    fn grants(&mut self) -> wasmtime::Result<Vec<call::Grant>> {
+        Ok(convert::grants(&self.grants))
     }
 }
 

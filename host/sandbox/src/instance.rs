@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::OwnedSemaphorePermit;
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
@@ -20,7 +20,7 @@ use super::log::GuestLog;
 use super::open_files::OpenFiles;
 use super::quota::DirectoryQuota;
 use memhost_ports::{BindingStorage, Embedder};
-use memhost_types::BindingLimits;
+use memhost_types::{BindingLimits, Grants};
 
 /// Handles that one instance may hold at once: files, streams, pollables. What each keeps in the host's memory is in
 /// `host/docs/wasi.md`.
@@ -46,8 +46,8 @@ pub struct InstanceSetup {
     pub directory: Option<Directory>,
     /// What embeds texts, if granted.
     pub embeddings: Option<Arc<dyn Embedder>>,
-    /// Whether its clocks are exact.
-    pub clock: bool,
+    /// What was granted of what the component asks for: the guest may ask. Its clocks are exact where it says so.
+    pub grants: Arc<Grants>,
     /// Where requests may go, if anywhere.
     pub egress: Option<Arc<Egress>>,
     /// What an instance may use.
@@ -62,7 +62,7 @@ impl InstanceSetup {
             storage: None,
             directory: None,
             embeddings: None,
-            clock: false,
+            grants: Arc::default(),
             egress: None,
             limits,
         }
@@ -109,7 +109,7 @@ impl Instance {
             .allow_tcp(false)
             .allow_udp(false)
             .allow_ip_name_lookup(false);
-        if !setup.clock {
+        if !setup.grants.clock {
             wasi.wall_clock(CoarseWallClock).monotonic_clock(CoarseMonotonicClock::new());
         }
         // A hand-over to another thread costs ten times what a file operation on a local disk does. The calls that can
@@ -142,6 +142,9 @@ impl Instance {
             files,
             log,
             config: Arc::clone(&setup.config),
+            grants: Arc::clone(&setup.grants),
+            limits: setup.limits,
+            deadline: Instant::now() + Duration::from_millis(setup.limits.call_timeout_ms),
             storage: setup.storage.clone(),
             embedder: setup.embeddings.clone(),
             metered: Vec::new(),
@@ -175,9 +178,10 @@ impl Instance {
         self.store.get_fuel().map_or(0, |left| PLENTY.saturating_sub(left))
     }
 
-    /// Gives the next call its full budget.
-    pub(super) fn arm(&mut self) {
+    /// Gives the next call, which ends at this moment, its full budget.
+    pub(super) fn arm(&mut self, deadline: Instant) {
         let state = self.store.data_mut();
+        state.deadline = deadline;
         state.computing.begin();
         state.limiter.forget_hit();
         state.metered.clear();

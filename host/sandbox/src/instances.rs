@@ -154,7 +154,7 @@ impl Instances {
             Some(instance) => instance,
             None => self.instantiate(started, deadline).await?,
         };
-        instance.arm();
+        instance.arm(deadline.into_std());
         if self.sandbox.options().meter.is_some() {
             instance.refuel().map_err(|error| Failure::before(started, self.classify(&error, None)))?;
         }

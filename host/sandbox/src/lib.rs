@@ -12,6 +12,7 @@ mod component;
 mod computing;
 mod contract;
 mod convert;
+mod declared;
 mod egress;
 mod engine;
 mod error;

@@ -46,7 +46,7 @@ impl Normalize {
         if answer.records.len() != asked {
             return bad(format!("it answers {} record ids for {asked} records", answer.records.len()));
         }
-        Ok(RecordsAnswer { records: self.handles(&answer.records)?, usage: usages(answer.usage)? })
+        Ok(RecordsAnswer { records: self.handles(&answer.records)?, usage: usages(answer.usage)?, rest: None })
     }
 
     pub(super) fn query(&self, answer: wire::ContextBundle, top_k: u32, company: &CompanyId) -> Checked<QueryAnswer> {
@@ -107,7 +107,7 @@ impl Normalize {
                 })
             })
             .collect::<Checked<_>>()?;
-        Ok(ForgetAnswer { outcomes, usage: usages(answer.usage)? })
+        Ok(ForgetAnswer { outcomes, usage: usages(answer.usage)?, rest: None })
     }
 
     pub(super) fn handles(&self, ids: &[String]) -> Checked<Vec<RecordHandle>> {
@@ -141,7 +141,7 @@ impl Normalize {
             score,
             score_kind,
             summary: snippet.summary,
-            source: snippet.source.map(|found| source(found, company)).transpose()?,
+            source: snippet.source.map(|found| source(found, company)).transpose()?.flatten(),
             metadata: json("metadata", snippet.metadata)?,
             created_at: time("createdAt", snippet.created_at)?,
             updated_at: time("updatedAt", snippet.updated_at)?,
@@ -173,12 +173,14 @@ fn optional_name(field: &'static str, text: Option<String>) -> Checked<Option<St
     text.map(|text| name(field, text)).transpose()
 }
 
-fn source(source: wit::SourceRef, company: &CompanyId) -> Checked<SourceRef> {
+/// None: one of a kind that a newer host has given.
+fn source(source: wit::SourceRef, company: &CompanyId) -> Checked<Option<SourceRef>> {
     if source.company_id != company.as_str() {
         return bad("a source belongs to another company");
     }
-    Ok(SourceRef {
-        kind: convert::source_kind(source.kind),
+    let Some(kind) = convert::source_kind(source.kind) else { return Ok(None) };
+    Ok(Some(SourceRef {
+        kind,
         company_id: company.clone(),
         issue_id: optional_name("source.issueId", source.issue_id)?,
         comment_id: optional_name("source.commentId", source.comment_id)?,
@@ -188,7 +190,7 @@ fn source(source: wit::SourceRef, company: &CompanyId) -> Checked<SourceRef> {
         external_ref: optional_name("source.externalRef", source.external_ref)?,
         // The contract has no such field: a provider cannot say it.
         asserted_by: None,
-    })
+    }))
 }
 
 fn scope(scope: wit::Scope, company: &CompanyId) -> Checked<Scope> {
@@ -265,7 +267,7 @@ pub(super) fn usage(usage: wit::Usage) -> Checked<Usage> {
         biller: optional_name("usage.biller", usage.biller)?,
         model: optional_name("usage.model", usage.model)?,
         billing_type: usage.billing_type.map(convert::billing_type),
-        attribution_mode: usage.attribution_mode.map(convert::attribution_mode),
+        attribution_mode: usage.attribution_mode.and_then(convert::attribution_mode),
         input_tokens: usage.input_tokens,
         cached_input_tokens: usage.cached_input_tokens,
         output_tokens: usage.output_tokens,

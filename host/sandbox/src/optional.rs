@@ -2,8 +2,10 @@
 
 mod browse;
 mod correction;
+mod erasure;
 mod explain;
 mod extraction;
+mod health;
 mod migration;
 mod profile;
 mod review;
@@ -11,6 +13,7 @@ mod transfer;
 
 pub use browse::BrowseAnswer;
 pub use correction::Correction;
+pub use erasure::ErasureAnswer;
 pub use explain::ExplainAnswer;
 pub use extraction::JobAnswer;
 pub use profile::ProfileAnswer;

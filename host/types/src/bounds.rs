@@ -72,6 +72,7 @@ impl SourcePayload {
         if let Some(text) = &self.text {
             check_bytes("payload.text", text, limits::MAX_TEXT_BYTES)?;
         }
+        self.check_turns()?;
         if let Some(mime_type) = &self.mime_type {
             // Looked at where it is, so that a long one is not copied.
             check_bytes("payload.mimeType", mime_type, limits::MAX_OUTSIDE_ID_BYTES)?;
@@ -79,6 +80,32 @@ impl SourcePayload {
         }
         check_json("payload.metadata", self.metadata.as_ref())?;
         check_json("payload.object", self.object.as_ref())
+    }
+
+    fn check_turns(&self) -> Checked {
+        let (count, most) = (self.turns.len(), limits::MAX_ITEMS);
+        if count > most {
+            return Err(FieldError::new("payload.turns", format!("has {count} elements; at most {most} are allowed")));
+        }
+        let mut bytes = 0_usize;
+        for (number, turn) in self.turns.iter().enumerate() {
+            let field = |name: &str| format!("payload.turns.{number}.{name}");
+            let length = turn.role.len();
+            if length == 0 || length > limits::MAX_ROLE_BYTES || turn.role.chars().any(char::is_control) {
+                let most = limits::MAX_ROLE_BYTES;
+                return Err(FieldError::new(field("role"), format!("is not 1 to {most} printable bytes")));
+            }
+            check_reference(&field("name"), turn.name.as_deref())?;
+            bytes = bytes.saturating_add(turn.text.len());
+            if bytes > limits::MAX_TEXT_BYTES {
+                let most = limits::MAX_TEXT_BYTES;
+                return Err(FieldError::new(
+                    field("text"),
+                    format!("makes the turns longer than {most} bytes together"),
+                ));
+            }
+        }
+        Ok(())
     }
 }
 

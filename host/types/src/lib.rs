@@ -65,14 +65,14 @@ pub use operation::{
 pub use origin::{Host, Origin, OriginError, Scheme, Target as HttpTarget};
 pub use pages::Pages;
 pub use permission::{
-    Grants, HttpGrant, HttpPermission, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription,
-    unreviewed,
+    AskedOrigin, Declarations, Exception, Grants, HostWork, HttpGrant, HttpPermission, Permission, PermissionRequest,
+    ProviderCapabilities, ProviderDescription, Unresolved, unreviewed,
 };
 pub use policy::{
     BindingPolicy, BindingRetention, HookSubscription, McpPolicy, OnBudget, PiiPolicy, ReviewPolicy, Sharing,
     Snapshots, SubscribedWhen, default_hooks,
 };
-pub use provenance::{HookContext, HookKind, Scope, SourceKind, SourcePayload, SourceRef};
+pub use provenance::{HookContext, HookKind, Scope, SourceKind, SourcePayload, SourceRef, Turn};
 pub use record::{JsonObject, RecordHandle};
 pub use request::*;
 pub use response::*;

@@ -6,6 +6,8 @@ pub const MAX_OUTSIDE_ID_BYTES: usize = 128;
 pub const MAX_RECORD_ID_BYTES: usize = 512;
 /// The longest text of a record, in bytes.
 pub const MAX_TEXT_BYTES: usize = 1024 * 1024;
+/// The longest role of a turn, in bytes.
+pub const MAX_ROLE_BYTES: usize = 64;
 /// The longest summary, in bytes.
 pub const MAX_SUMMARY_BYTES: usize = 64 * 1024;
 /// The longest free-form JSON, in bytes of its compact form.

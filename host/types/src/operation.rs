@@ -83,6 +83,8 @@ operation_kinds! {
     Import = "import", Write, Some("import"), "imported records", "import records";
     /// A provider was given time for a job that a capture had left.
     Extraction = "extraction", Write, None, "ran a job", "run a job";
+    /// A provider was asked whether the system behind it can be reached.
+    Health = "health", Neither, None, "checked a provider's health", "check a provider's health";
     /// Something was asked of the host that is no memory operation. Only its refusal is recorded here: what was
     /// changed is in the activity log.
     Control = "control", Neither, None, "called the host", "call the host";

@@ -38,6 +38,8 @@ pub enum OriginError {
     Ipv4(String),
     #[error("the host `{0}` is no IPv6 address in brackets; write it like `[2001:db8::1]`, without a zone")]
     Ipv6(String),
+    #[error("`{0}` has a placeholder that is not `{{{{config:/pointer}}}}`, with a JSON Pointer and no other braces")]
+    Placeholder(String),
     #[error("the wildcard `{0}` is too wide; write at least two labels after it, such as `*.example.com`")]
     Wildcard(String),
 }

@@ -6,7 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use ipnet::IpNet;
 
-use super::{Origin, ProviderKey};
+use super::{JsonObject, Origin, ProviderKey};
+
+mod asked;
+mod declarations;
+
+pub use asked::{AskedOrigin, Unresolved};
+pub use declarations::{Declarations, Exception, HostWork};
 
 /// What a provider's `describe` answered, checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +35,9 @@ pub struct ProviderDescription {
     pub max_concurrency: u32,
     /// What it asks for.
     pub permissions: Vec<PermissionRequest>,
+    /// What it does not do itself.
+    #[serde(default)]
+    pub declarations: Declarations,
 }
 
 /// The plan's `MemoryAdapterCapabilities`.
@@ -39,7 +48,7 @@ pub struct ProviderCapabilities {
     pub profile: bool,
     /// Exports `correction`.
     pub correction: bool,
-    /// Takes payloads that are not text.
+    /// Takes payloads that are not text. The contract has no such payloads, so that it is always false.
     pub multimodal: bool,
     /// Makes its own records out of what is captured.
     pub provider_managed_extraction: bool,
@@ -65,14 +74,16 @@ pub enum Permission {
     Secret(String),
     /// The exact time.
     Clock,
+    /// Something of a newer contract. It is never granted.
+    Other(String),
 }
 
 /// Outgoing HTTP to one origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HttpPermission {
-    /// Where.
-    pub origin: Origin,
+    /// Where. `{{config:/pointer}}` in it is a text of the binding's configuration.
+    pub origin: AskedOrigin,
     /// Empty: all methods.
     pub methods: Vec<String>,
 }
@@ -87,6 +98,21 @@ pub struct PermissionRequest {
     pub reason: String,
     /// Whether it also works without.
     pub optional: bool,
+}
+
+impl PermissionRequest {
+    /// The same for a binding with this configuration: an origin that comes from it is resolved. One that it does not give
+    /// stays as it is, and nothing covers it.
+    #[must_use]
+    pub fn resolved(&self, config: &JsonObject) -> Self {
+        let mut request = self.clone();
+        if let Permission::Http(http) = &mut request.permission
+            && let Ok(origin) = http.origin.resolve(config)
+        {
+            http.origin = origin.into();
+        }
+        request
+    }
 }
 
 impl Permission {
@@ -117,6 +143,7 @@ impl std::fmt::Display for Permission {
             Self::Http(http) => write!(f, "HTTP {} to {}", http.methods.join(", "), http.origin),
             Self::Secret(name) => write!(f, "the secret `{name}`"),
             Self::Clock => write!(f, "the exact time"),
+            Self::Other(name) => write!(f, "`{name}`, which this host does not know"),
         }
     }
 }
@@ -173,7 +200,8 @@ impl HttpGrant {
         };
         // No method in the list would mean all of them.
         let is_empty = methods.is_empty() && !(self.methods.is_empty() && asked.methods.is_empty());
-        let origin = [(&asked.origin, &self.origin), (&self.origin, &asked.origin)]
+        let wanted = asked.origin.fixed()?;
+        let origin = [(wanted, &self.origin), (&self.origin, wanted)]
             .into_iter()
             .find_map(|(wide, narrow)| wide.includes(narrow).then(|| narrow.clone()));
         origin.filter(|_| !is_empty).map(|origin| Self { origin, methods, private_ranges: self.private_ranges.clone() })
@@ -181,7 +209,7 @@ impl HttpGrant {
 }
 
 impl Grants {
-    /// Exactly what is asked for.
+    /// Exactly what is asked for. Of an origin that a configuration gives: nothing before it is resolved.
     pub fn all_of(requests: &[PermissionRequest]) -> Self {
         let mut grants = Self::default();
         for request in requests {
@@ -190,11 +218,16 @@ impl Grants {
                 Permission::Directory(bytes) => grants.directory_bytes = grants.directory_bytes.max(*bytes),
                 Permission::Embeddings => grants.embeddings = true,
                 Permission::Http(http) => {
-                    let (origin, methods) = (http.origin.clone(), http.methods.clone());
-                    grants.http.push(HttpGrant { origin, methods, private_ranges: Vec::new() });
+                    let granted = http.origin.fixed().map(|origin| HttpGrant {
+                        origin: origin.clone(),
+                        methods: http.methods.clone(),
+                        private_ranges: Vec::new(),
+                    });
+                    grants.http.extend(granted);
                 }
                 Permission::Secret(name) => grants.secrets.push(name.clone()),
                 Permission::Clock => grants.clock = true,
+                Permission::Other(_) => {}
             }
         }
         grants
@@ -214,6 +247,19 @@ impl Grants {
     pub fn missing<'a>(&'a self, requests: &'a [PermissionRequest]) -> impl Iterator<Item = &'a PermissionRequest> {
         let is_granted = |request: &PermissionRequest| self.effective(std::slice::from_ref(request)) != Self::default();
         requests.iter().filter(move |request| !request.optional && !is_granted(request))
+    }
+
+    /// The first origin here that is in none of the requests and was not granted before: nothing would ever go there.
+    pub fn unasked_origin(&self, requests: &[PermissionRequest], before: &Self) -> Option<(usize, &HttpGrant)> {
+        let is_asked = |grant: &HttpGrant| {
+            let http = requests.iter().filter_map(|request| match &request.permission {
+                Permission::Http(http) => http.origin.fixed(),
+                _ => None,
+            });
+            http.into_iter().any(|asked| asked.includes(&grant.origin) || grant.origin.includes(asked))
+        };
+        let was_granted = |grant: &HttpGrant| before.http.iter().any(|known| known.origin == grant.origin);
+        self.http.iter().enumerate().find(|(_, grant)| !is_asked(grant) && !was_granted(grant))
     }
 
     /// What is both granted and asked for: a provider gets nothing that it did not ask for.
@@ -270,7 +316,7 @@ mod tests {
         };
         let ask = |origin: &str, methods: &[&str]| {
             let HttpGrant { origin, methods, .. } = grant(origin, methods);
-            asks(Permission::Http(HttpPermission { origin, methods }))
+            asks(Permission::Http(HttpPermission { origin: origin.into(), methods }))
         };
         let effective = |granted: HttpGrant, asked: PermissionRequest| {
             let granted = Grants { http: vec![granted], ..Grants::default() };

@@ -231,7 +231,26 @@ pub struct HookContext {
     pub asserted_by: Option<String>,
 }
 
-/// The captured thing itself: text, or a structured object, or both.
+/// What one side of a conversation said.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Turn {
+    /// `user`, `assistant`, `system`, `tool`, or another word; at most 64 bytes.
+    #[schemars(length(min = 1, max = 64))]
+    pub role: String,
+    /// Who it was, such as a person's or a tool's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::Reference>")]
+    pub name: Option<String>,
+    /// What was said.
+    #[schemars(length(max = super::limits::MAX_TEXT_BYTES))]
+    pub text: String,
+    /// When.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+}
+
+/// The captured thing itself: a text, a structured object, a conversation, or several of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SourcePayload {
@@ -239,6 +258,11 @@ pub struct SourcePayload {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = super::limits::MAX_TEXT_BYTES))]
     pub text: Option<String>,
+    /// A conversation, in the order in which it was said: at most 1,000 turns and together 1 MiB of text. A `text` beside it
+    /// says the same in one text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = super::limits::MAX_ITEMS))]
+    pub turns: Vec<Turn>,
     /// What the text is, such as `text/markdown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = super::schema::media_type)]
@@ -251,4 +275,20 @@ pub struct SourcePayload {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = super::schema::free_json)]
     pub object: Option<JsonObject>,
+}
+
+impl SourcePayload {
+    /// The text, or else the conversation with one paragraph for each turn. None: there is only an object.
+    pub fn text_or_turns(&self) -> Option<String> {
+        let turns = || {
+            let said = self.turns.iter().map(|turn| format!("{}: {}", turn.role, turn.text));
+            (!self.turns.is_empty()).then(|| said.collect::<Vec<_>>().join("\n\n"))
+        };
+        self.text.clone().or_else(turns)
+    }
+
+    /// Bytes of its texts.
+    pub fn text_bytes(&self) -> usize {
+        self.text.as_ref().map_or(0, String::len) + self.turns.iter().map(|turn| turn.text.len()).sum::<usize>()
+    }
 }

@@ -11,7 +11,7 @@ note_t note_of(const scope_t *scope, const source_t *source) {
   note.field[NOTE_SUBJECT] = scope->subject_id;
   note.field[NOTE_NAMESPACE] = scope->namespace_;
   if (source != NULL) {
-    note.source = source->kind;
+    note.source = source->kind.tag;
     note.field[SOURCE_COMPANY] = SOME(source->company_id);
     note.field[SOURCE_ISSUE] = source->issue_id;
     note.field[SOURCE_COMMENT] = source->comment_id;
@@ -73,7 +73,7 @@ snippet_t note_snippet(const note_t *note, text_t id, score_t score) {
   snippet.expires_at.val = field[NOTE_EXPIRES].val;
   snippet.source.is_some = note->source != NO_SOURCE;
   snippet.source.val = (source_t){
-      .kind = note->source,
+      .kind = {.tag = note->source},
       .company_id = field[SOURCE_COMPANY].val,
       .issue_id = field[SOURCE_ISSUE],
       .comment_id = field[SOURCE_COMMENT],

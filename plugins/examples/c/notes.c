@@ -88,9 +88,22 @@ static text_t new_id(text_t operation, uint32_t number) {
   return (text_t){out.ptr, out.len};
 }
 
+// A conversation as one text, with a paragraph for each turn.
+static text_t said(paperclip_memory_types_source_payload_t *payload) {
+  buffer_t out = {0};
+  for (size_t n = 0; n < payload->turns.len; n++) {
+    if (n > 0) put_text(&out, TEXT("\n\n"));
+    put_text(&out, payload->turns.ptr[n].role);
+    put_text(&out, TEXT(": "));
+    put_text(&out, payload->turns.ptr[n].text);
+  }
+  return (text_t){out.ptr, out.len};
+}
+
 static bool keep(exports_paperclip_memory_provider_capture_request_t *request, bytes_t mark, ids_t *ids,
                  error_t *error) {
   maybe_t text = request->payload.text.is_some ? request->payload.text : MAYBE(request->payload.object);
+  if (!request->payload.text.is_some && request->payload.turns.len > 0) text = SOME(said(&request->payload));
   maybe_t own = MAYBE(request->metadata), of_payload = MAYBE(request->payload.metadata);
   if (!text.is_some) return invalid(error, TEXT("payload.text"), "there is neither a text nor an object; send one");
   if (!check_object(own, TEXT("metadata"), error)) return false;

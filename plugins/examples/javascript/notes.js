@@ -118,12 +118,14 @@ function describe() {
     version: '0.1.0',
     summary: 'Notes, found by their words; an example in JavaScript',
     configSchema: undefined,
-    capabilities: { multimodal: false, providerManagedExtraction: false, asyncExtraction: false },
+    capabilities: { providerManagedExtraction: false, asyncExtraction: false },
     // A mark is looked up and then written. Two instances at once could both find none.
     maxConcurrency: 1,
     permissions: [
       { permission: { tag: 'storage', val: 64n * MEGABYTE }, reason: 'The notes are kept in it', optional: false },
     ],
+    // It does everything itself.
+    declarations: { leftToHost: [], exceptions: [] },
   };
 }
 
@@ -138,9 +140,10 @@ function capture({ operationId, scope, source, payload, hook, metadata }) {
   const mark = operationMark(operationId);
   let ids = read(mark);
   if (ids === undefined) {
-    const text = payload.text ?? payload.object;
+    const said = payload.turns.map(({ role, text }) => `${role}: ${text}`).join('\n\n');
+    const text = payload.text ?? (said || payload.object);
     if (text === undefined) {
-      invalid('payload.text', 'the payload has neither a text nor an object; send one of them');
+      invalid('payload.text', 'the payload has neither a text nor turns nor an object; send one of them');
     }
     const merged = { ...objectOf(payload.metadata, 'payload.metadata'), ...objectOf(metadata, 'metadata') };
     const time = hook?.triggeredAt ?? now();

@@ -36,7 +36,7 @@ class Note:
         return all(own is None or other is None or own == other for own, other in zip(self.partition, asked))
 
     def snippet(self, id: str, score: types.Score) -> types.Snippet:
-        source = self.source and types.SourceRef(**{**self.source, "kind": types.SourceKind[self.source["kind"]]})
+        source = self.source and types.SourceRef(**{**self.source, "kind": kind_of(self.source["kind"])})
         return types.Snippet(
             id=id,
             text=self.text,
@@ -56,7 +56,12 @@ def partition_of(scope: types.Scope) -> list:
 
 
 def source_of(source: Optional[types.SourceRef]) -> Optional[dict]:
-    return source and {**vars(source), "kind": source.kind.name}
+    """A source as it is stored: its kind is the name of its class, with the text of a kind that is not known."""
+    return source and {**vars(source), "kind": [type(source.kind).__name__, *vars(source.kind).values()]}
+
+
+def kind_of(stored: list) -> types.SourceKind:
+    return getattr(types, stored[0])(*stored[1:])
 
 
 def now() -> str:
@@ -156,7 +161,7 @@ class Provider(exports.Provider):
             version="0.1.0",
             summary="Notes, found by their words; an example in Python",
             config_schema=None,
-            capabilities=provider.Capabilities(False, False, False),
+            capabilities=provider.Capabilities(False, False),
             # A mark is looked up and then written. Two instances at once could both find none.
             max_concurrency=1,
             permissions=[
@@ -164,6 +169,8 @@ class Provider(exports.Provider):
                     provider.Permission_Storage(64 * MEGABYTE), "The notes are kept in it", False
                 )
             ],
+            # It does everything itself.
+            declarations=provider.Declarations(None, None, [], []),
         )
 
     def validate_config(self, config: str) -> None:
@@ -175,9 +182,11 @@ class Provider(exports.Provider):
         mark = operation_mark(request.operation_id)
         ids = answered(mark)
         if ids is None:
-            text = request.payload.text if request.payload.text is not None else request.payload.object
+            said = "\n\n".join(f"{turn.role}: {turn.text}" for turn in request.payload.turns)
+            texts = (request.payload.text, said or None, request.payload.object)
+            text = next((text for text in texts if text is not None), None)
             if text is None:
-                invalid("payload.text", "the payload has neither a text nor an object; send one of them")
+                invalid("payload.text", "the payload has neither a text nor turns nor an object; send one of them")
             metadata = {
                 **object_of(request.payload.metadata, "payload.metadata"),
                 **object_of(request.metadata, "metadata"),

@@ -40,7 +40,8 @@ pub(crate) struct Fact {
 /// A source without its company, which is that of the scope.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Source {
-    kind: u8,
+    /// The plan's name.
+    kind: String,
     issue_id: Option<String>,
     comment_id: Option<String>,
     document_key: Option<String>,
@@ -49,22 +50,10 @@ pub(crate) struct Source {
     external_ref: Option<String>,
 }
 
-/// The order in the list: a new fact is the last.
-const KINDS: [SourceKind; 7] = [
-    SourceKind::IssueComment,
-    SourceKind::IssueDocument,
-    SourceKind::Issue,
-    SourceKind::Run,
-    SourceKind::Activity,
-    SourceKind::ManualNote,
-    SourceKind::ExternalDocument,
-];
-
 impl From<SourceRef> for Source {
     fn from(source: SourceRef) -> Self {
-        let kind = KINDS.iter().position(|kind| *kind == source.kind).unwrap_or_default();
         Self {
-            kind: u8::try_from(kind).unwrap_or_default(),
+            kind: source.kind.name().to_owned(),
             issue_id: source.issue_id,
             comment_id: source.comment_id,
             document_key: source.document_key,
@@ -76,9 +65,9 @@ impl From<SourceRef> for Source {
 }
 
 impl Source {
-    fn into_ref(self, company: &str) -> Option<SourceRef> {
-        Some(SourceRef {
-            kind: *KINDS.get(usize::from(self.kind))?,
+    fn into_ref(self, company: &str) -> SourceRef {
+        SourceRef {
+            kind: SourceKind::of_name(&self.kind),
             company_id: company.to_owned(),
             issue_id: self.issue_id,
             comment_id: self.comment_id,
@@ -86,7 +75,7 @@ impl Source {
             run_id: self.run_id,
             activity_id: self.activity_id,
             external_ref: self.external_ref,
-        })
+        }
     }
 }
 
@@ -94,7 +83,7 @@ impl Fact {
     /// The fact as a snippet.
     pub(crate) fn into_snippet(self, company: &str) -> Snippet {
         Snippet {
-            source: self.source.and_then(|source| source.into_ref(company)),
+            source: self.source.map(|source| source.into_ref(company)),
             summary: self.summary,
             metadata: self.metadata,
             created_at: time(self.created),

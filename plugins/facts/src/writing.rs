@@ -37,6 +37,9 @@ impl Facts {
             return Ok(CaptureResponse::default());
         }
         let Some(text) = request.payload.text else {
+            if !request.payload.turns.is_empty() {
+                return Err(Error::unsupported("a fact is one sentence, not a conversation; send payload.text"));
+            }
             return Err(Error::invalid("payload.text", "is missing; a fact is one sentence"));
         };
         let metadata = merged(request.payload.metadata, request.metadata)?;

@@ -47,21 +47,10 @@ pub(crate) struct Source {
     external: Option<String>,
 }
 
-const KINDS: [(SourceKind, &str); 7] = [
-    (SourceKind::IssueComment, "issue_comment"),
-    (SourceKind::IssueDocument, "issue_document"),
-    (SourceKind::Issue, "issue"),
-    (SourceKind::Run, "run"),
-    (SourceKind::Activity, "activity"),
-    (SourceKind::ManualNote, "manual_note"),
-    (SourceKind::ExternalDocument, "external_document"),
-];
-
 impl From<&SourceRef> for Source {
     fn from(source: &SourceRef) -> Self {
-        let kind = KINDS.iter().find(|(kind, _)| *kind == source.kind).map_or("manual_note", |(_, name)| name);
         Self {
-            kind: kind.to_owned(),
+            kind: source.kind.name().to_owned(),
             issue: source.issue_id.clone(),
             comment: source.comment_id.clone(),
             document: source.document_key.clone(),
@@ -75,7 +64,7 @@ impl From<&SourceRef> for Source {
 impl Source {
     pub(crate) fn shown(&self, company: &str) -> SourceRef {
         SourceRef {
-            kind: KINDS.iter().find(|(_, name)| *name == self.kind).map_or(SourceKind::ManualNote, |(kind, _)| *kind),
+            kind: SourceKind::of_name(&self.kind),
             company_id: company.to_owned(),
             issue_id: self.issue.clone(),
             comment_id: self.comment.clone(),

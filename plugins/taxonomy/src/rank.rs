@@ -52,11 +52,11 @@ pub(crate) fn rank(
     config: &Config,
     items: &[&Held],
     question: &[String],
-    intent: Intent,
+    intent: &Intent,
     top: usize,
     now: Timestamp,
 ) -> Vec<Hit> {
-    if question.is_empty() && intent != Intent::AgentPreamble {
+    if question.is_empty() && *intent != Intent::AgentPreamble {
         return Vec::new();
     }
     let rarity = rarities(items, question);

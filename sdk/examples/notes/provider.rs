@@ -92,7 +92,8 @@ impl Provider for Notes {
 
     fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         let CaptureRequest { payload, scope, source, .. } = request;
-        let text = payload.text.ok_or_else(|| Error::unsupported("notes takes text only; send payload.text"))?;
+        let text = payload.text_or_turns();
+        let text = text.ok_or_else(|| Error::unsupported("notes takes texts and conversations; send payload.text"))?;
         // The same event comes with the same id, and becomes the same note. What was changed meanwhile stays.
         let id = request.operation_id;
         if self.notes.get(&id)?.is_none() {

@@ -38,8 +38,8 @@ use crate::types::{Error, ExtractionJob, JobPage, JobResult, Scope};
 ///         }
 ///         Ok(job.result())
 ///     }
-///     fn get_job(&mut self, id: String) -> Result<Option<ExtractionJob>, Error> {
-///         Ok(jobs().find(&id)?.map(|job| job.shown()))
+///     fn get_job(&mut self, id: String) -> Result<Option<JobResult>, Error> {
+///         Ok(jobs().find(&id)?.map(|job| job.result()))
 ///     }
 ///     fn list_jobs(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {
 ///         jobs().page(cursor.as_deref(), limit, |job| job.work.0.is_visible_in(&scope), Job::shown)
@@ -72,11 +72,11 @@ pub trait Extraction: Provider {
     /// As the contract says of `extraction.run-job`.
     fn run_job(&mut self, provider_job_id: String) -> Result<JobResult, Error>;
 
-    /// The job as it stands.
+    /// The job as it stands; once it has ended, with its records and what it used.
     ///
     /// # Errors
     /// As the contract says of `extraction.get-job`.
-    fn get_job(&mut self, provider_job_id: String) -> Result<Option<ExtractionJob>, Error>;
+    fn get_job(&mut self, provider_job_id: String) -> Result<Option<JobResult>, Error>;
 
     /// Jobs of the scope, newest first.
     ///
@@ -110,7 +110,7 @@ impl<P: Extraction> bindings::exports::paperclip::memory::extraction::Guest for 
     fn run_job(provider_job_id: String) -> Result<JobResult, Error> {
         with_provider::<P, _>(|provider| provider.run_job(provider_job_id))
     }
-    fn get_job(provider_job_id: String) -> Result<Option<ExtractionJob>, Error> {
+    fn get_job(provider_job_id: String) -> Result<Option<JobResult>, Error> {
         with_provider::<P, _>(|provider| provider.get_job(provider_job_id))
     }
     fn list_jobs(scope: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {

@@ -40,7 +40,8 @@ impl Record {
 
     /// What a capture is about, as one record.
     pub(crate) fn captured(request: CaptureRequest) -> Result<Self, Error> {
-        let SourcePayload { text, object, metadata, .. } = request.payload;
+        let text = request.payload.text_or_turns();
+        let SourcePayload { object, metadata, .. } = request.payload;
         let text = text.or(object).ok_or_else(|| Error::invalid("payload", "has neither a text nor an object"))?;
         let mut all = object_of(metadata.as_deref(), "payload.metadata")?.unwrap_or_default();
         all.extend(object_of(request.metadata.as_deref(), "metadata")?.unwrap_or_default());

@@ -12,21 +12,24 @@ use memhost_tests::{cache_dir, compiled_dir, guest_file, marked, repository};
 use serde_json::{Value, json};
 
 /// Rules that are tested without a configuration, so that a mark in the guest's bytes says which one it breaks.
-const BY_MARK: [&str; 9] = ["DSC-01", "DSC-02", "DSC-03", "DSC-04", "DSC-05", "DSC-06", "DSC-07", "CFG-01", "CFG-02"];
+const BY_MARK: [&str; 11] = [
+    "DSC-01", "DSC-02", "DSC-03", "DSC-04", "DSC-05", "DSC-06", "DSC-07", "DSC-08", "DSC-09", "CFG-01", "CFG-02",
+];
 /// The same for rules that compare the provider's behaviour with its description.
 const BY_WORD: &str = "CAP-05";
 /// Rules that other guests break.
 const BY_OTHERS: [(&str, &str); 2] = [("ADM-01", "exports-nothing"), ("ADM-02", "needs-more")];
 /// A provider that breaks the rule on the left necessarily breaks those on the right.
 const DEPENDENTS: &[(&str, &[&str])] = &[
-    ("CAP-01", &["CAP-06", "CAP-09", "CAP-10"]),
+    ("CAP-01", &["CAP-06", "CAP-09", "CAP-10", "CAP-11"]),
     ("CAP-02", &["CAP-10", "EXT-06", "RST-03"]),
+    ("CAP-04", &["CAP-11"]),
     ("UPS-01", &["LST-04", "QRY-04", "UPS-10"]),
     ("UPS-02", &["UPS-04"]),
     ("UPS-07", &["LST-04", "QRY-04"]),
     ("UPS-08", &["UPS-10"]),
     ("QRY-01", &["FGT-06", "MIG-01", "MIG-02", "PAR-06", "RST-01", "RST-02", "XPL-01"]),
-    ("QRY-02", &["COR-03", "FGT-02", "PAR-01", "PAR-02", "PAR-03", "QRY-10", "REV-01", "REV-08"]),
+    ("QRY-02", &["COR-03", "ERA-01", "FGT-02", "PAR-01", "PAR-02", "PAR-03", "QRY-10", "REV-01", "REV-08"]),
     ("QRY-03", &["ERR-01", "ERR-02"]),
     (
         "QRY-05",
@@ -41,11 +44,11 @@ const DEPENDENTS: &[(&str, &[&str])] = &[
     ("PAR-04", &["TRF-11"]),
     ("LST-01", &["LST-02"]),
     ("LST-03", &["LST-01", "LST-02"]),
-    ("GET-01", &["COR-04", "FGT-02", "PAR-05", "REV-08", "REV-10", "REV-12", "REV-13"]),
+    ("GET-01", &["COR-04", "ERA-01", "FGT-02", "PAR-05", "REV-08", "REV-10", "REV-12", "REV-13"]),
     (
         "GET-02",
         &[
-            "BRW-04", "CAP-01", "CAP-04", "CAP-06", "CAP-09", "COR-01", "COR-06", "EXT-03", "FGT-05", "FGT-06",
+            "BRW-04", "CAP-01", "CAP-04", "CAP-06", "CAP-09", "CAP-11", "COR-01", "COR-06", "EXT-03", "FGT-05", "FGT-06",
             "GET-03", "PAR-06", "PRF-01", "QRY-09", "REV-07", "REV-09", "REV-12", "RST-01", "UPS-01", "UPS-02",
             "UPS-03", "UPS-06", "UPS-07", "UPS-08", "UPS-10",
         ],
@@ -53,7 +56,7 @@ const DEPENDENTS: &[(&str, &[&str])] = &[
     (
         "GET-03",
         &[
-            "BRW-04", "CAP-01", "CAP-04", "CAP-06", "CAP-09", "COR-01", "COR-06", "EXT-03", "FGT-05", "FGT-06",
+            "BRW-04", "CAP-01", "CAP-04", "CAP-06", "CAP-09", "CAP-11", "COR-01", "COR-06", "EXT-03", "FGT-05", "FGT-06",
             "GET-02", "PAR-06", "PRF-01", "QRY-09", "REV-07", "REV-09", "REV-12", "RST-01", "UPS-01", "UPS-02",
             "UPS-03", "UPS-06", "UPS-07", "UPS-08", "UPS-10",
         ],
@@ -66,8 +69,8 @@ const DEPENDENTS: &[(&str, &[&str])] = &[
     ("COR-01", &["COR-03", "COR-05", "COR-06"]),
     ("COR-03", &["COR-02", "COR-05", "COR-06"]),
     ("COR-05", &["COR-06"]),
-    ("EXT-01", &["EXT-04", "EXT-05"]),
-    ("EXT-03", &["EXT-07"]),
+    ("EXT-01", &["EXT-04", "EXT-05", "EXT-09"]),
+    ("EXT-03", &["EXT-07", "EXT-09"]),
     ("XPL-02", &["XPL-01", "XPL-03"]),
     ("BRW-06", &["BRW-01", "BRW-03", "BRW-04", "BRW-05"]),
     ("REV-03", &["REV-04"]),

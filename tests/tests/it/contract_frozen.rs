@@ -12,7 +12,7 @@ use wasmtime::component::{Component, Instance, Linker, Val};
 use wasmtime::{Engine, Store, StoreContextMut};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-const INTERFACES: [OptionalInterface; 8] = [
+const INTERFACES: [OptionalInterface; 10] = [
     OptionalInterface::Correction,
     OptionalInterface::Profile,
     OptionalInterface::Extraction,
@@ -21,6 +21,8 @@ const INTERFACES: [OptionalInterface; 8] = [
     OptionalInterface::Review,
     OptionalInterface::Transfer,
     OptionalInterface::Migration,
+    OptionalInterface::Health,
+    OptionalInterface::Erasure,
 ];
 
 /// Each frozen component with the version of the contract in its name.

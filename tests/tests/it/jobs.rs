@@ -177,6 +177,16 @@ async fn what_runs_elsewhere_is_asked_about() {
     let job = ended(&api, &path).await;
     assert_eq!((&job["status"], &job["runner"]), (&json!("succeeded"), &json!("provider")), "{job}");
     assert_eq!(job["attempts"], 0, "it was asked about, not run");
+    // What it made and used is told with its end, and recorded once.
+    assert_eq!(job["recordCount"], 1, "{job}");
+    let operations = api.get("/control/v1/companies/acme/operations?kind=extraction").await;
+    let operations = operations["items"].as_array().unwrap();
+    assert!(operations.len() >= 2, "it was asked while it went on: {operations:?}");
+    let used: Vec<&Value> = operations.iter().filter_map(|one| one["usage"].as_array()).flatten().collect();
+    assert_eq!(used.len(), 1, "{operations:?}");
+    let made: Vec<&Value> = operations.iter().filter_map(|one| one["records"].as_array()).flatten().collect();
+    assert_eq!(made.len(), 1, "{operations:?}");
+    assert_eq!(api.query("acme", "elsewhere").await, ["elsewhere it is done"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -185,6 +185,7 @@ const ROWS: &[Row] = &[
     ("binding grant m --http example.com", 2, "write an origin as"),
     ("binding grant m --http https://a.example --private-range 10.0.0.0", 2, "'--private-range <CIDR>': is no range of addresses"),
     ("binding grant m --http https://a.example --method FETCH!", 2, "has `FETCH!`"),
+    ("binding grant m --http https://a.example", 2, "asks for no address"),
     ("binding grant m --method GET", 2, "--http"),
     ("binding grant m --requested", 2, "--requested: an import asked for nothing"),
     ("binding assign nope --yes", 3, "no binding `nope`"),

@@ -93,13 +93,17 @@ impl Trial {
     async fn bind(&self, setup: Setup) -> Result<(), CliError> {
         let (caller, description) = (Caller::operator(), &self.inspection.description);
         let version = VersionChoice::Pin(self.inspection.digest);
+        let asked = |config: &JsonObject| -> Vec<PermissionRequest> {
+            description.permissions.iter().map(|request| request.resolved(config)).collect()
+        };
         let Ok(present) = self.service.binding(&self.company, &self.key).await else {
+            let config = setup.config.unwrap_or_default();
             let request = CreateBinding {
                 key: setup.key,
                 provider_key: description.provider_key.clone(),
                 version,
-                config: setup.config.unwrap_or_default(),
-                grants: Some(within(Grants::all_of(&description.permissions), setup.reaches_outside)),
+                grants: Some(within(Grants::all_of(&asked(&config)), setup.reaches_outside)),
+                config,
                 limits: setup.limits.unwrap_or_default(),
                 policy: BindingPolicy::default(),
                 default: true,
@@ -115,7 +119,8 @@ impl Trial {
             );
             return Err(CliError::input(setup.file.display().to_string(), message));
         }
-        let granted = within(extended(present.binding.grants, &description.permissions), setup.reaches_outside);
+        let asked = asked(setup.config.as_ref().unwrap_or(&present.binding.config));
+        let granted = within(extended(present.binding.grants, &asked), setup.reaches_outside);
         let request = UpdateBinding {
             version: Some(version),
             config: setup.config,

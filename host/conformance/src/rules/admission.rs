@@ -4,6 +4,7 @@ use crate::rule::{Rule, provider, rules, world};
 use crate::subject::Candidate;
 use crate::verdict::{Verdict, failed, holds, skipped};
 use memhost_sandbox::AdmissionError;
+use memhost_types::{AskedOrigin, Permission};
 
 pub(super) const RULES: &[Rule] = rules! { None;
     "ADM-01" "The file is a component of this contract"
@@ -27,7 +28,7 @@ pub(super) const RULES: &[Rule] = rules! { None;
         });
     "DSC-02" "The provider key is valid"
         "`describe` answers a provider key in the contract's form."
-        provider("description.provider-key", "Stable across versions: `[a-z0-9-]`, 1 to 64 bytes.")
+        provider("description.provider-key", "Stable across versions: `[a-z0-9._-]`, 1 to 64 bytes, a letter or digit first.")
         => admission.refused_with(|error| is_of(error, "providerKey"));
     "DSC-03" "The version is semantic"
         "`describe` answers a semantic version."
@@ -49,6 +50,15 @@ pub(super) const RULES: &[Rule] = rules! { None;
         "Each permission that the provider asks for has a reason."
         provider("permission-request.reason", "For the person who decides, in one sentence.")
         => component(reasons);
+    "DSC-08" "The configuration can hold the addresses"
+        "Each value of the configuration that an origin refers to is in the schema of the configuration."
+        provider("http-permission.origin", "with a JSON Pointer (RFC 6901) to a string of it")
+        => component(addresses);
+    "DSC-09" "The declarations can be followed"
+        "`describe` answers no `max-upsert` and no `max-forget` of 0, and leaves nothing to the host that the host does not \
+         know."
+        provider("declarations.max-upsert", "The most records of one `upsert-records`, from 1; none: 1,000.")
+        => admission.refused_with(|error| is_of(error, "declarations"));
 };
 
 fn is_no_component(error: &AdmissionError) -> bool {
@@ -90,6 +100,26 @@ async fn schema(candidate: &Candidate) -> Verdict {
         None => Ok(()),
         Some(problem) => failed(problem),
     }
+}
+
+async fn addresses(candidate: &Candidate) -> Verdict {
+    let description = candidate.component.description();
+    let http = description.permissions.iter().filter_map(|request| match &request.permission {
+        Permission::Http(http) => Some(&http.origin),
+        _ => None,
+    });
+    let pointers: Vec<&str> = http.flat_map(AskedOrigin::pointers).collect();
+    if pointers.is_empty() {
+        return skipped("no origin comes from its configuration");
+    }
+    for pointer in pointers {
+        let path = pointer.replace('/', "/properties/");
+        let schema = description.config_schema.as_ref();
+        holds(schema.is_some_and(|schema| schema.pointer(&path).is_some()), || {
+            format!("an origin refers to `{pointer}`, and the schema of the configuration has no such property")
+        })?;
+    }
+    Ok(())
 }
 
 async fn reasons(candidate: &Candidate) -> Verdict {

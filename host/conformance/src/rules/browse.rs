@@ -5,7 +5,7 @@ use crate::rule::{Rule, optional, rules, types};
 use crate::subject::{Subject, answered};
 use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::{CallError, OptionalInterface};
-use memhost_types::{BrowseNode, Pages, ProviderError, RecordHandle, Scope};
+use memhost_types::{BrowseNode, HostWork, Pages, ProviderError, RecordHandle, Scope};
 
 /// The most nodes that the suite walks.
 const MOST_NODES: usize = 200;
@@ -32,7 +32,7 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Browse);
         types("scope",
             "a record written with one of them set must not be returned to a scope that has that field set to something \
              else.")
-        => binding(partitions);
+        => binding(partitions).left(&[HostWork::AgentPartition, HostWork::SubjectPartition]);
     "BRW-06" "Labels are short"
         "With a record of one long line, no label is longer than 512 bytes and no path longer than 4 KiB."
         optional("node.label", "At most 512 bytes.")

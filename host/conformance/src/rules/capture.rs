@@ -6,7 +6,8 @@ use crate::subject::{Subject, answered};
 use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::CallError;
 use memhost_types::{
-    CaptureMode, CaptureRequest, HookContext, HookKind, OperationId, ProviderError, RecordHandle, SourcePayload,
+    CaptureMode, CaptureRequest, Exception, HookContext, HookKind, OperationId, ProviderError, RecordHandle,
+    SourcePayload, Turn,
 };
 
 const ONCE: &str = "the same `operation-id` must not make a second record, and nothing else makes two captures one.";
@@ -20,7 +21,7 @@ pub(super) const RULES: &[Rule] = rules! { None;
         "The suite delivers a capture three times with the same `operation-id`. The list has as many records as after \
          the first."
         provider("capture", ONCE)
-        => binding(same_operation);
+        => binding(same_operation).unless(Exception::IdempotentCaptures);
     "CAP-04" "A captured record contains the payload"
         "In the mode `capture-record`, one of the records contains the payload's text."
         provider("capture-mode.capture-record", "The payload is itself the record to keep.")
@@ -52,6 +53,10 @@ pub(super) const RULES: &[Rule] = rules! { None;
          The same two again change nothing."
         provider("capture", ONCE)
         => binding(other_operation);
+    "CAP-11" "A payload may be a conversation"
+        "A capture of a payload that has turns and no text gets an answer. The text of a record of it has what each turn says."
+        types("source-payload.turns", "A conversation, in the order in which it was said; empty: it is none.")
+        => binding(turns);
 };
 
 /// Captures a text and answers the records that exist at once.
@@ -179,6 +184,18 @@ async fn source(subject: &Subject) -> Verdict {
         holds(found.as_ref() == Some(&request.source), || {
             super::upsert::other_source(&request.source, found.as_ref())
         })?;
+    }
+    Ok(())
+}
+
+async fn turns(subject: &Subject) -> Verdict {
+    let turn = |role: &str, n| Turn { role: role.to_owned(), text: text(n), ..Turn::default() };
+    let mut request = subject.capture_of("", CaptureMode::CaptureRecord);
+    request.payload =
+        SourcePayload { text: None, turns: vec![turn("user", 0), turn("assistant", 1)], ..request.payload };
+    for handle in subject.capture(subject.operation(), &request).await?.records {
+        let found = subject.got(&handle).await?.text;
+        holds(found.contains(&text(0)) && found.contains(&text(1)), || format!("the record says {}", clip(&found)))?;
     }
     Ok(())
 }

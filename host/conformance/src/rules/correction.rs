@@ -6,7 +6,7 @@ use crate::rule::{Rule, optional, rules, types};
 use crate::subject::{Subject, answered};
 use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::{CallError, Correction, OptionalInterface};
-use memhost_types::{ProviderError, RecordHandle, RecordWrite};
+use memhost_types::{HostWork, ProviderError, RecordHandle, RecordWrite};
 
 const NOW_HOLDS: &str =
     "The record that is now valid: the same id if it was changed in place, another id if it was superseded.";
@@ -37,7 +37,7 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Correction);
     "COR-06" "A record of another agent cannot be corrected"
         "An agent corrects another agent's record. The answer is `not-found`, and the record is unchanged."
         types("error.not-found", NOT_THERE)
-        => binding(foreign);
+        => binding(foreign).left(&[HostWork::AgentPartition, HostWork::SubjectPartition]);
 };
 
 async fn corrected(subject: &Subject, handle: &RecordHandle, record: RecordWrite) -> Result<Correction, Stop> {

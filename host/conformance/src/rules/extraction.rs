@@ -1,12 +1,14 @@
 //! Rules of `extraction`: the jobs of a capture of residue.
 
+use std::collections::BTreeSet;
+
 use super::query::has;
 use crate::material::text;
 use crate::rule::{Rule, optional, rules, types};
 use crate::subject::Subject;
 use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::{JobAnswer, OptionalInterface};
-use memhost_types::{CaptureMode, ExtractionJob, JobStatus, OperationId, RecordHandle};
+use memhost_types::{CaptureMode, Exception, ExtractionJob, JobStatus, OperationId, RecordHandle};
 
 /// The most runs of a job that stays unfinished.
 const MOST_RUNS: usize = 20;
@@ -36,7 +38,7 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Extraction);
         "The suite delivers a capture of residue again with the same `operation-id`. It answers the same job."
         types("extraction-job.provider-job-id",
             "Unique within the binding, for ever: a job that comes with an id that the host knows is that job.")
-        => binding(same_job);
+        => binding(same_job).unless(Exception::IdempotentCaptures);
     "EXT-07" "A job says how many records it made"
         "A job that succeeded has a `record-count` that equals the number of its records."
         types("extraction-job.record-count", "How many records the job made, known once it succeeded.")
@@ -48,6 +50,11 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Extraction);
             "Puts a job that is `failed` or `cancelled` back to `queued`, or to `running` where it runs elsewhere, under \
              the same id.")
         => binding(retried);
+    "EXT-09" "A job that has ended tells what it made"
+        "After a job has succeeded, `get-job` answers the records that its runs answered."
+        optional("extraction.get-job",
+            "Once it has ended, `records` and `usage` are those of the whole job, as `run-job` answers them.")
+        => binding(told);
 };
 
 /// A queued job of a capture.
@@ -168,4 +175,14 @@ async fn retried(subject: &Subject) -> Verdict {
     let status = again.map(|job| job.status);
     holds(matches!(status, Some(JobStatus::Queued | JobStatus::Running)), || format!("its status is {status:?}"))?;
     ran(subject, &job).await.map(drop)
+}
+
+async fn told(subject: &Subject) -> Verdict {
+    let job = queued(subject, subject.operation()).await?;
+    let names = |handles: Vec<RecordHandle>| -> BTreeSet<String> {
+        handles.into_iter().map(|handle| handle.provider_record_id.to_string()).collect()
+    };
+    let made = names(ran(subject, &job).await?.1);
+    let told = names(subject.get_job(&job.provider_job_id).await?.records);
+    holds(told == made, || format!("`run-job` answered {} records, `get-job` answers {}", made.len(), told.len()))
 }

@@ -5,7 +5,7 @@ use crate::material::text;
 use crate::rule::{Rule, provider, rules};
 use crate::subject::Subject;
 use crate::verdict::{Verdict, failed, holds};
-use memhost_types::ForgetEffect;
+use memhost_types::{ForgetEffect, HostWork};
 
 pub(super) const RULES: &[Rule] = rules! { None;
     "FGT-01" "Outcomes are in the order of the ids"
@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = rules! { None;
     "FGT-05" "A record of another agent cannot be forgotten"
         "An agent forgets another agent's record. The effect is `not-found`, and the record still exists."
         provider("forget-effect.not-found", "There was no such record in this scope.")
-        => binding(foreign);
+        => binding(foreign).left(&[HostWork::AgentPartition, HostWork::SubjectPartition]);
     "FGT-06" "Only the named record is forgotten"
         "The suite forgets one of four records. The others still exist and are found."
         provider("forget", "Makes records unreachable, and whatever was derived from them.")

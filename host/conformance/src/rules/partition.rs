@@ -5,7 +5,7 @@ use crate::material::text;
 use crate::rule::{Rule, provider, rules, types};
 use crate::subject::Subject;
 use crate::verdict::{Stop, Verdict, failed, holds};
-use memhost_types::{RecordHandle, Scope};
+use memhost_types::{HostWork, RecordHandle, Scope};
 
 pub(super) const PARTITIONS: &str =
     "a record written with one of them set must not be returned to a scope that has that field set to something else.";
@@ -14,23 +14,23 @@ pub(super) const RULES: &[Rule] = rules! { None;
     "PAR-01" "Queries separate agents"
         "One agent's query does not find another agent's record."
         types("scope", PARTITIONS)
-        => binding(agents);
+        => binding(agents).left(&[HostWork::AgentPartition]);
     "PAR-02" "Queries separate subjects"
         "A query in the scope of one subject does not find another subject's record."
         types("scope", PARTITIONS)
-        => binding(subjects);
+        => binding(subjects).left(&[HostWork::SubjectPartition]);
     "PAR-03" "Queries separate namespaces"
         "A query in one namespace does not find a record of another."
         types("scope", PARTITIONS)
-        => binding(namespaces);
+        => binding(namespaces).left(&[HostWork::NamespacePartition]);
     "PAR-04" "Lists separate partitions"
         "A record of one agent and subject is not listed for another agent, nor for another subject."
         types("scope", PARTITIONS)
-        => binding(lists);
+        => binding(lists).left(&[HostWork::AgentPartition, HostWork::SubjectPartition]);
     "PAR-05" "An id does not reach into another partition"
         "`get-record` with the id of another agent's or subject's record answers none."
         provider("get-record", "One record, or none if it does not exist or belongs to another partition of the scope.")
-        => binding(gets);
+        => binding(gets).left(&[HostWork::AgentPartition, HostWork::SubjectPartition]);
     "PAR-06" "What is of no agent is seen by each"
         "The suite writes a record without an agent. A query, a list and `get-record` of an agent have it, and so has the \
          query of a scope without an agent that of an agent's record."

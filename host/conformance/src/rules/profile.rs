@@ -7,7 +7,7 @@ use crate::rule::{Rule, optional, provider, rules};
 use crate::subject::Subject;
 use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::OptionalInterface;
-use memhost_types::{CaptureMode, CaptureRequest, Scope};
+use memhost_types::{CaptureMode, CaptureRequest, HostWork, Scope};
 
 /// A text that also providers with narrow rules keep, and a word that appears only in it.
 const PREFERENCE: &str = "I prefer peppermint tea over coffee";
@@ -29,15 +29,15 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Profile);
     "PRF-03" "Summaries separate agents"
         "One agent states a preference. The summary of another agent, who stated none, is as empty as before."
         optional("get-profile", OF_THE_SCOPE)
-        => binding(agents);
+        => binding(agents).left(&[HostWork::AgentPartition]);
     "PRF-04" "Summaries separate subjects"
         "One subject has a preference. The summary of another subject is as empty as before."
         optional("get-profile", OF_THE_SCOPE)
-        => binding(subjects);
+        => binding(subjects).left(&[HostWork::SubjectPartition]);
     "PRF-05" "Summaries separate namespaces"
         "One namespace has a preference. The summary of another namespace is as empty as before."
         optional("get-profile", OF_THE_SCOPE)
-        => binding(namespaces);
+        => binding(namespaces).left(&[HostWork::NamespacePartition]);
     "PRF-06" "A summary contains nothing that was forgotten"
         "The suite forgets all records of a scope. The summary is as empty as before they were written, also on a fresh \
          instance."

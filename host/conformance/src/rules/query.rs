@@ -7,7 +7,7 @@ use crate::rule::{Rule, provider, rules, types};
 use crate::subject::Subject;
 use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::OptionalInterface;
-use memhost_types::{Intent, QueryRequest, RecordHandle, RecordWrite, Snippet};
+use memhost_types::{Exception, Intent, QueryRequest, RecordHandle, RecordWrite, Snippet};
 
 const FINDS: &str = "Finds records that fit the query. No effect that a later call could see, apart from use counts.";
 
@@ -15,7 +15,7 @@ pub(super) const RULES: &[Rule] = rules! { None;
     "QRY-01" "A written record is found at once"
         "A query with a record's own words, right after the write, finds the record."
         provider("query", "A record written by an operation that was answered before this call began is found.")
-        => binding(found_at_once);
+        => binding(found_at_once).unless(Exception::ReadAfterWrite);
     "QRY-02" "An empty result is not an error"
         "A query in a scope without records answers no snippets."
         provider("query", "an empty result is not an error.")

@@ -5,7 +5,7 @@ use crate::material::text;
 use crate::rule::{Rule, provider, rules};
 use crate::subject::Subject;
 use crate::verdict::{Verdict, holds, skipped};
-use memhost_types::CaptureMode;
+use memhost_types::{CaptureMode, Exception};
 
 const MEMORY: &str =
     "the host makes an instance when it needs one and drops it when it likes, so memory is a cache and nothing else";
@@ -19,12 +19,12 @@ pub(super) const RULES: &[Rule] = rules! { None;
         "If `max-concurrency` is more than 1: an instance that has already answered finds what another instance wrote \
          since, and no longer finds what the other forgot."
         provider("description.max-concurrency", "Say 1 when instances would not see each other's writes.")
-        => binding(side_by_side);
+        => binding(side_by_side).unless(Exception::ReadAfterWrite);
     "RST-03" "A repeated event is recognized after a restart"
         "The suite delivers a capture again, with the same `operation-id`, to a fresh instance. The list has as many records \
          as before."
         provider("capture", "a hook delivery is repeated, with the same `operation-id`.")
-        => binding(repeated);
+        => binding(repeated).unless(Exception::IdempotentCaptures);
 };
 
 async fn outlives(subject: &Subject) -> Verdict {

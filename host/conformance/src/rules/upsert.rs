@@ -5,7 +5,7 @@ use crate::rule::{Rule, provider, rules, types};
 use crate::subject::{Subject, answered};
 use crate::verdict::{Verdict, failed, holds, skipped};
 use memhost_sandbox::CallError;
-use memhost_types::{ProviderError, RecordWrite, SourceRef, limits};
+use memhost_types::{Exception, ProviderError, RecordWrite, SourceRef, limits};
 
 const AS_THEY_ARE: &str = "Writes records as they are: no extraction, no merging.";
 const ID: &str = "Some: that record is replaced as a whole, or made under this very id if it does not exist.";
@@ -32,7 +32,7 @@ pub(super) const RULES: &[Rule] = rules! { None;
         "A batch is refused because of one record (an id of another partition, a long text, or too many records). None \
          of the others exists."
         provider("upsert-records", "All records or none are written.")
-        => binding(all_or_none);
+        => binding(all_or_none).unless(Exception::AllOrNoneUpserts);
     "UPS-06" "A text comes back unchanged"
         "Texts with line breaks, blanks at the end, several scripts and markup come back byte for byte."
         provider("upsert-records", AS_THEY_ARE)

@@ -25,7 +25,10 @@ impl Subject {
         records: Vec<RecordWrite>,
     ) -> Result<Vec<RecordHandle>, CallError> {
         let request = UpsertRequest { binding_key: None, scope, source, records, visibility: None };
-        plain(self.instances().upsert(self.operation(), &request).await).map(|answer| answer.records)
+        let called = plain(self.instances().upsert(self.operation(), &request).await);
+        self.settle().await;
+        // What a part of a divided request could not do is an error, as on a serving host.
+        called.and_then(|answer| answer.rest.map_or(Ok(answer.records), Err))
     }
 
     /// Writes records that later steps of the rule need.
@@ -58,7 +61,9 @@ impl Subject {
         id: OperationId,
         request: &CaptureRequest,
     ) -> Result<CaptureAnswer, CallError> {
-        plain(self.instances().capture(id, request).await)
+        let called = plain(self.instances().capture(id, request).await);
+        self.settle().await;
+        called
     }
 
     pub(crate) fn question(&self, scope: Scope, text: &str) -> QueryRequest {
@@ -130,8 +135,11 @@ impl Subject {
 
     pub(crate) async fn forget(&self, scope: Scope, handles: &[RecordHandle]) -> Result<Vec<ForgetEffect>, Stop> {
         let request = ForgetRequest { binding_key: None, scope, handles: handles.to_vec() };
-        let answer = answered("forget", plain(self.instances().forget(self.operation(), &request).await))?;
-        Ok(answer.outcomes.into_iter().map(|outcome| outcome.effect).collect())
+        let called = plain(self.instances().forget(self.operation(), &request).await);
+        self.settle().await;
+        let called = called.and_then(|answer| answer.rest.map_or(Ok(answer.outcomes), Err));
+        let outcomes = answered("forget", called)?;
+        Ok(outcomes.into_iter().map(|outcome| outcome.effect).collect())
     }
 
     /// Replaces a record, with the provider's own answer.
@@ -144,7 +152,9 @@ impl Subject {
     ) -> Result<Correction, CallError> {
         let patch = CorrectionPatch { instruction: None, record: Some(record) };
         let request = CorrectRequest { binding_key: None, scope, handle: handle.clone(), patch };
-        plain(self.instances().correct(id, &request).await)
+        let called = plain(self.instances().correct(id, &request).await);
+        self.settle().await;
+        called
     }
 
     pub(crate) async fn explain(&self, request: &QueryRequest) -> Result<ExplainAnswer, Stop> {
@@ -165,7 +175,9 @@ impl Subject {
     }
 
     pub(crate) async fn run_job(&self, id: &str) -> Result<JobAnswer, Stop> {
-        answered("run-job", plain(self.instances().run_job(id).await))
+        let called = plain(self.instances().run_job(id).await);
+        self.settle().await;
+        answered("run-job", called)
     }
 
     pub(crate) async fn get_job(&self, id: &str) -> Result<JobAnswer, Stop> {

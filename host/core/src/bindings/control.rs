@@ -4,7 +4,7 @@ use async_recursion::async_recursion as boxed;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use self::check::check_grants;
+use self::check::{check_asked, check_grants};
 pub use self::view::{AskedView, BindingView, BuildView, GrantsView, ResolvedView, UsageView, WaitingView};
 use crate::Service;
 use crate::access::{Act, Caller};
@@ -12,6 +12,7 @@ use crate::bindings::deletion;
 use crate::bindings::{BindingError, NewActivity, NewBinding, Resolution};
 use crate::error::{Refusal, ServiceError};
 use crate::plugins::{LOCAL_MARKDOWN_KEY, Plugin, PluginError, PluginSource};
+use crate::versions::serving::asked_by;
 use memhost_types::{
     ActivityAction, AgentId, Binding, BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, HookEvent,
     JsonObject, Permission, ProviderKey, RequestedGrants, Scope, Target, VersionChoice,
@@ -106,19 +107,22 @@ impl Service {
         self.check(&plugin, &request.config, &request.limits).await?;
         let grants = request.grants.unwrap_or_else(|| default_grants(&plugin, self.serving.embeddings.computes_here()));
         check_grants(&grants)?;
+        check_asked(&grants, &plugin, &request.config, &Grants::default())?;
+        let reviewed = asked(&plugin, &request.config);
         let new = NewBinding {
             key: request.key,
             provider_key: request.provider_key,
             version: request.version,
             config: request.config,
             grants,
-            reviewed: asked(&plugin),
+            reviewed,
             limits: request.limits,
             policy: request.policy,
             make_default: request.default,
         };
         let binding = self.bindings.create(caller.principal(), company, new).await?;
         tracing::info!(%company, binding = %binding.key, provider = %binding.provider_key, "a binding was made");
+        self.ask_health(&binding).await;
         self.binding(company, &binding.key).await
     }
 
@@ -206,14 +210,21 @@ impl Service {
         check_grants(&grants)?;
         let present = self.bindings.get(company, key)?;
         let plugin = self.build_for(&present.provider_key, &present.version).await?;
+        // What an import asks for may be accepted as it is.
+        let mut known = present.grants.clone();
+        known.http.extend(present.requested.iter().flat_map(|requested| requested.grants.http.clone()));
+        check_asked(&grants, &plugin, &present.config, &known)?;
         let by = (caller.principal(), ActivityAction::GrantsChanged);
+        // What was checked against this configuration is not granted to another one.
+        let revision = revision.or_else(|| (!grants.http.is_empty()).then_some(present.revision));
         let change = |binding: &mut Binding| {
             binding.grants = grants;
-            binding.reviewed = asked(&plugin);
+            binding.reviewed = asked(&plugin, &binding.config);
             binding.requested = None;
         };
-        self.bindings.update(company, key, revision, by, change).await?;
+        let binding = self.bindings.update(company, key, revision, by, change).await?;
         self.go_on_waiting();
+        self.ask_health(&binding).await;
         self.grants(company, key)
     }
 
@@ -256,7 +267,7 @@ impl Service {
         wanted.limits.check(self.sandbox.options().max_memory_bytes)?;
         let plugin = self.build_for(&binding.provider_key, &binding.version).await?;
         let own = default_grants(&plugin, self.serving.embeddings.computes_here());
-        binding.reviewed = asked(&plugin);
+        binding.reviewed = asked(&plugin, &binding.config);
         if accepts || (wanted.grants.is_within(&own) && wanted.limits == BindingLimits::default()) {
             (binding.grants, binding.limits) = (wanted.grants, wanted.limits);
             return Ok(());
@@ -372,8 +383,8 @@ fn newest<'a>(builds: &'a [Plugin], version: &VersionChoice) -> Option<&'a Plugi
     allowed().find(|build| build.is_present()).or_else(|| allowed().next())
 }
 
-fn asked(plugin: &Plugin) -> Vec<Permission> {
-    plugin.component.description().permissions.iter().map(|request| request.permission.clone()).collect()
+fn asked(plugin: &Plugin, config: &JsonObject) -> Vec<Permission> {
+    asked_by(plugin, config).into_iter().map(|request| request.permission).collect()
 }
 
 /// The built-in provider gets what it asks for, except embeddings that are computed elsewhere. An operator decides about

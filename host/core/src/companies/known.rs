@@ -112,6 +112,7 @@ fn makes_company(kind: OperationKind) -> bool {
         | OperationKind::Correct
         | OperationKind::Extraction
         | OperationKind::Review
+        | OperationKind::Health
         | OperationKind::Control => false,
     }
 }

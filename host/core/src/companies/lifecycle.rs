@@ -225,17 +225,21 @@ impl Service {
         Ok(erased)
     }
 
-    /// Has a binding's provider forget every record, also those that wait for a person: page by page from the start, until
-    /// none is left.
+    /// Has a binding's provider forget every record, also those that wait for a person: at once where it can do that, and
+    /// then page by page from the start, until none is left.
     async fn forget_everything(&self, binding: &Arc<Binding>) -> Result<u64, ServiceError> {
         const PAGE: u32 = 500;
         const MOST: Duration = Duration::from_secs(600);
         if self.never_served(binding).await? {
             return Ok(0);
         }
-        let (caller, mut count, started) = (Caller::system(), 0, Instant::now());
+        let (caller, mut count, started) = (Caller::system(), 0_u64, Instant::now());
         let (mut seen, mut kept) = (HashSet::<RecordHandle>::new(), 0_u64);
         let (key, scope) = (Some(binding.key.clone()), Scope::company(binding.company_id.clone()));
+        if let Some(forgotten) = self.forget_at_once(&caller, binding).await? {
+            count += forgotten.count.unwrap_or_default();
+            kept += if forgotten.is_gone { 0 } else { forgotten.count.unwrap_or(1) };
+        }
         loop {
             let (binding_key, cursor) = (key.clone(), None);
             let list = ListRequest {

@@ -2,7 +2,7 @@
 
 use async_recursion::async_recursion as boxed;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,6 +15,8 @@ use memhost_types::{CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobSta
 
 /// How long a probe of the disk may take.
 const PROBE: Duration = Duration::from_secs(5);
+/// How long providers are asked about the systems behind them, all together.
+const ASKING: Duration = Duration::from_secs(20);
 /// Free disk space, in bytes, below which there is a warning.
 const LITTLE_SPACE: u64 = 1 << 30;
 
@@ -107,7 +109,7 @@ impl Service {
         all.into_iter().map(told).collect()
     }
 
-    /// All checks. They change nothing.
+    /// All checks. They change nothing; providers are asked whether the systems behind them can be reached.
     #[boxed]
     pub async fn doctor(&self) -> Vec<Check> {
         let mut all = vec![self.readiness().await];
@@ -154,7 +156,15 @@ impl Service {
 
     fn check_plugins(&self) -> Check {
         let plugins = self.plugins();
-        let found = format!("{} can serve", counted(plugins.admitted.len(), "build", "builds"));
+        let descriptions = plugins.admitted.iter().map(|plugin| &plugin.inspection.description);
+        let excepting = descriptions.filter(|described| !described.declarations.exceptions.is_empty());
+        let excepting: Vec<String> = excepting
+            .map(|described| {
+                let all = described.declarations.exceptions.iter().map(|exception| exception.about());
+                format!("; with `{}`, {}", described.provider_key, all.collect::<Vec<_>>().join(", and "))
+            })
+            .collect();
+        let found = format!("{} can serve{}", counted(plugins.admitted.len(), "build", "builds"), excepting.concat());
         match plugins.refused.first() {
             None => Check::ok("plugins", found),
             Some(first) => {
@@ -170,7 +180,14 @@ impl Service {
 
     async fn check_bindings(&self) -> Check {
         let (mut all, mut troubled) = (0, Vec::new());
+        let until = Instant::now() + ASKING;
         for company in self.bindings.companies() {
+            for binding in self.bindings.list(&company) {
+                // The page of the binding says later what it could not say in time.
+                if Instant::now() < until {
+                    let _ = tokio::time::timeout(PROBE, self.ask_health(&binding)).await;
+                }
+            }
             for view in self.bindings(&company).await.unwrap_or_default() {
                 all += 1;
                 if let Some(trouble) = view.troubles().next() {

@@ -8,7 +8,7 @@ use crate::error::{Refusal, ServiceError};
 use crate::money::MayCost;
 use crate::operations::record::Opened;
 use crate::versions::RateState;
-use crate::versions::serving::{Serving, effective};
+use crate::versions::serving::Serving;
 use memhost_store::{DiskLevel, StoreError};
 use memhost_types::{AgentId, AttributionMode, BindingKey, CompanyId, OperationErrorCode, OperationKind, Scope};
 
@@ -21,6 +21,7 @@ fn may_cost(kind: OperationKind, serving: &Serving) -> MayCost {
         | OperationKind::Get
         | OperationKind::Export
         | OperationKind::Review
+        | OperationKind::Health
         | OperationKind::Control => true,
         OperationKind::Capture
         | OperationKind::RecordUpsert
@@ -34,7 +35,7 @@ fn may_cost(kind: OperationKind, serving: &Serving) -> MayCost {
     let is_billed = serving.binding.policy.attribution.is_none_or(|mode| mode == AttributionMode::BilledDirectly);
     match is_free || !is_billed {
         true => MayCost::Nothing,
-        false if effective(&serving.binding.grants, &serving.plugin).http.is_empty() => MayCost::IfItDidBefore,
+        false if serving.grants.http.is_empty() => MayCost::IfItDidBefore,
         false => MayCost::Something,
     }
 }

@@ -8,9 +8,10 @@ use crate::Service;
 use crate::error::Refusal;
 use crate::operations::record::{Ending, Intended};
 use crate::operations::runner::Step;
+use crate::versions::breaker::Admitted;
 use crate::versions::serving::Serving;
 use memhost_sandbox::CallError;
-use memhost_types::OperationErrorCode;
+use memhost_types::{OperationErrorCode, OperationKind, ProviderError};
 
 /// The build that answered and its answer, or why there is none.
 pub(crate) type Called<T> = Result<(Arc<Serving>, T), Refusal>;
@@ -34,12 +35,18 @@ impl Service {
     ) -> Called<S::Answer> {
         let id = intended.id();
         loop {
-            let admitted = serving.breaker.admit().map_err(|wait| circuit_open(&serving, wait))?;
+            // What is asked because the circuit is open must get through.
+            let admitted = match S::KIND {
+                OperationKind::Health => None,
+                _ => Some(serving.breaker.admit().map_err(|wait| circuit_open(&serving, wait))?),
+            };
             let mut failure = match step.call(&serving, id).await {
                 Ok(answer) => {
                     let value = intended.answered(answer);
-                    admitted.succeeded();
-                    serving.proved();
+                    let is_counted = admitted.map(Admitted::succeeded).is_some();
+                    if is_counted {
+                        serving.proved();
+                    }
                     return Ok((serving, value));
                 }
                 Err(failure) => failure,
@@ -54,13 +61,14 @@ impl Service {
             if let Some(limit) = failure.error.limit() {
                 self.recorder.metrics.limit_hit(limit);
             }
-            if !failure.error.is_providers_fault() {
-                if failure.error.is_providers_answer() {
-                    admitted.succeeded();
-                }
+            let is_asked_again = failure.error.is_providers_fault() && admitted.is_some();
+            if admitted.is_some_and(|admitted| note(admitted, &failure.error)) {
+                self.serving.ask_health_soon(&serving);
+                self.wake.notify_one();
+            }
+            if !is_asked_again {
                 return Err(intended.failed(failure));
             }
-            admitted.failed();
             // The contract allows one repetition by the previous build. A write has the same effect twice: it carries an
             // operation id or names the records.
             if let Some(previous) = serving.previous() {
@@ -89,11 +97,28 @@ impl Service {
     }
 }
 
+/// Tells the breaker how a call failed. Answers whether the circuit opens with it.
+fn note(admitted: Admitted<'_>, error: &CallError) -> bool {
+    match error {
+        CallError::Provider(ProviderError::Unauthorized(_)) => admitted.shut_out(error.to_string()),
+        CallError::Provider(ProviderError::Unavailable { .. }) => admitted.failed(error.to_string()),
+        error if error.is_providers_fault() => admitted.failed(error.to_string()),
+        error => {
+            if error.is_providers_answer() {
+                admitted.succeeded();
+            }
+            false
+        }
+    }
+}
+
 pub(crate) fn circuit_open(serving: &Serving, wait: Duration) -> Refusal {
     let (key, failures, ms) = (&serving.binding.key, serving.breaker.failures(), wait.as_millis().max(1));
+    let last = serving.breaker.reason().map(|reason| format!(". The last call failed: {reason}")).unwrap_or_default();
+    let times = if failures == 1 { "once".to_owned() } else { format!("{failures} times in a row") };
     let message = format!(
-        "the provider of the binding `{key}` failed {failures} times in a row, and its circuit is open for another {ms} ms; \
-         `memhost binding reset {key}` closes it"
+        "the provider of the binding `{key}` failed {times}, and its circuit is open for another {ms} ms; \
+         `memhost binding reset {key}` closes it{last}"
     );
     Refusal::new(OperationErrorCode::CircuitOpen, message).retry_after(wait)
 }

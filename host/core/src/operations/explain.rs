@@ -2,6 +2,7 @@
 
 use crate::operations::prelude::*;
 use crate::operations::privacy::private;
+use crate::records::partition::OwnPartitions;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::ExplainAnswer;
 use memhost_types::{Explanation, QueryRequest, limits};
@@ -53,7 +54,12 @@ impl Step for Explain {
     async fn finish(&mut self, answered: &mut Answered<'_>, answer: ExplainAnswer) -> Result<Explanation, Refusal> {
         let (records, binding) = (&answered.host.records, &answered.serving.binding);
         let mut hits = Vec::with_capacity(answer.hits.len());
+        let declarations = &answered.serving.plugin.component.description().declarations;
+        let own = OwnPartitions::of(declarations, &self.request.scope);
         for hit in answer.hits {
+            if !records.is_of(binding, &own, &hit.handle.provider_record_id).await? {
+                continue;
+            }
             if records.may_read(binding, &self.reader, &hit.handle.provider_record_id).await? {
                 hits.push(hit);
             }

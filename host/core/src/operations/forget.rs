@@ -1,6 +1,6 @@
 //! Forget: makes records unreachable.
 
-use crate::operations::guard::own_handles;
+use crate::operations::guard::{own_handles, partly};
 use crate::operations::prelude::*;
 use crate::records::Records;
 use async_recursion::async_recursion as boxed;
@@ -150,6 +150,9 @@ impl Step for Forget {
         let rows = answer.outcomes.iter().filter(is_gone);
         let rows = rows.map(|outcome| Records::remove(binding, &outcome.handle.provider_record_id)).collect();
         answered.ending.write_beside(rows);
+        if let Some(rest) = answer.rest {
+            return Err(partly("forgotten", gone.len(), self.known.len(), &rest));
+        }
         // One outcome for each handle, in the order of the request. What the caller may not know of is not there.
         let mut known = answer.outcomes.into_iter().peekable();
         let outcomes = self.request.handles.iter().map(|handle| {

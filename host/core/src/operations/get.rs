@@ -57,6 +57,7 @@ impl Step for Get {
         (record, usage): Self::Answer,
     ) -> Result<GetResponse, Refusal> {
         let mut found: Vec<Snippet> = record.into_iter().collect();
+        answered.keep_partition(&self.request.scope, &mut found).await?;
         answered.only(&self.reader, None, &mut found).await?;
         answered.hide(&mut found).await?;
         answered.show_corrections(&mut found).await?;

@@ -4,6 +4,7 @@ use crate::Service;
 use crate::error::Refusal;
 use crate::records::Reader;
 use crate::versions::serving::Serving;
+use memhost_sandbox::CallError;
 use memhost_types::{FieldError, OperationErrorCode, Outcome, QueryDigest, RecordHandle, RecordId, Scope};
 
 /// A handle of another provider names nothing here, whatever its record id.
@@ -27,6 +28,14 @@ pub(crate) fn own_handles(serving: &Serving, field: &str, handles: &[RecordHandl
 pub(crate) fn not_there(record: &RecordId) -> Refusal {
     let message = format!("there is no record `{record}` in this scope; list records to see those that are there");
     Refusal { outcome: Outcome::Failed, ..Refusal::new(OperationErrorCode::NotFound, message) }
+}
+
+/// Why a request ended in the middle that the host divides, because the provider takes fewer records at once.
+pub(crate) fn partly(done: &str, count: usize, of: usize, rest: &CallError) -> Refusal {
+    let mut refusal = Refusal::from(rest);
+    refusal.error.message =
+        format!("{count} of {of} records were {done}, the others not or not known to be: {}", refusal.error.message);
+    refusal
 }
 
 /// A list that answers the cursor that it was asked with never ends.

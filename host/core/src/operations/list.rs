@@ -94,6 +94,7 @@ impl Step for List {
         moves_on(answered.serving, self.cursor.as_deref(), next.as_deref())?;
         for page in 1.. {
             let found = items.len();
+            answered.keep_partition(&self.request.scope, &mut items).await?;
             answered.only(&self.reader, self.request.filter.as_ref(), &mut items).await?;
             // Where everything was taken out, what the reader wants may be on the next page.
             let is_emptied = found > 0 && items.is_empty() && page < MOST_PAGES;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::error::Refusal;
-use crate::versions::serving::{Serving, effective};
+use crate::versions::serving::Serving;
 use memhost_pii::{self as pii, PiiRisk};
 use memhost_ports::{expect_off_executor, off_executor};
 use memhost_types::{
@@ -43,6 +43,7 @@ fn record(record: &mut RecordWrite, visit: &mut dyn FnMut(&mut String)) {
 impl Texts for CaptureRequest {
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String)) {
         self.payload.text.iter_mut().for_each(&mut *visit);
+        self.payload.turns.iter_mut().for_each(|turn| visit(&mut turn.text));
         object(&mut self.payload.object, visit);
         object(&mut self.payload.metadata, visit);
         object(&mut self.metadata, visit);
@@ -99,7 +100,7 @@ impl Texts for CorrectRequest {
 
 /// Whether the binding's provider can send what it gets to another system.
 fn leaves(serving: &Serving) -> bool {
-    !effective(&serving.binding.grants, &serving.plugin).http.is_empty()
+    !serving.grants.http.is_empty()
 }
 
 /// How long the texts of a request are together.

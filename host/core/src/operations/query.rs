@@ -2,7 +2,9 @@
 
 use crate::operations::prelude::*;
 use crate::operations::privacy::private;
+use crate::records::partition::OwnPartitions;
 use async_recursion::async_recursion as boxed;
+use memhost_ports::off_executor;
 use memhost_sandbox::QueryAnswer;
 use memhost_types::{ContextBundle, HookContext, QueryRequest, Snippet, limits};
 
@@ -44,7 +46,15 @@ impl Query<'_> {
     /// Whether the host has to take records out of the answer.
     fn narrows(&self, host: &Service, serving: &Serving) -> bool {
         let is_filtered = self.request.filter.as_ref().is_some_and(|filter| !filter.is_empty());
-        is_filtered || host.records.hides_from(serving.binding.id, &self.reader)
+        let declarations = &serving.plugin.component.description().declarations;
+        let keeps_partition = !OwnPartitions::of(declarations, &self.request.scope).is_empty();
+        is_filtered || keeps_partition || host.records.hides_from(serving.binding.id, &self.reader)
+    }
+
+    /// Takes out what the caller must not see or does not want.
+    async fn only(&self, answered: &Answered<'_>, snippets: &mut Vec<Snippet>) -> Result<(), Refusal> {
+        answered.keep_partition(&self.request.scope, snippets).await?;
+        Ok(answered.only(&self.reader, self.request.filter.as_ref(), snippets).await?)
     }
 
     /// Asks the provider for as many as it may answer, as a part of the same operation.
@@ -64,6 +74,19 @@ impl Query<'_> {
             }
         }
     }
+}
+
+/// Leaves out what does not fit into a budget of tokens. What comes after it and is shorter may still fit.
+fn cut(snippets: &mut Vec<Snippet>, mut budget: usize) {
+    off_executor(snippets.iter().map(|snippet| snippet.text.len()).sum(), || {
+        snippets.retain(|snippet| match memhost_tokens::count_up_to(&snippet.text, budget) {
+            Some(tokens) => {
+                budget -= tokens;
+                true
+            }
+            None => false,
+        });
+    });
 }
 
 impl Step for Query<'_> {
@@ -115,13 +138,16 @@ impl Step for Query<'_> {
         }
         let asked = self.request.top_k.unwrap_or(self.wanted);
         let may_be_more = snippets.len() >= asked as usize && asked < limits::MAX_PAGE;
-        answered.only(&self.reader, self.request.filter.as_ref(), &mut snippets).await?;
+        self.only(answered, &mut snippets).await?;
         if may_be_more && snippets.len() < self.wanted as usize && self.narrows(answered.host, answered.serving) {
             snippets = self.all(answered).await?;
-            answered.only(&self.reader, self.request.filter.as_ref(), &mut snippets).await?;
+            self.only(answered, &mut snippets).await?;
         }
         answered.hide(&mut snippets).await?;
         snippets.truncate(self.wanted as usize);
+        if let Some(budget) = self.request.token_budget {
+            cut(&mut snippets, budget as usize);
+        }
         answered.returns(&snippets);
         Ok(ContextBundle { operation_id: answered.id(), snippets, profile_summary, usage: answered.usage() })
     }

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use crate::access::{Act, Denied};
 use crate::operations::forget::forgotten;
+use crate::operations::guard::partly;
 use crate::operations::prelude::*;
 use crate::operations::runner::Target;
 use crate::records::Records;
@@ -286,6 +287,9 @@ impl Step for ForgetSources<'_> {
         let gone = answer.outcomes.iter().filter(|outcome| outcome.effect == ForgetEffect::Hard);
         let rows = gone.map(|outcome| Records::remove(binding, &outcome.handle.provider_record_id)).collect();
         answered.ending.write_beside(rows);
+        if let Some(rest) = answer.rest {
+            return Err(partly("forgotten", answer.outcomes.len(), found.len(), &rest));
+        }
         self.tried.extend(found.iter().map(|handle| handle.provider_record_id.clone()));
         *self.found.lock() = Ok(found);
         Ok((answered.id(), count(|effect| effect == ForgetEffect::Hard), hidden))

@@ -1,5 +1,6 @@
 //! Upsert: records as the caller writes them.
 
+use crate::operations::guard::partly;
 use crate::operations::prelude::*;
 use crate::operations::privacy::private;
 use crate::review::written::Author;
@@ -129,6 +130,11 @@ impl Step for Upsert {
         let judged = answered.judge_new(&self.request.scope, &answer.records, &self.author).await;
         answered.discover_jobs(&self.request.scope).await?;
         judged?;
+        if let Some(rest) = answer.rest {
+            // The part that failed may have been written all the same, and nothing says whose its records are.
+            answered.ending.rows_are_missing();
+            return Err(partly("written", answer.records.len(), self.request.records.len(), &rest));
+        }
         Ok(UpsertResponse { operation_id: answered.id(), records: answer.records, usage: answered.usage() })
     }
 }

@@ -138,7 +138,7 @@ impl Service {
             return None;
         }
         let payload = delivery.payload.as_ref();
-        let text = payload.and_then(|payload| payload.text.clone()).unwrap_or_else(|| {
+        let text = payload.and_then(|payload| payload.text_or_turns()).unwrap_or_else(|| {
             payload.and_then(|payload| serde_json::to_string(&payload.object).ok()).unwrap_or_default()
         });
         Some(ReviewItem {

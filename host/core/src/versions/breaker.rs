@@ -1,5 +1,5 @@
-//! The circuit breaker of a binding. A provider that traps or times out several times in a row gets no calls for a pause.
-//! Then one call is let through. If it succeeds, the breaker closes.
+//! The circuit breaker of a binding. A provider that traps, times out or cannot reach the system behind it several times in
+//! a row gets no calls for a pause, and one whose credentials are refused, at once. Then one call is let through. If it succeeds, the breaker closes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -44,6 +44,8 @@ struct Inner {
     failures: u32,
     /// Set while it is open.
     open: Option<Open>,
+    /// Why the last call failed.
+    reason: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -99,6 +101,11 @@ impl Breaker {
         self.inner.lock().failures
     }
 
+    /// Why the calls fail; none where the last one succeeded.
+    pub(crate) fn reason(&self) -> Option<String> {
+        self.inner.lock().reason.clone()
+    }
+
     fn succeeded(&self, is_trial: bool) {
         let mut inner = self.inner.lock();
         // A call that began before the breaker opened does not close it.
@@ -108,17 +115,20 @@ impl Breaker {
         }
     }
 
-    fn failed(&self, is_trial: bool, now: Instant) {
+    /// Answers whether it opens with this failure.
+    fn failed(&self, is_trial: bool, now: Instant, reason: String, opens_at: u32) -> bool {
         let mut inner = self.inner.lock();
         self.is_troubled.store(true, Ordering::Relaxed);
         inner.failures = inner.failures.saturating_add(1);
-        let pause = match (inner.open, is_trial) {
-            (Some(open), true) => (open.pause * 2).min(LONGEST_PAUSE),
-            (Some(_), false) => return,
-            (None, _) if inner.failures >= FAILURES => FIRST_PAUSE,
-            (None, _) => return,
+        inner.reason = Some(reason);
+        let (pause, opens) = match (inner.open, is_trial) {
+            (Some(open), true) => ((open.pause * 2).min(LONGEST_PAUSE), false),
+            (Some(_), false) => return false,
+            (None, _) if inner.failures >= opens_at => (FIRST_PAUSE, true),
+            (None, _) => return false,
         };
         inner.open = Some(Open { until: now + pause, pause, on_trial: false });
+        opens
     }
 }
 
@@ -131,10 +141,18 @@ impl Admitted<'_> {
         std::mem::forget(self);
     }
 
-    /// It trapped, or ran into a limit.
-    pub(crate) fn failed(self) {
-        self.breaker.failed(self.is_trial, Instant::now());
+    /// It trapped, ran into a limit, or cannot reach the system behind it. Answers whether the breaker opens with this.
+    pub(crate) fn failed(self, reason: String) -> bool {
+        let opens = self.breaker.failed(self.is_trial, Instant::now(), reason, FAILURES);
         std::mem::forget(self);
+        opens
+    }
+
+    /// The system behind it refuses its credentials: so it will every call. Answers whether the breaker opens with this.
+    pub(crate) fn shut_out(self, reason: String) -> bool {
+        let opens = self.breaker.failed(self.is_trial, Instant::now(), reason, 1);
+        std::mem::forget(self);
+        opens
     }
 }
 
@@ -153,7 +171,9 @@ mod tests {
     use super::*;
 
     fn fail(breaker: &Breaker, times: u32) {
-        (0..times).for_each(|_| breaker.admit().unwrap().failed());
+        for _ in 0..times {
+            breaker.admit().unwrap().failed("it trapped".to_owned());
+        }
     }
 
     #[test]
@@ -173,6 +193,15 @@ mod tests {
         assert!(breaker.admit_at(later).is_err(), "one trial at a time");
         trial.succeeded();
         assert_eq!(breaker.state(), BreakerState::Closed);
+        assert_eq!(breaker.reason(), None);
+    }
+
+    #[test]
+    fn refused_credentials_open_it_at_once() {
+        let breaker = Breaker::default();
+        assert!(breaker.admit().unwrap().shut_out("no such key".to_owned()));
+        assert!(breaker.admit().is_err());
+        assert_eq!(breaker.reason().as_deref(), Some("no such key"));
     }
 
     #[test]
@@ -181,7 +210,7 @@ mod tests {
         fail(&breaker, FAILURES);
         let later = || Instant::now() + FIRST_PAUSE * 4;
         drop(breaker.admit_at(later).unwrap());
-        breaker.admit_at(later).unwrap().failed();
+        assert!(!breaker.admit_at(later).unwrap().failed("again".to_owned()), "it was open before");
         let wait = breaker.admit().map(drop).unwrap_err();
         assert!(wait > FIRST_PAUSE && wait <= FIRST_PAUSE * 2, "{wait:?}");
     }

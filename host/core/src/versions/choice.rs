@@ -1,6 +1,7 @@
 //! Which build of its provider serves a binding.
 
 use crate::plugins::Plugin;
+use crate::versions::serving::asked_by;
 use memhost_types::{Binding, PermissionRequest, ServingVersion, VersionChoice, unreviewed};
 
 /// The build that serves, and newer ones that wait for a decision.
@@ -36,13 +37,16 @@ pub(crate) fn choose(binding: &Binding, builds: &[Plugin], serving: Option<&Serv
     let successor = builds.iter().filter(|build| takes_over(build)).find(|build| {
         // The first build of a binding was reviewed when the binding was made.
         let asks = match serving {
-            Some(_) => unreviewed(&binding.reviewed, &build.component.description().permissions),
+            Some(_) => {
+                let asked = asked_by(build, &binding.config);
+                unreviewed(&binding.reviewed, &asked).into_iter().cloned().collect()
+            }
             None => Vec::new(),
         };
         if asks.is_empty() {
             return true;
         }
-        waiting.push(WaitingBuild { plugin: (*build).clone(), asks: asks.into_iter().cloned().collect() });
+        waiting.push(WaitingBuild { plugin: (*build).clone(), asks });
         false
     });
     // Where no build meets the choice, the present one goes on.

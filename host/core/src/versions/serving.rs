@@ -12,20 +12,24 @@ use parking_lot::{Mutex, RwLock};
 use crate::bindings::Bindings;
 use crate::error::Refusal;
 use crate::host::secret_store::SecretStore;
+use crate::operations::health::HealthFound;
 use crate::plugins::{Plugin, PluginError, Plugins};
 use crate::versions::breaker::Breaker;
 use crate::versions::choice::{self, Choice};
 use crate::versions::rate::Rate;
 use memhost_embeddings::Embeddings;
 use memhost_ports::BindingStorage;
-use memhost_sandbox::{Directory, DirectoryAccess, DirectoryQuota, Egress, InstanceSetup, Instances, Sandbox};
+use memhost_sandbox::{
+    Directory, DirectoryAccess, DirectoryQuota, Egress, InstanceSetup, Instances, Sandbox,
+};
 use memhost_store::{Lease, LockKind, Store, StoreError};
 use memhost_types::{
-    Binding, BindingId, BindingKey, CompanyId, Grants, OperationErrorCode, RejectedVersion, ServingVersion,
-    VersionChoice,
+    Binding, BindingId, BindingKey, CompanyId, Grants, OperationErrorCode, RejectedVersion, ServingVersion, VersionChoice,
 };
 
+mod asked;
 mod kept;
+pub(crate) use asked::{asked_by, effective};
 pub(crate) use kept::remove_tree;
 
 /// A build that replaced another one is trusted after this many answers.
@@ -47,6 +51,10 @@ pub(crate) struct Serving {
     pub(crate) storage: Option<Arc<dyn BindingStorage>>,
     pub(crate) quota: Option<Arc<DirectoryQuota>>,
     pub(crate) egress: Option<Arc<Egress>>,
+    /// What is both granted and asked for.
+    pub(crate) grants: Arc<Grants>,
+    /// What its provider last said of the system behind it.
+    pub(crate) health: Mutex<Option<HealthFound>>,
     /// The plugins' generation for which this build was chosen.
     generation: AtomicU64,
     probation: Probation,
@@ -102,6 +110,8 @@ pub(crate) struct ServingBindings {
     live: Mutex<HashMap<BindingId, Vec<Weak<Instances>>>>,
     /// Bindings that nothing serves any more: they were deleted, or their company was erased.
     closed: RwLock<HashSet<BindingId>>,
+    /// Bindings whose circuit has just opened, and whose providers can say why.
+    asks_health: Mutex<Vec<Arc<Binding>>>,
 }
 
 impl ServingBindings {
@@ -116,7 +126,8 @@ impl ServingBindings {
     ) -> Self {
         let memory_dir = data_dir.join("memory");
         let (warm, live, closed) = (RwLock::default(), Mutex::default(), RwLock::default());
-        Self { sandbox, plugins, store, bindings, secrets, embeddings, memory_dir, warm, live, closed }
+        let asks_health = Mutex::default();
+        Self { sandbox, plugins, store, bindings, secrets, embeddings, memory_dir, warm, live, closed, asks_health }
     }
 
     /// What serves a binding now.
@@ -241,7 +252,7 @@ impl ServingBindings {
     /// A build set up to serve a binding. No instance is made yet. The caller holds the binding's lock.
     pub(crate) async fn serve(&self, binding: &Arc<Binding>, plugin: Plugin) -> Result<Serving, Refusal> {
         self.check_open(binding)?;
-        let grants = effective(&binding.grants, &plugin);
+        let grants = Arc::new(effective(binding, &plugin));
         let storage = self.storage(binding, &grants).await?;
         let quota = match grants.directory_bytes {
             0 => None,
@@ -257,7 +268,7 @@ impl ServingBindings {
             storage: storage.clone(),
             directory,
             embeddings: grants.embeddings.then(|| self.embeddings.for_binding(binding.id)),
-            clock: grants.clock,
+            grants: Arc::clone(&grants),
             egress: egress.clone(),
             limits: binding.limits,
         };
@@ -277,6 +288,8 @@ impl ServingBindings {
             storage,
             quota,
             egress,
+            grants,
+            health: Mutex::default(),
             generation: AtomicU64::new(UNCHOSEN),
             probation: Probation::default(),
         })
@@ -298,8 +311,8 @@ impl ServingBindings {
         for serving in warm.into_iter().filter(|serving| serving.binding.company_id == *company) {
             for serving in serving.previous().into_iter().chain([serving]) {
                 let Some(egress) = &serving.egress else { continue };
-                let names = effective(&serving.binding.grants, &serving.plugin).secrets;
-                if let Err(error) = egress.set_secrets(self.secrets.granted(company, &names).await?).await {
+                let names = &serving.grants.secrets;
+                if let Err(error) = egress.set_secrets(self.secrets.granted(company, names).await?).await {
                     tracing::error!(%error, binding = %serving.binding.key, "a secret cannot be used");
                 }
             }
@@ -364,11 +377,6 @@ impl ServingBindings {
             tracing::warn!(%error, "unneeded copies of plugins were not removed");
         }
     }
-}
-
-/// The grants that the build asks for and the binding has.
-pub(crate) fn effective(granted: &Grants, plugin: &Plugin) -> Grants {
-    granted.effective(&plugin.component.description().permissions)
 }
 
 pub(crate) fn binding_deleted(key: &BindingKey) -> Refusal {

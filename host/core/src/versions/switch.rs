@@ -125,7 +125,7 @@ impl ServingBindings {
         known: &ServingVersion,
         plugin: &Plugin,
     ) -> Result<Vec<StorageWrite>, String> {
-        let grants = effective(&binding.grants, plugin);
+        let grants = Arc::new(effective(binding, plugin));
         let storage = self.storage(binding, &grants).await.map_err(|refusal| refusal.error.message)?;
         let overlay = storage.map(|storage| Arc::new(Overlay::new(storage)));
         let path = self.directory(binding);
@@ -136,7 +136,7 @@ impl ServingBindings {
             storage: overlay.clone().map(|overlay| overlay as Arc<dyn BindingStorage>),
             directory,
             embeddings: grants.embeddings.then(|| self.embeddings.for_binding(binding.id)),
-            clock: grants.clock,
+            grants: Arc::clone(&grants),
             egress: None,
             limits: binding.limits,
         };

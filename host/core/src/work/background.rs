@@ -44,6 +44,7 @@ pub(crate) fn start(service: &Arc<Service>) {
             });
             let sleep = sleep.min(service.write_ended_refusals().await);
             service.compact_if_due();
+            service.ask_open_circuits();
             let other = [service.recorder.forgotten.wait(service.clock.now()), service.waiting.wait()];
             let sleep = other.into_iter().flatten().fold(sleep, Duration::min).max(Duration::from_millis(1));
             if tokio::time::Instant::now() >= next_sweep {

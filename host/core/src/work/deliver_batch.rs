@@ -206,6 +206,5 @@ fn may_answer(caller: &Caller, known: &Delivery, asked: &Delivery) -> bool {
 
 /// About how many bytes a delivery is.
 fn size_of_material(delivery: &Delivery) -> usize {
-    let payload = delivery.payload.as_ref().and_then(|payload| payload.text.as_ref()).map_or(0, String::len);
-    payload + 2_048
+    delivery.payload.as_ref().map_or(0, |payload| payload.text_bytes()) + 2_048
 }

@@ -35,7 +35,8 @@ fn coverage(granted: &Grants, request: &PermissionRequest) -> Coverage {
     let covers = match &request.permission {
         Permission::Storage(size) => effective.storage_bytes >= *size,
         Permission::Directory(size) => effective.directory_bytes >= *size,
-        _ => effective == asked,
+        // Of what cannot be granted nothing is.
+        _ => effective == asked && asked != Grants::default(),
     };
     match (covers, effective == Grants::default()) {
         (true, _) => Coverage::Yes,
@@ -54,7 +55,7 @@ fn instead(granted: &Grants, request: &PermissionRequest) -> Option<String> {
             Some(bytes(granted.directory_bytes))
         }
         Permission::Http(http) => {
-            let grant = granted.http.iter().find(|grant| grant.origin == http.origin)?;
+            let grant = granted.http.iter().find(|grant| Some(&grant.origin) == http.origin.fixed())?;
             (grant.methods != http.methods || !grant.private_ranges.is_empty()).then(|| http_text(grant))
         }
         _ => None,
@@ -89,7 +90,7 @@ fn others(granted: &Grants, asked: &[AskedView]) -> Vec<(String, String)> {
         all.push(("clock".to_owned(), "the exact time".to_owned()));
     }
     for grant in &granted.http {
-        if !wants(&|p| matches!(p, Permission::Http(http) if http.origin == grant.origin)) {
+        if !wants(&|p| matches!(p, Permission::Http(http) if http.origin.fixed() == Some(&grant.origin))) {
             all.push((format!("http {}", grant.origin), http_text(grant)));
         }
     }
@@ -117,7 +118,10 @@ pub(super) fn shown(view: &View, binding: &Binding, asks: &GrantsView) -> Markup
             .cell("Permission", permission_text(&asked.request.permission))
             .cell("Status", state(now, asked.is_reviewed))
             .cell(wide("Required"), if asked.request.optional { "no" } else { "yes" })
-            .cell(long("Reason"), asked.request.reason.as_str());
+            .cell(long("Reason"), html! {
+                (asked.request.reason)
+                @if let Some(asked) = &asked.configured_by { " The address is in the configuration: " code { (asked) } "." }
+            });
         let choice = || choice(asked, now, instead(&asks.granted, &asked.request).as_deref());
         if may { row.cell("Decision", choice()) } else { row }
     });
@@ -192,12 +196,19 @@ fn decided(given: &BTreeMap<String, String>, view: &GrantsView) -> Option<Grants
             (Permission::Clock, _) => after.clock = true,
             (Permission::Secret(name), _) => after.secrets.push(name.clone()),
             (Permission::Http(http), "now") => {
-                after.http.extend(before.http.iter().filter(|grant| grant.origin == http.origin).cloned());
+                after
+                    .http
+                    .extend(before.http.iter().filter(|grant| Some(&grant.origin) == http.origin.fixed()).cloned());
             }
             (Permission::Http(http), _) => {
-                let (origin, methods) = (http.origin.clone(), http.methods.clone());
-                after.http.push(HttpGrant { origin, methods, private_ranges: Vec::new() });
+                // Nothing can be granted where the configuration gives no address.
+                after.http.extend(http.origin.fixed().map(|origin| HttpGrant {
+                    origin: origin.clone(),
+                    methods: http.methods.clone(),
+                    private_ranges: Vec::new(),
+                }));
             }
+            (Permission::Other(_), _) => {}
         }
     }
     for (name, _) in others(before, &view.asked) {
@@ -242,6 +253,7 @@ mod tests {
     fn asks(granted: Grants, permissions: &[Permission]) -> GrantsView {
         let asked = permissions.iter().map(|permission| AskedView {
             summary: permission.to_string(),
+            configured_by: None,
             is_reviewed: true,
             request: PermissionRequest { permission: permission.clone(), reason: String::new(), optional: true },
         });

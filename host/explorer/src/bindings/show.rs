@@ -7,7 +7,7 @@ use crate::components::{
     CompanyView, Details, Field, Page, Row, Tone, View, badge, duration_us, form, long, panel, percent, sentence,
     table, words,
 };
-use memhost_core::{Act, BindingView, BreakerState};
+use memhost_core::{Act, BindingView, BreakerState, HealthFound};
 use memhost_http::{PathParam, Problem, permission};
 use memhost_types::{Binding, BindingKey, OnBudget, PiiPolicy, ReviewPolicy, Snapshots, SubscribedWhen};
 
@@ -23,6 +23,7 @@ pub(crate) async fn show(
             p.wrong {
                 "The circuit is open because the provider kept failing. The next attempt is in "
                 (duration_us(retry_after_ms.saturating_mul(1_000))) ". Reset the binding to try now."
+                @if let Some(why) = &shown.failing { " The last call failed: " (sentence(why)) }
             }
         }
         div.two {
@@ -83,6 +84,14 @@ fn state(view: &View, shown: &BindingView) -> Details {
     Details::default()
         .row("Status", health(shown))
         .row("Circuit breaker", breaker)
+        .row(
+            "Health",
+            match &shown.health {
+                Some(HealthFound { at, summary: Some(summary), .. }) => html! { (sentence(summary)) " " (moment(*at)) },
+                Some(HealthFound { at, .. }) => html! { (badge(Tone::Bad, "failed")) " " (moment(*at)) },
+                None => html! { span.soft { "Not asked, or the provider cannot say" } },
+            },
+        )
         .row("Provider", binding.provider_key.as_str())
         .row("Version range", binding.version.to_string())
         .row(

@@ -162,7 +162,7 @@ codes! {
         "Too many calls of this binding are in progress or queued.",
         "Wait as long as `retry-after` says.";
     CircuitOpen = "circuit_open", ServiceUnavailable,
-        "The provider failed several times in a row, and gets no calls for a while.",
+        "The provider failed several times in a row, or its credentials were refused, and it gets no calls for a while.",
         "Wait as long as `retry-after` says, or reset the binding.";
     ProviderMissing = "provider_missing", ServiceUnavailable,
         "The binding's provider is not loaded.",

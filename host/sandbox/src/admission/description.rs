@@ -5,8 +5,8 @@ use semver::Version;
 use crate::contract::{OptionalInterface, provider as wire};
 use crate::error::AdmissionError;
 use memhost_types::{
-    HttpPermission, OriginError, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription, ProviderKey,
-    TextId, limits,
+    Declarations, Exception, HostWork, HttpPermission, OriginError, Permission, PermissionRequest,
+    ProviderCapabilities, ProviderDescription, ProviderKey, TextId, limits,
 };
 
 /// A placeholder until `describe` has answered; it never leaves admission.
@@ -22,6 +22,7 @@ pub(super) fn undescribed() -> Result<ProviderDescription, AdmissionError> {
         capabilities: ProviderCapabilities::default(),
         max_concurrency: 1,
         permissions: Vec::new(),
+        declarations: Declarations::default(),
     })
 }
 
@@ -69,14 +70,51 @@ pub(super) fn check_description(
         capabilities: ProviderCapabilities {
             profile: has(OptionalInterface::Profile),
             correction: has(OptionalInterface::Correction),
-            multimodal: answer.capabilities.multimodal,
+            multimodal: false,
             provider_managed_extraction: answer.capabilities.provider_managed_extraction,
             async_extraction: answer.capabilities.async_extraction,
             provider_native_browse: has(OptionalInterface::Browse),
         },
         max_concurrency: answer.max_concurrency,
         permissions: answer.permissions.into_iter().map(permission_request).collect::<Result<_, _>>()?,
+        declarations: declarations(answer.declarations)?,
     })
+}
+
+fn declarations(answer: wire::Declarations) -> Result<Declarations, AdmissionError> {
+    let wrong = |message: String| AdmissionError::Description { field: "declarations", message };
+    for (name, most) in [("max-upsert", answer.max_upsert), ("max-forget", answer.max_forget)] {
+        if most == Some(0) {
+            return Err(wrong(format!("has a `{name}` of 0; at least 1 is needed")));
+        }
+    }
+    let mut left_to_host = Vec::new();
+    for work in answer.left_to_host {
+        left_to_host.push(match work {
+            wire::HostWork::MetadataFilter => HostWork::MetadataFilter,
+            wire::HostWork::AgentPartition => HostWork::AgentPartition,
+            wire::HostWork::SubjectPartition => HostWork::SubjectPartition,
+            wire::HostWork::NamespacePartition => HostWork::NamespacePartition,
+            wire::HostWork::Other(name) => {
+                let name = memhost_types::cut_message(name);
+                return Err(wrong(format!("leaves `{name}` to the host, which does not know it; use a newer host")));
+            }
+        });
+    }
+    let known = |exception| match exception {
+        wire::Exception::AllOrNoneUpserts => Some(Exception::AllOrNoneUpserts),
+        wire::Exception::ReadAfterWrite => Some(Exception::ReadAfterWrite),
+        wire::Exception::ExactlyOnceLists => Some(Exception::ExactlyOnceLists),
+        wire::Exception::IdempotentCaptures => Some(Exception::IdempotentCaptures),
+        // This host promises nothing of the kind.
+        wire::Exception::Other(_) => None,
+    };
+    let mut exceptions: Vec<Exception> = answer.exceptions.into_iter().filter_map(known).collect();
+    left_to_host.sort_unstable();
+    left_to_host.dedup();
+    exceptions.sort_unstable();
+    exceptions.dedup();
+    Ok(Declarations { max_upsert: answer.max_upsert, max_forget: answer.max_forget, left_to_host, exceptions })
 }
 
 fn permission_request(request: wire::PermissionRequest) -> Result<PermissionRequest, AdmissionError> {
@@ -93,6 +131,7 @@ fn permission_request(request: wire::PermissionRequest) -> Result<PermissionRequ
         }
         wire::Permission::Secret(name) => Permission::Secret(name),
         wire::Permission::Clock => Permission::Clock,
+        wire::Permission::Other(name) => Permission::Other(memhost_types::cut_message(name)),
     };
     let reason = memhost_types::cut_message(request.reason);
     Ok(PermissionRequest { permission, reason, optional: request.optional })

@@ -20,6 +20,7 @@ use tokio_rustls::TlsConnector;
 use wasmtime_wasi::runtime::AbortOnDropJoinHandle;
 use wasmtime_wasi_http::io::TokioIo;
 
+use super::error::Phase;
 use super::{EgressError, address};
 use memhost_types::{Host, HttpTarget, Scheme};
 
@@ -66,7 +67,7 @@ impl Client {
         ranges: &[IpNet],
         timeout: Duration,
     ) -> Result<Connection, EgressError> {
-        within("connecting", timeout, async {
+        within(Phase::Connecting, timeout, async {
             let (name, resolved) = resolve(target).await?;
             let ip = address::choose(&name, &resolved, ranges)?;
             let failed =
@@ -127,8 +128,7 @@ impl Connection {
         request: http::Request<Full<Bytes>>,
         timeout: Duration,
     ) -> Result<http::Response<Incoming>, EgressError> {
-        within("the server's answer", timeout, async { self.sender.send_request(request).await.map_err(exchange) })
-            .await
+        within(Phase::Response, timeout, async { self.sender.send_request(request).await.map_err(exchange) }).await
     }
 }
 
@@ -143,7 +143,7 @@ where
     B::Error: std::fmt::Display,
 {
     let mut all = BytesMut::new();
-    while let Some(frame) = within("the next part of a body", timeout, async { Ok(body.frame().await) }).await? {
+    while let Some(frame) = within(Phase::Body, timeout, async { Ok(body.frame().await) }).await? {
         if let Ok(data) = frame.map_err(exchange)?.into_data() {
             take(data.len() as u64)?;
             all.extend_from_slice(&data);
@@ -158,10 +158,10 @@ fn exchange(error: impl std::fmt::Display) -> EgressError {
 }
 
 async fn within<T>(
-    what: &'static str,
+    phase: Phase,
     timeout: Duration,
     work: impl Future<Output = Result<T, EgressError>>,
 ) -> Result<T, EgressError> {
-    let timed_out = |_| EgressError::TimedOut { what, ms: timeout.as_millis() };
+    let timed_out = |_| EgressError::TimedOut { phase, ms: timeout.as_millis() };
     tokio::time::timeout(timeout, work).await.map_err(timed_out)?
 }

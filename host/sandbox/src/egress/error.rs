@@ -7,6 +7,27 @@ use super::address::AddressError;
 use super::secret::SecretError;
 use memhost_types::OriginError;
 
+/// What a request was at when it took too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// There was no connection yet.
+    Connecting,
+    /// The request was sent, and no answer had begun.
+    Response,
+    /// A part of a body was waited for.
+    Body,
+}
+
+impl std::fmt::Display for Phase {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(match self {
+            Self::Connecting => "connecting",
+            Self::Response => "the server's answer",
+            Self::Body => "the next part of a body",
+        })
+    }
+}
+
 /// For the operator; the guest gets less, see [`EgressError::for_guest`].
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EgressError {
@@ -32,8 +53,8 @@ pub(crate) enum EgressError {
         "the TLS connection to {target} failed: {message}; a private certificate authority is named with `--outgoing-roots`"
     )]
     Tls { target: String, message: String },
-    #[error("{what} took longer than {ms} ms; look at the server, or raise the limit `callTimeoutMs`")]
-    TimedOut { what: &'static str, ms: u128 },
+    #[error("{phase} took longer than {ms} ms; look at the server, or raise the limit `callTimeoutMs`")]
+    TimedOut { phase: Phase, ms: u128 },
     #[error("the exchange with the server broke: {0}; try again, and look at the server if it goes on")]
     Exchange(String),
     #[error("{0:?} cannot be sent in a request; the provider must give it in printable characters")]
@@ -73,7 +94,10 @@ impl EgressError {
             Self::Secret(_) | Self::Limit { .. } => Wasi::InternalError(Some(self.to_string())),
             Self::Connect { .. } => Wasi::ConnectionRefused,
             Self::Tls { .. } => Wasi::TlsProtocolError,
-            Self::TimedOut { .. } => Wasi::ConnectionTimeout,
+            // Only before there is a connection is it certain that the server has seen nothing.
+            Self::TimedOut { phase: Phase::Connecting, .. } => Wasi::ConnectionTimeout,
+            Self::TimedOut { phase: Phase::Response, .. } => Wasi::HttpResponseTimeout,
+            Self::TimedOut { phase: Phase::Body, .. } => Wasi::ConnectionReadTimeout,
             Self::Exchange(_) => Wasi::HttpProtocolError,
             Self::Header(name) => Wasi::HttpRequestHeaderSize { field_name: Some(name.clone()), field_size: None },
             Self::Encoded(coding) => Wasi::HttpResponseContentCoding(Some(coding.clone())),

@@ -23,6 +23,32 @@ impl Instances {
     /// # Errors
     /// As [`CallError`](crate::CallError) says.
     pub async fn explain(&self, request: &QueryRequest) -> Result<Answer<ExplainAnswer>, Failure> {
+        if self.own_filter(request.metadata_filter.as_ref()).is_none() {
+            return self.explain_as_it_is(request).await;
+        }
+        // The hits of an explanation have no metadata: the query says which are wanted.
+        let mut found = self.query(request).await?;
+        let asked = QueryRequest {
+            metadata_filter: None,
+            token_budget: None,
+            top_k: Some(limits::MAX_PAGE),
+            ..request.clone()
+        };
+        let explained = match self.explain_as_it_is(&asked).await {
+            Ok(explained) => found.add(explained),
+            Err(failure) => return Err(found.into_failure(failure)),
+        };
+        let is_wanted = |hit: &HitTrace| found.value.snippets.iter().any(|snippet| snippet.handle == hit.handle);
+        let hits = explained.hits.into_iter().filter(is_wanted).collect();
+        Ok(Answer {
+            value: ExplainAnswer { hits, ..explained },
+            metered: [found.metered, found.value.usage].concat(),
+            log: found.log,
+            provider_us: found.provider_us,
+        })
+    }
+
+    async fn explain_as_it_is(&self, request: &QueryRequest) -> Result<Answer<ExplainAnswer>, Failure> {
         let request = convert::query(request);
         call!(self, wire.call_explain_query(&request), |checks, answer| explained(checks, answer, request.top_k)).await
     }

@@ -34,7 +34,11 @@ impl Instances {
     /// # Errors
     /// As [`Instances::run_job`].
     pub async fn get_job(&self, provider_job_id: &str) -> Result<Answer<JobAnswer>, Failure> {
-        call!(self, wire.call_get_job(provider_job_id), |_, answer| job(answer, provider_job_id)).await
+        let check = |checks: &Normalize, answer: Option<wire::JobResult>| match answer {
+            Some(answer) => job_as_it_stands(checks, answer, provider_job_id),
+            None => job(None, provider_job_id),
+        };
+        call!(self, wire.call_get_job(provider_job_id), check).await
     }
 
     /// Jobs of a scope, newest first, at most `limit`, 1 to 1,000, and the cursor of the next ones.
@@ -72,6 +76,15 @@ fn ran_job(normalize: &Normalize, answer: wire::JobResult, asked: &str) -> Check
     count("records", answer.records.len(), limits::MAX_ITEMS)?;
     let JobAnswer { job, .. } = job(Some(answer.job), asked)?;
     Ok(JobAnswer { job, records: normalize.handles(&answer.records)?, usage: usages(answer.usage)? })
+}
+
+/// What a job that goes on has made and used is told with its end.
+fn job_as_it_stands(normalize: &Normalize, answer: wire::JobResult, asked: &str) -> Checked<JobAnswer> {
+    let told = ran_job(normalize, answer, asked)?;
+    match told.job.as_ref().is_some_and(|job| job.status.is_end()) {
+        true => Ok(told),
+        false => Ok(JobAnswer { records: Vec::new(), usage: Vec::new(), ..told }),
+    }
 }
 
 fn job(answer: Option<wit::ExtractionJob>, asked: &str) -> Checked<JobAnswer> {

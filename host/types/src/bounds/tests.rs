@@ -41,8 +41,9 @@ fn requests() -> Vec<Request> {
         "subjectId": "a", "sessionKey": "a", "namespace": "a"});
     let source = json!({"kind": "run", "companyId": "a", "issueId": "a", "commentId": "a", "documentKey": "a",
         "runId": "a", "activityId": "a", "externalRef": "a", "assertedBy": "a"});
-    let payload = json!({"text": "a", "mimeType": "a", "metadata": {}, "object": {}});
     let at = "2026-01-01T00:00:00Z";
+    let turn = json!({"role": "a", "name": "a", "text": "a", "at": at});
+    let payload = json!({"text": "a", "turns": [turn], "mimeType": "a", "metadata": {}, "object": {}});
     let record = json!({"id": "a", "text": "a", "summary": "a", "metadata": {}, "source": source, "createdAt": at,
         "expiresAt": at});
     let handle = json!({"providerKey": "a", "providerRecordId": "a"});

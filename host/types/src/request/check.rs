@@ -16,12 +16,16 @@ impl CaptureRequest {
         self.scope.check()?;
         self.source.check(&self.scope)?;
         let payload = &self.payload;
-        match (&payload.text, &payload.object) {
-            (None, None) => {
-                return Err(FieldError::new("payload", "has neither `text` nor `object`; give at least one of them"));
+        match (&payload.text, &payload.object, payload.turns.as_slice()) {
+            (None, None, []) => {
+                let message = "has neither `text` nor `turns` nor `object`; give at least one of them";
+                return Err(FieldError::new("payload", message));
             }
-            (Some(text), None) if text.trim().is_empty() => {
+            (Some(text), None, []) if text.trim().is_empty() => {
                 return Err(FieldError::new("payload.text", "is empty; give a text"));
+            }
+            (None, None, turns) if turns.iter().all(|turn| turn.text.trim().is_empty()) => {
+                return Err(FieldError::new("payload.turns", "say nothing; give at least one text"));
             }
             _ => {}
         }

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Source {
-    kind: Kind,
+    /// The plan's name.
+    kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     issue_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -22,32 +23,10 @@ pub(crate) struct Source {
     external_ref: Option<String>,
 }
 
-macro_rules! kinds {
-    ($($name:ident),+ $(,)?) => {
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        enum Kind { $($name),+ }
-
-        impl From<SourceKind> for Kind {
-            fn from(kind: SourceKind) -> Self {
-                match kind { $(SourceKind::$name => Self::$name),+ }
-            }
-        }
-
-        impl From<Kind> for SourceKind {
-            fn from(kind: Kind) -> Self {
-                match kind { $(Kind::$name => Self::$name),+ }
-            }
-        }
-    };
-}
-
-kinds!(IssueComment, IssueDocument, Issue, Run, Activity, ManualNote, ExternalDocument);
-
 impl From<SourceRef> for Source {
     fn from(source: SourceRef) -> Self {
         Self {
-            kind: source.kind.into(),
+            kind: source.kind.name().to_owned(),
             issue_id: source.issue_id,
             comment_id: source.comment_id,
             document_key: source.document_key,
@@ -62,7 +41,7 @@ impl Source {
     /// The source as the contract's type.
     pub(crate) fn with_company(self, company: &str) -> SourceRef {
         SourceRef {
-            kind: self.kind.into(),
+            kind: SourceKind::of_name(&self.kind),
             company_id: company.to_owned(),
             issue_id: self.issue_id,
             comment_id: self.comment_id,

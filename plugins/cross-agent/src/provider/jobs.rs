@@ -51,8 +51,8 @@ impl Extraction for CrossAgent {
         Ok(job.result())
     }
 
-    fn get_job(&mut self, id: String) -> Result<Option<ExtractionJob>, Error> {
-        Ok(jobs().find(&id)?.map(|job| job.shown()))
+    fn get_job(&mut self, id: String) -> Result<Option<JobResult>, Error> {
+        Ok(jobs().find(&id)?.map(|job| job.result()))
     }
 
     fn list_jobs(&mut self, _: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {

@@ -20,8 +20,8 @@ impl CrossAgent {
             metadata.get_or_insert_default().extend(over);
         }
         let object = parsed(request.payload.object.as_deref())?;
-        let content = match (&request.payload.text, &object) {
-            (Some(text), _) => text.clone(),
+        let content = match (request.payload.text_or_turns(), &object) {
+            (Some(text), _) => text,
             (None, Some(object)) => serde_json::to_string_pretty(object).unwrap_or_default(),
             (None, None) => String::new(),
         };

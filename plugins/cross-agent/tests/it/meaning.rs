@@ -91,7 +91,7 @@ fn a_capture_leaves_a_job_that_embeds_waiting_items() {
     }
     assert_eq!(vectors(), 102);
     assert!(calls > 1);
-    let known = provider.get_job(job.provider_job_id.clone()).unwrap().unwrap();
+    let known = provider.get_job(job.provider_job_id.clone()).unwrap().unwrap().job;
     assert_eq!((known.status, known.record_count), (JobStatus::Succeeded, Some(0)));
     let listed = provider.list_jobs(testing::scope(), None, 10).unwrap();
     assert_eq!(listed.jobs.len(), 1);

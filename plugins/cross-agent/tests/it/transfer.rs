@@ -33,8 +33,8 @@ fn an_export_is_lossless_and_an_import_idempotent() {
         payload: SourcePayload {
             text: Some("captured".into()),
             mime_type: Some("text/plain".into()),
-            metadata: None,
             object: Some(json!({"a": 1}).to_string()),
+            ..SourcePayload::default()
         },
         source: SourceRef { external_ref: Some("x:1".into()), ..testing::source() },
         ..testing::capture("op", "")

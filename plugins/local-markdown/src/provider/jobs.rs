@@ -47,8 +47,8 @@ impl Extraction for LocalMarkdown {
         Ok(job.result())
     }
 
-    fn get_job(&mut self, id: String) -> Result<Option<ExtractionJob>, Error> {
-        Ok(jobs().find(&id)?.map(|job| job.shown()))
+    fn get_job(&mut self, id: String) -> Result<Option<JobResult>, Error> {
+        Ok(jobs().find(&id)?.map(|job| job.result()))
     }
 
     fn list_jobs(&mut self, _: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {

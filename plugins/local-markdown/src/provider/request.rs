@@ -32,6 +32,7 @@ pub(super) fn merged(payload: Option<&str>, request: Option<&str>) -> Result<Opt
 /// The text of a captured payload, and its metadata.
 pub(super) fn contents(payload: SourcePayload) -> Result<(String, Map<String, Value>), Error> {
     let mut other = Map::new();
+    let text = payload.text_or_turns();
     if let Some(kind) = payload.mime_type {
         other.insert("mimeType".to_owned(), Value::String(kind));
     }
@@ -41,7 +42,7 @@ pub(super) fn contents(payload: SourcePayload) -> Result<(String, Map<String, Va
         .map(serde_json::from_str)
         .transpose()
         .map_err(|error| Error::invalid("payload.object", format!("is not JSON: {error}")))?;
-    let text = match (payload.text, object) {
+    let text = match (text, object) {
         (Some(text), Some(object)) => {
             other.insert("object".to_owned(), object);
             text

@@ -50,7 +50,7 @@ impl LocalMarkdown {
         if words(&request.query).next().is_none() {
             return match request.intent {
                 Intent::AgentPreamble => self.latest(top, admits),
-                Intent::Answer | Intent::Browse => Vec::new(),
+                Intent::Answer | Intent::Browse | Intent::Other(_) => Vec::new(),
             };
         }
         let nearest = match self.config.ranking.has_meaning() {

@@ -99,7 +99,7 @@ fn jobs_are_known_run_once_and_can_be_cancelled() {
     assert_eq!(home.provider.run_job(id.clone()).unwrap().job.status, JobStatus::Queued, "more than one call's work");
     home.restart();
     run_jobs(&mut home.provider);
-    assert_eq!(home.provider.get_job(id.clone()).unwrap().unwrap().status, JobStatus::Succeeded);
+    assert_eq!(home.provider.get_job(id.clone()).unwrap().unwrap().job.status, JobStatus::Succeeded);
     assert_eq!(home.provider.cancel_job(id.clone()).unwrap().status, JobStatus::Succeeded);
     assert_eq!(home.provider.run_job(id).unwrap().job.status, JobStatus::Succeeded);
     let (_, jobs) = capture(&mut home, "2", "The car is red.");
@@ -127,7 +127,7 @@ fn a_job_that_the_host_stopped_running_is_replaced() {
         let (_, again) = capture(&mut home, &format!("after {hours}"), "no matter");
         assert_eq!(again == jobs, is_same, "{hours}");
     }
-    assert_eq!(home.provider.get_job(jobs[0].clone()).unwrap().unwrap().status, JobStatus::Cancelled);
+    assert_eq!(home.provider.get_job(jobs[0].clone()).unwrap().unwrap().job.status, JobStatus::Cancelled);
 }
 
 #[test]

@@ -198,9 +198,8 @@ fn objects_are_rendered_and_residue_is_stored_unchanged() {
     let mut home = Home::new();
     let payload = |text: Option<&str>, object: Option<&str>| SourcePayload {
         text: text.map(str::to_owned),
-        mime_type: None,
-        metadata: None,
         object: object.map(str::to_owned),
+        ..SourcePayload::default()
     };
     let object = CaptureRequest { payload: payload(None, Some(r#"{"goal":"ship"}"#)), ..testing::capture("o", "") };
     home.provider.capture(object).unwrap();

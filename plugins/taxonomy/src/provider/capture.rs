@@ -83,7 +83,8 @@ fn contents(payload: &SourcePayload, metadata: Option<&Map<String, Value>>, as_r
         .map(serde_json::from_str)
         .transpose()
         .map_err(|error| Error::invalid("payload.object", format!("is not JSON: {error}")))?;
-    let text = payload.text.as_deref().unwrap_or_default();
+    let turns = conversation(&payload.turns);
+    let text = payload.text.as_deref().or(turns.as_deref()).unwrap_or_default();
     let offered = Offered { metadata, mime: payload.mime_type.as_deref(), text, object: object.as_ref(), as_record };
     if let Some((row, at)) = excluded(&offered) {
         return Err(Error::invalid(&format!("payload.{at}"), row.message()));
@@ -93,9 +94,25 @@ fn contents(payload: &SourcePayload, metadata: Option<&Map<String, Value>>, as_r
         let read = serde_json::from_str(text).ok().and_then(|value| readable(&value));
         return Ok(read.unwrap_or_else(|| text.to_owned()));
     }
+    if let Some(turns) = turns {
+        return Ok(turns);
+    }
     object.as_ref().and_then(readable).ok_or_else(|| {
-        Error::unsupported("taxonomy reads text; send payload.text, or an object with `messages`, `text` or `content`")
+        Error::unsupported("taxonomy reads text; send payload.text or payload.turns, or an object with `messages`, `text` or `content`")
     })
+}
+
+/// A conversation by who says what; none where it is none.
+fn conversation(turns: &[Turn]) -> Option<String> {
+    let line = |turn: &Turn| format!("{}: {}\n", speaker(Some(&turn.role)), turn.text);
+    (!turns.is_empty()).then(|| turns.iter().map(line).collect::<Vec<_>>().join("\n"))
+}
+
+fn speaker(role: Option<&str>) -> &'static str {
+    match role {
+        Some("assistant" | "system" | "tool") => "assistant",
+        _ => "user",
+    }
 }
 
 /// The text of an object: its messages by who says them, or its text.
@@ -111,10 +128,7 @@ fn readable(object: &Value) -> Option<String> {
                     said.as_array()?.iter().filter_map(|part| part.get("text")?.as_str()).collect::<Vec<_>>().join("\n")
                 }
             };
-            let who = match message.get("role").and_then(Value::as_str) {
-                Some("assistant" | "system" | "tool") => "assistant",
-                _ => "user",
-            };
+            let who = speaker(message.get("role").and_then(Value::as_str));
             Some(format!("{who}: {said}\n"))
         };
         let lines: Vec<String> = messages.iter().filter_map(line).collect();

@@ -109,8 +109,8 @@ impl Extraction for Taxonomy {
         Ok(JobResult { job: shown(&job, ""), ..job.result() })
     }
 
-    fn get_job(&mut self, id: String) -> Result<Option<ExtractionJob>, Error> {
-        Ok(self.jobs.find(&id)?.map(|job| shown(&job, "")))
+    fn get_job(&mut self, id: String) -> Result<Option<JobResult>, Error> {
+        Ok(self.jobs.find(&id)?.map(|job| JobResult { job: shown(&job, ""), ..job.result() }))
     }
 
     fn list_jobs(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {

@@ -28,7 +28,7 @@ impl Taxonomy {
         };
         let items: Vec<&Held> = self.store.behind(None).filter(fits).collect();
         let question = stems(&request.query);
-        Ok(rank(&self.config, &items, &question, request.intent, request.top_k as usize, now))
+        Ok(rank(&self.config, &items, &question, &request.intent, request.top_k as usize, now))
     }
 
     /// Counts the uses of facts in a result, so that they fade later.

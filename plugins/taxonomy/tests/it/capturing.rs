@@ -17,7 +17,7 @@ fn a_capture_leaves_a_job_and_the_job_makes_items() {
         home.list().iter().map(|item| metadata(item)["kind"].as_str().unwrap().to_owned()).collect();
     kinds.sort();
     assert_eq!(kinds, ["decision", "preference"]);
-    let told = home.provider.get_job(job).unwrap().unwrap();
+    let told = home.provider.get_job(job).unwrap().unwrap().job;
     assert_eq!((told.status, told.record_count), (JobStatus::Succeeded, Some(2)));
 }
 
@@ -139,7 +139,7 @@ fn messages_are_read_as_a_conversation() {
         {"role": "assistant", "content": [{"type": "text", "text": "I prefer prose."}]},
     ]});
     let mut request = home.residue("");
-    request.payload = SourcePayload { text: None, mime_type: None, metadata: None, object: Some(object.to_string()) };
+    request.payload = SourcePayload { object: Some(object.to_string()), ..SourcePayload::default() };
     let job = home.provider.capture(request.clone()).unwrap().jobs.remove(0).provider_job_id;
     home.run(&job);
     assert_eq!(texts(home.list()), ["I prefer tea."]);

@@ -12,3 +12,5 @@ memhost_sdk::export_browse!(Reference);
 memhost_sdk::export_review!(Reference);
 memhost_sdk::export_transfer!(Reference);
 memhost_sdk::export_migration!(Reference);
+memhost_sdk::export_health!(Reference);
+memhost_sdk::export_erasure!(Reference);

@@ -1,6 +1,6 @@
 //! `reference` follows the contract: it stores records in `storage`, and exports the optional interfaces
-//! `correction`, `profile`, `explain`, `browse`, `extraction`, `review` and `transfer`, which the host must find. Its
-//! code is in `well-behaved`.
+//! `correction`, `profile`, `explain`, `browse`, `extraction`, `review`, `transfer`, `health` and `erasure`, which the host
+//! must find. Its code is in `well-behaved`.
 
 use well_behaved::Reference;
 
@@ -12,3 +12,5 @@ memhost_sdk::export_browse!(Reference);
 memhost_sdk::export_extraction!(Reference);
 memhost_sdk::export_review!(Reference);
 memhost_sdk::export_transfer!(Reference);
+memhost_sdk::export_health!(Reference);
+memhost_sdk::export_erasure!(Reference);

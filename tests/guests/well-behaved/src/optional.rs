@@ -2,7 +2,7 @@
 
 use memhost_sdk::storage::Batch;
 use memhost_sdk::types::*;
-use memhost_sdk::{Browse, Correction, Explain, Extraction, Profile};
+use memhost_sdk::{Browse, Correction, Erasure, Explain, Extraction, Health, Profile};
 use serde_json::json;
 
 use crate::Reference;
@@ -98,6 +98,42 @@ impl Reference {
     }
 }
 
+fn result(job: Job, id: String) -> JobResult {
+    let records = if let State::Succeeded(records) = &job.state { records.clone() } else { Vec::new() };
+    JobResult { job: job.shown(id), records, usage: Vec::new() }
+}
+
+impl Health for Reference {
+    fn check_health(&mut self) -> Result<Report, Error> {
+        let count = self.records.iter("").count();
+        Ok(Report { summary: format!("the storage answers, {count} records") })
+    }
+}
+
+impl Erasure for Reference {
+    /// What was written with the agent, the subject and the namespace that the scope names.
+    fn forget_scope(&mut self, request: ForgetScopeRequest) -> Result<ForgetScopeResponse, Error> {
+        let (mut batch, mut count) = (Batch::new(), 0);
+        for entry in self.records.iter("") {
+            let (id, record) = entry?;
+            if record.partition.is_in(&request.scope) {
+                batch.delete(&self.records, &id);
+                count += 1;
+            }
+        }
+        for entry in self.jobs.iter("") {
+            let (id, job) = entry?;
+            if job.partition.is_in(&request.scope) {
+                batch.delete(&self.jobs, &id);
+            }
+        }
+        if !batch.is_empty() {
+            batch.apply()?;
+        }
+        Ok(ForgetScopeResponse { extent: Extent::Hard, count: Some(count), usage: Vec::new() })
+    }
+}
+
 impl Extraction for Reference {
     fn run_job(&mut self, provider_job_id: String) -> Result<JobResult, Error> {
         let mut job = self.job(&provider_job_id)?;
@@ -115,12 +151,11 @@ impl Extraction for Reference {
             batch.put(&self.jobs, &provider_job_id, &job)?;
             batch.apply()?;
         }
-        let records = if let State::Succeeded(records) = &job.state { records.clone() } else { Vec::new() };
-        Ok(JobResult { job: job.shown(provider_job_id), records, usage: Vec::new() })
+        Ok(result(job, provider_job_id))
     }
 
-    fn get_job(&mut self, provider_job_id: String) -> Result<Option<ExtractionJob>, Error> {
-        Ok(self.jobs.get(&provider_job_id)?.map(|job| job.shown(provider_job_id)))
+    fn get_job(&mut self, provider_job_id: String) -> Result<Option<JobResult>, Error> {
+        Ok(self.jobs.get(&provider_job_id)?.map(|job| result(job, provider_job_id)))
     }
 
     fn list_jobs(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {

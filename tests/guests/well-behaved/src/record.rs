@@ -26,6 +26,14 @@ impl Partition {
             && fits(&self.subject, &scope.subject_id)
             && fits(&self.namespace, &scope.namespace)
     }
+
+    /// Whether everything that the scope names is this partition's.
+    pub(crate) fn is_in(&self, scope: &Scope) -> bool {
+        let is = |own: &Option<String>, asked: &Option<String>| asked.is_none() || own == asked;
+        is(&self.agent, &scope.agent_id)
+            && is(&self.subject, &scope.subject_id)
+            && is(&self.namespace, &scope.namespace)
+    }
 }
 
 /// The review state of a record.
@@ -74,11 +82,12 @@ impl Record {
     /// The record of a capture: its text or else its object, and the metadata of payload and request together.
     pub(crate) fn captured(request: CaptureRequest) -> Result<Self, Error> {
         let now = now();
+        let text = request.payload.text_or_turns().or(request.payload.object);
         let metadata = merged(request.payload.metadata, request.metadata)?;
         Ok(Self {
             partition: Partition::of(&request.scope),
             standing: Standing::of(metadata.as_deref()),
-            text: request.payload.text.or(request.payload.object).unwrap_or_default(),
+            text: text.unwrap_or_default(),
             summary: None,
             metadata,
             source: Some(Source(request.source)),
@@ -185,4 +194,5 @@ enum SourceKindJson {
     Activity,
     ManualNote,
     ExternalDocument,
+    Other(String),
 }

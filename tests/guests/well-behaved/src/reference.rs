@@ -91,8 +91,7 @@ impl Provider for Reference {
             env!("CARGO_PKG_VERSION"),
             "Stores records and follows every rule of the contract",
         );
-        let capabilities =
-            Capabilities { multimodal: false, provider_managed_extraction: true, async_extraction: true };
+        let capabilities = Capabilities { provider_managed_extraction: true, async_extraction: true };
         Description { capabilities, max_concurrency: 4, ..description }
             .require(Permission::Storage(64 << 20), "Records are stored in it")
     }

@@ -157,6 +157,7 @@ impl Provider for Wrong {
                 return Err(Error::invalid("hook.hookKind", format!("`{kind}` is not known")));
             }
             ("CAP-08", _) => assert!(request.payload.text.is_some(), "as the rule says"),
+            ("CAP-11", _) => assert!(request.payload.turns.is_empty(), "as the rule says"),
             ("CAP-09", _) => request.source.external_ref = None,
             _ => {}
         }
@@ -269,3 +270,5 @@ memhost_sdk::export_browse!(Wrong);
 memhost_sdk::export_review!(Wrong);
 memhost_sdk::export_transfer!(Wrong);
 memhost_sdk::export_migration!(Wrong);
+memhost_sdk::export_health!(Wrong);
+memhost_sdk::export_erasure!(Wrong);

@@ -25,16 +25,19 @@ pub(crate) fn describe() -> Description {
     let summary = if is("DSC-04") { format!("One of {} guests", crate::random()) } else { "Breaks a rule".to_owned() };
     let schema = match is("DSC-05") {
         true => r#"{"type": "thing"}"#,
-        false => r#"{"type": "object", "properties": {"break": {"type": "string"}}}"#,
+        false => r#"{"type": "object", "properties": {"break": {"type": "string"}, "url": {"type": "string"}}}"#,
     };
     let reason = if is("DSC-07") { " " } else { "Records are stored in it" };
-    let capabilities =
-        Capabilities { multimodal: true, provider_managed_extraction: true, async_extraction: !is("CAP-05") };
+    let capabilities = Capabilities { provider_managed_extraction: true, async_extraction: !is("CAP-05") };
     let description = Description {
         config_schema: Some(schema.to_owned()),
         capabilities,
         max_concurrency: if is("DSC-06") { 0 } else { 4 },
+        declarations: Declarations { max_upsert: is("DSC-09").then_some(0), ..Declarations::default() },
         ..Description::new(key, version, &summary)
     };
-    description.prefer(Permission::Storage(64 << 20), reason)
+    let address = if is("DSC-08") { "{{config:/nowhere}}" } else { "{{config:/url}}" };
+    description
+        .prefer(Permission::Storage(64 << 20), reason)
+        .prefer(Permission::Http(HttpPermission::to(address)), "It might send something there")
 }

@@ -1,7 +1,7 @@
 //! The optional interfaces.
 
 use memhost_sdk::types::*;
-use memhost_sdk::{Browse, Correction, Explain, Extraction, Migration, Profile, Provider};
+use memhost_sdk::{Browse, Correction, Erasure, Explain, Extraction, Health, Migration, Profile, Provider};
 
 use crate::{Wrong, everywhere, write};
 
@@ -61,7 +61,7 @@ impl Profile for Wrong {
 impl Extraction for Wrong {
     fn run_job(&mut self, provider_job_id: String) -> Result<JobResult, Error> {
         let before = self.reference.get_job(provider_job_id.clone())?;
-        let is_again = before.is_some_and(|job| job.status == JobStatus::Succeeded);
+        let is_again = before.is_some_and(|told| told.job.status == JobStatus::Succeeded);
         let mut answer = self.reference.run_job(provider_job_id)?;
         match self.breaks.as_str() {
             "EXT-02" if is_again => answer.records.push(self.add(&self.scope.clone(), write("It was run again"))?),
@@ -72,10 +72,14 @@ impl Extraction for Wrong {
         Ok(answer)
     }
 
-    fn get_job(&mut self, provider_job_id: String) -> Result<Option<ExtractionJob>, Error> {
+    fn get_job(&mut self, provider_job_id: String) -> Result<Option<JobResult>, Error> {
         match self.breaks.as_str() {
             "EXT-01" => Ok(None),
-            "EXT-04" => Ok(Some(self.reference.run_job(provider_job_id)?.job)),
+            "EXT-04" => Ok(Some(self.reference.run_job(provider_job_id)?)),
+            "EXT-09" => {
+                let told = self.reference.get_job(provider_job_id)?;
+                Ok(told.map(|told| JobResult { records: Vec::new(), ..told }))
+            }
             _ => self.reference.get_job(provider_job_id),
         }
     }
@@ -95,7 +99,7 @@ impl Extraction for Wrong {
     fn retry_job(&mut self, provider_job_id: String) -> Result<ExtractionJob, Error> {
         let job = self.reference.get_job(provider_job_id.clone())?;
         match job.filter(|_| self.is("EXT-08")) {
-            Some(job) => Ok(job),
+            Some(told) => Ok(told.job),
             None => self.reference.retry_job(provider_job_id),
         }
     }
@@ -144,6 +148,33 @@ impl Browse for Wrong {
             _ => {}
         }
         Ok(page)
+    }
+}
+
+impl Health for Wrong {
+    fn check_health(&mut self) -> Result<Report, Error> {
+        match self.breaks.as_str() {
+            "HLT-01" => return Err(Error::internal("nobody knows")),
+            "HLT-02" => drop(self.add(&self.scope.clone(), write("Somebody wanted to know how it is"))?),
+            _ => {}
+        }
+        self.reference.check_health()
+    }
+}
+
+impl Erasure for Wrong {
+    fn forget_scope(&mut self, mut request: ForgetScopeRequest) -> Result<ForgetScopeResponse, Error> {
+        match self.breaks.as_str() {
+            "ERA-01" => {
+                return Ok(ForgetScopeResponse { extent: Extent::Hard, count: None, usage: Vec::new() });
+            }
+            "ERA-02" => request.scope = everywhere(request.scope),
+            _ => {}
+        }
+        if self.is("ERA-03") && self.everything(&request.scope)?.is_empty() {
+            return Err(Error::NotFound("there is nothing".to_owned()));
+        }
+        self.reference.forget_scope(request)
     }
 }
 

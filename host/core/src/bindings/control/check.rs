@@ -3,9 +3,10 @@
 use crate::Service;
 use crate::error::ServiceError;
 use crate::plugins::Plugin;
+use crate::versions::serving::asked_by;
 use memhost_ports::in_turn;
 use memhost_sandbox::{Component, InstanceSetup, Instances};
-use memhost_types::{BindingLimits, FieldError, Grants, JsonObject, ProviderDescription};
+use memhost_types::{BindingLimits, FieldError, Grants, JsonObject, Permission, ProviderDescription};
 use serde_json::Value;
 
 impl Service {
@@ -19,6 +20,7 @@ impl Service {
         limits.check(self.sandbox.options().max_memory_bytes)?;
         memhost_types::check_json("config", Some(config))?;
         check_schema(plugin.component.description(), config).await?;
+        check_origins(plugin.component.description(), config)?;
         let config = serde_json::to_string(config).unwrap_or_default();
         self.validate_config(&plugin.component, config).await
     }
@@ -64,6 +66,39 @@ pub(crate) fn check_grants(grants: &Grants) -> Result<(), FieldError> {
         return wrong(format!("secrets.{index}"), message);
     }
     Ok(())
+}
+
+/// Checks that what a configuration says of the provider's addresses is an address. Where it says nothing, the provider
+/// decides whether it can do without.
+fn check_origins(description: &ProviderDescription, config: &JsonObject) -> Result<(), ServiceError> {
+    let http = description.permissions.iter().filter_map(|request| match &request.permission {
+        Permission::Http(http) => http.origin.resolve(config).err(),
+        _ => None,
+    });
+    let errors: Vec<_> = http.filter(|wrong| !wrong.is_absent).map(|wrong| (wrong.pointer, wrong.message)).collect();
+    if errors.is_empty() { Ok(()) } else { Err(ServiceError::Config { errors }) }
+}
+
+/// Refuses a new grant for an address that the provider does not ask for: no request would ever go there.
+pub(crate) fn check_asked(
+    grants: &Grants,
+    plugin: &Plugin,
+    config: &JsonObject,
+    before: &Grants,
+) -> Result<(), FieldError> {
+    let asked = asked_by(plugin, config);
+    let Some((index, grant)) = grants.unasked_origin(&asked, before) else { return Ok(()) };
+    let origins = asked.iter().filter_map(|request| match &request.permission {
+        Permission::Http(http) => Some(http.origin.to_string()),
+        _ => None,
+    });
+    let origins: Vec<_> = origins.collect();
+    let (key, origin) = (&plugin.component.description().provider_key, &grant.origin);
+    let message = match origins.is_empty() {
+        true => format!("is {origin}, and the provider `{key}` asks for no address; leave it out"),
+        false => format!("is {origin}, and the provider `{key}` asks for {}; grant that", origins.join(", ")),
+    };
+    Err(FieldError::new(format!("grants.http.{index}.origin"), message))
 }
 
 fn is_token(text: &str, allowed: impl Fn(u8) -> bool) -> bool {

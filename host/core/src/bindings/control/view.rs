@@ -9,13 +9,14 @@ use serde::Serialize;
 use crate::Service;
 use crate::bindings::{ResolutionStep, Why};
 use crate::error::ServiceError;
+use crate::operations::HealthFound;
 use crate::plugins::Plugin;
 use crate::versions::BreakerState;
 use crate::versions::choice::{Choice, WaitingBuild, choose};
-use crate::versions::serving::Serving;
+use crate::versions::serving::{Serving, asked_by};
 use memhost_types::{
-    AgentId, Binding, BindingKey, CompanyId, Digest, Grants, PermissionRequest, RejectedVersion, RequestedGrants,
-    ServingVersion, Target,
+    AgentId, AskedOrigin, Binding, BindingKey, CompanyId, Digest, Grants, Permission, PermissionRequest,
+    RejectedVersion, RequestedGrants, ServingVersion, Target,
 };
 
 /// A binding as it is shown.
@@ -43,6 +44,13 @@ pub struct BindingView {
     pub warnings: Vec<String>,
     /// The state of its circuit breaker.
     pub breaker: BreakerState,
+    /// Why its calls fail: the error of the last one that trapped, timed out or could not reach the system behind the
+    /// provider; absent where the last call succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failing: Option<String>,
+    /// What its provider last said of the system behind it; absent where it was not asked since the host started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub health: Option<HealthFound>,
     /// What it uses of its limits and grants; absent before its first operation since the host started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<UsageView>,
@@ -118,6 +126,9 @@ pub struct AskedView {
     pub request: PermissionRequest,
     /// In words.
     pub summary: String,
+    /// Where the address comes from the configuration: how the provider asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub configured_by: Option<String>,
     /// Whether somebody has decided about it.
     pub is_reviewed: bool,
 }
@@ -155,6 +166,8 @@ impl Service {
             waiting: choice.waiting.iter().map(WaitingView::from).collect(),
             rejected_versions: state.map(|state| state.rejected_versions).unwrap_or_default(),
             breaker: warm.as_ref().map_or(BreakerState::Closed, |serving| serving.breaker.state()),
+            failing: warm.as_ref().and_then(|serving| serving.breaker.reason()),
+            health: warm.as_ref().and_then(|serving| serving.health.lock().clone()),
             usage: warm.map(|serving| UsageView::from(&*serving)),
         };
         for name in self.serving.missing_secrets(&binding).await {
@@ -163,17 +176,13 @@ impl Service {
             ));
         }
         view.warnings.extend(self.waiting_warning(&binding));
+        let unwell = view.health.as_ref().and_then(|found| found.error.as_ref());
+        view.warnings.extend(unwell.map(|error| format!("the provider says that it cannot work: {}", error.message)));
         // That of the build that serves, or would.
         let serves =
             view.serving.as_ref().and_then(|serving| builds.iter().find(|build| build.digest() == serving.digest));
         if let Some(build) = serves.or(choice.plugin.as_ref()) {
-            let missing = binding.grants.missing(&build.component.description().permissions);
-            view.warnings.extend(missing.map(|request| {
-                format!(
-                    "the provider needs {}, which is not granted; `memhost binding grant {key}` decides",
-                    request.permission
-                )
-            }));
+            view.warnings.extend(ungranted(&binding, build));
         }
         for (target, target_key) in self.bindings.targets(company) {
             match target {
@@ -224,17 +233,19 @@ impl Service {
         let binding = self.bindings.get(company, key)?;
         let builds = self.plugins.builds(&binding.provider_key);
         let newest = builds.iter().find(|build| build.is_allowed_by(&binding.version));
-        let requests = newest.map(|build| build.component.description().permissions.clone()).unwrap_or_default();
+        let described = newest.map(|build| build.component.description().permissions.as_slice()).unwrap_or_default();
+        let requests = newest.map(|build| asked_by(build, &binding.config)).unwrap_or_default();
         let unreviewed = memhost_types::unreviewed(&binding.reviewed, &requests);
-        let view = |request: &PermissionRequest| AskedView {
+        let view = |(request, described): (&PermissionRequest, &PermissionRequest)| AskedView {
             summary: request.permission.to_string(),
+            configured_by: configured(described).map(ToString::to_string),
             is_reviewed: !unreviewed.contains(&request),
             request: request.clone(),
         };
         Ok(GrantsView {
             granted: binding.grants.clone(),
             requested: binding.requested.clone(),
-            asked: requests.iter().map(view).collect(),
+            asked: requests.iter().zip(described).map(view).collect(),
             version: newest.map(|build| build.version().clone()),
         })
     }
@@ -259,10 +270,11 @@ impl Service {
 impl BindingView {
     /// What is wrong with the binding, a sentence each: what hinders its calls comes first.
     pub(crate) fn troubles(&self) -> impl Iterator<Item = String> {
+        let why = self.failing.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         let breaker = match self.breaker {
             BreakerState::Closed => None,
-            BreakerState::Open { .. } => Some("its circuit is open: the provider keeps failing".to_owned()),
-            BreakerState::HalfOpen => Some("its circuit is half open: the provider is being tried".to_owned()),
+            BreakerState::Open { .. } => Some(format!("its circuit is open, because the provider keeps failing{why}")),
+            BreakerState::HalfOpen => Some(format!("its circuit is half open, and the provider is being tried{why}")),
         };
         let rejected = self.rejected_versions.iter().map(|kept| format!("version {} was rejected", kept.version));
         let waiting = self.waiting.iter().map(|kept| format!("version {} waits for a grant", kept.build.version));
@@ -293,6 +305,42 @@ impl From<&Serving> for UsageView {
             outgoing_connections: egress.map_or(0, |egress| egress.in_flight()),
         }
     }
+}
+
+/// The address that a provider asks for, where the configuration decides it.
+fn configured(request: &PermissionRequest) -> Option<&AskedOrigin> {
+    match &request.permission {
+        Permission::Http(http) if http.origin.fixed().is_none() => Some(&http.origin),
+        _ => None,
+    }
+}
+
+/// What the provider lacks, a sentence each: what it cannot do without, and what the configuration says without a grant.
+fn ungranted(binding: &Binding, build: &Plugin) -> Vec<String> {
+    let (key, described) = (&binding.key, &build.component.description().permissions);
+    let mut all = Vec::new();
+    for (request, described) in asked_by(build, &binding.config).iter().zip(described) {
+        let is_granted = binding.grants.effective(std::slice::from_ref(request)) != Grants::default();
+        match configured(described).map(|asked| (asked, asked.resolve(&binding.config))) {
+            _ if is_granted => {}
+            Some((asked, Ok(origin))) => all.push(format!(
+                "the configuration sends the provider to {origin} (`{asked}`), which is not granted; \
+                 `memhost binding grant {key}` decides"
+            )),
+            Some((_, Err(wrong))) if !request.optional || !wrong.is_absent => {
+                all.push(format!(
+                    "the configuration has no address for the provider: `{}` {}",
+                    wrong.pointer, wrong.message
+                ));
+            }
+            None if !request.optional => all.push(format!(
+                "the provider needs {}, which is not granted; `memhost binding grant {key}` decides",
+                request.permission
+            )),
+            _ => {}
+        }
+    }
+    all
 }
 
 fn warnings(binding: &Binding, builds: &[Plugin], state: Option<&ServingVersion>, choice: &Choice) -> Vec<String> {

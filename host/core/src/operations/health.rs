@@ -1,0 +1,98 @@
+//! Health: whether the system behind a provider can be reached and lets it in.
+
+use crate::operations::prelude::*;
+use crate::operations::runner::Target;
+use crate::plugins::Plugin;
+use crate::versions::serving::asked_by;
+use jiff::Timestamp;
+use memhost_sandbox::OptionalInterface;
+use memhost_types::{Binding, BindingKey, FieldError, OperationError, Scope};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What a provider last said of the system behind it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HealthFound {
+    /// When it was asked.
+    pub at: Timestamp,
+    /// What it found, in one sentence; absent where it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// Why it failed; absent where it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<OperationError>,
+}
+
+impl Service {
+    /// Asks a binding's provider how the system behind it is. None: it cannot say it, or lacks a permission that it needs,
+    /// or nothing could be asked.
+    pub(crate) async fn ask_health(&self, binding: &Arc<Binding>) -> Option<HealthFound> {
+        let can_say = |build: &Plugin| build.component.exports(OptionalInterface::Health);
+        if !self.plugins.builds(&binding.provider_key).iter().any(can_say) {
+            return None;
+        }
+        let serving = self.serving.get(binding).await.ok()?;
+        if !serving.plugin.component.exports(OptionalInterface::Health) || !binding.enabled {
+            return None;
+        }
+        let asked = asked_by(&serving.plugin, &binding.config);
+        if binding.grants.missing(&asked).next().is_some() {
+            return None;
+        }
+        let at = self.clock.now();
+        let mut step = Health { scope: Scope::company(binding.company_id.clone()), key: binding.key.clone() };
+        let (summary, error) = match self.operate(&Caller::worker(), &mut step).await {
+            Ok(summary) => (Some(summary), None),
+            Err(ServiceError::Operation { error, .. }) => (None, Some(error)),
+            Err(error) => {
+                tracing::warn!(%error, binding = %binding.key, "the provider's health could not be asked");
+                return None;
+            }
+        };
+        let found = HealthFound { at, summary, error };
+        *serving.health.lock() = Some(found.clone());
+        Some(found)
+    }
+
+    /// Asks for the bindings whose circuits have just opened.
+    pub(crate) fn ask_open_circuits(self: &Arc<Self>) {
+        for binding in self.serving.take_health_to_ask() {
+            let service = Arc::clone(self);
+            tokio::spawn(async move {
+                service.ask_health(&binding).await;
+            });
+        }
+    }
+}
+
+struct Health {
+    scope: Scope,
+    key: BindingKey,
+}
+
+impl Step for Health {
+    const KIND: OperationKind = OperationKind::Health;
+    type Answer = String;
+    type Response = String;
+
+    fn target(&mut self) -> Target<'_> {
+        (&mut self.scope, Some(&self.key))
+    }
+
+    fn check_fields(&self) -> Result<(), FieldError> {
+        self.scope.check()
+    }
+
+    async fn call(&self, serving: &Serving, _: OperationId) -> Result<Answer<String>, Failure> {
+        serving.instances.check_health().await
+    }
+
+    fn completion(&self, _: &String) -> Completion {
+        Completion::default()
+    }
+
+    async fn finish(&mut self, _: &mut Answered<'_>, answer: String) -> Result<String, Refusal> {
+        Ok(answer)
+    }
+}

@@ -1,0 +1,50 @@
+//! The binding's configuration.
+
+use serde::Deserialize;
+
+/// What an operator sets.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Config {
+    /// Where mem0 is.
+    pub url: String,
+    /// Which of its two APIs is there.
+    #[serde(default)]
+    pub api: Api,
+    /// Whose memories these are at mem0; without it `memhost-` and the company.
+    pub user_id: Option<String>,
+    /// Whether requests go without the secret `MEM0_API_KEY`.
+    #[serde(default)]
+    pub without_key: bool,
+    /// What mem0's model extracts memories from.
+    #[serde(default)]
+    pub infer: Infer,
+    /// The least score of a hit, 0 to 1; without it mem0's own.
+    pub threshold: Option<f64>,
+    /// What it costs to add, in millionths of a cent. mem0 tells no costs.
+    pub add_microcents: Option<u64>,
+    /// What it costs to search.
+    pub search_microcents: Option<u64>,
+}
+
+/// The two APIs of mem0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Api {
+    /// `api.mem0.ai`.
+    #[default]
+    Hosted,
+    /// The open-source server.
+    SelfHosted,
+}
+
+/// What is extracted from: captures of raw material, every capture, or nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum Infer {
+    #[default]
+    Residue,
+    Always,
+    Never,
+}

@@ -1,0 +1,148 @@
+//! The provider against what mem0's own server answered. `just vendors-record` starts that server and runs this test
+//! with `MEMHOST_RECORD_MEM0`, which sends the requests there and writes the recording anew.
+
+use std::cell::RefCell;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::rc::Rc;
+
+use memhost_mem0::Mem0;
+use memhost_sdk::http::Failure;
+use memhost_sdk::testing::http::{Answer, Sent, serve};
+use memhost_sdk::testing::{capture, forget, list, query, scope, upsert};
+use memhost_sdk::types::*;
+use memhost_sdk::{Correction, Erasure, Health, Provider};
+use serde_json::{Value, json};
+
+use super::open;
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recorded/server.jsonl");
+const KEY: &str = "memhost-vendors-key";
+
+/// What the server answered: status and body.
+fn ask(address: &str, sent: &Sent) -> std::io::Result<(u16, Vec<u8>)> {
+    let mut stream = TcpStream::connect(address)?;
+    let body = if sent.body.is_null() { String::new() } else { sent.body.to_string() };
+    let query = if sent.query.is_empty() { String::new() } else { format!("?{}", sent.query) };
+    let head = format!(
+        "{} {}{query} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\nx-api-key: {KEY}",
+        sent.method, sent.path
+    );
+    write!(stream, "{head}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    let text = String::from_utf8_lossy(&answer);
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    assert!(!head.to_lowercase().contains("transfer-encoding"), "{head}");
+    Ok((status, body.as_bytes().to_vec()))
+}
+
+fn request(sent: &Sent) -> Value {
+    json!({"method": sent.method, "path": sent.path, "query": sent.query, "body": sent.body})
+}
+
+/// Answers from the recording, in its order.
+fn replay() -> impl FnMut(&Sent) -> Result<Answer, Failure> {
+    let text = std::fs::read_to_string(FILE).unwrap();
+    let mut lines =
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>().into_iter();
+    assert_eq!(lines.next().unwrap()["of"], "mem0ai 2.2.1 and its server");
+    move |sent| {
+        let line = lines.next().unwrap_or_else(|| panic!("nothing is recorded for {sent:?}"));
+        assert_eq!(request(sent), line["request"], "the provider sends something else than was recorded");
+        Ok(Answer::json(line["status"].as_u64().unwrap() as u16, line["answer"].clone()))
+    }
+}
+
+/// What the provider does with a server, and what must come out.
+fn work_with(mem0: &mut Mem0) {
+    let company = Scope::company("company");
+    mem0.forget_scope(ForgetScopeRequest { operation_id: "op-0".to_owned(), scope: company.clone() }).unwrap();
+    assert!(mem0.check_health().unwrap().summary.contains("answers"));
+
+    let green = mem0.capture(capture("op-1", "The gate is green.")).unwrap().records.remove(0);
+    assert_eq!(mem0.capture(capture("op-1", "The gate is green.")).unwrap().records, std::slice::from_ref(&green));
+    let turn = |role: &str, text: &str| Turn { role: role.to_owned(), name: None, text: text.to_owned(), at: None };
+    let turns = vec![turn("user", "I like green tea."), turn("assistant", "There is nothing better.")];
+    let talk = CaptureRequest {
+        mode: CaptureMode::CaptureResidue,
+        payload: SourcePayload { turns, ..SourcePayload::default() },
+        ..capture("op-2", "")
+    };
+    let learnt = mem0.capture(talk).unwrap();
+    assert_eq!((learnt.records.len(), learnt.jobs.len()), (1, 0));
+
+    let write = |text: &str| UpsertRequest {
+        records: vec![RecordWrite {
+            id: Some("fact-1".to_owned()),
+            text: text.to_owned(),
+            metadata: Some(r#"{"topic":"door","n":1.50}"#.to_owned()),
+            expires_at: Some("2030-01-01T12:00:00Z".to_owned()),
+            ..RecordWrite::default()
+        }],
+        ..upsert(text, &[])
+    };
+    assert_eq!(mem0.upsert_records(write("The door is red.")).unwrap().records, ["fact-1"]);
+    assert_eq!(mem0.upsert_records(write("The door is blue.")).unwrap().records, ["fact-1"]);
+
+    let hits = mem0.query(query("which colour is the gate?")).unwrap().snippets;
+    assert_eq!((hits[0].id.as_str(), hits[0].text.as_str(), hits.len()), (green.as_str(), "The gate is green.", 2));
+    let rank = |snippet: &Snippet| match snippet.score {
+        Score::Rank(score) => score,
+        other => panic!("{other:?} is no rank"),
+    };
+    assert!(hits.windows(2).all(|pair| rank(&pair[0]) >= rank(&pair[1])), "best first");
+    let filter = |json: &str| QueryRequest { metadata_filter: Some(json.to_owned()), ..query("colour door gate tea") };
+    let found = mem0.query(filter(r#"{"topic":"door"}"#)).unwrap().snippets;
+    assert_eq!((found.len(), found[0].text.as_str()), (1, "The door is blue."));
+    assert_eq!(found[0].metadata.as_deref(), Some(r#"{"topic":"door","n":1.50}"#));
+    assert_eq!(found[0].expires_at.as_deref(), Some("2030-01-01T12:00:00Z"));
+    assert!(mem0.query(filter(r#"{"topic":"gate"}"#)).unwrap().snippets.is_empty());
+    assert_eq!(mem0.query(query("")).unwrap().snippets.len(), 3);
+    let other = Scope { agent_id: Some("other".to_owned()), ..company.clone() };
+    assert!(mem0.query(QueryRequest { scope: other, ..query("gate") }).unwrap().snippets.is_empty());
+
+    let first = mem0.list_records(list(None, 2)).unwrap();
+    let Continuation::Next(cursor) = first.continuation else { panic!("there are three") };
+    let second = mem0.list_records(list(Some(cursor), 2)).unwrap();
+    assert_eq!((first.items.len(), second.items.len(), second.continuation), (2, 1, Continuation::End));
+
+    let patch = Patch::Replacement(RecordWrite { text: "The gate is yellow.".to_owned(), ..RecordWrite::default() });
+    mem0.correct(CorrectRequest { operation_id: "op-3".to_owned(), id: green.clone(), scope: scope(), patch }).unwrap();
+    let corrected = mem0.get_record(green.clone(), scope()).unwrap().snippet.unwrap();
+    assert_eq!(corrected.text, "The gate is yellow.");
+    assert!(corrected.updated_at > corrected.created_at);
+
+    let gone = ["00000000-0000-4000-8000-000000000000", "nobody"].map(str::to_owned);
+    assert!(gone.iter().all(|id| mem0.get_record(id.clone(), scope()).unwrap().snippet.is_none()));
+    let ids = vec![green.clone(), "fact-1".to_owned(), gone[0].clone(), green.clone()];
+    let effects: Vec<_> =
+        mem0.forget(forget(ids, scope())).unwrap().outcomes.into_iter().map(|outcome| outcome.effect).collect();
+    let (kept, none) = (ForgetEffect::HistoryKept, ForgetEffect::NotFound);
+    assert_eq!(effects, [kept, kept, none, none]);
+    assert!(mem0.get_record(green, scope()).unwrap().snippet.is_none());
+    mem0.forget_scope(ForgetScopeRequest { operation_id: "op-4".to_owned(), scope: company }).unwrap();
+    assert!(mem0.list_records(list(None, 2)).unwrap().items.is_empty());
+}
+
+#[test]
+fn the_server_of_mem0_answers_as_expected() {
+    let mut mem0 = open("self-hosted", json!({"userId": "recorded"}));
+    let Ok(address) = std::env::var("MEMHOST_RECORD_MEM0") else {
+        serve(replay());
+        return work_with(&mut mem0);
+    };
+    let lines = Rc::new(RefCell::new(Vec::new()));
+    let kept = Rc::clone(&lines);
+    serve(move |sent| {
+        let (status, body) = ask(&address, sent).unwrap();
+        let answer: Value = serde_json::from_slice(&body).unwrap();
+        kept.borrow_mut().push(json!({"request": request(sent), "status": status, "answer": answer}).to_string());
+        Ok(Answer { status, headers: Vec::new(), body })
+    });
+    work_with(&mut mem0);
+    let date = std::env::var("MEMHOST_RECORD_DATE").unwrap();
+    let head = json!({"of": "mem0ai 2.2.1 and its server", "recorded": date, "by": "just vendors-record"});
+    std::fs::write(FILE, format!("{head}\n{}\n", lines.borrow().join("\n"))).unwrap();
+}

@@ -1,0 +1,177 @@
+//! What can go wrong with a request, told by what the server may have done.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Response;
+use crate::types::{self, RetryLater};
+
+/// The most of a server's message that is kept, in characters.
+const MESSAGE: usize = 300;
+
+/// Where a request was when it took too long or broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The request was being sent, or the server had not answered.
+    Response,
+    /// The server had begun to answer.
+    Body,
+}
+
+/// Why there is no answer, as the host says it. Tests give it to [`serve`](crate::testing::http::serve).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// The host did not let it out.
+    Denied(String),
+    /// There was no connection.
+    NotSent(String),
+    /// The exchange broke or took too long.
+    MaybeSent(Phase, String),
+    /// A limit of the binding was reached.
+    Limit(String),
+}
+
+/// Why a request has no answer that can be used. `request` is its method and path.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The host did not let it out: no grant for the origin or the method, an address that is not public, a secret that is
+    /// not there or not for this place.
+    #[error(
+        "{request} was denied: {reason}; `memhost binding show` has what is granted, the operation's log the reason"
+    )]
+    Denied {
+        /// The request.
+        request: String,
+        /// What the host said.
+        reason: String,
+    },
+    /// There was no connection: the server has not seen it.
+    #[error("{request} was not sent: {reason}; check the address in the configuration, and that the server runs")]
+    NotSent {
+        /// The request.
+        request: String,
+        /// What the host said.
+        reason: String,
+    },
+    /// It was on its way, and no whole answer came: the server may have done it.
+    #[error("{request} may have been done: {reason}")]
+    MaybeSent {
+        /// The request.
+        request: String,
+        /// How far it had come.
+        phase: Phase,
+        /// What the host said.
+        reason: String,
+    },
+    /// The server answered with an error, or with a redirect.
+    #[error("{request} was answered with the status {status}: {message}")]
+    Status {
+        /// The request.
+        request: String,
+        /// The status.
+        status: u16,
+        /// What the server said, at most 300 characters.
+        message: String,
+        /// How long the server asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// A limit of the binding was reached.
+    #[error("{request} reached a limit: {reason}")]
+    Limit {
+        /// The request.
+        request: String,
+        /// What the host said.
+        reason: String,
+    },
+    /// The answer is not what this server answers. What was asked has probably been done.
+    #[error("{request} was answered with something else than expected: {reason}")]
+    Answer {
+        /// The request.
+        request: String,
+        /// What does not fit.
+        reason: String,
+    },
+}
+
+impl Error {
+    pub(super) fn failed(request: String, failure: Failure) -> Self {
+        match failure {
+            Failure::Denied(reason) => Self::Denied { request, reason },
+            Failure::NotSent(reason) => Self::NotSent { request, reason },
+            Failure::MaybeSent(phase, reason) => Self::MaybeSent { request, phase, reason },
+            Failure::Limit(reason) => Self::Limit { request, reason },
+        }
+    }
+
+    pub(super) fn status(response: &Response) -> Self {
+        let after = response.header("retry-after").map(str::trim);
+        Self::Status {
+            request: response.request.clone(),
+            status: response.status,
+            message: message(&response.body),
+            // A date is rare, and the clock of a provider may be coarse: a minute is never far from it.
+            retry_after: after.map(|after| Duration::from_secs(after.parse().unwrap_or(60))),
+        }
+    }
+
+    /// Whether the server may have done what was asked. If not, it can be sent again.
+    pub fn may_have_acted(&self) -> bool {
+        match self {
+            Self::MaybeSent { .. } | Self::Answer { .. } => true,
+            Self::Status { status, .. } => *status >= 500,
+            Self::Denied { .. } | Self::NotSent { .. } | Self::Limit { .. } => false,
+        }
+    }
+
+    /// How long to wait before a request that reads is sent again; none where that would not help.
+    pub(super) fn pause(&self, tried: u32) -> Option<Duration> {
+        let pause = Duration::from_millis(100 << tried.min(6));
+        match self {
+            Self::NotSent { .. } | Self::MaybeSent { .. } => Some(pause),
+            Self::Status { status: 429 | 500 | 502..=504, retry_after, .. } => Some(retry_after.unwrap_or(pause)),
+            _ => None,
+        }
+    }
+}
+
+impl From<Error> for types::Error {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        let later = |after: Option<Duration>| RetryLater {
+            message: message.clone(),
+            retry_after_ms: after.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX)),
+        };
+        match &error {
+            Error::Denied { .. } => Self::Unauthorized(message),
+            Error::NotSent { .. } | Error::MaybeSent { .. } => Self::Unavailable(later(None)),
+            // The limits of a minute pass; what one call may send does not.
+            Error::Limit { reason, .. } if reason.contains("PerMinute") || reason.contains("Connections") => {
+                Self::RateLimited(later(None))
+            }
+            Error::Limit { .. } | Error::Answer { .. } => Self::Internal(message),
+            Error::Status { status, retry_after, .. } => match status {
+                401 | 403 => Self::Unauthorized(message),
+                402 | 507 => Self::QuotaExceeded(message),
+                404 | 410 => Self::NotFound(message),
+                400 | 413 | 414 | 422 => {
+                    Self::InvalidRequest(types::InvalidRequest { field: None, message: message.clone() })
+                }
+                429 => Self::RateLimited(later(*retry_after)),
+                408 | 500 | 502..=504 => Self::Unavailable(later(*retry_after)),
+                _ => Self::Internal(message),
+            },
+        }
+    }
+}
+
+/// What an error's body says, wherever servers write it.
+fn message(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let json: Value = serde_json::from_slice(body).unwrap_or_default();
+    let said = ["detail", "message", "error"].iter().find_map(|name| {
+        let said = json.get(name)?;
+        said.as_str().or_else(|| said.get("message")?.as_str()).map(str::to_owned).or_else(|| Some(said.to_string()))
+    });
+    said.unwrap_or_else(|| text.trim().to_owned()).chars().take(MESSAGE).collect()
+}

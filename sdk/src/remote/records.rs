@@ -1,0 +1,313 @@
+//! The contract's calls on records, on top of a service's own.
+
+use std::cmp::Reverse;
+
+use super::{Filter, Tag, Writes, pages, whole};
+use crate::http;
+use crate::types::{
+    ContextBundle, CorrectRequest, CorrectResponse, Error, ForgetEffect, ForgetOutcome, ForgetRequest, ForgetResponse,
+    GetResponse, ListPage, ListRequest, Patch, QueryRequest, RecordId, RecordWrite, Scope, Score, Snippet,
+    UpsertRequest, UpsertResponse,
+};
+
+/// A record as a service has it.
+#[derive(Debug, Clone, Default)]
+pub struct Record {
+    /// The service's own id.
+    pub id: String,
+    /// The key that it was added with, where this provider added it.
+    pub key: Option<String>,
+    /// Its text.
+    pub text: String,
+    /// What it was written with. Of a record that somebody else wrote: what the service knows of metadata and times.
+    pub tag: Tag,
+    /// Of a hit.
+    pub score: Option<Score>,
+    /// When it was last changed.
+    pub updated_at: Option<String>,
+}
+
+impl Record {
+    /// The id that the host knows it by.
+    pub fn known_as(&self) -> &str {
+        self.tag.id.as_deref().unwrap_or(&self.id)
+    }
+
+    fn snippet(self) -> Snippet {
+        let score = self.score.unwrap_or(Score::None);
+        Snippet { updated_at: self.updated_at, ..self.tag.snippet(self.id, self.text, score) }
+    }
+}
+
+/// How a service lists its records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listing {
+    /// By number of page, see [`pages`].
+    Pages,
+    /// All at once, and no more than so many, see [`whole`].
+    Whole(usize),
+}
+
+/// The routes of a service that [`Records`] needs. Each is one request, or a few that only read.
+pub trait Service {
+    /// Whether a text can be an id of the service. What cannot is never asked for.
+    fn is_id(&self, id: &str) -> bool;
+
+    /// Adds one record as it is, with the tag and the key where [`Service::find`] and [`Service::written`] see them, and
+    /// answers its id.
+    ///
+    /// # Errors
+    /// What the request answers.
+    fn add(&self, key: &str, text: &str, tag: &Tag) -> Result<String, http::Error>;
+
+    /// The records that were added with this key, whose text is known.
+    ///
+    /// # Errors
+    /// What the request answers.
+    fn written(&self, key: &str, text: &str) -> Result<Vec<Record>, http::Error>;
+
+    /// One record; none also where it is not this binding's.
+    ///
+    /// # Errors
+    /// What the request answers.
+    fn find(&self, id: &str) -> Result<Option<Record>, http::Error>;
+
+    /// Replaces text and tag of a record.
+    ///
+    /// # Errors
+    /// What the request answers.
+    fn replace(&self, old: &Record, text: &str, tag: &Tag) -> Result<(), http::Error>;
+
+    /// Deletes a record. Deleting what is not there is no error.
+    ///
+    /// # Errors
+    /// What the request answers.
+    fn delete(&self, id: &str) -> Result<(), http::Error>;
+
+    /// How far a record is forgotten that [`Service::find`] does not find any more.
+    ///
+    /// # Errors
+    /// What the request answers.
+    fn left_of(&self, id: &str) -> Result<ForgetEffect, http::Error>;
+
+    /// The best hits, best first. `members` are texts of the metadata that each should have; a service may leave them out.
+    ///
+    /// # Errors
+    /// What the request answers.
+    fn search(&self, query: &str, members: &[(String, String)], most: usize) -> Result<Vec<Record>, http::Error>;
+
+    /// The most hits that one search has.
+    fn most_hits(&self) -> usize;
+
+    /// A page of the list, from 1, and whether another one follows.
+    ///
+    /// # Errors
+    /// What the request answers.
+    fn list(&self, page: u32) -> Result<(Vec<Record>, bool), http::Error>;
+
+    /// How it lists.
+    fn listing(&self) -> Listing;
+}
+
+/// The contract's calls on the records of a service. Partitions and filters are kept here whatever the service does.
+#[derive(Debug)]
+pub struct Records<S> {
+    /// The service.
+    pub service: S,
+    writes: Writes<String>,
+}
+
+impl<S: Service> Records<S> {
+    /// On a service. What was written is noted in storage.
+    pub fn new(service: S) -> Self {
+        Self { service, writes: Writes::new("records") }
+    }
+
+    /// Adds one record once, and answers its id. See [`Writes::once`]; the record is read back before it counts.
+    ///
+    /// # Errors
+    /// What the service answers, or if storage fails.
+    pub fn add(&self, key: &str, may_repeat: bool, text: &str, tag: &Tag) -> Result<RecordId, Error> {
+        let look = || Ok(self.service.written(key, text)?.into_iter().next().map(|record| record.id));
+        let write = || {
+            let id = self.service.add(key, text, tag)?;
+            match self.service.find(&id)? {
+                Some(record) if record.key.as_deref() == Some(key) => Ok(id),
+                _ => Err(http::Error::Answer {
+                    request: "adding a record".to_owned(),
+                    reason: format!("no such record is there as {id}"),
+                }),
+            }
+        };
+        let id = self.writes.once(key, may_repeat, look, write)?;
+        Ok(tag.id.clone().unwrap_or(id))
+    }
+
+    /// The record that the host knows by this id, if the scope may see it.
+    fn find(&self, id: &str, scope: &Scope) -> Result<Option<Record>, Error> {
+        let noted = self.writes.find(&given(id))?;
+        let Some(own) = noted.or_else(|| self.service.is_id(id).then(|| id.to_owned())) else { return Ok(None) };
+        Ok(self.service.find(&own)?.filter(|record| record.known_as() == id && record.tag.is_visible_in(scope)))
+    }
+
+    /// Replaces a record, and reads it back where the answer was lost.
+    fn replace(&self, old: &Record, text: &str, new: Tag) -> Result<(), Error> {
+        let tag = old.tag.clone().replaced_by(new);
+        match self.service.replace(old, text, &tag) {
+            Err(error) if error.may_have_acted() => match self.service.find(&old.id) {
+                Ok(Some(now)) if now.text == text && now.tag == tag => Ok(()),
+                _ => Err(error.into()),
+            },
+            done => Ok(done?),
+        }
+    }
+
+    fn write(&self, record: &RecordWrite, index: usize, request: &UpsertRequest) -> Result<RecordId, Error> {
+        let tag = Tag::written(record, &request.scope, request.source.as_ref());
+        let Some(id) = &record.id else {
+            return self.add(&format!("{}-{index}", request.operation_id), false, &record.text, &tag);
+        };
+        let everywhere = Scope::company(&request.scope.company_id);
+        match self.find(id, &everywhere)?.map_or_else(|| self.lost(id, &record.text), |old| Ok(Some(old)))? {
+            Some(old) if !old.tag.is_visible_in(&request.scope) => {
+                Err(Error::invalid(&format!("records.{index}.id"), "another partition has a record of this id"))
+            }
+            Some(old) => self.replace(&old, &record.text, tag).map(|()| id.clone()),
+            None => self.add(&given(id), false, &record.text, &tag),
+        }
+    }
+
+    /// The record of an id that the host gave, where the note of it is lost or leads nowhere.
+    fn lost(&self, id: &str, text: &str) -> Result<Option<Record>, Error> {
+        if self.writes.find(&given(id))?.is_some() {
+            self.writes.forget(&given(id))?;
+        }
+        let found = self.service.written(&given(id), text)?.into_iter().next();
+        if let Some(record) = &found {
+            self.writes.note(&given(id), &record.id)?;
+        }
+        Ok(found)
+    }
+
+    /// The call of the provider. What was written before an error stays, and the same call again writes the rest.
+    ///
+    /// # Errors
+    /// What the service answers, or if storage fails.
+    pub fn upsert(&self, request: &UpsertRequest) -> Result<UpsertResponse, Error> {
+        let mut ids = Vec::new();
+        for (index, record) in request.records.iter().enumerate() {
+            let written = self.write(record, index, request);
+            ids.push(written.inspect_err(|_| {
+                log::warn!(
+                    "{index} of {} records are written; the same call again writes the rest",
+                    request.records.len()
+                );
+            })?);
+        }
+        Ok(ids.into())
+    }
+
+    /// The call of the provider. Hits of other partitions are taken out, so it asks for more than it needs, and once more
+    /// for as many as there are. A query without words answers what was changed last.
+    ///
+    /// # Errors
+    /// What the service answers.
+    pub fn query(&self, request: &QueryRequest) -> Result<ContextBundle, Error> {
+        let filter = Filter::new(request.metadata_filter.as_deref())?;
+        let (scope, top_k) = (&request.scope, request.top_k as usize);
+        let fits = |record: &Record| record.tag.is_visible_in(scope) && filter.fits(&record.tag);
+        let query = request.query.trim();
+        if query.is_empty() {
+            let (mut all, _) = self.service.list(1)?;
+            all.retain(fits);
+            all.sort_by_key(|record| Reverse(record.updated_at.clone()));
+            all.truncate(top_k);
+            return Ok(all.into_iter().map(Record::snippet).collect::<Vec<_>>().into());
+        }
+        let most = self.service.most_hits();
+        let is_narrow = scope.agent_id.is_some() || scope.subject_id.is_some() || scope.namespace.is_some();
+        let mut asked = if is_narrow || !filter.is_empty() { (top_k * 4).max(50) } else { top_k }.min(most);
+        loop {
+            let mut hits = self.service.search(query, &filter.texts(), asked)?;
+            let are_all = hits.len() < asked || asked == most;
+            hits.retain(fits);
+            hits.truncate(top_k);
+            if are_all || hits.len() == top_k {
+                return Ok(hits.into_iter().map(Record::snippet).collect::<Vec<_>>().into());
+            }
+            asked = most;
+        }
+    }
+
+    /// The call of the provider.
+    ///
+    /// # Errors
+    /// What the service answers, or an invalid request.
+    pub fn list(&self, request: &ListRequest) -> Result<ListPage, Error> {
+        let filter = Filter::new(request.metadata_filter.as_deref())?;
+        let fits = |record: &Record| record.tag.is_visible_in(&request.scope) && filter.fits(&record.tag);
+        let cursor = request.cursor.as_deref();
+        let (items, continuation) = match self.service.listing() {
+            Listing::Pages => {
+                let fetch = |page| Ok(self.service.list(page)?);
+                pages(cursor, request.limit, fetch, |record: &Record| &record.id, fits)?
+            }
+            Listing::Whole(most) => {
+                let (mut all, _) = self.service.list(1)?;
+                let are_all = all.len() < most;
+                all.retain(fits);
+                whole(all, |record| &record.id, are_all, cursor, request.limit)
+            }
+        };
+        Ok(ListPage { items: items.into_iter().map(Record::snippet).collect(), continuation, usage: Vec::new() })
+    }
+
+    /// The call of the provider.
+    ///
+    /// # Errors
+    /// What the service answers, or if storage fails.
+    pub fn get(&self, id: &str, scope: &Scope) -> Result<GetResponse, Error> {
+        Ok(self.find(id, scope)?.map(Record::snippet).into())
+    }
+
+    /// The call of the provider. Each record is read back before it counts as forgotten.
+    ///
+    /// # Errors
+    /// What the service answers, if storage fails, or if a record is still there.
+    pub fn forget(&self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
+        let forget = |id: RecordId| {
+            let Some(record) = self.find(&id, &request.scope)? else {
+                return Ok(ForgetOutcome { id, effect: ForgetEffect::NotFound });
+            };
+            let deleted = self.service.delete(&record.id);
+            if self.service.find(&record.id)?.is_some() {
+                deleted?;
+                return Err(Error::internal(format!("the record {id} was deleted and is still there; try again")));
+            }
+            let effect = self.service.left_of(&record.id)?;
+            self.writes.forget(&given(&id))?;
+            Ok(ForgetOutcome { id, effect })
+        };
+        let outcomes = request.ids.into_iter().map(forget).collect::<Result<_, Error>>()?;
+        Ok(ForgetResponse { outcomes, usage: Vec::new() })
+    }
+
+    /// The call of the interface `correction`. Instructions are not supported.
+    ///
+    /// # Errors
+    /// What the service answers, or if there is no such record.
+    pub fn correct(&self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
+        let Patch::Replacement(new) = request.patch else {
+            return Err(Error::unsupported("instructions are not read; send the record as it should be"));
+        };
+        let missing = || Error::NotFound(format!("there is no record {}", request.id));
+        let old = self.find(&request.id, &request.scope)?.ok_or_else(missing)?;
+        self.replace(&old, &new.text, Tag::written(&new, &request.scope, None))?;
+        Ok(CorrectResponse { record_id: request.id, superseded: None, usage: Vec::new() })
+    }
+}
+
+/// The key of a record whose id the host gave.
+fn given(id: &str) -> String {
+    format!("id/{id}")
+}

@@ -1,0 +1,143 @@
+//! The helpers for records at a service.
+
+use std::cell::{Cell, RefCell};
+
+use serde_json::json;
+
+use super::{Filter, Tag, Writes, pages, utc, whole, without_recall};
+use crate::http::{Error as HttpError, Phase};
+use crate::testing;
+use crate::types::{Continuation, Error, RecordWrite, Scope};
+
+fn broken() -> HttpError {
+    HttpError::MaybeSent { request: "POST /a".into(), phase: Phase::Response, reason: "cut".into() }
+}
+
+fn refused() -> HttpError {
+    HttpError::Status { request: "POST /a".into(), status: 429, message: String::new(), retry_after: None }
+}
+
+#[test]
+fn a_write_happens_once() {
+    testing::reset(json!({}));
+    let (writes, there) = (Writes::<String>::new("w"), RefCell::new(Vec::<String>::new()));
+    let look = || Ok(there.borrow().first().cloned());
+    let write = || {
+        there.borrow_mut().push("id".to_owned());
+        Ok("id".to_owned())
+    };
+    assert_eq!(writes.once("a", false, look, write).unwrap(), "id");
+    assert_eq!(writes.once("a", false, || panic!("known"), || panic!("done")).unwrap(), "id");
+    assert_eq!(writes.find("a").unwrap().as_deref(), Some("id"));
+    writes.forget("a").unwrap();
+    assert_eq!(writes.once("a", true, look, || panic!("it is there")).unwrap(), "id");
+}
+
+#[test]
+fn a_write_that_broke_is_looked_for() {
+    testing::reset(json!({}));
+    let (writes, is_there, written) = (Writes::<u8>::new("w"), Cell::new(false), Cell::new(0));
+    let look = || Ok(is_there.get().then_some(7));
+    let write = |arrives: bool, error: HttpError| {
+        written.set(written.get() + 1);
+        is_there.set(is_there.get() || arrives);
+        Err(error)
+    };
+    // The answer was lost.
+    assert_eq!(writes.once("lost answer", false, look, || write(true, broken())).unwrap(), 7);
+    // The request was lost: the next call looks and writes.
+    is_there.set(false);
+    assert!(matches!(writes.once("lost request", false, look, || write(false, broken())), Err(Error::Unavailable(_))));
+    assert_eq!(writes.once("lost request", false, look, || write(true, broken())).unwrap(), 7);
+    assert_eq!(written.get(), 3);
+    // It arrives after the look: the next call finds it.
+    is_there.set(false);
+    writes.once("slow", false, look, || write(false, broken())).unwrap_err();
+    is_there.set(true);
+    assert_eq!(writes.once("slow", false, look, || panic!("it is there")).unwrap(), 7);
+    // What was refused is not looked for.
+    writes.once("refused", false, || panic!("refused"), || write(false, refused())).unwrap_err();
+    assert_eq!(writes.once("refused", false, || panic!("refused"), || Ok(8)).unwrap(), 8);
+}
+
+#[test]
+fn a_whole_list_goes_on_after_the_last_id() {
+    let all = || vec!["d", "a", "c", "b"];
+    let (first, next) = whole(all(), |id| id, true, None, 3);
+    assert_eq!((first, next), (vec!["a", "b", "c"], Continuation::Next("c".to_owned())));
+    assert_eq!(whole(all(), |id| id, true, Some("c"), 3), (vec!["d"], Continuation::End));
+    assert_eq!(whole(all(), |id| id, false, Some("c"), 3), (vec!["d"], Continuation::CannotContinue));
+}
+
+#[test]
+fn pages_go_on_where_they_were_though_others_write() {
+    let all = RefCell::new((0..25).map(|n| format!("{n:02}")).collect::<Vec<_>>());
+    let fetch = |page: u32| {
+        let all = all.borrow();
+        let (from, to) = ((page as usize - 1) * 10, page as usize * 10);
+        assert!(from < all.len(), "page {page} does not exist");
+        Ok((all[from..to.min(all.len())].to_vec(), to < all.len()))
+    };
+    let page = |cursor: Option<&str>, limit| pages(cursor, limit, fetch, |id: &String| id, |id| id != "03").unwrap();
+    let (first, next) = page(None, 9);
+    assert_eq!((first.len(), &next), (9, &Continuation::Next("1 09".to_owned())));
+    // Two more at the start push the cursor's record onto the next page, and deleting moves it back.
+    all.borrow_mut().splice(0..0, ["x".to_owned(), "y".to_owned()]);
+    assert_eq!(page(Some("1 09"), 2).0, ["10", "11"]);
+    all.borrow_mut().drain(0..8);
+    assert_eq!(page(Some("2 09"), 2).0, ["10", "11"]);
+    let (last, end) = page(Some("2 20"), 100);
+    assert_eq!((last.len(), end), (4, Continuation::End));
+    // Its record is gone: nothing is left out.
+    assert_eq!(page(Some("2 zz"), 1).0, ["16"]);
+    for wrong in ["", "1", "x 1", "0 1"] {
+        let page = pages(Some(wrong), 1, fetch, |id: &String| id, |_| true);
+        assert!(matches!(page, Err(Error::InvalidRequest(_))), "{wrong:?}");
+    }
+}
+
+#[test]
+fn times_of_any_offset_become_utc() {
+    for (time, expected) in [
+        ("2026-11-23T13:57:02.065615+00:00", "2026-11-23T13:57:02.065615Z"),
+        ("2024-02-29T23:30:00-07:00", "2024-03-01T06:30:00Z"),
+        ("2026-01-01T00:10:00+05:30", "2025-12-31T18:40:00Z"),
+        ("2026-01-01 00:10:00", "2026-01-01T00:10:00Z"),
+        ("2026-01-01T00:10:00Z", "2026-01-01T00:10:00Z"),
+    ] {
+        assert_eq!(utc(time).as_deref(), Some(expected), "{time}");
+    }
+    for time in [
+        "",
+        "2026-01-01",
+        "2026-13-01T00:00:00Z",
+        "yesterday at noon, UTC",
+        "2026-01-01T00:00:00.Z",
+        "2026-01-01T00:00:00+1",
+    ] {
+        assert_eq!(utc(time), None, "{time}");
+    }
+}
+
+#[test]
+fn a_tag_separates_partitions_and_fits_filters() {
+    let scope = Scope { agent_id: Some("a".into()), ..Scope::company("c") };
+    let record = RecordWrite { metadata: Some(r#"{"topic":"gate","n":1.50}"#.into()), ..RecordWrite::default() };
+    let tag = Tag::written(&record, &scope, None);
+    assert!(tag.is_visible_in(&scope) && tag.is_visible_in(&Scope::company("c")));
+    assert!(!tag.is_visible_in(&Scope { agent_id: Some("b".into()), ..Scope::company("c") }));
+    assert!(!tag.is_visible_in(&Scope::company("d")));
+    assert!(Tag::default().is_visible_in(&scope), "somebody else wrote it");
+    assert!(Filter::new(Some(r#"{"n":1.5}"#)).unwrap().fits(&tag));
+    assert!(!Filter::new(Some(r#"{"n":2}"#)).unwrap().fits(&tag));
+    assert!(Filter::new(Some("[]")).is_err());
+    assert_eq!(tag.texts(), [("topic".to_owned(), "gate".to_owned())]);
+    let back: Tag = serde_json::from_value(json!(tag)).unwrap();
+    assert_eq!(back.snippet("id", "text", crate::types::Score::None).metadata.as_deref(), record.metadata.as_deref());
+}
+
+#[test]
+fn recalled_text_is_not_learnt_again() {
+    assert_eq!(without_recall("a <memhost-recall>x</memhost-recall> b"), "a  b");
+    assert_eq!(without_recall("a <memhost-recall>x"), "a ");
+}
