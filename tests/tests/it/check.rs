@@ -24,6 +24,7 @@ const DEPENDENTS: &[(&str, &[&str])] = &[
     ("CAP-01", &["CAP-06", "CAP-09", "CAP-10", "CAP-11"]),
     ("CAP-02", &["CAP-10", "EXT-06", "RST-03"]),
     ("CAP-04", &["CAP-11"]),
+    ("CAP-08", &["CAP-11"]),
     ("UPS-01", &["LST-04", "QRY-04", "UPS-10"]),
     ("UPS-02", &["UPS-04"]),
     ("UPS-07", &["LST-04", "QRY-04"]),
@@ -345,7 +346,7 @@ fn the_command_reports_broken_rules_with_their_sentences() {
     assert_eq!(json["status"], "passed");
     assert_eq!(json["counts"], json!({ "passed": 3, "failed": 0, "skipped": 0 }));
     let names: BTreeSet<&str> = json["rules"][0].as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(names, BTreeSet::from(["contract", "expects", "id", "mode", "ms", "outcome", "title"]));
+    assert_eq!(names, BTreeSet::from(["contract", "expects", "id", "mode", "ms", "outcome", "title", "unless"]));
     assert_eq!(text(&run(&["-o", "jsonl"]).stdout).lines().count(), 3);
 }
 

@@ -42,7 +42,7 @@ pub(super) const RULES: &[Rule] = rules! { None;
     "CAP-08" "A payload may be an object"
         "A capture whose payload has an object and no text gets an answer; `unsupported` and `invalid-request` are \
          allowed."
-        types("source-payload", "text, or a structured object, or both.")
+        types("source-payload", "a text, a structured object, a conversation, or several of them.")
         => binding(object_only);
     "CAP-09" "A captured record keeps its source"
         "The source of a capture comes back with its record, with every field."
