@@ -12,9 +12,8 @@ use memhost_tests::{cache_dir, compiled_dir, guest_file, marked, repository};
 use serde_json::{Value, json};
 
 /// Rules that are tested without a configuration, so that a mark in the guest's bytes says which one it breaks.
-const BY_MARK: [&str; 11] = [
-    "DSC-01", "DSC-02", "DSC-03", "DSC-04", "DSC-05", "DSC-06", "DSC-07", "DSC-08", "DSC-09", "CFG-01", "CFG-02",
-];
+const BY_MARK: [&str; 11] =
+    ["DSC-01", "DSC-02", "DSC-03", "DSC-04", "DSC-05", "DSC-06", "DSC-07", "DSC-08", "DSC-09", "CFG-01", "CFG-02"];
 /// The same for rules that compare the provider's behaviour with its description.
 const BY_WORD: &str = "CAP-05";
 /// Rules that other guests break.
@@ -49,17 +48,17 @@ const DEPENDENTS: &[(&str, &[&str])] = &[
     (
         "GET-02",
         &[
-            "BRW-04", "CAP-01", "CAP-04", "CAP-06", "CAP-09", "CAP-11", "COR-01", "COR-06", "EXT-03", "FGT-05", "FGT-06",
-            "GET-03", "PAR-06", "PRF-01", "QRY-09", "REV-07", "REV-09", "REV-12", "RST-01", "UPS-01", "UPS-02",
-            "UPS-03", "UPS-06", "UPS-07", "UPS-08", "UPS-10",
+            "BRW-04", "CAP-01", "CAP-04", "CAP-06", "CAP-09", "CAP-11", "COR-01", "COR-06", "EXT-03", "FGT-05",
+            "FGT-06", "GET-03", "PAR-06", "PRF-01", "QRY-09", "REV-07", "REV-09", "REV-12", "RST-01", "UPS-01",
+            "UPS-02", "UPS-03", "UPS-06", "UPS-07", "UPS-08", "UPS-10",
         ],
     ),
     (
         "GET-03",
         &[
-            "BRW-04", "CAP-01", "CAP-04", "CAP-06", "CAP-09", "CAP-11", "COR-01", "COR-06", "EXT-03", "FGT-05", "FGT-06",
-            "GET-02", "PAR-06", "PRF-01", "QRY-09", "REV-07", "REV-09", "REV-12", "RST-01", "UPS-01", "UPS-02",
-            "UPS-03", "UPS-06", "UPS-07", "UPS-08", "UPS-10",
+            "BRW-04", "CAP-01", "CAP-04", "CAP-06", "CAP-09", "CAP-11", "COR-01", "COR-06", "EXT-03", "FGT-05",
+            "FGT-06", "GET-02", "PAR-06", "PRF-01", "QRY-09", "REV-07", "REV-09", "REV-12", "RST-01", "UPS-01",
+            "UPS-02", "UPS-03", "UPS-06", "UPS-07", "UPS-08", "UPS-10",
         ],
     ),
     ("FGT-02", &["RST-02"]),

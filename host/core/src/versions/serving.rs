@@ -19,12 +19,11 @@ use crate::versions::choice::{self, Choice};
 use crate::versions::rate::Rate;
 use memhost_embeddings::Embeddings;
 use memhost_ports::BindingStorage;
-use memhost_sandbox::{
-    Directory, DirectoryAccess, DirectoryQuota, Egress, InstanceSetup, Instances, Sandbox,
-};
+use memhost_sandbox::{Directory, DirectoryAccess, DirectoryQuota, Egress, InstanceSetup, Instances, Sandbox};
 use memhost_store::{Lease, LockKind, Store, StoreError};
 use memhost_types::{
-    Binding, BindingId, BindingKey, CompanyId, Grants, OperationErrorCode, RejectedVersion, ServingVersion, VersionChoice,
+    Binding, BindingId, BindingKey, CompanyId, Grants, OperationErrorCode, RejectedVersion, ServingVersion,
+    VersionChoice,
 };
 
 mod asked;
