@@ -14,7 +14,7 @@ mod forget;
 mod forgotten;
 mod get;
 mod guard;
-mod idempotency;
+pub(crate) mod idempotency;
 mod import;
 mod list;
 pub(crate) mod prelude;

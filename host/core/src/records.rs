@@ -8,7 +8,7 @@ pub(crate) mod home;
 pub(crate) mod imported;
 mod marks;
 mod reader;
-mod shown;
+pub(crate) mod shown;
 pub(crate) mod sources;
 pub(crate) mod written;
 

@@ -77,7 +77,8 @@ pub use record::{JsonObject, RecordHandle};
 pub use request::*;
 pub use response::*;
 pub use review::{
-    Decision, ReviewDecision, ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewStatus, ReviewSubject,
+    Decision, HeldChange, HeldRecord, ReviewDecision, ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewStatus,
+    ReviewSubject,
 };
 pub use rollup::{Latencies, Rollup, RollupKey};
 pub use secret::{SecretUse, SecretUseError};

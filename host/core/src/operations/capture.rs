@@ -204,7 +204,8 @@ impl<A: Attempt> Step for Capture<'_, A> {
             let older = host.records.of_sources(binding, &[source], usize::MAX, is_older).await?;
             host.forget_for_host(binding, older.into_iter().map(|row| row.handle).collect()).await?;
         }
-        Ok(CaptureResponse { operation_id: answered.id(), records, jobs, held: None, usage })
+        let in_review = answered.in_review(&records).await?;
+        Ok(CaptureResponse { operation_id: answered.id(), records, jobs, held: None, in_review, usage })
     }
 
     fn refused(&mut self, host: &Service, opened: &Opened, refusal: Refusal) -> Ended<CaptureResponse> {
@@ -214,7 +215,8 @@ impl<A: Attempt> Step for Capture<'_, A> {
         let delivery = host.kept(self.caller, &binding, operation_id, self.request.clone(), &refusal);
         let held = Some(Held { delivery_id: delivery.id, reason: refusal.error.message.clone() });
         self.kept = Some(delivery);
-        let response = CaptureResponse { operation_id, records: Vec::new(), jobs: Vec::new(), held, usage: Vec::new() };
+        let (records, jobs, in_review) = (Vec::new(), Vec::new(), Vec::new());
+        let response = CaptureResponse { operation_id, records, jobs, held, in_review, usage: Vec::new() };
         Ended::Held(response, Refusal { outcome: Outcome::Held, ..refusal })
     }
 

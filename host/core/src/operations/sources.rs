@@ -181,11 +181,14 @@ impl Service {
 
 /// A source is forgotten for everybody, so whoever is confined to an agent or a person may not do it.
 fn is_for_all(caller: &Caller, kind: OperationKind) -> Result<(), Denied> {
-    match (kind, caller.agent(), caller.person()) {
-        (OperationKind::Forget, Some(_), _) => Err(Denied::field("scope.agentId")),
-        (OperationKind::Forget, _, Some(_)) => Err(Denied::field("scope.subjectId")),
-        _ => Ok(()),
+    if kind != OperationKind::Forget || caller.agent().is_none() && caller.person().is_none() {
+        return Ok(());
     }
+    let whom = if caller.agent().is_some() { "agent" } else { "person" };
+    Err(Denied::whole(format!(
+        "this token acts for one {whom}, and a source is forgotten for the whole company; forget its records by handle, \
+         or send this with the token of an operator or of a company's administrator"
+    )))
 }
 
 /// Forgets what a binding has of sources, at most 1,000 records.
