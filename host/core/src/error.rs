@@ -95,9 +95,10 @@ pub enum ServiceError {
     #[error("the company has no operation {id}")]
     NoOperation { id: OperationId },
     #[error(
-        "this host has no company `{company}`{} `memhost company list` shows those that it has, and `memhost company create \
-         --company {company}` makes it",
-        or_near(near.as_deref())
+        "this host has no company `{shown}`{} `memhost company list` shows those that it has, and `memhost company create \
+         --company {shown}` makes it",
+        or_near(near.as_deref()),
+        shown = visible(company.as_str())
     )]
     UnknownCompany { company: CompanyId, near: Option<String> },
     #[error("{}", of_erased(company, *is_complete))]

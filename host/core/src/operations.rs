@@ -22,6 +22,7 @@ pub(crate) mod privacy;
 mod query;
 pub(crate) mod record;
 pub(crate) mod refusals;
+mod replace;
 pub(crate) mod runner;
 mod sources;
 mod summary;

@@ -61,6 +61,7 @@ mod paperclip_host;
 mod plugins;
 mod provenance;
 mod refusals;
+mod replacing;
 mod retention;
 mod review;
 mod review_writes;

@@ -2,6 +2,7 @@
 
 use crate::operations::prelude::*;
 use crate::operations::privacy::private;
+use crate::records::written::check_owner;
 use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::RecordsAnswer;
@@ -124,6 +125,10 @@ impl Step for Upsert {
     type Response = UpsertResponse;
 
     asks_with!(request);
+
+    fn check_first(&self) -> Result<(), FieldError> {
+        check_owner(&self.request.scope, self.request.visibility.unwrap_or_default())
+    }
 
     fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
         self.writer = Reader::of(caller, &self.request.scope);

@@ -224,8 +224,13 @@ impl Service {
         if before.status != ReviewStatus::Pending {
             let is_same =
                 before.status == status && decision.text.as_ref().is_none_or(|text| digest(text) == before.digest);
-            let error = ReviewError::Decided { id: id.0, status: before.status };
-            return if is_same { Ok(before) } else { Err(error.into()) };
+            if !is_same {
+                return Err(ReviewError::Decided { id: id.0, status: before.status }.into());
+            }
+            // The host may have failed after the decision.
+            let row = self.row_of(&before).await?;
+            self.replace_with_approved(&before, row).await?;
+            return Ok(before);
         }
         // Another binding may have the key by now, and its records are not meant.
         let of_record = matches!(before.subject, ReviewSubject::Record(_));
@@ -247,6 +252,7 @@ impl Service {
             // On disk first: the provider's operation relies on it.
             self.note_forgetting().await?;
         }
+        let row = self.row_of(&before).await?;
         let mut changes: Vec<Change> = Vec::new();
         match &before.subject {
             ReviewSubject::Record(handle) if before.holder == ReviewHolder::Provider => {
@@ -300,6 +306,7 @@ impl Service {
         self.reviews.apply(&after);
         self.deliveries.moved();
         self.wake.notify_one();
+        self.replace_with_approved(&after, row).await?;
         Ok(after)
     }
 }
