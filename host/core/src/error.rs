@@ -13,7 +13,9 @@ use crate::work::WorkError;
 use memhost_embeddings::EmbeddingsError;
 use memhost_sandbox::{AdmissionError, CallError};
 use memhost_store::StoreError;
-use memhost_types::{BindingKey, CompanyId, FieldError, OperationError, OperationErrorCode, OperationId, Outcome, ProviderError};
+use memhost_types::{
+    BindingKey, CompanyId, FieldError, OperationError, OperationErrorCode, OperationId, Outcome, ProviderError, visible,
+};
 
 /// Why a host did not start.
 #[derive(Debug, thiserror::Error)]

@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use memhost_sandbox::CaptureAnswer;
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
-    Binding, CaptureRequest, CaptureResponse, Delivery, FieldError, Held, OnBudget, OperationErrorCode, Outcome, Replacement,
+    Binding, CaptureRequest, CaptureResponse, Delivery, FieldError, Held, OnBudget, OperationErrorCode, Outcome,
+    Replacement,
 };
 
 /// What goes with an attempt to capture something. Its rows are written in one step with the operation's record.

@@ -3,6 +3,7 @@
 use crate::operations::prelude::*;
 use crate::operations::privacy::private;
 use crate::records::written::check_owner;
+use crate::review::change;
 use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::RecordsAnswer;
@@ -50,11 +51,11 @@ struct Upsert {
     whose: Option<Whose>,
     /// What another host knew of the one record of an import.
     row: Option<RecordRow>,
-}
-
     /// Records that would take the place of others and wait for a person, with their numbers in the request. The request
     /// has the rest.
     held: Vec<(usize, ReviewItem)>,
+}
+
 impl Upsert {
     fn new(request: UpsertRequest, author: Author) -> Self {
         Self { request, author, writer: Reader::default(), whose: None, row: None, held: Vec::new() }
@@ -81,8 +82,6 @@ impl Upsert {
         }
         Ok(whose)
     }
-}
-
 
     /// Takes out of the request what would take the place of records that are there, and must wait for a person.
     async fn hold(&mut self, host: &Service, opened: &Opened, binding: &Binding) -> Result<(), Refusal> {
@@ -119,6 +118,8 @@ impl Upsert {
     fn waiting(&self) -> impl Iterator<Item = InReview> + '_ {
         self.held.iter().filter_map(|(_, item)| change::in_review(item))
     }
+}
+
 impl Step for Upsert {
     const KIND: OperationKind = OperationKind::RecordUpsert;
     type Answer = RecordsAnswer;
@@ -132,16 +133,16 @@ impl Step for Upsert {
 
     fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
         self.writer = Reader::of(caller, &self.request.scope);
+        if self.author.is_decision() {
+            // It has the stamp of who asked for it.
+            return Ok(());
+        }
         self.request.source.as_mut().map_or(Ok(()), |source| caller.stamp_source(source))
     }
 
     fn describe(&self, opened: &mut Opened) {
         opened.set_provenance(self.request.source.as_ref(), None);
         opened.set_cited(self.request.records.iter().map(|record| record.metadata.as_ref()));
-        if self.author.is_decision() {
-            // It has the stamp of who asked for it.
-            return Ok(());
-        }
     }
 
     async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {

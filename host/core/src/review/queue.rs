@@ -134,11 +134,6 @@ impl Reviews {
         self.standing(binding, record).is_some_and(|standing| standing.status != ReviewStatus::Approved)
     }
 
-    /// Whether a record waits for a person, or was rejected.
-    pub(crate) fn waits(&self, binding: BindingId, record: &RecordId) -> bool {
-        self.standing(binding, record).is_some_and(|standing| standing.status != ReviewStatus::Approved)
-    }
-
     /// How many records of a binding the host must hide although the provider returns them.
     pub(crate) fn hidden(&self, binding: BindingId) -> usize {
         self.standings.read().get(&binding).map_or(0, |of_binding| of_binding.hidden)
