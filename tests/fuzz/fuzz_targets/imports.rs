@@ -30,8 +30,7 @@ impl Fuzzed {
             host.bind("acme", "extracts", BindingLimits::default()).await.unwrap();
             host.write("acme", "a fact").await.unwrap();
             host.query("acme", "fact").await.unwrap();
-            let mut lines = host.service().export(&parse("acme")).await.unwrap();
-            let mut export = Vec::new();
+            let (mut lines, mut export) = (host.service().export(&parse("acme")), Vec::new());
             while let Some(line) = lines.recv().await {
                 export.push(line.unwrap());
             }

@@ -137,22 +137,26 @@ impl Out {
 }
 
 impl Service {
-    /// Everything of a company, line by line, as it is read. The last line is `{"type":"end"}`. Without that line the
-    /// export is incomplete, and the error before says why.
+    /// Asks every binding of a company for a record before the first line of an export is sent: afterwards a failure can
+    /// only cut the export off.
     ///
     /// # Errors
     /// Where a binding that has something cannot be read: its provider is missing, lacks a grant or fails.
     #[boxed]
-    pub async fn export(
-        self: &Arc<Self>,
-        company: &CompanyId,
-    ) -> Result<mpsc::Receiver<Result<String, ServiceError>>, ServiceError> {
+    pub async fn check_export(&self, company: &CompanyId) -> Result<(), ServiceError> {
         for binding in self.bindings.list(company) {
-            self.check_readable(&binding).await.map_err(|error| {
-                let (key, error) = (binding.key.clone(), Box::new(error));
-                ServiceError::NotExported { key, error }
-            })?;
+            if self.has_nothing(&binding).await? {
+                continue;
+            }
+            let read = self.list_all(&Caller::system(), all_of(&binding, None, 1)).await;
+            read.map_err(|error| ServiceError::NotExported { key: binding.key.clone(), error: Box::new(error) })?;
         }
+        Ok(())
+    }
+
+    /// Everything of a company, line by line, as it is read. The last line is `{"type":"end"}`. Without that line the
+    /// export is incomplete, and the error before says why.
+    pub fn export(self: &Arc<Self>, company: &CompanyId) -> mpsc::Receiver<Result<String, ServiceError>> {
         let (lines, receiver) = mpsc::channel(64);
         let (service, company) = (Arc::clone(self), company.clone());
         tokio::spawn(async move {
@@ -161,15 +165,7 @@ impl Service {
                 drop(lines.send(Err(error)).await);
             }
         });
-        Ok(receiver)
-    }
-
-    /// Asks a binding for a record before the first line is sent: afterwards a failure can only cut the export off.
-    async fn check_readable(&self, binding: &Arc<Binding>) -> Result<(), ServiceError> {
-        if self.has_nothing(binding).await? {
-            return Ok(());
-        }
-        self.list_all(&Caller::system(), all_of(binding, None, 1)).await.map(drop)
+        receiver
     }
 
     /// Whether the provider of a binding was never used, or can have nothing.

@@ -72,7 +72,8 @@ async fn set_retention(
 
 async fn export(allowed: Authorized<permission::Move>) -> Result<NdjsonAnswer, Failure<OperationCodes>> {
     // An error ends the body early, so that it lacks the last line of a complete export.
-    let lines = ReceiverStream::new(allowed.service.export(&allowed.company).await?)
+    allowed.service.check_export(&allowed.company).await?;
+    let lines = ReceiverStream::new(allowed.service.export(&allowed.company))
         .map(|line| line.inspect_err(|error| tracing::error!(%error, "an export was cut off")));
     Ok(NdjsonAnswer(HttpBody::from_stream(lines)))
 }
