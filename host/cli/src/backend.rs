@@ -192,7 +192,12 @@ impl Remote {
     fn exchange(&self, request: &Request) -> Result<(u16, Vec<u8>), CliError> {
         let mut response = self.send(request)?;
         let body = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec();
-        Ok((response.status().as_u16(), body.map_err(|error| self.unreachable(&request.path, &error))?))
+        // The host is there: it answered, and ended the answer early.
+        let cut = |error: ureq::Error| {
+            let url = self.url(&request.path);
+            CliError::Host(format!("the host at {url} has cut its answer off: {error}; its log says why"))
+        };
+        Ok((response.status().as_u16(), body.map_err(cut)?))
     }
 }
 

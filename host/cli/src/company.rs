@@ -12,7 +12,10 @@ use super::output::{details, escape, table, text};
 use super::page::{self, items, query};
 use super::session::Session;
 use super::{CliError, argument};
-use memhost_types::{BindingLimits, counted, nearest};
+use memhost_types::{counted, nearest};
+
+mod lines;
+use lines::{check_company, check_complete, requests, unscoped};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CompanyCommand {
@@ -113,7 +116,11 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
         CompanyCommand::List { host, paging } => {
             let session = host.open().await?;
             let row = |company: &Value| vec![text(company, "")];
-            let human = |answer: &Value| table(&["company"], items(answer, "items").iter().map(row).collect());
+            let human = |answer: &Value| {
+                let shown = table(&["company"], items(answer, "items").iter().map(row).collect());
+                let erasing = items(answer, "erasing").iter().map(|company| erasing(&text(company, "")));
+                std::iter::once(shown).chain(erasing).collect::<Vec<_>>().join("\n")
+            };
             page::list_of_host(&session, &paging, "/control/v1/companies", "items", human).await
         }
         CompanyCommand::Create { company } => {
@@ -138,6 +145,7 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
             }
             let session = company.open().await?;
             let lines = session.host.download(&session.path("export")).await?;
+            check_complete(&lines)?;
             match to {
                 None => std::io::stdout().lock().write_all(&lines).map_err(CliError::from),
                 Some(file) => {
@@ -148,8 +156,9 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
                 0 => Ok(()),
                 count => Ok(writeln!(
                     std::io::stderr(),
-                    "{count} records have no scope, because their provider cannot export it; an import refuses them \
-                     unless `--scope company` makes them visible to the whole company"
+                    "{} without a known scope: an import refuses it unless `--scope company` makes it visible to the \
+                     whole company",
+                    counted(count, "record", "records")
                 )?),
             }
         }
@@ -168,42 +177,16 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
     }
 }
 
+fn erasing(company: &str) -> String {
+    format!(
+        "the erasure of {company} is not complete; `memhost company delete --company {company} --confirm {company}` goes \
+         on with it"
+    )
+}
+
 fn created(made: &Value) -> String {
     let what = if made["isNew"] == true { "created" } else { "exists already" };
     format!("the company {}: {what}", text(made, "/companyId"))
-}
-
-/// How many records of an export have no scope.
-fn unscoped(lines: &[u8]) -> usize {
-    lines.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{\"type\":\"record\"")).count()
-}
-
-/// Refuses the export of another company, before anything is printed of it.
-fn check_company(lines: &str, company: &str) -> Result<(), CliError> {
-    let first = serde_json::from_str::<Value>(lines.lines().next().unwrap_or_default()).unwrap_or_default();
-    match first["companyId"].as_str().filter(|_| first["type"] == "company") {
-        Some(own) if own != company => {
-            let message = format!("is {company}, but FILE has the company {own}; type `-c {own}`");
-            Err(CliError::input("--company", message))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// What the bindings of an export may reach and use.
-fn requests(lines: &str) -> String {
-    let bindings = lines.lines().filter(|line| line.contains("\"bindings\""));
-    let bindings = bindings.filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let row = |line: Value| {
-        let (value, defaults) = (&line["value"], json!(BindingLimits::default()));
-        let asked = value.get("requested").unwrap_or(value);
-        let changed = |(name, limit): (&String, &Value)| (defaults[name] != *limit).then(|| format!("{name}={limit}"));
-        let limits =
-            asked["limits"].as_object().map(|all| all.iter().filter_map(changed).collect::<Vec<_>>().join(" "));
-        vec![text(value, "/key"), text(value, "/providerKey"), asked["grants"].to_string(), limits.unwrap_or_default()]
-    };
-    let rows = bindings.filter(|line| line["type"] == "row" && line["table"] == "bindings").map(row).collect();
-    table(&["binding", "provider", "grants", "limits other than the defaults"], rows)
 }
 
 fn imported(done: &Value) -> String {
@@ -261,17 +244,4 @@ fn kept(retention: &Value) -> String {
     let (days, count) = (kept("operationsMaxAgeDays", "day"), kept("operationsMaxCount", "operation"));
     let kinds = KINDS.map(|(name, field)| format!("{name} {}", kept(field, "day")));
     format!("retention of operations: age {days}, count {count}\nretention of other records: {}", kinds.join(", "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_export_of_another_company_is_refused_with_its_name() {
-        let lines = "{\"type\":\"company\",\"format\":1,\"companyId\":\"acme\"}\n";
-        assert!(check_company(lines, "acme").is_ok() && check_company("", "acme").is_ok());
-        let error = check_company(lines, "acme2").unwrap_err().to_string();
-        assert_eq!(error, "--company: is acme2, but FILE has the company acme; type `-c acme`");
-    }
 }

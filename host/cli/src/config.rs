@@ -20,7 +20,7 @@ use memhost_explorer::{LinkTemplate, SourceLinks};
 use memhost_integrations::IntegrationOptions;
 use memhost_sandbox::{CompileLimits, Compiler, SandboxOptions};
 use memhost_server::{Address, ConnectionOptions, ServerOptions};
-use memhost_types::{Digest, Origin, nearest};
+use memhost_types::{Digest, Host, Origin, OriginError, nearest};
 
 /// The content of the file. Relative paths start from its directory.
 #[derive(Debug, Default, Deserialize)]
@@ -192,11 +192,27 @@ impl HostConfig {
             server: ServerOptions {
                 integrations: self.integrations,
                 links,
-                frame_ancestors: self.frame_ancestors,
+                frame_ancestors: page_origins(self.frame_ancestors)?,
                 connections,
             },
         })
     }
+}
+
+/// The origin of pages that may show the explorer: whoever may frame it can lead clicks, so each is named.
+pub(super) fn page_origin(text: &str) -> Result<Origin, String> {
+    let origin: Origin = text.parse().map_err(|error: OriginError| error.to_string())?;
+    match origin.host() {
+        Host::Wildcard(_) => Err(format!("`{origin}` stands for many origins; name each one whose pages you trust")),
+        Host::Domain(_) | Host::Ip(_) => Ok(origin),
+    }
+}
+
+fn page_origins(all: Vec<Origin>) -> Result<Vec<Origin>, CliError> {
+    let checked = all.into_iter().enumerate().map(|(index, origin)| {
+        page_origin(&origin.to_string()).map_err(|error| CliError::input(format!("frame_ancestors.{index}"), error))
+    });
+    checked.collect()
 }
 
 impl HostConfig {

@@ -320,7 +320,7 @@ pub(super) async fn correct(args: CorrectArgs) -> Result<(), CliError> {
     let session = args.scope.open().await?;
     let handle = handle(&session, &args.scope, &args.id).await?;
     let answer = session.send(&args.scope, "correct", json!({ "handle": handle, "patch": patch })).await?;
-    session.show(&answer, "", |answer| format!("corrected {}", text(answer, "/record/providerRecordId")))
+    session.show(&answer, "", shown::corrected_as)
 }
 
 /// An ID without a provider is of the provider that the scope resolves to.

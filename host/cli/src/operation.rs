@@ -43,6 +43,7 @@ filters! { OperationFilters {
     kind [one_of(OperationKind::ALL, OperationKind::as_str)] = "kind", "Filter by kind.";
     outcome [one_of(Outcome::ALL, Outcome::as_str)] = "outcome", "Filter by outcome.";
     binding<"KEY"> = "bindingKey", "Filter by binding key.";
+    binding_id<"ID"> = "bindingId", "Filter by binding ID: another binding may have had the key before.";
     record<"ID"> = "providerRecordId", "Filter by record ID: operations that wrote, returned, forgot or cite the record.";
     provider<"KEY"> = "providerKey", "Filter by provider key; with --record, the record's provider.";
     since<"TIME"> [time] = "since", "Only items at or after this time, RFC 3339.";

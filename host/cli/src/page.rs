@@ -239,12 +239,15 @@ pub(super) async fn act_on_all(
     filters: &[(&'static str, Option<&str>)],
     did: &str,
 ) -> Result<(), CliError> {
-    let given: serde_json::Map<String, Value> = filters
+    let mut given: serde_json::Map<String, Value> = filters
         .iter()
         .filter_map(|(name, value)| Some(((*name).to_owned(), Value::String((*value)?.to_owned()))))
         .collect();
     if given.is_empty() && !is_all {
         return Err(CliError::input("ID", "is missing; name one, give a filter, or `--every`"));
+    }
+    if given.is_empty() && name == "jobs" {
+        given.insert("every".to_owned(), Value::Bool(true));
     }
     let (session, mut changed) = (company.open().await?, 0);
     loop {

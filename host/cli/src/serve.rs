@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::config::{HostConfig, HostOptions};
+use super::config::{self, HostConfig, HostOptions};
 use super::output::line;
 use super::parent::{self, InputClosed};
 use super::{CliError, context};
@@ -88,7 +88,7 @@ pub(super) struct ServeArgs {
     #[arg(long, value_parser = ["json"], value_name = "FORMAT")]
     print_address: Option<String>,
     /// Let pages of this origin show the explorer in a frame; repeatable [default: nobody].
-    #[arg(long, value_name = "ORIGIN")]
+    #[arg(long, value_name = "ORIGIN", value_parser = config::page_origin)]
     frame_ancestor: Vec<Origin>,
     /// Web page of an issue, such as https://paperclip.example/issues/{issueId}: the explorer links sources to it.
     #[arg(long, value_name = "URL", value_parser = LinkTemplate::of_issue)]
@@ -137,7 +137,7 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     tracing::debug!(files, "the process may open so many files");
     let (flag, token) = match args.token_from_stdin {
         true => ("--token-from-stdin", Some(parent::first_line()?)),
-        false => ("--token", args.token),
+        false => ("--token or MEMHOST_OPERATOR_TOKEN", args.token),
     };
     let known = token.map(|token| AdminToken::known(&token)).transpose();
     let known = known.map_err(|error| CliError::input(flag, error))?;

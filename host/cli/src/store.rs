@@ -73,7 +73,10 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
                 self::repair(&data_dir)?;
             }
             let config = HostConfig::read("--config", config.as_deref())?;
-            let service = Service::open(config.options(&data_dir)?.service).await.map_err(CliError::data_dir)?;
+            let mut options = config.options(&data_dir)?.service;
+            // Looking changes nothing: what is due waits for the next start.
+            options.has_background = false;
+            let service = Service::open(options).await.map_err(CliError::data_dir)?;
             let findings = service.verify_store().await.map_err(CliError::host)?;
             findings.iter().try_for_each(|finding| line(finding))?;
             match findings.len() {

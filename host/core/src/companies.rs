@@ -3,6 +3,7 @@
 pub(crate) mod cache;
 pub(crate) mod events;
 mod export;
+mod holdings;
 pub(crate) mod import;
 pub(crate) mod known;
 mod lifecycle;

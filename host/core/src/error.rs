@@ -13,7 +13,9 @@ use crate::work::WorkError;
 use memhost_embeddings::EmbeddingsError;
 use memhost_sandbox::{AdmissionError, CallError};
 use memhost_store::StoreError;
-use memhost_types::{CompanyId, FieldError, OperationError, OperationErrorCode, OperationId, Outcome, ProviderError};
+use memhost_types::{
+    BindingKey, CompanyId, FieldError, OperationError, OperationErrorCode, OperationId, Outcome, ProviderError, visible,
+};
 
 /// Why a host did not start.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +56,17 @@ fn or_near(near: Option<&str>) -> String {
     near.map_or_else(|| ";".to_owned(), |near| format!("; did you mean `{near}`?"))
 }
 
+/// Why nothing can be done in a company.
+fn of_erased(company: &CompanyId, is_complete: bool) -> String {
+    match is_complete {
+        true => format!("the company {company} was erased; the host keeps nothing of it"),
+        false => format!(
+            "the erasure of the company {company} is not complete, and nothing else can be done in it; `memhost company \
+             delete --company {company} --confirm {company}` goes on with it"
+        ),
+    }
+}
+
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
@@ -84,13 +97,14 @@ pub enum ServiceError {
     #[error("the company has no operation {id}")]
     NoOperation { id: OperationId },
     #[error(
-        "this host has no company `{company}`{} `memhost company list` shows those that it has, and `memhost company create \
-         --company {company}` makes it",
-        or_near(near.as_deref())
+        "this host has no company `{shown}`{} `memhost company list` shows those that it has, and `memhost company create \
+         --company {shown}` makes it",
+        or_near(near.as_deref()),
+        shown = visible(company.as_str())
     )]
     UnknownCompany { company: CompanyId, near: Option<String> },
-    #[error("the company {company} was erased; the host keeps nothing of it")]
-    Erased { company: CompanyId },
+    #[error("{}", of_erased(company, *is_complete))]
+    Erased { company: CompanyId, is_complete: bool },
     /// The company is closed, and its bindings and secrets are still there.
     #[error(
         "the erasure of {company} is not complete: {reasons}; erase the company again when the provider answers, or give up \
@@ -98,6 +112,8 @@ pub enum ServiceError {
         bindings.iter().map(|key| format!(" --abandon {key}")).collect::<String>()
     )]
     NotForgotten { company: CompanyId, bindings: Vec<String>, reasons: String },
+    #[error("the company cannot be exported, because its binding `{key}` cannot be read: {error}")]
+    NotExported { key: BindingKey, error: Box<ServiceError> },
     #[error("the company {company} is being imported; try again when the import has ended")]
     Importing { company: CompanyId },
     #[error("this token follows {most} streams of events already; end one of them first")]

@@ -9,7 +9,7 @@ pub(crate) mod imported;
 mod marks;
 pub(crate) mod partition;
 mod reader;
-mod shown;
+pub(crate) mod shown;
 pub(crate) mod sources;
 pub(crate) mod written;
 

@@ -27,7 +27,8 @@ pub(super) async fn list(view: View) -> Result<Response, Problem> {
             .cell(number("Bindings"), count(bindings.len() as u64));
         rows.push(row);
     }
-    let body = if companies.is_empty() {
+    let erasing = view.service.erasing();
+    let body = if companies.is_empty() && erasing.is_empty() {
         empty(
             "No companies yet",
             &html! {
@@ -37,7 +38,15 @@ pub(super) async fn list(view: View) -> Result<Response, Problem> {
             },
         )
     } else {
-        table("Companies", rows)
+        html! {
+            @for company in &erasing {
+                p.wrong role="alert" {
+                    "The erasure of " (company) " is not complete: a provider has not confirmed it. "
+                    code { "memhost company delete --company " (company) " --confirm " (company) } " goes on with it."
+                }
+            }
+            (table("Companies", rows))
+        }
     };
     Ok(Page::new(&view, "Companies", "All companies with memory on this host.").render(&body).into_response())
 }

@@ -31,6 +31,7 @@ filter_fields! {
         "sessionKey", "Session", Control::Text, read_text(session_key);
         "sourceKind", "Source", Control::Select(|| choices(SourceKind::ALL)), read_text(source_kind);
         "hookKind", "Hook", Control::Select(hook_kinds), read_text(hook_kind);
+        "bindingId", "Binding ID", Control::Text, read_text(binding_id);
         "providerRecordId", "Record", Control::Text, read_text(provider_record_id);
         "providerKey", "Provider", Control::Text, read_text(provider_key);
     }

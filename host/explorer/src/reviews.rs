@@ -98,6 +98,9 @@ pub(super) async fn show(
     let item = view.service.review(&view.company, id).await?;
     let source = source(&view, &item).await;
     let about = match item.subject {
+        ReviewSubject::Record(_) if item.change.is_some() => {
+            "A change of a record. The record stays as it is unless the change is approved."
+        }
         ReviewSubject::Record(_) => "A record that a provider extracted. Agents get it only after approval.",
         ReviewSubject::Delivery(_) => "A capture that has not been sent to its provider.",
     };
@@ -153,13 +156,14 @@ fn decide_panel(view: &View, item: &ReviewItem) -> Markup {
     let with = |decision: &str, button: Markup| {
         form(view, &action, &html! { input type="hidden" name="decision" value=(decision); (button) })
     };
+    let reject = if item.change.is_some() { "Reject" } else { "Reject and forget" };
     panel(
         "decide",
         "Decision",
         &html! {
             div.actions {
                 (with("approve", html! { button.primary { "Approve" } }))
-                (with("reject", html! { button.danger { "Reject and forget" } }))
+                (with("reject", html! { button.danger { (reject) } }))
             }
             details.more {
                 summary { "Edit and approve" }
@@ -190,6 +194,7 @@ pub(super) async fn decide(
     let item = view.service.decide(&view.caller, &view.company, id, ReviewDecision { decision, text }).await?;
     view.flash(match decision {
         Decision::Approve => "Approved. Agents get it from now on.",
+        Decision::Reject if item.change.is_some() => "Rejected. The record stays as it is.",
         Decision::Reject => "Rejected. The provider was told to forget it.",
         Decision::Edit => "Approved with your changes.",
     });

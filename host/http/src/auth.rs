@@ -27,13 +27,18 @@ const MIN_LENGTH: usize = 16;
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
     /// The token given is too easy to guess.
-    #[error(
-        "the operator token given with --token or MEMHOST_OPERATOR_TOKEN has {found} characters; at least {MIN_LENGTH} are needed; \
-         leave it out and the host makes one"
-    )]
+    #[error("the operator token has {found} characters; at least {MIN_LENGTH} are needed")]
     TooShort {
         /// Its length.
         found: usize,
+    },
+    /// A header cannot carry it.
+    #[error(
+        "the operator token has the character {character:?}, which a header does not carry; use ASCII letters and digits"
+    )]
+    Character {
+        /// The first one.
+        character: char,
     },
     /// The system gives no random bytes.
     #[error("no token can be made: the system gives no random bytes: {0}; try again")]
@@ -68,8 +73,14 @@ impl AdminToken {
     /// A token that the operator chose.
     ///
     /// # Errors
-    /// If it is too short.
+    /// If it is too short, or has a character that no header carries.
     pub fn known(token: &str) -> Result<Self, AuthError> {
+        let is_carried = |c: char| c.is_ascii_graphic() || c == ' ';
+        // What is around the value is no part of it.
+        let outer = [token.chars().next(), token.chars().next_back()].into_iter().flatten().find(|c| *c == ' ');
+        if let Some(character) = token.chars().find(|c| !is_carried(*c)).or(outer) {
+            return Err(AuthError::Character { character });
+        }
         if token.len() < MIN_LENGTH {
             return Err(AuthError::TooShort { found: token.len() });
         }
@@ -275,7 +286,10 @@ mod tests {
     }
 
     #[test]
-    fn a_short_token_is_refused() {
-        assert!(AdminToken::known("short").is_err());
+    fn a_token_that_is_short_or_that_no_header_carries_is_refused() {
+        for wrong in ["short", " long-enough-in-spaces", "long-enough-with-\u{e9}", "long-enough-with-\u{7}", ""] {
+            assert!(AdminToken::known(wrong).is_err(), "{wrong:?}");
+        }
+        assert!(AdminToken::known("long enough:~!0123").is_ok());
     }
 }

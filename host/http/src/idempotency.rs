@@ -8,14 +8,15 @@ use axum::body::{Body, to_bytes};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::header::{CONTENT_TYPE, IF_MATCH};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use percent_encoding::percent_decode;
 
-use super::MAX_BODY_BYTES;
 use super::problem::{Problem, ProblemCode};
+use super::{MAX_BODY_BYTES, mcp};
 use memhost_core::{Caller, Idempotent, KeptAnswer, Service};
 use memhost_types::CompanyId;
 
@@ -83,6 +84,9 @@ async fn answer(
     })?;
     let caller = parts.extensions.get::<Caller>().cloned();
     let caller = caller.ok_or_else(|| Problem::new(ProblemCode::Unauthenticated, "send a token"))?;
+    if is_read(&parts, &body) {
+        return Ok(next.run(Request::from_parts(parts, Body::from(body))).await);
+    }
     let (method, uri) = (parts.method.as_str().to_owned(), parts.uri.to_string());
     let is_token = is_token_path(parts.uri.path());
     let conflict = |code, detail: &str| Err(Problem::new(code, detail).at("idempotency-key"));
@@ -176,6 +180,23 @@ const NO_EFFECT: [&str; 10] = [
     "binding_disabled",
     "disk_full",
 ];
+
+/// Whether a request only reads. Doing it again has no other effect, and a stored answer would be an old one, of which
+/// what was forgotten is gone.
+fn is_read(parts: &Parts, body: &[u8]) -> bool {
+    let path: Vec<&str> = parts.uri.path().split('/').skip(1).collect();
+    match path.as_slice() {
+        ["mcp"] => !mcp::is_write(body),
+        ["runtime", "v1", "companies", _, read] => READS.contains(read),
+        ["runtime", "v1", "companies", _, "sources", "list"] => true,
+        // Apropos' routes.
+        [.., "memory", "search" | "recall" | "export"] => true,
+        _ => false,
+    }
+}
+
+/// Routes of the runtime plane whose requests have a body and read.
+const READS: [&str; 6] = ["query", "list", "get", "explain", "browse", "export"];
 
 /// Whether a path is below `/control/v1/tokens` or `/control/v1/companies/{company}/tokens`. A company may be named
 /// `tokens`.

@@ -27,9 +27,19 @@ use axum::middleware::from_fn;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
+use serde_json::Value;
+
 use self::server::MemoryServer;
+use self::tools::Tool;
 use crate::MAX_BODY_BYTES;
 use memhost_core::Service;
+
+/// Whether the body of a request to `/mcp` calls a tool that writes.
+pub(crate) fn is_write(body: &[u8]) -> bool {
+    let Ok(message) = serde_json::from_slice::<Value>(body) else { return false };
+    let name = message.pointer("/params/name").and_then(Value::as_str).unwrap_or_default();
+    message["method"] == "tools/call" && Tool::named(name).is_some_and(|tool| tool.kind().is_write())
+}
 
 /// The route `/mcp`. The router that merges it must put the token layer in front of it.
 pub fn routes(service: &Arc<Service>) -> Router<Arc<Service>> {

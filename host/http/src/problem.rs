@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::MAX_BODY_BYTES;
-use memhost_core::{AccessError, BindingError, LedgerError, ReviewError, ServiceError, WorkError};
+use super::response::set_rate;
+use memhost_core::{AccessError, BindingError, LedgerError, RateState, ReviewError, ServiceError, WorkError};
 use memhost_types::{OperationErrorCode, OperationId};
 
 mod code;
@@ -48,6 +49,9 @@ pub struct Problem {
     /// What the provider does not accept in its configuration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<ConfigError>,
+    /// How the rate of the binding stands that refused it.
+    #[serde(skip)]
+    rate: Option<RateState>,
 }
 
 /// One thing that is wrong with a configuration.
@@ -73,7 +77,14 @@ impl Problem {
             operation_id: None,
             retry_after_ms: None,
             errors: Vec::new(),
+            rate: None,
         }
+    }
+
+    /// The same with how the rate of the binding stands, where that is the problem.
+    pub(crate) fn with_rate(self, rate: impl FnOnce() -> Option<RateState>) -> Self {
+        let rate = if self.code == ProblemCode::RateLimited { rate() } else { None };
+        Self { rate, ..self }
     }
 
     /// The request has a field, parameter or header that is not accepted.
@@ -121,6 +132,9 @@ impl IntoResponse for Problem {
         if let Some(seconds) = retry {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
+        if let Some(rate) = self.rate {
+            set_rate(headers, rate);
+        }
         response
     }
 }
@@ -162,6 +176,7 @@ fn code_of(error: &ServiceError) -> ProblemCode {
         ServiceError::UnknownCompany { .. } => Code::UnknownCompany,
         ServiceError::Erased { .. } => Code::CompanyErased,
         ServiceError::NotForgotten { .. } => Code::NotForgotten,
+        ServiceError::NotExported { error, .. } => code_of(error),
         ServiceError::Importing { .. } => Code::Importing,
         ServiceError::Denied(_) | ServiceError::Access(AccessError::Beyond(_)) => Code::Forbidden,
         ServiceError::Call(_) => Code::ProviderFailed,
@@ -216,6 +231,12 @@ impl From<ServiceError> for Problem {
             }
             ServiceError::NoProvider { .. } | ServiceError::ProviderLoading { .. } => problem.at("providerKey"),
             ServiceError::NoVersion { .. } => problem.at("version"),
+            ServiceError::NotExported { error, .. } => match *error {
+                ServiceError::Operation { operation_id, error, .. } => {
+                    Self { operation_id: Some(operation_id), retry_after_ms: error.retry_after_ms, ..problem }
+                }
+                _ => problem,
+            },
             ServiceError::Denied(denied) => Self { field: denied.field.map(str::to_owned), ..problem },
             ServiceError::Unrecorded { operation_id, .. } => Self { operation_id: Some(operation_id), ..problem },
             _ => problem,

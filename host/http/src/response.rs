@@ -5,7 +5,7 @@ use aide::generate::GenContext;
 use aide::openapi::{self, MediaType, Operation};
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, ETAG};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -71,16 +71,22 @@ pub struct WithRateLimit<T> {
 impl<T: Serialize> IntoResponse for WithRateLimit<T> {
     fn into_response(self) -> Response {
         let mut response = Json(self.answer).into_response();
-        let Some(rate) = self.rate else { return response };
-        let seconds = u64::try_from(rate.full_in.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX);
-        let policy = format!("\"callsPerSecond\";q={};w=1", rate.per_second);
-        let now = format!("\"callsPerSecond\";r={};t={seconds}", rate.left);
-        for (name, value) in [("ratelimit-policy", policy), ("ratelimit", now)] {
-            if let Ok(value) = HeaderValue::from_str(&value) {
-                response.headers_mut().insert(name, value);
-            }
+        if let Some(rate) = self.rate {
+            set_rate(response.headers_mut(), rate);
         }
         response
+    }
+}
+
+/// Sets the headers that say how the rate of a binding stands.
+pub(crate) fn set_rate(headers: &mut HeaderMap, rate: RateState) {
+    let seconds = u64::try_from(rate.full_in.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX);
+    let policy = format!("\"callsPerSecond\";q={};w=1", rate.per_second);
+    let now = format!("\"callsPerSecond\";r={};t={seconds}", rate.left);
+    for (name, value) in [("ratelimit-policy", policy), ("ratelimit", now)] {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(name, value);
+        }
     }
 }
 

@@ -42,6 +42,7 @@ use sled::{Batch, Db};
 
 pub use self::backup::BackupError;
 use self::disk::Disk;
+use self::gate::OPERATIONS;
 use self::log::Log;
 use self::partition::{Partition, Used};
 use self::query::Reader;
@@ -259,7 +260,7 @@ fn open_db(config: &sled::Config) -> sled::Result<Db> {
 /// After a crash: records operations in progress as interrupted, and updates the indexes from the log.
 fn recover(trees: &Trees, companies: &Companies) -> Result<(), StoreError> {
     let records = &trees.records;
-    for company in query::companies(records)? {
+    for company in query::companies(OPERATIONS, records)? {
         let last = records.range(keys::record(&company, 0)..=keys::record(&company, u64::MAX)).next_back();
         let last = last.transpose().map_err(failed("reading"))?;
         let last = last.and_then(|(key, _)| keys::sequence(&key)).unwrap_or(0);

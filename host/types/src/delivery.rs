@@ -54,7 +54,7 @@ pub struct HookEvent {
     #[serde(default)]
     pub visibility: Option<Visibility>,
     /// Whether it takes the place of what came from the same source before, such as an earlier revision of a document:
-    /// that is forgotten once this is captured.
+    /// that is forgotten once a record of this counts. Needs the right to forget, and takes what the caller could forget.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replaces_source: bool,
     /// What the run is about; `pre_run_hydrate` only, and needed there.
@@ -187,6 +187,10 @@ pub struct Delivery {
     /// Whether it takes the place of what came from the same source before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replaces_source: bool,
+    /// Whether that is everybody's: its sender is neither an agent nor a person. Otherwise the private records of others
+    /// stay.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replaces_of_everybody: bool,
     /// How far it is.
     pub status: DeliveryStatus,
     /// How often it was tried.

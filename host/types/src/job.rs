@@ -9,7 +9,7 @@ use super::bounds::check_context_id;
 use super::named::named;
 use super::{
     AgentId, BindingId, BindingKey, CompanyId, FieldError, HookContext, HookKind, JobStatus, OperationId, ProviderKey,
-    RecordHandle, Scope, SourceKind, SourceRef, Visibility, is_about,
+    RecordHandle, Replacement, Scope, SourceKind, SourceRef, Visibility, is_about,
 };
 
 /// A job's identity. The provider's own name for it is another one.
@@ -62,6 +62,9 @@ pub struct Job {
     /// Who is answered what comes of it.
     #[serde(default, skip_serializing_if = "Visibility::is_company")]
     pub visibility: Visibility,
+    /// What its records take the place of when it has succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<Replacement>,
     /// Who does the work.
     pub runner: JobRunner,
     /// How far it is.

@@ -77,16 +77,17 @@ pub use record::{JsonObject, RecordHandle};
 pub use request::*;
 pub use response::*;
 pub use review::{
-    Decision, ReviewDecision, ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewStatus, ReviewSubject,
+    Decision, HeldChange, HeldRecord, ReviewDecision, ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewStatus,
+    ReviewSubject,
 };
 pub use rollup::{Latencies, Rollup, RollupKey};
 pub use secret::{SecretUse, SecretUseError};
 pub use source::{
-    ForgottenAt, ForgottenSources, MAX_SOURCE_RECORDS, MAX_SOURCES, SourceRecord, SourceRecords, SourceSelector,
-    SourcesRequest,
+    ForgottenAt, ForgottenSources, MAX_SOURCE_RECORDS, MAX_SOURCES, Replacement, SourceRecord, SourceRecords,
+    SourceSelector, SourcesRequest,
 };
 pub use usage::{AttributionMode, BillingType, Microcents, Usage};
 pub use version::{Digest, DigestError, RejectedVersion, ServingVersion, VersionChoice};
 use whose::is_about;
 pub use whose::{RecordFilter, RecordRow, Visibility};
-pub use words::{Plain, counted, nearest, plain, plain_syntax};
+pub use words::{Plain, counted, nearest, plain, plain_syntax, visible};

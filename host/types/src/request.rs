@@ -56,7 +56,7 @@ pub struct CaptureRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
     /// Whether it takes the place of what came from the same source before, such as an earlier revision of a document:
-    /// that is forgotten once this is captured.
+    /// that is forgotten once a record of this counts. Needs the right to forget, and takes what the caller could forget.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replaces_source: bool,
 }

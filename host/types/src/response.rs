@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::named::named;
-use super::{DeliveryId, HookKind, JsonObject, OperationId, RecordHandle, RecordRow, Scope, SourceRef, Usage};
+use super::{
+    DeliveryId, HookKind, JsonObject, OperationId, RecordHandle, RecordRow, ReviewId, Scope, SourceRef, Usage,
+};
 
 /// What a score means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -115,8 +117,23 @@ pub struct CaptureResponse {
     /// The host keeps it and will deliver it later; absent where the provider has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
+    /// Records that wait for a person: nobody is answered them before that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_review: Vec<InReview>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<Usage>,
+}
+
+/// A record that was written, or is to be changed, and that a person must approve first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InReview {
+    /// Which record.
+    pub handle: RecordHandle,
+    /// Its item of the review queue.
+    pub review_id: ReviewId,
+    /// Why it waits.
+    pub reason: String,
 }
 
 /// A capture that the host keeps for now.
@@ -136,6 +153,9 @@ pub struct Held {
 pub struct UpsertResponse {
     pub operation_id: OperationId,
     pub records: Vec<RecordHandle>,
+    /// Those of them that wait for a person. One that was there already stays as it is until then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_review: Vec<InReview>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<Usage>,
 }
@@ -303,6 +323,9 @@ pub struct CorrectResponse {
     /// The record that no longer holds, where another took its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub superseded: Option<RecordHandle>,
+    /// Where the correction waits for a person. The record stays as it is until then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_review: Vec<InReview>,
     /// What it used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<Usage>,

@@ -7,7 +7,10 @@ use uuid::Uuid;
 
 use super::bounds::check_bytes;
 use super::named::named;
-use super::{BindingId, BindingKey, CompanyId, DeliveryId, FieldError, JsonObject, OperationId, RecordHandle, limits};
+use super::{
+    BindingId, BindingKey, CompanyId, CorrectionPatch, DeliveryId, FieldError, JsonObject, OperationId, RecordHandle,
+    RecordWrite, SourceRef, Visibility, limits,
+};
 
 /// A review item's identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -66,6 +69,9 @@ pub struct ReviewItem {
     /// The record's metadata where the provider holds it: what it was made of and by which rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<JsonObject>,
+    /// What it would make of a record that is there and stays as it is until then; absent: the record itself waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<HeldChange>,
     /// The operation that brought it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation_id: Option<OperationId>,
@@ -95,16 +101,57 @@ pub struct ReviewItem {
     pub decided_at: Option<Timestamp>,
 }
 
+/// A change of a record that has not been made. The provider gets it after the approval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HeldChange {
+    /// A correction.
+    Correction(Box<CorrectionPatch>),
+    /// A record under the same id.
+    Record(Box<HeldRecord>),
+    /// It was made, rejected or forgotten, and nothing of it is kept.
+    Gone,
+}
+
+/// A record that is to take the place of another one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HeldRecord {
+    /// The record as it is to be.
+    pub write: RecordWrite,
+    /// Where it comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceRef>,
+    /// Who is to be answered it, if the request said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visibility: Option<Visibility>,
+}
+
 impl ReviewItem {
     /// The item without the record's text: once it was rejected, forgotten or replaced.
     #[must_use]
     pub fn without_text(self) -> Self {
-        Self { text: String::new(), metadata: None, ..self }
+        let change = self.change.map(|_| HeldChange::Gone);
+        Self { text: String::new(), metadata: None, change, ..self }
     }
 
     /// Whether it has no text of the record.
     pub fn is_without_text(&self) -> bool {
-        self.text.is_empty() && self.metadata.is_none()
+        let has_change = self.change.as_ref().is_some_and(|change| *change != HeldChange::Gone);
+        self.text.is_empty() && self.metadata.is_none() && !has_change
+    }
+
+    /// Whether it says if its record may be returned. A change does so once it was made.
+    pub fn stands(&self) -> bool {
+        self.change.is_none() || self.status == ReviewStatus::Approved
+    }
+
+    /// Where the change comes from that it is about, if it is about one that says so.
+    pub fn source(&self) -> Option<&SourceRef> {
+        match self.change.as_ref()? {
+            HeldChange::Record(held) => held.write.source.as_ref().or(held.source.as_ref()),
+            HeldChange::Correction(_) | HeldChange::Gone => None,
+        }
     }
 }
 

@@ -118,11 +118,28 @@ impl SourceSelector {
     }
 }
 
+/// What a record, or what a job brings, takes the place of once it counts: what came from the same source before. Nobody
+/// must approve what counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Replacement {
+    /// The capture that asked for it.
+    pub operation_id: OperationId,
+    /// Who asked for it.
+    pub principal: String,
+    /// When the material came. What came later stays.
+    pub received_at: Timestamp,
+    /// Whether everything from the source goes. Otherwise the records of the company go, and the private ones of the agent
+    /// or the person of the scope.
+    #[serde(default)]
+    pub of_everybody: bool,
+}
+
 /// What came from some sources, in all bindings of a company.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SourcesRequest {
-    /// The company. To forget, it names no agent and no person.
+    /// The company; to list, also whose records. Nothing else may be set, and to forget, no agent and no person.
     pub scope: Scope,
     /// 1 to 100 sources.
     #[schemars(length(min = 1, max = 100))]

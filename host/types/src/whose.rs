@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::bounds::{Checked, check_bytes, check_context_id, check_reference};
 use super::named::named;
 use super::{
-    AgentId, BindingId, CompanyId, HookContext, HookKind, OperationId, RecordHandle, Scope, Snippet, SourceKind,
-    SourceRef, limits,
+    AgentId, BindingId, CompanyId, HookContext, HookKind, OperationId, RecordHandle, Replacement, Scope, Snippet,
+    SourceKind, SourceRef, limits,
 };
 
 named!(
@@ -64,6 +64,12 @@ pub struct RecordRow {
     /// Who is answered it.
     #[serde(default)]
     pub visibility: Visibility,
+    /// When its material came, where the host kept that before it was captured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received_at: Option<Timestamp>,
+    /// What it took the place of, or will once a person has approved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<Replacement>,
 }
 
 impl RecordRow {

@@ -33,6 +33,24 @@ pub fn counted(number: impl std::fmt::Display, one: &str, several: &str) -> Stri
     format!("{number} {noun}")
 }
 
+/// A text from outside for a message: characters that cannot be seen, or that change the order of others, are written as
+/// their number.
+pub fn visible(text: &str) -> String {
+    let is_hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    };
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_hidden(c) {
+            true => shown.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
+            false => shown.push(c),
+        }
+    }
+    shown
+}
+
 /// `; did you mean …?`, or nothing.
 fn suggestion(given: &str, known: &[&str]) -> String {
     nearest(given, known.iter().copied()).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
@@ -109,6 +127,10 @@ fn value(message: &str) -> String {
     if is_of_time.iter().any(|start| message.starts_with(start)) && names_time.iter().any(|word| message.contains(word))
     {
         return TIME.to_owned();
+    }
+    let is_of_range = ["failed to convert", "converting "].iter().any(|start| message.starts_with(start));
+    if is_of_range && names_time.iter().any(|word| message.contains(word)) {
+        return "is too far from now; the last time that can be stored is 9999-12-30T22:00:00Z".to_owned();
     }
     match message {
         "invalid digit found in string" | "invalid float literal" => "is no number".to_owned(),
@@ -248,6 +270,9 @@ mod tests {
             let said = read(&format!(r#"{{"topK":1,"at":"{time}"}}"#));
             assert!(said.text.contains("is no date or time"), "{time}: {}", said.text);
         }
+        let late = read(r#"{"topK":1,"at":"9999-12-31T23:59:59Z"}"#).text;
+        assert_eq!(late, "is too far from now; the last time that can be stored is 9999-12-30T22:00:00Z");
+        assert_eq!(visible("ünit \u{202e}x\u{200b}\n"), "ünit \\u{202e}x\\u{200b}\\u{a}");
         for (message, text) in [
             ("x".parse::<u32>().unwrap_err().to_string(), "is no number"),
             ("".parse::<u32>().unwrap_err().to_string(), "is empty; write a number"),

@@ -128,6 +128,17 @@ impl Place {
         }
     }
 
+    /// Whether a scope that names no project reaches a fact by its id: whoever has the id need not know in which project it
+    /// was written.
+    pub(crate) fn is_reached_by(&self, scope: &Scope) -> bool {
+        match &self.owner {
+            Owner::Project(project) if scope.project_id.is_none() => {
+                self.is_seen_by(&Scope { project_id: Some(project.clone()), ..scope.clone() })
+            }
+            _ => self.is_seen_by(scope),
+        }
+    }
+
     /// Whether a scope sees the facts: it names their owner, or no owner at all, and has no other value in a partition.
     pub(crate) fn is_seen_by(&self, scope: &Scope) -> bool {
         let named = Owner::named(scope);
@@ -199,6 +210,12 @@ mod tests {
         assert!(!sees(&mine, None, &scope("a", "other", "p", "")));
         assert!(sees(&mine, drive, &scope("a", "other", "p", "")), "members share the workspace's");
         assert!(!sees(&mine, drive, &scope("b", "u", "p", "")), "what is one agent's is that agent's");
+        let reached = |asked: &Scope| Place::of_write(&mine, drive).unwrap().is_reached_by(asked);
+        assert!(
+            reached(&scope("a", "u", "", "")) && reached(&scope("a", "", "", "")),
+            "by its id, without the project"
+        );
+        assert!(!reached(&scope("a", "u", "other", "")) && !reached(&scope("b", "", "", "")));
         let everybodys = scope("", "u", "p", "");
         assert!(sees(&everybodys, drive, &scope("b", "u", "p", "")), "and the rest is everybody's");
         assert!(sees(&mine, None, &scope("", "", "", "")), "who names nobody sees all");

@@ -194,9 +194,9 @@ impl Facts {
         Ok(preamble)
     }
 
-    /// The list of a fact that a scope sees.
+    /// The list of a fact that a scope reaches by its id.
     pub(crate) fn find(id: &str, scope: &Scope) -> Result<Option<(Vec<u8>, List)>, Error> {
-        Ok(holder(id)?.filter(|(_, list)| list.place.is_seen_by(scope)))
+        Ok(holder(id)?.filter(|(_, list)| list.place.is_reached_by(scope)))
     }
 }
 

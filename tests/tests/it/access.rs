@@ -199,9 +199,11 @@ async fn every_route_allows_exactly_the_roles_of_the_table() {
         {
             wrong.push(format!("{method:?} {path}: the operator gets {problem}"));
         }
+        // A monitor reaches no company, and is not told which ones exist.
         let (of_monitor, problem) = status(&monitor, *method, path, "acme").await;
-        if of_monitor != 403 {
-            wrong.push(format!("{method:?} {path}: a monitor gets {of_monitor} {problem}"));
+        let elsewhere = status(&monitor, *method, path, "nobody").await;
+        if of_monitor != 403 || (of_monitor, problem.clone()) != elsewhere {
+            wrong.push(format!("{method:?} {path}: a monitor gets {of_monitor} {problem}, or {elsewhere:?}"));
         }
         for (caller, may) in callers.iter().zip(allowed.chars()) {
             let (found, problem) = status(caller, *method, path, "acme").await;
@@ -241,6 +243,7 @@ async fn every_route_allows_exactly_the_roles_of_the_table() {
     assert!(refused("acme").await.map(|refusal| refusal.count).sum::<u64>() >= 2 * 4 * COMPANY.len() as u64);
     assert_eq!(refused("other").await.count() + refused("nobody").await.count(), 0);
     assert!(refused("acme").await.all(|operation| operation.scope.agent_id.is_none()));
+    assert!(refused("acme").await.all(|operation| !operation.principal.starts_with("monitor")));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

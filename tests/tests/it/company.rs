@@ -114,10 +114,10 @@ async fn an_erased_company_leaves_only_a_tombstone() {
 /// Checks a tombstone with nothing but its documentation.
 fn is_signed(tombstone: &Value) -> bool {
     let mut signed = serde_json::Map::new();
-    for name in ["companyId", "erasedAt", "erasedBy", "forgotten", "notForgotten", "removedKeys"] {
+    for name in ["companyId", "erasedAt", "erasedBy", "forgotten", "notForgotten", "isComplete", "removedKeys"] {
         signed.insert(name.to_owned(), tombstone[name].clone());
     }
-    let names = ["companyId", "erasedAt", "erasedBy", "forgotten", "notForgotten", "removedKeys"];
+    let names = ["companyId", "erasedAt", "erasedBy", "forgotten", "notForgotten", "isComplete", "removedKeys"];
     let fields: Vec<String> = names.iter().map(|name| format!("\"{name}\":{}", signed[*name])).collect();
     let text = format!("{{{}}}", fields.join(","));
     let bytes = |name: &str| {
@@ -223,9 +223,11 @@ async fn a_write_with_a_key_is_done_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_caller_that_disconnected_gets_the_first_answer_for_its_key() {
     let (host, api) = extracting().await;
-    let body = json!({"scope": {"companyId": "acme"}, "query": "await release"}).to_string();
+    let source = json!({"kind": "manual_note", "companyId": "acme"});
+    let payload = json!({"text": "metered 1 after release"});
+    let body = json!({"scope": {"companyId": "acme"}, "source": source, "payload": payload}).to_string();
     let send = || {
-        let path = "/runtime/v1/companies/acme/query";
+        let path = "/runtime/v1/companies/acme/capture";
         api.send(Method::Post, path, Some(body.clone()), &[("idempotency-key", "k")])
     };
     let is_called = async || host.usage("acme", "extracts").await.is_some_and(|usage| usage.calls_in_flight == 1);
@@ -236,8 +238,8 @@ async fn a_caller_that_disconnected_gets_the_first_answer_for_its_key() {
     api.capture("acme", "release").await.fine();
     let again = send().await;
     assert_eq!((again.status, again.headers["idempotency-replayed"].to_str().unwrap()), (200, "true"));
-    let queries = host.operations("acme").await.unwrap();
-    assert_eq!(queries.iter().filter(|operation| operation.kind.as_str() == "query").count(), 1);
+    let captures = host.operations("acme").await.unwrap();
+    assert_eq!(captures.iter().filter(|operation| operation.kind.as_str() == "capture").count(), 2);
 }
 
 /// A key belongs to one token, a token's value is not stored, and erasing a company with a short name erases no other.

@@ -37,6 +37,8 @@ async fn each_event_has_its_own_result_and_one_that_is_refused_stops_no_other() 
     let alone = api.post(HOOKS, &event("alone", "sent alone")).await.fine();
     let mut elsewhere = unawaited("elsewhere", "of another company");
     elsewhere["scope"]["companyId"] = json!("other");
+    let mut elsewhere_bound = unawaited("nobodys", "for a binding that is not there");
+    elsewhere_bound["bindingKey"] = json!("nobodys");
     let events = json!([
         unawaited("b1", "first"),
         unawaited("alone", "sent alone"),
@@ -49,6 +51,7 @@ async fn each_event_has_its_own_result_and_one_that_is_refused_stops_no_other() 
         ["not", "an", "object"],
         {"hookKind": "unheard_of", "hookId": "u", "triggeredAt": "2026-11-20T10:00:00Z",
          "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"}, "payload": {"text": "t"}},
+        elsewhere_bound,
         unawaited("b2", "last"),
     ]);
     let answer = api.post(BATCH, &json!({"events": events})).await.fine();
@@ -62,11 +65,12 @@ async fn each_event_has_its_own_result_and_one_that_is_refused_stops_no_other() 
         "refused",
         "refused",
         "not_taken",
+        "refused",
         "accepted",
     ];
     assert_eq!(outcomes(&answer), expected, "{answer}");
     let counts = ["accepted", "duplicates", "notTaken", "refused"].map(|name| answer[name].as_u64().unwrap());
-    assert_eq!(counts, [2, 2, 1, 5]);
+    assert_eq!(counts, [2, 2, 1, 6]);
     let results = &answer["results"];
     assert_eq!(results[1]["deliveryIds"][0], alone["deliveries"][0]["id"]);
     assert_eq!(results[4]["deliveryIds"], results[0]["deliveryIds"]);
@@ -75,6 +79,7 @@ async fn each_event_has_its_own_result_and_one_that_is_refused_stops_no_other() 
         assert_eq!(results[index]["index"], index);
     }
     assert!(results[8]["notTaken"]["reason"].as_str().unwrap().contains("unheard_of"));
+    assert_eq!(results[9]["problem"]["code"], "no_binding", "{}", results[9]);
     // The same batch again, and each event alone, are known.
     let again = api.post(BATCH, &json!({"events": events})).await.fine();
     assert_eq!(again["accepted"], 0, "{again}");
@@ -164,4 +169,71 @@ async fn a_batch_takes_less_time_than_its_events_alone_and_begins_them_in_order(
     // Eight run at a time, so neighbours may change places.
     let far = begun.windows(2).filter(|pair| (pair[1] - pair[0]).abs() > 16).count();
     assert_eq!(far, 0, "{begun:?}");
+}
+
+/// A run's token is told nothing of another run's event, and its own events are accepted all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_of_another_run_is_refused_alone() {
+    let (_host, api) = extracting().await;
+    let of_run = async |run: &str| {
+        let body = json!({"name": run, "role": "agent", "agentId": "ada", "runId": run});
+        let made = api.post("/control/v1/companies/acme/tokens", &body).await.fine();
+        api.with(made["value"].as_str().unwrap())
+    };
+    let (first, second) = (of_run("r1").await, of_run("r2").await);
+    let sent = |id: &str| {
+        json!({
+            "hookKind": "post_run_capture", "hookId": id, "triggeredAt": "2026-11-20T10:00:00Z",
+            "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"}, "payload": {"text": id},
+        })
+    };
+    let answer = first.post(BATCH, &json!({"events": [sent("end")]})).await.fine();
+    assert_eq!(outcomes(&answer), ["accepted"]);
+    let answer = second.post(BATCH, &json!({"events": [sent("end"), sent("own")]})).await.fine();
+    assert_eq!(outcomes(&answer), ["refused", "accepted"], "{answer}");
+    let refused = &answer["results"][0];
+    assert_eq!((&refused["problem"]["code"], &refused["problem"]["field"]), (&json!("forbidden"), &json!("hookId")));
+    assert!(refused.get("deliveryIds").is_none(), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_time_that_is_too_late_is_refused_in_plain_words() {
+    let (_host, api) = extracting().await;
+    let mut late = unawaited("late", "t");
+    late["triggeredAt"] = json!("9999-12-31T23:59:59Z");
+    let refused = api.post(HOOKS, &late).await;
+    assert_eq!((refused.status, &refused.json["field"]), (400, &json!("triggeredAt")));
+    assert!(refused.text.contains("is too far from now") && !refused.text.contains("converting"), "{}", refused.text);
+}
+
+/// A host that is stopped while it delivers leaves a whole store, and looking at the store delivers nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_is_whole_after_a_stop_in_the_middle_of_deliveries() {
+    let (mut host, api) = extracting().await;
+    let events: Vec<Value> = (0..1_000).map(|n| unawaited(&format!("b{n}"), &format!("event {n}"))).collect();
+    api.post(BATCH, &json!({"events": events})).await.fine();
+    eventually("some are delivered", async || {
+        let delivered = api.get(&format!("{DELIVERIES}?status=delivered&limit=20")).await;
+        delivered["items"].as_array().unwrap().len() == 20
+    })
+    .await;
+    drop(api);
+    host.stop().await;
+    host.change(|options| options.has_background = false);
+    let pending = async |host: &mut TestHost| {
+        host.start().await.unwrap();
+        let api = Api::new(host);
+        let page = api.get(&format!("{DELIVERIES}?status=pending&limit=1000")).await;
+        drop(api);
+        host.stop().await;
+        page["items"].as_array().unwrap().len()
+    };
+    let before = pending(&mut host).await;
+    assert!(before > 0, "everything was delivered before the stop");
+    let home = tempfile::tempdir().unwrap();
+    let data = host.data_dir().display().to_string();
+    let arguments = ["store", "verify", "--data-dir", &data].map(str::to_owned);
+    let done = super::cli::run(home.path(), &[], &arguments, "").await;
+    assert!(done.code == 0 && done.out.contains("no problems"), "{done:?}");
+    assert_eq!(pending(&mut host).await, before, "looking has delivered something");
 }

@@ -130,7 +130,7 @@ async fn a_failed_job_is_retried_where_its_provider_can_try_it_again() {
     {
         assert!(detail.contains(told), "{told}: {detail}");
     }
-    let done = api.post(&format!("{JOBS}/retry"), &json!({})).await.fine();
+    let done = api.post(&format!("{JOBS}/retry"), &json!({"every": true})).await.fine();
     assert_eq!(done, json!({"changed": 0, "more": false}), "and is no candidate");
     assert_eq!(api.get(&path).await["attempts"], 1);
 }

@@ -127,10 +127,49 @@ fn an_input_that_is_closed_early_ends_the_host_too_and_one_without_a_token_refus
         (ended.status.code(), String::from_utf8(ended.stderr).unwrap())
     };
     assert_eq!(start(format!("{TOKEN}\n").as_bytes()).0, Some(0), "the input was closed before the host listened");
-    for wrong in [&b""[..], b"no end of line", b"short\n"] {
+    for wrong in [&b""[..], b"no end of line", b"short\n", b"long-enough-but-\x07\n", b"long-enough-but-\xc3\xa9\n"] {
         let (code, said) = start(wrong);
         assert!(code != Some(0) && said.contains("--token-from-stdin"), "{code:?} {said}");
+        assert!(!said.contains("MEMHOST_OPERATOR_TOKEN"), "{said}");
     }
+}
+
+#[test]
+fn a_host_that_is_told_nothing_ends_and_no_wildcard_frames_the_explorer() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut host = Command::new(env!("CARGO_BIN_EXE_memhost-cli"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--token-from-stdin", "--data-dir"])
+        .arg(directory.path())
+        .env_remove("MEMHOST_OPERATOR_TOKEN")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It stays open.
+    let input = host.stdin.take();
+    let until = Instant::now() + Duration::from_secs(10);
+    let ended = loop {
+        match host.try_wait().unwrap() {
+            Some(ended) => break ended.code(),
+            None if Instant::now() > until => {
+                host.kill().unwrap();
+                panic!("the host waits for a token without an end");
+            }
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+    };
+    drop(input);
+    let said = std::io::read_to_string(host.stderr.take().unwrap()).unwrap();
+    assert!(ended == Some(2) && said.contains("--token-from-stdin"), "{ended:?} {said}");
+    let wildcard = Command::new(env!("CARGO_BIN_EXE_memhost-cli"))
+        .args(["serve", "--frame-ancestor", "https://*.example.com", "--data-dir"])
+        .arg(directory.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(wildcard.stderr).unwrap();
+    assert!(wildcard.status.code() == Some(2) && said.contains("stands for many origins"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

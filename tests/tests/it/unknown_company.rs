@@ -56,7 +56,7 @@ fn body(operation: &str, company: &str) -> Value {
             json!({"scope": scope, "source": source, "payload": {"text": text}})
         }
         "upsertRecords" => json!({"scope": scope, "records": [{"text": text}]}),
-        "importRecords" => json!({"scope": scope, "lines": []}),
+        "importRecords" => json!({"scope": scope, "lines": ""}),
         "deliverHook" => hook(company, "manual_capture"),
         "deliverHooks" => json!({"events": [hook(company, "manual_capture")]}),
         "forgetSources" | "listSources" => json!({"scope": scope, "sources": [{"commentId": "c1"}]}),
@@ -71,7 +71,7 @@ fn requests(company: &str) -> Vec<(Method, String, Option<String>, String)> {
         for (method, route) in item.as_object().unwrap() {
             let Some(id) = route["operationId"].as_str() else { continue };
             let is_of_company = path.contains("/companies/{company}");
-            if !is_of_company || FIRST.contains(&id) || id == "importRecords" {
+            if !is_of_company || FIRST.contains(&id) {
                 continue;
             }
             let method = match method.as_str() {
@@ -231,6 +231,7 @@ async fn each_thing_that_an_operator_makes_makes_its_company() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_fails_makes_no_company() {
+    let lines = export(UNKNOWN).await;
     let mut host = TestHost::new(&[]).await.unwrap();
     let api = Api::new(&host);
     let control = |rest: &str| format!("/control/v1/companies/{UNKNOWN}/{rest}");
@@ -239,6 +240,11 @@ async fn what_fails_makes_no_company() {
     long["records"][0]["text"] = "".into();
     let mut named = body("capture", UNKNOWN);
     named["bindingKey"] = "main".into();
+    let for_nobody = |operation: &str, visibility: &str| {
+        let mut body = body(operation, UNKNOWN);
+        body["visibility"] = visibility.into();
+        body
+    };
     for (path, body, status) in [
         (control("bindings"), json!({"key": "main", "providerKey": "nobodys"}), 404),
         (control("tokens"), json!({"name": "ada", "role": "agent"}), 400),
@@ -246,6 +252,9 @@ async fn what_fails_makes_no_company() {
         (control("erase"), json!({"confirm": UNKNOWN}), 404),
         (runtime("records"), long, 400),
         (runtime("capture"), named, 404),
+        (runtime("records"), for_nobody("upsertRecords", "agent"), 400),
+        (runtime("capture"), for_nobody("capture", "person"), 400),
+        (runtime("import"), json!({"scope": scope(UNKNOWN), "lines": "{}"}), 404),
     ] {
         let answer = api.post(&path, &body).await;
         assert_eq!(answer.status, status, "{path}: {}", answer.text);
@@ -272,6 +281,51 @@ async fn what_fails_makes_no_company() {
     assert_eq!(companies(&api).await, ["acme"]);
     assert_unknown(&api.capture(UNKNOWN, "a fact").await, "no configuration");
     assert_eq!(companies(&api).await, ["acme"]);
+    // No refusal above is in the way of the company, or in its log.
+    let path = control("import?acceptGrants=true&scope=company");
+    api.send(Method::Post, &path, Some(lines), &[]).await.fine();
+    assert_eq!(api.get(&control("operations?outcome=refused")).await["items"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_reaches_no_company_is_told_of_none() {
+    let host = TestHost::new(&[]).await.unwrap();
+    let api = Api::new(&host);
+    api.make("other").await;
+    let body = json!({"name": "m", "role": "monitor"});
+    let value = api.post("/control/v1/tokens", &body).await.fine()["value"].as_str().unwrap().to_owned();
+    let monitor = api.with(&value);
+    let mut asked = 0;
+    for ((method, path, body, id), (_, other_path, other_body, _)) in
+        requests(UNKNOWN).into_iter().zip(requests("other"))
+    {
+        let unknown = monitor.send(method, &path, body, &[]).await;
+        let known = monitor.send(method, &other_path, other_body, &[]).await;
+        assert_eq!((unknown.status, &unknown.json), (403, &known.json), "{id}: {}", known.text);
+        asked += 1;
+    }
+    assert!(asked >= 60, "{asked}");
+    let address = listening(host.service()).await;
+    for (method, params) in [
+        ("tools/list", json!({})),
+        ("resources/list", json!({})),
+        ("tools/call", json!({"name": "memory.search", "arguments": {"query": "a fact"}})),
+    ] {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        let mut answers = Vec::new();
+        for company in [UNKNOWN, "other"] {
+            let client = Client::new(address, &value).with("memhost-company-id", company);
+            answers.push(client.send("POST", message.clone()).await.json.to_string());
+        }
+        assert_eq!(answers[0], answers[1], "{method}");
+        assert!(answers[0].contains("does not allow") || method == "resources/list", "{method}: {answers:?}");
+    }
+    let log = api.get("/control/v1/companies/other/operations").await;
+    assert_eq!(log["items"], json!([]), "it wrote into a company's log");
+    // Neither does a message repeat what reorders a text.
+    let answer = api.send(Method::Get, "/control/v1/companies/acm%E2%80%AEe/bindings", None, &[]).await;
+    assert_eq!(answer.problem(), (404, "unknown_company"));
+    assert!(!answer.text.contains('\u{202e}') && answer.text.contains("u{202e}"), "{}", answer.text);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -70,7 +70,25 @@ pub(crate) fn written(what: &str, answer: &Value) -> String {
     if let Some(reason) = answer["held"]["reason"].as_str() {
         lines.push(format!("held as delivery {}: {reason}", text(answer, "/held/deliveryId")));
     }
+    lines.extend(in_review(answer));
     lines.join("\n")
+}
+
+/// What became of a correction.
+pub(crate) fn corrected_as(answer: &Value) -> String {
+    let waiting: Vec<String> = in_review(answer).collect();
+    match waiting.is_empty() {
+        true => format!("corrected {}", text(answer, "/record/providerRecordId")),
+        false => waiting.join("\n"),
+    }
+}
+
+/// Records and changes that a person must approve first.
+fn in_review(answer: &Value) -> impl Iterator<Item = String> + '_ {
+    items(answer, "inReview").iter().map(|item| {
+        let (record, review) = (id(item), text(item, "/reviewId"));
+        format!("{record} waits for review {review}: {}", text(item, "/reason"))
+    })
 }
 
 fn id(value: &Value) -> String {

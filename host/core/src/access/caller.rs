@@ -185,6 +185,11 @@ impl Caller {
         self.company.as_ref()
     }
 
+    /// Whether the caller may do anything in any company.
+    pub(crate) fn reaches_companies(&self) -> bool {
+        self.company.is_some() || self.acts().any(|act| !matches!(act, Act::Monitor | Act::Host))
+    }
+
     /// Whether this request of an integration names for whom it acts.
     pub fn is_acting(&self) -> bool {
         self.is_acting
@@ -355,7 +360,7 @@ mod tests {
         assert_eq!((scope.agent_id.as_ref().unwrap().as_str(), scope.run_id.as_deref()), ("ada", Some("r1")));
         scope.run_id = Some("r2".to_owned());
         let denied = agent(Some("r1"), None).may_in(query, &mut scope).unwrap_err();
-        assert_eq!(denied.field, Some("scope.runId"));
+        assert_eq!(denied.to_string(), "scope.runId: is not this token's run, `r1`; leave it out");
         assert!(agent(None, None).may_in(query, &mut scope).is_ok());
         scope.agent_id = Some("bob".parse().unwrap());
         assert_eq!(agent(None, None).may_in(query, &mut scope).unwrap_err().field, Some("scope.agentId"));

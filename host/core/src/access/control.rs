@@ -152,8 +152,9 @@ impl Service {
         company: Option<&CompanyId>,
         denied: &Denied,
     ) -> ServiceError {
-        // What does not exist has no log.
-        let company = company.filter(|company| self.is_known(company) || self.is_erased(company));
+        // What does not exist has no log. Whoever reaches no company is not told which ones exist, and writes into none.
+        let may_exist = |company: &&CompanyId| self.is_known(company) || self.is_erased(company);
+        let company = company.filter(|company| caller.reaches_companies() && may_exist(company));
         match caller.company().or(company).cloned() {
             Some(company) => match self.refusal(caller, kind, company, denied.into()).await {
                 Ok(error) | Err(error) => error,

@@ -96,6 +96,8 @@ pub struct Tombstone {
     /// Bindings whose provider has not confirmed it and that somebody gave up by name, and who.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub abandoned: BTreeMap<String, String>,
+    /// Whether everything is gone: false while a provider has not confirmed that it has forgotten its records.
+    pub is_complete: bool,
     /// Keys of the store that were removed; 0 while the erasure is not complete.
     pub removed_keys: u64,
 }

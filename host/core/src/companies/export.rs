@@ -16,6 +16,7 @@ use crate::Service;
 use crate::access::Caller;
 use crate::companies::waiting::Waiting;
 use crate::error::ServiceError;
+use async_recursion::async_recursion as boxed;
 use memhost_store::{self as store, Table};
 use memhost_types::{
     Binding, BindingKey, CompanyId, ListRequest, Operation, OperationFilter, Outcome, Pages, Scope, Snippet,
@@ -100,6 +101,18 @@ fn new_cursor(
     }
 }
 
+/// A page of everything that a binding has.
+fn all_of(binding: &Binding, cursor: Option<String>, limit: u32) -> ListRequest {
+    ListRequest {
+        binding_key: Some(binding.key.clone()),
+        scope: Scope::company(binding.company_id.clone()),
+        cursor,
+        limit: Some(limit),
+        metadata_filter: None,
+        filter: None,
+    }
+}
+
 /// Operations that are read at a time.
 const MOST_OPERATIONS: u64 = 500;
 
@@ -124,6 +137,23 @@ impl Out {
 }
 
 impl Service {
+    /// Asks every binding of a company for a record before the first line of an export is sent: afterwards a failure can
+    /// only cut the export off.
+    ///
+    /// # Errors
+    /// Where a binding that has something cannot be read: its provider is missing, lacks a grant or fails.
+    #[boxed]
+    pub async fn check_export(&self, company: &CompanyId) -> Result<(), ServiceError> {
+        for binding in self.bindings.list(company) {
+            if self.has_nothing(&binding).await? {
+                continue;
+            }
+            let read = self.list_all(&Caller::system(), all_of(&binding, None, 1)).await;
+            read.map_err(|error| ServiceError::NotExported { key: binding.key.clone(), error: Box::new(error) })?;
+        }
+        Ok(())
+    }
+
     /// Everything of a company, line by line, as it is read. The last line is `{"type":"end"}`. Without that line the
     /// export is incomplete, and the error before says why.
     pub fn export(self: &Arc<Self>, company: &CompanyId) -> mpsc::Receiver<Result<String, ServiceError>> {
@@ -136,6 +166,11 @@ impl Service {
             }
         });
         receiver
+    }
+
+    /// Whether the provider of a binding was never used, or can have nothing.
+    async fn has_nothing(&self, binding: &Binding) -> Result<bool, ServiceError> {
+        Ok(self.never_served(binding).await? || self.holds_no_data(binding).await?)
     }
 
     async fn export_to(&self, company: &CompanyId, out: &mut Out) -> Result<(), ServiceError> {
@@ -240,7 +275,7 @@ impl Service {
 
     async fn export_memory(&self, binding: &Arc<Binding>, out: &mut Out) -> Result<(), ServiceError> {
         self.export_waiting(binding, out).await?;
-        if self.never_served(binding).await? {
+        if self.has_nothing(binding).await? {
             return Ok(());
         }
         let (mut pages, mut seen) = (Pages::default(), HashSet::new());
@@ -256,15 +291,7 @@ impl Service {
             return Ok(());
         }
         while let Some(cursor) = pages.next() {
-            let request = ListRequest {
-                binding_key: Some(binding.key.clone()),
-                scope: Scope::company(binding.company_id.clone()),
-                cursor,
-                limit: Some(500),
-                metadata_filter: None,
-                filter: None,
-            };
-            let page = self.list_all(&Caller::system(), request).await?;
+            let page = self.list_all(&Caller::system(), all_of(binding, cursor, 500)).await?;
             for snippet in page.items {
                 let (binding_key, value) = (binding.key.clone(), Box::new(snippet));
                 out.line(&Line::Record { binding_key, value }).await?;

@@ -83,7 +83,8 @@ impl Service {
             self.allow_new(caller, Act::Grant, company).await?;
         }
         if self.is_erased(company) {
-            return Err(ServiceError::Erased { company: company.clone() });
+            let is_complete = self.is_erasure_complete(company);
+            return Err(ServiceError::Erased { company: company.clone(), is_complete });
         }
         if let Some(what) = self.has_already(company).await? {
             let message = format!("has {what} here already; a company is imported as a whole or not at all");

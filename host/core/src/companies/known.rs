@@ -1,5 +1,5 @@
 //! Which companies this host has. Whatever an operator makes for a company makes it known: the company itself, a binding,
-//! a token, a secret, an import, a record. Any other request to an unknown company is refused and leaves nothing, so that
+//! a token, a secret, an import of a company, a record. Any other request to an unknown company is refused and leaves nothing, so that
 //! a wrong id does not become a company.
 //!
 //! A known company has one row among the host's own. The row is written in one transaction with the first entry of the
@@ -17,7 +17,7 @@ use crate::access::{Act, Caller};
 use crate::error::ServiceError;
 use crate::operations::runner::Target;
 use memhost_store::{self as store, Change, Store, StoreError, Table};
-use memhost_types::{CompanyId, FieldError, OperationKind, nearest};
+use memhost_types::{CompanyId, FieldError, OperationKind, nearest, visible};
 
 /// The prefix of the rows of known companies.
 const KNOWN: &[u8] = b"company\0";
@@ -101,7 +101,7 @@ impl KnownCompanies {
 /// what is there, and in an unknown company nothing is there.
 fn makes_company(kind: OperationKind) -> bool {
     match kind {
-        OperationKind::Capture | OperationKind::RecordUpsert | OperationKind::Import => true,
+        OperationKind::Capture | OperationKind::RecordUpsert => true,
         OperationKind::Query
         | OperationKind::Forget
         | OperationKind::List
@@ -110,6 +110,8 @@ fn makes_company(kind: OperationKind) -> bool {
         | OperationKind::Explain
         | OperationKind::Browse
         | OperationKind::Correct
+        // The built-in provider, which a new company has, takes no lines of another one.
+        | OperationKind::Import
         | OperationKind::Extraction
         | OperationKind::Review
         | OperationKind::Health
@@ -152,7 +154,8 @@ impl Service {
     pub(crate) fn unknown(&self, caller: &Caller, company: &CompanyId) -> ServiceError {
         self.recorder.metrics.unknown_company();
         if self.bindings.known.is_to_log(caller, company, self.clock.now()) {
-            tracing::warn!(%company, by = caller.principal(), "a request was refused: this host has no such company");
+            let company = visible(company.as_str());
+            tracing::warn!(company, by = caller.principal(), "a request was refused: this host has no such company");
         }
         let companies = match caller.may(Act::Host, None) {
             Ok(()) => self.companies(),
@@ -172,7 +175,7 @@ impl Service {
         caller: &Caller,
         kind: OperationKind,
         (scope, named): Target<'_>,
-        checked: &Result<(), FieldError>,
+        checked: Result<(), FieldError>,
     ) -> Result<(), ServiceError> {
         let company = &scope.company_id;
         let is_let_in = self.is_known(company) || caller.is_host() || self.closed(company).is_some();
@@ -183,7 +186,7 @@ impl Service {
         if !makes_company(kind) || named.is_some() || !self.zero_config {
             return Err(self.unknown(caller, company));
         }
-        checked.clone()?;
+        checked?;
         self.make_company(caller, company).await.map(drop)
     }
 }

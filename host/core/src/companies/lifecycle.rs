@@ -30,10 +30,25 @@ impl Service {
         self.companies.erased.read().contains_key(company)
     }
 
+    /// Whether everything of an erased company is gone.
+    pub(crate) fn is_erasure_complete(&self, company: &CompanyId) -> bool {
+        self.companies.erased.read().get(company).is_some_and(|erased| erased.tombstone.is_complete)
+    }
+
+    /// The companies whose erasure was begun and is not complete, by id.
+    pub fn erasing(&self) -> Vec<CompanyId> {
+        let erased = self.companies.erased.read();
+        let open = erased.values().filter(|erased| !erased.tombstone.is_complete);
+        let mut companies: Vec<CompanyId> = open.map(|erased| erased.tombstone.company_id.clone()).collect();
+        companies.sort_unstable();
+        companies
+    }
+
     /// Why a company cannot be used now; none where it can.
     pub(crate) fn closed(&self, company: &CompanyId) -> Option<ServiceError> {
         if self.is_erased(company) {
-            return Some(ServiceError::Erased { company: company.clone() });
+            let is_complete = self.is_erasure_complete(company);
+            return Some(ServiceError::Erased { company: company.clone(), is_complete });
         }
         self.is_importing(company).then(|| ServiceError::Importing { company: company.clone() })
     }
@@ -65,7 +80,7 @@ impl Service {
     ) -> Result<Arc<Erased>, ServiceError> {
         let before = self.tombstone(company);
         if let Some(erased) = &before
-            && erased.tombstone.removed_keys > 0
+            && erased.tombstone.is_complete
         {
             // Operations that were in progress during the erasure may have written something.
             deletion::finish_cut(&*self.store, &self.serving, Some(company)).await?;
@@ -82,6 +97,7 @@ impl Service {
                 forgotten: BTreeMap::new(),
                 not_forgotten: Vec::new(),
                 abandoned: BTreeMap::new(),
+                is_complete: false,
                 removed_keys: 0,
             },
             // An erasure was cut short: it goes on.
@@ -130,8 +146,7 @@ impl Service {
             self.records.forget(binding.id);
         }
         deletion::finish_cut(&*self.store, &self.serving, Some(company)).await?;
-        // At least 1: the erasure is complete.
-        tombstone.removed_keys = self.remove_all(company).await?.max(1);
+        tombstone.removed_keys = self.remove_all(company).await?;
         waiting::remove_marks(&*self.store, company).await?;
         self.waiting.forget(company);
         self.bindings.forget(company);
@@ -139,6 +154,7 @@ impl Service {
         self.recorder.ledger.forget(company);
         self.companies.retention.write().remove(company);
         self.remove_directory(company).await?;
+        tombstone.is_complete = true;
         let erased = self.write_tombstone(&tombstone, false).await?;
         tracing::info!(%company, by = caller.principal(), keys = tombstone.removed_keys, "a company was erased");
         Ok(erased)
@@ -146,7 +162,7 @@ impl Service {
 
     /// Refuses an erasure while a provider is being compiled that would have to forget.
     async fn check_loaded(&self, binding: &Arc<Binding>) -> Result<(), ServiceError> {
-        if self.never_served(binding).await? {
+        if self.never_served(binding).await? || self.holds_no_data(binding).await? {
             return Ok(());
         }
         match self.serving.get(binding).await {
@@ -230,9 +246,11 @@ impl Service {
     async fn forget_everything(&self, binding: &Arc<Binding>) -> Result<u64, ServiceError> {
         const PAGE: u32 = 500;
         const MOST: Duration = Duration::from_secs(600);
-        if self.never_served(binding).await? {
+        if self.never_served(binding).await? || self.holds_no_data(binding).await? {
             return Ok(0);
         }
+        // Nobody can reset the binding of a company that is closed.
+        self.serving.close_circuit(binding.id).await?;
         let (caller, mut count, started) = (Caller::system(), 0_u64, Instant::now());
         let (mut seen, mut kept) = (HashSet::<RecordHandle>::new(), 0_u64);
         let (key, scope) = (Some(binding.key.clone()), Scope::company(binding.company_id.clone()));

@@ -100,7 +100,9 @@ impl Service {
         // No policy stops the host's own exports and erasures.
         let is_system = opened.is_systems();
         if self.is_erased(&scope.company_id) && !is_system {
-            let message = ServiceError::Erased { company: scope.company_id.clone() }.to_string();
+            let company = scope.company_id.clone();
+            let is_complete = self.is_erasure_complete(&company);
+            let message = ServiceError::Erased { company, is_complete }.to_string();
             return Err(Refusal::new(OperationErrorCode::CompanyErased, message));
         }
         let agent = scope.agent_id.as_ref();

@@ -3,14 +3,15 @@
 use crate::operations::prelude::*;
 use crate::operations::privacy::{must_wait, private};
 use crate::records::sources::Since;
+use crate::records::written::check_owner;
 use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
 use jiff::Timestamp;
 use memhost_sandbox::CaptureAnswer;
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
-    Binding, CaptureRequest, CaptureResponse, Delivery, Held, OnBudget, OperationErrorCode, Outcome, RecordRow,
-    SourceSelector,
+    Binding, CaptureRequest, CaptureResponse, Delivery, FieldError, Held, OnBudget, OperationErrorCode, Outcome,
+    Replacement,
 };
 
 /// What goes with an attempt to capture something. Its rows are written in one step with the operation's record.
@@ -33,6 +34,11 @@ pub(crate) trait Attempt: Sync {
     /// Whether the host has it on disk, and need not keep it a second time.
     fn is_kept(&self) -> bool {
         false
+    }
+
+    /// Whether a replacement takes what is private to others, too; none: whether the caller's does.
+    fn replaces_of_everybody(&self) -> Option<bool> {
+        None
     }
 
     /// When the event came; none: now.
@@ -108,18 +114,25 @@ struct Capture<'a, A> {
     kept: Option<Delivery>,
     writer: Reader,
     whose: Option<Whose>,
-    /// Set once the operation was admitted.
-    serving: Option<Arc<Serving>>,
+    /// What it takes the place of.
+    replaces: Option<Replacement>,
 }
 
-impl<'a, A> Capture<'a, A> {
+impl<'a, A: Attempt> Capture<'a, A> {
     fn new(caller: &'a Caller, request: CaptureRequest, attempt: &'a A) -> Self {
-        Self { caller, request, attempt, kept: None, writer: Reader::default(), whose: None, serving: None }
+        Self { caller, request, attempt, kept: None, writer: Reader::default(), whose: None, replaces: None }
     }
 
     /// What came before from the same source and is to be forgotten.
-    fn replaced(&self) -> Option<SourceSelector> {
-        self.request.replaces_source.then(|| SourceSelector::of(&self.request.source)).flatten()
+    fn replacement(&self, opened: &Opened) -> Option<Replacement> {
+        let operation = opened.operation();
+        let of_everybody = self.attempt.replaces_of_everybody();
+        self.request.replaces_source.then(|| Replacement {
+            operation_id: self.attempt.told(operation.id),
+            principal: operation.principal.clone(),
+            received_at: self.attempt.received_at().unwrap_or(operation.started_at),
+            of_everybody: of_everybody.unwrap_or_else(|| self.caller.is_for_everybody()),
+        })
     }
 }
 
@@ -130,8 +143,15 @@ impl<A: Attempt> Step for Capture<'_, A> {
 
     asks_with!(request);
 
+    fn check_first(&self) -> Result<(), FieldError> {
+        check_owner(&self.request.scope, self.request.visibility.unwrap_or_default())
+    }
+
     fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
         self.writer = Reader::of(caller, &self.request.scope);
+        if self.request.replaces_source {
+            caller.may_replace(&self.request.scope.company_id)?;
+        }
         caller.stamp_source(&mut self.request.source)?;
         self.request.hook.as_mut().map_or(Ok(()), |hook| caller.stamp_hook(hook))
     }
@@ -147,8 +167,9 @@ impl<A: Attempt> Step for Capture<'_, A> {
 
     async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         let whose = Whose::of(&serving.binding, &self.request.scope, self.request.visibility)?;
-        self.whose = Some(whose.by(&self.writer));
-        self.serving = Some(Arc::clone(serving));
+        self.replaces = self.replacement(opened);
+        let received_at = self.attempt.received_at();
+        self.whose = Some(whose.by(&self.writer).from_material(received_at, self.replaces.clone()));
         if !self.attempt.is_approved().await {
             if must_wait(serving, &mut self.request) {
                 let message = "there is personal data in it, and a person must look at it before it leaves for another \
@@ -165,15 +186,8 @@ impl<A: Attempt> Step for Capture<'_, A> {
         self.whose.as_ref()
     }
 
-    async fn intent(&mut self, host: &Service, id: OperationId) -> Result<Writes, Refusal> {
-        let mut rows = self.attempt.begun(id)?;
-        if let (Some(source), Some(serving)) = (self.replaced(), &self.serving) {
-            let now = host.clock.now();
-            let before = self.attempt.received_at().unwrap_or(now);
-            let told = self.attempt.told(id);
-            rows.extend(host.records.forgets(&serving.binding, &[source], told, before, now).await?);
-        }
-        Ok(rows.into())
+    async fn intent(&mut self, _: &Service, id: OperationId) -> Result<Writes, Refusal> {
+        Ok(self.attempt.begun(id)?.into())
     }
 
     fn since(&self) -> Option<Since> {
@@ -196,15 +210,14 @@ impl<A: Attempt> Step for Capture<'_, A> {
         answered.ending.set_jobs(jobs.clone());
         // Only this answer names the jobs: they are registered even where the records could not be judged.
         let judged = answered.judge_new(&self.request.scope, &records, &Author::Judged).await;
-        answered.register_jobs(&jobs).await?;
+        answered.register_jobs(&jobs, self.replaces.as_ref()).await?;
         judged?;
-        if let Some(source) = self.replaced() {
-            let (host, binding) = (answered.host, &answered.serving.binding);
-            let is_older = |row: &RecordRow| !records.contains(&row.handle);
-            let older = host.records.of_sources(binding, &[source], usize::MAX, is_older).await?;
-            host.forget_for_host(binding, older.into_iter().map(|row| row.handle).collect()).await?;
+        let in_review = answered.in_review(&records).await?;
+        if let Some(by) = &self.replaces {
+            let (host, binding, request) = (answered.host, &answered.serving.binding, &self.request);
+            host.replace_if_any_counts(binding, &request.source, &request.scope, by, &records).await?;
         }
-        Ok(CaptureResponse { operation_id: answered.id(), records, jobs, held: None, usage })
+        Ok(CaptureResponse { operation_id: answered.id(), records, jobs, held: None, in_review, usage })
     }
 
     fn refused(&mut self, host: &Service, opened: &Opened, refusal: Refusal) -> Ended<CaptureResponse> {
@@ -214,7 +227,8 @@ impl<A: Attempt> Step for Capture<'_, A> {
         let delivery = host.kept(self.caller, &binding, operation_id, self.request.clone(), &refusal);
         let held = Some(Held { delivery_id: delivery.id, reason: refusal.error.message.clone() });
         self.kept = Some(delivery);
-        let response = CaptureResponse { operation_id, records: Vec::new(), jobs: Vec::new(), held, usage: Vec::new() };
+        let (records, jobs, in_review) = (Vec::new(), Vec::new(), Vec::new());
+        let response = CaptureResponse { operation_id, records, jobs, held, in_review, usage: Vec::new() };
         Ended::Held(response, Refusal { outcome: Outcome::Held, ..refusal })
     }
 

@@ -3,10 +3,13 @@
 use crate::operations::guard::{not_there, own_handles};
 use crate::operations::prelude::*;
 use crate::operations::privacy::private;
+use crate::review::change;
 use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
-use memhost_sandbox::Correction;
-use memhost_types::{CorrectRequest, CorrectResponse, RecordHandle, RecordRow, RecordWrite};
+use memhost_sandbox::{Correction, OptionalInterface};
+use memhost_types::{
+    CorrectRequest, CorrectResponse, HeldChange, Outcome, RecordHandle, RecordRow, RecordWrite, ReviewItem,
+};
 
 impl Service {
     /// Corrects a record. A review policy holds what an agent makes of it; a person who may review writes past it.
@@ -25,7 +28,8 @@ impl Service {
         request: CorrectRequest,
         author: Author,
     ) -> Result<CorrectResponse, ServiceError> {
-        self.operate(caller, &mut Correct { request, author, reader: Reader::default(), row: None, whose: None }).await
+        let mut step = Correct { request, author, reader: Reader::default(), row: None, whose: None, held: None };
+        self.operate(caller, &mut step).await
     }
 }
 
@@ -36,6 +40,8 @@ struct Correct {
     /// What the host knows of the record as it is.
     row: Option<RecordRow>,
     whose: Option<Whose>,
+    /// Where it waits for a person.
+    held: Option<ReviewItem>,
 }
 
 impl Step for Correct {
@@ -51,8 +57,8 @@ impl Step for Correct {
     }
 
     async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
-        let handle = &self.request.handle;
-        own_handles(serving, "handle", std::slice::from_ref(handle))?;
+        let handle = self.request.handle.clone();
+        own_handles(serving, "handle", std::slice::from_ref(&handle))?;
         let (binding, record) = (&serving.binding, &handle.provider_record_id);
         if !host.records.may_read(binding, &self.reader, record).await? {
             return Err(not_there(record));
@@ -65,6 +71,15 @@ impl Step for Correct {
         self.whose = Some(whose.by(&self.reader));
         private(serving, &mut self.request)?;
         opened.keep_payload(serving, &self.request);
+        if !serving.plugin.component.exports(OptionalInterface::Correction) {
+            return Ok(());
+        }
+        let patch = &self.request.patch;
+        if let Some(verdict) = host.holds_change(binding, &self.author, record, patch.record.as_ref()).await? {
+            let change = HeldChange::Correction(Box::new(patch.clone()));
+            self.held = Some(host.change_item(binding, opened.id(), &handle, verdict, change));
+            return Err(change::waits());
+        }
         Ok(())
     }
 
@@ -105,7 +120,31 @@ impl Step for Correct {
         let judged = answered.judge_new(&self.request.scope, records, &self.author).await;
         answered.discover_jobs(&self.request.scope).await?;
         judged?;
+        let in_review = answered.in_review(records).await?;
         let Correction { record, superseded, .. } = answer;
-        Ok(CorrectResponse { operation_id: answered.id(), record, superseded, usage: answered.usage() })
+        Ok(CorrectResponse { operation_id: answered.id(), record, superseded, in_review, usage: answered.usage() })
+    }
+
+    fn refused(&mut self, _: &Service, opened: &Opened, refusal: Refusal) -> Ended<CorrectResponse> {
+        let Some(held) = &self.held else { return Ended::Failed(refusal) };
+        let response = CorrectResponse {
+            operation_id: opened.id(),
+            record: self.request.handle.clone(),
+            superseded: None,
+            in_review: change::in_review(held).into_iter().collect(),
+            usage: Vec::new(),
+        };
+        Ended::Held(response, Refusal { outcome: Outcome::Held, ..refusal })
+    }
+
+    async fn writes(
+        &mut self,
+        host: &Service,
+        ending: &mut Ending,
+        ended: &Ended<CorrectResponse>,
+    ) -> Result<Writes, Refusal> {
+        let (Ended::Held(..), Some(held)) = (ended, &self.held) else { return Ok(Writes::default()) };
+        ending.set_records(vec![self.request.handle.clone()], 1);
+        Ok(host.reviews.plan(std::slice::from_ref(held))?.into())
     }
 }

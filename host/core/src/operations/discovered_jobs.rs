@@ -3,7 +3,7 @@
 use crate::operations::runner::Answered;
 use memhost_sandbox::OptionalInterface;
 use memhost_store::StoreError;
-use memhost_types::{ExtractionJob, Job, Scope};
+use memhost_types::{ExtractionJob, Job, Replacement, Scope};
 
 /// Jobs of one page.
 const PAGE: u32 = 64;
@@ -39,22 +39,26 @@ impl Answered<'_> {
                 None => break,
             }
         }
-        let new = self.register_jobs(&waiting).await?;
+        let new = self.register_jobs(&waiting, None).await?;
         let is_new = |job: &ExtractionJob| new.iter().any(|new| new.provider_job_id == job.provider_job_id);
         self.ending.set_jobs(waiting.into_iter().filter(is_new).collect());
         Ok(())
     }
 
     /// Registers those of a provider's jobs that the host does not know, in one step with the completion. No other operation
-    /// registers jobs of this binding until that is on disk.
-    pub(crate) async fn register_jobs(&mut self, left: &[ExtractionJob]) -> Result<Vec<Job>, StoreError> {
+    /// registers jobs of this binding until that is on disk. `replaces`: what their records take the place of.
+    pub(crate) async fn register_jobs(
+        &mut self,
+        left: &[ExtractionJob],
+        replaces: Option<&Replacement>,
+    ) -> Result<Vec<Job>, StoreError> {
         let (jobs, binding) = (&self.host.jobs, &self.serving.binding);
-        if left.is_empty() || jobs.undiscovered(self.ending.operation(), binding, left).await?.is_empty() {
+        if left.is_empty() || jobs.undiscovered(self.ending.operation(), binding, left, replaces).await?.is_empty() {
             return Ok(Vec::new());
         }
         let lock = jobs.lock_new(binding.id).await?;
         // Another operation may have written them meanwhile.
-        let new = jobs.undiscovered(self.ending.operation(), binding, left).await?;
+        let new = jobs.undiscovered(self.ending.operation(), binding, left, replaces).await?;
         self.ending.hold(lock);
         self.ending.add_new_jobs(&new)?;
         Ok(new)

@@ -6,7 +6,7 @@ use crate::records::Records;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::ForgetAnswer;
 use memhost_types::{
-    Binding, ForgetEffect, ForgetOutcome, ForgetRequest, ForgetResponse, RecordHandle, RecordId, Scope,
+    Binding, ForgetEffect, ForgetOutcome, ForgetRequest, ForgetResponse, RecordHandle, RecordId, Scope, SourceRef,
 };
 use std::collections::HashSet;
 
@@ -17,10 +17,22 @@ impl Service {
     /// As [`ServiceError`] says. A record that is not there is no error but an outcome.
     #[boxed]
     pub async fn forget(&self, caller: &Caller, request: ForgetRequest) -> Result<ForgetResponse, ServiceError> {
+        self.forget_of(caller, request, None).await
+    }
+
+    /// The same, where the host does it for somebody, of a source: its operation names both.
+    #[boxed]
+    pub(crate) async fn forget_of(
+        &self,
+        caller: &Caller,
+        request: ForgetRequest,
+        of: Option<(&str, &SourceRef)>,
+    ) -> Result<ForgetResponse, ServiceError> {
         if let Some(binding) = self.waits_as_a_whole(&request).await? {
             return self.forget_only_waiting(caller, request, &binding).await;
         }
-        self.operate(caller, &mut Forget::new(request)).await
+        let of = of.map(|(principal, source)| (principal.to_owned(), source.clone()));
+        self.operate(caller, &mut Forget { of, ..Forget::new(request) }).await
     }
 
     /// The binding that answers, where its provider has nothing yet because its records wait for a decision.
@@ -82,11 +94,13 @@ struct Forget {
     reader: Reader,
     /// The handles of the request that the caller may not know of are not among these.
     known: Vec<RecordHandle>,
+    /// For whom the host does it, and of which source.
+    of: Option<(String, SourceRef)>,
 }
 
 impl Forget {
     fn new(request: ForgetRequest) -> Self {
-        Self { request, waited: HashSet::new(), reader: Reader::default(), known: Vec::new() }
+        Self { request, waited: HashSet::new(), reader: Reader::default(), known: Vec::new(), of: None }
     }
 }
 
@@ -100,6 +114,13 @@ impl Step for Forget {
     fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
         self.reader = Reader::of(caller, &self.request.scope);
         Ok(())
+    }
+
+    fn describe(&self, opened: &mut Opened) {
+        if let Some((principal, source)) = &self.of {
+            opened.set_principal(principal);
+            opened.set_provenance(Some(source), None);
+        }
     }
 
     fn handles(&self) -> &[RecordHandle] {

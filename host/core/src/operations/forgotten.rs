@@ -37,7 +37,7 @@ impl Service {
         if ids.is_empty() && sources.is_empty() {
             return Ok(());
         }
-        self.clear_reviews(binding, &ids).await?;
+        self.clear_reviews(binding, &ids, sources).await?;
         let is_about = |operation: &Operation| {
             let from = |source| sources.iter().any(|one: &SourceSelector| one.matches(source));
             operation.source.as_ref().is_some_and(from) || !ids.is_empty() && touches(operation, &ids)
@@ -58,8 +58,13 @@ impl Service {
         waiting::forget_records(&*self.store, binding, gone).await
     }
 
-    async fn clear_reviews(&self, binding: &Binding, ids: &HashSet<&RecordId>) -> Result<(), StoreError> {
-        if !ids.iter().any(|id| self.reviews.standing(binding.id, id).is_some()) {
+    async fn clear_reviews(
+        &self,
+        binding: &Binding,
+        ids: &HashSet<&RecordId>,
+        sources: &[SourceSelector],
+    ) -> Result<(), StoreError> {
+        if !self.reviews.may_be_about(binding.id, ids, !sources.is_empty()) {
             return Ok(());
         }
         let prefix = store::company_key(&binding.company_id, b"");
@@ -67,7 +72,9 @@ impl Service {
         let mut found = Vec::new();
         while let Some((_, item)) = rows.next_row::<ReviewItem>("review").await? {
             let is_of = |handle: &RecordHandle| ids.contains(&handle.provider_record_id);
-            if item.binding_id == binding.id && item.subject.record().is_some_and(is_of) && !item.is_without_text() {
+            let is_from = |source| sources.iter().any(|one| one.matches(source));
+            let is_about = item.subject.record().is_some_and(is_of) || item.source().is_some_and(is_from);
+            if item.binding_id == binding.id && is_about && !item.is_without_text() {
                 found.push(item);
             }
         }
@@ -83,7 +90,7 @@ impl Service {
             // Somebody who decides about it at this moment removes its text, too.
             if store::write(&*self.store, &[self.reviews.replace(&item, &without).await?]).await? {
                 // The newest item about a record counts, and it comes first.
-                if seen.insert(without.subject.record().cloned()) {
+                if without.stands() && seen.insert(without.subject.record().cloned()) {
                     self.reviews.apply(&without);
                 }
             }

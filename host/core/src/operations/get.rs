@@ -2,6 +2,7 @@
 
 use crate::operations::guard::own_handles;
 use crate::operations::prelude::*;
+use crate::records::shown::assert_source;
 use async_recursion::async_recursion as boxed;
 use memhost_types::{GetRequest, GetResponse, RecordHandle, Snippet, Usage};
 
@@ -62,7 +63,7 @@ impl Step for Get {
         answered.hide(&mut found).await?;
         answered.show_corrections(&mut found).await?;
         answered.returns(&found);
-        let record = found.pop();
+        let mut record = found.pop();
         let row = match &record {
             Some(found) => {
                 let (records, binding) = (&answered.host.records, &answered.serving.binding);
@@ -70,6 +71,9 @@ impl Step for Get {
             }
             None => None,
         };
+        if let (Some(found), Some(row)) = (&mut record, &row) {
+            assert_source(found, row);
+        }
         Ok(GetResponse { operation_id: answered.id(), record, row, usage })
     }
 }

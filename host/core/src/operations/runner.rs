@@ -53,6 +53,11 @@ pub(crate) trait Step: Send + Sync {
         Ok(())
     }
 
+    /// Checks what the binding would refuse, where the request would be the first of its company and so make it.
+    fn check_first(&self) -> Result<(), FieldError> {
+        Ok(())
+    }
+
     /// Stamps what the host knows of where the request comes from, and who asserts the rest.
     fn stamp(&mut self, _caller: &Caller) -> Result<(), Denied> {
         Ok(())
@@ -195,7 +200,8 @@ impl Service {
     /// Runs an operation of a caller.
     pub(crate) async fn operate<S: Step>(&self, caller: &Caller, step: &mut S) -> Result<S::Response, ServiceError> {
         let checked = step.check_fields();
-        self.enter(caller, S::KIND, step.target(), &checked).await?;
+        let first = checked.clone().and_then(|()| step.check_first());
+        self.enter(caller, S::KIND, step.target(), first).await?;
         let mut opened = self.begin(caller, S::KIND, step.target().0, checked.is_ok()).await?;
         let ready = match checked {
             Ok(()) => match step.stamp(caller) {
@@ -289,7 +295,8 @@ impl Service {
         };
         let arrived = written.iter().enumerate().filter_map(with_source).collect();
         let since = step.since().unwrap_or(Since::Operation(ending.id()));
-        self.forget_arrived(&serving.binding, arrived, since).await
+        let owner = step.whose().and_then(Whose::owner);
+        self.forget_arrived(&serving.binding, arrived, owner, since).await
     }
 
     /// Adds the rows of what an operation wrote. Where that fails, records without a row may be private.

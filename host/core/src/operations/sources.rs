@@ -11,13 +11,13 @@ use crate::operations::forget::forgotten;
 use crate::operations::guard::partly;
 use crate::operations::prelude::*;
 use crate::operations::runner::Target;
-use crate::records::Records;
+use crate::records::{Owner, Records};
 use crate::records::sources::Since;
 use memhost_sandbox::ForgetAnswer;
 use memhost_store::{self as store, Lease, LockKind, StoreError};
 use memhost_types::{
     Binding, BindingKey, FieldError, ForgetEffect, ForgetRequest, ForgottenAt, ForgottenSources, MAX_SOURCE_RECORDS,
-    RecordHandle, RecordId, Scope, SourceRecord, SourceRecords, SourceRef, SourceSelector, SourcesRequest, limits,
+    RecordHandle, RecordId, RecordRow, Scope, SourceRecord, SourceRecords, SourceRef, SourceSelector, SourcesRequest, limits,
 };
 
 /// The most operations of one call at a binding; each forgets at most 1,000 records.
@@ -61,12 +61,15 @@ impl Service {
         kind: OperationKind,
         request: &mut SourcesRequest,
     ) -> Result<(), ServiceError> {
+        // Before the token's own run is filled in.
+        let narrow = names_no_more_than_whose(&request.scope);
         let may = caller.may_in(Act::Operate(kind), &mut request.scope);
         if let Err(denied) = may.and_then(|()| is_for_all(caller, kind)) {
             return Err(self.deny(caller, kind, Some(&request.scope.company_id), &denied).await);
         }
         self.usable(caller, &request.scope.company_id).await?;
-        Ok(request.check()?)
+        request.check()?;
+        Ok(narrow?)
     }
 
     async fn forget_sources_at(
@@ -114,10 +117,12 @@ impl Service {
         let company = request.scope.company_id.clone();
         self.admit_sources(caller, OperationKind::List, &mut request).await?;
         let reader = Reader::of(caller, &request.scope);
+        let waits = |row: &RecordRow| self.reviews.waits(row.binding_id, &row.handle.provider_record_id);
+        let may_list = |row: &RecordRow| reader.may_read(row) && !waits(row);
         let mut records = Vec::new();
         for binding in self.bindings.list(&company) {
             let most = MAX_SOURCE_RECORDS + 1 - records.len();
-            let rows = self.records.of_sources(&binding, &request.sources, most, |row| reader.may_read(row)).await?;
+            let rows = self.records.of_sources(&binding, &request.sources, most, may_list).await?;
             records.extend(rows.into_iter().filter_map(|row| {
                 Some(SourceRecord {
                     binding_key: binding.key.clone(),
@@ -150,27 +155,33 @@ impl Service {
         &self,
         binding: &Binding,
         arrived: Vec<(RecordHandle, SourceRef)>,
+        owner: Option<&Owner>,
         since: Since,
     ) -> Result<HashSet<RecordId>, Refusal> {
         let mut gone = Vec::new();
         for (handle, source) in arrived {
-            if self.records.is_forgotten(binding, &source, since).await? {
+            if self.records.is_forgotten(binding, &source, owner, since).await? {
                 gone.push(handle);
             }
         }
-        self.forget_for_host(binding, gone.clone()).await?;
+        self.forget_for_host(binding, gone.clone(), None).await?;
         Ok(gone.into_iter().map(|handle| handle.provider_record_id).collect())
     }
 
-    /// Forgets records at a binding for the host itself; a record of the operation says so.
-    pub(crate) async fn forget_for_host(&self, binding: &Binding, gone: Vec<RecordHandle>) -> Result<(), Refusal> {
+    /// Forgets records at a binding for the host itself; a record of the operation says so, or for whom and of which source.
+    pub(crate) async fn forget_for_host(
+        &self,
+        binding: &Binding,
+        gone: Vec<RecordHandle>,
+        of: Option<(&str, &SourceRef)>,
+    ) -> Result<(), Refusal> {
         for handles in gone.chunks(limits::MAX_ITEMS) {
             let request = ForgetRequest {
                 binding_key: Some(binding.key.clone()),
                 scope: Scope::company(binding.company_id.clone()),
                 handles: handles.to_vec(),
             };
-            let forgotten = self.forget(&Caller::system(), request).await;
+            let forgotten = self.forget_of(&Caller::system(), request, of).await;
             forgotten.map_err(|error| {
                 let message = format!("what was forgotten meanwhile could not be forgotten here: {error}");
                 Refusal::new(memhost_types::OperationErrorCode::Host, message)
@@ -180,13 +191,34 @@ impl Service {
     }
 }
 
+/// Sources are compared with those of records, whatever these were written for: a narrower scope would promise more.
+fn names_no_more_than_whose(scope: &Scope) -> Result<(), FieldError> {
+    let Scope { project_id, run_id, issue_id, namespace, session_key, .. } = scope;
+    let set = [
+        ("scope.projectId", project_id),
+        ("scope.runId", run_id),
+        ("scope.issueId", issue_id),
+        ("scope.namespace", namespace),
+        ("scope.sessionKey", session_key),
+    ];
+    match set.into_iter().find(|(_, value)| value.is_some()) {
+        Some((field, _)) => {
+            Err(FieldError::new(field, "is set, and sources are not narrowed by it; leave it out, and name the source"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// A source is forgotten for everybody, so whoever is confined to an agent or a person may not do it.
 fn is_for_all(caller: &Caller, kind: OperationKind) -> Result<(), Denied> {
-    match (kind, caller.agent(), caller.person()) {
-        (OperationKind::Forget, Some(_), _) => Err(Denied::field("scope.agentId")),
-        (OperationKind::Forget, _, Some(_)) => Err(Denied::field("scope.subjectId")),
-        _ => Ok(()),
+    if kind != OperationKind::Forget || caller.agent().is_none() && caller.person().is_none() {
+        return Ok(());
     }
+    let whom = if caller.agent().is_some() { "agent" } else { "person" };
+    Err(Denied::whole(format!(
+        "this token acts for one {whom}, and a source is forgotten for the whole company; forget its records by handle, \
+         or send this with the token of an operator or of a company's administrator"
+    )))
 }
 
 /// Forgets what a binding has of sources, at most 1,000 records.

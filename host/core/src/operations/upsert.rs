@@ -3,10 +3,15 @@
 use crate::operations::guard::partly;
 use crate::operations::prelude::*;
 use crate::operations::privacy::private;
+use crate::records::written::check_owner;
+use crate::review::change;
 use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::RecordsAnswer;
-use memhost_types::{FieldError, RecordRow, RecordWrite, UpsertRequest, UpsertResponse};
+use memhost_types::{
+    Binding, FieldError, HeldChange, HeldRecord, InReview, Outcome, RecordHandle, RecordRow, RecordWrite, ReviewItem,
+    UpsertRequest, UpsertResponse,
+};
 
 impl Service {
     /// Writes records as they are. A review policy holds what an agent writes; a person who may review writes past it.
@@ -47,11 +52,14 @@ struct Upsert {
     whose: Option<Whose>,
     /// What another host knew of the one record of an import.
     row: Option<RecordRow>,
+    /// Records that would take the place of others and wait for a person, with their numbers in the request. The request
+    /// has the rest.
+    held: Vec<(usize, ReviewItem)>,
 }
 
 impl Upsert {
     fn new(request: UpsertRequest, author: Author) -> Self {
-        Self { request, author, writer: Reader::default(), whose: None, row: None }
+        Self { request, author, writer: Reader::default(), whose: None, row: None, held: Vec::new() }
     }
 
     /// Whose the records are: what the request says, or what they are whose place they take. A record that is somebody
@@ -75,6 +83,42 @@ impl Upsert {
         }
         Ok(whose)
     }
+
+    /// Takes out of the request what would take the place of records that are there, and must wait for a person.
+    async fn hold(&mut self, host: &Service, opened: &Opened, binding: &Binding) -> Result<(), Refusal> {
+        let Self { request, author, .. } = self;
+        let mut kept = Vec::with_capacity(request.records.len());
+        for (number, write) in std::mem::take(&mut request.records).into_iter().enumerate() {
+            let verdict = match &write.id {
+                Some(id) => {
+                    host.holds_change(binding, author, id, Some(&write)).await?.map(|verdict| (id.clone(), verdict))
+                }
+                None => None,
+            };
+            let Some((provider_record_id, verdict)) = verdict else {
+                kept.push(write);
+                continue;
+            };
+            let handle = RecordHandle { provider_key: binding.provider_key.clone(), provider_record_id };
+            let (source, visibility) = (request.source.clone(), request.visibility);
+            let change = HeldChange::Record(Box::new(HeldRecord { write, source, visibility }));
+            self.held.push((number, host.change_item(binding, opened.id(), &handle, verdict, change)));
+        }
+        request.records = kept;
+        Ok(())
+    }
+
+    /// The handles of what waits put where they belong among those of the rest.
+    fn all_of(&self, mut written: Vec<RecordHandle>) -> Vec<RecordHandle> {
+        for (number, item) in &self.held {
+            written.splice(*number..*number, item.subject.record().cloned());
+        }
+        written
+    }
+
+    fn waiting(&self) -> impl Iterator<Item = InReview> + '_ {
+        self.held.iter().filter_map(|(_, item)| change::in_review(item))
+    }
 }
 
 impl Step for Upsert {
@@ -84,8 +128,16 @@ impl Step for Upsert {
 
     asks_with!(request);
 
+    fn check_first(&self) -> Result<(), FieldError> {
+        check_owner(&self.request.scope, self.request.visibility.unwrap_or_default())
+    }
+
     fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
         self.writer = Reader::of(caller, &self.request.scope);
+        if self.author.is_decision() {
+            // It has the stamp of who asked for it.
+            return Ok(());
+        }
         self.request.source.as_mut().map_or(Ok(()), |source| caller.stamp_source(source))
     }
 
@@ -99,7 +151,14 @@ impl Step for Upsert {
         self.whose = Some(self.owned(host, serving).await?.by(&self.writer).made_at(times));
         private(serving, &mut self.request)?;
         opened.keep_payload(serving, &self.request);
-        Ok(())
+        // The queue of an imported company comes with it.
+        if !opened.is_systems() {
+            self.hold(host, opened, &serving.binding).await?;
+        }
+        match self.request.records.is_empty() && !self.held.is_empty() {
+            true => Err(change::waits()),
+            false => Ok(()),
+        }
     }
 
     fn whose(&self) -> Option<&Whose> {
@@ -135,6 +194,34 @@ impl Step for Upsert {
             answered.ending.rows_are_missing();
             return Err(partly("written", answer.records.len(), self.request.records.len(), &rest));
         }
-        Ok(UpsertResponse { operation_id: answered.id(), records: answer.records, usage: answered.usage() })
+        let mut in_review = answered.in_review(&answer.records).await?;
+        in_review.extend(self.waiting());
+        let records = self.all_of(answer.records);
+        Ok(UpsertResponse { operation_id: answered.id(), records, in_review, usage: answered.usage() })
+    }
+
+    fn refused(&mut self, _: &Service, opened: &Opened, refusal: Refusal) -> Ended<UpsertResponse> {
+        if self.held.is_empty() {
+            return Ended::Failed(refusal);
+        }
+        let (records, in_review) = (self.all_of(Vec::new()), self.waiting().collect());
+        let response = UpsertResponse { operation_id: opened.id(), records, in_review, usage: Vec::new() };
+        Ended::Held(response, Refusal { outcome: Outcome::Held, ..refusal })
+    }
+
+    async fn writes(
+        &mut self,
+        host: &Service,
+        ending: &mut Ending,
+        ended: &Ended<UpsertResponse>,
+    ) -> Result<Writes, Refusal> {
+        if matches!(ended, Ended::Failed(_)) || self.held.is_empty() {
+            return Ok(Writes::default());
+        }
+        if matches!(ended, Ended::Held(..)) {
+            ending.set_records(self.all_of(Vec::new()), self.held.len());
+        }
+        let items: Vec<ReviewItem> = self.held.iter().map(|(_, item)| item.clone()).collect();
+        Ok(host.reviews.plan(&items)?.into())
     }
 }

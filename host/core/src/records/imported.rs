@@ -83,6 +83,8 @@ impl Answered<'_> {
             operation_id: operation.id,
             created_at: snippet.created_at.unwrap_or(operation.started_at),
             expires_at: snippet.expires_at,
+            received_at: None,
+            replaces: None,
         }
     }
 }

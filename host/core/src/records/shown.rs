@@ -4,7 +4,7 @@ use super::{Owner, Reader, Records};
 use crate::operations::runner::Answered;
 use memhost_ports::off_executor;
 use memhost_store::StoreError;
-use memhost_types::{Binding, RecordFilter, RecordId, Snippet};
+use memhost_types::{Binding, RecordFilter, RecordId, RecordRow, Snippet, SourceRef};
 
 impl Records {
     /// Removes what the reader may not see and what the filter does not want.
@@ -18,7 +18,7 @@ impl Records {
         let filter = filter.filter(|filter| !filter.is_empty());
         let asks_rows = filter.is_some() || self.hides_from(binding.id, reader);
         let mut shown = Vec::with_capacity(found.len());
-        for snippet in found.drain(..) {
+        for mut snippet in found.drain(..) {
             let is_foreign = !is_of_partition(reader, &snippet);
             if !asks_rows && !is_foreign {
                 shown.push(snippet);
@@ -30,6 +30,9 @@ impl Records {
             let row = self.row(binding, &snippet.handle.provider_record_id).await?;
             let may = row.as_ref().map_or(!may_be_private && !is_foreign, |row| reader.may_read(row));
             if may && filter.is_none_or(|filter| filter.matches(row.as_ref(), &snippet) && says(filter, &snippet)) {
+                if let Some(row) = &row {
+                    assert_source(&mut snippet, row);
+                }
                 shown.push(snippet);
             }
         }
@@ -53,6 +56,16 @@ impl Records {
     }
 }
 
+/// Adds who asserts where a record comes from: only the host knows that. What a provider says otherwise of the source
+/// stays as it is.
+pub(crate) fn assert_source(snippet: &mut Snippet, row: &RecordRow) {
+    let Some(known) = &row.source else { return };
+    let is_same = |said: &SourceRef| SourceRef { asserted_by: known.asserted_by.clone(), ..said.clone() } == *known;
+    if snippet.source.as_ref().is_none_or(is_same) {
+        snippet.source = Some(known.clone());
+    }
+}
+
 /// Whether the provider says that a record is for everybody, or for this reader.
 fn is_of_partition(reader: &Reader, snippet: &Snippet) -> bool {
     let agent = snippet.scope.as_ref().and_then(|scope| scope.agent_id.clone());
@@ -70,6 +83,20 @@ fn says(filter: &RecordFilter, snippet: &Snippet) -> bool {
 }
 
 impl Answered<'_> {
+    /// Adds who asserts where records come from.
+    pub(crate) async fn show_sources(&self, found: &mut [Snippet]) -> Result<(), StoreError> {
+        for snippet in found {
+            if snippet.source.as_ref().is_some_and(|source| source.asserted_by.is_some()) {
+                continue;
+            }
+            let row = self.host.records.row(&self.serving.binding, &snippet.handle.provider_record_id).await?;
+            if let Some(row) = row {
+                assert_source(snippet, &row);
+            }
+        }
+        Ok(())
+    }
+
     /// Removes what the reader may not see and what the filter does not want.
     pub(crate) async fn only(
         &self,

@@ -4,7 +4,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::Records;
+use super::{Owner, Reader, Records};
 use memhost_store::{self as store, StoreError, Table, TableWrite};
 use memhost_types::{Binding, BindingId, CompanyId, OperationId, RecordRow, SourceRef, SourceSelector};
 
@@ -40,9 +40,43 @@ impl Forgotten {
     }
 }
 
-fn key(company: &CompanyId, binding: BindingId, source: &SourceSelector) -> Vec<u8> {
+/// Which records of a source are forgotten.
+#[derive(Clone, Copy)]
+enum Part<'a> {
+    All,
+    /// Those that everybody in the company may read.
+    Company,
+    /// Those that are private to somebody.
+    Of(&'a Owner),
+}
+
+impl<'a> Part<'a> {
+    /// All that a reader may read.
+    fn read_by(reader: &Reader) -> (Self, Option<Owner>) {
+        match reader {
+            Reader::All => (Self::All, None),
+            Reader::Agent(agent) => (Self::Company, Some(Owner::Agent(agent.clone()))),
+            Reader::Person(person) => (Self::Company, Some(Owner::Person(person.clone()))),
+            Reader::Nobody => (Self::Company, None),
+        }
+    }
+
+    /// That of a record which belongs to this owner, or else to the company.
+    fn with(owner: Option<&'a Owner>) -> Self {
+        owner.map_or(Self::Company, Self::Of)
+    }
+}
+
+fn key(company: &CompanyId, binding: BindingId, source: &SourceSelector, part: Part<'_>) -> Vec<u8> {
     // The names of the fields are part of it, and none of them is left out: two sources have one key only if they are equal.
-    let text = serde_json::to_vec(source).unwrap_or_default();
+    let mut text = serde_json::to_vec(source).unwrap_or_default();
+    // JSON has no zero byte.
+    match part {
+        Part::All => {}
+        Part::Company => text.extend_from_slice(b"\0c"),
+        Part::Of(Owner::Agent(agent)) => text.extend([b"\0a", agent.as_str().as_bytes()].concat()),
+        Part::Of(Owner::Person(person)) => text.extend([b"\0p", person.as_bytes()].concat()),
+    }
     store::company_key(company, &[binding.0.as_bytes(), &blake3::hash(&text).as_bytes()[..]].concat())
 }
 
@@ -56,9 +90,27 @@ impl Records {
         before: Timestamp,
         now: Timestamp,
     ) -> Result<Vec<TableWrite>, StoreError> {
-        let mut rows = Vec::with_capacity(sources.len());
+        self.forgets_for(&Reader::All, binding, sources, by, before, now).await
+    }
+
+    /// The same for the records that a reader may read.
+    pub(crate) async fn forgets_for(
+        &self,
+        reader: &Reader,
+        binding: &Binding,
+        sources: &[SourceSelector],
+        by: OperationId,
+        before: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<TableWrite>, StoreError> {
+        let mut keys = Vec::with_capacity(2 * sources.len());
         for source in sources {
-            let key = key(&binding.company_id, binding.id, source);
+            let (part, own) = Part::read_by(reader);
+            keys.push(key(&binding.company_id, binding.id, source, part));
+            keys.extend(own.as_ref().map(|own| key(&binding.company_id, binding.id, source, Part::Of(own))));
+        }
+        let mut rows = Vec::with_capacity(keys.len());
+        for key in keys {
             let known = self.forgotten_at(&key).await?;
             let row = Forgotten {
                 sequence: known.map_or(0, |known| known.sequence).max(by.sequence()),
@@ -75,20 +127,27 @@ impl Records {
         found.map(|value| store::decode("forgotten source", &value)).transpose()
     }
 
-    /// Whether a source was forgotten after the host got what is captured from it.
+    /// Whether what belongs to an owner, or else to the company, was forgotten of a source after the host got what is
+    /// captured from it.
     pub(crate) async fn is_forgotten(
         &self,
         binding: &Binding,
         source: &SourceRef,
+        owner: Option<&Owner>,
         since: Since,
     ) -> Result<bool, StoreError> {
         let prefix = store::company_key(&binding.company_id, binding.id.0.as_bytes());
         if self.store.scan(Table::ForgottenSources, &prefix, None, 1).await?.entries.is_empty() {
             return Ok(false);
         }
+        let mut keys = Vec::new();
         for selector in SourceSelector::all_of(source) {
-            let known = self.forgotten_at(&key(&binding.company_id, binding.id, &selector)).await?;
-            if known.is_some_and(|known| known.has(since)) {
+            for part in [Part::All, Part::with(owner)] {
+                keys.push(key(&binding.company_id, binding.id, &selector, part));
+            }
+        }
+        for key in keys {
+            if self.forgotten_at(&key).await?.is_some_and(|known| known.has(since)) {
                 return Ok(true);
             }
         }

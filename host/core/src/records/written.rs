@@ -6,7 +6,9 @@ use super::{Owner, PrivateWrite, Reader, Records};
 use crate::Service;
 use crate::operations::record::Ending;
 use memhost_store::StoreError;
-use memhost_types::{Binding, FieldError, Operation, RecordHandle, RecordRow, RecordWrite, Scope, Sharing, Visibility};
+use memhost_types::{
+    Binding, FieldError, Operation, RecordHandle, RecordRow, RecordWrite, Replacement, Scope, Sharing, Visibility,
+};
 
 /// Whose the records are that an operation writes.
 #[derive(Debug, Clone)]
@@ -18,6 +20,10 @@ pub(crate) struct Whose {
     writer: Reader,
     /// The oldest time that a record gets from its request.
     since: Option<Timestamp>,
+    /// When their material came, where the host kept it before.
+    received_at: Option<Timestamp>,
+    /// What they take the place of once they count.
+    replaces: Option<Replacement>,
 }
 
 impl Whose {
@@ -33,13 +39,18 @@ impl Whose {
         let visibility = asked.unwrap_or(usual);
         check_owner(scope, visibility)?;
         let owner = Owner::of(visibility, scope);
-        Ok(Self { visibility, owner, is_asked: asked.is_some(), writer: Reader::default(), since: None })
+        Ok(Self { is_asked: asked.is_some(), ..Self::by_nobody(visibility, owner) })
     }
 
     /// The same as what a record is that this one takes the place of.
     pub(crate) fn like(row: &RecordRow) -> Self {
         let owner = Owner::of(row.visibility, &row.scope);
-        Self { visibility: row.visibility, owner, is_asked: false, writer: Reader::default(), since: None }
+        Self::by_nobody(row.visibility, owner)
+    }
+
+    fn by_nobody(visibility: Visibility, owner: Option<Owner>) -> Self {
+        let writer = Reader::default();
+        Self { visibility, owner, is_asked: false, writer, since: None, received_at: None, replaces: None }
     }
 
     /// The same, where nobody asked for it.
@@ -55,6 +66,16 @@ impl Whose {
     /// The same where records get these times from their request.
     pub(crate) fn made_at(self, times: impl Iterator<Item = Timestamp>) -> Self {
         Self { since: times.min(), ..self }
+    }
+
+    /// The same where their material came then, and where they take the place of what came from their source before.
+    pub(crate) fn from_material(self, received_at: Option<Timestamp>, replaces: Option<Replacement>) -> Self {
+        Self { received_at, replaces, ..self }
+    }
+
+    /// Whose they are; none where they are the company's.
+    pub(crate) fn owner(&self) -> Option<&Owner> {
+        self.owner.as_ref()
     }
 
     /// The scope that the provider sees. The agent that writes is named as the one who acts. It is a partition only where
@@ -153,6 +174,8 @@ fn new_row(operation: &Operation, binding: &Binding, whose: &Whose, one: &Made<'
         created_at: operation.started_at,
         expires_at: one.write.and_then(|write| write.expires_at),
         visibility: whose.visibility,
+        received_at: whose.received_at,
+        replaces: whose.replaces.clone(),
     }
 }
 
@@ -164,7 +187,11 @@ fn carried(before: &RecordRow, new: &RecordRow) -> RecordRow {
 /// A record that is written again. What is private stays private, unless its owner says otherwise; what is somebody else's
 /// stays theirs, whoever's text a provider has put into it.
 fn replaced(before: &RecordRow, new: RecordRow, whose: &Whose) -> RecordRow {
-    let new = RecordRow { created_at: before.created_at, ..new };
+    // A write that names no source changes what came from the one before. From another source it is something else.
+    let source = new.source.or_else(|| before.source.clone());
+    let replaces = new.replaces.or_else(|| before.replaces.clone().filter(|_| source == before.source));
+    let received_at = new.received_at.or(before.received_at);
+    let new = RecordRow { created_at: before.created_at, source, received_at, replaces, ..new };
     if !before.is_private() {
         return new;
     }
@@ -194,13 +221,15 @@ mod tests {
             created_at: Timestamp::UNIX_EPOCH,
             expires_at: None,
             visibility,
+            received_at: None,
+            replaces: None,
         }
     }
 
     fn writes(agent: &str, visibility: Visibility, is_asked: bool) -> Whose {
         let writer = Reader::Agent(agent.parse().unwrap());
         let owner = Owner::of(visibility, &row(agent, visibility).scope);
-        Whose { visibility, owner, is_asked, writer, since: None }
+        Whose { is_asked, writer, ..Whose::by_nobody(visibility, owner) }
     }
 
     #[test]

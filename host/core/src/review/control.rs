@@ -8,15 +8,13 @@ use crate::operations::runner::Answered;
 use crate::paging::Page;
 use crate::review::ReviewError;
 use crate::review::judge::{Verdict, judge};
-use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
 use memhost_ports::new_id;
 use memhost_store::{Change, StoreError};
 use memhost_types::{
-    ActivityAction, Binding, CompanyId, CorrectRequest, CorrectionPatch, Decision, Delivery, DeliveryStatus,
-    FieldError, ForgetRequest, OperationErrorCode, OperationId, OperationKind, RecordHandle, RecordWrite,
-    ReviewDecision, ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewPolicy, ReviewStatus, ReviewSubject, Scope,
-    Snippet, SourcePayload, UpsertRequest, limits,
+    ActivityAction, Binding, CompanyId, Decision, Delivery, DeliveryStatus, FieldError, HeldChange, OperationId,
+    RecordHandle, ReviewDecision, ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewPolicy, ReviewStatus,
+    ReviewSubject, Snippet, SourcePayload, limits,
 };
 
 /// The largest text that the queue keeps, in bytes; longer ones are cut.
@@ -123,6 +121,7 @@ impl Service {
             reasons: verdict.reasons,
             holder: ReviewHolder::Host,
             metadata: None,
+            change: None,
             text: queued(text),
             digest: digest(text),
             status,
@@ -153,6 +152,7 @@ impl Service {
             pii_risk: 2,
             holder: ReviewHolder::Host,
             metadata: None,
+            change: None,
             reasons: delivery.error.iter().map(|error| error.message.clone()).collect(),
             digest: digest(&text),
             text: queued(&text),
@@ -224,8 +224,13 @@ impl Service {
         if before.status != ReviewStatus::Pending {
             let is_same =
                 before.status == status && decision.text.as_ref().is_none_or(|text| digest(text) == before.digest);
-            let error = ReviewError::Decided { id: id.0, status: before.status };
-            return if is_same { Ok(before) } else { Err(error.into()) };
+            if !is_same {
+                return Err(ReviewError::Decided { id: id.0, status: before.status }.into());
+            }
+            // The host may have failed after the decision.
+            let row = self.row_of(&before).await?;
+            self.replace_with_approved(&before, row).await?;
+            return Ok(before);
         }
         // Another binding may have the key by now, and its records are not meant.
         let of_record = matches!(before.subject, ReviewSubject::Record(_));
@@ -247,12 +252,18 @@ impl Service {
             // On disk first: the provider's operation relies on it.
             self.note_forgetting().await?;
         }
+        let row = self.row_of(&before).await?;
         let mut changes: Vec<Change> = Vec::new();
         match &before.subject {
             ReviewSubject::Record(handle) if before.holder == ReviewHolder::Provider => {
                 self.send_decision(caller, handle, &decision, &mut after).await?;
             }
-            ReviewSubject::Record(handle) => self.carry_out(caller, &before, handle, &decision).await?,
+            ReviewSubject::Record(handle) => {
+                if let Some(text) = self.carry_out(caller, &before, handle, &decision).await? {
+                    // As the provider has it: that is what the decision holds for.
+                    (after.text, after.digest) = (queued(&text), digest(&text));
+                }
+            }
             ReviewSubject::Delivery(delivery) => {
                 let held = self.deliveries.get(company, delivery.0).await?;
                 let mut released = held.clone();
@@ -274,9 +285,12 @@ impl Service {
         }
         if after.status == ReviewStatus::Rejected {
             after = after.without_text();
-        } else if decision.text.is_some() {
-            // It may repeat what was taken out of the text.
-            after.metadata = None;
+        } else {
+            after.change = after.change.map(|_| HeldChange::Gone);
+            if decision.text.is_some() {
+                // It may repeat what was taken out of the text.
+                after.metadata = None;
+            }
         }
         // The text of a record that was forgotten or replaced is gone from the item already.
         let present = self.reviews.get(company, id).await?;
@@ -292,51 +306,7 @@ impl Service {
         self.reviews.apply(&after);
         self.deliveries.moved();
         self.wake.notify_one();
+        self.replace_with_approved(&after, row).await?;
         Ok(after)
-    }
-
-    /// Applies a decision to a record of the provider.
-    async fn carry_out(
-        &self,
-        caller: &Caller,
-        item: &ReviewItem,
-        handle: &RecordHandle,
-        decision: &ReviewDecision,
-    ) -> Result<(), ServiceError> {
-        let (binding_key, scope) = (Some(item.binding_key.clone()), self.scope_of(item).await?);
-        match (&decision.text, decision.decision) {
-            (_, Decision::Reject) => {
-                let handles = vec![handle.clone()];
-                self.forget(caller, ForgetRequest { binding_key, scope, handles }).await.map(drop)
-            }
-            (Some(text), _) => {
-                let record = RecordWrite { text: text.clone(), ..RecordWrite::default() };
-                let patch = CorrectionPatch { instruction: None, record: Some(record.clone()) };
-                let (key, at) = (binding_key.clone(), scope.clone());
-                let correct = CorrectRequest { binding_key: key, scope: at, handle: handle.clone(), patch };
-                let author = Author::deciding(caller, handle);
-                match self.correct_as(caller, correct, author.clone()).await {
-                    Err(ServiceError::Operation { error, .. }) if error.code == OperationErrorCode::Unsupported => {
-                        let record = RecordWrite { id: Some(handle.provider_record_id.clone()), ..record };
-                        let upsert =
-                            UpsertRequest { binding_key, scope, source: None, records: vec![record], visibility: None };
-                        self.upsert_as(caller, upsert, author).await.map(drop)
-                    }
-                    answered => answered.map(drop),
-                }
-            }
-            (None, _) => Ok(()),
-        }
-    }
-
-    /// The scope of the operation that brought an item; the company's where that is gone, or was an import, which brings
-    /// records of any scope.
-    pub(crate) async fn scope_of(&self, item: &ReviewItem) -> Result<Scope, ServiceError> {
-        let operation = match item.operation_id {
-            Some(id) => self.store.operation(&item.company_id, id).await?,
-            None => None,
-        };
-        let narrow = operation.filter(|operation| operation.kind != OperationKind::Import);
-        Ok(narrow.map_or_else(|| Scope::company(item.company_id.clone()), |operation| operation.scope))
     }
 }

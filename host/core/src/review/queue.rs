@@ -1,6 +1,6 @@
 //! The review queue: records and captures that wait for a person, and the decisions about them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::RwLock;
@@ -26,6 +26,8 @@ pub enum ReviewError {
 /// What was decided about a record that waited at some time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Standing {
+    /// The item that says it.
+    pub(crate) id: ReviewId,
     pub(crate) status: ReviewStatus,
     /// The digest of the text that it is about.
     pub(crate) digest: String,
@@ -43,6 +45,8 @@ impl Standing {
 #[derive(Default)]
 struct Standings {
     by_record: HashMap<RecordId, Standing>,
+    /// Records of which a change waits, or waited since the start.
+    changes: HashSet<RecordId>,
     /// Held by the host and not approved.
     hidden: usize,
     /// Held by the provider and not approved.
@@ -88,9 +92,17 @@ impl Reviews {
 
     fn stand(&self, item: &ReviewItem, replaces: bool) {
         let ReviewSubject::Record(handle) = &item.subject else { return };
-        let standing = Standing { status: item.status, digest: item.digest.clone(), holder: item.holder };
         let mut all = self.standings.write();
-        all.entry(item.binding_id).or_default().put(handle.provider_record_id.clone(), standing, replaces);
+        let of_binding = all.entry(item.binding_id).or_default();
+        let record = handle.provider_record_id.clone();
+        if item.change.is_some() && !item.is_without_text() {
+            of_binding.changes.insert(record.clone());
+        }
+        if item.stands() {
+            let standing =
+                Standing { id: item.id, status: item.status, digest: item.digest.clone(), holder: item.holder };
+            of_binding.put(record, standing, replaces);
+        }
     }
 
     /// Updates the cache with an item that was written.
@@ -106,6 +118,20 @@ impl Reviews {
     /// The standing of a record that waited at some time.
     pub(crate) fn standing(&self, binding: BindingId, record: &RecordId) -> Option<Standing> {
         self.standings.read().get(&binding)?.by_record.get(record).cloned()
+    }
+
+    /// Whether the queue has, or may have, a text about one of these records, or a change that came from a source.
+    pub(crate) fn may_be_about(&self, binding: BindingId, records: &HashSet<&RecordId>, of_source: bool) -> bool {
+        let all = self.standings.read();
+        all.get(&binding).is_some_and(|of_binding| {
+            let knows = |id: &RecordId| of_binding.by_record.contains_key(id) || of_binding.changes.contains(id);
+            of_source && !of_binding.changes.is_empty() || records.iter().any(|id| knows(id))
+        })
+    }
+
+    /// Whether a record waits for a person, or was rejected.
+    pub(crate) fn waits(&self, binding: BindingId, record: &RecordId) -> bool {
+        self.standing(binding, record).is_some_and(|standing| standing.status != ReviewStatus::Approved)
     }
 
     /// How many records of a binding the host must hide although the provider returns them.
@@ -143,6 +169,19 @@ impl Reviews {
         self.store.lock(LockKind::Review, id.0.as_bytes()).await
     }
 
+    /// The rows of items that are written in one step with their operation. It is known from now on that there may be a
+    /// text about their records.
+    pub(crate) fn plan(&self, items: &[ReviewItem]) -> Result<Vec<TableWrite>, StoreError> {
+        items
+            .iter()
+            .map(|item| {
+                let row = Self::row(item)?;
+                self.apply(item);
+                Ok(row)
+            })
+            .collect()
+    }
+
     /// Puts an item into the queue, durably. If this fails, nothing has changed, and the next read of the record tries
     /// again. The caller holds the record's lock.
     pub(crate) async fn put(&self, item: &ReviewItem) -> Result<(), StoreError> {
@@ -152,8 +191,13 @@ impl Reviews {
     }
 
     pub(crate) async fn get(&self, company: &CompanyId, id: ReviewId) -> Result<ReviewItem, ReviewError> {
+        self.find(company, id).await?.ok_or(ReviewError::NotFound { id: id.0 })
+    }
+
+    /// An item, if there is one of this id.
+    pub(crate) async fn find(&self, company: &CompanyId, id: ReviewId) -> Result<Option<ReviewItem>, StoreError> {
         let stored = self.store.get(Table::Reviews, &key(company, id)).await?;
-        Ok(store::decode("review", &stored.ok_or(ReviewError::NotFound { id: id.0 })?)?)
+        stored.map(|stored| store::decode("review", &stored)).transpose()
     }
 
     /// One page of a company's items, newest first.
@@ -201,7 +245,7 @@ mod tests {
     fn what_must_not_be_returned_is_counted_by_who_holds_it() {
         let mut all = Standings::default();
         let mut put = |name: &str, holder, status, replaces| {
-            let standing = Standing { status, digest: String::new(), holder };
+            let standing = Standing { id: ReviewId(Uuid::nil()), status, digest: String::new(), holder };
             all.put(name.parse::<RecordId>().unwrap(), standing, replaces);
             (all.hidden, all.held)
         };

@@ -1,5 +1,7 @@
 //! Records that an operation wrote: they wait where the policy says so, unless a person who may review wrote them.
 
+use std::sync::{Arc, OnceLock};
+
 use memhost_store::StoreError;
 use memhost_types::{
     CompanyId, GetRequest, ListRequest, RecordHandle, ReviewItem, ReviewPolicy, ReviewStatus, Scope, Snippet,
@@ -23,9 +25,27 @@ pub(crate) enum Author {
     /// A person who may review. It counts without a decision, and the queue shows that.
     Reviewer {
         principal: String,
-        /// The record that a decision is about. The decision is its entry in the queue.
-        decided: Option<RecordHandle>,
+        /// What a decision is about. The decision is its entry in the queue.
+        decided: Option<Arc<Decided>>,
     },
+}
+
+/// A record that a decision changes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Decided {
+    about: RecordHandle,
+    seen: OnceLock<String>,
+}
+
+impl Decided {
+    pub(crate) fn about(handle: &RecordHandle) -> Self {
+        Self { about: handle.clone(), seen: OnceLock::new() }
+    }
+
+    /// What the provider made of it, with its summary; none where it was not read.
+    pub(crate) fn seen(&self) -> Option<String> {
+        self.seen.get().cloned()
+    }
 }
 
 impl Author {
@@ -39,8 +59,13 @@ impl Author {
     }
 
     /// The caller that decides about a record.
-    pub(crate) fn deciding(caller: &Caller, about: &RecordHandle) -> Self {
-        Self::Reviewer { principal: caller.principal().to_owned(), decided: Some(about.clone()) }
+    pub(crate) fn deciding(caller: &Caller, decided: &Arc<Decided>) -> Self {
+        Self::Reviewer { principal: caller.principal().to_owned(), decided: Some(Arc::clone(decided)) }
+    }
+
+    /// Whether a decision writes what an agent has asked for before.
+    pub(crate) fn is_decision(&self) -> bool {
+        matches!(self, Self::Reviewer { decided: Some(_), .. })
     }
 }
 
@@ -57,9 +82,6 @@ impl Answered<'_> {
         let serving = self.serving;
         let Some(policy) = &serving.binding.policy.review else { return Ok(()) };
         for handle in records {
-            if matches!(author, Author::Reviewer { decided: Some(about), .. } if about == handle) {
-                continue;
-            }
             let request = GetRequest { binding_key: None, scope: scope.clone(), handle: handle.clone() };
             // A record that cannot be read now is judged at its first read.
             let (snippet, usage, metered) = match serving.instances.get(&request).await {
@@ -71,6 +93,10 @@ impl Answered<'_> {
             match (snippet, author) {
                 (Some(snippet), Author::Judged) => {
                     self.host.counts(&serving.binding, Some(policy), self.id(), &snippet).await?;
+                }
+                (Some(snippet), Author::Reviewer { decided: Some(decided), .. }) if decided.about == *handle => {
+                    // The first one counts; there is one.
+                    let _ = decided.seen.set(whole(&snippet.text, snippet.summary.as_deref()));
                 }
                 (Some(snippet), Author::Reviewer { principal, .. }) => {
                     self.pass(policy, &snippet, principal).await?;

@@ -14,7 +14,7 @@ use crate::error::Refusal;
 use crate::host::secret_store::SecretStore;
 use crate::operations::health::HealthFound;
 use crate::plugins::{Plugin, PluginError, Plugins};
-use crate::versions::breaker::Breaker;
+use crate::versions::breaker::{Breaker, BreakerState};
 use crate::versions::choice::{self, Choice};
 use crate::versions::rate::Rate;
 use memhost_embeddings::Embeddings;
@@ -336,6 +336,15 @@ impl ServingBindings {
             true => Err(binding_deleted(&binding.key)),
             false => Ok(()),
         }
+    }
+
+    /// Closes a binding's circuit, if it is open: the next call makes new instances.
+    pub(crate) async fn close_circuit(&self, binding: BindingId) -> Result<(), StoreError> {
+        let _lock = self.lock(binding).await?;
+        if self.warm(binding).is_some_and(|serving| serving.breaker.state() != BreakerState::Closed) {
+            self.forget(binding);
+        }
+        Ok(())
     }
 
     /// Ends the service of a binding. When this returns, no call runs, and calls that were admitted before are refused. The

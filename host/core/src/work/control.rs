@@ -8,10 +8,11 @@ use crate::access::{Act, Caller};
 use crate::bindings::NewActivity;
 use crate::error::ServiceError;
 use crate::paging::Page;
+use crate::records::{Owner, Reader};
 use crate::work::WorkError;
 use memhost_types::{
     ActivityAction, CompanyId, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, Job, JobFilter, JobId, JobStatus,
-    OperationKind,
+    OperationKind, Scope,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -249,8 +250,8 @@ impl Service {
         Ok(ChangedCount { changed, more: false })
     }
 
-    /// One page of the jobs that an agent may know of, newest first: its own, and those of no agent. For any other caller
-    /// all jobs of the company.
+    /// One page of the jobs that the caller may know of, newest first. An agent knows of its own and of those of no agent;
+    /// nobody knows of jobs whose records are private to others.
     ///
     /// # Errors
     /// Where the caller may not list records, or the cursor or the limit is not valid.
@@ -265,7 +266,7 @@ impl Service {
     ) -> Result<Page<Job>, ServiceError> {
         self.may_see_jobs(caller, company).await?;
         filter.check()?;
-        let page = self.page_of("jobs", company, &(filter, caller.agent()), cursor, limit)?;
+        let page = self.page_of("jobs", company, &(filter, caller.agent(), caller.person()), cursor, limit)?;
         let is_wanted = |job: &Job| filter.matches(job) && is_known_to(caller, job);
         let found = self.jobs.list_where(company, is_wanted, page.from(), page.limit).await?;
         Ok(self.sealed(&page, found))
@@ -343,9 +344,19 @@ pub struct ChangedCount {
     pub more: bool,
 }
 
-/// An agent knows of its own jobs, and of those of no agent.
+/// An agent knows of its own jobs, and of those of no agent. Of a job whose records are private only those know who may
+/// read them.
 fn is_known_to(caller: &Caller, job: &Job) -> bool {
-    caller.agent().is_none_or(|agent| job.scope.agent_id.as_ref().is_none_or(|of| of == agent))
+    let mut scope = Scope::company(job.company_id.clone());
+    if caller.confine(&mut scope).is_err() {
+        return false;
+    }
+    let reader = Reader::of(caller, &scope);
+    let may_read = match Owner::of(job.visibility, &job.scope) {
+        Some(owner) => reader.is(&owner),
+        None => job.visibility.is_company() || reader == Reader::All,
+    };
+    may_read && caller.agent().is_none_or(|agent| job.scope.agent_id.as_ref().is_none_or(|of| of == agent))
 }
 
 fn wrong_status(job: &Job, advice: &'static str) -> ServiceError {

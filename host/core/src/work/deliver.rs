@@ -68,6 +68,10 @@ impl Service {
         event: &mut HookEvent,
     ) -> Result<Vec<Arc<Binding>>, ServiceError> {
         let may = caller.may_in(Act::Deliver, &mut event.scope).and_then(|()| caller.stamp_event(event));
+        let may = may.and_then(|()| match event.replaces_source {
+            true => caller.may_replace(&event.scope.company_id),
+            false => Ok(()),
+        });
         if let Err(denied) = may {
             let company = event.scope.company_id.clone();
             return Err(self.deny(caller, OperationKind::Control, Some(&company), &denied).await);
@@ -114,6 +118,7 @@ impl Service {
             metadata: event.metadata.clone(),
             visibility: event.visibility,
             replaces_source: event.replaces_source,
+            replaces_of_everybody: event.replaces_source && caller.is_for_everybody(),
             status: DeliveryStatus::Pending,
             attempts: 0,
             received_at: now,
@@ -332,6 +337,10 @@ impl Attempt for DeliveryAttempt<'_> {
 
     fn is_kept(&self) -> bool {
         true
+    }
+
+    fn replaces_of_everybody(&self) -> Option<bool> {
+        Some(self.before.replaces_of_everybody)
     }
 
     fn received_at(&self) -> Option<Timestamp> {

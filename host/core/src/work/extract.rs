@@ -219,7 +219,10 @@ impl Step for Work<'_> {
     async fn prepare(&mut self, _: &Service, _: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         self.serving = Some(Arc::clone(serving));
         let whose = Whose::of(&serving.binding, &self.scope, Some(self.before.visibility))?.unasked();
-        self.whose = Some(whose.by(&Reader::of(&Caller::worker(), &self.scope)));
+        let whose = whose.by(&Reader::of(&Caller::worker(), &self.scope));
+        let replaces = self.before.replaces.clone();
+        let received_at = replaces.as_ref().map_or(self.before.submitted_at, |by| by.received_at);
+        self.whose = Some(whose.from_material(Some(received_at), replaces));
         Ok(())
     }
 
@@ -271,6 +274,12 @@ impl Step for Work<'_> {
         answered.judge_new(&self.scope, &answer.records, &Author::Judged).await?;
         let during = self.during.as_ref().unwrap_or(self.before);
         let (after, refusal) = answered.host.moved_on(self.before, during, &answer, answered.serving);
+        if let (JobStatus::Succeeded, Some(by), Some(source)) =
+            (after.status, &self.before.replaces, &self.before.source)
+        {
+            let (host, binding) = (answered.host, &answered.serving.binding);
+            host.replace_if_any_counts(binding, source, &self.scope, by, &after.records).await?;
+        }
         self.after = Some(after);
         refusal.map_or(Ok(()), Err)
     }

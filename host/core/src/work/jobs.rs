@@ -11,7 +11,7 @@ use crate::work::due_queue::{Due, DueQueue};
 use memhost_ports::new_id;
 use memhost_store::{self as store, DueKind, Lease, LockKind, StoreError, Table};
 use memhost_types::{
-    Binding, BindingId, CompanyId, ExtractionJob, Job, JobFilter, JobId, JobRunner, JobStatus, Operation,
+    Binding, BindingId, CompanyId, ExtractionJob, Job, JobFilter, JobId, JobRunner, JobStatus, Operation, Replacement,
 };
 
 /// Every job of this host.
@@ -63,6 +63,7 @@ impl Jobs {
         operation: &Operation,
         binding: &Binding,
         jobs: &[ExtractionJob],
+        replaces: Option<&Replacement>,
     ) -> Result<Vec<Job>, StoreError> {
         let now = self.clock.now();
         let job = |left: &ExtractionJob| Job {
@@ -79,6 +80,7 @@ impl Jobs {
             source: operation.source.clone(),
             scope: operation.scope.clone(),
             visibility: operation.visibility,
+            replaces: replaces.cloned(),
             runner: if left.status == JobStatus::Running { JobRunner::Provider } else { JobRunner::Host },
             status: left.status,
             attempts: 0,

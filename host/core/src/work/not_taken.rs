@@ -49,18 +49,20 @@ impl Service {
             let key = &binding.key;
             match binding.policy.takes(&event.hook_kind) {
                 None => format!("`{key}` does not subscribe to it"),
-                Some(_) if !binding.enabled => format!("`{key}` is disabled"),
+                Some(_) if !binding.enabled => {
+                    format!("`{key}` is disabled (`memhost binding update {key} --enabled true`)")
+                }
                 Some(SubscribedWhen::Active | SubscribedWhen::Always) => {
                     format!("`{key}` takes it only where the scope resolves to it")
                 }
             }
         };
         let named: Vec<String> = all.iter().take(MOST_NAMED).map(|binding| why(binding)).collect();
+        // Only a binding that does not subscribe needs another policy.
+        let unsubscribed = all.iter().any(|binding| binding.policy.takes(&event.hook_kind).is_none());
+        let advice = if unsubscribed { "; `memhost binding update KEY --policy JSON` subscribes one" } else { "" };
         let more = all.len().saturating_sub(MOST_NAMED);
         let more = if more > 0 { format!("; and {more} more bindings do not take it") } else { String::new() };
-        format!(
-            "no binding of the company takes `{kind}`: {}{more}; `memhost binding update KEY --policy JSON` subscribes one",
-            named.join("; ")
-        )
+        format!("no binding of the company takes `{kind}`: {}{more}{advice}", named.join("; "))
     }
 }

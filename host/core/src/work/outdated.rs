@@ -2,6 +2,7 @@
 
 use crate::Service;
 use crate::error::Refusal;
+use crate::records::Whose;
 use crate::records::sources::Since;
 use memhost_store::{Lease, StoreError};
 use memhost_types::{Delivery, DeliveryStatus, OperationErrorCode, SourceRef};
@@ -22,7 +23,10 @@ impl Service {
             return Ok((lock, false));
         };
         let since = Since::Received(delivery.received_at);
-        let is_old = delivery.operation_id.is_none() && self.records.is_forgotten(&binding, source, since).await?;
+        let whose = Whose::of(&binding, &delivery.scope, delivery.visibility).ok();
+        let owner = whose.as_ref().and_then(Whose::owner);
+        let is_old =
+            delivery.operation_id.is_none() && self.records.is_forgotten(&binding, source, owner, since).await?;
         Ok((lock, is_old))
     }
 

@@ -103,6 +103,9 @@ pub(crate) async fn correct(
     match record.service.correct(&record.caller, request).await {
         Ok(answer) => {
             record.flash(match answer.superseded {
+                _ if !answer.in_review.is_empty() => {
+                    "The correction waits for review. The record stays as it is until then."
+                }
                 Some(_) => "Corrected. This record replaces the previous one.",
                 None => "Corrected.",
             });

@@ -17,7 +17,7 @@ use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::routes;
-use crate::failure::{EraseCodes, ImportCodes, TombstoneCodes};
+use crate::failure::{EraseCodes, ImportCodes, OperationCodes, TombstoneCodes};
 use crate::{
     Authorized, Body, Company, Created, Failure, HostAuthorized, Json, NdjsonAnswer, Problem, ProblemCode, Query,
     document, permission,
@@ -70,11 +70,12 @@ async fn set_retention(
     Ok(Json(allowed.service.set_retention(&allowed.caller, &allowed.company, request).await?))
 }
 
-async fn export(allowed: Authorized<permission::Move>) -> NdjsonAnswer {
+async fn export(allowed: Authorized<permission::Move>) -> Result<NdjsonAnswer, Failure<OperationCodes>> {
     // An error ends the body early, so that it lacks the last line of a complete export.
+    allowed.service.check_export(&allowed.company).await?;
     let lines = ReceiverStream::new(allowed.service.export(&allowed.company))
         .map(|line| line.inspect_err(|error| tracing::error!(%error, "an export was cut off")));
-    NdjsonAnswer(HttpBody::from_stream(lines))
+    Ok(NdjsonAnswer(HttpBody::from_stream(lines)))
 }
 
 /// The lines of an import. They are read while they are imported, so the body has no limit.

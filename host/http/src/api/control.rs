@@ -57,8 +57,18 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     host.merge(plugins)
 }
 
-async fn companies(allowed: HostAuthorized) -> Json<Items<CompanyId>> {
-    Json(Items { items: allowed.service.companies() })
+/// The companies of the host.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct CompaniesView {
+    items: Vec<CompanyId>,
+    /// Companies whose erasure was begun and is not complete. Nothing else can be done in them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    erasing: Vec<CompanyId>,
+}
+
+async fn companies(allowed: HostAuthorized) -> Json<CompaniesView> {
+    Json(CompaniesView { items: allowed.service.companies(), erasing: allowed.service.erasing() })
 }
 
 /// A company of the host.

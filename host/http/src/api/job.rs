@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
+use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::list::ListQuery;
 use super::routes;
 use crate::failure::JobCodes;
 use crate::{Authorized, AuthorizedByCore, Body, Failure, Json, PathParam, Problem, permission};
 use memhost_core::{ChangedCount, Page, Service};
-use memhost_types::{Job, JobFilter, JobId};
+use memhost_types::{AgentId, BindingKey, HookKind, Job, JobFilter, JobId, JobStatus, SourceKind};
 
 /// A job, and what can be done about it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -29,6 +30,47 @@ impl From<Job> for JobView {
     }
 }
 
+/// Which jobs to queue again. Every field that is set must match.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct RetryJobs {
+    /// All of the company: needed where there is no filter.
+    every: bool,
+    status: Option<JobStatus>,
+    binding_key: Option<BindingKey>,
+    #[schemars(with = "Option<memhost_types::schema::OutsideId>")]
+    hook_kind: Option<HookKind>,
+    source_kind: Option<SourceKind>,
+    /// The agent of the scope, or else whose action triggered the capture.
+    agent_id: Option<AgentId>,
+    #[schemars(with = "Option<memhost_types::schema::OutsideId>")]
+    issue_id: Option<String>,
+    #[schemars(with = "Option<memhost_types::schema::OutsideId>")]
+    run_id: Option<String>,
+    /// Submitted at this moment or later.
+    since: Option<Timestamp>,
+    /// Submitted before this moment.
+    until: Option<Timestamp>,
+}
+
+impl From<RetryJobs> for JobFilter {
+    fn from(wanted: RetryJobs) -> Self {
+        let RetryJobs {
+            every: _,
+            status,
+            binding_key,
+            hook_kind,
+            source_kind,
+            agent_id,
+            issue_id,
+            run_id,
+            since,
+            until,
+        } = wanted;
+        Self { status, binding_key, hook_kind, source_kind, agent_id, issue_id, run_id, since, until }
+    }
+}
+
 fn views(page: Page<Job>) -> Json<Page<JobView>> {
     let Page { items, next_cursor } = page;
     Json(Page { items: items.into_iter().map(JobView::from).collect(), next_cursor })
@@ -36,7 +78,8 @@ fn views(page: Page<Job>) -> Json<Page<JobView>> {
 
 /// The routes below `/runtime/v1/companies/{company}`.
 pub(super) fn runtime_routes() -> ApiRouter<Arc<Service>> {
-    const KNOWN: &str = "An agent knows of its own jobs and of those of no agent.";
+    const KNOWN: &str = "An agent knows of its own jobs and of those of no agent. Nobody knows of jobs whose records are \
+                         private to others.";
     routes! { "jobs":
         "/jobs" { get list_own => "listOwnJobs", "List the extraction jobs that the caller may know of", KNOWN; }
         "/jobs/{id}" { get show_own => "getOwnJob", "Show a job that the caller may know of", KNOWN; }
@@ -52,7 +95,7 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         "/jobs/{id}/retry" { post retry => "retryJob", "Queue a job again that failed or was cancelled"; }
         "/jobs/retry" {
             post retry_all => "retryJobs", "Queue the jobs again that match and failed or were cancelled",
-                "At most 1,000 at a time; `more` says that others match. An empty filter matches all of them.";
+                "At most 1,000 at a time; `more` says that others match. Without a filter it needs `every`.";
         }
     }
 }
@@ -101,7 +144,13 @@ async fn retry(
 
 async fn retry_all(
     allowed: Authorized<permission::Administer>,
-    Body(filter): Body<JobFilter>,
+    Body(wanted): Body<RetryJobs>,
 ) -> Result<Json<ChangedCount>, Problem> {
+    let is_every = wanted.every;
+    let filter = JobFilter::from(wanted);
+    if filter == JobFilter::default() && !is_every {
+        let detail = "every: is not true, and there is no filter; give a filter, or `\"every\": true` for all jobs";
+        return Err(Problem::invalid(detail).at("every"));
+    }
     Ok(Json(allowed.service.retry_jobs(&allowed.caller, &allowed.company, &filter).await?))
 }

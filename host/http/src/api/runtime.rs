@@ -61,9 +61,11 @@ macro_rules! operation {
         ) -> Result<WithRateLimit<$response>, Failure<OperationCodes>> {
             same_company(&company, &request.scope)?;
             let (named, agent) = (request.binding_key.clone(), request.scope.agent_id.clone());
-            let answer = service.$name(&caller, request).await?;
-            let rate = service.rate(&company, agent.as_ref().or(caller.agent()), named.as_ref());
-            Ok(WithRateLimit { answer, rate })
+            let rate = || service.rate(&company, agent.as_ref().or(caller.agent()), named.as_ref());
+            match service.$name(&caller, request).await {
+                Ok(answer) => Ok(WithRateLimit { answer, rate: rate() }),
+                Err(error) => Err(Problem::from(error).with_rate(rate).into()),
+            }
         }
     };
 }

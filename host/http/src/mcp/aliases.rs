@@ -4,7 +4,7 @@
 use rmcp::model::CallToolResult;
 
 use super::arguments::{FactScope, MAX_FACT, RemoveMemory, SaveMemory};
-use super::call::{Call, answered};
+use super::call::{Call, Written, answered};
 use super::error::McpError;
 use super::request_scope::RequestScope;
 use super::results::{RemoveResult, SaveResult};
@@ -18,8 +18,8 @@ pub(super) async fn save(mut call: Call<'_>, wanted: SaveMemory) -> Result<CallT
     narrow(&mut call.request, wanted.scope)?;
     let metadata = Some(metadata(&call.request, wanted.scope));
     let record = RecordWrite { text: wanted.fact, metadata, ..RecordWrite::default() };
-    let (operation_id, record) = call.write(record, None).await?;
-    let answer = SaveResult { operation_id, fact_id: record.provider_record_id.as_str().to_owned() };
+    let Written { operation_id, record, waits_for_review } = call.write(record, None).await?;
+    let answer = SaveResult { operation_id, fact_id: record.provider_record_id.as_str().to_owned(), waits_for_review };
     Ok(answered(text::saved(&answer), &answer))
 }
 

@@ -25,6 +25,14 @@ pub(super) struct Call<'a> {
     pub(super) abilities: Abilities,
 }
 
+/// One record that was written.
+pub(super) struct Written {
+    pub(super) operation_id: String,
+    pub(super) record: RecordHandle,
+    /// Whether a person must approve it first.
+    pub(super) waits_for_review: bool,
+}
+
 impl Call<'_> {
     pub(super) async fn search(self, wanted: arguments::Search) -> Result<CallToolResult, McpError> {
         check_text("query", &wanted.query, MAX_QUERY)?;
@@ -63,17 +71,13 @@ impl Call<'_> {
             metadata.get_or_insert_default().insert("citedRecords".to_owned(), cited);
         }
         let record = RecordWrite { text: wanted.text, summary: wanted.summary, metadata, ..RecordWrite::default() };
-        let (operation_id, record) = self.write(record, wanted.visibility).await?;
-        let answer = NoteResult { operation_id, record: RecordRef::of(&record) };
+        let Written { operation_id, record, waits_for_review } = self.write(record, wanted.visibility).await?;
+        let answer = NoteResult { operation_id, record: RecordRef::of(&record), waits_for_review };
         Ok(answered(text::noted(&answer), &answer))
     }
 
-    /// Writes one record as it is. Answers the operation and the record.
-    pub(super) async fn write(
-        self,
-        record: RecordWrite,
-        visibility: Option<Visibility>,
-    ) -> Result<(String, RecordHandle), McpError> {
+    /// Writes one record as it is.
+    pub(super) async fn write(self, record: RecordWrite, visibility: Option<Visibility>) -> Result<Written, McpError> {
         let request = UpsertRequest {
             source: Some(self.request.source()),
             binding_key: self.request.binding,
@@ -85,7 +89,7 @@ impl Call<'_> {
         let operation_id = answer.operation_id.to_string();
         // The host has checked that the answer has one handle for each record.
         let record = answer.records.into_iter().next().ok_or_else(|| McpError::NoRecord(operation_id.clone()))?;
-        Ok((operation_id, record))
+        Ok(Written { operation_id, record, waits_for_review: !answer.in_review.is_empty() })
     }
 
     pub(super) async fn correct(self, wanted: arguments::Correct) -> Result<CallToolResult, McpError> {

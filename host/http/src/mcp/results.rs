@@ -42,6 +42,9 @@ pub(super) struct Source {
     pub(super) activity_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) external_ref: Option<String>,
+    /// Who says so, where the host does not know it by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) asserted_by: Option<String>,
 }
 
 impl From<&SourceRef> for Source {
@@ -54,6 +57,7 @@ impl From<&SourceRef> for Source {
             run_id: source.run_id.clone(),
             activity_id: source.activity_id.clone(),
             external_ref: source.external_ref.clone(),
+            asserted_by: source.asserted_by.clone(),
         }
     }
 }
@@ -186,6 +190,9 @@ pub(super) struct NoteResult {
     pub(super) operation_id: String,
     /// The record that was written.
     pub(super) record: RecordRef,
+    /// Whether a person must approve it first: until then nobody finds it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) waits_for_review: bool,
 }
 
 /// The answer to `memory.correct`.
@@ -199,6 +206,9 @@ pub(super) struct CorrectResult {
     /// The record that no longer holds, where another took its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) superseded: Option<RecordRef>,
+    /// Whether a person must approve the correction first.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) waits_for_review: bool,
 }
 
 impl From<CorrectResponse> for CorrectResult {
@@ -207,6 +217,7 @@ impl From<CorrectResponse> for CorrectResult {
             operation_id: answer.operation_id.to_string(),
             record: RecordRef::of(&answer.record),
             superseded: answer.superseded.as_ref().map(RecordRef::of),
+            waits_for_review: !answer.in_review.is_empty(),
         }
     }
 }
@@ -289,6 +300,9 @@ pub(super) struct SaveResult {
     pub(super) operation_id: String,
     /// What `remove_memory` takes.
     pub(super) fact_id: String,
+    /// Whether a person must approve it first: until then nobody finds it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) waits_for_review: bool,
 }
 
 /// The answer to `remove_memory`.

@@ -58,6 +58,7 @@ fn provenance(record: &FoundRecord) -> String {
             ("document", &source.document_key),
             ("run", &source.run_id),
             ("from", &source.external_ref),
+            ("asserted by", &source.asserted_by),
         ] {
             parts.extend(id.as_ref().map(|id| format!("{name} {}", one_line(id))));
         }
@@ -65,11 +66,18 @@ fn provenance(record: &FoundRecord) -> String {
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
+/// What an agent is told of a record that waits: otherwise it would search for it, and write it again.
+const WAITS: &str = " A person must approve it first; until then no search finds it. Do not write it again.";
+
 pub(super) fn noted(answer: &NoteResult) -> String {
-    format!("Noted as [{}].", answer.record.id)
+    format!("Noted as [{}].{}", answer.record.id, if answer.waits_for_review { WAITS } else { "" })
 }
 
 pub(super) fn corrected(answer: &CorrectResult) -> String {
+    if answer.waits_for_review {
+        let id = &answer.record.id;
+        return format!("A person must approve the correction of [{id}] first. Do not send it again.");
+    }
     match &answer.superseded {
         Some(old) => format!("Corrected: [{}] holds now, in the place of [{}].", answer.record.id, old.id),
         None => format!("Corrected [{}].", answer.record.id),
@@ -126,7 +134,7 @@ pub(super) fn jobs(answer: &JobsResult) -> String {
 }
 
 pub(super) fn saved(answer: &SaveResult) -> String {
-    format!("Saved as [{}].", answer.fact_id)
+    format!("Saved as [{}].{}", answer.fact_id, if answer.waits_for_review { WAITS } else { "" })
 }
 
 pub(super) fn removed(answer: &RemoveResult) -> String {

@@ -11,7 +11,7 @@ use super::disk::PIECE;
 use super::gate::INDEX;
 use super::posting::Posting;
 use super::room::Need;
-use super::state::{Applied, Companies, Message, watermark};
+use super::state::{self, Applied, Companies, Message, watermark};
 use super::tree::Tree;
 use super::trees::{KeyChange, Trees};
 use super::{failed, keys, named, remove, sums};
@@ -187,14 +187,28 @@ pub(super) fn verify(
     companies: &Companies,
     company: &CompanyId,
 ) -> Result<Vec<String>, StoreError> {
+    let known = companies.lock().get(company).map(|state| (state.open.clone(), state.last)).unwrap_or_default();
+    compare(log, index, companies, company, known)
+}
+
+/// The same, from when these operations were not indexed yet and this number was the last one.
+pub(super) fn compare(
+    log: &Tree,
+    index: &Tree,
+    companies: &Companies,
+    company: &CompanyId,
+    (open, last): (BTreeSet<u64>, u64),
+) -> Result<Vec<String>, StoreError> {
     let mut findings = Vec::new();
     let mut expected: BTreeMap<Vec<u8>, Posting> = BTreeMap::new();
-    let open = companies.lock().get(company).map(|state| state.open.clone()).unwrap_or_default();
+    // An operation that begins while this runs may be in one of the two and not in the other yet.
+    let has_begun = |sequence: u64| sequence > last && sequence <= state::last(companies, company);
+    let is_moving = |sequence: u64| open.contains(&sequence) || has_begun(sequence);
     // Removed operations are still in the chunk of the oldest block.
     let first = log.range(keys::record(company, 0)..=keys::record(company, u64::MAX)).next();
     let first = first.transpose().map_err(failed("reading"))?;
     let first = first.and_then(|(key, _)| keys::sequence(&key)).unwrap_or(0);
-    let mut named = named::Check::new(index, company, &open, first);
+    let mut named = named::Check::new(index, company, &is_moving, first);
     for entry in log.range(keys::record(company, 0)..=keys::record(company, u64::MAX)) {
         let (key, value) = entry.map_err(failed("reading"))?;
         let Some(sequence) = keys::sequence(&key) else { continue };
@@ -204,7 +218,7 @@ pub(super) fn verify(
                 if operation.id.sequence() != sequence || operation.company_id != *company {
                     findings.push(format!("{company}: operation {} stands under another's number", operation.id));
                 }
-                if operation.outcome == Outcome::InProgress || open.contains(&sequence) {
+                if operation.outcome == Outcome::InProgress || is_moving(sequence) {
                     continue;
                 }
                 named.expect(&operation)?;
@@ -221,11 +235,11 @@ pub(super) fn verify(
         match (Posting::decode(&value), expected.remove(key.as_ref())) {
             (None, _) => findings.push(format!("{company}: the index chunk {shown:?} is damaged")),
             (Some(found), Some(wanted)) if found == wanted => {}
-            // An operation that was indexed while this ran is in the chunk and was open above.
+            // An operation that was indexed while this ran is in the chunk.
             (Some(found), wanted) => {
                 let wanted = wanted.unwrap_or_default();
                 let block = keys::sequence(&key).unwrap_or(0) * keys::BLOCK;
-                let late = |offset: &u64| open.contains(&(block + offset)) || block + offset < first;
+                let late = |offset: &u64| is_moving(block + offset) || block + offset < first;
                 if !found.descending().filter(|offset| !late(offset)).eq(wanted.descending()) {
                     findings.push(format!("{company}: the index chunk {shown:?} does not fit the log"));
                 }

@@ -111,12 +111,14 @@ pub(super) fn named_block(company: &CompanyId, key: &[u8]) -> Option<u64> {
 /// The facets by which an operation is found, the most selective first.
 pub(super) fn facets_of(operation: &Operation) -> Vec<Vec<u8>> {
     let scope = &operation.scope;
+    let binding = operation.binding_id.map(|id| id.to_string());
     let values = [
         (b'r', operation.run()),
         (b'i', scope.issue_id.as_deref()),
         (b'a', operation.agent().map(|id| id.as_str())),
         (b'p', scope.project_id.as_deref()),
         (b'b', operation.binding_key.as_ref().map(|key| key.as_str())),
+        (b'd', binding.as_deref()),
         (b'v', operation.provider_key.as_ref().map(|key| key.as_str())),
         (b's', operation.source.as_ref().map(|source| source.kind.as_str())),
         (b'e', scope.session_key.as_deref()),
@@ -132,12 +134,14 @@ pub(super) fn facets_of(operation: &Operation) -> Vec<Vec<u8>> {
 pub(super) fn facets_wanted(company: &CompanyId, filter: &OperationFilter) -> Vec<Vec<u8>> {
     // Beside a record it is the record's provider, and not the one that was called.
     let provider = filter.provider_key.as_ref().filter(|_| filter.provider_record_id.is_none());
+    let binding = filter.binding_id.map(|id| id.to_string());
     let values = [
         (b'r', filter.run_id.as_deref()),
         (b'i', filter.issue_id.as_deref()),
         (b'a', filter.agent_id.as_deref()),
         (b'p', filter.project_id.as_deref()),
         (b'b', filter.binding_key.as_ref().map(|key| key.as_str())),
+        (b'd', binding.as_deref()),
         (b'v', provider.map(|key| key.as_str())),
         (b's', filter.source_kind.map(|kind| kind.as_str())),
         (b'e', filter.session_key.as_deref()),

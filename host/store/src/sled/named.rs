@@ -156,8 +156,8 @@ pub(super) fn find(tree: &Tree, company: &CompanyId, block: u64, checksum: u32) 
 pub(super) struct Check<'a> {
     tree: &'a Tree,
     company: &'a CompanyId,
-    /// Operations that may be indexed while this runs.
-    open: &'a BTreeSet<u64>,
+    /// Whether an operation may be indexed while this runs.
+    is_moving: &'a dyn Fn(u64) -> bool,
     /// The oldest operation of the log. The index of its block also has those that were removed.
     first: u64,
     block: u64,
@@ -167,9 +167,9 @@ pub(super) struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    pub(super) fn new(tree: &'a Tree, company: &'a CompanyId, open: &'a BTreeSet<u64>, first: u64) -> Self {
+    pub(super) fn new(tree: &'a Tree, company: &'a CompanyId, is_moving: &'a dyn Fn(u64) -> bool, first: u64) -> Self {
         let (wanted, seen, findings) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
-        Self { tree, company, open, first, block: first / keys::BLOCK, wanted, seen, findings }
+        Self { tree, company, is_moving, first, block: first / keys::BLOCK, wanted, seen, findings }
     }
 
     /// Adds an operation that is indexed.
@@ -218,7 +218,7 @@ impl<'a> Check<'a> {
         }
         found.retain(|(_, place)| {
             let sequence = block * keys::BLOCK + u64::from(*place);
-            !self.open.contains(&sequence) && sequence >= self.first
+            !(self.is_moving)(sequence) && sequence >= self.first
         });
         if found != wanted {
             let what = "does not fit the log";

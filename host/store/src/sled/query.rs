@@ -200,16 +200,17 @@ fn size(operation: &Operation) -> usize {
     texts.chain(handles).sum::<usize>() + 1_024 + 256 * parts
 }
 
-/// Every company that has operations, by seeking from one to the next.
-pub(super) fn companies(records: &Tree) -> Result<BTreeSet<CompanyId>, StoreError> {
+/// Every company that has keys in a tree, by seeking from one to the next. Keys of the host itself begin with a zero byte:
+/// operators' tokens, and idempotency keys of requests that are about no company.
+pub(super) fn companies(name: &str, tree: &Tree) -> Result<BTreeSet<CompanyId>, StoreError> {
     let mut all = BTreeSet::new();
-    let mut from = Vec::new();
-    while let Some(entry) = records.range(from..).next() {
+    let mut from = vec![1];
+    while let Some(entry) = tree.range(from..).next() {
         let (key, _) = entry.map_err(failed("reading"))?;
         let Some(company) = company_of(&key) else {
             return Err(StoreError::Corrupt {
-                what: "operation log".to_owned(),
-                message: "a key does not begin with a company; run `memhost store verify`".to_owned(),
+                what: format!("tree `{name}`"),
+                message: format!("the key {:?} does not begin with a company", String::from_utf8_lossy(&key)),
             });
         };
         from = keys::behind(&company);

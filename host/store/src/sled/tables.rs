@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::gate::OPERATIONS;
 use super::{SledStore, backup, compaction, failed, index, keys, partition, query, remove};
 use crate::{
     BackupReport, Change, ChangeFeed, Commit, Compacted, Coordination, DiskState, DueKind, Lease, Leases, LockKind,
@@ -102,9 +103,9 @@ impl Partitions for SledStore {
 #[async_trait]
 impl Maintenance for SledStore {
     async fn companies(&self) -> Result<BTreeSet<CompanyId>, StoreError> {
-        let mut all = query::companies(&self.trees.records)?;
-        for table in Table::ALL.iter().filter(|table| !matches!(table, Table::Host | Table::Due)) {
-            all.append(&mut query::companies(self.trees.table(*table))?);
+        let mut all = BTreeSet::new();
+        for (name, tree) in self.trees.of_companies() {
+            all.append(&mut query::companies(name, tree)?);
         }
         Ok(all)
     }
@@ -140,7 +141,15 @@ impl Maintenance for SledStore {
     async fn verify(&self) -> Result<Vec<String>, StoreError> {
         let verify = |trees: &super::Trees, companies: &super::Companies| {
             let mut findings = Vec::new();
-            for company in query::companies(&trees.records)? {
+            for (name, tree) in trees.of_companies() {
+                if let Err(error @ StoreError::Corrupt { .. }) = query::companies(name, tree) {
+                    findings.push(error.to_string());
+                }
+            }
+            if !findings.is_empty() {
+                return Ok(findings);
+            }
+            for company in query::companies(OPERATIONS, &trees.records)? {
                 findings.extend(index::verify(&trees.records, &trees.index, companies, &company)?);
             }
             Ok(findings)

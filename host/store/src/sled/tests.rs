@@ -17,6 +17,7 @@ mod compaction;
 mod durable;
 mod keeping;
 mod named;
+mod verify;
 
 fn open(path: &Path) -> SledStore {
     SledStore::open(path, SledOptions::default()).unwrap()

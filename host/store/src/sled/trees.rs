@@ -87,6 +87,12 @@ impl Trees {
         [(OPERATIONS, &self.records), (STORAGE, &self.storage)].into_iter().chain(tables)
     }
 
+    /// The trees whose keys begin with a company, by name, but for those of the host itself and the derived one.
+    pub(super) fn of_companies(&self) -> impl Iterator<Item = (&'static str, &Tree)> {
+        let others = [Table::Host.name(), Table::Due.name(), STORAGE];
+        self.kept().filter(move |(name, _)| !others.contains(name))
+    }
+
     /// All trees, by name.
     pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, &Tree)> {
         self.kept().chain([(INDEX, &self.index)])

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Operation, OperationKind, Outcome};
-use crate::{BindingKey, HookKind, ProviderKey, RecordHandle, RecordId, SourceKind};
+use crate::{BindingId, BindingKey, HookKind, ProviderKey, RecordHandle, RecordId, SourceKind};
 
 /// Which operations to show. Every field that is set must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +32,9 @@ pub struct OperationFilter {
     pub outcome: Option<Outcome>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<BindingKey>,
+    /// Was answered by this binding. Another one may have had its key before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub binding_id: Option<BindingId>,
     /// Called this provider; with `providerRecordId`: names the record of this provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_key: Option<ProviderKey>,
@@ -66,6 +69,7 @@ impl OperationFilter {
             && same(self.kind.as_ref(), Some(&operation.kind))
             && same(self.outcome.as_ref(), Some(&operation.outcome))
             && same(self.binding_key.as_ref(), operation.binding_key.as_ref())
+            && same(self.binding_id.as_ref(), operation.binding_id.as_ref())
             && self.matches_records(operation)
             && self.since.is_none_or(|since| operation.started_at >= since)
             && self.until.is_none_or(|until| operation.started_at < until)

@@ -42,6 +42,22 @@ impl ServingBindings {
         self.memory_dir.join(binding.company_id.as_str()).join(name)
     }
 
+    /// Whether a binding's provider has stored nothing through the host. A provider without storage, files and requests of
+    /// its own can keep nothing.
+    pub(crate) async fn stored_nothing(&self, binding: &Binding) -> Result<bool, Refusal> {
+        let any = StorageSize { bytes: u64::MAX, keys: u64::MAX };
+        if self.store.binding_storage(&partition(binding), any).await?.used().keys > 0 {
+            return Ok(false);
+        }
+        let path = self.directory(binding);
+        let is_empty = tokio::task::spawn_blocking(move || match std::fs::read_dir(path) {
+            Ok(mut entries) => Ok(entries.next().is_none()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
+            Err(error) => Err(error),
+        });
+        is_empty.await.map_err(Refusal::host)?.map_err(Refusal::host)
+    }
+
     /// Removes what a deleted binding's provider has stored through the host.
     pub(crate) async fn remove_stored(&self, binding: &Binding) -> Result<(), Refusal> {
         self.store.remove_partition(&partition(binding)).await?.await?;

@@ -1,0 +1,45 @@
+//! Whether a binding can have anything: a binding that was never granted what its provider needs holds nothing, and must
+//! not stand in the way of an export or an erasure.
+
+use crate::Service;
+use crate::error::ServiceError;
+use memhost_store::{self as store, Table};
+use memhost_types::{Binding, OperationFilter, OperationKind, Outcome};
+
+/// Kinds of operations after which a provider may have something.
+const LEAVES_DATA: [OperationKind; 5] = [
+    OperationKind::Capture,
+    OperationKind::RecordUpsert,
+    OperationKind::Correct,
+    OperationKind::Import,
+    OperationKind::Extraction,
+];
+
+impl Service {
+    /// Whether a provider can have nothing of a binding: it may make no requests, has stored nothing here, the host knows
+    /// no record of it, and no operation has written one.
+    ///
+    /// # Errors
+    /// Where the store or the directory cannot be read.
+    pub(crate) async fn holds_no_data(&self, binding: &Binding) -> Result<bool, ServiceError> {
+        let rows = store::company_key(&binding.company_id, binding.id.0.as_bytes());
+        if !binding.grants.http.is_empty()
+            || !self.store.scan(Table::Records, &rows, None, 1).await?.entries.is_empty()
+            || !self.serving.stored_nothing(binding).await?
+        {
+            return Ok(false);
+        }
+        for kind in LEAVES_DATA {
+            let filter = OperationFilter {
+                kind: Some(kind),
+                outcome: Some(Outcome::Succeeded),
+                binding_id: Some(binding.id),
+                ..OperationFilter::default()
+            };
+            if !self.store.operations(&binding.company_id, &filter, None, 1).await?.operations.is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,101 @@
+//! Replacing what came from a source before: once what takes its place counts, that is, once nobody must approve it.
+
+use crate::Service;
+use crate::access::{Act, Caller, Denied};
+use crate::error::{Refusal, ServiceError};
+use crate::records::Reader;
+use memhost_store::{self as store, Change};
+use memhost_types::{
+    Binding, CompanyId, OperationKind, RecordHandle, RecordRow, Replacement, ReviewItem, ReviewStatus, ReviewSubject,
+    Scope, SourceRef, SourceSelector,
+};
+
+impl Caller {
+    /// A replacement takes records away, so it needs the right to forget.
+    pub(crate) fn may_replace(&self, company: &CompanyId) -> Result<(), Denied> {
+        let may = self.may(Act::Operate(OperationKind::Forget), Some(company));
+        may.map_err(|denied| Denied::because("replacesSource", format!("forgets records: {}", denied.reason())))
+    }
+
+    /// Whether what the caller forgets of a source goes for everybody: it is neither confined to an agent nor to a person.
+    pub(crate) fn is_for_everybody(&self) -> bool {
+        self.agent().is_none() && self.person().is_none()
+    }
+}
+
+/// Whether a record's material came before that which takes its place.
+fn is_before(row: &RecordRow, by: &Replacement) -> bool {
+    let came = match &row.replaces {
+        Some(own) => (own.received_at, own.operation_id),
+        None => (row.received_at.unwrap_or(row.created_at), row.operation_id),
+    };
+    (came.0, came.1.sequence()) < (by.received_at, by.operation_id.sequence())
+}
+
+impl Service {
+    /// Forgets what came from a source before these records, if any of them counts. What waits for a person replaces
+    /// nothing yet, and so does an answer without records.
+    pub(crate) async fn replace_if_any_counts(
+        &self,
+        binding: &Binding,
+        source: &SourceRef,
+        scope: &Scope,
+        by: &Replacement,
+        records: &[RecordHandle],
+    ) -> Result<(), Refusal> {
+        match records.iter().any(|handle| !self.reviews.waits(binding.id, &handle.provider_record_id)) {
+            true => self.replace(binding, source, scope, by, records).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Forgets what came from a source before `by`, but for the records that take its place: of everybody, or what the
+    /// agent or the person of the scope may read.
+    async fn replace(
+        &self,
+        binding: &Binding,
+        source: &SourceRef,
+        scope: &Scope,
+        by: &Replacement,
+        kept: &[RecordHandle],
+    ) -> Result<(), Refusal> {
+        let Some(selector) = SourceSelector::of(source) else { return Ok(()) };
+        let sources = [selector];
+        let reader = if by.of_everybody { Reader::All } else { Reader::of(&Caller::worker(), scope) };
+        // First it is remembered: what is written from here on of older material is forgotten by whoever writes it.
+        let (id, before, now) = (by.operation_id, by.received_at, self.clock.now());
+        let rows = self.records.forgets_for(&reader, binding, &sources, id, before, now).await?;
+        store::write(&*self.store, &rows.into_iter().map(Change::from).collect::<Vec<_>>()).await?;
+        let is_older = |row: &RecordRow| is_before(row, by) && reader.may_read(row) && !kept.contains(&row.handle);
+        let older = self.records.of_sources(binding, &sources, usize::MAX, is_older).await?;
+        let older = older.into_iter().map(|row| row.handle).collect();
+        self.forget_for_host(binding, older, Some((&by.principal, source))).await
+    }
+
+    /// What the host knows of the record that an item is about, before the item is decided: a decision may move the record.
+    pub(crate) async fn row_of(&self, item: &ReviewItem) -> Result<Option<RecordRow>, ServiceError> {
+        let ReviewSubject::Record(handle) = &item.subject else { return Ok(None) };
+        match self.bindings.get(&item.company_id, &item.binding_key) {
+            Ok(binding) if binding.id == item.binding_id => {
+                Ok(self.records.row(&binding, &handle.provider_record_id).await?)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Forgets what an approved record takes the place of. It can be repeated.
+    pub(crate) async fn replace_with_approved(
+        &self,
+        item: &ReviewItem,
+        row: Option<RecordRow>,
+    ) -> Result<(), ServiceError> {
+        let Some(RecordRow { handle, scope, source: Some(source), replaces: Some(by), .. }) = row else {
+            return Ok(());
+        };
+        if item.status != ReviewStatus::Approved {
+            return Ok(());
+        }
+        let binding = self.bindings.get(&item.company_id, &item.binding_key)?;
+        Ok(self.replace(&binding, &source, &scope, &by, &[handle]).await?)
+    }
+}
