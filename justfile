@@ -125,7 +125,7 @@ schemathesis *ARGS:
 # Every fuzz target for so many seconds each, from the seeds in tests/fuzz/corpus. What it finds stays in target/.
 fuzz SECONDS="20":
     cargo fuzz --version > /dev/null || cargo install --locked cargo-fuzz
-    for target in $(cargo fuzz list --fuzz-dir tests/fuzz); do mkdir -p target/fuzz-corpus/$target && cargo fuzz run --fuzz-dir tests/fuzz --sanitizer none $target target/fuzz-corpus/$target tests/fuzz/corpus/$target -- -max_total_time={{SECONDS}} || exit 1; done
+    for target in $(cargo fuzz list --fuzz-dir tests/fuzz); do mkdir -p target/fuzz-corpus/$target && cargo fuzz run --fuzz-dir tests/fuzz --sanitizer none $target target/fuzz-corpus/$target $(ls -d tests/fuzz/corpus/$target 2> /dev/null) -- -max_total_time={{SECONDS}} || exit 1; done
 
 # The explorer in a browser, with its pictures in target/tmp/browser. Needs node and Chromium.
 browser:

@@ -1,4 +1,4 @@
-//! A clock that tests set forward, so that they need not wait.
+//! A clock that tests set, so that they need not wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -18,7 +18,7 @@ impl TestClock {
         Arc::default()
     }
 
-    /// Sets it forward.
+    /// Sets it forward, or back by a negative time.
     pub fn advance(&self, by: SignedDuration) {
         let ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
         self.ahead_ms.fetch_add(ms, Ordering::Relaxed);

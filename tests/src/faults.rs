@@ -25,6 +25,8 @@ pub struct Faults {
     tables: Mutex<HashSet<Table>>,
     intents: AtomicU32,
     completions: AtomicU32,
+    /// Whether [`Store::commit`] fails.
+    breaks_commits: AtomicBool,
     /// Whether what a binding or a company has stored cannot be removed.
     keeps_stored: AtomicBool,
     /// Whether the locks of jobs wait, and how many do.
@@ -58,6 +60,11 @@ impl Faults {
     /// The next `count` writes of completions fail.
     pub fn break_completions(&self, count: u32) {
         self.completions.store(count, Ordering::SeqCst);
+    }
+
+    /// From now on nobody can wait until everything is on disk, until this is called with false.
+    pub fn break_commits(&self, breaks: bool) {
+        self.breaks_commits.store(breaks, Ordering::SeqCst);
     }
 
     /// From now on what a binding or a company has stored cannot be removed, as if the host ended before.
@@ -289,6 +296,9 @@ impl Coordination for FaultyStore {
 
 impl Store for FaultyStore {
     fn commit(&self) -> Commit {
-        self.inner.commit()
+        match self.faults.breaks_commits.load(Ordering::SeqCst) {
+            true => Commit::failed(broken()),
+            false => self.inner.commit(),
+        }
     }
 }

@@ -29,6 +29,7 @@ pub(super) use self::tally::Tally;
 use super::limiter::Memory;
 use super::log::GuestLog;
 use super::stats::Counters;
+use memhost_ports::off_executor;
 use memhost_types::{BindingLimits, HttpGrant, HttpTarget, Origin, SecretUse};
 
 /// The longest time for making a connection, even where the guest asks for more.
@@ -94,7 +95,8 @@ where
     if length < slow {
         return work();
     }
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(Interrupted.into()))
+    let marked = move || off_executor(length, work);
+    tokio::task::spawn_blocking(marked).await.unwrap_or_else(|_| Err(Interrupted.into()))
 }
 
 /// The host ends, or its own code failed: the work has no result.

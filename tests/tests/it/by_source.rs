@@ -7,27 +7,27 @@ use serde_json::{Value, json};
 use super::hooks::{DELIVERIES, HOOKS};
 use super::support::{Api, bind, extracting};
 
-const FORGET: &str = "/runtime/v1/companies/acme/sources/forget";
+pub(super) const FORGET: &str = "/runtime/v1/companies/acme/sources/forget";
 const LIST: &str = "/runtime/v1/companies/acme/sources/list";
-const CAPTURE: &str = "/runtime/v1/companies/acme/capture";
+pub(super) const CAPTURE: &str = "/runtime/v1/companies/acme/capture";
 
-fn comment(id: &str) -> Value {
+pub(super) fn comment(id: &str) -> Value {
     json!({"kind": "issue_comment", "companyId": "acme", "issueId": "i1", "commentId": id})
 }
 
-fn document(issue: &str) -> Value {
+pub(super) fn document(issue: &str) -> Value {
     json!({"kind": "issue_document", "companyId": "acme", "issueId": issue, "documentKey": "plan"})
 }
 
-fn material(source: &Value, text: &str) -> Value {
+pub(super) fn material(source: &Value, text: &str) -> Value {
     json!({"scope": {"companyId": "acme"}, "source": source, "payload": {"text": text}})
 }
 
-fn of(sources: &Value) -> Value {
+pub(super) fn of(sources: &Value) -> Value {
     json!({"scope": {"companyId": "acme"}, "sources": sources})
 }
 
-fn revision(id: &str, source: &Value, text: &str) -> Value {
+pub(super) fn revision(id: &str, source: &Value, text: &str) -> Value {
     json!({
         "hookKind": "post_run_capture", "hookId": id, "triggeredAt": "2026-11-20T10:00:00Z",
         "scope": {"companyId": "acme"}, "source": source, "payload": {"text": text}, "replacesSource": true,
@@ -41,7 +41,7 @@ async fn capture_at(api: &Api, binding: &str, source: &Value, text: &str) -> Val
 }
 
 /// The texts of all records at a binding.
-async fn texts(api: &Api, binding: &str) -> Vec<String> {
+pub(super) async fn texts(api: &Api, binding: &str) -> Vec<String> {
     let body = json!({"scope": {"companyId": "acme"}, "bindingKey": binding, "limit": 1000});
     let page = api.post("/runtime/v1/companies/acme/list", &body).await.fine();
     let mut all: Vec<String> =
@@ -50,7 +50,7 @@ async fn texts(api: &Api, binding: &str) -> Vec<String> {
     all
 }
 
-async fn settled(api: &Api) {
+pub(super) async fn settled(api: &Api) {
     eventually("no delivery is pending", async || {
         api.get(&format!("{DELIVERIES}?status=pending&limit=1")).await["items"].as_array().unwrap().is_empty()
     })

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use memhost_server::Method;
 use memhost_tests::clock::TestClock;
+use memhost_tests::faults::Faults;
 use memhost_tests::{TestHost, eventually};
 use serde_json::{Value, json};
 
@@ -131,6 +132,21 @@ async fn a_reader_learns_what_retention_has_removed() {
         assert_eq!(oldest(&api, cursor).await.0, [4]);
         assert_eq!(oldest(&api, cursor).await.1, Value::Null);
     }
+}
+
+/// A number that a crash takes back is given to another event. So a cursor leads past nothing that is not on disk.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cursor_is_answered_when_what_is_before_it_is_on_disk() {
+    let (faults, wrap) = Faults::new();
+    let host = TestHost::with(&["extracts"], |options| options.wrap_store = Some(wrap)).await.unwrap();
+    let api = Api::new(&host);
+    bind(&api, "acme", "extracts", &json!({})).await;
+    api.capture("acme", "metered 1").await.fine();
+    faults.break_commits(true);
+    let answer = api.send(Method::Get, &path("acme", "cost-events?order=oldest"), None, &[]).await;
+    assert!(answer.status >= 500, "{}", answer.text);
+    faults.break_commits(false);
+    assert_eq!(read_on(&api, "acme", &mut None).await, [1]);
 }
 
 /// The command line reads on from a cursor as well.

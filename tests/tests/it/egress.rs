@@ -278,7 +278,8 @@ async fn a_secret_reaches_only_its_server() {
     assert!(service.remove_secret(&caller(), &parse("acme"), "KEY").await.unwrap_err().to_string().contains("KEY"));
 }
 
-/// Comparing each place of the answers with the whole secret would take thirty billion steps.
+/// Comparing each place of the answers with the whole secret would take thirty billion steps. On a thread of the executor
+/// this build refuses even one: `expect_off_executor` panics there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_secret_that_almost_fits_everywhere_holds_nothing_up() {
     let limits = BindingLimits { incoming_bytes: 8 << 20, ..BindingLimits::default() };

@@ -230,3 +230,23 @@ async fn raising_a_budget_delivers_waiting_captures_once() {
     api.until(&format!("{DELIVERIES}?status=pending"), |page| page["items"].as_array().unwrap().is_empty()).await;
     assert_eq!(counted(&api, "calls/").await, "1 30");
 }
+
+/// What a provider finds may be more than the host keeps of one binding for recall: the first 4 MiB of text.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn recall_keeps_so_much_text_of_a_binding_and_says_what_it_leaves_out() {
+    let (_host, api) = extracting().await;
+    let text = "memory is a list of words ".repeat(38_000);
+    for number in 0..6 {
+        api.capture("acme", &format!("{number} {text}")).await.fine();
+    }
+    let recalled = async |top_k: u32| {
+        let more = json!({"topK": top_k, "deadlineMs": 30_000});
+        let context = api.post(HOOKS, &hydrate(&format!("h{top_k}"), "words", &more)).await.fine()["context"].clone();
+        let kept = context["included"].as_u64().unwrap() + context["omitted"].as_u64().unwrap();
+        (kept, context["degraded"].clone())
+    };
+    assert_eq!(recalled(4).await, (4, Value::Null));
+    let (kept, degraded) = recalled(6).await;
+    assert_eq!(kept, 4, "of six records of almost 1 MiB each: {degraded}");
+    assert!(degraded[0].as_str().unwrap().contains("2 of 6 records are left out"), "{degraded}");
+}

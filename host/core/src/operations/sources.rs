@@ -4,20 +4,18 @@ use std::collections::HashSet;
 
 use async_recursion::async_recursion as boxed;
 use jiff::SignedDuration;
-use parking_lot::Mutex;
 
+mod step;
+
+use self::step::ForgetSources;
 use crate::access::{Act, Denied};
-use crate::operations::forget::forgotten;
-use crate::operations::guard::partly;
 use crate::operations::prelude::*;
-use crate::operations::runner::Target;
-use crate::records::{Owner, Records};
 use crate::records::sources::Since;
-use memhost_sandbox::ForgetAnswer;
-use memhost_store::{self as store, Lease, LockKind, StoreError};
+use crate::records::{Owner, Records};
+use memhost_store::{self as store, Lease, LockKind, StoreError, TableWrite};
 use memhost_types::{
-    Binding, BindingKey, FieldError, ForgetEffect, ForgetRequest, ForgottenAt, ForgottenSources, MAX_SOURCE_RECORDS,
-    RecordHandle, RecordId, RecordRow, Scope, SourceRecord, SourceRecords, SourceRef, SourceSelector, SourcesRequest, limits,
+    Binding, BindingKey, FieldError, ForgetRequest, ForgottenAt, ForgottenSources, MAX_SOURCE_RECORDS, RecordHandle,
+    RecordId, RecordRow, Scope, SourceRecord, SourceRecords, SourceRef, SourceSelector, SourcesRequest, limits,
 };
 
 /// The most operations of one call at a binding; each forgets at most 1,000 records.
@@ -41,7 +39,10 @@ impl Service {
         let received = self.clock.now();
         let (mut bindings, mut is_complete) = (Vec::new(), true);
         for binding in self.bindings.list(&company) {
-            let at = self.forget_sources_at(caller, &request, &binding.key).await?;
+            let at = match self.never_served(&binding).await? {
+                true => self.forget_waiting_sources(caller, &request, &binding).await?,
+                false => self.forget_sources_at(caller, &request, &binding.key).await?,
+            };
             is_complete &= at.error.is_none();
             bindings.push(at);
         }
@@ -78,8 +79,7 @@ impl Service {
         request: &SourcesRequest,
         key: &BindingKey,
     ) -> Result<ForgottenAt, ServiceError> {
-        let mut at =
-            ForgottenAt { binding_key: key.clone(), operation_ids: Vec::new(), forgotten: 0, hidden: 0, error: None };
+        let mut at = nothing_at(key);
         let mut tried = HashSet::new();
         for _ in 0..MOST_ROUNDS {
             let mut step = ForgetSources::new(self, request, Some(key.clone()), tried);
@@ -102,6 +102,49 @@ impl Service {
         }
         at.error = Some("there are more records than one request forgets; send it again".to_owned());
         Ok(at)
+    }
+
+    /// The same at a binding that came with an import and waits for a decision as a whole: its provider has nothing, and is
+    /// not asked.
+    async fn forget_waiting_sources(
+        &self,
+        caller: &Caller,
+        request: &SourcesRequest,
+        binding: &Binding,
+    ) -> Result<ForgottenAt, ServiceError> {
+        let mut opened = self.begin(caller, OperationKind::Forget, &mut request.scope.clone(), true).await?;
+        opened.set_binding(binding);
+        if let Err(error) = names_nobody(&request.scope) {
+            return Err(opened.refuse(error.into()).await);
+        }
+        let rows = self.remembered(binding, request, opened.id()).await?;
+        let mut ending = opened.write_intent(rows).await?.called();
+        let found = self.records.of_sources(binding, &request.sources, usize::MAX, |_| true).await?;
+        let found: Vec<RecordHandle> = found.into_iter().map(|row| row.handle).collect();
+        let waited = self.forget_waiting(binding, &found).await?;
+        self.remove_traces_of(binding, &found, &request.sources).await?;
+        let gone: Vec<_> = found.iter().filter(|handle| waited.contains(&handle.provider_record_id)).cloned().collect();
+        let mut at =
+            ForgottenAt { forgotten: u32::try_from(gone.len()).unwrap_or(u32::MAX), ..nothing_at(&binding.key) };
+        at.operation_ids.push(ending.id());
+        if gone.len() < found.len() {
+            at.error = Some("its records were given to its provider meanwhile; send the request again".to_owned());
+        }
+        let rows = gone.iter().map(|handle| Records::remove(binding, &handle.provider_record_id)).collect();
+        ending.set_records(gone, waited.len());
+        ending.complete(Ended::Succeeded(at), rows).await.into_result()
+    }
+
+    /// The rows that remember that sources are forgotten from this operation on.
+    async fn remembered(
+        &self,
+        binding: &Binding,
+        request: &SourcesRequest,
+        by: OperationId,
+    ) -> Result<Vec<TableWrite>, StoreError> {
+        let now = self.clock.now();
+        let before = now.checked_add(SignedDuration::from_nanos(1)).unwrap_or(now);
+        self.records.forgets(binding, &request.sources, by, before, now).await
     }
 
     /// What is known of the records that came from sources, in all bindings, of those that the caller may read.
@@ -191,6 +234,18 @@ impl Service {
     }
 }
 
+/// A source is forgotten for everybody, so whoever is confined to an agent or a person may not do it.
+fn is_for_all(caller: &Caller, kind: OperationKind) -> Result<(), Denied> {
+    if kind != OperationKind::Forget || caller.agent().is_none() && caller.person().is_none() {
+        return Ok(());
+    }
+    let whom = if caller.agent().is_some() { "agent" } else { "person" };
+    Err(Denied::whole(format!(
+        "this token acts for one {whom}, and a source is forgotten for the whole company; forget its records by handle, \
+         or send this with the token of an operator or of a company's administrator"
+    )))
+}
+
 /// Sources are compared with those of records, whatever these were written for: a narrower scope would promise more.
 fn names_no_more_than_whose(scope: &Scope) -> Result<(), FieldError> {
     let Scope { project_id, run_id, issue_id, namespace, session_key, .. } = scope;
@@ -209,121 +264,17 @@ fn names_no_more_than_whose(scope: &Scope) -> Result<(), FieldError> {
     }
 }
 
-/// A source is forgotten for everybody, so whoever is confined to an agent or a person may not do it.
-fn is_for_all(caller: &Caller, kind: OperationKind) -> Result<(), Denied> {
-    if kind != OperationKind::Forget || caller.agent().is_none() && caller.person().is_none() {
-        return Ok(());
-    }
-    let whom = if caller.agent().is_some() { "agent" } else { "person" };
-    Err(Denied::whole(format!(
-        "this token acts for one {whom}, and a source is forgotten for the whole company; forget its records by handle, \
-         or send this with the token of an operator or of a company's administrator"
-    )))
+/// A source is forgotten for the whole company.
+fn names_nobody(scope: &Scope) -> Result<(), FieldError> {
+    let field = match (&scope.agent_id, &scope.subject_id) {
+        (Some(_), _) => "scope.agentId",
+        (_, Some(_)) => "scope.subjectId",
+        _ => return Ok(()),
+    };
+    let message = "is set, and a source is forgotten for the whole company; leave it out, or forget records by handle";
+    Err(FieldError::new(field, message))
 }
 
-/// Forgets what a binding has of sources, at most 1,000 records.
-struct ForgetSources<'a> {
-    host: &'a Service,
-    request: SourcesRequest,
-    key: Option<BindingKey>,
-    /// Records that an earlier round has forgotten or hidden.
-    tried: HashSet<RecordId>,
-    found: Mutex<Result<Vec<RecordHandle>, StoreError>>,
-    binding: Option<Arc<Serving>>,
-}
-
-impl<'a> ForgetSources<'a> {
-    fn new(host: &'a Service, request: &SourcesRequest, key: Option<BindingKey>, tried: HashSet<RecordId>) -> Self {
-        Self { host, request: request.clone(), key, tried, found: Mutex::new(Ok(Vec::new())), binding: None }
-    }
-
-    /// Whether it found fewer records than it would have taken.
-    fn is_last(&self) -> bool {
-        self.found.lock().as_ref().is_ok_and(|found| found.len() < limits::MAX_ITEMS)
-    }
-}
-
-impl Step for ForgetSources<'_> {
-    const KIND: OperationKind = OperationKind::Forget;
-    type Answer = ForgetAnswer;
-    type Response = (OperationId, u32, u32);
-
-    fn target(&mut self) -> Target<'_> {
-        (&mut self.request.scope, self.key.as_ref())
-    }
-
-    fn check_fields(&self) -> Result<(), FieldError> {
-        self.request.check()
-    }
-
-    fn check(&self, _: &Service) -> Result<(), Refusal> {
-        let scope = &self.request.scope;
-        let field = match (&scope.agent_id, &scope.subject_id) {
-            (Some(_), _) => "scope.agentId",
-            (_, Some(_)) => "scope.subjectId",
-            _ => return Ok(()),
-        };
-        let message =
-            "is set, and a source is forgotten for the whole company; leave it out, or forget records by handle";
-        Err(FieldError::new(field, message).into())
-    }
-
-    async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
-        opened.keep_payload(serving, &self.request);
-        self.binding = Some(Arc::clone(serving));
-        Ok(())
-    }
-
-    /// First it is remembered: what is written from here on is forgotten by whoever writes it.
-    async fn intent(&mut self, host: &Service, id: OperationId) -> Result<Writes, Refusal> {
-        let Some(serving) = &self.binding else { return Ok(Writes::default()) };
-        let now = host.clock.now();
-        let before = now.checked_add(SignedDuration::from_nanos(1)).unwrap_or(now);
-        let rows = host.records.forgets(&serving.binding, &self.request.sources, id, before, now).await?;
-        Ok(rows.into())
-    }
-
-    async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<ForgetAnswer>, Failure> {
-        let is_new = |row: &memhost_types::RecordRow| !self.tried.contains(&row.handle.provider_record_id);
-        let found =
-            self.host.records.of_sources(&serving.binding, &self.request.sources, limits::MAX_ITEMS, is_new).await;
-        let found = found.map(|rows| rows.into_iter().map(|row| row.handle).collect::<Vec<_>>());
-        let handles = found.as_ref().ok().cloned().unwrap_or_default();
-        *self.found.lock() = found;
-        if handles.is_empty() {
-            return Ok(Answer::without_call(ForgetAnswer::default()));
-        }
-        let request = ForgetRequest { binding_key: None, scope: self.request.scope.clone(), handles };
-        serving.instances.forget(id, &request).await
-    }
-
-    fn completion(&self, answer: &ForgetAnswer) -> Completion {
-        forgotten(answer)
-    }
-
-    async fn finish(
-        &mut self,
-        answered: &mut Answered<'_>,
-        answer: ForgetAnswer,
-    ) -> Result<(OperationId, u32, u32), Refusal> {
-        let found = std::mem::replace(&mut *self.found.lock(), Ok(Vec::new()))?;
-        let (host, binding) = (answered.host, &answered.serving.binding);
-        host.forget_waiting(binding, &found).await?;
-        host.remove_traces_of(binding, &found, &self.request.sources).await?;
-        let count = |is: fn(ForgetEffect) -> bool| {
-            let of = answer.outcomes.iter().filter(|outcome| is(outcome.effect)).count();
-            u32::try_from(of).unwrap_or(u32::MAX)
-        };
-        let hidden = count(|effect| matches!(effect, ForgetEffect::Soft | ForgetEffect::HistoryKept));
-        // What is only hidden is still there, and stays whose it is.
-        let gone = answer.outcomes.iter().filter(|outcome| outcome.effect == ForgetEffect::Hard);
-        let rows = gone.map(|outcome| Records::remove(binding, &outcome.handle.provider_record_id)).collect();
-        answered.ending.write_beside(rows);
-        if let Some(rest) = answer.rest {
-            return Err(partly("forgotten", answer.outcomes.len(), found.len(), &rest));
-        }
-        self.tried.extend(found.iter().map(|handle| handle.provider_record_id.clone()));
-        *self.found.lock() = Ok(found);
-        Ok((answered.id(), count(|effect| effect == ForgetEffect::Hard), hidden))
-    }
+fn nothing_at(key: &BindingKey) -> ForgottenAt {
+    ForgottenAt { binding_key: key.clone(), operation_ids: Vec::new(), forgotten: 0, hidden: 0, error: None }
 }

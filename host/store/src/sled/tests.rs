@@ -14,6 +14,7 @@ use memhost_ports::{StorageEntry, StorageError, StorageSize, StorageWrite};
 use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, OperationKind, Outcome, Scope};
 
 mod compaction;
+mod cost_order;
 mod durable;
 mod keeping;
 mod named;

@@ -60,7 +60,7 @@ fn requests() -> Vec<Request> {
         request(
             CaptureRequest::check,
             of(json!({"source": source, "payload": payload, "hook": hook, "mode": "capture_record", "metadata": {},
-                "visibility": "agent"})),
+                "visibility": "agent", "replacesSource": false})),
         ),
         request(UpsertRequest::check, of(json!({"source": source, "records": [record], "visibility": "agent"}))),
         request(
@@ -81,7 +81,7 @@ fn requests() -> Vec<Request> {
             HookEvent::check,
             of(json!({"hookKind": "a", "hookId": "a", "triggeredAt": at, "actorAgentId": "a", "heartbeatRunId": "a",
                 "source": source, "payload": payload, "mode": "capture_record", "metadata": {}, "query": "a", "topK": 1,
-                "tokenBudget": 1, "deadlineMs": 1, "waitMs": 1, "visibility": "agent"})),
+                "tokenBudget": 1, "deadlineMs": 1, "waitMs": 1, "visibility": "agent", "replacesSource": false})),
         ),
         request(
             NewEvent::check,

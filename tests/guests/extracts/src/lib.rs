@@ -263,14 +263,18 @@ impl Provider for Extracts {
         Ok(record.map(|record| snippet((id, record))).into())
     }
 
+    /// A record that begins with `indelible` stays, as if it were only hidden.
     fn forget(&mut self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
         let mut outcomes = Vec::new();
         for id in request.ids {
             let effect = match self.records.get(&id)? {
+                Some(record) if record.text.starts_with("indelible") => ForgetEffect::Soft,
                 Some(_) => ForgetEffect::Hard,
                 None => ForgetEffect::NotFound,
             };
-            self.records.delete(&id)?;
+            if effect == ForgetEffect::Hard {
+                self.records.delete(&id)?;
+            }
             outcomes.push(ForgetOutcome { id, effect });
         }
         Ok(ForgetResponse { outcomes, usage: Vec::new() })
