@@ -247,7 +247,9 @@ async fn operations_limit_both_planes() {
     let ends = make(&operator, None, &ends).await.unwrap();
     let refused = operator.with(&ends.api_token).post("/control/v1/tokens", &unlimited).await;
     assert_eq!((refused.problem(), &refused.json["field"]), ((403, "forbidden"), &json!("expiresAt")));
-    assert!(refused.text.contains("after the end of your own token") || refused.text.contains("your own token ends at"));
+    assert!(
+        refused.text.contains("after the end of your own token") || refused.text.contains("your own token ends at")
+    );
     for (body, word) in [
         (json!({"name": "x", "role": "auditor", "operations": ["capture"]}), "the role `auditor` may not do"),
         (json!({"name": "x", "role": "auditor", "operations": ["query", "query"]}), "twice"),

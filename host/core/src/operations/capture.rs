@@ -169,7 +169,7 @@ impl<A: Attempt> Step for Capture<'_, A> {
         let whose = Whose::of(&serving.binding, &self.request.scope, self.request.visibility)?;
         self.replaces = self.replacement(opened);
         let received_at = self.attempt.received_at();
-        self.whose = Some(whose.by(&self.writer).from_material(received_at, self.replaces.clone()));
+        self.whose = Some(whose.by(&self.writer).of_material(received_at, self.replaces.clone()));
         if !self.attempt.is_approved().await {
             if must_wait(serving, &mut self.request) {
                 let message = "there is personal data in it, and a person must look at it before it leaves for another \

@@ -69,7 +69,7 @@ impl Whose {
     }
 
     /// The same where their material came then, and where they take the place of what came from their source before.
-    pub(crate) fn from_material(self, received_at: Option<Timestamp>, replaces: Option<Replacement>) -> Self {
+    pub(crate) fn of_material(self, received_at: Option<Timestamp>, replaces: Option<Replacement>) -> Self {
         Self { received_at, replaces, ..self }
     }
 

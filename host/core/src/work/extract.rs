@@ -222,7 +222,7 @@ impl Step for Work<'_> {
         let whose = whose.by(&Reader::of(&Caller::worker(), &self.scope));
         let replaces = self.before.replaces.clone();
         let received_at = replaces.as_ref().map_or(self.before.submitted_at, |by| by.received_at);
-        self.whose = Some(whose.from_material(Some(received_at), replaces));
+        self.whose = Some(whose.of_material(Some(received_at), replaces));
         Ok(())
     }
 
