@@ -152,7 +152,7 @@ fn source(source: &SourceRef) -> wit::SourceRef {
 }
 
 /// None: a kind that this host does not know.
-pub(super) fn source_kind(kind: wit::SourceKind) -> Option<SourceKind> {
+pub(super) fn source_kind(kind: &wit::SourceKind) -> Option<SourceKind> {
     Some(match kind {
         wit::SourceKind::IssueComment => SourceKind::IssueComment,
         wit::SourceKind::IssueDocument => SourceKind::IssueDocument,
@@ -192,7 +192,7 @@ pub(super) fn hook_kind(kind: wit::HookKind) -> HookKind {
     }
 }
 
-pub(super) fn billing_type(kind: wit::BillingType) -> BillingType {
+pub(super) fn billing_type(kind: &wit::BillingType) -> BillingType {
     match kind {
         wit::BillingType::MeteredApi => BillingType::MeteredApi,
         wit::BillingType::SubscriptionIncluded => BillingType::SubscriptionIncluded,
@@ -202,7 +202,7 @@ pub(super) fn billing_type(kind: wit::BillingType) -> BillingType {
 }
 
 /// None: a mode that this host does not know.
-pub(super) fn attribution_mode(mode: wit::AttributionMode) -> Option<AttributionMode> {
+pub(super) fn attribution_mode(mode: &wit::AttributionMode) -> Option<AttributionMode> {
     Some(match mode {
         wit::AttributionMode::BilledDirectly => AttributionMode::BilledDirectly,
         wit::AttributionMode::IncludedInRun => AttributionMode::IncludedInRun,

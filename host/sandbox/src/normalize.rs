@@ -178,7 +178,7 @@ fn source(source: wit::SourceRef, company: &CompanyId) -> Checked<Option<SourceR
     if source.company_id != company.as_str() {
         return bad("a source belongs to another company");
     }
-    let Some(kind) = convert::source_kind(source.kind) else { return Ok(None) };
+    let Some(kind) = convert::source_kind(&source.kind) else { return Ok(None) };
     Ok(Some(SourceRef {
         kind,
         company_id: company.clone(),
@@ -266,8 +266,8 @@ pub(super) fn usage(usage: wit::Usage) -> Checked<Usage> {
         provider: name("usage.provider", usage.provider)?,
         biller: optional_name("usage.biller", usage.biller)?,
         model: optional_name("usage.model", usage.model)?,
-        billing_type: usage.billing_type.map(convert::billing_type),
-        attribution_mode: usage.attribution_mode.and_then(convert::attribution_mode),
+        billing_type: usage.billing_type.as_ref().map(convert::billing_type),
+        attribution_mode: usage.attribution_mode.as_ref().and_then(convert::attribution_mode),
         input_tokens: usage.input_tokens,
         cached_input_tokens: usage.cached_input_tokens,
         output_tokens: usage.output_tokens,

@@ -150,7 +150,7 @@ async fn a_part_that_fails_leaves_the_parts_before_it_and_says_so() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_host_filters_for_a_provider_that_cannot() {
     let (_host, api) = hosted(&json!({})).await;
-    let of = |n: usize| json!({"text": format!("a meeting, number {n}"), "metadata": {"team": if n % 10 == 0 { "red" } else { "blue" }}});
+    let of = |n: usize| json!({"text": format!("a meeting, number {n}"), "metadata": {"team": if n.is_multiple_of(10) { "red" } else { "blue" }}});
     let records: Vec<Value> = (0..60).map(of).collect();
     api.post(&format!("{RUNTIME}/records"), &json!({"scope": {"companyId": "acme"}, "records": records})).await.fine();
     let body =

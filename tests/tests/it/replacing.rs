@@ -17,7 +17,8 @@ fn comment() -> Value {
 
 fn material(text: &str, more: Value) -> Value {
     let mut body = json!({"scope": {"companyId": "acme"}, "source": comment(), "payload": {"text": text}});
-    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let Value::Object(more) = more else { unreachable!("{more}") };
+    body.as_object_mut().unwrap().extend(more);
     body
 }
 
