@@ -79,6 +79,7 @@ const DEPENDENTS: &[(&str, &[&str])] = &[
     ("TRF-01", &["TRF-07", "TRF-08"]),
     ("TRF-02", &["TRF-01", "TRF-03", "TRF-05", "TRF-06", "TRF-07", "TRF-08", "TRF-09", "TRF-10", "TRF-11"]),
     ("MIG-01", &["MIG-02"]),
+    ("HLT-02", &["CAP-10", "ERA-01", "EXT-04", "LST-01", "MIG-01", "MIG-02", "PRF-02", "TRF-11", "UPS-04"]),
 ];
 
 fn only(rule: &str) -> Selection {

@@ -84,7 +84,7 @@ async fn a_record_comes_back_as_it_was_written(host: TestHost, provider: &str) {
     assert_eq!(found.text, "# Heading\n\n---\nquarterly numbers\r\n");
     assert_eq!(found.summary.as_deref(), Some("numbers: the summary"));
     assert_eq!(found.metadata, Some(metadata));
-    assert_eq!(found.source, Some(source));
+    assert_eq!(found.source, Some(SourceRef { asserted_by: Some("operator".to_owned()), ..source }));
     let hit = &host.query("acme", "quarterly numbers").await.unwrap()[0];
     assert_eq!(hit.handle, written.records[0]);
 }

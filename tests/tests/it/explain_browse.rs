@@ -42,8 +42,8 @@ async fn explain_and_browse_answer() {
     let gone = service.browse(&caller(), browse("gone", None)).await.unwrap_err();
     assert_eq!(code(&gone), OperationErrorCode::NotFound);
     let kinds: Vec<_> = host.operations("acme").await.unwrap().iter().rev().map(|operation| operation.kind).collect();
-    assert_eq!(kinds[1], OperationKind::Explain);
-    assert_eq!(kinds[2..], [OperationKind::Browse; 5]);
+    assert_eq!(kinds[..3], [OperationKind::Health, OperationKind::RecordUpsert, OperationKind::Explain]);
+    assert_eq!(kinds[3..], [OperationKind::Browse; 5]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

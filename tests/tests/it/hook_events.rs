@@ -99,6 +99,8 @@ async fn dead_letters_are_replayed_and_discarded_by_filter() {
     for id in ["d1", "d2", "d3"] {
         let answer = api.post(HOOKS, &event(id, &format!("flaky 7 {id}"))).await.fine();
         assert_eq!(answer["deliveries"][0]["status"], "dead");
+        // A provider that is never available gets no further calls.
+        api.capture("acme", "a fact").await.fine();
     }
     let refused = api.post(&format!("{DELIVERIES}/replay"), &json!({"hookid": "d1"})).await;
     assert_eq!(refused.status, 400);

@@ -248,5 +248,5 @@ async fn recall_keeps_so_much_text_of_a_binding_and_says_what_it_leaves_out() {
     assert_eq!(recalled(4).await, (4, Value::Null));
     let (kept, degraded) = recalled(6).await;
     assert_eq!(kept, 4, "of six records of almost 1 MiB each: {degraded}");
-    assert!(degraded[0].as_str().unwrap().contains("2 of 6 records are left out"), "{degraded}");
+    assert!(degraded[0].as_str().unwrap().contains("2 of 6 records left out"), "{degraded}");
 }

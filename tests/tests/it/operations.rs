@@ -19,9 +19,9 @@ async fn every_operation_is_recorded_with_its_provenance() {
     service.forget(&caller(), forget("acme", &captured.records)).await.unwrap();
     let log = host.operations("acme").await.unwrap();
     let kinds: Vec<_> = log.iter().rev().map(|operation| operation.kind).collect();
-    use OperationKind::{Capture, Forget, Get, List, Query};
-    assert_eq!(kinds, [Capture, Query, List, Get, Forget]);
-    let first = log.last().unwrap();
+    use OperationKind::{Capture, Forget, Get, Health, List, Query};
+    assert_eq!(kinds, [Health, Capture, Query, List, Get, Forget]);
+    let first = log.iter().find(|operation| operation.kind == Capture).unwrap();
     assert_eq!(first.id, captured.operation_id);
     assert_eq!(first.outcome, Outcome::Succeeded);
     assert_eq!(first.records, captured.records);

@@ -69,10 +69,8 @@ struct Probation {
 impl Serving {
     /// The build that served before, until this one has given enough answers.
     pub(crate) fn previous(&self) -> Option<Arc<Serving>> {
-        if self.probation.calls_left.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
-        self.probation.previous.lock().clone()
+        let is_new = self.probation.calls_left.load(Ordering::Relaxed) > 0;
+        is_new.then(|| self.probation.previous.lock().clone()).flatten()
     }
 
     /// It is still the right build in this generation of the plugins.
