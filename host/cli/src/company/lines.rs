@@ -94,10 +94,12 @@ mod tests {
     #[test]
     fn a_record_that_the_host_has_a_row_of_has_a_scope() {
         let record = |id: &str| json!({"handle": {"providerKey": "p", "providerRecordId": id}});
-        let row = |table: &str, value: Value| json!({"type": "row", "table": table, "key": "", "value": value});
+        // As the host writes them: the type comes first.
+        let line = |kind: &str, rest: Value| format!("{{\"type\":\"{kind}\",{}", &rest.to_string()[1..]);
+        let row = |table: &str, value: Value| line("row", json!({"table": table, "key": "", "value": value}));
         let mut scoped = record("c");
         scoped["scope"] = json!({"companyId": "acme"});
-        let of = |key: &str, value: Value| json!({"type": "record", "bindingKey": key, "value": value});
+        let of = |key: &str, value: Value| line("record", json!({"bindingKey": key, "value": value}));
         let lines = [
             row("bindings", json!({"id": "b1", "key": "notes"})),
             row("records", record_row(record("a"))),
@@ -106,8 +108,11 @@ mod tests {
             of("other", record("a")),
             of("notes", record("b")),
         ];
-        let lines = lines.map(|line| line.to_string()).join("\n");
-        assert_eq!(unscoped(lines.as_bytes()), 2, "the same id elsewhere, and one of which nothing is known");
+        assert_eq!(
+            unscoped(lines.join("\n").as_bytes()),
+            2,
+            "the same id elsewhere, and one of which nothing is known"
+        );
     }
 
     fn record_row(mut record: Value) -> Value {

@@ -185,7 +185,10 @@ pub(crate) fn check_fields<F: ListFilter>() {
     for field in F::FIELDS {
         assert!(names.insert(field.name), "{} is there twice", field.name);
         let values = match field.control {
-            Control::Text | Control::Binding => vec![("some-name".to_owned(), String::new())],
+            // A name, and an id of the host's, too.
+            Control::Text | Control::Binding => {
+                vec![("01a208e0-0e3d-7000-8000-000000000000".to_owned(), String::new())]
+            }
             Control::Day => vec![("2026-11-20".to_owned(), String::new())],
             Control::Select(choices) | Control::Required(choices) => choices(),
         };
