@@ -11,7 +11,9 @@ await Promise.all([
   build({
     ...esbuild.worker,
     target: "node20",
-    banner: { js: "import { createRequire as memhostRequire } from 'node:module'; const require = memhostRequire(import.meta.url);" },
+    banner: {
+      js: "import { createRequire as memhostRequire } from 'node:module'; const require = memhostRequire(import.meta.url);",
+    },
   }),
   build({ ...esbuild.ui, jsx: "automatic" }),
 ]);

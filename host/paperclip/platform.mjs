@@ -14,6 +14,15 @@ const name = platform === "win32" ? "memhost.exe" : "memhost";
 mkdirSync(directory, { recursive: true });
 copyFileSync(program, path.join(directory, name));
 chmodSync(path.join(directory, name), 0o755);
-const manifest = { name: `@memhost/memhost-${platform}-${arch}`, version, license, description: `memhost for ${platform} on ${arch}`, os: [platform], cpu: [arch], files: [name], preferUnplugged: true };
+const manifest = {
+  name: `@memhost/memhost-${platform}-${arch}`,
+  version,
+  license,
+  description: `memhost for ${platform} on ${arch}`,
+  os: [platform],
+  cpu: [arch],
+  files: [name],
+  preferUnplugged: true,
+};
 writeFileSync(path.join(directory, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 console.log(`${manifest.name} ${version} is in ${directory}`);

@@ -7,7 +7,10 @@ import type { Host } from "./paperclip/host";
 const SINGLE = 5;
 
 export class Activity {
-  constructor(private readonly host: Host, private readonly configured: (companyId: string) => boolean) {}
+  constructor(
+    private readonly host: Host,
+    private readonly configured: (companyId: string) => boolean,
+  ) {}
 
   async captured(companyId: string, items: Item[]): Promise<void> {
     if (items.length > SINGLE) {
@@ -18,17 +21,38 @@ export class Activity {
       return;
     }
     for (const { mark, agentId, events } of items) {
-      await this.log(companyId, `Memory took in a ${mark.kind}`, mark.issue_id === null ? "company" : "issue", mark.issue_id ?? companyId, {
-        kind: mark.kind, sourceId: mark.source_id, agentId, runId: events[0]?.heartbeatRunId ?? null,
-      });
+      await this.log(
+        companyId,
+        `Memory took in a ${mark.kind}`,
+        mark.issue_id === null ? "company" : "issue",
+        mark.issue_id ?? companyId,
+        {
+          kind: mark.kind,
+          sourceId: mark.source_id,
+          agentId,
+          runId: events[0]?.heartbeatRunId ?? null,
+        },
+      );
     }
   }
 
   async wrote(companyId: string, what: string, count: number, metadata: Record<string, unknown>): Promise<void> {
-    await this.log(companyId, `Memory: ${what} ${count === 1 ? "a memory" : `${count} memories`}`, "company", companyId, metadata);
+    await this.log(
+      companyId,
+      `Memory: ${what} ${count === 1 ? "a memory" : `${count} memories`}`,
+      "company",
+      companyId,
+      metadata,
+    );
   }
 
-  private async log(companyId: string, message: string, entityType: string, entityId: string, metadata: Record<string, unknown>): Promise<void> {
+  private async log(
+    companyId: string,
+    message: string,
+    entityType: string,
+    entityId: string,
+    metadata: Record<string, unknown>,
+  ): Promise<void> {
     // Paperclip takes activity of companies with a configuration row only.
     if (!this.configured(companyId)) return;
     try {

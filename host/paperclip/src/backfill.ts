@@ -15,7 +15,11 @@ export class Backfill {
   private readonly enrolled = new Set<string>();
   private store = "";
 
-  constructor(private readonly memory: Memory, private readonly ledger: Ledger, private readonly sources: Sources) {}
+  constructor(
+    private readonly memory: Memory,
+    private readonly ledger: Ledger,
+    private readonly sources: Sources,
+  ) {}
 
   /** Gives each company that is new its row, which says whether its past is taken in. */
   async enrol(): Promise<void> {
@@ -29,7 +33,9 @@ export class Backfill {
         let metered = false;
         try {
           await this.memory.prepare(id);
-          const { items } = await must(this.memory.use.GET("/control/v1/companies/{company}/bindings", { params: { path: { company: id } } }));
+          const { items } = await must(
+            this.memory.use.GET("/control/v1/companies/{company}/bindings", { params: { path: { company: id } } }),
+          );
           metered = items.some((binding) => binding.isDefault && isMetered(binding));
         } catch (error) {
           // It waits with its first delivery, which says why; the others go on.
@@ -68,7 +74,9 @@ export async function preview(plugin: MemhostPlugin, companyId: string): Promise
 
 /** What taking in the past would cost, by what captures cost so far; null: nothing is known, or it is free. */
 export async function estimate(plugin: MemhostPlugin, companyId: string, backlog: Backlog[]): Promise<number | null> {
-  const sums = await must(plugin.memory.use.GET("/control/v1/companies/{company}/costs", { params: { path: { company: companyId } } })).catch(() => null);
+  const sums = await must(
+    plugin.memory.use.GET("/control/v1/companies/{company}/costs", { params: { path: { company: companyId } } }),
+  ).catch(() => null);
   if (sums === null || sums.total.writes === 0 || sums.total.costCents === 0) return null;
   return (sums.total.costCents / sums.total.writes) * backlog.reduce((sum, { count }) => sum + count, 0);
 }

@@ -15,12 +15,22 @@ const EVERY_MS = 10_000;
 export class Budgets {
   private last = 0;
 
-  constructor(private readonly host: Host, private readonly memory: Memory, private readonly ledger: Ledger) {}
+  constructor(
+    private readonly host: Host,
+    private readonly memory: Memory,
+    private readonly ledger: Ledger,
+  ) {}
 
   async run(): Promise<void> {
     if (Date.now() - this.last < EVERY_MS) return;
     this.last = Date.now();
-    const paused = new Set((await this.host.db.query<{ id: string }>(`SELECT id::text AS id FROM public.companies WHERE status = 'paused' AND pause_reason = 'budget'`)).map(({ id }) => id));
+    const paused = new Set(
+      (
+        await this.host.db.query<{ id: string }>(
+          `SELECT id::text AS id FROM public.companies WHERE status = 'paused' AND pause_reason = 'budget'`,
+        )
+      ).map(({ id }) => id),
+    );
     for (const { company_id: companyId, closed } of await this.ledger.companies()) {
       try {
         if (paused.has(companyId) && closed === null) await this.close(companyId);
@@ -32,25 +42,37 @@ export class Budgets {
   }
 
   private async close(companyId: string): Promise<void> {
-    const { items } = await must(this.memory.use.GET("/control/v1/companies/{company}/budgets", { params: { path: { company: companyId } } }));
+    const { items } = await must(
+      this.memory.use.GET("/control/v1/companies/{company}/budgets", { params: { path: { company: companyId } } }),
+    );
     const day = items.find(({ bindingKey, period }) => period === "day" && !bindingKey);
     // First what it was: a crash in between closes it again and does not lose the limit.
-    await this.ledger.setCompany(companyId, { closed: { limitCents: day?.limitCents ?? null, warnShare: day?.warnShare ?? null } });
+    await this.ledger.setCompany(companyId, {
+      closed: { limitCents: day?.limitCents ?? null, warnShare: day?.warnShare ?? null },
+    });
     await this.set(companyId, 0, null);
     this.host.logger.info("metered memory stopped with the company's budget", { companyId });
   }
 
   private async open(companyId: string, closed: Closed): Promise<void> {
     if (closed.limitCents !== null) await this.set(companyId, closed.limitCents, closed.warnShare);
-    else await must(this.memory.use.DELETE("/control/v1/companies/{company}/budgets/{period}", { params: { path: { company: companyId, period: "day" } } })).catch(gone);
+    else
+      await must(
+        this.memory.use.DELETE("/control/v1/companies/{company}/budgets/{period}", {
+          params: { path: { company: companyId, period: "day" } },
+        }),
+      ).catch(gone);
     await this.ledger.setCompany(companyId, { closed: null });
     this.host.logger.info("metered memory goes on", { companyId });
   }
 
   private async set(companyId: string, limitCents: number, warnShare: number | null): Promise<void> {
-    await must(this.memory.use.PUT("/control/v1/companies/{company}/budgets/{period}", {
-      params: { path: { company: companyId, period: "day" } }, body: { limitCents, ...(warnShare === null ? {} : { warnShare }) },
-    }));
+    await must(
+      this.memory.use.PUT("/control/v1/companies/{company}/budgets/{period}", {
+        params: { path: { company: companyId, period: "day" } },
+        body: { limitCents, ...(warnShare === null ? {} : { warnShare }) },
+      }),
+    );
   }
 }
 

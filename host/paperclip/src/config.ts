@@ -12,7 +12,14 @@ export interface Settings {
   eraseGraceSeconds: number;
 }
 
-export const DEFAULTS: Settings = { paperclipUrl: null, boardToken: null, memhostUrl: null, memhostToken: null, agents: [], eraseGraceSeconds: 86_400 };
+export const DEFAULTS: Settings = {
+  paperclipUrl: null,
+  boardToken: null,
+  memhostUrl: null,
+  memhostToken: null,
+  agents: [],
+  eraseGraceSeconds: 86_400,
+};
 
 const isReference = (value: unknown): value is EnvSecretRefBinding =>
   typeof value === "object" && value !== null && (value as { type?: unknown }).type === "secret_ref";
@@ -31,7 +38,9 @@ export function addressProblem(value: string): string | null {
 /** Reads a saved row. What is missing or wrong is the default. */
 export function settingsOf(row: Record<string, unknown> | null | undefined): Settings {
   const address = (value: unknown): string | null =>
-    typeof value === "string" && value.trim() !== "" && addressProblem(value.trim()) === null ? value.trim().replace(/\/+$/, "") : null;
+    typeof value === "string" && value.trim() !== "" && addressProblem(value.trim()) === null
+      ? value.trim().replace(/\/+$/, "")
+      : null;
   const grace = row?.eraseGraceSeconds;
   return {
     paperclipUrl: address(row?.paperclipUrl),
@@ -39,7 +48,8 @@ export function settingsOf(row: Record<string, unknown> | null | undefined): Set
     memhostUrl: address(row?.memhostUrl),
     memhostToken: isReference(row?.memhostToken) ? row.memhostToken : null,
     agents: Array.isArray(row?.agents) ? row.agents.filter((id): id is string => typeof id === "string") : [],
-    eraseGraceSeconds: typeof grace === "number" && Number.isFinite(grace) && grace >= 0 ? grace : DEFAULTS.eraseGraceSeconds,
+    eraseGraceSeconds:
+      typeof grace === "number" && Number.isFinite(grace) && grace >= 0 ? grace : DEFAULTS.eraseGraceSeconds,
   };
 }
 

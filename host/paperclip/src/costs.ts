@@ -70,9 +70,14 @@ export class Spending {
     for (;;) {
       let page: Schemas["CostEventPage"];
       try {
-        page = await must(memory.use.GET("/control/v1/companies/{company}/cost-events", {
-          params: { path: { company: companyId }, query: { order: "oldest", limit: 200, ...(cursor === null ? {} : { cursor }) } },
-        }));
+        page = await must(
+          memory.use.GET("/control/v1/companies/{company}/cost-events", {
+            params: {
+              path: { company: companyId },
+              query: { order: "oldest", limit: 200, ...(cursor === null ? {} : { cursor }) },
+            },
+          }),
+        );
       } catch (error) {
         // After a restored backup the cursor is another host's; events keep their ids.
         if (!(error instanceof MemhostError) || error.status !== 400 || cursor === null) throw error;
@@ -89,7 +94,10 @@ export class Spending {
   private async enter(companyId: string, board: Board, event: CostEvent): Promise<void> {
     const { ctx, ledger } = this.plugin;
     const [agent] = isId(event.agentId)
-      ? await ctx.db.query(`SELECT id FROM public.agents WHERE id = $1::uuid AND company_id = $2::uuid`, [event.agentId, companyId])
+      ? await ctx.db.query(`SELECT id FROM public.agents WHERE id = $1::uuid AND company_id = $2::uuid`, [
+          event.agentId,
+          companyId,
+        ])
       : [];
     const form: Form = agent === undefined ? "finance" : "cost";
     const account = [form, agent === undefined ? "" : event.agentId, event.provider, event.model].join(" ");
@@ -98,11 +106,22 @@ export class Spending {
       [ledger.store, companyId, account],
     );
     const { cents, rest } = wholeCents(event.costCents, before?.rest ?? 0);
-    await this.enterOnce(companyId, board, { id: event.id, form, account, cents, rest, body: form === "cost" ? costBody(event, cents) : financeBody(event, cents) });
+    await this.enterOnce(companyId, board, {
+      id: event.id,
+      form,
+      account,
+      cents,
+      rest,
+      body: form === "cost" ? costBody(event, cents) : financeBody(event, cents),
+    });
   }
 
   /** Cents, remainder and entry are one row: whatever ends the worker, no cent is lost or counted twice. */
-  private async enterOnce(companyId: string, board: Board, { id, form, account, cents, rest, body }: Entry): Promise<void> {
+  private async enterOnce(
+    companyId: string,
+    board: Board,
+    { id, form, account, cents, rest, body }: Entry,
+  ): Promise<void> {
     const { ctx, ledger } = this.plugin;
     const { rowCount } = await ctx.db.execute(
       `INSERT INTO ${ledger.namespace}.costs (store, event_id, company_id, form, account, status, cents, rest, body)
@@ -119,14 +138,18 @@ export class Spending {
     } catch (error) {
       // Paperclip does not take an entry about an issue, a project or a run that was deleted meanwhile.
       if (!(error instanceof BoardError) || [0, 401, 403, 429, 503].includes(error.status)) throw error;
-      if (!(await this.isThere(companyId, board, open))) await board.ask("POST", path, { ...open.body, issueId: null, projectId: null, heartbeatRunId: null });
+      if (!(await this.isThere(companyId, board, open)))
+        await board.ask("POST", path, { ...open.body, issueId: null, projectId: null, heartbeatRunId: null });
     }
     await this.close(open.event_id);
   }
 
   private async close(id: string): Promise<void> {
     const { ctx, ledger } = this.plugin;
-    await ctx.db.execute(`UPDATE ${ledger.namespace}.costs SET status = 'posted', updated_at = now() WHERE store = $1 AND event_id = $2`, [ledger.store, id]);
+    await ctx.db.execute(
+      `UPDATE ${ledger.namespace}.costs SET status = 'posted', updated_at = now() WHERE store = $1 AND event_id = $2`,
+      [ledger.store, id],
+    );
   }
 
   /** What was on its way when something ended: looks whether it is there before it is entered again. */
@@ -147,12 +170,22 @@ export class Spending {
   private async isThere(companyId: string, board: Board, { event_id: id, form, body }: Open): Promise<boolean> {
     const code = codeOf(id);
     if (form === "cost") {
-      return (await this.plugin.ctx.db.query(`SELECT id FROM public.cost_events WHERE company_id = $1::uuid AND billing_code = $2 LIMIT 1`, [companyId, code])).length > 0;
+      return (
+        (
+          await this.plugin.ctx.db.query(
+            `SELECT id FROM public.cost_events WHERE company_id = $1::uuid AND billing_code = $2 LIMIT 1`,
+            [companyId, code],
+          )
+        ).length > 0
+      );
     }
     // Only the newest are listed, so it is looked for at its moment. Paperclip keeps milliseconds.
     const moment = new Date(String(body.occurredAt)).getTime();
     const [from, to] = [moment - 1, moment + 1].map((at) => encodeURIComponent(new Date(at).toISOString()));
-    const listed = await board.ask<{ billingCode?: string | null }[]>("GET", `/companies/${companyId}/costs/finance-events?limit=500&from=${from}&to=${to}`);
+    const listed = await board.ask<{ billingCode?: string | null }[]>(
+      "GET",
+      `/companies/${companyId}/costs/finance-events?limit=500&from=${from}&to=${to}`,
+    );
     return listed.some(({ billingCode }) => billingCode === code);
   }
 }
@@ -162,27 +195,63 @@ export const orNull = (id: string | null | undefined): string | null => (isId(id
 
 function costBody(event: CostEvent, cents: number): Record<string, unknown> {
   return {
-    agentId: event.agentId, issueId: orNull(event.issueId), projectId: orNull(event.projectId), heartbeatRunId: orNull(event.heartbeatRunId), billingCode: codeOf(event.id),
-    provider: event.provider, biller: event.biller ?? event.provider, billingType: event.billingType, costStatus: event.costStatus, model: event.model,
-    inputTokens: event.inputTokens + event.embeddingTokens, cachedInputTokens: event.cachedInputTokens, outputTokens: event.outputTokens, costCents: cents, occurredAt: event.occurredAt,
+    agentId: event.agentId,
+    issueId: orNull(event.issueId),
+    projectId: orNull(event.projectId),
+    heartbeatRunId: orNull(event.heartbeatRunId),
+    billingCode: codeOf(event.id),
+    provider: event.provider,
+    biller: event.biller ?? event.provider,
+    billingType: event.billingType,
+    costStatus: event.costStatus,
+    model: event.model,
+    inputTokens: event.inputTokens + event.embeddingTokens,
+    cachedInputTokens: event.cachedInputTokens,
+    outputTokens: event.outputTokens,
+    costCents: cents,
+    occurredAt: event.occurredAt,
   };
 }
 
 function financeBody(event: CostEvent, cents: number): Record<string, unknown> {
   return {
-    issueId: orNull(event.issueId), projectId: orNull(event.projectId), heartbeatRunId: orNull(event.heartbeatRunId), billingCode: codeOf(event.id), eventKind: "inference_charge",
-    biller: event.biller ?? event.provider, provider: event.provider, model: event.model, amountCents: cents, description: "Memory", occurredAt: event.occurredAt,
+    issueId: orNull(event.issueId),
+    projectId: orNull(event.projectId),
+    heartbeatRunId: orNull(event.heartbeatRunId),
+    billingCode: codeOf(event.id),
+    eventKind: "inference_charge",
+    biller: event.biller ?? event.provider,
+    provider: event.provider,
+    model: event.model,
+    amountCents: cents,
+    description: "Memory",
+    occurredAt: event.occurredAt,
     metadataJson: { memhostCostEventId: event.id, memhostOperationId: event.operationId, askedBy: event.agentId },
   };
 }
 
 /** What memory cost this month, and what of it is in Paperclip. */
-export async function costsOf(plugin: MemhostPlugin, companyId: string): Promise<{ monthCents: number; entered: number; waiting: number; error: string | null }> {
+export async function costsOf(
+  plugin: MemhostPlugin,
+  companyId: string,
+): Promise<{ monthCents: number; entered: number; waiting: number; error: string | null }> {
   const { ctx, ledger, memory, spending } = plugin;
   const month = new Date();
   const since = new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth(), 1)).toISOString();
-  const sums = await must(memory.use.GET("/control/v1/companies/{company}/costs", { params: { path: { company: companyId }, query: { since } } })).catch(() => null);
-  const rows = await ctx.db.query<{ status: string; n: number }>(`SELECT status, count(*)::int AS n FROM ${ledger.namespace}.costs WHERE store = $1 AND company_id = $2::uuid GROUP BY status`, [ledger.store, companyId]);
+  const sums = await must(
+    memory.use.GET("/control/v1/companies/{company}/costs", {
+      params: { path: { company: companyId }, query: { since } },
+    }),
+  ).catch(() => null);
+  const rows = await ctx.db.query<{ status: string; n: number }>(
+    `SELECT status, count(*)::int AS n FROM ${ledger.namespace}.costs WHERE store = $1 AND company_id = $2::uuid GROUP BY status`,
+    [ledger.store, companyId],
+  );
   const of = (status: string): number => rows.find((row) => row.status === status)?.n ?? 0;
-  return { monthCents: sums?.total.costCents ?? 0, entered: of("posted"), waiting: of("posting"), error: spending.error };
+  return {
+    monthCents: sums?.total.costCents ?? 0,
+    entered: of("posted"),
+    waiting: of("posting"),
+    error: spending.error,
+  };
 }

@@ -45,7 +45,9 @@ const agents = (count: number): string => `${count} agent${count === 1 ? "" : "s
 
 /** Whom it is for: the pilot's agents, else the company. */
 const targets = ({ companyId, settings }: Enabling): Target[] =>
-  settings.agents.length > 0 ? settings.agents.map((targetId) => ({ targetType: "agent", targetId })) : [{ targetType: "company", targetId: companyId }];
+  settings.agents.length > 0
+    ? settings.agents.map((targetId) => ({ targetType: "agent", targetId }))
+    : [{ targetType: "company", targetId: companyId }];
 
 export async function enable(with_: Enabling): Promise<Step[]> {
   const { host, ledger, companyId } = with_;
@@ -87,58 +89,96 @@ export async function disable(with_: Enabling): Promise<Step[]> {
       return isGone;
     }
   };
-  if (await undo("mcp", made.mcp !== undefined, async () => disconnectMcp(with_, made.mcp as Connected))) delete made.mcp;
-  if (await undo("skill", made.skillAgents !== undefined, async () => {
-    for (const agentId of made.skillAgents ?? []) await board.ask("POST", `/agents/${agentId}/skills/sync`, { mode: "remove", desiredSkills: [made.skillRef] });
-    return `the skill was taken from ${agents(made.skillAgents?.length ?? 0)}`;
-  })) {
+  if (await undo("mcp", made.mcp !== undefined, async () => disconnectMcp(with_, made.mcp as Connected)))
+    delete made.mcp;
+  if (
+    await undo("skill", made.skillAgents !== undefined, async () => {
+      for (const agentId of made.skillAgents ?? [])
+        await board.ask("POST", `/agents/${agentId}/skills/sync`, { mode: "remove", desiredSkills: [made.skillRef] });
+      return `the skill was taken from ${agents(made.skillAgents?.length ?? 0)}`;
+    })
+  ) {
     delete made.skillAgents;
     delete made.skillRef;
   }
-  if (await undo("tools", made.profileId !== undefined, async () => {
-    for (const target of made.profileTargets ?? []) await board.ask("POST", `/companies/${companyId}/tools/profiles/${made.profileId}/unbind`, target);
-    await board.ask("DELETE", `/tool-profiles/${made.profileId}`, { force: true });
-    return "the tool profile was removed";
-  })) {
+  if (
+    await undo("tools", made.profileId !== undefined, async () => {
+      for (const target of made.profileTargets ?? [])
+        await board.ask("POST", `/companies/${companyId}/tools/profiles/${made.profileId}/unbind`, target);
+      await board.ask("DELETE", `/tool-profiles/${made.profileId}`, { force: true });
+      return "the tool profile was removed";
+    })
+  ) {
     delete made.profileId;
     delete made.profileTargets;
   }
-  if (await undo("capture", made.hooks !== undefined, async () => {
-    const { binding, kinds } = made.hooks as NonNullable<Made["hooks"]>;
-    await changeHooks(memory, companyId, binding, (hooks) => hooks.filter(({ kind }) => !kinds.includes(kind)));
-    return `the binding ${binding} takes no more ${kinds.join(", ")}`;
-  })) delete made.hooks;
-  await ledger.setCompany(companyId, { enabled: Object.keys(made).filter((key) => key !== "row").length === 0 ? null : (made as Record<string, unknown>) });
+  if (
+    await undo("capture", made.hooks !== undefined, async () => {
+      const { binding, kinds } = made.hooks as NonNullable<Made["hooks"]>;
+      await changeHooks(memory, companyId, binding, (hooks) => hooks.filter(({ kind }) => !kinds.includes(kind)));
+      return `the binding ${binding} takes no more ${kinds.join(", ")}`;
+    })
+  )
+    delete made.hooks;
+  await ledger.setCompany(companyId, {
+    enabled: Object.keys(made).filter((key) => key !== "row").length === 0 ? null : (made as Record<string, unknown>),
+  });
   host.logger.info("memory was disabled", { companyId });
   // Paperclip has no way to remove a configuration row; an empty one changes nothing but what it may read.
-  if (made.row === true) steps.push({ step: "configuration", done: true, says: "the saved settings stay; comments and runs are remembered as before Enable" });
+  if (made.row === true)
+    steps.push({
+      step: "configuration",
+      done: true,
+      says: "the saved settings stay; comments and runs are remembered as before Enable",
+    });
   return steps;
 }
 
 async function saveRow({ board, companyId }: Enabling, made: Made): Promise<string> {
-  const row = await board.ask<{ configJson?: Record<string, unknown> } | null>("GET", `/plugins/${PLUGIN}/config?companyId=${companyId}`);
+  const row = await board.ask<{ configJson?: Record<string, unknown> } | null>(
+    "GET",
+    `/plugins/${PLUGIN}/config?companyId=${companyId}`,
+  );
   if (row?.configJson?.paperclipUrl !== undefined) return "settings were saved already";
-  await board.ask("POST", `/plugins/${PLUGIN}/config`, { companyId, configJson: { ...row?.configJson, paperclipUrl: board.url } });
+  await board.ask("POST", `/plugins/${PLUGIN}/config`, {
+    companyId,
+    configJson: { ...row?.configJson, paperclipUrl: board.url },
+  });
   made.row = true;
   return "settings were saved; documents are remembered from now on";
 }
 
 type Hooks = { kind: string; when?: "active" | "always" }[];
 
-async function changeHooks(memory: Memory, companyId: string, key: string, change: (hooks: Hooks) => Hooks): Promise<void> {
+async function changeHooks(
+  memory: Memory,
+  companyId: string,
+  key: string,
+  change: (hooks: Hooks) => Hooks,
+): Promise<void> {
   const at = { path: { company: companyId, key } };
   const binding = await must(memory.use.GET("/control/v1/companies/{company}/bindings/{key}", { params: at }));
-  await must(memory.use.PATCH("/control/v1/companies/{company}/bindings/{key}", { params: at, body: { policy: { ...binding.policy, hooks: change(binding.policy.hooks ?? []) } } }));
+  await must(
+    memory.use.PATCH("/control/v1/companies/{company}/bindings/{key}", {
+      params: at,
+      body: { policy: { ...binding.policy, hooks: change(binding.policy.hooks ?? []) } },
+    }),
+  );
 }
 
 async function subscribe({ memory, companyId }: Enabling, made: Made): Promise<string> {
   await memory.prepare(companyId);
-  const { items } = await must(memory.use.GET("/control/v1/companies/{company}/bindings", { params: { path: { company: companyId } } }));
+  const { items } = await must(
+    memory.use.GET("/control/v1/companies/{company}/bindings", { params: { path: { company: companyId } } }),
+  );
   const binding = items.find(({ isDefault }) => isDefault);
   if (binding === undefined) throw new Error("this company has no default binding; set one in the explorer");
   const missing = HOOK_KINDS.filter((kind) => !(binding.policy.hooks ?? []).some((hook) => hook.kind === kind));
   if (missing.length === 0) return `the binding ${binding.key} takes comments, documents and runs`;
-  await changeHooks(memory, companyId, binding.key, (hooks) => [...hooks, ...missing.map((kind) => ({ kind, when: "active" as const }))]);
+  await changeHooks(memory, companyId, binding.key, (hooks) => [
+    ...hooks,
+    ...missing.map((kind) => ({ kind, when: "active" as const })),
+  ]);
   made.hooks = { binding: binding.key, kinds: [...missing] };
   return `the binding ${binding.key} takes ${missing.join(", ")} from now on`;
 }
@@ -146,12 +186,22 @@ async function subscribe({ memory, companyId }: Enabling, made: Made): Promise<s
 async function profile(with_: Enabling, made: Made): Promise<string> {
   const { board, companyId } = with_;
   const entries = TOOLS.map(({ name }) => ({ selectorType: "tool_name", toolName: `${PLUGIN}:${name}` }));
-  const listed = await board.ask<{ profiles?: { id: string; profileKey: string }[] } | { id: string; profileKey: string }[]>("GET", `/companies/${companyId}/tools/profiles`);
+  const listed = await board.ask<
+    { profiles?: { id: string; profileKey: string }[] } | { id: string; profileKey: string }[]
+  >("GET", `/companies/${companyId}/tools/profiles`);
   const profiles = Array.isArray(listed) ? listed : (listed.profiles ?? []);
   const known = profiles.find(({ profileKey }) => profileKey === PROFILE);
-  const id = known?.id ?? (await board.ask<{ id: string }>("POST", `/companies/${companyId}/tools/profiles`, {
-    profileKey: PROFILE, name: "Memory", description: "The tools of memhost", defaultAction: "deny", entries,
-  })).id;
+  const id =
+    known?.id ??
+    (
+      await board.ask<{ id: string }>("POST", `/companies/${companyId}/tools/profiles`, {
+        profileKey: PROFILE,
+        name: "Memory",
+        description: "The tools of memhost",
+        defaultAction: "deny",
+        entries,
+      })
+    ).id;
   made.profileId = id;
   made.profileTargets ??= [];
   for (const target of targets(with_)) {
@@ -171,7 +221,10 @@ async function skill({ host, board, companyId, settings }: Enabling, made: Made)
   const reference = resolved.skill?.key ?? resolved.skillId;
   if (!reference) throw new Error(`Paperclip did not make the skill (${resolved.status})`);
   made.skillRef = reference;
-  const hired = await host.db.query<{ id: string }>(`SELECT id::text AS id FROM public.agents WHERE company_id = $1::uuid AND status <> 'terminated'`, [companyId]);
+  const hired = await host.db.query<{ id: string }>(
+    `SELECT id::text AS id FROM public.agents WHERE company_id = $1::uuid AND status <> 'terminated'`,
+    [companyId],
+  );
   const some = hired.map(({ id }) => id).filter((id) => settings.agents.length === 0 || settings.agents.includes(id));
   made.skillAgents ??= [];
   const refused: string[] = [];
@@ -184,6 +237,7 @@ async function skill({ host, board, companyId, settings }: Enabling, made: Made)
       refused.push(saying(error));
     }
   }
-  if (refused.length > 0) throw new Error(`${made.skillAgents.length} of ${some.length} agents have the skill; ${refused[0]}`);
+  if (refused.length > 0)
+    throw new Error(`${made.skillAgents.length} of ${some.length} agents have the skill; ${refused[0]}`);
   return `${agents(some.length)} may use the skill`;
 }

@@ -52,7 +52,10 @@ export class Ledger {
 
   /** Says where the directory of a store is now. */
   async moved(store: string, directory: string): Promise<void> {
-    await this.host.db.execute(`UPDATE ${this.namespace}.stores SET directory = $1 WHERE store = $2`, [directory, store]);
+    await this.host.db.execute(`UPDATE ${this.namespace}.stores SET directory = $1 WHERE store = $2`, [
+      directory,
+      store,
+    ]);
   }
 
   async mark(marks: Mark[]): Promise<void> {
@@ -85,12 +88,18 @@ export class Ledger {
 
   /** Lets everything that was not taken be tried again at once. */
   async retry(companyId: string): Promise<void> {
-    await this.host.db.execute(`DELETE FROM ${this.namespace}.ledger WHERE store = $1 AND company_id = $2::uuid AND status IN ('waiting', 'refused')`, [this.store, companyId]);
+    await this.host.db.execute(
+      `DELETE FROM ${this.namespace}.ledger WHERE store = $1 AND company_id = $2::uuid AND status IN ('waiting', 'refused')`,
+      [this.store, companyId],
+    );
   }
 
   /** Lets what the pilot left out be looked at again. */
   async widen(companyId: string): Promise<void> {
-    await this.host.db.execute(`DELETE FROM ${this.namespace}.ledger WHERE store = $1 AND company_id = $2::uuid AND status = 'outside'`, [this.store, companyId]);
+    await this.host.db.execute(
+      `DELETE FROM ${this.namespace}.ledger WHERE store = $1 AND company_id = $2::uuid AND status = 'outside'`,
+      [this.store, companyId],
+    );
   }
 
   async companies(): Promise<CompanyRow[]> {
@@ -107,8 +116,17 @@ export class Ledger {
   /** Changes columns of a company's row, which is made if it is missing. */
   async setCompany(companyId: string, columns: Partial<Omit<CompanyRow, "company_id">>): Promise<void> {
     const names = Object.keys(columns) as (keyof typeof columns)[];
-    const types: Record<string, string> = { gone_since: "timestamptz", settings: "jsonb", enabled: "jsonb", backfill_after: "timestamptz", cost_cursor: "text", closed: "jsonb" };
-    const values = names.map((name) => (types[name] === "jsonb" && columns[name] !== null ? JSON.stringify(columns[name]) : (columns[name] ?? null)));
+    const types: Record<string, string> = {
+      gone_since: "timestamptz",
+      settings: "jsonb",
+      enabled: "jsonb",
+      backfill_after: "timestamptz",
+      cost_cursor: "text",
+      closed: "jsonb",
+    };
+    const values = names.map((name) =>
+      types[name] === "jsonb" && columns[name] !== null ? JSON.stringify(columns[name]) : (columns[name] ?? null),
+    );
     const list = names.map((name) => `, ${name}`).join("");
     const places = names.map((name, index) => `, $${index + 3}::${types[name]}`).join("");
     const changes = names.map((name) => `${name} = excluded.${name}`).join(", ");
@@ -122,7 +140,10 @@ export class Ledger {
   /** Removes all rows of a company. */
   async drop(companyId: string): Promise<void> {
     for (const table of ["ledger", "costs", "recalls", "companies"]) {
-      await this.host.db.execute(`DELETE FROM ${this.namespace}.${table} WHERE store = $1 AND company_id = $2::uuid`, [this.store, companyId]);
+      await this.host.db.execute(`DELETE FROM ${this.namespace}.${table} WHERE store = $1 AND company_id = $2::uuid`, [
+        this.store,
+        companyId,
+      ]);
     }
   }
 
@@ -135,7 +156,9 @@ export class Ledger {
   }
 
   /** What was not taken, with the reasons, newest first. */
-  async troubles(companyId: string): Promise<{ kind: Kind; source_id: string; issue_id: string | null; status: Status; error: string | null }[]> {
+  async troubles(
+    companyId: string,
+  ): Promise<{ kind: Kind; source_id: string; issue_id: string | null; status: Status; error: string | null }[]> {
     return this.host.db.query(
       `SELECT kind, source_id, issue_id, status, error FROM ${this.namespace}.ledger
        WHERE store = $1 AND company_id = $2::uuid AND status IN ('waiting', 'refused') ORDER BY updated_at DESC LIMIT 50`,

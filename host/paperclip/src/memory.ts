@@ -9,7 +9,14 @@ export class Unavailable extends Error {}
 export const FREE_PROVIDER = "local-markdown";
 const BINDING = "default";
 
-export type Source = { kind?: Schemas["SourceKind"]; commentId?: string; documentKey?: string; issueId?: string; runId?: string; externalRef?: string };
+export type Source = {
+  kind?: Schemas["SourceKind"];
+  commentId?: string;
+  documentKey?: string;
+  issueId?: string;
+  runId?: string;
+  externalRef?: string;
+};
 
 export class Memory {
   private client: Client | null = null;
@@ -47,11 +54,17 @@ export class Memory {
   /** Makes sure that a company has a default binding, which takes every kind of hook if it is made here. */
   async prepare(companyId: string): Promise<void> {
     if (this.ready.has(companyId)) return;
-    await must(this.use.PUT("/control/v1/companies/{company}/default-binding", {
-      params: { path: { company: companyId } },
-      // What comes while a budget is used up waits for it, and is not lost.
-      body: { key: BINDING, providerKey: FREE_PROVIDER, policy: { hooks: HOOK_KINDS.map((kind) => ({ kind, when: "active" as const })), onBudget: "queue" } },
-    }));
+    await must(
+      this.use.PUT("/control/v1/companies/{company}/default-binding", {
+        params: { path: { company: companyId } },
+        // What comes while a budget is used up waits for it, and is not lost.
+        body: {
+          key: BINDING,
+          providerKey: FREE_PROVIDER,
+          policy: { hooks: HOOK_KINDS.map((kind) => ({ kind, when: "active" as const })), onBudget: "queue" },
+        },
+      }),
+    );
     this.ready.add(companyId);
   }
 
@@ -59,7 +72,12 @@ export class Memory {
   async deliver(companyId: string, events: Schemas["HookEvent"][]) {
     const results = [];
     for (const some of grouped(events)) {
-      const answer = await must(this.use.POST("/runtime/v1/companies/{company}/hooks/batch", { params: { path: { company: companyId } }, body: { events: some } }));
+      const answer = await must(
+        this.use.POST("/runtime/v1/companies/{company}/hooks/batch", {
+          params: { path: { company: companyId } },
+          body: { events: some },
+        }),
+      );
       results.push(...answer.results);
     }
     return results;
@@ -69,23 +87,35 @@ export class Memory {
   async forgetSources(companyId: string, sources: Source[]): Promise<boolean> {
     let isComplete = true;
     for (let start = 0; start < sources.length; start += 100) {
-      const answer = await must(this.use.POST("/runtime/v1/companies/{company}/sources/forget", {
-        params: { path: { company: companyId } },
-        body: { scope: { companyId }, sources: sources.slice(start, start + 100) },
-      }));
+      const answer = await must(
+        this.use.POST("/runtime/v1/companies/{company}/sources/forget", {
+          params: { path: { company: companyId } },
+          body: { scope: { companyId }, sources: sources.slice(start, start + 100) },
+        }),
+      );
       isComplete &&= answer.isComplete;
     }
     return isComplete;
   }
 
   async erase(companyId: string): Promise<void> {
-    await must(this.use.POST("/control/v1/companies/{company}/erase", { params: { path: { company: companyId } }, body: { confirm: companyId } }));
+    await must(
+      this.use.POST("/control/v1/companies/{company}/erase", {
+        params: { path: { company: companyId } },
+        body: { confirm: companyId },
+      }),
+    );
     this.ready.delete(companyId);
   }
 
   async query(scope: Schemas["Scope"], query: string, topK: number) {
     await this.prepare(scope.companyId);
-    return must(this.use.POST("/runtime/v1/companies/{company}/query", { params: { path: { company: scope.companyId } }, body: { scope, query: query.slice(0, 4000), topK } }));
+    return must(
+      this.use.POST("/runtime/v1/companies/{company}/query", {
+        params: { path: { company: scope.companyId } },
+        body: { scope, query: query.slice(0, 4000), topK },
+      }),
+    );
   }
 }
 

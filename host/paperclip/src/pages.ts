@@ -25,30 +25,54 @@ function companyIn(params: Params): string {
 }
 
 /** The company's memory and what is private to the person who asks. */
-const scopeOf = (companyId: string, { actor }: ActionContext): Schemas["Scope"] => ({ companyId, subjectId: actor.userId ?? "nobody" });
+const scopeOf = (companyId: string, { actor }: ActionContext): Schemas["Scope"] => ({
+  companyId,
+  subjectId: actor.userId ?? "nobody",
+});
 
 export function registerPages(plugin: MemhostPlugin): void {
   const { ctx, memory, ledger, recalls } = plugin;
   // Agents have the tools, which know their run; an action would not.
   const action = (key: string, act: (params: Params, context: ActionContext) => Promise<unknown>): void =>
     ctx.actions.register(key, async (params, context) => {
-      if (context.actor.type === "agent") throw new Error("only people may do this; agents have the tools memory.search, memory.note, memory.forget, memory.correct and memory.browse");
+      if (context.actor.type === "agent")
+        throw new Error(
+          "only people may do this; agents have the tools memory.search, memory.note, memory.forget, memory.correct and memory.browse",
+        );
       return act(params, context);
     });
 
   const shown = async (companyId: string, snippets: Schemas["Snippet"][]) => {
-    const names = await namesOf(ctx, companyId, snippets.flatMap(({ source, scope }) => [source?.issueId, scope?.agentId].filter((id): id is string => typeof id === "string")));
+    const names = await namesOf(
+      ctx,
+      companyId,
+      snippets.flatMap(({ source, scope }) =>
+        [source?.issueId, scope?.agentId].filter((id): id is string => typeof id === "string"),
+      ),
+    );
     return snippets.map((snippet) => ({
-      id: nameOf(snippet.handle), text: snippet.text, kind: snippet.source?.kind ?? null, issueId: snippet.source?.issueId ?? null,
-      issue: names.get(snippet.source?.issueId ?? "") ?? null, runId: snippet.source?.runId ?? null, agent: names.get(snippet.scope?.agentId ?? "") ?? null,
-      createdAt: snippet.createdAt ?? null, score: snippet.score ?? null,
+      id: nameOf(snippet.handle),
+      text: snippet.text,
+      kind: snippet.source?.kind ?? null,
+      issueId: snippet.source?.issueId ?? null,
+      issue: names.get(snippet.source?.issueId ?? "") ?? null,
+      runId: snippet.source?.runId ?? null,
+      agent: names.get(snippet.scope?.agentId ?? "") ?? null,
+      createdAt: snippet.createdAt ?? null,
+      score: snippet.score ?? null,
     }));
   };
 
   ctx.data.register("overview", async (params) => {
     const companyId = companyIn(params);
     const isUp = memory.isUp && ledger.store !== "";
-    const reviews = isUp ? await must(memory.use.GET("/control/v1/companies/{company}/reviews", { params: { path: { company: companyId }, query: { status: "pending", limit: 20 } } })).catch(() => null) : null;
+    const reviews = isUp
+      ? await must(
+          memory.use.GET("/control/v1/companies/{company}/reviews", {
+            params: { path: { company: companyId }, query: { status: "pending", limit: 20 } },
+          }),
+        ).catch(() => null)
+      : null;
     const backlog = isUp ? await preview(plugin, companyId) : [];
     const row = isUp ? await ledger.company(companyId) : null;
     const waits = row !== null && row.backfill_after !== null && backlog.some(({ count }) => count > 0);
@@ -73,7 +97,9 @@ export function registerPages(plugin: MemhostPlugin): void {
     const { boardToken, memhostToken, ...settings } = plugin.settings(companyId);
     return {
       settings: { ...settings, hasBoardToken: boardToken !== null, hasMemhostToken: memhostToken !== null },
-      health: plugin.health(), directory: plugin.directory, enabled: ledger.store === "" ? null : ((await ledger.company(companyId))?.enabled ?? null),
+      health: plugin.health(),
+      directory: plugin.directory,
+      enabled: ledger.store === "" ? null : ((await ledger.company(companyId))?.enabled ?? null),
       leftovers: ledger.store === "" ? [] : await leftovers(plugin),
     };
   });
@@ -81,19 +107,36 @@ export function registerPages(plugin: MemhostPlugin): void {
   action("search", async (params, context) => {
     const companyId = companyIn(params);
     const scope = scopeOf(companyId, context);
-    const found = await recalls.search({
-      companyId, agentId: null, subjectId: scope.subjectId ?? null, runId: null, issueId: null, projectId: null, query: text(params.query), way: "page",
-    }, 25);
+    const found = await recalls.search(
+      {
+        companyId,
+        agentId: null,
+        subjectId: scope.subjectId ?? null,
+        runId: null,
+        issueId: null,
+        projectId: null,
+        query: text(params.query),
+        way: "page",
+      },
+      25,
+    );
     return { id: found.id, skipped: found.skipped, memories: await shown(companyId, found.snippets) };
   });
 
   action("browse", async (params, context) => {
     const companyId = companyIn(params);
     await memory.prepare(companyId);
-    const page = await must(memory.use.POST("/runtime/v1/companies/{company}/list", {
-      params: { path: { company: companyId } },
-      body: { scope: scopeOf(companyId, context), limit: 50, ...(isId(params.issueId) ? { filter: { issueId: params.issueId } } : {}), ...(text(params.cursor) === "" ? {} : { cursor: text(params.cursor) }) },
-    }));
+    const page = await must(
+      memory.use.POST("/runtime/v1/companies/{company}/list", {
+        params: { path: { company: companyId } },
+        body: {
+          scope: scopeOf(companyId, context),
+          limit: 50,
+          ...(isId(params.issueId) ? { filter: { issueId: params.issueId } } : {}),
+          ...(text(params.cursor) === "" ? {} : { cursor: text(params.cursor) }),
+        },
+      }),
+    );
     return { memories: await shown(companyId, page.items), cursor: page.nextCursor ?? null };
   });
 
@@ -102,53 +145,82 @@ export function registerPages(plugin: MemhostPlugin): void {
     const issueId = text(params.issueId);
     if ((await issueOf(ctx, companyId, issueId)) === null) throw new Error("there is no such issue in this company");
     await memory.prepare(companyId);
-    const page = await must(memory.use.POST("/runtime/v1/companies/{company}/list", {
-      params: { path: { company: companyId } }, body: { scope: scopeOf(companyId, context), limit: 100, filter: { issueId } },
-    }));
+    const page = await must(
+      memory.use.POST("/runtime/v1/companies/{company}/list", {
+        params: { path: { company: companyId } },
+        body: { scope: scopeOf(companyId, context), limit: 100, filter: { issueId } },
+      }),
+    );
     return { made: await shown(companyId, page.items), used: await recalls.of(companyId, issueId, 20) };
   });
 
   action("note", async (params, { actor }) => {
     const companyId = companyIn(params);
     const who = text(params.who);
-    if (!isId(who) && who !== "me" && who !== "company") throw new Error("say who is answered the note: everybody, you, or an agent");
-    if (who === "me" && actor.userId === null) throw new Error("Paperclip does not say who you are, so the note cannot be yours alone");
-    if (isId(who) && !(await agentsOf(ctx, companyId)).some(({ id }) => id === who)) throw new Error("there is no such agent in this company");
+    if (!isId(who) && who !== "me" && who !== "company")
+      throw new Error("say who is answered the note: everybody, you, or an agent");
+    if (who === "me" && actor.userId === null)
+      throw new Error("Paperclip does not say who you are, so the note cannot be yours alone");
+    if (isId(who) && !(await agentsOf(ctx, companyId)).some(({ id }) => id === who))
+      throw new Error("there is no such agent in this company");
     await memory.prepare(companyId);
-    await must(memory.use.POST("/runtime/v1/companies/{company}/records", {
-      params: { path: { company: companyId } },
-      body: {
-        scope: { companyId, agentId: isId(who) ? who : null, subjectId: who === "me" ? actor.userId : null }, records: [{ text: text(params.text) }],
-        source: { kind: "manual_note", companyId }, visibility: isId(who) ? "agent" : who === "me" ? "person" : "company",
-      },
-    }));
-    await plugin.wrote(companyId, "noted", 1, { by: actor.userId, visibility: isId(who) ? "agent" : who === "me" ? "person" : "company" });
+    await must(
+      memory.use.POST("/runtime/v1/companies/{company}/records", {
+        params: { path: { company: companyId } },
+        body: {
+          scope: { companyId, agentId: isId(who) ? who : null, subjectId: who === "me" ? actor.userId : null },
+          records: [{ text: text(params.text) }],
+          source: { kind: "manual_note", companyId },
+          visibility: isId(who) ? "agent" : who === "me" ? "person" : "company",
+        },
+      }),
+    );
+    await plugin.wrote(companyId, "noted", 1, {
+      by: actor.userId,
+      visibility: isId(who) ? "agent" : who === "me" ? "person" : "company",
+    });
     return { ok: true };
   });
 
-  action("explorer", async (params, { actor }) => openExplorer(plugin, companyIn(params), actor.userId, text(params.origin)));
+  action("explorer", async (params, { actor }) =>
+    openExplorer(plugin, companyIn(params), actor.userId, text(params.origin)),
+  );
 
   action("correct", async (params, context) => {
     const companyId = companyIn(params);
-    await must(memory.use.POST("/runtime/v1/companies/{company}/correct", {
-      params: { path: { company: companyId } },
-      body: { scope: scopeOf(companyId, context), handle: handleOf(text(params.id)), patch: { record: { text: text(params.text) } } },
-    }));
+    await must(
+      memory.use.POST("/runtime/v1/companies/{company}/correct", {
+        params: { path: { company: companyId } },
+        body: {
+          scope: scopeOf(companyId, context),
+          handle: handleOf(text(params.id)),
+          patch: { record: { text: text(params.text) } },
+        },
+      }),
+    );
     await plugin.wrote(companyId, "corrected", 1, { by: context.actor.userId ?? context.actor.agentId });
     return { ok: true };
   });
 
   action("forget", async (params, context) => {
     const companyId = companyIn(params);
-    const answer = await must(memory.use.POST("/runtime/v1/companies/{company}/forget", {
-      params: { path: { company: companyId } }, body: { scope: scopeOf(companyId, context), handles: [handleOf(text(params.id))] },
-    }));
+    const answer = await must(
+      memory.use.POST("/runtime/v1/companies/{company}/forget", {
+        params: { path: { company: companyId } },
+        body: { scope: scopeOf(companyId, context), handles: [handleOf(text(params.id))] },
+      }),
+    );
     await plugin.wrote(companyId, "forgot", 1, { by: context.actor.userId ?? context.actor.agentId });
     return { outcomes: answer.outcomes };
   });
 
   action("mark", async (params, { actor }) => ({
-    ok: await recalls.mark(companyIn(params), text(params.recallId), actor.userId ?? actor.agentId ?? "system", params.helpful === true),
+    ok: await recalls.mark(
+      companyIn(params),
+      text(params.recallId),
+      actor.userId ?? actor.agentId ?? "system",
+      params.helpful === true,
+    ),
   }));
 
   const switching = (act: (with_: Enabling) => Promise<Step[]>) => async (params: Params) => {

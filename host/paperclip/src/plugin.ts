@@ -1,5 +1,10 @@
 // The plugin's parts and how they are joined. The worker makes one of it.
-import type { PluginApiRequestInput, PluginApiResponse, PluginContext, PluginHealthDiagnostics } from "@paperclipai/plugin-sdk";
+import type {
+  PluginApiRequestInput,
+  PluginApiResponse,
+  PluginContext,
+  PluginHealthDiagnostics,
+} from "@paperclipai/plugin-sdk";
 import { outside, Pump } from "./capture/pump";
 import { settingsOf, type Settings } from "./config";
 import { Ledger } from "./ledger";
@@ -20,8 +25,16 @@ import { registerTools } from "./tools";
 
 /** What wakes the pump. */
 const EVENTS = [
-  "issue.comment.created", "agent.run.finished", "agent.run.failed", "agent.run.cancelled", "issue.document.created", "issue.document.updated",
-  "issue.document.deleted", "issue.updated", "company.created", "cost_event.created",
+  "issue.comment.created",
+  "agent.run.finished",
+  "agent.run.failed",
+  "agent.run.cancelled",
+  "issue.document.created",
+  "issue.document.updated",
+  "issue.document.deleted",
+  "issue.updated",
+  "company.created",
+  "cost_event.created",
 ] as const;
 const TICK_MS = 8000;
 const RECOVER_MS = 1000;
@@ -48,7 +61,10 @@ export class MemhostPlugin {
   private readonly timer: NodeJS.Timeout;
   private elsewhere: Elsewhere | null = null;
 
-  constructor(readonly ctx: PluginContext, environment: Environment) {
+  constructor(
+    readonly ctx: PluginContext,
+    environment: Environment,
+  ) {
     const settings = (companyId: string): Settings => this.settings(companyId);
     this.directory = directoryOf(environment.dataRoot ?? dataRoot(), environment.pluginId);
     this.ledger = new Ledger(ctx);
@@ -57,22 +73,36 @@ export class MemhostPlugin {
     this.spending = new Spending(this);
     const budgets = new Budgets(ctx, this.memory, this.ledger);
     this.pump = new Pump({
-      host: ctx, memory: this.memory, ledger: this.ledger, settings, configured: () => [...this.rows.keys()],
-      onSent: (companyId, items) => this.activity.captured(companyId, items), afterwards: async () => {
+      host: ctx,
+      memory: this.memory,
+      ledger: this.ledger,
+      settings,
+      configured: () => [...this.rows.keys()],
+      onSent: (companyId, items) => this.activity.captured(companyId, items),
+      afterwards: async () => {
         await this.spending.run();
         await budgets.run();
         await this.recalls.prune();
       },
     });
     this.process = new MemhostProcess({
-      directory: this.directory, searchPath: environment.searchPath, from: environment.from,
+      directory: this.directory,
+      searchPath: environment.searchPath,
+      from: environment.from,
       onUp: (running) => void this.up(running),
       onDown: (error) => this.down(error),
     });
     for (const event of EVENTS) ctx.events.on(event, async () => void this.pump.wake());
     // An issue, a comment or a document can be gone: what is gone is found in a whole round.
     ctx.jobs.register("reconcile", async () => this.pump.wake(true));
-    registerTools(ctx.tools, { host: ctx, memory: this.memory, recalls: this.recalls, settings, onWrite: ({ companyId, agentId, runId, issueId }, what, count) => this.wrote(companyId, what, count, { agentId, runId, issueId }) });
+    registerTools(ctx.tools, {
+      host: ctx,
+      memory: this.memory,
+      recalls: this.recalls,
+      settings,
+      onWrite: ({ companyId, agentId, runId, issueId }, what, count) =>
+        this.wrote(companyId, what, count, { agentId, runId, issueId }),
+    });
     registerPages(this);
     this.timer = setInterval(() => void this.pump.wake(), TICK_MS);
     this.timer.unref();
@@ -82,7 +112,14 @@ export class MemhostPlugin {
 
   /** Paperclip tells the settings when it starts the plugin, and not when it starts a worker again that crashed. */
   private recoverLater(tries: number): void {
-    if (tries > 0) setTimeout(() => void this.recover().catch(() => false).then((done) => done || this.recoverLater(tries - 1)), RECOVER_MS).unref();
+    if (tries > 0)
+      setTimeout(
+        () =>
+          void this.recover()
+            .catch(() => false)
+            .then((done) => done || this.recoverLater(tries - 1)),
+        RECOVER_MS,
+      ).unref();
   }
 
   /** Asks for settings that were not told. Paperclip refuses those of a company that has none, and all while it is busy. */
@@ -104,7 +141,8 @@ export class MemhostPlugin {
   private async up(running: Running): Promise<void> {
     try {
       await this.ledger.use(running.storeId, running.pid === 0 ? null : this.directory);
-      for (const row of await this.ledger.companies()) if (row.settings !== null) this.kept.set(row.company_id, settingsOf(row.settings));
+      for (const row of await this.ledger.companies())
+        if (row.settings !== null) this.kept.set(row.company_id, settingsOf(row.settings));
       this.memory.up(running);
       this.pump.release();
       this.ctx.logger.info("memhost is up", { runtime: running.runtime, pid: running.pid });
@@ -112,7 +150,10 @@ export class MemhostPlugin {
       await this.followAddress();
     } catch (error) {
       this.ctx.logger.warn("memhost is up and Paperclip's database does not answer yet", { error: saying(error) });
-      setTimeout(() => void ((this.elsewhere !== null || this.process.state.pid === running.pid) && this.up(running)), 1000).unref();
+      setTimeout(
+        () => void ((this.elsewhere !== null || this.process.state.pid === running.pid) && this.up(running)),
+        1000,
+      ).unref();
     }
   }
 
@@ -120,10 +161,16 @@ export class MemhostPlugin {
   private async followAddress(): Promise<void> {
     for (const { company_id: companyId, enabled } of await this.ledger.companies()) {
       const made = (enabled ?? {}) as Made;
-      if (made.mcp === undefined || made.mcp.url === `${this.memory.address?.runtime}/mcp` || !this.isConfigured(companyId)) continue;
+      if (
+        made.mcp === undefined ||
+        made.mcp.url === `${this.memory.address?.runtime}/mcp` ||
+        !this.isConfigured(companyId)
+      )
+        continue;
       const settings = this.settings(companyId);
       const board = await boardOf(this.ctx, companyId, settings);
-      if (board !== null) await enable({ host: this.ctx, memory: this.memory, ledger: this.ledger, board, companyId, settings });
+      if (board !== null)
+        await enable({ host: this.ctx, memory: this.memory, ledger: this.ledger, board, companyId, settings });
     }
   }
 
@@ -161,13 +208,22 @@ export class MemhostPlugin {
       if (reference === null) throw new Error("its operator token is not in the settings");
       return this.ctx.secrets.resolve(reference, { companyId, configPath: "memhostToken" });
     };
-    this.elsewhere = new Elsewhere(url, token, (running) => void this.up(running), (error) => this.down(error));
+    this.elsewhere = new Elsewhere(
+      url,
+      token,
+      (running) => void this.up(running),
+      (error) => this.down(error),
+    );
     this.elsewhere.start();
   }
 
   health(): PluginHealthDiagnostics {
     const phase = this.elsewhere === null ? this.process.state.phase : this.memory.isUp ? "up" : "down";
-    const trouble = (this.elsewhere === null ? this.process.state.error : this.memory.trouble) ?? this.pump.state.error ?? Object.values(this.pump.state.held)[0] ?? null;
+    const trouble =
+      (this.elsewhere === null ? this.process.state.error : this.memory.trouble) ??
+      this.pump.state.error ??
+      Object.values(this.pump.state.held)[0] ??
+      null;
     return {
       status: phase === "up" && trouble === null ? "ok" : "degraded",
       message: trouble === null ? `memhost is ${phase}` : phase === "up" ? trouble : `memhost is ${phase}: ${trouble}`,
@@ -204,7 +260,8 @@ export class MemhostPlugin {
     this.memory.down("memhost is started again with the address of Paperclip");
     await this.process.stop();
     this.process.restart();
-    for (let waited = 0; waited < 10_000 && !this.memory.isUp; waited += 50) await new Promise((resolve) => setTimeout(resolve, 50));
+    for (let waited = 0; waited < 10_000 && !this.memory.isUp; waited += 50)
+      await new Promise((resolve) => setTimeout(resolve, 50));
   }
 
   request(input: PluginApiRequestInput): Promise<PluginApiResponse> {

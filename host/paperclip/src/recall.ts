@@ -37,23 +37,42 @@ const QUERY_BYTES = 16_000;
 export class Recalls {
   private pruned = 0;
 
-  constructor(private readonly host: Host, private readonly memory: Memory, private readonly ledger: Ledger, private readonly settings: (companyId: string) => Settings) {}
+  constructor(
+    private readonly host: Host,
+    private readonly memory: Memory,
+    private readonly ledger: Ledger,
+    private readonly settings: (companyId: string) => Settings,
+  ) {}
 
   /** The block for the start of a run. */
   async hydrate(question: Question): Promise<Recall> {
     return this.answered(question, async (id) => {
       await this.memory.prepare(question.companyId);
-      const receipt = await must(this.memory.use.POST("/runtime/v1/companies/{company}/hooks", {
-        params: { path: { company: question.companyId } },
-        body: {
-          hookKind: "pre_run_hydrate", hookId: `recall:${id}`, triggeredAt: new Date().toISOString(), actorAgentId: question.agentId, heartbeatRunId: question.runId,
-          scope: scopeOf(question), query: cut(question.query, QUERY_BYTES), tokenBudget: TOKENS,
-        },
-      }));
+      const receipt = await must(
+        this.memory.use.POST("/runtime/v1/companies/{company}/hooks", {
+          params: { path: { company: question.companyId } },
+          body: {
+            hookKind: "pre_run_hydrate",
+            hookId: `recall:${id}`,
+            triggeredAt: new Date().toISOString(),
+            actorAgentId: question.agentId,
+            heartbeatRunId: question.runId,
+            scope: scopeOf(question),
+            query: cut(question.query, QUERY_BYTES),
+            tokenBudget: TOKENS,
+          },
+        }),
+      );
       const context = receipt.context;
       const records = receipt.deliveries.flatMap((delivery) => delivery.recall?.records ?? []);
       const reason = receipt.notTaken?.reason ?? context?.degraded?.[0] ?? "nothing is remembered about it";
-      return { text: marked(context?.text ?? ""), skipped: context?.text ? null : String(reason), found: context?.included ?? 0, snippets: [], records };
+      return {
+        text: marked(context?.text ?? ""),
+        skipped: context?.text ? null : String(reason),
+        found: context?.included ?? 0,
+        snippets: [],
+        records,
+      };
     });
   }
 
@@ -61,15 +80,25 @@ export class Recalls {
   async search(question: Question, topK: number): Promise<Recall> {
     return this.answered(question, async () => {
       const { snippets } = await this.memory.query(scopeOf(question), cut(question.query, QUERY_BYTES), topK);
-      return { text: "", skipped: snippets.length === 0 ? "nothing is remembered about it" : null, found: snippets.length, snippets, records: snippets.map(({ handle }) => handle) };
+      return {
+        text: "",
+        skipped: snippets.length === 0 ? "nothing is remembered about it" : null,
+        found: snippets.length,
+        snippets,
+        records: snippets.map(({ handle }) => handle),
+      };
     });
   }
 
-  private async answered(question: Question, ask: (id: string) => Promise<Omit<Recall, "id"> & { records: Schemas["RecordHandle"][] }>): Promise<Recall> {
+  private async answered(
+    question: Question,
+    ask: (id: string) => Promise<Omit<Recall, "id"> & { records: Schemas["RecordHandle"][] }>,
+  ): Promise<Recall> {
     const id = randomUUID();
     let answer: Omit<Recall, "id"> & { records: Schemas["RecordHandle"][] };
     const nothing = (skipped: string) => ({ text: "", skipped, found: 0, snippets: [], records: [] });
-    if (!takesPart(this.settings(question.companyId), question.agentId)) answer = nothing("this agent is not in the pilot");
+    if (!takesPart(this.settings(question.companyId), question.agentId))
+      answer = nothing("this agent is not in the pilot");
     else if (question.query.trim() === "") answer = nothing("there is no issue and no query to ask about");
     else {
       try {
@@ -79,18 +108,41 @@ export class Recalls {
       }
     }
     const { records, ...rest } = answer;
-    await this.keep(id, question, rest, records).catch((error: unknown) => this.host.logger.warn("a recall is not in the list of recalls", { error: saying(error) }));
-    if (rest.skipped !== null) this.host.logger.info("recall gave nothing", { companyId: question.companyId, runId: question.runId, reason: rest.skipped });
+    await this.keep(id, question, rest, records).catch((error: unknown) =>
+      this.host.logger.warn("a recall is not in the list of recalls", { error: saying(error) }),
+    );
+    if (rest.skipped !== null)
+      this.host.logger.info("recall gave nothing", {
+        companyId: question.companyId,
+        runId: question.runId,
+        reason: rest.skipped,
+      });
     return { id, ...rest };
   }
 
   /** Which records were found, and not what they say: a copy would survive a forget. */
-  private async keep(id: string, question: Question, answer: Omit<Recall, "id">, records: Schemas["RecordHandle"][]): Promise<void> {
+  private async keep(
+    id: string,
+    question: Question,
+    answer: Omit<Recall, "id">,
+    records: Schemas["RecordHandle"][],
+  ): Promise<void> {
     if (this.ledger.store === "") return;
     await this.host.db.execute(
       `INSERT INTO ${this.ledger.namespace}.recalls (store, id, company_id, issue_id, agent_id, run_id, way, found, skipped, records)
        VALUES ($1, $2, $3::uuid, $4::uuid, $5::uuid, $6::uuid, $7, $8::int, $9, $10::jsonb)`,
-      [this.ledger.store, id, question.companyId, question.issueId, question.agentId, question.runId, question.way, answer.found, answer.skipped, JSON.stringify(records.slice(0, 100))],
+      [
+        this.ledger.store,
+        id,
+        question.companyId,
+        question.issueId,
+        question.agentId,
+        question.runId,
+        question.way,
+        answer.found,
+        answer.skipped,
+        JSON.stringify(records.slice(0, 100)),
+      ],
     );
   }
 
@@ -120,7 +172,14 @@ export class Recalls {
 }
 
 export function scopeOf(question: Omit<Question, "query" | "way">): Schemas["Scope"] {
-  return { companyId: question.companyId, agentId: question.agentId, subjectId: question.subjectId ?? null, projectId: question.projectId, issueId: question.issueId, runId: question.runId };
+  return {
+    companyId: question.companyId,
+    agentId: question.agentId,
+    subjectId: question.subjectId ?? null,
+    projectId: question.projectId,
+    issueId: question.issueId,
+    runId: question.runId,
+  };
 }
 
 /** The beginning of a text, at most so many bytes, never ending inside a character. */

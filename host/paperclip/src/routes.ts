@@ -13,32 +13,74 @@ export async function answer(plugin: MemhostPlugin, input: PluginApiRequestInput
   const subjectId = agentId === null ? (actor.userId ?? "nobody") : null;
   switch (input.routeKey) {
     case "status":
-      return { status: 200, body: { ...plugin.health(), counts: plugin.ledger.store === "" ? [] : await plugin.ledger.counts(companyId) } };
+      return {
+        status: 200,
+        body: { ...plugin.health(), counts: plugin.ledger.store === "" ? [] : await plugin.ledger.counts(companyId) },
+      };
     case "recall": {
       const run = await runOf(plugin.ctx, companyId, actor.runId);
-      if (run !== null && run.agentId !== agentId) return { status: 403, body: { error: "this run is another agent's" } };
+      if (run !== null && run.agentId !== agentId)
+        return { status: 403, body: { error: "this run is another agent's" } };
       const recalled = await plugin.recalls.hydrate({
-        companyId, agentId, runId: run?.runId ?? null, issueId: run?.issueId ?? null, projectId: run?.projectId ?? null, way: "route",
+        companyId,
+        agentId,
+        runId: run?.runId ?? null,
+        issueId: run?.issueId ?? null,
+        projectId: run?.projectId ?? null,
+        way: "route",
         query: query || [run?.title, run?.description].filter(Boolean).join("\n"),
       });
-      return { status: 200, body: { id: recalled.id, text: recalled.text, skipped: recalled.skipped, found: recalled.found } };
+      return {
+        status: 200,
+        body: { id: recalled.id, text: recalled.text, skipped: recalled.skipped, found: recalled.found },
+      };
     }
     case "issue": {
       const issueId = input.params.issueId ?? "";
       const issue = await issueOf(plugin.ctx, companyId, issueId);
       if (issue === null) return { status: 404, body: { error: "there is no such issue in this company" } };
       const recalled = await plugin.recalls.hydrate({
-        companyId, agentId, subjectId, runId: agentId === null ? null : (actor.runId ?? null), issueId, projectId: issue.projectId, way: "route",
+        companyId,
+        agentId,
+        subjectId,
+        runId: agentId === null ? null : (actor.runId ?? null),
+        issueId,
+        projectId: issue.projectId,
+        way: "route",
         query: query || [issue.title, issue.description].filter(Boolean).join("\n"),
       });
-      return { status: 200, body: { id: recalled.id, text: recalled.text, skipped: recalled.skipped, found: recalled.found } };
+      return {
+        status: 200,
+        body: { id: recalled.id, text: recalled.text, skipped: recalled.skipped, found: recalled.found },
+      };
     }
     case "search": {
       const topK = Math.min(Math.max(Number.parseInt(one(input.query.topK), 10) || 10, 1), 50);
-      const found = await plugin.recalls.search({ companyId, agentId, subjectId, runId: agentId === null ? null : (actor.runId ?? null), issueId: null, projectId: null, query, way: "route" }, topK);
+      const found = await plugin.recalls.search(
+        {
+          companyId,
+          agentId,
+          subjectId,
+          runId: agentId === null ? null : (actor.runId ?? null),
+          issueId: null,
+          projectId: null,
+          query,
+          way: "route",
+        },
+        topK,
+      );
       return {
         status: 200,
-        body: { id: found.id, skipped: found.skipped, memories: found.snippets.map((snippet) => ({ id: nameOf(snippet.handle), text: snippet.text, source: snippet.source ?? null, score: snippet.score ?? null })) },
+        body: {
+          id: found.id,
+          skipped: found.skipped,
+          memories: found.snippets.map((snippet) => ({
+            id: nameOf(snippet.handle),
+            text: snippet.text,
+            source: snippet.source ?? null,
+            score: snippet.score ?? null,
+          })),
+        },
       };
     }
     default:

@@ -1,26 +1,74 @@
 // The tools that agents get. Whose memory is used is known from the run and never an argument.
 import type { PluginToolDeclaration } from "@paperclipai/plugin-sdk";
 
-const tool = (name: string, displayName: string, description: string, properties: Record<string, object>, required: string[]): PluginToolDeclaration => ({
-  name, displayName, description,
+const tool = (
+  name: string,
+  displayName: string,
+  description: string,
+  properties: Record<string, object>,
+  required: string[],
+): PluginToolDeclaration => ({
+  name,
+  displayName,
+  description,
   parametersSchema: { type: "object", properties, required, additionalProperties: false },
 });
-const handle = { type: "string", minLength: 1, maxLength: 600, description: "The id of a memory, as memory.search or memory.browse gave it." };
-const visibility = { type: "string", enum: ["company", "agent"], description: "Who is answered it: everybody in the company (the default), or you alone." };
+const handle = {
+  type: "string",
+  minLength: 1,
+  maxLength: 600,
+  description: "The id of a memory, as memory.search or memory.browse gave it.",
+};
+const visibility = {
+  type: "string",
+  enum: ["company", "agent"],
+  description: "Who is answered it: everybody in the company (the default), or you alone.",
+};
 
 export const TOOLS: PluginToolDeclaration[] = [
-  tool("memory.search", "Search memory", "Find what the company remembers about a question. Each answer is about this query.", {
-    query: { type: "string", minLength: 1, maxLength: 16000 },
-    topK: { type: "integer", minimum: 1, maximum: 50, description: "How many memories at most; 10 if absent." },
-  }, ["query"]),
-  tool("memory.note", "Remember", "Remember one fact that later runs need. Comments, documents and runs are remembered by themselves.", {
-    text: { type: "string", minLength: 1, maxLength: 100000 }, visibility,
-  }, ["text"]),
-  tool("memory.forget", "Forget", "Forget memories that must not be kept.", { ids: { type: "array", items: handle, minItems: 1, maxItems: 100 } }, ["ids"]),
-  tool("memory.correct", "Correct a memory", "Say what a memory should say instead.", { id: handle, text: { type: "string", minLength: 1, maxLength: 100000 } }, ["id", "text"]),
-  tool("memory.browse", "Browse memory", "List memories, newest first, of your issue or of the company.", {
-    of: { type: "string", enum: ["issue", "company"] },
-    limit: { type: "integer", minimum: 1, maximum: 200 },
-    cursor: { type: "string", maxLength: 4096 },
-  }, []),
+  tool(
+    "memory.search",
+    "Search memory",
+    "Find what the company remembers about a question. Each answer is about this query.",
+    {
+      query: { type: "string", minLength: 1, maxLength: 16000 },
+      topK: { type: "integer", minimum: 1, maximum: 50, description: "How many memories at most; 10 if absent." },
+    },
+    ["query"],
+  ),
+  tool(
+    "memory.note",
+    "Remember",
+    "Remember one fact that later runs need. Comments, documents and runs are remembered by themselves.",
+    {
+      text: { type: "string", minLength: 1, maxLength: 100000 },
+      visibility,
+    },
+    ["text"],
+  ),
+  tool(
+    "memory.forget",
+    "Forget",
+    "Forget memories that must not be kept.",
+    { ids: { type: "array", items: handle, minItems: 1, maxItems: 100 } },
+    ["ids"],
+  ),
+  tool(
+    "memory.correct",
+    "Correct a memory",
+    "Say what a memory should say instead.",
+    { id: handle, text: { type: "string", minLength: 1, maxLength: 100000 } },
+    ["id", "text"],
+  ),
+  tool(
+    "memory.browse",
+    "Browse memory",
+    "List memories, newest first, of your issue or of the company.",
+    {
+      of: { type: "string", enum: ["issue", "company"] },
+      limit: { type: "integer", minimum: 1, maximum: 200 },
+      cursor: { type: "string", maxLength: 4096 },
+    },
+    [],
+  ),
 ];

@@ -38,7 +38,8 @@ export function registerTools(tools: PluginContext["tools"], parts: Parts): void
     tools.register(declared.name, declared, async (given, context) => {
       try {
         const asked = await askedBy(parts.host, context);
-        if (!takesPart(parts.settings(asked.companyId), asked.agentId)) return { error: "This agent does not use memory: it is not in the pilot." };
+        if (!takesPart(parts.settings(asked.companyId), asked.agentId))
+          return { error: "This agent does not use memory: it is not in the pilot." };
         await parts.memory.prepare(asked.companyId);
         return await tool(asked, given as Arguments);
       } catch (error) {
@@ -56,69 +57,138 @@ async function askedBy(host: Host, { companyId, agentId, runId, projectId }: Too
 
 function implementations({ host, memory, recalls, onWrite }: Parts): Record<string, Tool> {
   const path = (asked: Asked) => ({ path: { company: asked.companyId } });
-  const source = (asked: Asked): Schemas["SourceRef"] => ({ kind: "manual_note", companyId: asked.companyId, issueId: asked.issueId, runId: asked.runId });
+  const source = (asked: Asked): Schemas["SourceRef"] => ({
+    kind: "manual_note",
+    companyId: asked.companyId,
+    issueId: asked.issueId,
+    runId: asked.runId,
+  });
   return {
     "memory.search": async (asked, given) => {
-      const found = await recalls.search({ ...asked, query: String(given.query), way: "tool" }, Number(given.topK ?? 10));
-      if (found.found === 0) return { content: `Nothing was recalled: ${found.skipped}.`, data: { recallId: found.id, skipped: found.skipped, memories: [] } };
-      const names = await namesOf(host, asked.companyId, found.snippets.flatMap(({ source: of, scope }) => [of?.issueId, scope?.agentId].filter((id) => typeof id === "string")));
-      return { content: marked(found.snippets.map((snippet) => line(snippet, names)).join("\n")), data: { recallId: found.id, skipped: null, memories: found.snippets.map(shown) } };
+      const found = await recalls.search(
+        { ...asked, query: String(given.query), way: "tool" },
+        Number(given.topK ?? 10),
+      );
+      if (found.found === 0)
+        return {
+          content: `Nothing was recalled: ${found.skipped}.`,
+          data: { recallId: found.id, skipped: found.skipped, memories: [] },
+        };
+      const names = await namesOf(
+        host,
+        asked.companyId,
+        found.snippets.flatMap(({ source: of, scope }) =>
+          [of?.issueId, scope?.agentId].filter((id) => typeof id === "string"),
+        ),
+      );
+      return {
+        content: marked(found.snippets.map((snippet) => line(snippet, names)).join("\n")),
+        data: { recallId: found.id, skipped: null, memories: found.snippets.map(shown) },
+      };
     },
     "memory.note": async (asked, given) => {
       const text = String(given.text);
-      const answer = await must(memory.use.POST("/runtime/v1/companies/{company}/records", {
-        // The same note of the same run is one note, however often the call is repeated.
-        params: { ...path(asked), header: { "idempotency-key": createHash("sha256").update(`${asked.runId}\0${text}\0${String(given.visibility)}`).digest("hex") } },
-        body: { scope: scopeOf(asked), source: source(asked), records: [{ text }], visibility: given.visibility === "agent" ? "agent" : "company" },
-      }));
+      const answer = await must(
+        memory.use.POST("/runtime/v1/companies/{company}/records", {
+          // The same note of the same run is one note, however often the call is repeated.
+          params: {
+            ...path(asked),
+            header: {
+              "idempotency-key": createHash("sha256")
+                .update(`${asked.runId}\0${text}\0${String(given.visibility)}`)
+                .digest("hex"),
+            },
+          },
+          body: {
+            scope: scopeOf(asked),
+            source: source(asked),
+            records: [{ text }],
+            visibility: given.visibility === "agent" ? "agent" : "company",
+          },
+        }),
+      );
       await onWrite(asked, "noted", answer.records.length);
       return { content: "Noted.", data: { ids: answer.records.map(nameOf) } };
     },
     "memory.forget": async (asked, given) => {
       const handles = (given.ids as string[]).map(handleOf);
-      const answer = await must(memory.use.POST("/runtime/v1/companies/{company}/forget", { params: path(asked), body: { scope: scopeOf(asked), handles } }));
+      const answer = await must(
+        memory.use.POST("/runtime/v1/companies/{company}/forget", {
+          params: path(asked),
+          body: { scope: scopeOf(asked), handles },
+        }),
+      );
       await onWrite(asked, "forgot", handles.length);
-      return { content: answer.outcomes.map(({ handle, effect }) => `${nameOf(handle)}: ${effect}`).join("\n"), data: { outcomes: answer.outcomes } };
+      return {
+        content: answer.outcomes.map(({ handle, effect }) => `${nameOf(handle)}: ${effect}`).join("\n"),
+        data: { outcomes: answer.outcomes },
+      };
     },
     "memory.correct": async (asked, given) => {
       const handle = handleOf(String(given.id));
-      const answer = await must(memory.use.POST("/runtime/v1/companies/{company}/correct", {
-        params: path(asked),
-        body: { scope: scopeOf(asked), handle, patch: { record: { text: String(given.text) } } },
-      }));
+      const answer = await must(
+        memory.use.POST("/runtime/v1/companies/{company}/correct", {
+          params: path(asked),
+          body: { scope: scopeOf(asked), handle, patch: { record: { text: String(given.text) } } },
+        }),
+      );
       await onWrite(asked, "corrected", 1);
       return { content: "Corrected.", data: answer };
     },
     "memory.browse": async (asked, given) => {
       const ofIssue = given.of !== "company" && asked.issueId !== null;
-      const answer = await must(memory.use.POST("/runtime/v1/companies/{company}/list", {
-        params: path(asked),
-        body: {
-          scope: scopeOf(asked), limit: Number(given.limit ?? 50), ...(ofIssue ? { filter: { issueId: asked.issueId } } : {}),
-          ...(typeof given.cursor === "string" ? { cursor: given.cursor } : {}),
-        },
-      }));
-      const names = await namesOf(host, asked.companyId, answer.items.flatMap(({ source: of }) => (typeof of?.issueId === "string" ? [of.issueId] : [])));
+      const answer = await must(
+        memory.use.POST("/runtime/v1/companies/{company}/list", {
+          params: path(asked),
+          body: {
+            scope: scopeOf(asked),
+            limit: Number(given.limit ?? 50),
+            ...(ofIssue ? { filter: { issueId: asked.issueId } } : {}),
+            ...(typeof given.cursor === "string" ? { cursor: given.cursor } : {}),
+          },
+        }),
+      );
+      const names = await namesOf(
+        host,
+        asked.companyId,
+        answer.items.flatMap(({ source: of }) => (typeof of?.issueId === "string" ? [of.issueId] : [])),
+      );
       const more = answer.nextCursor ? `\nMore with cursor ${answer.nextCursor}` : "";
-      return { content: answer.items.length === 0 ? "Nothing is remembered here." : marked(answer.items.map((snippet) => line(snippet, names)).join("\n")) + more, data: { memories: answer.items.map(shown), cursor: answer.nextCursor ?? null } };
+      return {
+        content:
+          answer.items.length === 0
+            ? "Nothing is remembered here."
+            : marked(answer.items.map((snippet) => line(snippet, names)).join("\n")) + more,
+        data: { memories: answer.items.map(shown), cursor: answer.nextCursor ?? null },
+      };
     },
   };
 }
 
 /** A memory's id as agents and pages see it. */
-export const nameOf = ({ providerKey, providerRecordId }: Schemas["RecordHandle"]): string => `${providerKey}/${providerRecordId}`;
+export const nameOf = ({ providerKey, providerRecordId }: Schemas["RecordHandle"]): string =>
+  `${providerKey}/${providerRecordId}`;
 
 export function handleOf(name: string): Schemas["RecordHandle"] {
   const slash = name.indexOf("/");
-  if (slash < 1 || slash === name.length - 1) throw new Error(`${JSON.stringify(name.slice(0, 80))} is no id of a memory; memory.search gives them`);
+  if (slash < 1 || slash === name.length - 1)
+    throw new Error(`${JSON.stringify(name.slice(0, 80))} is no id of a memory; memory.search gives them`);
   return { providerKey: name.slice(0, slash), providerRecordId: name.slice(slash + 1) };
 }
 
-const shown = (snippet: Schemas["Snippet"]) => ({ id: nameOf(snippet.handle), text: snippet.text, score: snippet.score ?? null, source: snippet.source ?? null, createdAt: snippet.createdAt ?? null });
+const shown = (snippet: Schemas["Snippet"]) => ({
+  id: nameOf(snippet.handle),
+  text: snippet.text,
+  score: snippet.score ?? null,
+  source: snippet.source ?? null,
+  createdAt: snippet.createdAt ?? null,
+});
 
 function line(snippet: Schemas["Snippet"], names: Map<string, string>): string {
   const text = cut(snippet.text, SHOWN_BYTES);
   const of = snippet.source?.issueId ? names.get(snippet.source.issueId) : undefined;
-  const about = [snippet.source?.kind.replaceAll("_", " "), of, snippet.createdAt?.slice(0, 10)].filter((part) => part !== undefined).join(", ");
+  const about = [snippet.source?.kind.replaceAll("_", " "), of, snippet.createdAt?.slice(0, 10)]
+    .filter((part) => part !== undefined)
+    .join(", ");
   return `- ${text}${text.length < snippet.text.length ? " …" : ""} (${about}; id ${nameOf(snippet.handle)})`;
 }

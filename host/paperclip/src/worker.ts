@@ -9,7 +9,11 @@ const plugin = definePlugin({
   multiCompanyConfig: true,
   // Returns at once and does not fail: Paperclip does not repeat an activation that failed after a crash.
   async setup(ctx) {
-    memory = new MemhostPlugin(ctx, { pluginId: process.env.PAPERCLIP_PLUGIN_ID ?? "memhost", searchPath: process.env.PATH ?? "", from: import.meta.url });
+    memory = new MemhostPlugin(ctx, {
+      pluginId: process.env.PAPERCLIP_PLUGIN_ID ?? "memhost",
+      searchPath: process.env.PATH ?? "",
+      from: import.meta.url,
+    });
   },
   async onHealth() {
     return memory?.health() ?? { status: "degraded", message: "memory is starting" };

@@ -18,7 +18,15 @@ test("a worker that is started again asks for the settings that it is not told",
     },
   };
   const dataRoot = mkdtempSync(path.join(tmpdir(), "memhost-plugin-"));
-  const ctx = { ...fake.host, config, events: nothing, jobs: nothing, tools: nothing, data: nothing, actions: nothing } as unknown as PluginContext;
+  const ctx = {
+    ...fake.host,
+    config,
+    events: nothing,
+    jobs: nothing,
+    tools: nothing,
+    data: nothing,
+    actions: nothing,
+  } as unknown as PluginContext;
   const plugin = new MemhostPlugin(ctx, { pluginId: "p", searchPath: "", from: import.meta.url, dataRoot });
   try {
     await plugin.recover();

@@ -46,7 +46,14 @@ const said = (): string[] => readFileSync(path.join(directory(), "said"), "utf8"
 function start(): { ups: Running[]; downs: string[]; process: MemhostProcess } {
   const ups: Running[] = [];
   const downs: string[] = [];
-  const own = new MemhostProcess({ directory: directory(), searchPath: root, from: import.meta.url, onUp: (running) => ups.push(running), onDown: (error) => downs.push(error), pauseMs: 20 });
+  const own = new MemhostProcess({
+    directory: directory(),
+    searchPath: root,
+    from: import.meta.url,
+    onUp: (running) => ups.push(running),
+    onDown: (error) => downs.push(error),
+    pauseMs: 20,
+  });
   made.push(own);
   own.start();
   return { ups, downs, process: own };
@@ -130,7 +137,16 @@ test("the explorer links to Paperclip where somebody opened it from there, and a
   own.restart();
   await until(() => ups.length === 2);
   const flags = JSON.parse(said().findLast((line) => line.startsWith("[")) ?? "[]") as string[];
-  expect(flags).toEqual(expect.arrayContaining(["--issue-link", "https://paperclip.test/issues/{issueId}", "--run-link", "https://paperclip.test/agents/{agentId}/runs/{runId}", "--config", path.join(directory(), "memhost.toml")]));
+  expect(flags).toEqual(
+    expect.arrayContaining([
+      "--issue-link",
+      "https://paperclip.test/issues/{issueId}",
+      "--run-link",
+      "https://paperclip.test/agents/{agentId}/runs/{runId}",
+      "--config",
+      path.join(directory(), "memhost.toml"),
+    ]),
+  );
   writeFileSync(path.join(directory(), "paperclip"), "file:///etc");
   expect(backAddress(directory())).toBeNull();
 });

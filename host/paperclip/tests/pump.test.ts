@@ -20,9 +20,14 @@ const pumped = async (pump: Pump = make()): Promise<Pump> => {
   await pump.wake(true);
   return pump;
 };
-const make = (): Pump => new Pump({ host: fake.host, memory, ledger, settings: () => settings, configured: () => [...fake.configured] });
+const make = (): Pump =>
+  new Pump({ host: fake.host, memory, ledger, settings: () => settings, configured: () => [...fake.configured] });
 const rows = async (): Promise<{ kind: string; status: string; error: string | null }[]> =>
-  (await fake.pg.query<{ kind: string; status: string; error: string | null }>(`SELECT kind, status, error FROM ${ledger.namespace}.ledger ORDER BY kind, status`)).rows;
+  (
+    await fake.pg.query<{ kind: string; status: string; error: string | null }>(
+      `SELECT kind, status, error FROM ${ledger.namespace}.ledger ORDER BY kind, status`,
+    )
+  ).rows;
 
 beforeEach(async () => {
   [fake, memhost] = await Promise.all([FakeHost.make(), new FakeMemhost().start()]);
@@ -44,8 +49,13 @@ test("a comment is captured once, whole, in its company, with where it is from",
   await pumped(pump);
   expect(memhost.events).toHaveLength(1);
   expect(memhost.events[0]).toMatchObject({
-    company: alpha, hookKind: "issue_comment_capture", payload: { text }, scope: { companyId: alpha, issueId: issue },
-    source: { kind: "issue_comment", commentId: id, issueId: issue }, metadata: { authorUserId: "local-board" }, replacesSource: false,
+    company: alpha,
+    hookKind: "issue_comment_capture",
+    payload: { text },
+    scope: { companyId: alpha, issueId: issue },
+    source: { kind: "issue_comment", commentId: id, issueId: issue },
+    metadata: { authorUserId: "local-board" },
+    replacesSource: false,
   });
 });
 
@@ -60,7 +70,10 @@ test("an edited comment replaces itself, and an edit back is captured again", as
   const id = await fake.comment(alpha, issue, "one");
   const pump = await pumped();
   for (const body of ["two", "one"]) {
-    await fake.pg.query("UPDATE issue_comments SET body = $1, updated_at = clock_timestamp() WHERE id = $2", [body, id]);
+    await fake.pg.query("UPDATE issue_comments SET body = $1, updated_at = clock_timestamp() WHERE id = $2", [
+      body,
+      id,
+    ]);
     await pumped(pump);
   }
   expect(memhost.texts(alpha)).toEqual(["one", "two", "one"]);
@@ -80,7 +93,8 @@ test("a worker that ends between delivery and ledger delivers the same event aga
 
 test("after an outage everything is caught up, once and in order", async () => {
   memhost.trouble = () => ({ status: 503, body: { code: "busy", detail: "busy" } });
-  for (let n = 0; n < 30; n += 1) await fake.comment(alpha, issue, `comment ${n}`, { created_at: new Date(2026, 0, 1, 0, 0, n).toISOString() });
+  for (let n = 0; n < 30; n += 1)
+    await fake.comment(alpha, issue, `comment ${n}`, { created_at: new Date(2026, 0, 1, 0, 0, n).toISOString() });
   const pump = await pumped();
   expect(pump.state.held[alpha]).toBe("busy");
   expect(memhost.events).toEqual([]);
@@ -92,7 +106,8 @@ test("after an outage everything is caught up, once and in order", async () => {
 
 test("a memhost that is killed in the middle of a batch has every event once and in order afterwards", async () => {
   const wanted = Array.from({ length: 700 }, (_, n) => `comment ${n}`);
-  for (const [n, body] of wanted.entries()) await fake.comment(alpha, issue, body, { created_at: new Date(2026, 0, 1, 0, 0, n).toISOString() });
+  for (const [n, body] of wanted.entries())
+    await fake.comment(alpha, issue, body, { created_at: new Date(2026, 0, 1, 0, 0, n).toISOString() });
   const pump = make();
   for (const diesAfter of [300, 0, 150]) {
     memhost.diesAfter = diesAfter;
@@ -110,7 +125,8 @@ test("a memhost that is killed in the middle of a batch has every event once and
 test("one company that waits does not hold the others", async () => {
   await fake.comment(alpha, issue, "for alpha");
   await fake.comment(beta, await fake.issue(beta, "Bread"), "for beta");
-  memhost.trouble = ({ company }) => (company === alpha ? { status: 503, body: { code: "importing", detail: "importing" } } : null);
+  memhost.trouble = ({ company }) =>
+    company === alpha ? { status: 503, body: { code: "importing", detail: "importing" } } : null;
   await pumped();
   expect(memhost.texts(beta)).toEqual(["for beta"]);
   expect(memhost.texts(alpha)).toEqual([]);
@@ -119,13 +135,17 @@ test("one company that waits does not hold the others", async () => {
 test("what memhost refuses for good is told and not sent for ever", async () => {
   await fake.comment(alpha, issue, "poison");
   await fake.comment(alpha, issue, "fine");
-  memhost.outcome = (event) => (event.payload?.text === "poison" ? { outcome: "refused", problem: { code: "invalid_request", detail: "no" } } : {});
+  memhost.outcome = (event) =>
+    event.payload?.text === "poison" ? { outcome: "refused", problem: { code: "invalid_request", detail: "no" } } : {};
   const pump = await pumped();
   const calls = memhost.calls.length;
   await pumped(pump);
   expect(memhost.calls.filter(({ path }) => path.endsWith("/batch"))).toHaveLength(1);
   expect(memhost.calls.length).toBe(calls);
-  expect(await rows()).toEqual([{ kind: "comment", status: "refused", error: "no" }, { kind: "comment", status: "sent", error: null }]);
+  expect(await rows()).toEqual([
+    { kind: "comment", status: "refused", error: "no" },
+    { kind: "comment", status: "sent", error: null },
+  ]);
 });
 
 test("what no binding takes waits, with the reason, and is tried again", async () => {
@@ -150,17 +170,31 @@ test("another store knows nothing of what the one before took", async () => {
 
 test("a run is captured with agent, run and issue, without what recall gave it", async () => {
   const agent = await fake.agent(alpha, "Ada");
-  const id = await fake.run(alpha, agent, { context_snapshot: { issueId: issue }, result_json: { stdout: "<memhost-recall>\n- known\n</memhost-recall>\nnew" } });
+  const id = await fake.run(alpha, agent, {
+    context_snapshot: { issueId: issue },
+    result_json: { stdout: "<memhost-recall>\n- known\n</memhost-recall>\nnew" },
+  });
   await fake.run(alpha, agent, { stdout_excerpt: "from the excerpt" });
   await fake.run(alpha, agent, { finished_at: null, stdout_excerpt: "not yet" });
   await pumped();
-  expect(memhost.texts(alpha).map((text) => text.trim()).sort()).toEqual(["from the excerpt", "new"]);
-  expect(memhost.events.find(({ payload }) => payload?.text?.includes("new"))).toMatchObject({ scope: { agentId: agent, runId: id, issueId: issue }, source: { kind: "run", runId: id, issueId: issue } });
+  expect(
+    memhost
+      .texts(alpha)
+      .map((text) => text.trim())
+      .sort(),
+  ).toEqual(["from the excerpt", "new"]);
+  expect(memhost.events.find(({ payload }) => payload?.text?.includes("new"))).toMatchObject({
+    scope: { agentId: agent, runId: id, issueId: issue },
+    source: { kind: "run", runId: id, issueId: issue },
+  });
 });
 
 test("documents of configured companies are captured by revision; Paperclip's own are not", async () => {
   for (const key of ["plan", "continuation-summary"]) {
-    await fake.pg.query("INSERT INTO issue_documents (company_id, issue_id, document_id, key) VALUES ($1, $2, gen_random_uuid(), $3)", [alpha, issue, key]);
+    await fake.pg.query(
+      "INSERT INTO issue_documents (company_id, issue_id, document_id, key) VALUES ($1, $2, gen_random_uuid(), $3)",
+      [alpha, issue, key],
+    );
     fake.documents.set(key, { body: `text of ${key}`, latestRevisionNumber: 1, title: "Plan" });
   }
   const pump = await pumped();
@@ -224,7 +258,15 @@ test("a deleted company is erased after its grace period and not before; one tha
 
 test("in a pilot only its agents and people are remembered; a wider pilot takes in the rest", async () => {
   const [ada, bob] = [await fake.agent(alpha, "Ada"), await fake.agent(alpha, "Bob")];
-  for (const [agent, body] of [[ada, "of ada"], [bob, "of bob"]]) await fake.comment(alpha, issue, body ?? "", { author_type: "agent", author_agent_id: agent, author_user_id: null });
+  for (const [agent, body] of [
+    [ada, "of ada"],
+    [bob, "of bob"],
+  ])
+    await fake.comment(alpha, issue, body ?? "", {
+      author_type: "agent",
+      author_agent_id: agent,
+      author_user_id: null,
+    });
   settings = { ...settings, agents: [ada] };
   const pump = await pumped();
   expect(memhost.texts(alpha)).toEqual(["of ada"]);
@@ -255,7 +297,15 @@ test("a large backlog goes in batches", async () => {
 });
 
 test("the past of a company whose memory is metered waits for a person; what is new does not", async () => {
-  memhost.bindings = [{ key: "default", isDefault: true, providerKey: "acme", grants: { http: [{ host: "api.acme.test" }] }, policy: { hooks: [] } }];
+  memhost.bindings = [
+    {
+      key: "default",
+      isDefault: true,
+      providerKey: "acme",
+      grants: { http: [{ host: "api.acme.test" }] },
+      policy: { hooks: [] },
+    },
+  ];
   await fake.comment(alpha, issue, "old", { created_at: "2026-01-01T00:00:00Z" });
   const pump = await pumped();
   await fake.comment(alpha, issue, "new", { created_at: new Date(Date.now() + 1000).toISOString() });
@@ -269,19 +319,30 @@ test("the past of a company whose memory is metered waits for a person; what is 
 test("a company that its budget paused in Paperclip spends nothing, and gets its own limit back", async () => {
   await pumped();
   memhost.budgets = [{ period: "day", limitCents: 300, warnShare: 0.5 }];
-  const put = () => memhost.calls.filter(({ method, path }) => method === "PUT" && path.endsWith("/budgets/day")).map(({ company, body }) => [company, body.limitCents]);
+  const put = () =>
+    memhost.calls
+      .filter(({ method, path }) => method === "PUT" && path.endsWith("/budgets/day"))
+      .map(({ company, body }) => [company, body.limitCents]);
   await fake.pg.query("UPDATE companies SET status = 'paused', pause_reason = 'budget' WHERE id = $1", [alpha]);
   await new Budgets(fake.host, memory, ledger).run();
   await new Budgets(fake.host, memory, ledger).run();
   expect(put()).toEqual([[alpha, 0]]);
   await fake.pg.query("UPDATE companies SET status = 'active', pause_reason = NULL");
   await new Budgets(fake.host, memory, ledger).run();
-  expect(put()).toEqual([[alpha, 0], [alpha, 300]]);
+  expect(put()).toEqual([
+    [alpha, 0],
+    [alpha, 300],
+  ]);
 });
 
 test("what an agent recalled is not remembered again from its comment; what a person writes stays as it is", async () => {
   const text = "<memhost-recall>\n- known\n</memhost-recall>mine";
-  await fake.comment(alpha, issue, text, { author_type: "agent", author_agent_id: await fake.agent(alpha, "Ada"), author_user_id: null, created_at: "2026-01-01T00:00:00Z" });
+  await fake.comment(alpha, issue, text, {
+    author_type: "agent",
+    author_agent_id: await fake.agent(alpha, "Ada"),
+    author_user_id: null,
+    created_at: "2026-01-01T00:00:00Z",
+  });
   await fake.comment(alpha, issue, text);
   await pumped();
   expect(memhost.texts(alpha)).toEqual(["mine", text]);

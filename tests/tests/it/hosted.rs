@@ -67,7 +67,8 @@ async fn an_address_of_the_configuration_is_granted_as_it_is_and_no_other() {
     assert!(warnings(&api.get(BINDING).await).contains(&origin(one)), "it is not granted yet");
     assert!(ask(&api, one).await.starts_with("refused"));
 
-    let grant = |port: u16| json!({"storageBytes": 64 << 20, "http": [{"origin": origin(port), "privateRanges": ["127.0.0.0/8", "::1/128"]}]});
+    let http = |port: u16| json!([{"origin": origin(port), "privateRanges": ["127.0.0.0/8", "::1/128"]}]);
+    let grant = |port: u16| json!({"storageBytes": 64 << 20, "http": http(port)});
     let refused = api.put(&grants, &grant(other)).await;
     assert_eq!(refused.problem(), (400, "invalid_request"), "{refused:?}");
     assert!(refused.text.contains(&origin(one)), "it says what is asked for: {refused:?}");
@@ -150,7 +151,8 @@ async fn a_part_that_fails_leaves_the_parts_before_it_and_says_so() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_host_filters_for_a_provider_that_cannot() {
     let (_host, api) = hosted(&json!({})).await;
-    let of = |n: usize| json!({"text": format!("a meeting, number {n}"), "metadata": {"team": if n.is_multiple_of(10) { "red" } else { "blue" }}});
+    let team = |n: usize| if n.is_multiple_of(10) { "red" } else { "blue" };
+    let of = |n: usize| json!({"text": format!("a meeting, number {n}"), "metadata": {"team": team(n)}});
     let records: Vec<Value> = (0..60).map(of).collect();
     api.post(&format!("{RUNTIME}/records"), &json!({"scope": {"companyId": "acme"}, "records": records})).await.fine();
     let body =

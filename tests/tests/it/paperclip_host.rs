@@ -23,17 +23,23 @@ struct Started {
     rest: std::thread::JoinHandle<String>,
 }
 
+/// A host that belongs to who starts it.
+fn serve(data: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_memhost-cli"));
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--exit-with-stdin", "--token-from-stdin", "--data-dir"])
+        .arg(data)
+        .env("MEMHOST_CACHE_DIR", cache_dir())
+        .env_remove("MEMHOST_OPERATOR_TOKEN")
+        .stdin(Stdio::piped());
+    command
+}
+
 impl Started {
     fn begin(data: &Path, more: &[&str]) -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_memhost-cli"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--control-listen", "127.0.0.1:0"])
-            .args(["--exit-with-stdin", "--token-from-stdin", "--print-address", "json"])
+        let mut process = serve(data)
+            .args(["--control-listen", "127.0.0.1:0", "--print-address", "json"])
             .args(more)
-            .arg("--data-dir")
-            .arg(data)
-            .env("MEMHOST_CACHE_DIR", cache_dir())
-            .env_remove("MEMHOST_OPERATOR_TOKEN")
-            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -112,16 +118,7 @@ fn a_host_ends_with_its_input_and_says_where_it_listens() {
 fn an_input_that_is_closed_early_ends_the_host_too_and_one_without_a_token_refuses_it() {
     let directory = tempfile::tempdir().unwrap();
     let start = |input: &[u8]| {
-        let mut host = Command::new(env!("CARGO_BIN_EXE_memhost-cli"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--exit-with-stdin", "--token-from-stdin", "--data-dir"])
-            .arg(directory.path())
-            .env("MEMHOST_CACHE_DIR", cache_dir())
-            .env_remove("MEMHOST_OPERATOR_TOKEN")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut host = serve(directory.path()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         host.stdin.take().unwrap().write_all(input).unwrap();
         let ended = host.wait_with_output().unwrap();
         (ended.status.code(), String::from_utf8(ended.stderr).unwrap())

@@ -169,6 +169,8 @@ async fn each_thing_that_an_operator_makes_makes_its_company() {
         "scope": {"companyId": "first-batch"}, "source": {"kind": "manual_note", "companyId": "first-batch"},
         "payload": {"text": "a fact"},
     });
+    let used_as = json!({"kind": "query", "parameter": "key"});
+    let secret = json!({"value": "a value of eight", "origins": ["https://api.example.com"], "usedAs": used_as});
     let first: Vec<(&str, Method, String, String)> = vec![
         ("first-itself", Method::Put, control("first-itself", ""), String::new()),
         ("first-binding", Method::Post, control("first-binding", "/bindings"), binding.to_string()),
@@ -179,12 +181,7 @@ async fn each_thing_that_an_operator_makes_makes_its_company() {
             control("first-token", "/tokens"),
             json!({"name": "ada", "role": "agent", "agentId": "ada"}).to_string(),
         ),
-        (
-            "first-secret",
-            Method::Put,
-            control("first-secret", "/secrets/KEY"),
-            json!({"value": "a value of eight", "origins": ["https://api.example.com"], "usedAs": {"kind": "query", "parameter": "key"}}).to_string(),
-        ),
+        ("first-secret", Method::Put, control("first-secret", "/secrets/KEY"), secret.to_string()),
         (
             "first-capture",
             Method::Post,

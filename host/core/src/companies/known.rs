@@ -1,6 +1,6 @@
 //! Which companies this host has. Whatever an operator makes for a company makes it known: the company itself, a binding,
-//! a token, a secret, an import of a company, a record. Any other request to an unknown company is refused and leaves nothing, so that
-//! a wrong id does not become a company.
+//! a token, a secret, an import of a company, a record. Any other request to an unknown company is refused and leaves
+//! nothing, so that a wrong id does not become a company.
 //!
 //! A known company has one row among the host's own. The row is written in one transaction with the first entry of the
 //! company's activity log, or alone before an operator's first write.

@@ -5,6 +5,7 @@ use crate::operations::prelude::*;
 use crate::records::Records;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::ForgetAnswer;
+use memhost_store::TableWrite;
 use memhost_types::{
     Binding, ForgetEffect, ForgetOutcome, ForgetRequest, ForgetResponse, RecordHandle, RecordId, Scope, SourceRef,
 };
@@ -87,6 +88,21 @@ pub(super) fn forgotten(answer: &ForgetAnswer) -> Completion {
     Completion::records(gone.map(|outcome| outcome.handle.clone()).collect(), &answer.usage)
 }
 
+/// Says of records that waited to be written that they are gone: the provider never had them.
+pub(super) fn settle(answer: &mut ForgetAnswer, waited: &HashSet<RecordId>) {
+    for outcome in &mut answer.outcomes {
+        if outcome.effect == ForgetEffect::NotFound && waited.contains(&outcome.handle.provider_record_id) {
+            outcome.effect = ForgetEffect::Hard;
+        }
+    }
+}
+
+/// What removes the rows of records that are gone. What is only hidden is still there, and stays whose it is.
+pub(super) fn removed_rows(binding: &Binding, answer: &ForgetAnswer) -> Vec<TableWrite> {
+    let gone = answer.outcomes.iter().filter(|outcome| outcome.effect == ForgetEffect::Hard);
+    gone.map(|outcome| Records::remove(binding, &outcome.handle.provider_record_id)).collect()
+}
+
 struct Forget {
     request: ForgetRequest,
     /// Records of an import that had not reached the provider yet.
@@ -157,20 +173,12 @@ impl Step for Forget {
         answered: &mut Answered<'_>,
         mut answer: ForgetAnswer,
     ) -> Result<ForgetResponse, Refusal> {
-        for outcome in &mut answer.outcomes {
-            if outcome.effect == ForgetEffect::NotFound && self.waited.contains(&outcome.handle.provider_record_id) {
-                outcome.effect = ForgetEffect::Hard;
-            }
-        }
+        settle(&mut answer, &self.waited);
         // Also of those that are not found: an earlier attempt may have ended between the provider and this.
         let gone: Vec<RecordHandle> = answer.outcomes.iter().map(|outcome| outcome.handle.clone()).collect();
         let binding = &answered.serving.binding;
         answered.host.remove_traces(binding, &gone).await?;
-        // What is only hidden is still there, and stays whose it is.
-        let is_gone = |outcome: &&ForgetOutcome| outcome.effect == ForgetEffect::Hard;
-        let rows = answer.outcomes.iter().filter(is_gone);
-        let rows = rows.map(|outcome| Records::remove(binding, &outcome.handle.provider_record_id)).collect();
-        answered.ending.write_beside(rows);
+        answered.ending.write_beside(removed_rows(binding, &answer));
         if let Some(rest) = answer.rest {
             return Err(partly("forgotten", gone.len(), self.known.len(), &rest));
         }

@@ -64,7 +64,7 @@ impl Service {
         let reader = if by.of_everybody { Reader::All } else { Reader::of(&Caller::worker(), scope) };
         // First it is remembered: what is written from here on of older material is forgotten by whoever writes it.
         let (id, before, now) = (by.operation_id, by.received_at, self.clock.now());
-        let rows = self.records.forgets_for(&reader, binding, &sources, id, before, now).await?;
+        let rows = self.records.forgets(&reader, binding, &sources, id, before, now).await?;
         store::write(&*self.store, &rows.into_iter().map(Change::from).collect::<Vec<_>>()).await?;
         let is_older = |row: &RecordRow| is_before(row, by) && reader.may_read(row) && !kept.contains(&row.handle);
         let older = self.records.of_sources(binding, &sources, usize::MAX, is_older).await?;

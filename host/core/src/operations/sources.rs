@@ -144,7 +144,7 @@ impl Service {
     ) -> Result<Vec<TableWrite>, StoreError> {
         let now = self.clock.now();
         let before = now.checked_add(SignedDuration::from_nanos(1)).unwrap_or(now);
-        self.records.forgets(binding, &request.sources, by, before, now).await
+        self.records.forgets(&Reader::All, binding, &request.sources, by, before, now).await
     }
 
     /// What is known of the records that came from sources, in all bindings, of those that the caller may read.

@@ -81,20 +81,9 @@ fn key(company: &CompanyId, binding: BindingId, source: &SourceSelector, part: P
 }
 
 impl Records {
-    /// The rows that say that sources are forgotten from an operation on; events that came before `before` are part of it.
+    /// The rows that say that sources are forgotten from an operation on, for the records that a reader may read; events
+    /// that came before `before` are part of it.
     pub(crate) async fn forgets(
-        &self,
-        binding: &Binding,
-        sources: &[SourceSelector],
-        by: OperationId,
-        before: Timestamp,
-        now: Timestamp,
-    ) -> Result<Vec<TableWrite>, StoreError> {
-        self.forgets_for(&Reader::All, binding, sources, by, before, now).await
-    }
-
-    /// The same for the records that a reader may read.
-    pub(crate) async fn forgets_for(
         &self,
         reader: &Reader,
         binding: &Binding,

@@ -1,5 +1,6 @@
 //! The circuit breaker of a binding. A provider that traps, times out or cannot reach the system behind it several times in
-//! a row gets no calls for a pause, and one whose credentials are refused, at once. Then one call is let through. If it succeeds, the breaker closes.
+//! a row gets no calls for a pause. One refusal of its credentials is enough, too. After the pause one call is let through.
+//! If it succeeds, the breaker closes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -11,7 +11,10 @@ export interface Delivered {
 }
 
 export class Delivery {
-  constructor(private readonly memory: Memory, private readonly ledger: Ledger) {}
+  constructor(
+    private readonly memory: Memory,
+    private readonly ledger: Ledger,
+  ) {}
 
   async run(companyId: string, items: Item[]): Promise<Delivered> {
     const sent: Item[] = [];
@@ -21,7 +24,11 @@ export class Delivery {
     } catch (error) {
       if (error instanceof MemhostError && !error.passes) {
         // The company as a whole is refused, such as one that was erased.
-        await this.ledger.mark(items.filter((item) => !sent.includes(item)).map((item) => ({ ...item.mark, status: "refused", error: saying(error) })));
+        await this.ledger.mark(
+          items
+            .filter((item) => !sent.includes(item))
+            .map((item) => ({ ...item.mark, status: "refused", error: saying(error) })),
+        );
         return { sent, held: null };
       }
       return { sent, held: saying(error) };
@@ -56,17 +63,34 @@ export class Delivery {
         sent.push(item);
       }
     }
-    if (emptied.length > 0 && !(await this.memory.forgetSources(companyId, emptied.map(sourceOf)))) held ??= "memhost could not forget everything yet";
+    if (emptied.length > 0 && !(await this.memory.forgetSources(companyId, emptied.map(sourceOf))))
+      held ??= "memhost could not forget everything yet";
     await this.ledger.mark(marks);
     return held;
   }
 }
 
 const passing = (code: string | undefined): boolean =>
-  code !== undefined && ["busy", "unavailable", "circuit_open", "provider_loading", "host", "internal", "disk_full", "importing", "rate_limited", "budget_exceeded", "no_binding", "binding_disabled"].includes(code);
+  code !== undefined &&
+  [
+    "busy",
+    "unavailable",
+    "circuit_open",
+    "provider_loading",
+    "host",
+    "internal",
+    "disk_full",
+    "importing",
+    "rate_limited",
+    "budget_exceeded",
+    "no_binding",
+    "binding_disabled",
+  ].includes(code);
 
 /** What memhost knows the item as. */
-export function sourceOf(item: { mark: Pick<Item["mark"], "kind" | "source_id" | "issue_id" | "document_key"> }): Source {
+export function sourceOf(item: {
+  mark: Pick<Item["mark"], "kind" | "source_id" | "issue_id" | "document_key">;
+}): Source {
   const { kind, source_id: id, issue_id: issueId, document_key: documentKey } = item.mark;
   if (kind === "comment") return { kind: "issue_comment", commentId: id };
   if (kind === "run") return { kind: "run", runId: id };

@@ -8,7 +8,12 @@ import { sourceOf } from "./deliver";
 import type { Gone, Sources } from "./sources";
 
 export class Forgetting {
-  constructor(private readonly host: Host, private readonly memory: Memory, private readonly ledger: Ledger, private readonly sources: Sources) {}
+  constructor(
+    private readonly host: Host,
+    private readonly memory: Memory,
+    private readonly ledger: Ledger,
+    private readonly sources: Sources,
+  ) {}
 
   async run(settings: (companyId: string) => Settings): Promise<void> {
     await this.forget(await this.sources.gone());
@@ -34,7 +39,12 @@ export class Forgetting {
         if (!(error instanceof MemhostError)) throw error;
       }
       for (const kind of ["comment", "document", "run"] as Kind[]) {
-        await this.ledger.setStatus(kind, companyId, all.filter((gone) => gone.kind === kind).map((gone) => gone.id), "forgotten");
+        await this.ledger.setStatus(
+          kind,
+          companyId,
+          all.filter((gone) => gone.kind === kind).map((gone) => gone.id),
+          "forgotten",
+        );
       }
       for (const gone of all) if (gone.kind === "issue") await this.ledger.forgetIssue(companyId, gone.id);
       this.host.logger.info("forgot what was deleted", { companyId, count: all.length });
@@ -48,7 +58,8 @@ export class Forgetting {
     for (const row of rows) {
       if (there.has(row.company_id)) {
         if (row.gone_since !== null) await this.ledger.setCompany(row.company_id, { gone_since: null });
-      } else if (row.gone_since === null) await this.ledger.setCompany(row.company_id, { gone_since: new Date().toISOString() });
+      } else if (row.gone_since === null)
+        await this.ledger.setCompany(row.company_id, { gone_since: new Date().toISOString() });
       else if (Date.now() - new Date(row.gone_since).getTime() >= settings(row.company_id).eraseGraceSeconds * 1000) {
         await this.memory.erase(row.company_id);
         await this.ledger.drop(row.company_id);
@@ -60,5 +71,7 @@ export class Forgetting {
 
 function asSource(gone: Gone): Source {
   if (gone.kind === "issue") return { issueId: gone.id };
-  return sourceOf({ mark: { kind: gone.kind, source_id: gone.id, issue_id: gone.issue_id, document_key: gone.document_key } });
+  return sourceOf({
+    mark: { kind: gone.kind, source_id: gone.id, issue_id: gone.issue_id, document_key: gone.document_key },
+  });
 }

@@ -91,17 +91,32 @@ export class Pump {
   private async round(everything: boolean): Promise<void> {
     await this.backfill.enrol();
     const since = everything ? null : new Date(Date.now() - QUICK_MS);
-    await this.pages((asked) => this.sources.comments(asked), since, async (row) => ofComment(row));
-    await this.pages((asked) => this.sources.runs(asked), since, async (row) => ofRun(row));
+    await this.pages(
+      (asked) => this.sources.comments(asked),
+      since,
+      async (row) => ofComment(row),
+    );
+    await this.pages(
+      (asked) => this.sources.runs(asked),
+      since,
+      async (row) => ofRun(row),
+    );
     for (const companyId of this.options.configured()) {
-      await this.pages((asked) => this.sources.documents(companyId, asked), since, async (row) => {
-        const found = await this.options.host.issues.documents.get(row.issue_id, row.key, row.company_id);
-        if (found === null) return null;
-        return ofDocument(row, {
-          body: found.body, title: found.title, revisionNumber: found.latestRevisionNumber,
-          agentId: found.updatedByAgentId ?? found.createdByAgentId, userId: found.updatedByUserId ?? found.createdByUserId,
-        });
-      });
+      await this.pages(
+        (asked) => this.sources.documents(companyId, asked),
+        since,
+        async (row) => {
+          const found = await this.options.host.issues.documents.get(row.issue_id, row.key, row.company_id);
+          if (found === null) return null;
+          return ofDocument(row, {
+            body: found.body,
+            title: found.title,
+            revisionNumber: found.latestRevisionNumber,
+            agentId: found.updatedByAgentId ?? found.createdByAgentId,
+            userId: found.updatedByUserId ?? found.createdByUserId,
+          });
+        },
+      );
     }
     if (everything || Date.now() - this.forgotAt > FORGET_EVERY_MS) {
       await this.forgetting.run((companyId) => this.options.settings(companyId));
@@ -111,7 +126,11 @@ export class Pump {
   }
 
   /** Delivers page after page until nothing is left, or nothing goes on. */
-  private async pages<T extends { company_id: string }>(page: (asked: Asked) => Promise<T[]>, since: Date | null, item: (row: T) => Promise<Item | null>): Promise<void> {
+  private async pages<T extends { company_id: string }>(
+    page: (asked: Asked) => Promise<T[]>,
+    since: Date | null,
+    item: (row: T) => Promise<Item | null>,
+  ): Promise<void> {
     for (;;) {
       const rows = await page({ since, without: this.held() });
       if (rows.length === 0) return;
@@ -126,7 +145,8 @@ export class Pump {
           continue;
         }
         if (made === null) skipped += 1;
-        else if (takesPart(this.options.settings(row.company_id), made.agentId)) (byCompany.get(row.company_id) ?? byCompany.set(row.company_id, []).get(row.company_id))?.push(made);
+        else if (takesPart(this.options.settings(row.company_id), made.agentId))
+          (byCompany.get(row.company_id) ?? byCompany.set(row.company_id, []).get(row.company_id))?.push(made);
         else await this.options.ledger.mark([{ ...made.mark, status: "outside", error: null }]);
       }
       for (const [companyId, items] of byCompany) {

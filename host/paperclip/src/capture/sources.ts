@@ -59,7 +59,10 @@ export interface Asked {
 }
 
 export class Sources {
-  constructor(private readonly host: Host, private readonly ledger: Ledger) {}
+  constructor(
+    private readonly host: Host,
+    private readonly ledger: Ledger,
+  ) {}
 
   private get missing(): string {
     return `(l.source_id IS NULL OR l.revision <> s.revision OR (l.status = 'waiting' AND l.updated_at < now() - interval '1 minute'))`;
@@ -132,8 +135,8 @@ export class Sources {
   gone(): Promise<Gone[]> {
     const { namespace, store } = this.ledger;
     const kept = (kind: string): string =>
-      `SELECT l.kind, l.source_id AS id, l.company_id, l.issue_id, l.document_key FROM ${namespace}.ledger l JOIN public.companies k ON k.id = l.company_id`
-      + ` WHERE l.store = $1 AND l.kind = '${kind}' AND l.status IN ('sent', 'waiting')`;
+      `SELECT l.kind, l.source_id AS id, l.company_id, l.issue_id, l.document_key FROM ${namespace}.ledger l JOIN public.companies k ON k.id = l.company_id` +
+      ` WHERE l.store = $1 AND l.kind = '${kind}' AND l.status IN ('sent', 'waiting')`;
     return this.host.db.query(
       `${kept("comment")} AND NOT EXISTS (SELECT 1 FROM public.issue_comments c WHERE c.id = l.source_id::uuid AND c.deleted_at IS NULL)
        UNION ALL ${kept("document")} AND NOT EXISTS (SELECT 1 FROM public.issue_documents d WHERE d.document_id = l.source_id::uuid)

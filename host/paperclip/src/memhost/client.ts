@@ -14,12 +14,24 @@ export interface Address {
 
 /** A call that memhost refused, or that did not reach it (status 0). */
 export class MemhostError extends Error {
-  constructor(readonly status: number, readonly code: string, detail: string, readonly field: string | null = null) {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    detail: string,
+    readonly field: string | null = null,
+  ) {
     super(detail);
   }
   /** Whether the same call can succeed later. */
   get passes(): boolean {
-    return this.status === 0 || this.status >= 500 || this.status === 429 || this.status === 402 || this.status === 401 || this.code === "importing";
+    return (
+      this.status === 0 ||
+      this.status >= 500 ||
+      this.status === 429 ||
+      this.status === 402 ||
+      this.status === 401 ||
+      this.code === "importing"
+    );
   }
 }
 
@@ -56,11 +68,20 @@ export async function must<T>(asked: Promise<Answer<T>>): Promise<NonNullable<T>
     answer = await asked;
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
-    throw new MemhostError(0, "unreachable", `memhost does not answer (${error instanceof Error ? error.message : String(error)}${cause})`);
+    throw new MemhostError(
+      0,
+      "unreachable",
+      `memhost does not answer (${error instanceof Error ? error.message : String(error)}${cause})`,
+    );
   }
   if (answer.response.ok && answer.data !== undefined && answer.data !== null) return answer.data;
   const problem = (answer.error ?? {}) as Partial<Schemas["Problem"]>;
-  throw new MemhostError(answer.response.status, problem.code ?? "unknown", problem.detail ?? problem.title ?? `memhost answered ${answer.response.status}`, problem.field ?? null);
+  throw new MemhostError(
+    answer.response.status,
+    problem.code ?? "unknown",
+    problem.detail ?? problem.title ?? `memhost answered ${answer.response.status}`,
+    problem.field ?? null,
+  );
 }
 
 /** What a person reads of an error. */

@@ -7,13 +7,16 @@ import path from "node:path";
 export function dataRoot(environment: NodeJS.ProcessEnv = process.env): string {
   const base =
     environment.XDG_DATA_HOME ??
-    (process.platform === "darwin" ? path.join(homedir(), "Library", "Application Support") : path.join(homedir(), ".local", "share"));
+    (process.platform === "darwin"
+      ? path.join(homedir(), "Library", "Application Support")
+      : path.join(homedir(), ".local", "share"));
   return path.join(base, "memhost", "paperclip");
 }
 
 /** A plugin id is a directory name here, so nothing else may be in it. */
 export function directoryOf(root: string, pluginId: string): string {
-  if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/.test(pluginId)) throw new Error(`the plugin id ${JSON.stringify(pluginId)} is not a directory name`);
+  if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/.test(pluginId))
+    throw new Error(`the plugin id ${JSON.stringify(pluginId)} is not a directory name`);
   return path.join(root, pluginId);
 }
 

@@ -17,7 +17,10 @@ export async function leftovers(plugin: MemhostPlugin): Promise<Leftover[]> {
     `SELECT directory, max(last_seen) AS last_seen FROM ${plugin.ledger.namespace}.stores WHERE directory IS NOT NULL GROUP BY directory ORDER BY 2 DESC`,
   );
   return rows.flatMap(({ directory, last_seen: lastSeen }) =>
-    directory !== null && directory !== plugin.directory && path.dirname(directory) === root && existsSync(path.join(directory, "data"))
+    directory !== null &&
+    directory !== plugin.directory &&
+    path.dirname(directory) === root &&
+    existsSync(path.join(directory, "data"))
       ? [{ name: path.basename(directory), directory, lastSeen }]
       : [],
   );
@@ -25,7 +28,8 @@ export async function leftovers(plugin: MemhostPlugin): Promise<Leftover[]> {
 
 async function known(plugin: MemhostPlugin, name: string): Promise<string> {
   const directory = directoryOf(path.dirname(plugin.directory), name);
-  if (!(await leftovers(plugin)).some((leftover) => leftover.directory === directory)) throw new Error("there is no such directory of an earlier installation");
+  if (!(await leftovers(plugin)).some((leftover) => leftover.directory === directory))
+    throw new Error("there is no such directory of an earlier installation");
   return directory;
 }
 

@@ -46,7 +46,14 @@ interface Printed {
 }
 
 export class MemhostProcess {
-  state: ProcessState = { phase: "starting", pid: null, since: new Date().toISOString(), restarts: 0, version: null, error: null };
+  state: ProcessState = {
+    phase: "starting",
+    pid: null,
+    since: new Date().toISOString(),
+    restarts: 0,
+    version: null,
+    error: null,
+  };
   private child: ChildProcess | null = null;
   private timer: NodeJS.Timeout | null = null;
   private failures = 0;
@@ -60,7 +67,10 @@ export class MemhostProcess {
     if (this.state.phase === "stopped" || this.child !== null) return;
     const binary = findMemhost(this.options.searchPath, this.options.from);
     if (binary === null) {
-      this.enter("missing", `there is no memhost on PATH (${this.options.searchPath}) and no package ${PLATFORM_PACKAGE}; install one of them, it is found within 3 s`);
+      this.enter(
+        "missing",
+        `there is no memhost on PATH (${this.options.searchPath}) and no package ${PLATFORM_PACKAGE}; install one of them, it is found within 3 s`,
+      );
       this.later((this.options.pauseMs ?? 100) * 30);
       return;
     }
@@ -94,10 +104,20 @@ export class MemhostProcess {
   private run(binary: string): void {
     const token = `mh_${randomBytes(32).toString("base64url")}`;
     const port = this.portIsTaken ? 0 : lastPort(this.options.directory);
-    const flags = ["--listen", `127.0.0.1:${port}`, "--control-listen", "127.0.0.1:0", "--exit-with-stdin", "--token-from-stdin", "--print-address", "json"];
+    const flags = [
+      "--listen",
+      `127.0.0.1:${port}`,
+      "--control-listen",
+      "127.0.0.1:0",
+      "--exit-with-stdin",
+      "--token-from-stdin",
+      "--print-address",
+      "json",
+    ];
     const back = backAddress(this.options.directory);
     // The explorer links what it shows to Paperclip's pages.
-    if (back !== null) flags.push("--issue-link", `${back}/issues/{issueId}`, "--run-link", `${back}/agents/{agentId}/runs/{runId}`);
+    if (back !== null)
+      flags.push("--issue-link", `${back}/issues/{issueId}`, "--run-link", `${back}/agents/{agentId}/runs/{runId}`);
     flags.push("--config", this.configuration());
     const child = spawn(binary, ["serve", "--data-dir", path.join(this.options.directory, "data"), ...flags], {
       cwd: this.options.directory,
@@ -143,7 +163,10 @@ export class MemhostProcess {
       address = JSON.parse(line) as Printed;
       keepPort(this.options.directory, Number(new URL(address.runtime).port));
     } catch (error) {
-      this.enter("starting", `memhost printed ${JSON.stringify(line.slice(0, 200))} instead of its address (${error instanceof Error ? error.message : String(error)})`);
+      this.enter(
+        "starting",
+        `memhost printed ${JSON.stringify(line.slice(0, 200))} instead of its address (${error instanceof Error ? error.message : String(error)})`,
+      );
       this.child?.kill("SIGKILL");
       return;
     }
@@ -151,7 +174,13 @@ export class MemhostProcess {
     this.portIsTaken = false;
     this.state = { ...this.state, pid: address.pid, version: address.version };
     this.enter("up", null);
-    this.options.onUp({ runtime: address.runtime, control: address.control, token, storeId: address.storeId, pid: address.pid });
+    this.options.onUp({
+      runtime: address.runtime,
+      control: address.control,
+      token,
+      storeId: address.storeId,
+      pid: address.pid,
+    });
   }
 
   private ended(error: string): void {
@@ -173,6 +202,7 @@ export class MemhostProcess {
   }
 
   private enter(phase: Phase, error: string | null): void {
-    if (this.state.phase !== phase || this.state.error !== error) this.state = { ...this.state, phase, error, since: new Date().toISOString() };
+    if (this.state.phase !== phase || this.state.error !== error)
+      this.state = { ...this.state, phase, error, since: new Date().toISOString() };
   }
 }

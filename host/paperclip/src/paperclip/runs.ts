@@ -16,7 +16,13 @@ export const isId = (value: unknown): value is string => typeof value === "strin
 
 export async function runOf(host: Host, companyId: string, runId: string | null | undefined): Promise<Run | null> {
   if (!isId(runId)) return null;
-  const [row] = await host.db.query<{ agent_id: string; issue_id: string | null; project_id: string | null; title: string | null; description: string | null }>(
+  const [row] = await host.db.query<{
+    agent_id: string;
+    issue_id: string | null;
+    project_id: string | null;
+    title: string | null;
+    description: string | null;
+  }>(
     `SELECT r.agent_id, i.id AS issue_id, i.project_id, i.title, i.description
      FROM public.heartbeat_runs r
      LEFT JOIN public.issues i ON i.id::text = coalesce(r.native_issue_id::text, r.context_snapshot->>'issueId') AND i.company_id = r.company_id
@@ -24,10 +30,22 @@ export async function runOf(host: Host, companyId: string, runId: string | null 
     [runId, companyId],
   );
   if (row === undefined) return null;
-  return { runId, companyId, agentId: row.agent_id, issueId: row.issue_id, projectId: row.project_id, title: row.title, description: row.description };
+  return {
+    runId,
+    companyId,
+    agentId: row.agent_id,
+    issueId: row.issue_id,
+    projectId: row.project_id,
+    title: row.title,
+    description: row.description,
+  };
 }
 
-export async function issueOf(host: Host, companyId: string, issueId: string): Promise<{ title: string; description: string | null; projectId: string | null } | null> {
+export async function issueOf(
+  host: Host,
+  companyId: string,
+  issueId: string,
+): Promise<{ title: string; description: string | null; projectId: string | null } | null> {
   if (!isId(issueId)) return null;
   const [row] = await host.db.query<{ title: string; description: string | null; project_id: string | null }>(
     `SELECT title, description, project_id FROM public.issues WHERE id = $1::uuid AND company_id = $2::uuid`,
@@ -38,7 +56,10 @@ export async function issueOf(host: Host, companyId: string, issueId: string): P
 
 /** The agents that work in a company. */
 export async function agentsOf(host: Host, companyId: string): Promise<{ id: string; name: string }[]> {
-  return host.db.query(`SELECT id::text AS id, name FROM public.agents WHERE company_id = $1::uuid AND status <> 'terminated' ORDER BY name`, [companyId]);
+  return host.db.query(
+    `SELECT id::text AS id, name FROM public.agents WHERE company_id = $1::uuid AND status <> 'terminated' ORDER BY name`,
+    [companyId],
+  );
 }
 
 /** Names for what memory cites: identifiers of issues, names of agents. */

@@ -14,7 +14,10 @@ export function ExplorerLink({ address, companyId }: { address: string | null; c
     if (address === null) return;
     if (isHere(new URL(address).hostname) && !isHere(window.location.hostname)) return;
     let current = true;
-    fetch(`${address}/healthz`, { mode: "no-cors" }).then(() => current && setReaches(true), () => undefined);
+    fetch(`${address}/healthz`, { mode: "no-cors" }).then(
+      () => current && setReaches(true),
+      () => undefined,
+    );
     return () => {
       current = false;
     };

@@ -4,12 +4,27 @@ import { useState } from "react";
 import { Button, Quiet, said } from "./kit";
 import type { Shown } from "./shapes";
 
-const KINDS: Record<string, string> = { issue_comment: "comment", issue_document: "document", run: "run", manual_note: "note" };
+const KINDS: Record<string, string> = {
+  issue_comment: "comment",
+  issue_document: "document",
+  run: "run",
+  manual_note: "note",
+};
 
-export function Memories({ companyId, memories, onChanged }: { companyId: string; memories: Shown[]; onChanged: () => void }) {
+export function Memories({
+  companyId,
+  memories,
+  onChanged,
+}: {
+  companyId: string;
+  memories: Shown[];
+  onChanged: () => void;
+}) {
   return (
     <ul style={{ display: "grid", gap: 8 }}>
-      {memories.map((memory) => <Memory key={memory.id} companyId={companyId} memory={memory} onChanged={onChanged} />)}
+      {memories.map((memory) => (
+        <Memory key={memory.id} companyId={companyId} memory={memory} onChanged={onChanged} />
+      ))}
     </ul>
   );
 }
@@ -37,28 +52,54 @@ function Memory({ companyId, memory, onChanged }: { companyId: string; memory: S
       {text === null ? (
         <p className="whitespace-pre-wrap break-words line-clamp-6">{memory.text}</p>
       ) : (
-        <textarea className="rounded-md border border-input bg-transparent p-3 text-sm" style={{ width: "100%", minHeight: 90 }} value={text} aria-label="Corrected text" onChange={(event) => setText(event.target.value)} />
+        <textarea
+          className="rounded-md border border-input bg-transparent p-3 text-sm"
+          style={{ width: "100%", minHeight: 90 }}
+          value={text}
+          aria-label="Corrected text"
+          onChange={(event) => setText(event.target.value)}
+        />
       )}
       <div className="flex items-center gap-2 flex-wrap" style={{ marginTop: 8 }}>
         <Quiet>
-          {[KINDS[memory.kind ?? ""] ?? memory.kind, memory.agent, memory.createdAt === null ? null : new Date(memory.createdAt).toLocaleDateString()].filter(Boolean).join(" · ")}
+          {[
+            KINDS[memory.kind ?? ""] ?? memory.kind,
+            memory.agent,
+            memory.createdAt === null ? null : new Date(memory.createdAt).toLocaleDateString(),
+          ]
+            .filter(Boolean)
+            .join(" · ")}
         </Quiet>
-        {memory.issueId !== null && memory.issue !== null ? <a className="text-xs underline" {...navigation.linkProps(`/issues/${memory.issue}`)}>{memory.issue}</a> : null}
+        {memory.issueId !== null && memory.issue !== null ? (
+          <a className="text-xs underline" {...navigation.linkProps(`/issues/${memory.issue}`)}>
+            {memory.issue}
+          </a>
+        ) : null}
         <span style={{ flex: 1 }} />
         {text !== null ? (
           <>
-            <Button tone="main" disabled={text.trim() === ""} onClick={() => void act("Corrected", () => correct({ companyId, id: memory.id, text }))}>Save</Button>
+            <Button
+              tone="main"
+              disabled={text.trim() === ""}
+              onClick={() => void act("Corrected", () => correct({ companyId, id: memory.id, text }))}
+            >
+              Save
+            </Button>
             <Button onClick={() => setText(null)}>Cancel</Button>
           </>
         ) : asks ? (
           <>
-            <Button tone="danger" onClick={() => void act("Forgotten", () => forget({ companyId, id: memory.id }))}>Forget it</Button>
+            <Button tone="danger" onClick={() => void act("Forgotten", () => forget({ companyId, id: memory.id }))}>
+              Forget it
+            </Button>
             <Button onClick={() => setAsks(false)}>Keep it</Button>
           </>
         ) : (
           <>
             <Button onClick={() => setText(memory.text)}>Correct</Button>
-            <Button tone="danger" onClick={() => setAsks(true)}>Forget</Button>
+            <Button tone="danger" onClick={() => setAsks(true)}>
+              Forget
+            </Button>
           </>
         )}
       </div>

@@ -3,7 +3,15 @@ import { usePluginAction, usePluginToast } from "@paperclipai/plugin-sdk/ui";
 import { useState } from "react";
 import { Button, Card, said } from "./kit";
 
-export function Note({ companyId, agents, onChanged }: { companyId: string; agents: { id: string; name: string }[]; onChanged: () => void }) {
+export function Note({
+  companyId,
+  agents,
+  onChanged,
+}: {
+  companyId: string;
+  agents: { id: string; name: string }[];
+  onChanged: () => void;
+}) {
   const note = usePluginAction("note");
   const toast = usePluginToast();
   const [text, setText] = useState("");
@@ -20,15 +28,38 @@ export function Note({ companyId, agents, onChanged }: { companyId: string; agen
   };
   return (
     <Card title="Remember something">
-      <form style={{ display: "grid", gap: 8 }} onSubmit={(event) => { event.preventDefault(); void save(); }}>
-        <textarea className="rounded-md border border-input bg-transparent p-3 text-sm" style={{ width: "100%", minHeight: 60 }} value={text} aria-label="What to remember" onChange={(event) => setText(event.target.value)} />
+      <form
+        style={{ display: "grid", gap: 8 }}
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        <textarea
+          className="rounded-md border border-input bg-transparent p-3 text-sm"
+          style={{ width: "100%", minHeight: 60 }}
+          value={text}
+          aria-label="What to remember"
+          onChange={(event) => setText(event.target.value)}
+        />
         <div className="flex items-center gap-2">
-          <select className="h-8 px-3 rounded-md border border-input bg-transparent text-sm" value={who} aria-label="Who is answered it" onChange={(event) => setWho(event.target.value)}>
+          <select
+            className="h-8 px-3 rounded-md border border-input bg-transparent text-sm"
+            value={who}
+            aria-label="Who is answered it"
+            onChange={(event) => setWho(event.target.value)}
+          >
             <option value="company">Everybody in the company</option>
             <option value="me">Only me</option>
-            {agents.map(({ id, name }) => <option key={id} value={id}>Only {name}</option>)}
+            {agents.map(({ id, name }) => (
+              <option key={id} value={id}>
+                Only {name}
+              </option>
+            ))}
           </select>
-          <Button tone="main" disabled={text.trim() === ""}>Remember</Button>
+          <Button tone="main" disabled={text.trim() === ""}>
+            Remember
+          </Button>
         </div>
       </form>
     </Card>

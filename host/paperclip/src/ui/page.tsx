@@ -7,7 +7,8 @@ import { Memories } from "./memories";
 import { Note } from "./note";
 import type { Overview, Shown } from "./shapes";
 
-export const remembered = (overview: Overview, kind: string): number => overview.counts.filter((count) => count.kind === kind && count.status === "sent").reduce((sum, { n }) => sum + n, 0);
+export const remembered = (overview: Overview, kind: string): number =>
+  overview.counts.filter((count) => count.kind === kind && count.status === "sent").reduce((sum, { n }) => sum + n, 0);
 export const cents = (value: number): string => `$${(value / 100).toFixed(2)}`;
 
 export function MemoryPage({ context }: PluginPageProps) {
@@ -38,32 +39,77 @@ export function MemoryPage({ context }: PluginPageProps) {
   );
 }
 
-function Attention({ companyId, overview, onChanged }: { companyId: string; overview: Overview; onChanged: () => void }) {
+function Attention({
+  companyId,
+  overview,
+  onChanged,
+}: {
+  companyId: string;
+  overview: Overview;
+  onChanged: () => void;
+}) {
   const retry = usePluginAction("retry");
   const backfill = usePluginAction("backfill");
   const navigation = useHostNavigation();
-  const waiting = overview.backlog.filter(({ kind, count }) => count > 0 && (kind !== "document" || overview.enabled !== null));
-  const nothing = overview.attention.length === 0 && overview.held === null && overview.reviews === 0 && waiting.length === 0 && overview.enabled !== null && !overview.costs?.error;
+  const waiting = overview.backlog.filter(
+    ({ kind, count }) => count > 0 && (kind !== "document" || overview.enabled !== null),
+  );
+  const nothing =
+    overview.attention.length === 0 &&
+    overview.held === null &&
+    overview.reviews === 0 &&
+    waiting.length === 0 &&
+    overview.enabled !== null &&
+    !overview.costs?.error;
   if (nothing) return null;
   return (
-    <Card title="Needs attention" aside={overview.attention.length === 0 ? null : <Button onClick={() => void retry({ companyId }).then(onChanged)}>Try again</Button>}>
+    <Card
+      title="Needs attention"
+      aside={
+        overview.attention.length === 0 ? null : (
+          <Button onClick={() => void retry({ companyId }).then(onChanged)}>Try again</Button>
+        )
+      }
+    >
       <ul style={{ display: "grid", gap: 6 }}>
         {overview.enabled === null ? (
           <li>
-            Comments and runs are remembered. Documents, the agents&apos; tools, the skill and costs begin with Enable, in the <a className="underline" {...navigation.linkProps("/company/settings/instance/plugins")}>plugin&apos;s settings</a>.
+            Comments and runs are remembered. Documents, the agents&apos; tools, the skill and costs begin with Enable,
+            in the{" "}
+            <a className="underline" {...navigation.linkProps("/company/settings/instance/plugins")}>
+              plugin&apos;s settings
+            </a>
+            .
           </li>
         ) : null}
         {overview.held === null ? null : <li>This company waits: {overview.held}</li>}
         {overview.reviews === 0 ? null : <li>Waiting for a decision in the explorer: {overview.reviews}</li>}
         {overview.costs?.error ? <li>Costs are not entered yet: {overview.costs.error}</li> : null}
-        {waiting.map(({ kind, count, bytes }) => <li key={kind}>{count} {kind}{count === 1 ? "" : "s"}{bytes > 0 ? ` (${Math.ceil(bytes / 1024)} KiB)` : ""} {overview.backfill.waits ? "not taken in" : "being taken in"}.</li>)}
+        {waiting.map(({ kind, count, bytes }) => (
+          <li key={kind}>
+            {count} {kind}
+            {count === 1 ? "" : "s"}
+            {bytes > 0 ? ` (${Math.ceil(bytes / 1024)} KiB)` : ""}{" "}
+            {overview.backfill.waits ? "not taken in" : "being taken in"}.
+          </li>
+        ))}
         {overview.backfill.waits ? (
           <li className="flex items-center gap-2 flex-wrap">
-            <span>This company&apos;s memory is metered, so its past waits for you; {overview.backfill.estimateCents === null ? "what it will cost is not known yet" : `it will cost about ${cents(overview.backfill.estimateCents)}`}.</span>
+            <span>
+              This company&apos;s memory is metered, so its past waits for you;{" "}
+              {overview.backfill.estimateCents === null
+                ? "what it will cost is not known yet"
+                : `it will cost about ${cents(overview.backfill.estimateCents)}`}
+              .
+            </span>
             <Button onClick={() => void backfill({ companyId }).then(onChanged)}>Take in the past</Button>
           </li>
         ) : null}
-        {overview.attention.map((item) => <li key={`${item.kind} ${item.source_id}`}>A {item.kind} {item.status === "refused" ? "was refused" : "waits"}: {item.error}</li>)}
+        {overview.attention.map((item) => (
+          <li key={`${item.kind} ${item.source_id}`}>
+            A {item.kind} {item.status === "refused" ? "was refused" : "waits"}: {item.error}
+          </li>
+        ))}
       </ul>
     </Card>
   );
@@ -84,19 +130,55 @@ function Search({ companyId, onChanged }: { companyId: string; onChanged: () => 
     setMarked(null);
     if (query.trim() !== "") void found.ask({ query });
   };
-  const say = (helpful: boolean): void => void mark({ companyId, recallId: found.data?.id, helpful }).then(() => setMarked(helpful ? "Marked as helpful." : "Marked as not helpful."));
+  const say = (helpful: boolean): void =>
+    void mark({ companyId, recallId: found.data?.id, helpful }).then(() =>
+      setMarked(helpful ? "Marked as helpful." : "Marked as not helpful."),
+    );
   return (
     <Card title="Search">
-      <form className="flex items-center gap-2" style={{ marginBottom: 12 }} onSubmit={(event) => { event.preventDefault(); ask(); }}>
-        <input className="h-8 px-3 rounded-md border border-input bg-transparent text-sm shadow-xs outline-none" style={{ flex: 1 }} value={query} aria-label="Search memory" placeholder="What does the company remember about…" onChange={(event) => setQuery(event.target.value)} />
-        <Button tone="main" disabled={found.loading}>Search</Button>
+      <form
+        className="flex items-center gap-2"
+        style={{ marginBottom: 12 }}
+        onSubmit={(event) => {
+          event.preventDefault();
+          ask();
+        }}
+      >
+        <input
+          className="h-8 px-3 rounded-md border border-input bg-transparent text-sm shadow-xs outline-none"
+          style={{ flex: 1 }}
+          value={query}
+          aria-label="Search memory"
+          placeholder="What does the company remember about…"
+          onChange={(event) => setQuery(event.target.value)}
+        />
+        <Button tone="main" disabled={found.loading}>
+          Search
+        </Button>
       </form>
       {found.error === null ? null : <Trouble>{found.error}</Trouble>}
-      {found.data === null ? null : found.data.skipped !== null ? <Quiet>Nothing: {found.data.skipped}.</Quiet> : (
+      {found.data === null ? null : found.data.skipped !== null ? (
+        <Quiet>Nothing: {found.data.skipped}.</Quiet>
+      ) : (
         <>
-          <Memories companyId={companyId} memories={found.data.memories} onChanged={() => { ask(); onChanged(); }} />
+          <Memories
+            companyId={companyId}
+            memories={found.data.memories}
+            onChanged={() => {
+              ask();
+              onChanged();
+            }}
+          />
           <div className="flex items-center gap-2" style={{ marginTop: 8 }}>
-            {marked === null ? <><Quiet>Did this help?</Quiet><Button onClick={() => say(true)}>Helpful</Button><Button onClick={() => say(false)}>Not helpful</Button></> : <Quiet>{marked}</Quiet>}
+            {marked === null ? (
+              <>
+                <Quiet>Did this help?</Quiet>
+                <Button onClick={() => say(true)}>Helpful</Button>
+                <Button onClick={() => say(false)}>Not helpful</Button>
+              </>
+            ) : (
+              <Quiet>{marked}</Quiet>
+            )}
           </div>
         </>
       )}
@@ -106,12 +188,27 @@ function Search({ companyId, onChanged }: { companyId: string; onChanged: () => 
 
 function Everything({ companyId, onChanged }: { companyId: string; onChanged: () => void }) {
   const [cursor, setCursor] = useState<string | null>(null);
-  const page = useAsked<{ memories: Shown[]; cursor: string | null }>("browse", { companyId, ...(cursor === null ? {} : { cursor }) }, true);
+  const page = useAsked<{ memories: Shown[]; cursor: string | null }>(
+    "browse",
+    { companyId, ...(cursor === null ? {} : { cursor }) },
+    true,
+  );
   return (
     <Card title="Everything that is remembered">
       {page.error === null ? null : <Trouble>{page.error}</Trouble>}
-      {page.data === null ? <Quiet>{page.loading ? "Reading…" : ""}</Quiet> : page.data.memories.length === 0 ? <Quiet>Nothing is remembered yet. Write a comment, and it is here.</Quiet> : (
-        <Memories companyId={companyId} memories={page.data.memories} onChanged={() => { void page.ask(); onChanged(); }} />
+      {page.data === null ? (
+        <Quiet>{page.loading ? "Reading…" : ""}</Quiet>
+      ) : page.data.memories.length === 0 ? (
+        <Quiet>Nothing is remembered yet. Write a comment, and it is here.</Quiet>
+      ) : (
+        <Memories
+          companyId={companyId}
+          memories={page.data.memories}
+          onChanged={() => {
+            void page.ask();
+            onChanged();
+          }}
+        />
       )}
       <div className="flex gap-2" style={{ marginTop: 8 }}>
         {cursor === null ? null : <Button onClick={() => setCursor(null)}>From the beginning</Button>}
@@ -128,7 +225,8 @@ function Recalls({ overview }: { overview: Overview }) {
       <ul style={{ display: "grid", gap: 4 }}>
         {overview.recalls.map((recall) => (
           <li key={recall.id}>
-            {new Date(recall.at).toLocaleString()} · {recall.way} · {recall.skipped === null ? `${recall.found} found` : `nothing: ${recall.skipped}`}
+            {new Date(recall.at).toLocaleString()} · {recall.way} ·{" "}
+            {recall.skipped === null ? `${recall.found} found` : `nothing: ${recall.skipped}`}
           </li>
         ))}
       </ul>

@@ -1,5 +1,11 @@
 // The dashboard's widget, the issue's panel and the link in the sidebar.
-import { usePluginData, useHostNavigation, type PluginDetailTabProps, type PluginSidebarProps, type PluginWidgetProps } from "@paperclipai/plugin-sdk/ui";
+import {
+  usePluginData,
+  useHostNavigation,
+  type PluginDetailTabProps,
+  type PluginSidebarProps,
+  type PluginWidgetProps,
+} from "@paperclipai/plugin-sdk/ui";
 import { Card, Quiet, Trouble, useAsked } from "./kit";
 import { Memories } from "./memories";
 import { cents, remembered } from "./page";
@@ -11,8 +17,21 @@ export function MemoryLink({ context }: PluginSidebarProps) {
   const navigation = useHostNavigation();
   if (context.companyId === null) return null;
   return (
-    <a className="flex items-center gap-2.5 px-3 py-2 text-[13px] font-medium transition-colors text-foreground/80 rounded-md" {...navigation.linkProps("/memory")}>
-      <svg width="16" height="16" viewBox="0 0 24 24" fill="none" stroke="currentColor" strokeWidth="2" aria-hidden="true"><path d="M4 6c0-1.7 3.6-3 8-3s8 1.3 8 3-3.6 3-8 3-8-1.3-8-3Zm0 0v12c0 1.7 3.6 3 8 3s8-1.3 8-3V6M4 12c0 1.7 3.6 3 8 3s8-1.3 8-3" /></svg>
+    <a
+      className="flex items-center gap-2.5 px-3 py-2 text-[13px] font-medium transition-colors text-foreground/80 rounded-md"
+      {...navigation.linkProps("/memory")}
+    >
+      <svg
+        width="16"
+        height="16"
+        viewBox="0 0 24 24"
+        fill="none"
+        stroke="currentColor"
+        strokeWidth="2"
+        aria-hidden="true"
+      >
+        <path d="M4 6c0-1.7 3.6-3 8-3s8 1.3 8 3-3.6 3-8 3-8-1.3-8-3Zm0 0v12c0 1.7 3.6 3 8 3s8-1.3 8-3V6M4 12c0 1.7 3.6 3 8 3s8-1.3 8-3" />
+      </svg>
       Memory
     </a>
   );
@@ -28,10 +47,19 @@ export function MemoryWidget({ context }: PluginWidgetProps) {
     <div className="text-sm" style={{ display: "grid", gap: 8 }}>
       {data.health.status === "ok" ? null : <Trouble>{data.health.message}</Trouble>}
       <div className="text-xs text-muted-foreground">Memory</div>
-      <div className="tabular-nums font-medium" style={{ fontSize: 20 }}>{total} remembered</div>
-      <Quiet>{some(remembered(data, "comment"), "comment")}, {some(remembered(data, "run"), "run")}, {some(remembered(data, "document"), "document")} · {cents(data.costs?.monthCents ?? 0)} this month</Quiet>
-      {data.attention.length + data.reviews === 0 ? null : <Quiet>{data.attention.length + data.reviews} need attention</Quiet>}
-      <a className="text-sm underline" {...navigation.linkProps("/memory")}>Open memory</a>
+      <div className="tabular-nums font-medium" style={{ fontSize: 20 }}>
+        {total} remembered
+      </div>
+      <Quiet>
+        {some(remembered(data, "comment"), "comment")}, {some(remembered(data, "run"), "run")},{" "}
+        {some(remembered(data, "document"), "document")} · {cents(data.costs?.monthCents ?? 0)} this month
+      </Quiet>
+      {data.attention.length + data.reviews === 0 ? null : (
+        <Quiet>{data.attention.length + data.reviews} need attention</Quiet>
+      )}
+      <a className="text-sm underline" {...navigation.linkProps("/memory")}>
+        Open memory
+      </a>
     </div>
   );
 }
@@ -46,17 +74,29 @@ export function MemoryOfIssue({ context }: PluginDetailTabProps) {
   return (
     <details className="text-sm">
       <summary className="text-sm font-medium" style={{ cursor: "pointer" }}>
-        Memory <Quiet>{some(made.length, "memory").replace("memorys", "memories")} of this issue, recalled {some(found, "time")}</Quiet>
+        Memory{" "}
+        <Quiet>
+          {some(made.length, "memory").replace("memorys", "memories")} of this issue, recalled {some(found, "time")}
+        </Quiet>
       </summary>
       <div className="space-y-4" style={{ marginTop: 12 }}>
         <Card title="Made by this issue">
-          {made.length === 0 ? <Quiet>Nothing yet: a comment, a run or a document makes the first memory.</Quiet> : <Memories companyId={companyId} memories={made} onChanged={() => void panel.ask()} />}
+          {made.length === 0 ? (
+            <Quiet>Nothing yet: a comment, a run or a document makes the first memory.</Quiet>
+          ) : (
+            <Memories companyId={companyId} memories={made} onChanged={() => void panel.ask()} />
+          )}
         </Card>
         <Card title="Used by this issue">
-          {used.length === 0 ? <Quiet>Nothing was recalled for it yet.</Quiet> : (
+          {used.length === 0 ? (
+            <Quiet>Nothing was recalled for it yet.</Quiet>
+          ) : (
             <ul style={{ display: "grid", gap: 4 }}>
               {used.map((recall) => (
-                <li key={recall.id}>{new Date(recall.at).toLocaleString()} · {recall.skipped === null ? `${recall.found} recalled by ${recall.way}` : `nothing: ${recall.skipped}`}</li>
+                <li key={recall.id}>
+                  {new Date(recall.at).toLocaleString()} ·{" "}
+                  {recall.skipped === null ? `${recall.found} recalled by ${recall.way}` : `nothing: ${recall.skipped}`}
+                </li>
               ))}
             </ul>
           )}

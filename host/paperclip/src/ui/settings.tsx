@@ -1,14 +1,25 @@
 // The settings: Enable, the addresses and keys, and directories of earlier installations.
-import { usePluginAction, usePluginData, usePluginToast, type PluginSettingsPageProps } from "@paperclipai/plugin-sdk/ui";
+import {
+  usePluginAction,
+  usePluginData,
+  usePluginToast,
+  type PluginSettingsPageProps,
+} from "@paperclipai/plugin-sdk/ui";
 import { useEffect, useState } from "react";
 import { Button, Card, Field, Quiet, said, Trouble, useAsked } from "./kit";
 import type { SettingsAnswer, Steps } from "./shapes";
 
 /** A call of Paperclip with the session of this browser. */
 async function paperclip<T>(method: string, path: string, body?: unknown): Promise<T> {
-  const answer = await fetch(`/api${path}`, { method, credentials: "same-origin", headers: { "content-type": "application/json" }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  const answer = await fetch(`/api${path}`, {
+    method,
+    credentials: "same-origin",
+    headers: { "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
   const text = await answer.text();
-  if (!answer.ok) throw new Error((JSON.parse(text || "{}") as { error?: string }).error ?? `Paperclip answered ${answer.status}`);
+  if (!answer.ok)
+    throw new Error((JSON.parse(text || "{}") as { error?: string }).error ?? `Paperclip answered ${answer.status}`);
   return (text === "" ? null : JSON.parse(text)) as T;
 }
 
@@ -45,14 +56,27 @@ function Enable({ companyId, settings, onChanged }: Part) {
   const isOn = settings.enabled !== null;
   return (
     <Card title={isOn ? "Enabled for this company" : "Enable for this company"}>
-      <p>Comments and runs are remembered already. Enable adds documents, the agents&apos; tools, the skill, Claude and Codex through the gateway, costs and activity. It can be undone.</p>
+      <p>
+        Comments and runs are remembered already. Enable adds documents, the agents&apos; tools, the skill, Claude and
+        Codex through the gateway, costs and activity. It can be undone.
+      </p>
       <div className="flex gap-2" style={{ margin: "12px 0" }}>
-        <Button tone="main" disabled={on.loading || off.loading} onClick={() => void on.ask().then(onChanged)}>{isOn ? "Repeat Enable" : "Enable"}</Button>
-        {isOn ? <Button disabled={on.loading || off.loading} onClick={() => void off.ask().then(onChanged)}>Undo</Button> : null}
+        <Button tone="main" disabled={on.loading || off.loading} onClick={() => void on.ask().then(onChanged)}>
+          {isOn ? "Repeat Enable" : "Enable"}
+        </Button>
+        {isOn ? (
+          <Button disabled={on.loading || off.loading} onClick={() => void off.ask().then(onChanged)}>
+            Undo
+          </Button>
+        ) : null}
       </div>
-      {on.error ?? off.error ? <Trouble>{on.error ?? off.error}</Trouble> : null}
+      {(on.error ?? off.error) ? <Trouble>{on.error ?? off.error}</Trouble> : null}
       <ul style={{ display: "grid", gap: 4 }}>
-        {steps.map(({ step, done, says }) => <li key={step} style={done ? {} : { color: "var(--destructive)" }}>{done ? "Done" : "Not done"} · {step}: {says}</li>)}
+        {steps.map(({ step, done, says }) => (
+          <li key={step} style={done ? {} : { color: "var(--destructive)" }}>
+            {done ? "Done" : "Not done"} · {step}: {says}
+          </li>
+        ))}
       </ul>
     </Card>
   );
@@ -70,8 +94,18 @@ function Form({ companyId, settings: { settings }, onChanged }: Part) {
   const save = async (): Promise<void> => {
     setTrouble(null);
     try {
-      const saved = await paperclip<{ configJson?: Record<string, unknown> } | null>("GET", `/plugins/memhost/config?companyId=${companyId}`);
-      const row: Record<string, unknown> = { ...saved?.configJson, agents: agents.split(",").map((id) => id.trim()).filter(Boolean), eraseGraceSeconds: Math.round(Number(grace) * 3600) };
+      const saved = await paperclip<{ configJson?: Record<string, unknown> } | null>(
+        "GET",
+        `/plugins/memhost/config?companyId=${companyId}`,
+      );
+      const row: Record<string, unknown> = {
+        ...saved?.configJson,
+        agents: agents
+          .split(",")
+          .map((id) => id.trim())
+          .filter(Boolean),
+        eraseGraceSeconds: Math.round(Number(grace) * 3600),
+      };
       const set = (name: string, value: string): void => {
         if (value.trim() === "") delete row[name];
         else row[name] = value.trim();
@@ -79,7 +113,10 @@ function Form({ companyId, settings: { settings }, onChanged }: Part) {
       set("paperclipUrl", url);
       set("memhostUrl", memhost);
       if (key.trim() !== "") {
-        const secret = await paperclip<{ id: string }>("POST", `/companies/${companyId}/secrets`, { name: `memhost-board-${Date.now()}`, value: key.trim() });
+        const secret = await paperclip<{ id: string }>("POST", `/companies/${companyId}/secrets`, {
+          name: `memhost-board-${Date.now()}`,
+          value: key.trim(),
+        });
         row.boardToken = { type: "secret_ref", secretId: secret.id, version: "latest" };
       }
       await paperclip("POST", "/plugins/memhost/config", { companyId, configJson: row });
@@ -92,14 +129,53 @@ function Form({ companyId, settings: { settings }, onChanged }: Part) {
   };
   return (
     <Card title="Settings">
-      <form style={{ display: "grid", gap: 12 }} onSubmit={(event) => { event.preventDefault(); void save(); }}>
-        <Field label="Address of Paperclip" help="As the server itself reaches it. Enable fills it in." value={url} onChange={setUrl} placeholder={window.location.origin} />
-        <Field label="Board API key" help={settings.hasBoardToken ? "A key is saved. A new one replaces it." : "Only where Paperclip asks for one: paperclipai token board create. It is kept as a secret of this company."} type="password" value={key} onChange={setKey} />
-        <Field label="Address of a memhost that runs elsewhere" help="Empty: the plugin starts its own." value={memhost} onChange={setMemhost} />
-        <Field label="Pilot" help="Ids of the agents that use memory, with commas between them. Empty: all." value={agents} onChange={setAgents} />
-        <Field label="Grace period in hours" help="How long the memory of a deleted company is kept." value={grace} onChange={setGrace} />
+      <form
+        style={{ display: "grid", gap: 12 }}
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        <Field
+          label="Address of Paperclip"
+          help="As the server itself reaches it. Enable fills it in."
+          value={url}
+          onChange={setUrl}
+          placeholder={window.location.origin}
+        />
+        <Field
+          label="Board API key"
+          help={
+            settings.hasBoardToken
+              ? "A key is saved. A new one replaces it."
+              : "Only where Paperclip asks for one: paperclipai token board create. It is kept as a secret of this company."
+          }
+          type="password"
+          value={key}
+          onChange={setKey}
+        />
+        <Field
+          label="Address of a memhost that runs elsewhere"
+          help="Empty: the plugin starts its own."
+          value={memhost}
+          onChange={setMemhost}
+        />
+        <Field
+          label="Pilot"
+          help="Ids of the agents that use memory, with commas between them. Empty: all."
+          value={agents}
+          onChange={setAgents}
+        />
+        <Field
+          label="Grace period in hours"
+          help="How long the memory of a deleted company is kept."
+          value={grace}
+          onChange={setGrace}
+        />
         {trouble === null ? null : <Trouble>{trouble}</Trouble>}
-        <div><Button tone="main">Save</Button></div>
+        <div>
+          <Button tone="main">Save</Button>
+        </div>
       </form>
     </Card>
   );
@@ -111,15 +187,31 @@ function Leftovers({ companyId, settings, onChanged }: Part) {
   const [asks, setAsks] = useState<string | null>(null);
   if (settings.leftovers.length === 0) return null;
   const run = (name: string, what: "adopt" | "delete"): void =>
-    void act({ companyId, name, what }).then(() => { setAsks(null); onChanged(); }, (error: unknown) => toast({ title: said(error), tone: "error" }));
+    void act({ companyId, name, what }).then(
+      () => {
+        setAsks(null);
+        onChanged();
+      },
+      (error: unknown) => toast({ title: said(error), tone: "error" }),
+    );
   return (
     <Card title="Memory of an earlier installation">
       <ul style={{ display: "grid", gap: 8 }}>
         {settings.leftovers.map(({ name, directory, lastSeen }) => (
           <li key={name} className="flex items-center gap-2 flex-wrap">
-            <span style={{ flex: 1 }}>{directory} <Quiet>last used {new Date(lastSeen).toLocaleDateString()}</Quiet></span>
+            <span style={{ flex: 1 }}>
+              {directory} <Quiet>last used {new Date(lastSeen).toLocaleDateString()}</Quiet>
+            </span>
             <Button onClick={() => run(name, "adopt")}>Use it instead</Button>
-            {asks === name ? <Button tone="danger" onClick={() => run(name, "delete")}>Delete it for good</Button> : <Button tone="danger" onClick={() => setAsks(name)}>Delete</Button>}
+            {asks === name ? (
+              <Button tone="danger" onClick={() => run(name, "delete")}>
+                Delete it for good
+              </Button>
+            ) : (
+              <Button tone="danger" onClick={() => setAsks(name)}>
+                Delete
+              </Button>
+            )}
           </li>
         ))}
       </ul>

@@ -44,7 +44,14 @@ export interface Overview {
 }
 
 export interface SettingsAnswer {
-  settings: { paperclipUrl: string | null; memhostUrl: string | null; agents: string[]; eraseGraceSeconds: number; hasBoardToken: boolean; hasMemhostToken: boolean };
+  settings: {
+    paperclipUrl: string | null;
+    memhostUrl: string | null;
+    agents: string[];
+    eraseGraceSeconds: number;
+    hasBoardToken: boolean;
+    hasMemhostToken: boolean;
+  };
   health: Overview["health"];
   directory: string;
   enabled: Record<string, unknown> | null;

@@ -14,14 +14,27 @@ const MIGRATION = readFileSync(path.join(here, "../../migrations/001_ledger.sql"
 
 /** What a real server refuses; see its plugin-database.js. */
 function check(sql: string, params: unknown[], writes: boolean): void {
-  const plain = sql.replace(/'([^']|'')*'/g, "''").replace(/\s+/g, " ").trim().toLowerCase();
+  const plain = sql
+    .replace(/'([^']|'')*'/g, "''")
+    .replace(/\s+/g, " ")
+    .trim()
+    .toLowerCase();
   if (plain.includes(";")) throw new Error("exactly one statement");
-  if (!(writes ? /^(insert into|update|delete from)\b/ : /^(select|with) /).test(plain)) throw new Error(`not allowed: ${plain.slice(0, 60)}`);
-  if (!writes && /\b(insert|update|delete|alter|create|drop|truncate)\b/.test(plain)) throw new Error("a query cannot contain mutation keywords");
+  if (!(writes ? /^(insert into|update|delete from)\b/ : /^(select|with) /).test(plain))
+    throw new Error(`not allowed: ${plain.slice(0, 60)}`);
+  if (!writes && /\b(insert|update|delete|alter|create|drop|truncate)\b/.test(plain))
+    throw new Error("a query cannot contain mutation keywords");
   if (/\b(grant|revoke|copy|call)\b/.test(plain)) throw new Error("disallowed clause");
-  for (const [, schema, table] of sql.matchAll(/\b(?:from|join|into|update)\s+"?([A-Za-z_]\w*)"?\."?([A-Za-z_]\w*)"?/gi)) {
+  for (const [, schema, table] of sql.matchAll(
+    /\b(?:from|join|into|update)\s+"?([A-Za-z_]\w*)"?\."?([A-Za-z_]\w*)"?/gi,
+  )) {
     if (schema === NAMESPACE) continue;
-    if (writes || schema !== "public" || !(manifest.database?.coreReadTables as readonly string[]).includes(table ?? "")) throw new Error(`${schema}.${table} may not be used`);
+    if (
+      writes ||
+      schema !== "public" ||
+      !(manifest.database?.coreReadTables as readonly string[]).includes(table ?? "")
+    )
+      throw new Error(`${schema}.${table} may not be used`);
   }
   const used = new Set([...sql.matchAll(/\$(\d+)/g)].map(([, n]) => Number(n)));
   params.forEach((_, index) => {
@@ -38,7 +51,9 @@ async function postgres(): Promise<PGlite> {
     return pg;
   })();
   const pg = await shared;
-  const { rows } = await pg.query<{ name: string }>(`SELECT schemaname || '.' || tablename AS name FROM pg_tables WHERE schemaname IN ('public', '${NAMESPACE}')`);
+  const { rows } = await pg.query<{ name: string }>(
+    `SELECT schemaname || '.' || tablename AS name FROM pg_tables WHERE schemaname IN ('public', '${NAMESPACE}')`,
+  );
   await pg.exec(`TRUNCATE ${rows.map(({ name }) => name).join(", ")}`);
   return pg;
 }
@@ -59,7 +74,12 @@ export class FakeHost {
 
   get host(): Host {
     const log = (message: string): void => void this.logs.push(message);
-    const values = (rows: Record<string, unknown>[]): Record<string, unknown>[] => rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, value instanceof Date ? value.toISOString() : value])));
+    const values = (rows: Record<string, unknown>[]): Record<string, unknown>[] =>
+      rows.map((row) =>
+        Object.fromEntries(
+          Object.entries(row).map(([name, value]) => [name, value instanceof Date ? value.toISOString() : value]),
+        ),
+      );
     return {
       db: {
         namespace: NAMESPACE,
@@ -77,14 +97,24 @@ export class FakeHost {
         },
       },
       logger: { info: log, warn: log, error: log, debug: log },
-      issues: { documents: { get: async (_issue: string, key: string, companyId: string) => {
-        if (!this.configured.has(companyId)) throw new Error("this company has no configuration");
-        return this.documents.get(key) ?? null;
-      } } },
+      issues: {
+        documents: {
+          get: async (_issue: string, key: string, companyId: string) => {
+            if (!this.configured.has(companyId)) throw new Error("this company has no configuration");
+            return this.documents.get(key) ?? null;
+          },
+        },
+      },
       activity: { log: async (entry: { companyId: string; message: string }) => void this.activity.push(entry) },
       secrets: { resolve: async () => "the secret" },
-      skills: { managed: { reconcile: async () => ({ skill: { key: "company/memory" }, skillId: "s", status: "created" }) } },
-      config: { get: async () => { throw new Error("there is no company here"); } },
+      skills: {
+        managed: { reconcile: async () => ({ skill: { key: "company/memory" }, skillId: "s", status: "created" }) },
+      },
+      config: {
+        get: async () => {
+          throw new Error("there is no company here");
+        },
+      },
     } as unknown as Host;
   }
 
@@ -92,13 +122,32 @@ export class FakeHost {
     const id = (row.id as string | undefined) ?? randomUUID();
     const all = { id, ...row };
     const names = Object.keys(all);
-    await this.pg.query(`INSERT INTO ${table} (${names.join(", ")}) VALUES (${names.map((_, index) => `$${index + 1}`).join(", ")})`, Object.values(all));
+    await this.pg.query(
+      `INSERT INTO ${table} (${names.join(", ")}) VALUES (${names.map((_, index) => `$${index + 1}`).join(", ")})`,
+      Object.values(all),
+    );
     return id;
   }
 
   company = (name: string) => this.insert("companies", { name });
   agent = (company_id: string, name: string) => this.insert("agents", { company_id, name });
-  issue = (company_id: string, title: string, more: Record<string, unknown> = {}) => this.insert("issues", { company_id, title, ...more });
-  comment = (company_id: string, issue_id: string, body: string, more: Record<string, unknown> = {}) => this.insert("issue_comments", { company_id, issue_id, body, author_type: "user", author_user_id: "local-board", ...more });
-  run = (company_id: string, agent_id: string, more: Record<string, unknown> = {}) => this.insert("heartbeat_runs", { company_id, agent_id, status: "succeeded", finished_at: new Date().toISOString(), ...more });
+  issue = (company_id: string, title: string, more: Record<string, unknown> = {}) =>
+    this.insert("issues", { company_id, title, ...more });
+  comment = (company_id: string, issue_id: string, body: string, more: Record<string, unknown> = {}) =>
+    this.insert("issue_comments", {
+      company_id,
+      issue_id,
+      body,
+      author_type: "user",
+      author_user_id: "local-board",
+      ...more,
+    });
+  run = (company_id: string, agent_id: string, more: Record<string, unknown> = {}) =>
+    this.insert("heartbeat_runs", {
+      company_id,
+      agent_id,
+      status: "succeeded",
+      finished_at: new Date().toISOString(),
+      ...more,
+    });
 }

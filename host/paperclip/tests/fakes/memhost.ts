@@ -5,8 +5,13 @@ import { readFileSync } from "node:fs";
 import type { HookEvent } from "../../src/capture/hooks";
 import type { Address, Schemas } from "../../src/memhost/client";
 
-const DOCUMENT = JSON.parse(readFileSync(new URL("../../../../tests/tests/it/snapshots/openapi.json", import.meta.url), "utf8")) as { paths: Record<string, Record<string, unknown>> };
-const PATHS = Object.entries(DOCUMENT.paths).map(([path, methods]) => ({ pattern: new RegExp(`^${path.replace(/\{[^}]+\}/g, "[^/]+")}$`), methods: Object.keys(methods) }));
+const DOCUMENT = JSON.parse(
+  readFileSync(new URL("../../../../tests/tests/it/snapshots/openapi.json", import.meta.url), "utf8"),
+) as { paths: Record<string, Record<string, unknown>> };
+const PATHS = Object.entries(DOCUMENT.paths).map(([path, methods]) => ({
+  pattern: new RegExp(`^${path.replace(/\{[^}]+\}/g, "[^/]+")}$`),
+  methods: Object.keys(methods),
+}));
 
 interface Call {
   method: string;
@@ -22,7 +27,15 @@ export class FakeMemhost {
   readonly events: (HookEvent & { company: string })[] = [];
   readonly forgotten: { company: string; sources: Record<string, unknown>[] }[] = [];
   readonly erased: string[] = [];
-  bindings: Record<string, unknown>[] = [{ key: "default", isDefault: true, providerKey: "local-markdown", grants: { http: [] }, policy: { hooks: [{ kind: "post_run_capture", when: "active" }] } }];
+  bindings: Record<string, unknown>[] = [
+    {
+      key: "default",
+      isDefault: true,
+      providerKey: "local-markdown",
+      grants: { http: [] },
+      policy: { hooks: [{ kind: "post_run_capture", when: "active" }] },
+    },
+  ];
   budgets: Record<string, unknown>[] = [];
   costs: Partial<Schemas["CostEvent"]>[] = [];
   /** Oldest first; they are listed newest first. */
@@ -41,9 +54,19 @@ export class FakeMemhost {
       for await (const part of request) parts.push(part as Buffer);
       const url = new URL(request.url ?? "/", "http://x");
       const text = Buffer.concat(parts).toString("utf8");
-      const call: Call = { method: request.method ?? "GET", path: url.pathname, query: url.searchParams, company: url.pathname.split("/")[4] ?? "", body: text === "" ? {} : JSON.parse(text), headers: request.headers };
+      const call: Call = {
+        method: request.method ?? "GET",
+        path: url.pathname,
+        query: url.searchParams,
+        company: url.pathname.split("/")[4] ?? "",
+        body: text === "" ? {} : JSON.parse(text),
+        headers: request.headers,
+      };
       this.calls.push(call);
-      const known = PATHS.some(({ pattern, methods }) => pattern.test(url.pathname) && methods.includes(call.method.toLowerCase())) || url.pathname === "/sign-in/link";
+      const known =
+        PATHS.some(
+          ({ pattern, methods }) => pattern.test(url.pathname) && methods.includes(call.method.toLowerCase()),
+        ) || url.pathname === "/sign-in/link";
       const answered = !known
         ? { status: 404, body: { code: "no_route", detail: `${call.method} ${url.pathname} is not in the document` } }
         : (this.trouble?.(call) ?? null);
@@ -76,7 +99,8 @@ export class FakeMemhost {
       const results = (body.events as HookEvent[]).map((event, index) => {
         const special = this.outcome(event);
         if (special.outcome !== undefined) return { index, ...special };
-        if (this.events.some((known) => known.company === company && known.hookId === event.hookId)) return { index, outcome: "duplicate" };
+        if (this.events.some((known) => known.company === company && known.hookId === event.hookId))
+          return { index, outcome: "duplicate" };
         this.events.push({ ...event, company });
         return { index, outcome: "accepted" };
       });
@@ -89,21 +113,42 @@ export class FakeMemhost {
     if (path.endsWith("/erase")) return { erased: this.erased.push(company) };
     if (path.endsWith("/cost-events")) {
       const from = Number(query.get("cursor") ?? 0);
-      return { items: this.costs.slice(from, from + 2), nextCursor: String(Math.min(from + 2, this.costs.length)), more: from + 2 < this.costs.length };
+      return {
+        items: this.costs.slice(from, from + 2),
+        nextCursor: String(Math.min(from + 2, this.costs.length)),
+        more: from + 2 < this.costs.length,
+      };
     }
     if (path.endsWith("/finance-events")) {
       const from = Number(query.get("cursor") ?? 0);
-      return { items: this.charges.toReversed().slice(from, from + 2), nextCursor: from + 2 < this.charges.length ? String(from + 2) : undefined };
+      return {
+        items: this.charges.toReversed().slice(from, from + 2),
+        nextCursor: from + 2 < this.charges.length ? String(from + 2) : undefined,
+      };
     }
     if (path.endsWith("/budgets")) return { items: this.budgets };
-    if (path.endsWith("/query")) return { operationId: "o", snippets: [{ handle: { providerKey: "local-markdown", providerRecordId: "r1" }, text: `about ${String(body.query)}` }] };
-    if (path.endsWith("/hooks")) return { hookId: "h", isDuplicate: false, deliveries: [], context: { text: "- known", included: 1, omitted: 0, tokens: 2, tokenBudget: 500 } };
-    if (path.endsWith("/records")) return { operationId: "o", records: [{ providerKey: "local-markdown", providerRecordId: "r2" }] };
+    if (path.endsWith("/query"))
+      return {
+        operationId: "o",
+        snippets: [
+          { handle: { providerKey: "local-markdown", providerRecordId: "r1" }, text: `about ${String(body.query)}` },
+        ],
+      };
+    if (path.endsWith("/hooks"))
+      return {
+        hookId: "h",
+        isDuplicate: false,
+        deliveries: [],
+        context: { text: "- known", included: 1, omitted: 0, tokens: 2, tokenBudget: 500 },
+      };
+    if (path.endsWith("/records"))
+      return { operationId: "o", records: [{ providerKey: "local-markdown", providerRecordId: "r2" }] };
     if (path.endsWith("/forget")) return { operationId: "o", outcomes: [] };
     if (path === "/sign-in/link") return { path: "/sign-in?link=once" };
     if (path.endsWith("/tokens")) return { id: "t1", value: "mh_integration" };
     if (path.endsWith("/bindings")) return { items: this.bindings };
-    if (path.includes("/bindings/")) return { key: "default", policy: { hooks: [{ kind: "post_run_capture", when: "active" }] } };
+    if (path.includes("/bindings/"))
+      return { key: "default", policy: { hooks: [{ kind: "post_run_capture", when: "active" }] } };
     return {};
   }
 }

@@ -20,7 +20,10 @@ async function explorer_and_back(world, page, issue) {
   await tab.close();
   // Another person is not answered what this one keeps, and an agent neither.
   const mine = (await world.action(world.alpha, "search", { query: "Where do the gulls sleep?" })).memories;
-  assert.ok(mine.some(({ text }) => text.startsWith("Only I know")), "this person is answered it");
+  assert.ok(
+    mine.some(({ text }) => text.startsWith("Only I know")),
+    "this person is answered it",
+  );
 }
 
 async function pages_in_a_browser(world) {
@@ -31,7 +34,10 @@ async function pages_in_a_browser(world) {
   await world.comment(issue, "The gulls nest on the east pier.");
   await world.found(world.alpha, "gulls", "east pier");
   const identifier = (await api("GET", `/issues/${issue}`)).identifier;
-  const browser = await chromium.launch({ executablePath: process.env.MEMHOST_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
+  const browser = await chromium.launch({
+    executablePath: process.env.MEMHOST_CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu"],
+  });
   const complaints = [];
   try {
     const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
@@ -60,12 +66,22 @@ async function pages_in_a_browser(world) {
     await page.getByText("Made by this issue").waitFor();
     await picture("issue");
     await page.goto(`${URL_OF}/${prefix}/dashboard`);
-    await page.getByText("Open memory").waitFor().catch(() => complaints.push("no widget"));
+    await page
+      .getByText("Open memory")
+      .waitFor()
+      .catch(() => complaints.push("no widget"));
     await picture("dashboard");
     const { id } = (await api("GET", "/plugins")).find(({ pluginKey }) => pluginKey === "memhost");
     await page.goto(`${URL_OF}/${prefix}/company/settings/instance/plugins/${id}`);
-    await page.getByRole("button", { name: /^(Enable|Repeat Enable)$/ }).first().click().catch(() => complaints.push("no settings"));
-    await page.getByText("Done · tools").waitFor().catch(() => complaints.push("Enable did not say what it did"));
+    await page
+      .getByRole("button", { name: /^(Enable|Repeat Enable)$/ })
+      .first()
+      .click()
+      .catch(() => complaints.push("no settings"));
+    await page
+      .getByText("Done · tools")
+      .waitFor()
+      .catch(() => complaints.push("Enable did not say what it did"));
     await picture("settings");
     const address = page.url();
     assert.deepEqual(complaints, [], address);

@@ -18,7 +18,10 @@ async function comment_is_found_in_its_company_only(world) {
 
 async function long_comments_are_taken_whole(world) {
   const issue = await world.issue(world.alpha, "A long text");
-  await world.comment(issue, `${"Filler about nothing in particular. ".repeat(3000)}\nThe very last word is Zwetschgenknödel.`);
+  await world.comment(
+    issue,
+    `${"Filler about nothing in particular. ".repeat(3000)}\nThe very last word is Zwetschgenknödel.`,
+  );
   await world.found(world.alpha, "Zwetschgenknödel last word", "Zwetschgenknödel", 10_000);
 }
 
@@ -52,7 +55,10 @@ async function runs_are_remembered_with_agent_and_issue(world) {
 async function recalled_text_does_not_come_back_as_memory(world) {
   const script = `curl -s -H "Authorization: Bearer $PAPERCLIP_API_KEY" -H "X-Paperclip-Run-Id: $PAPERCLIP_RUN_ID" "$PAPERCLIP_API_URL/api/plugins/memhost/api/recall"\necho; echo "The parrot is called Käpten."`;
   const agent = await world.hire(world.alpha, "Echo", script);
-  const issue = await world.issue(world.alpha, "Who is the harbour master?", { assigneeAgentId: agent, status: "todo" });
+  const issue = await world.issue(world.alpha, "Who is the harbour master?", {
+    assigneeAgentId: agent,
+    status: "todo",
+  });
   const found = await world.found(world.alpha, "What is the parrot called?", "Käpten", 40_000);
   assert.equal(found.source.issueId, issue);
   assert.ok(!found.text.includes("Wilhelmine"), found.text);

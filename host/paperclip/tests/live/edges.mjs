@@ -4,7 +4,8 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { api, PACKAGE, until } from "./server.mjs";
 
-const post = async (kind, company, key, params = {}) => (await api("POST", `/plugins/memhost/bridge/${kind}`, { key, companyId: company, params })).data;
+const post = async (kind, company, key, params = {}) =>
+  (await api("POST", `/plugins/memhost/bridge/${kind}`, { key, companyId: company, params })).data;
 
 export async function withPostgres(world, act) {
   const postgres = createRequire(path.join(world.server.directory, "server/package.json"))("postgres");
@@ -19,13 +20,24 @@ export async function withPostgres(world, act) {
 async function a_text_over_the_limit_is_there_in_all_its_parts(world) {
   const issue = await world.issue(world.alpha, "A very long text");
   const text = `${"A line about nothing at all, which is quite long. ".repeat(2)}\n`.repeat(26_000);
-  await withPostgres(world, (sql) => sql`INSERT INTO issue_comments (company_id, issue_id, author_user_id, author_type, body) VALUES (${world.alpha}::uuid, ${issue}::uuid, 'local-board', 'user', ${text})`);
+  await withPostgres(
+    world,
+    (sql) =>
+      sql`INSERT INTO issue_comments (company_id, issue_id, author_user_id, author_type, body) VALUES (${world.alpha}::uuid, ${issue}::uuid, 'local-board', 'user', ${text})`,
+  );
   const wanted = Math.ceil(Buffer.byteLength(text) / 1_048_576);
-  const made = await until("all parts are there", async () => {
-    const panel = await post("action", world.alpha, "issue", { issueId: issue });
-    return panel.made.length === wanted ? panel.made : null;
-  }, 30_000);
-  assert.equal(made.reduce((sum, memory) => sum + memory.text.length, 0), text.length);
+  const made = await until(
+    "all parts are there",
+    async () => {
+      const panel = await post("action", world.alpha, "issue", { issueId: issue });
+      return panel.made.length === wanted ? panel.made : null;
+    },
+    30_000,
+  );
+  assert.equal(
+    made.reduce((sum, memory) => sum + memory.text.length, 0),
+    text.length,
+  );
   return `${made.length} parts`;
 }
 
@@ -45,7 +57,10 @@ async function memory_of_an_earlier_installation_is_adopted(world) {
   await world.up();
   assert.equal((await world.found(world.alpha, "bell of Alpha", text, 20_000)).id, old.id);
   const rest = (await post("data", world.alpha, "settings")).leftovers;
-  assert.ok(rest.length > 0 && rest.every(({ name }) => name !== leftover.name), "the one that it replaced is shown instead");
+  assert.ok(
+    rest.length > 0 && rest.every(({ name }) => name !== leftover.name),
+    "the one that it replaced is shown instead",
+  );
   for (const { name } of rest) await post("action", world.alpha, "leftover", { name, what: "delete" });
   assert.deepEqual((await post("data", world.alpha, "settings")).leftovers, []);
 }

@@ -2,8 +2,10 @@
 import assert from "node:assert/strict";
 import { api, sleep, until, URL_OF } from "./server.mjs";
 
-const action = async (company, key, params = {}) => (await api("POST", "/plugins/memhost/bridge/action", { key, companyId: company, params })).data;
-const data = async (company, key, params = {}) => (await api("POST", "/plugins/memhost/bridge/data", { key, companyId: company, params })).data;
+const action = async (company, key, params = {}) =>
+  (await api("POST", "/plugins/memhost/bridge/action", { key, companyId: company, params })).data;
+const data = async (company, key, params = {}) =>
+  (await api("POST", "/plugins/memhost/bridge/data", { key, companyId: company, params })).data;
 
 async function enable_says_what_it_did(world) {
   const { steps } = await action(world.alpha, "enable", { paperclipUrl: URL_OF });
@@ -14,7 +16,8 @@ async function enable_says_what_it_did(world) {
 
 async function documents_are_replaced_by_their_next_revision(world) {
   const issue = await world.issue(world.alpha, "Write the plan");
-  const put = (body, more = {}) => api("PUT", `/issues/${issue}/documents/plan`, { title: "Plan", format: "markdown", body, ...more });
+  const put = (body, more = {}) =>
+    api("PUT", `/issues/${issue}/documents/plan`, { title: "Plan", format: "markdown", body, ...more });
   const first = await put("# Plan\nThe mole is made of granite.");
   await world.found(world.alpha, "What is the mole made of?", "granite", 8000);
   await put("# Plan\nThe mole is made of basalt.", { baseRevisionId: first.latestRevisionId });
@@ -28,22 +31,48 @@ async function tools_act_for_the_run(world) {
   const project = (await api("POST", `/companies/${world.alpha}/projects`, { name: "Harbour" })).id;
   const call = (tool, parameters) =>
     `curl -s -X POST -H "Authorization: Bearer $PAPERCLIP_API_KEY" -H "X-Paperclip-Run-Id: $PAPERCLIP_RUN_ID" -H 'content-type: application/json' "$PAPERCLIP_API_URL/api/plugins/tools/execute" -d '{"tool":"memhost:${tool}","parameters":${JSON.stringify(parameters)},"runContext":{"agentId":"'$PAPERCLIP_AGENT_ID'","runId":"'$PAPERCLIP_RUN_ID'","companyId":"'$PAPERCLIP_COMPANY_ID'","projectId":"${project}"}}'; echo`;
-  const agent = await world.hire(world.alpha, "Tool", [call("memory.note", { text: "The dredger arrives on 3 May." }), call("memory.note", { text: "My own secret is marzipan.", visibility: "agent" }), call("memory.search", { query: "When does the dredger arrive?" }), call("memory.browse", {}), call("memory.search", { query: "Where is the safe?" })].join("\n"));
+  const agent = await world.hire(
+    world.alpha,
+    "Tool",
+    [
+      call("memory.note", { text: "The dredger arrives on 3 May." }),
+      call("memory.note", { text: "My own secret is marzipan.", visibility: "agent" }),
+      call("memory.search", { query: "When does the dredger arrive?" }),
+      call("memory.browse", {}),
+      call("memory.search", { query: "Where is the safe?" }),
+    ].join("\n"),
+  );
   await world.action(world.alpha, "note", { text: "Only for you: the safe is behind the map.", who: agent });
-  const issue = await world.issue(world.alpha, "Use the tools", { assigneeAgentId: agent, status: "todo", projectId: project });
-  const run = await until("the run has ended", async () => {
-    const [last] = await api("GET", `/companies/${world.alpha}/heartbeat-runs?limit=1&agentId=${agent}`);
-    return last?.finishedAt ? api("GET", `/heartbeat-runs/${last.id}`) : null;
-  }, 60_000);
+  const issue = await world.issue(world.alpha, "Use the tools", {
+    assigneeAgentId: agent,
+    status: "todo",
+    projectId: project,
+  });
+  const run = await until(
+    "the run has ended",
+    async () => {
+      const [last] = await api("GET", `/companies/${world.alpha}/heartbeat-runs?limit=1&agentId=${agent}`);
+      return last?.finishedAt ? api("GET", `/heartbeat-runs/${last.id}`) : null;
+    },
+    60_000,
+  );
   const output = String(run.resultJson?.stdout ?? run.stdoutExcerpt);
   assert.match(output, /Noted\./, output);
-  const note = (await world.search(world.alpha, "When does the dredger arrive?")).find(({ source }) => source.kind === "manual_note");
+  const note = (await world.search(world.alpha, "When does the dredger arrive?")).find(
+    ({ source }) => source.kind === "manual_note",
+  );
   assert.ok(note, output);
   assert.equal(note.source.runId, run.id);
   assert.equal(note.source.issueId, issue);
   assert.match(output, /behind the map/, "a person tells one agent something");
-  assert.ok(!(await world.search(world.alpha, "Where is the safe?")).some(({ text }) => text.startsWith("Only for you")), "and nobody else is answered it");
-  assert.ok(!(await world.search(world.alpha, "secret marzipan")).some(({ text }) => text === "My own secret is marzipan."), "an agent's private note is not shown to a person");
+  assert.ok(
+    !(await world.search(world.alpha, "Where is the safe?")).some(({ text }) => text.startsWith("Only for you")),
+    "and nobody else is answered it",
+  );
+  assert.ok(
+    !(await world.search(world.alpha, "secret marzipan")).some(({ text }) => text === "My own secret is marzipan."),
+    "an agent's private note is not shown to a person",
+  );
   return output.slice(0, 300);
 }
 
@@ -70,7 +99,9 @@ async function pages_show_search_correct_and_forget(world) {
 
 async function activity_names_what_memory_took(world) {
   const activity = await api("GET", `/companies/${world.alpha}/activity?limit=200`);
-  const own = activity.filter(({ action: message, actorType }) => actorType === "plugin" && message.startsWith("Memory"));
+  const own = activity.filter(
+    ({ action: message, actorType }) => actorType === "plugin" && message.startsWith("Memory"),
+  );
   const run = own.find(({ action: message }) => message.includes("a run"));
   assert.ok(run?.details.runId && run.details.agentId, JSON.stringify(run));
   assert.ok(own.length > 0, JSON.stringify(activity.slice(0, 3)));

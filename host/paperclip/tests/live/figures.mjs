@@ -10,13 +10,25 @@ const COUNT = 10_000;
 async function ten_thousand_comments_in_two_minutes(world) {
   const company = (await api("POST", "/companies", { name: "Delta" })).id;
   const issue = await world.issue(company, "The log of the harbour");
-  await withPostgres(world, (sql) => sql`INSERT INTO issue_comments (company_id, issue_id, author_user_id, author_type, body, created_at, updated_at)
+  await withPostgres(
+    world,
+    (
+      sql,
+    ) => sql`INSERT INTO issue_comments (company_id, issue_id, author_user_id, author_type, body, created_at, updated_at)
     SELECT ${company}::uuid, ${issue}::uuid, 'local-board', 'user', 'Entry ' || n || ': ship ' || md5(n::text) || ' unloads ' || n % 97 || ' crates of ' || (ARRAY['tar','tea','rope','salt'])[1 + n % 4] || '.',
-      now() - (${COUNT} - n) * interval '1 minute', now() - (${COUNT} - n) * interval '1 minute' FROM generate_series(1, ${COUNT}) n`);
+      now() - (${COUNT} - n) * interval '1 minute', now() - (${COUNT} - n) * interval '1 minute' FROM generate_series(1, ${COUNT}) n`,
+  );
   const start = Date.now();
   // What is old is looked for when memhost comes up, every ten minutes, and when somebody asks for it.
   await world.action(company, "retry");
-  await until("all are sent", async () => (await world.status(company)).counts.some(({ kind, status, n }) => kind === "comment" && status === "sent" && n === COUNT), 240_000);
+  await until(
+    "all are sent",
+    async () =>
+      (await world.status(company)).counts.some(
+        ({ kind, status, n }) => kind === "comment" && status === "sent" && n === COUNT,
+      ),
+    240_000,
+  );
   const sent = Date.now() - start;
   // Asked seldom: a question takes time from what is measured.
   while (!(await world.search(company, "Entry 10000")).some(({ text }) => text.startsWith("Entry 10000:"))) {
@@ -45,7 +57,12 @@ async function a_comment_is_found_within_two_seconds(world) {
   return `p50 ${half} ms, p99 ${most} ms`;
 }
 
-const ticks = (pid) => readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /, "").split(" ").slice(11, 13).reduce((sum, n) => sum + Number(n), 0);
+const ticks = (pid) =>
+  readFileSync(`/proc/${pid}/stat`, "utf8")
+    .replace(/^.*\) /, "")
+    .split(" ")
+    .slice(11, 13)
+    .reduce((sum, n) => sum + Number(n), 0);
 const pss = (pid) => Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))[1]) / 1024;
 
 async function idle_uses_little(world) {
@@ -54,15 +71,11 @@ async function idle_uses_little(world) {
   const pids = [...world.workers().slice(0, 1), ...world.memhosts().slice(0, 1)];
   const before = pids.map(ticks);
   await sleep(seconds * 1000);
-  const share = pids.map((pid, index) => ((ticks(pid) - before[index]) / seconds));
+  const share = pids.map((pid, index) => (ticks(pid) - before[index]) / seconds);
   const memory = pids.map(pss);
   const said = `worker ${share[0].toFixed(2)} % and ${memory[0].toFixed(0)} MiB, memhost ${share[1].toFixed(2)} % and ${memory[1].toFixed(0)} MiB`;
   assert.ok(share[0] + share[1] <= 1 && memory[0] + memory[1] <= 200, said);
   return said;
 }
 
-export const STEPS = [
-  ten_thousand_comments_in_two_minutes,
-  a_comment_is_found_within_two_seconds,
-  idle_uses_little,
-];
+export const STEPS = [ten_thousand_comments_in_two_minutes, a_comment_is_found_within_two_seconds, idle_uses_little];

@@ -5,7 +5,8 @@ import { api, sleep, until } from "./server.mjs";
 
 let round = 0;
 /** Something that nobody has said yet. */
-const news = () => `Pigeon number ${(round += 1)} is called ${["Ada", "Bo", "Cy", "Di", "Ed"][round % 5]}${round}${Date.now() % 10000}.`;
+const news = () =>
+  `Pigeon number ${(round += 1)} is called ${["Ada", "Bo", "Cy", "Di", "Ed"][round % 5]}${round}${Date.now() % 10000}.`;
 
 async function said(world) {
   world.harbour ??= await world.issue(world.alpha, "Pigeons");
@@ -71,10 +72,18 @@ async function remembered(world, issue) {
 async function killed_in_the_middle_of_a_batch(world) {
   const issue = await world.issue(world.alpha, "A long list");
   const wanted = 2000;
-  const sent = async () => (await world.status()).counts.filter(({ kind, status }) => kind === "comment" && status === "sent").reduce((sum, { n }) => sum + n, 0);
+  const sent = async () =>
+    (await world.status()).counts
+      .filter(({ kind, status }) => kind === "comment" && status === "sent")
+      .reduce((sum, { n }) => sum + n, 0);
   const before = await sent();
-  await withPostgres(world, (sql) => sql`INSERT INTO issue_comments (company_id, issue_id, author_user_id, author_type, body, created_at, updated_at)
-    SELECT ${world.alpha}::uuid, ${issue}::uuid, 'local-board', 'user', 'Row ' || n || ' of the list.', now() - (${wanted} - n) * interval '1 second', now() FROM generate_series(1, ${wanted}) n`);
+  await withPostgres(
+    world,
+    (
+      sql,
+    ) => sql`INSERT INTO issue_comments (company_id, issue_id, author_user_id, author_type, body, created_at, updated_at)
+    SELECT ${world.alpha}::uuid, ${issue}::uuid, 'local-board', 'user', 'Row ' || n || ' of the list.', now() - (${wanted} - n) * interval '1 second', now() FROM generate_series(1, ${wanted}) n`,
+  );
   const killed = [];
   for (const what of ["memhost", "worker", "memhost", "memhost"]) {
     await world.up();
@@ -88,10 +97,14 @@ async function killed_in_the_middle_of_a_batch(world) {
   }
   await until("all of it is handed over", async () => (await sent()) >= before + wanted, 90_000);
   await world.found(world.alpha, `Row ${wanted} of the list`, `Row ${wanted} of`, 240_000);
-  const texts = await until("all of it is there", async () => {
-    const found = await remembered(world, issue);
-    return found.length >= wanted ? found : null;
-  }, 60_000);
+  const texts = await until(
+    "all of it is there",
+    async () => {
+      const found = await remembered(world, issue);
+      return found.length >= wanted ? found : null;
+    },
+    60_000,
+  );
   assert.deepEqual(texts.sort(), Array.from({ length: wanted }, (_, n) => `Row ${n + 1} of the list.`).sort());
   return killed.join(", ");
 }
@@ -122,11 +135,20 @@ async function killed_at_random_under_load(world) {
     if (what === "server") {
       await world.server.kill("SIGKILL");
       await world.server.start();
-    } else for (const pid of what === "worker" ? world.workers().slice(0, 1) : world.memhosts().slice(0, 1)) process.kill(pid, "SIGKILL");
+    } else
+      for (const pid of what === "worker" ? world.workers().slice(0, 1) : world.memhosts().slice(0, 1))
+        process.kill(pid, "SIGKILL");
   }
   isOver = true;
   await writer;
-  await until("the load is remembered", async () => (await world.status()).counts.filter(({ kind, status }) => kind === "comment" && status === "sent").reduce((sum, { n }) => sum + n, 0) >= written.length, 60_000);
+  await until(
+    "the load is remembered",
+    async () =>
+      (await world.status()).counts
+        .filter(({ kind, status }) => kind === "comment" && status === "sent")
+        .reduce((sum, { n }) => sum + n, 0) >= written.length,
+    60_000,
+  );
   // A comment whose answer got lost with the server was not counted, and is remembered all the same.
   const stored = (await api("GET", `/issues/${issue}/comments?limit=5000`)).map(({ body }) => body);
   assert.deepEqual((await remembered(world, issue)).filter((text) => text.startsWith("Barrel")).sort(), stored.sort());

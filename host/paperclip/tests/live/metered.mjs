@@ -18,7 +18,8 @@ const read = async (request) => {
   for await (const part of request) parts.push(part);
   return Buffer.concat(parts);
 };
-const listening = (server) => new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server.address().port)));
+const listening = (server) =>
+  new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server.address().port)));
 
 /** Vectors for a price: a word is a token, and a token is seven tenths of a cent. */
 export async function vendor() {
@@ -28,8 +29,14 @@ export async function vendor() {
     const texts = [input].flat();
     made.requests += 1;
     const tokens = texts.join(" ").split(/\s+/).length;
-    const data = texts.map((text, index) => ({ object: "embedding", index, embedding: [...createHash("sha256").update(text).digest().subarray(0, DIMENSIONS)].map((byte) => byte / 128 - 1) }));
-    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ object: "list", model, data, usage: { prompt_tokens: tokens, total_tokens: tokens } }));
+    const data = texts.map((text, index) => ({
+      object: "embedding",
+      index,
+      embedding: [...createHash("sha256").update(text).digest().subarray(0, DIMENSIONS)].map((byte) => byte / 128 - 1),
+    }));
+    response
+      .writeHead(200, { "content-type": "application/json" })
+      .end(JSON.stringify({ object: "list", model, data, usage: { prompt_tokens: tokens, total_tokens: tokens } }));
   });
   made.url = `http://127.0.0.1:${await listening(server)}/v1`;
   made.stop = () => server.close();
@@ -43,16 +50,33 @@ export class Elsewhere {
     this.directory = path.join(world.server.directory, "elsewhere");
     rmSync(this.directory, { recursive: true, force: true });
     mkdirSync(this.directory, { recursive: true });
-    writeFileSync(path.join(this.directory, "memhost.toml"), `[embeddings.endpoint]\nurl = "${url}"\nmodel = "vendor-1"\ndimensions = ${DIMENSIONS}\ncents_per_million_tokens = 700000\n`);
+    writeFileSync(
+      path.join(this.directory, "memhost.toml"),
+      `[embeddings.endpoint]\nurl = "${url}"\nmodel = "vendor-1"\ndimensions = ${DIMENSIONS}\ncents_per_million_tokens = 700000\n`,
+    );
   }
 
   async start() {
-    const flags = ["--config", path.join(this.directory, "memhost.toml"), "--data-dir", path.join(this.directory, "data"), "--listen", `127.0.0.1:${this.port}`, "--print-address", "json"];
-    this.child = spawn(path.join(MEMHOST, "memhost"), ["serve", ...flags], { stdio: ["ignore", "pipe", "ignore"], env: { PATH: process.env.PATH, HOME: this.directory, MEMHOST_OPERATOR_TOKEN: TOKEN } });
+    const flags = [
+      "--config",
+      path.join(this.directory, "memhost.toml"),
+      "--data-dir",
+      path.join(this.directory, "data"),
+      "--listen",
+      `127.0.0.1:${this.port}`,
+      "--print-address",
+      "json",
+    ];
+    this.child = spawn(path.join(MEMHOST, "memhost"), ["serve", ...flags], {
+      stdio: ["ignore", "pipe", "ignore"],
+      env: { PATH: process.env.PATH, HOME: this.directory, MEMHOST_OPERATOR_TOKEN: TOKEN },
+    });
     // Nothing is left of a step that failed.
     const { child } = this;
     process.once("exit", () => child.kill("SIGKILL"));
-    const [line] = await new Promise((resolve) => createInterface(this.child.stdout).once("line", (...all) => resolve(all)));
+    const [line] = await new Promise((resolve) =>
+      createInterface(this.child.stdout).once("line", (...all) => resolve(all)),
+    );
     this.url = JSON.parse(line).runtime;
     this.port = Number(new URL(this.url).port);
   }
@@ -64,7 +88,11 @@ export class Elsewhere {
   }
 
   async ask(method, route, body) {
-    const answer = await fetch(`${this.url}${route}`, { method, headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" }, body: body === undefined ? undefined : JSON.stringify(body) });
+    const answer = await fetch(`${this.url}${route}`, {
+      method,
+      headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
     const text = await answer.text();
     assert.ok(answer.ok, `${method} ${route}: ${answer.status} ${text}`);
     return text === "" ? null : JSON.parse(text);
@@ -89,15 +117,26 @@ async function a_memhost_elsewhere_is_used_and_caught_up_with(world) {
   const text = "The tower of Epsilon leans to the west.";
   await world.comment(issue, text);
   await world.found(company, "tower", text, 15_000);
-  const { snippets } = await elsewhere.ask("POST", `/runtime/v1/companies/${company}/query`, { scope: { companyId: company }, query: "tower", topK: 5 });
-  assert.ok(snippets.some((snippet) => snippet.text === text), "it is at the memhost elsewhere");
+  const { snippets } = await elsewhere.ask("POST", `/runtime/v1/companies/${company}/query`, {
+    scope: { companyId: company },
+    query: "tower",
+    topK: 5,
+  });
+  assert.ok(
+    snippets.some((snippet) => snippet.text === text),
+    "it is at the memhost elsewhere",
+  );
   await elsewhere.stop("SIGKILL");
   const later = "The tower of Epsilon has 200 steps.";
   await world.comment(issue, later);
-  const said = await until("the plugin says what is wrong", async () => {
-    const { status, message } = await world.status(company);
-    return status === "degraded" && message.includes("does not answer") ? message : null;
-  }, 15_000);
+  const said = await until(
+    "the plugin says what is wrong",
+    async () => {
+      const { status, message } = await world.status(company);
+      return status === "degraded" && message.includes("does not answer") ? message : null;
+    },
+    15_000,
+  );
   await elsewhere.start();
   await world.found(company, "steps of the tower", later, 40_000);
   return said;
@@ -119,7 +158,11 @@ async function killer(world) {
       request.socket.destroy();
     };
     if (deed === "before") return kill();
-    const answer = await fetch(`${URL_OF}${request.url}`, { method: request.method, headers: { "content-type": request.headers["content-type"] ?? "application/json" }, body: request.method === "GET" ? undefined : body });
+    const answer = await fetch(`${URL_OF}${request.url}`, {
+      method: request.method,
+      headers: { "content-type": request.headers["content-type"] ?? "application/json" },
+      body: request.method === "GET" ? undefined : body,
+    });
     const text = await answer.text();
     if (deed === "after") return kill();
     response.writeHead(answer.status, { "content-type": "application/json" }).end(text);
@@ -130,7 +173,8 @@ async function killer(world) {
 export async function entries(world, company) {
   return withPostgres(world, async (sql) => ({
     cost: await sql`SELECT billing_code, cost_cents AS cents, agent_id, issue_id, heartbeat_run_id, model FROM cost_events WHERE company_id = ${company}::uuid AND billing_code LIKE 'memhost:%'`,
-    finance: await sql`SELECT billing_code, amount_cents AS cents, event_kind FROM finance_events WHERE company_id = ${company}::uuid AND billing_code LIKE 'memhost:%'`,
+    finance:
+      await sql`SELECT billing_code, amount_cents AS cents, event_kind FROM finance_events WHERE company_id = ${company}::uuid AND billing_code LIKE 'memhost:%'`,
   }));
 }
 
@@ -146,25 +190,42 @@ async function costs_are_in_paperclip_once_whatever_is_killed(world) {
   const run = await world.found(company, "What does the bell weigh?", "four tons", 60_000);
   const other = await world.hire(company, "Luna", 'echo "The clock of Epsilon is five minutes late."');
   await world.issue(company, "Set the clock", { assigneeAgentId: other, status: "todo" });
-  await elsewhere.ask("POST", `/control/v1/companies/${company}/finance-events`, { eventKind: "platform_fee", biller: "vendor", amountCents: 1900, occurredAt: new Date().toISOString(), description: "Subscription" });
+  await elsewhere.ask("POST", `/control/v1/companies/${company}/finance-events`, {
+    eventKind: "platform_fee",
+    biller: "vendor",
+    amountCents: 1900,
+    occurredAt: new Date().toISOString(),
+    description: "Subscription",
+  });
   await until("the worker was killed four times", () => between.done.length === 4, 120_000);
   // Nothing that costs is asked from here on.
   const known = async () => {
     const events = [];
     for (let cursor; ; ) {
-      const page = await elsewhere.ask("GET", `/control/v1/companies/${company}/cost-events?order=oldest&limit=200${cursor ? `&cursor=${cursor}` : ""}`);
+      const page = await elsewhere.ask(
+        "GET",
+        `/control/v1/companies/${company}/cost-events?order=oldest&limit=200${cursor ? `&cursor=${cursor}` : ""}`,
+      );
       events.push(...page.items);
       cursor = page.nextCursor;
       if (!page.more) return events;
     }
   };
-  const { cost, finance, events } = await until("all is entered", async () => {
-    const made = { ...(await entries(world, company)), events: await known() };
-    return made.cost.length + made.finance.length >= made.events.length + 1 ? made : null;
-  }, 120_000);
+  const { cost, finance, events } = await until(
+    "all is entered",
+    async () => {
+      const made = { ...(await entries(world, company)), events: await known() };
+      return made.cost.length + made.finance.length >= made.events.length + 1 ? made : null;
+    },
+    120_000,
+  );
   await sleep(15_000);
   const after = await entries(world, company);
-  assert.deepEqual([after.cost.length, after.finance.length], [cost.length, finance.length], "nothing is entered again");
+  assert.deepEqual(
+    [after.cost.length, after.finance.length],
+    [cost.length, finance.length],
+    "nothing is entered again",
+  );
   const codes = [...cost, ...finance].map(({ billing_code: code }) => code).sort();
   const charges = (await elsewhere.ask("GET", `/control/v1/companies/${company}/finance-events`)).items;
   assert.deepEqual(codes, [...events, ...charges].map(({ id }) => `memhost:${id}`).sort(), "each is there, and once");
@@ -172,8 +233,19 @@ async function costs_are_in_paperclip_once_whatever_is_killed(world) {
   const whole = (some) => Math.floor(sum(some, ({ costCents }) => costCents) + 1e-6);
   // Remainders are carried to the next entry of the same account.
   const of = (id) => whole(events.filter(({ agentId }) => agentId === id));
-  for (const id of [agent, other]) assert.equal(sum(cost.filter((row) => row.agent_id === id), ({ cents }) => Number(cents)), of(id), "no cent is lost");
-  assert.equal(sum(finance, ({ cents }) => Number(cents)), 1900 + whole(events.filter(({ agentId }) => agentId !== agent && agentId !== other)));
+  for (const id of [agent, other])
+    assert.equal(
+      sum(
+        cost.filter((row) => row.agent_id === id),
+        ({ cents }) => Number(cents),
+      ),
+      of(id),
+      "no cent is lost",
+    );
+  assert.equal(
+    sum(finance, ({ cents }) => Number(cents)),
+    1900 + whole(events.filter(({ agentId }) => agentId !== agent && agentId !== other)),
+  );
   const ofRun = cost.find(({ heartbeat_run_id: id }) => id === run.source.runId);
   assert.deepEqual([ofRun?.agent_id, ofRun?.issue_id, ofRun?.model], [agent, task, "vendor-1"]);
   await world.save(company, { paperclipUrl: URL_OF });
@@ -192,7 +264,14 @@ async function a_spent_budget_of_paperclip_stops_what_is_metered(world) {
   const asked = charges.requests;
   const text = "The ravens left the tower on Sunday.";
   await world.comment(issue, text);
-  await until("it was handed over", async () => (await world.status(company)).counts.some(({ kind, status, n }) => kind === "comment" && status === "sent" && n >= 6), 15_000);
+  await until(
+    "it was handed over",
+    async () =>
+      (await world.status(company)).counts.some(
+        ({ kind, status, n }) => kind === "comment" && status === "sent" && n >= 6,
+      ),
+    15_000,
+  );
   const refused = await api("GET", `/plugins/memhost/api/search?companyId=${company}&query=ravens`);
   assert.match(refused.skipped, /budget/);
   await sleep(3000);

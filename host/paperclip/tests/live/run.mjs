@@ -13,7 +13,9 @@ import * as lifecycle from "./lifecycle.mjs";
 import * as metered from "./metered.mjs";
 
 const wanted = process.argv.slice(2);
-const steps = [capture, browser, enable, gateway, edges, metered, figures, lifecycle, authenticated].flatMap(({ STEPS }) => STEPS.map((step) => [step.name, step])).filter(([name]) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
+const steps = [capture, browser, enable, gateway, edges, metered, figures, lifecycle, authenticated]
+  .flatMap(({ STEPS }) => STEPS.map((step) => [step.name, step]))
+  .filter(([name]) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
 const server = new Server();
 let failed = 0;
 server.install();

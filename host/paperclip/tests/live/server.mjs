@@ -28,21 +28,24 @@ export async function until(what, ask, milliseconds = 10_000) {
     } catch (error) {
       last = error.message;
     }
-    if (Date.now() > end) throw new Error(`${what}: not within ${milliseconds} ms; last: ${JSON.stringify(last)?.slice(0, 500)}`);
+    if (Date.now() > end)
+      throw new Error(`${what}: not within ${milliseconds} ms; last: ${JSON.stringify(last)?.slice(0, 500)}`);
     await sleep(40);
   }
 }
 
 /** The processes whose command line has all of these, by reading /proc. */
 export function processes(...words) {
-  return readdirSync("/proc").filter((name) => /^\d+$/.test(name)).flatMap((pid) => {
-    try {
-      const line = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
-      return words.every((word) => line.includes(word)) ? [Number(pid)] : [];
-    } catch {
-      return [];
-    }
-  });
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      try {
+        const line = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+        return words.every((word) => line.includes(word)) ? [Number(pid)] : [];
+      } catch {
+        return [];
+      }
+    });
 }
 
 export class Server {
@@ -58,7 +61,11 @@ export class Server {
     const npm = (where, what) => {
       mkdirSync(where, { recursive: true });
       writeFileSync(path.join(where, "package.json"), '{"private":true}\n');
-      execFileSync("npm", ["install", "--no-audit", "--no-fund", ...what], { cwd: where, stdio: "inherit", env: { ...process.env, PATH: `${this.node}:${process.env.PATH}` } });
+      execFileSync("npm", ["install", "--no-audit", "--no-fund", ...what], {
+        cwd: where,
+        stdio: "inherit",
+        env: { ...process.env, PATH: `${this.node}:${process.env.PATH}` },
+      });
     };
     if (!existsSync(path.join(this.node, "node"))) npm(path.join(DIR, "node"), ["node@24"]);
     const server = path.join(DIR, "server");
@@ -72,7 +79,11 @@ export class Server {
     const home = isRoot ? `/home/${USER}` : process.env.HOME;
     return {
       PATH: `${this.node}:${path.join(DIR, "server/node_modules/.bin")}:${MEMHOST}:/usr/bin:/bin`,
-      HOME: home, DO_NOT_TRACK: "1", PAPERCLIP_TELEMETRY_DISABLED: "1", HOST: "127.0.0.1", PORT: String(PORT),
+      HOME: home,
+      DO_NOT_TRACK: "1",
+      PAPERCLIP_TELEMETRY_DISABLED: "1",
+      HOST: "127.0.0.1",
+      PORT: String(PORT),
     };
   }
 
@@ -91,15 +102,28 @@ export class Server {
   async start(more = this.more) {
     this.more = more;
     const log = openSync(this.log, "a");
-    this.child = spawn("paperclipai", ["onboard", "--yes", "--bind", "loopback", "--run", "--no-install-service", "--data-dir", this.data], {
-      ...this.as, cwd: this.data, env: { ...this.environment, ...more }, stdio: ["ignore", log, log],
-    });
+    this.child = spawn(
+      "paperclipai",
+      ["onboard", "--yes", "--bind", "loopback", "--run", "--no-install-service", "--data-dir", this.data],
+      {
+        ...this.as,
+        cwd: this.data,
+        env: { ...this.environment, ...more },
+        stdio: ["ignore", log, log],
+      },
+    );
     await until("Paperclip answers", async () => (await fetch(`${URL_OF}/api/health`)).ok, 240_000);
   }
 
   cli(...words) {
     const given = key === null ? [] : ["--api-key", key];
-    return execFileSync("paperclipai", [...words, "--api-base", URL_OF, "--data-dir", this.data, ...given], { ...this.as, cwd: this.data, env: this.environment, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+    return execFileSync("paperclipai", [...words, "--api-base", URL_OF, "--data-dir", this.data, ...given], {
+      ...this.as,
+      cwd: this.data,
+      env: this.environment,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "pipe"],
+    });
   }
 
   async kill(signal = "SIGKILL") {
@@ -136,9 +160,18 @@ export const useKey = (value) => {
 /** A call of Paperclip's API; an answer that is no success is an error. */
 export async function api(method, route, body, headers = {}) {
   const answer = await fetch(`${URL_OF}/api${route}`, {
-    method, headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...(key === null ? {} : { authorization: `Bearer ${key}` }), ...headers }, body: body === undefined ? undefined : JSON.stringify(body),
+    method,
+    headers: {
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+      ...headers,
+    },
+    body: body === undefined ? undefined : JSON.stringify(body),
   });
   const text = await answer.text();
-  if (!answer.ok) throw Object.assign(new Error(`${method} ${route}: ${answer.status} ${text.slice(0, 500)}`), { status: answer.status });
+  if (!answer.ok)
+    throw Object.assign(new Error(`${method} ${route}: ${answer.status} ${text.slice(0, 500)}`), {
+      status: answer.status,
+    });
   return text === "" ? null : JSON.parse(text);
 }

@@ -23,13 +23,22 @@ export class World {
     writeFileSync(file, `#!/bin/sh\n${script}\n`);
     chmodSync(file, 0o755);
     chmodSync(directory, 0o755);
-    return (await api("POST", `/companies/${company}/agents`, { name, role: "engineer", adapterType: "process", adapterConfig: { command: file, args: [] } })).id;
+    return (
+      await api("POST", `/companies/${company}/agents`, {
+        name,
+        role: "engineer",
+        adapterType: "process",
+        adapterConfig: { command: file, args: [] },
+      })
+    ).id;
   }
 
   /** Saves settings of the plugin; null removes one. */
   async save(company, change) {
     const saved = await api("GET", `/plugins/memhost/config?companyId=${company}`);
-    const configJson = Object.fromEntries(Object.entries({ ...saved?.configJson, ...change }).filter(([, value]) => value !== null));
+    const configJson = Object.fromEntries(
+      Object.entries({ ...saved?.configJson, ...change }).filter(([, value]) => value !== null),
+    );
     await api("POST", "/plugins/memhost/config", { companyId: company, configJson });
   }
 
@@ -39,15 +48,29 @@ export class World {
     return { type: "secret_ref", secretId: id, version: "latest" };
   }
 
-  action = async (company, key, params = {}) => (await api("POST", "/plugins/memhost/bridge/action", { key, companyId: company, params })).data;
-  page = async (company, key, params = {}) => (await api("POST", "/plugins/memhost/bridge/data", { key, companyId: company, params })).data;
+  action = async (company, key, params = {}) =>
+    (await api("POST", "/plugins/memhost/bridge/action", { key, companyId: company, params })).data;
+  page = async (company, key, params = {}) =>
+    (await api("POST", "/plugins/memhost/bridge/data", { key, companyId: company, params })).data;
   status = (company = this.alpha) => api("GET", `/plugins/memhost/api/status?companyId=${company}`);
   up = () => until("memhost is up", async () => (await this.status()).details.phase === "up");
-  issue = async (company, title, more = {}) => (await api("POST", `/companies/${company}/issues`, { title, ...more })).id;
+  issue = async (company, title, more = {}) =>
+    (await api("POST", `/companies/${company}/issues`, { title, ...more })).id;
   comment = async (issue, body) => (await api("POST", `/issues/${issue}/comments`, { body })).id;
-  search = async (company, query) => (await api("GET", `/plugins/memhost/api/search?companyId=${company}&query=${encodeURIComponent(query)}`)).memories;
-  found = (company, query, text, milliseconds) => until(`${JSON.stringify(text)} is found`, async () => (await this.search(company, query)).find((memory) => memory.text.includes(text)), milliseconds);
-  lost = (company, query, text, milliseconds) => until(`${JSON.stringify(text)} is forgotten`, async () => !(await this.search(company, query)).some((memory) => memory.text.includes(text)), milliseconds);
+  search = async (company, query) =>
+    (await api("GET", `/plugins/memhost/api/search?companyId=${company}&query=${encodeURIComponent(query)}`)).memories;
+  found = (company, query, text, milliseconds) =>
+    until(
+      `${JSON.stringify(text)} is found`,
+      async () => (await this.search(company, query)).find((memory) => memory.text.includes(text)),
+      milliseconds,
+    );
+  lost = (company, query, text, milliseconds) =>
+    until(
+      `${JSON.stringify(text)} is forgotten`,
+      async () => !(await this.search(company, query)).some((memory) => memory.text.includes(text)),
+      milliseconds,
+    );
   memhosts = () => processes("memhost/paperclip/", "serve", "--exit-with-stdin").filter((pid) => pid !== process.pid);
   workers = () => processes("dist/worker.js");
 }

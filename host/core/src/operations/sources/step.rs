@@ -5,11 +5,10 @@ use std::collections::HashSet;
 use parking_lot::Mutex;
 
 use super::names_nobody;
-use crate::operations::forget::forgotten;
+use crate::operations::forget::{forgotten, removed_rows, settle};
 use crate::operations::guard::partly;
 use crate::operations::prelude::*;
 use crate::operations::runner::Target;
-use crate::records::Records;
 use memhost_sandbox::ForgetAnswer;
 use memhost_store::StoreError;
 use memhost_types::{
@@ -113,20 +112,13 @@ impl Step for ForgetSources<'_> {
         let found = std::mem::replace(&mut *self.found.lock(), Ok(Found::default()))?;
         let (host, binding) = (answered.host, &answered.serving.binding);
         host.remove_traces_of(binding, &found.handles, &self.request.sources).await?;
-        for outcome in &mut answer.outcomes {
-            if outcome.effect == ForgetEffect::NotFound && found.waited.contains(&outcome.handle.provider_record_id) {
-                outcome.effect = ForgetEffect::Hard;
-            }
-        }
+        settle(&mut answer, &found.waited);
         let count = |is: fn(ForgetEffect) -> bool| {
             let of = answer.outcomes.iter().filter(|outcome| is(outcome.effect)).count();
             u32::try_from(of).unwrap_or(u32::MAX)
         };
         let hidden = count(|effect| matches!(effect, ForgetEffect::Soft | ForgetEffect::HistoryKept));
-        // What is only hidden is still there, and stays whose it is.
-        let gone = answer.outcomes.iter().filter(|outcome| outcome.effect == ForgetEffect::Hard);
-        let rows = gone.map(|outcome| Records::remove(binding, &outcome.handle.provider_record_id)).collect();
-        answered.ending.write_beside(rows);
+        answered.ending.write_beside(removed_rows(binding, &answer));
         if let Some(rest) = answer.rest {
             return Err(partly("forgotten", answer.outcomes.len(), found.handles.len(), &rest));
         }
