@@ -10,6 +10,7 @@ mod marks;
 pub(crate) mod partition;
 mod reader;
 pub(crate) mod shown;
+mod source_index;
 pub(crate) mod sources;
 pub(crate) mod written;
 
@@ -76,15 +77,33 @@ impl Records {
         *reader != Reader::All && self.marks.read().has_others(binding, reader)
     }
 
-    /// The row of a record as it is written.
-    pub(crate) fn write(row: &RecordRow) -> Result<TableWrite, StoreError> {
+    /// The row of a record as it is written in the place of another one, and its entries by source.
+    pub(crate) fn write(row: &RecordRow, before: Option<&RecordRow>) -> Result<Vec<TableWrite>, StoreError> {
         let key = key(&row.company_id, row.binding_id, &row.handle.provider_record_id);
-        Ok(TableWrite::new(Table::Records, key, Some(store::encode("record row", row)?)))
+        let mut writes = vec![TableWrite::new(Table::Records, key, Some(store::encode("record row", row)?))];
+        source_index::change(before, Some(row), &mut writes);
+        Ok(writes)
     }
 
-    /// The removal of a record's row.
-    pub(crate) fn remove(binding: &Binding, record: &RecordId) -> TableWrite {
-        TableWrite::new(Table::Records, key(&binding.company_id, binding.id, record), None)
+    /// The entries by source of a row that an import brings.
+    pub(crate) fn by_source(row: &RecordRow) -> Vec<TableWrite> {
+        let mut writes = Vec::new();
+        source_index::change(None, Some(row), &mut writes);
+        writes
+    }
+
+    /// What removes the rows of records and their entries by source.
+    pub(crate) async fn remove(
+        &self,
+        binding: &Binding,
+        records: impl Iterator<Item = &RecordId>,
+    ) -> Result<Vec<TableWrite>, StoreError> {
+        let mut writes = Vec::new();
+        for record in records {
+            source_index::change(self.row(binding, record).await?.as_ref(), None, &mut writes);
+            writes.push(TableWrite::new(Table::Records, key(&binding.company_id, binding.id, record), None));
+        }
+        Ok(writes)
     }
 
     /// Forgets a binding that was deleted. Its rows go with [`remove_all`].
@@ -100,7 +119,9 @@ impl Records {
         while let Some((key, row)) = rows.next_row::<RecordRow>("record row").await? {
             if !row.is_private() && row.expires_at.is_some_and(|at| at <= now) {
                 count += 1;
-                old.push(Change::always(Table::Records, key, None));
+                let mut writes = vec![TableWrite::new(Table::Records, key, None)];
+                source_index::change(Some(&row), None, &mut writes);
+                old.extend(writes.into_iter().map(Change::from));
             }
             if old.len() >= AT_ONCE {
                 store::write(&*self.store, &std::mem::take(&mut old)).await?;
@@ -116,7 +137,7 @@ impl Records {
 /// Removes every row and mark of a binding's records, and what it remembers of sources.
 pub(crate) async fn remove_all(store: &dyn Store, company: &CompanyId, binding: BindingId) -> Result<(), StoreError> {
     let prefix = store::company_key(company, binding.0.as_bytes());
-    for table in [Table::Records, Table::PrivateWrites, Table::ForgottenSources] {
+    for table in [Table::Records, Table::RecordSources, Table::PrivateWrites, Table::ForgottenSources] {
         let mut rows = store::scan_all(store, table, &prefix);
         let mut gone = Vec::new();
         while let Some((key, _)) = rows.next().await? {

@@ -66,6 +66,8 @@ tables! {
     Waiting = "waiting",
     /// Records: where each is, where it came from, and whose it is; by binding and the provider's name for it.
     Records = "records",
+    /// Records by what their source names, by binding: made from `Records`, and in step with it.
+    RecordSources = "record_sources",
     /// Which bindings have records that are not for the whole company, and writes of such records that have not ended.
     PrivateWrites = "private_writes",
     /// Sources that were forgotten, by binding.

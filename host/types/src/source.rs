@@ -42,6 +42,12 @@ pub struct SourceSelector {
     pub external_ref: Option<String>,
 }
 
+/// The names and values of those fields that are there, the most exact one first.
+fn things<'s>(fields: [&'s Option<String>; 5]) -> impl Iterator<Item = (&'static str, &'s str)> {
+    let names = ["commentId", "documentKey", "runId", "externalRef", "issueId"];
+    names.into_iter().zip(fields).filter_map(|(name, value)| Some((name, value.as_deref()?)))
+}
+
 impl SourceSelector {
     /// Checks that it names one thing.
     ///
@@ -86,6 +92,18 @@ impl SourceSelector {
             SourceRef { run_id: Some(_), .. } => only(|one, from| one.run_id.clone_from(&from.run_id)),
             _ => None,
         }
+    }
+
+    /// The one field that a selector names a thing by, as its name and its value; none where it names nothing. The issue of
+    /// a document is not it.
+    pub fn thing(&self) -> Option<(&'static str, &str)> {
+        things([&self.comment_id, &self.document_key, &self.run_id, &self.external_ref, &self.issue_id]).next()
+    }
+
+    /// The fields of a source that a selector can name, as their names and values. A selector that matches a source has its
+    /// [`thing`](Self::thing) among them.
+    pub fn things_of(source: &SourceRef) -> impl Iterator<Item = (&'static str, &str)> {
+        things([&source.comment_id, &source.document_key, &source.run_id, &source.external_ref, &source.issue_id])
     }
 
     /// Every selector that means this source.

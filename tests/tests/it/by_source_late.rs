@@ -81,6 +81,11 @@ async fn more_records_than_one_operation_forgets_are_forgotten_or_hidden_once_ea
         assert_eq!(counts, if word == "plain" { [1_001, 0] } else { [0, 1_001] }, "{gone}");
         assert_eq!((at["operationIds"].as_array().unwrap().len(), &gone["isComplete"]), (2, &json!(true)), "{gone}");
     }
+    // A replacement asks once, too.
+    let mut newer = material(&comment("c2"), "newer");
+    newer["replacesSource"] = json!(true);
+    api.post(CAPTURE, &newer).await.fine();
+    assert!(texts(&api, "extracts").await.contains(&"newer".to_owned()));
 }
 
 /// Records of an import wait until somebody has decided about its grants: at a provider that has nothing until then, and at

@@ -16,6 +16,7 @@ mod bounds;
 mod bridge;
 mod browser;
 mod by_source;
+mod by_source_found;
 mod by_source_late;
 mod check;
 mod cli;

@@ -2,10 +2,9 @@
 
 use crate::operations::guard::{own_handles, partly};
 use crate::operations::prelude::*;
-use crate::records::Records;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::ForgetAnswer;
-use memhost_store::TableWrite;
+use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
     Binding, ForgetEffect, ForgetOutcome, ForgetRequest, ForgetResponse, RecordHandle, RecordId, Scope, SourceRef,
 };
@@ -77,7 +76,7 @@ impl Service {
         };
         let outcomes = request.handles.into_iter().map(outcome).collect();
         let answer = ForgetResponse { operation_id: ending.id(), outcomes, usage: Vec::new() };
-        let rows = gone.iter().map(|handle| Records::remove(binding, &handle.provider_record_id)).collect();
+        let rows = self.records.remove(binding, gone.iter().map(|handle| &handle.provider_record_id)).await?;
         ending.complete(Ended::Succeeded(answer), rows).await.into_result()
     }
 }
@@ -98,9 +97,13 @@ pub(super) fn settle(answer: &mut ForgetAnswer, waited: &HashSet<RecordId>) {
 }
 
 /// What removes the rows of records that are gone. What is only hidden is still there, and stays whose it is.
-pub(super) fn removed_rows(binding: &Binding, answer: &ForgetAnswer) -> Vec<TableWrite> {
+pub(super) async fn removed_rows(
+    host: &Service,
+    binding: &Binding,
+    answer: &ForgetAnswer,
+) -> Result<Vec<TableWrite>, StoreError> {
     let gone = answer.outcomes.iter().filter(|outcome| outcome.effect == ForgetEffect::Hard);
-    gone.map(|outcome| Records::remove(binding, &outcome.handle.provider_record_id)).collect()
+    host.records.remove(binding, gone.map(|outcome| &outcome.handle.provider_record_id)).await
 }
 
 struct Forget {
@@ -178,7 +181,7 @@ impl Step for Forget {
         let gone: Vec<RecordHandle> = answer.outcomes.iter().map(|outcome| outcome.handle.clone()).collect();
         let binding = &answered.serving.binding;
         answered.host.remove_traces(binding, &gone).await?;
-        answered.ending.write_beside(removed_rows(binding, &answer));
+        answered.ending.write_beside(removed_rows(answered.host, binding, &answer).await?);
         if let Some(rest) = answer.rest {
             return Err(partly("forgotten", gone.len(), self.known.len(), &rest));
         }

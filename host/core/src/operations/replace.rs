@@ -1,5 +1,7 @@
 //! Replacing what came from a source before: once what takes its place counts, that is, once nobody must approve it.
 
+use std::collections::HashSet;
+
 use crate::Service;
 use crate::access::{Act, Caller, Denied};
 use crate::error::{Refusal, ServiceError};
@@ -7,7 +9,7 @@ use crate::records::Reader;
 use memhost_store::{self as store, Change};
 use memhost_types::{
     Binding, CompanyId, OperationKind, RecordHandle, RecordRow, Replacement, ReviewItem, ReviewStatus, ReviewSubject,
-    Scope, SourceRef, SourceSelector,
+    Scope, SourceRef, SourceSelector, limits,
 };
 
 impl Caller {
@@ -66,10 +68,19 @@ impl Service {
         let (id, before, now) = (by.operation_id, by.received_at, self.clock.now());
         let rows = self.records.forgets(&reader, binding, &sources, id, before, now).await?;
         store::write(&*self.store, &rows.into_iter().map(Change::from).collect::<Vec<_>>()).await?;
-        let is_older = |row: &RecordRow| is_before(row, by) && reader.may_read(row) && !kept.contains(&row.handle);
-        let older = self.records.of_sources(binding, &sources, usize::MAX, is_older).await?;
-        let older = older.into_iter().map(|row| row.handle).collect();
-        self.forget_for_host(binding, older, Some((&by.principal, source))).await
+        // What a provider only hides stays, and is not asked for a second time.
+        let mut kept: HashSet<RecordHandle> = kept.iter().cloned().collect();
+        loop {
+            let is_older = |row: &RecordRow| is_before(row, by) && reader.may_read(row) && !kept.contains(&row.handle);
+            let older = self.records.of_sources(binding, &sources, limits::MAX_ITEMS, is_older).await?;
+            let older: Vec<RecordHandle> = older.into_iter().map(|row| row.handle).collect();
+            let is_last = older.len() < limits::MAX_ITEMS;
+            kept.extend(older.iter().cloned());
+            self.forget_for_host(binding, older, Some((&by.principal, source))).await?;
+            if is_last {
+                return Ok(());
+            }
+        }
     }
 
     /// What the host knows of the record that an item is about, before the item is decided: a decision may move the record.

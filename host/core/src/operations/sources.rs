@@ -10,8 +10,8 @@ mod step;
 use self::step::ForgetSources;
 use crate::access::{Act, Denied};
 use crate::operations::prelude::*;
+use crate::records::Owner;
 use crate::records::sources::Since;
-use crate::records::{Owner, Records};
 use memhost_store::{self as store, Lease, LockKind, StoreError, TableWrite};
 use memhost_types::{
     Binding, BindingKey, FieldError, ForgetRequest, ForgottenAt, ForgottenSources, MAX_SOURCE_RECORDS, RecordHandle,
@@ -130,7 +130,7 @@ impl Service {
         if gone.len() < found.len() {
             at.error = Some("its records were given to its provider meanwhile; send the request again".to_owned());
         }
-        let rows = gone.iter().map(|handle| Records::remove(binding, &handle.provider_record_id)).collect();
+        let rows = self.records.remove(binding, gone.iter().map(|handle| &handle.provider_record_id)).await?;
         ending.set_records(gone, waited.len());
         ending.complete(Ended::Succeeded(at), rows).await.into_result()
     }

@@ -57,7 +57,7 @@ impl Answered<'_> {
                 if let (Visibility::Agent, Some(agent)) = (row.visibility, &row.scope.agent_id) {
                     rows.push(host.records.owns(&binding.company_id, binding.id, agent)?);
                 }
-                rows.push(Records::write(&row)?);
+                rows.extend(Records::write(&row, None)?);
             }
             match page.next {
                 Some(next) => cursor = Some(next),

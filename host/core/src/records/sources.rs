@@ -1,4 +1,4 @@
-//! Records by their source, and sources that were forgotten. A binding remembers each of them, so that what comes of the
+//! Sources that were forgotten. A binding remembers each of them, so that what comes of the
 //! source later, of material that it got before, is not kept: such as by a job that runs for hours.
 
 use jiff::{SignedDuration, Timestamp};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Owner, Reader, Records};
 use memhost_store::{self as store, StoreError, Table, TableWrite};
-use memhost_types::{Binding, BindingId, CompanyId, OperationId, RecordRow, SourceRef, SourceSelector};
+use memhost_types::{Binding, BindingId, CompanyId, OperationId, SourceRef, SourceSelector};
 
 /// How long a forgotten source is remembered: longer than a job may take, and than a delivery waits.
 const KEPT: SignedDuration = SignedDuration::from_hours(24 * 365);
@@ -141,29 +141,6 @@ impl Records {
             }
         }
         Ok(false)
-    }
-
-    /// At most so many rows of a binding whose source is one of these and that are wanted.
-    pub(crate) async fn of_sources(
-        &self,
-        binding: &Binding,
-        sources: &[SourceSelector],
-        most: usize,
-        is_wanted: impl Fn(&RecordRow) -> bool,
-    ) -> Result<Vec<RecordRow>, StoreError> {
-        let prefix = store::company_key(&binding.company_id, binding.id.0.as_bytes());
-        let mut rows = store::scan_all(&*self.store, Table::Records, &prefix);
-        let mut found = Vec::new();
-        while let Some((_, row)) = rows.next_row::<RecordRow>("record row").await? {
-            let is_one = row.source.as_ref().is_some_and(|from| sources.iter().any(|source| source.matches(from)));
-            if is_one && is_wanted(&row) {
-                found.push(row);
-                if found.len() >= most {
-                    break;
-                }
-            }
-        }
-        Ok(found)
     }
 
     /// Removes what was forgotten so long ago that nothing comes of it any more. Answers how many there were.

@@ -150,10 +150,11 @@ impl Service {
                 Some(before) => replaced(before, new, whose),
                 None => new,
             };
-            rows.push(Records::write(&row)?);
+            rows.extend(Records::write(&row, before.as_ref())?);
             // A company's import brings the row under the name that the record had; the provider may give another one.
             let moved = one.origin.filter(|origin| origin.handle != *one.handle && ending.is_systems());
-            rows.extend(moved.map(|origin| Records::remove(binding, &origin.handle.provider_record_id)));
+            let moved = moved.map(|origin| &origin.handle.provider_record_id);
+            rows.extend(self.records.remove(binding, moved.into_iter()).await?);
         }
         ending.write_beside(rows);
         Ok(())

@@ -166,6 +166,7 @@ fn is_new_data(table: Table) -> bool {
         | Table::JobIndex
         | Table::Sums
         | Table::Records
+        | Table::RecordSources
         | Table::PrivateWrites
         | Table::ForgottenSources
         | Table::Idempotency => false,

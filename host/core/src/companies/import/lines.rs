@@ -9,6 +9,7 @@ use crate::companies::events;
 use crate::companies::export::{FORMAT, Line, TABLES};
 use crate::companies::waiting::{Waiting, upsert_of};
 use crate::error::ServiceError;
+use crate::records::Records;
 use memhost_store::{self as store, Change, Table, Transacted};
 use memhost_types::{
     Binding, BindingId, BindingKey, CompanyId, DeliveryStatus, FieldError, Operation, RecordHandle, Scope, Snippet,
@@ -157,7 +158,7 @@ impl<'a> Importing<'a> {
             return Err(self.wrong("has sums that are none, or under a key that is not their own"));
         };
         self.last_summed = self.last_summed.max(last);
-        self.write(Change::insert(Table::Sums, key, value)).await
+        self.write(&[Change::insert(Table::Sums, key, value)]).await
     }
 
     async fn row(&mut self, table: Table, key: Vec<u8>, mut row: Row) -> Result<(), ServiceError> {
@@ -165,8 +166,13 @@ impl<'a> Importing<'a> {
         if let Row::Binding(binding) = &mut row {
             self.request(binding).await?;
         }
-        let change = Change::insert(table, store::company_key(self.company, &key), row.encode()?);
-        self.write(change).await?;
+        let mut changes = vec![Change::insert(table, store::company_key(self.company, &key), row.encode()?)];
+        match &row {
+            Row::Event(event) => changes.extend(events::index_of(event)?),
+            Row::Record(row) => changes.extend(Records::by_source(row).into_iter().map(Change::from)),
+            _ => {}
+        }
+        self.write(&changes).await?;
         let service = self.service;
         match row {
             Row::Binding(binding) => {
@@ -180,12 +186,6 @@ impl<'a> Importing<'a> {
             }
             Row::Review(item) => {
                 service.reviews.apply_older(&item);
-                Ok(())
-            }
-            Row::Event(event) => {
-                for change in events::index_of(&event)? {
-                    self.write(change).await?;
-                }
                 Ok(())
             }
             Row::Budget(_) => Ok(service.recorder.ledger.reload(self.company).await?),
@@ -274,10 +274,11 @@ impl<'a> Importing<'a> {
         service.can_be_served(binding).await
     }
 
-    /// Writes a change. What is not on disk yet is bounded.
-    async fn write(&mut self, change: Change) -> Result<(), ServiceError> {
-        let bytes = change.key.len() + change.new.as_ref().map_or(0, Vec::len) + 64;
-        match self.service.store.transact(&[change]).await? {
+    /// Writes a row, and what finds it. What is not on disk yet is bounded.
+    async fn write(&mut self, changes: &[Change]) -> Result<(), ServiceError> {
+        let size = |change: &Change| change.key.len() + change.new.as_ref().map_or(0, Vec::len) + 64;
+        let bytes = changes.iter().map(size).sum();
+        match self.service.store.transact(changes).await? {
             Transacted::Done(commit) => drop(commit),
             Transacted::Conflict(_) => return Err(self.wrong("is there twice")),
         }
