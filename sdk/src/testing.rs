@@ -5,6 +5,7 @@
 //! stored, which is what a restart looks like from inside.
 
 pub mod http;
+pub mod recorded;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -16,8 +16,10 @@ ID = re.compile(rb"[0-9a-f]{8}(?=-[0-9a-f]{4}-4[0-9a-f]{3}-)")
 
 
 class Proxy:
-    def __init__(self, server, share, seed, slow):
-        """`share` of the exchanges are broken; `slow` is longer than anybody waits, in seconds."""
+    def __init__(self, server, share, seed, slow, ids=ID):
+        """`share` of the exchanges are broken; `slow` is longer than anybody waits, in seconds. `ids` matches the first
+        eight characters of an id."""
+        self.ids = ids
         self.server, self.share, self.slow = server, share, slow
         self.random, self.lock = random.Random(seed), threading.Lock()
         self.happened = collections.Counter()
@@ -38,7 +40,7 @@ class Proxy:
                 proxy.handle(self, body)
                 self.close_connection = True
 
-            do_GET = do_POST = do_PUT = do_DELETE = exchange
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = exchange
 
             def log_message(self, *_):
                 pass
@@ -76,7 +78,7 @@ class Proxy:
         if fault == "other-shape":
             said = b'{"status":"ok"}'
         if fault == "other-ids":
-            said = ID.sub(b"ffffffff", said)
+            said = self.ids.sub(b"ffffffff", said)
         answer(handler, status, said)
 
     def ask(self, handler, body):

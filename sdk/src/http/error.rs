@@ -169,7 +169,7 @@ impl From<Error> for types::Error {
 fn message(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let json: Value = serde_json::from_slice(body).unwrap_or_default();
-    let said = ["detail", "message", "error"].iter().find_map(|name| {
+    let said = ["detail", "details", "message", "error"].iter().find_map(|name| {
         let said = json.get(name)?;
         said.as_str().or_else(|| said.get("message")?.as_str()).map(str::to_owned).or_else(|| Some(said.to_string()))
     });

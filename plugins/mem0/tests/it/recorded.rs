@@ -1,59 +1,17 @@
 //! The provider against what mem0's own server answered. `just vendors-record` starts that server and runs this test
 //! with `MEMHOST_RECORD_MEM0`, which sends the requests there and writes the recording anew.
 
-use std::cell::RefCell;
-use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::rc::Rc;
-
 use memhost_mem0::Mem0;
-use memhost_sdk::http::Failure;
-use memhost_sdk::testing::http::{Answer, Sent, serve};
+use memhost_sdk::testing::recorded::Recording;
 use memhost_sdk::testing::{capture, forget, list, query, scope, upsert};
 use memhost_sdk::types::*;
 use memhost_sdk::{Correction, Erasure, Health, Provider};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::open;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recorded/server.jsonl");
-const KEY: &str = "memhost-vendors-key";
-
-/// What the server answered: status and body.
-fn ask(address: &str, sent: &Sent) -> std::io::Result<(u16, Vec<u8>)> {
-    let mut stream = TcpStream::connect(address)?;
-    let body = if sent.body.is_null() { String::new() } else { sent.body.to_string() };
-    let query = if sent.query.is_empty() { String::new() } else { format!("?{}", sent.query) };
-    let head = format!(
-        "{} {}{query} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\nx-api-key: {KEY}",
-        sent.method, sent.path
-    );
-    write!(stream, "{head}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer)?;
-    let text = String::from_utf8_lossy(&answer);
-    let (head, body) = text.split_once("\r\n\r\n").unwrap();
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    assert!(!head.to_lowercase().contains("transfer-encoding"), "{head}");
-    Ok((status, body.as_bytes().to_vec()))
-}
-
-fn request(sent: &Sent) -> Value {
-    json!({"method": sent.method, "path": sent.path, "query": sent.query, "body": sent.body})
-}
-
-/// Answers from the recording, in its order.
-fn replay() -> impl FnMut(&Sent) -> Result<Answer, Failure> {
-    let text = std::fs::read_to_string(FILE).unwrap();
-    let mut lines =
-        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>().into_iter();
-    assert_eq!(lines.next().unwrap()["of"], "mem0ai 2.2.1 and its server");
-    move |sent| {
-        let line = lines.next().unwrap_or_else(|| panic!("nothing is recorded for {sent:?}"));
-        assert_eq!(request(sent), line["request"], "the provider sends something else than was recorded");
-        Ok(Answer::json(line["status"].as_u64().unwrap() as u16, line["answer"].clone()))
-    }
-}
+const OF: &str = "mem0ai 2.2.1 and its server";
 
 /// What the provider does with a server, and what must come out.
 fn work_with(mem0: &mut Mem0) {
@@ -129,20 +87,7 @@ fn work_with(mem0: &mut Mem0) {
 #[test]
 fn the_server_of_mem0_answers_as_expected() {
     let mut mem0 = open("self-hosted", json!({"userId": "recorded"}));
-    let Ok(address) = std::env::var("MEMHOST_RECORD_MEM0") else {
-        serve(replay());
-        return work_with(&mut mem0);
-    };
-    let lines = Rc::new(RefCell::new(Vec::new()));
-    let kept = Rc::clone(&lines);
-    serve(move |sent| {
-        let (status, body) = ask(&address, sent).unwrap();
-        let answer: Value = serde_json::from_slice(&body).unwrap();
-        kept.borrow_mut().push(json!({"request": request(sent), "status": status, "answer": answer}).to_string());
-        Ok(Answer { status, headers: Vec::new(), body })
-    });
+    let recording = Recording::serve(FILE, OF, "MEMHOST_RECORD_MEM0", &[("x-api-key", "memhost-vendors-key")]);
     work_with(&mut mem0);
-    let date = std::env::var("MEMHOST_RECORD_DATE").unwrap();
-    let head = json!({"of": "mem0ai 2.2.1 and its server", "recorded": date, "by": "just vendors-record"});
-    std::fs::write(FILE, format!("{head}\n{}\n", lines.borrow().join("\n"))).unwrap();
+    recording.end();
 }

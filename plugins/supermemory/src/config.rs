@@ -1,0 +1,33 @@
+//! The binding's configuration.
+
+use serde::Deserialize;
+
+/// What an operator sets.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Config {
+    /// Where supermemory is.
+    pub url: String,
+    /// The container of the memories; without it `memhost-` and the company.
+    pub container_tag: Option<String>,
+    /// What supermemory extracts memories from.
+    #[serde(default)]
+    pub extract: Extract,
+    /// The least similarity of a hit, 0 to 1; without it supermemory's own.
+    pub threshold: Option<f64>,
+    /// What it costs to add, in millionths of a cent. supermemory tells no costs.
+    pub add_microcents: Option<u64>,
+    /// What it costs to search.
+    pub search_microcents: Option<u64>,
+}
+
+/// What is extracted from: captures of raw material, every capture, or nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum Extract {
+    #[default]
+    Residue,
+    Always,
+    Never,
+}

@@ -1,0 +1,16 @@
+//! Records in supermemory. It is written with `memhost-sdk` only, like any other provider.
+
+mod api;
+mod config;
+mod extraction;
+mod provider;
+
+pub use config::Config;
+pub use provider::Supermemory;
+
+memhost_sdk::export!(Supermemory);
+memhost_sdk::export_correction!(Supermemory);
+memhost_sdk::export_extraction!(Supermemory);
+memhost_sdk::export_profile!(Supermemory);
+memhost_sdk::export_health!(Supermemory);
+memhost_sdk::export_erasure!(Supermemory);
