@@ -8,8 +8,14 @@ use std::process::Command;
 const TARGET: &str = "wasm32-wasip2";
 
 /// The providers that the host does not embed. `memhost-NAME` is in `plugins/NAME`.
-const PROVIDERS: &[&str] =
-    &["memhost-cross-agent", "memhost-facts", "memhost-mem0", "memhost-supermemory", "memhost-taxonomy"];
+const PROVIDERS: &[&str] = &[
+    "memhost-cross-agent",
+    "memhost-facts",
+    "memhost-mem0",
+    "memhost-openviking",
+    "memhost-supermemory",
+    "memhost-taxonomy",
+];
 
 fn main() {
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));

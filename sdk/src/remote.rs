@@ -1,21 +1,28 @@
 //! What a provider needs whose records are at a service, beside [`http`](crate::http).
 //!
-//! - [`Records`] are the contract's calls on records, on top of the routes of a [`Service`]: that is most of an adapter.
-//!   It uses what follows, which a provider can also use by itself.
+//! - [`Records`] are the contract's calls on records, on top of the routes of a [`Service`]. [`Adapter`] makes a provider of
+//!   them, and [`Elsewhere`] its jobs where the service extracts for a while: that is most of an adapter. They use what
+//!   follows, which a provider can also use by itself.
 //! - [`Tag`] is what the service does not keep of a record: it travels in the record's metadata there, and separates
 //!   the partitions. [`Filter`] is the contract's filter on metadata.
 //! - [`Writes`] makes writes happen once at a service that does not know idempotency, and remembers which id a record
 //!   has there.
 //! - [`whole`] and [`pages`] make the contract's cursors of lists that a service gives whole, or by number of page.
+//! - [`plain`], [`hex`] and [`partition_name`] make names of what the host gives.
 //! - [`utc`] and [`without_recall`] bring times and texts into the contract's form.
 
+mod adapter;
 mod list;
+mod names;
 mod records;
+mod supersede;
 mod tag;
 mod time;
 mod writes;
 
+pub use self::adapter::{Adapter, Elsewhere, Infer, Work, begun};
 pub use self::list::{pages, whole};
+pub use self::names::{hex, partition_name, partition_of, plain, unhex};
 pub use self::records::{Listing, Record, Records, Service};
 pub use self::tag::{Filter, Tag};
 pub use self::time::utc;

@@ -4,6 +4,7 @@
 //! [`open`] gives a provider as the sandbox would open it. [`reopen`] drops what it held in memory and keeps what it
 //! stored, which is what a restart looks like from inside.
 
+pub mod faults;
 pub mod http;
 pub mod recorded;
 

@@ -34,6 +34,15 @@ def extracted(prompt):
     return [{"id": str(n), "text": s} for n, s in enumerate(s for s in sentences if s and "nothing" not in s.lower())]
 
 
+def program(messages):
+    """What OpenViking's prompt asks for: a program that keeps each sentence of the users as a memory of its own."""
+    lines = re.findall(r"^\[\d+\]\[user\]\[.*?\]: (.*)$", "\n".join(m["content"] or "" for m in messages[1:]), re.M)
+    sentences = [s.strip() for line in lines for s in re.split(r"(?<=\.)\s+", line)]
+    kept = [s for s in sentences if s and "nothing" not in s.lower()]
+    calls = [f'sdk.create_preferences(user="user", topic="{"_".join(words(s)[-3:])}", content="""{s}""")' for s in kept]
+    return "\n".join([*calls, "sdk.commit()"])
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -49,7 +58,9 @@ class Handler(BaseHTTPRequestHandler):
             answer = {"object": "list", "data": data, "model": asked["model"],
                       "usage": {"prompt_tokens": tokens, "total_tokens": tokens}}
         else:
-            content = json.dumps({"memory": extracted(asked["messages"][-1]["content"])})
+            messages = asked["messages"]
+            is_openviking = "restricted Python memory SDK" in str(messages[0]["content"])
+            content = program(messages) if is_openviking else json.dumps({"memory": extracted(messages[-1]["content"])})
             answer = {"id": "chatcmpl-stub", "object": "chat.completion", "created": 0, "model": asked["model"],
                       "choices": [{"index": 0, "finish_reason": "stop",
                                    "message": {"role": "assistant", "content": content}}],

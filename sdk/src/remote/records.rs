@@ -50,6 +50,19 @@ pub enum Listing {
 
 /// The routes of a service that [`Records`] needs. Each is one request, or a few that only read.
 pub trait Service {
+    /// Whether it cannot replace a record, only add and delete: [`Records`] then add the new one, delete the old one, and
+    /// keep the id that the host knows. Adding the same key, text and tag again must answer the same id. Its
+    /// [`Service::replace`] is never called.
+    const ONLY_ADDS: bool = false;
+
+    /// Whether the service takes such a record: what it would refuse or cut is refused before anything is sent.
+    ///
+    /// # Errors
+    /// An invalid request at what is too long, or what else is wrong.
+    fn takes(&self, _text: &str, _tag: &Tag) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Whether a text can be an id of the service. What cannot is never asked for.
     fn is_id(&self, id: &str) -> bool;
 
@@ -114,7 +127,7 @@ pub trait Service {
 pub struct Records<S> {
     /// The service.
     pub service: S,
-    writes: Writes<String>,
+    pub(super) writes: Writes<String>,
 }
 
 impl<S: Service> Records<S> {
@@ -128,6 +141,7 @@ impl<S: Service> Records<S> {
     /// # Errors
     /// What the service answers, or if storage fails.
     pub fn add(&self, key: &str, may_repeat: bool, text: &str, tag: &Tag) -> Result<RecordId, Error> {
+        self.service.takes(text, tag)?;
         let look = || Ok(self.service.written(key, text)?.into_iter().next().map(|record| record.id));
         let write = || {
             let id = self.service.add(key, text, tag)?;
@@ -152,7 +166,12 @@ impl<S: Service> Records<S> {
 
     /// Replaces a record, and reads it back where the answer was lost.
     fn replace(&self, old: &Record, text: &str, new: Tag) -> Result<(), Error> {
-        let tag = old.tag.clone().replaced_by(new);
+        let mut tag = old.tag.clone().replaced_by(new);
+        self.service.takes(text, &tag)?;
+        if S::ONLY_ADDS {
+            tag.id.get_or_insert_with(|| old.id.clone());
+            return self.supersede(old, text, &tag);
+        }
         match self.service.replace(old, text, &tag) {
             Err(error) if error.may_have_acted() => match self.service.find(&old.id) {
                 Ok(Some(now)) if now.text == text && now.tag == tag => Ok(()),
@@ -194,6 +213,10 @@ impl<S: Service> Records<S> {
     /// # Errors
     /// What the service answers, or if storage fails.
     pub fn upsert(&self, request: &UpsertRequest) -> Result<UpsertResponse, Error> {
+        for (index, record) in request.records.iter().enumerate() {
+            let tag = Tag::written(record, &request.scope, request.source.as_ref());
+            self.service.takes(&record.text, &tag).map_err(|error| within(error, index))?;
+        }
         let mut ids = Vec::new();
         for (index, record) in request.records.iter().enumerate() {
             let written = self.write(record, index, request);
@@ -215,7 +238,8 @@ impl<S: Service> Records<S> {
     pub fn query(&self, request: &QueryRequest) -> Result<ContextBundle, Error> {
         let filter = Filter::new(request.metadata_filter.as_deref())?;
         let (scope, top_k) = (&request.scope, request.top_k as usize);
-        let fits = |record: &Record| record.tag.is_visible_in(scope) && filter.fits(&record.tag);
+        let fits =
+            |record: &Record| record.tag.is_visible_in(scope) && filter.fits(&record.tag) && self.is_current(record);
         let query = request.query.trim();
         if query.is_empty() {
             let (mut all, _) = self.service.list(1)?;
@@ -245,7 +269,9 @@ impl<S: Service> Records<S> {
     /// What the service answers, or an invalid request.
     pub fn list(&self, request: &ListRequest) -> Result<ListPage, Error> {
         let filter = Filter::new(request.metadata_filter.as_deref())?;
-        let fits = |record: &Record| record.tag.is_visible_in(&request.scope) && filter.fits(&record.tag);
+        let fits = |record: &Record| {
+            record.tag.is_visible_in(&request.scope) && filter.fits(&record.tag) && self.is_current(record)
+        };
         let cursor = request.cursor.as_deref();
         let (items, continuation) = match self.service.listing() {
             Listing::Pages => {
@@ -279,6 +305,7 @@ impl<S: Service> Records<S> {
             let Some(record) = self.find(&id, &request.scope)? else {
                 return Ok(ForgetOutcome { id, effect: ForgetEffect::NotFound });
             };
+            self.finish(&id)?;
             let deleted = self.service.delete(&record.id);
             if self.service.find(&record.id)?.is_some() {
                 deleted?;
@@ -307,7 +334,18 @@ impl<S: Service> Records<S> {
     }
 }
 
+/// An error about a record, of the record of this number.
+fn within(error: Error, index: usize) -> Error {
+    match error {
+        Error::InvalidRequest(mut error) => {
+            error.field = error.field.map(|field| format!("records.{index}.{field}"));
+            Error::InvalidRequest(error)
+        }
+        other => other,
+    }
+}
+
 /// The key of a record whose id the host gave.
-fn given(id: &str) -> String {
+pub(super) fn given(id: &str) -> String {
     format!("id/{id}")
 }

@@ -50,6 +50,11 @@ impl Tag {
         })
     }
 
+    /// With nothing but a scope.
+    pub fn of(scope: &Scope) -> Self {
+        Self { scope: Some(scope.clone()), ..Self::default() }
+    }
+
     /// Of a record that is written as it is. `source` is that of the request.
     pub fn written(record: &RecordWrite, scope: &Scope, source: Option<&SourceRef>) -> Self {
         Self {
