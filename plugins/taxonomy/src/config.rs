@@ -12,8 +12,10 @@ use crate::kind::Kind;
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
+    /// Which reading of the taxonomy's workflow counts.
+    pub workflow: Workflow,
     /// The confidence from which an item of a kind is approved without review, 0 to 1, if it differs from the
-    /// taxonomy's.
+    /// workflow's.
     pub thresholds: BTreeMap<Kind, f64>,
     /// Extracted candidates below this confidence, 0 to 1, are dropped. Between it and the threshold they wait.
     pub reject_below: f64,
@@ -30,6 +32,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            workflow: Workflow::Document,
             thresholds: BTreeMap::new(),
             reject_below: 0.5,
             pii: Pii::Pending,
@@ -38,6 +41,18 @@ impl Default for Config {
             hypothesis: HypothesisLife::default(),
         }
     }
+}
+
+/// The taxonomy's workflow. Its document has a diagram with one threshold and a table with one for each kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Workflow {
+    /// The diagram: approved from 0.60 for every kind, unless it holds raw personal data. What a person approves stays
+    /// as the person saw it.
+    Document,
+    /// The table of thresholds for each kind, and nothing with raw personal data is ever approved: an approval redacts
+    /// it, an edit that holds it is refused.
+    Strict,
 }
 
 /// What happens to an item with raw personal data (level 2).
@@ -97,7 +112,10 @@ impl Default for HypothesisLife {
 impl Config {
     /// The threshold of a kind.
     pub(crate) fn threshold(&self, kind: Kind) -> f64 {
-        self.thresholds.get(&kind).copied().unwrap_or_else(|| kind.threshold())
+        self.thresholds.get(&kind).copied().unwrap_or_else(|| match self.workflow {
+            Workflow::Document => APPROVED,
+            Workflow::Strict => kind.threshold(),
+        })
     }
 
     /// Errors about values out of range.
@@ -129,6 +147,8 @@ impl Config {
     }
 }
 
+/// The threshold of the document's diagram.
+const APPROVED: f64 = 0.60;
 /// Ten years.
 const MOST_DAYS: u32 = 3_650;
 
@@ -138,7 +158,7 @@ pub(crate) fn schema() -> String {
     let thresholds: Map<String, Value> = Kind::ALL
         .into_iter()
         .map(|kind| {
-            (kind.name().to_owned(), json!({"type": "number", "minimum": 0, "maximum": 1, "default": kind.threshold()}))
+            (kind.name().to_owned(), json!({"type": "number", "minimum": 0, "maximum": 1, "default": APPROVED}))
         })
         .collect();
     let days = |least: u32, default: u32, purpose: &str| json!({"type": "integer", "minimum": least, "maximum": MOST_DAYS, "default": default, "description": purpose});
@@ -148,6 +168,8 @@ pub(crate) fn schema() -> String {
         "type": "object",
         "additionalProperties": false,
         "properties": {
+            "workflow": {"enum": ["document", "strict"], "default": default.workflow,
+                "description": "document: approved from 0.60, what a person approves stays as it is; strict: a threshold for each kind from 0.50 to 0.85, and raw personal data is never approved"},
             "thresholds": object("The confidence from which an item of a kind is approved without review", thresholds.into()),
             "rejectBelow": {"type": "number", "minimum": 0, "maximum": 1, "default": default.reject_below,
                 "description": "Extracted candidates below this confidence are dropped"},

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::kind::Kind;
 use crate::pii;
 use crate::place::{Place, Source};
+use crate::store::Use;
 
 /// The status of an item in the workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,16 +54,35 @@ pub(crate) struct Item {
     pub(crate) operation: String,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
+    /// When it was said, as the hook of the capture says; none where it was written, not said.
+    #[serde(default)]
+    pub(crate) triggered_at: Option<Timestamp>,
     /// After this time it is not returned.
     pub(crate) expires_at: Option<Timestamp>,
     /// A person's decision, to recognize the same decision when it is repeated.
     pub(crate) decision: Option<String>,
 }
 
+/// The document's band of a confidence. Below 0.60 an item waits, whatever the band is called.
+const fn band(confidence: f64) -> &'static str {
+    match confidence {
+        0.85.. => "high",
+        0.70.. => "good",
+        0.60.. => "moderate",
+        0.50.. => "low",
+        _ => "very low",
+    }
+}
+
 /// The longest evidence that is stored, in characters.
 const EVIDENCE: usize = 600;
 
 impl Item {
+    /// From when it ages: when it was said, or else last written.
+    pub(crate) fn ages_from(&self) -> Timestamp {
+        self.triggered_at.unwrap_or(self.updated_at)
+    }
+
     /// Whether it may be returned now.
     pub(crate) fn counts(&self, now: Timestamp) -> bool {
         self.status == Status::Approved && self.expires_at.is_none_or(|end| end > now)
@@ -103,11 +123,12 @@ impl Item {
     }
 
     /// The metadata that is returned: the caller's, and over it the provider's own members.
-    pub(crate) fn shown(&self) -> Map<String, Value> {
+    pub(crate) fn shown(&self, used: Option<Use>) -> Map<String, Value> {
         let mut shown = self.metadata.clone().unwrap_or_default();
         let mut set = |name: &str, value: Value| drop(shown.insert(name.to_owned(), value));
         set("kind", self.kind.name().into());
         set("confidence", self.confidence.into());
+        set("confidenceBand", band(self.confidence).into());
         set("status", serde_json::to_value(self.status).unwrap_or_default());
         set("piiRisk", self.pii_risk.into());
         if !self.tags.is_empty() {
@@ -115,6 +136,16 @@ impl Item {
         }
         if let Some(end) = self.expires_at {
             set("expiresAt", end.to_string().into());
+        }
+        if let Some(at) = self.triggered_at {
+            set("triggeredAt", at.to_string().into());
+        }
+        // Uses are counted for what ages.
+        if self.kind == Kind::Fact {
+            set("useCount", used.map_or(0, |used| used.count).into());
+        }
+        if let Some(used) = used {
+            set("lastUsedAt", used.last.to_string().into());
         }
         if let Some(extracted) = &self.extracted {
             let adjustments = extracted.adjustments.iter().map(|(name, by)| (name.clone(), Value::from(*by)));
@@ -128,12 +159,12 @@ impl Item {
     }
 
     /// The item as a snippet.
-    pub(crate) fn snippet(&self, score: Score, company: &str) -> Snippet {
+    pub(crate) fn snippet(&self, score: Score, company: &str, used: Option<Use>) -> Snippet {
         Snippet {
             score,
             summary: self.summary.clone(),
             source: self.source.as_ref().map(|source| source.shown(company)),
-            metadata: Some(Value::Object(self.shown()).to_string()),
+            metadata: Some(Value::Object(self.shown(used)).to_string()),
             created_at: Some(self.created_at.to_string()),
             updated_at: Some(self.updated_at.to_string()),
             expires_at: self.expires_at.map(|end| end.to_string()),

@@ -23,7 +23,7 @@ mod write;
 
 #[cfg(not(target_family = "wasm"))]
 pub use clock::fix;
-pub use config::{Config, FactLife, HypothesisLife, Pii, TodoLife};
+pub use config::{Config, FactLife, HypothesisLife, Pii, TodoLife, Workflow};
 pub use extract::{Candidate, extract};
 pub use kind::{Group, Kind};
 pub use provider::Taxonomy;

@@ -6,6 +6,7 @@ mod reviewing;
 mod search;
 mod transfer;
 
+use jiff::Timestamp;
 use memhost_sdk::storage::Batch;
 use memhost_sdk::types::*;
 use memhost_sdk::{Correction, Explain, Profile, Provider};
@@ -76,7 +77,10 @@ impl Provider for Taxonomy {
     fn upsert_records(&mut self, request: UpsertRequest) -> Result<UpsertResponse, Error> {
         self.store.refresh()?;
         let source = request.source.as_ref().map(Source::from);
-        let ids = self.write_all(&request.operation_id, &request.scope, source.as_ref(), request.records, "records")?;
+        let ids = {
+            let said = Said { source: source.as_ref(), at: None };
+            self.write_all(&request.operation_id, &request.scope, said, request.records, "records")?
+        };
         Ok(ids.into())
     }
 
@@ -84,7 +88,10 @@ impl Provider for Taxonomy {
         self.store.refresh()?;
         let hits = self.search(&request)?;
         let company = &request.scope.company_id;
-        let snippet = |hit: &crate::rank::Hit| Some(self.store.get(&hit.id)?.snippet(Score::Rank(hit.score), company));
+        let snippet = |hit: &crate::rank::Hit| {
+            let held = self.store.held(&hit.id)?;
+            Some(held.item.snippet(Score::Rank(hit.score), company, held.used))
+        };
         let mut bytes = 0;
         let fits = |snippet: &Snippet| {
             bytes += size(snippet);
@@ -111,7 +118,8 @@ impl Provider for Taxonomy {
         self.store.refresh()?;
         let now = now();
         let item = self.visible(&id, &scope).filter(|item| item.counts(now));
-        Ok(item.map(|item| item.snippet(Score::None, &scope.company_id)).into())
+        let used = self.store.held(&id).and_then(|held| held.used);
+        Ok(item.map(|item| item.snippet(Score::None, &scope.company_id, used)).into())
     }
 
     fn forget(&mut self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
@@ -133,6 +141,13 @@ impl Provider for Taxonomy {
         }
         Ok(ForgetResponse { outcomes, usage: Vec::new() })
     }
+}
+
+/// Where what is written comes from, and when it was said.
+#[derive(Debug, Clone, Copy)]
+struct Said<'a> {
+    source: Option<&'a Source>,
+    at: Option<Timestamp>,
 }
 
 impl Correction for Taxonomy {
@@ -164,6 +179,7 @@ impl Correction for Taxonomy {
                 place: &before.place,
                 source: before.source.as_ref(),
                 now,
+                triggered_at: None,
             };
             let has_time = write.created_at.is_some();
             let mut item = write::item(&writing, request.id.clone(), write, "patch.record")?;
@@ -205,12 +221,20 @@ impl Taxonomy {
         &mut self,
         operation: &str,
         scope: &Scope,
-        source: Option<&Source>,
+        said: Said,
         records: Vec<RecordWrite>,
         field: &str,
     ) -> Result<Vec<RecordId>, Error> {
         let (place, now) = (Place::from(scope), now());
-        let writing = Writing { config: &self.config, operation, place: &place, source, now };
+        let writing = Writing {
+            config: &self.config,
+            operation,
+            place: &place,
+            source: said.source,
+            now,
+            // A clock that goes ahead must not make an item younger than new.
+            triggered_at: said.at.map(|at| at.min(now)),
+        };
         let (mut items, mut ids): (Vec<Item>, Vec<RecordId>) = (Vec::new(), Vec::new());
         for (number, record) in records.into_iter().enumerate() {
             let (is_own, has_time) = (record.id.is_none(), record.created_at.is_some());
@@ -265,7 +289,7 @@ impl Taxonomy {
                     items.last().map_or(Continuation::End, |last: &Snippet| Continuation::Next(id::cursor(&last.id)));
                 break;
             }
-            let snippet = held.item.snippet(Score::None, &scope.company_id);
+            let snippet = held.item.snippet(Score::None, &scope.company_id, held.used);
             bytes += size(&snippet);
             items.push(snippet);
         }
@@ -275,6 +299,6 @@ impl Taxonomy {
 
 /// Whether an item's metadata has every member of a filter with an equal value.
 fn matches(item: &Item, filter: &Map<String, Value>) -> bool {
-    let shown = item.shown();
+    let shown = item.shown(None);
     filter.iter().all(|(name, value)| shown.get(name) == Some(value))
 }

@@ -68,7 +68,7 @@ pub(crate) fn rank(
         if relevance <= 0.0 {
             continue;
         }
-        let since = held.used.map_or(item.updated_at, |used| used.last.max(item.updated_at));
+        let since = held.used.map_or(item.ages_from(), |used| used.last.max(item.ages_from()));
         let uses = held.used.map_or(0, |used| used.count);
         let parts = Parts {
             relevance,

@@ -1,15 +1,26 @@
 //! The rules, as tables: one file for each group of kinds. They are written from the taxonomy's definitions and from
 //! how people say such things in English.
 
+mod chinese;
 mod episodic;
+mod everyday;
 mod user;
 mod workspace;
 
 use crate::extract::Rule;
 use crate::kind::Kind;
 
-/// The rules of a kind.
-pub(crate) const fn of(kind: Kind) -> &'static [Rule] {
+/// The rules of a kind for English.
+pub(crate) fn of(kind: Kind) -> impl Iterator<Item = &'static Rule> {
+    defined(kind).iter().chain(everyday::of(kind))
+}
+
+/// The rules of a kind for Chinese.
+pub(crate) fn of_chinese(kind: Kind) -> impl Iterator<Item = &'static Rule> {
+    chinese::of(kind).iter()
+}
+
+const fn defined(kind: Kind) -> &'static [Rule] {
     match kind {
         Kind::Profile => user::PROFILE,
         Kind::Preference => user::PREFERENCE,
@@ -27,13 +38,18 @@ pub(crate) const fn of(kind: Kind) -> &'static [Rule] {
 
 /// Fragments that several patterns share, by name.
 pub(crate) const FRAGMENTS: &[(&str, &str)] = &[
+    // What everybody can look up: a sentence that says what it is says nothing about a project.
+    (
+        "{tech}",
+        r"(?:rust|python|java|javascript|js|typescript|go|golang|kotlin|swift|ruby|php|perl|scala|haskell|elixir|c|c\+\+|c#|zig|sql|mysql|postgres|postgresql|sqlite|mariadb|mongodb|mongo|redis|kafka|rabbitmq|elasticsearch|docker|kubernetes|k8s|terraform|ansible|nginx|apache|linux|unix|windows|macos|android|ios|git|github|gitlab|svn|http|https|tcp|udp|ip|dns|tls|ssh|ftp|grpc|rest|graphql|json|yaml|toml|xml|html|css|markdown|react|vue|angular|svelte|node|nodejs|deno|django|flask|fastapi|rails|laravel|spring|express|numpy|pandas|pytorch|tensorflow|jupyter|aws|azure|gcp|firebase|wasm|webassembly|bash|vim|emacs|unicode|utf-8|regex|oauth|jwt|a monorepo|a microservice|a queue|a compiler)",
+    ),
     ("{iam}", r"\b(?:i am|i was|the user is|user is)"),
     ("{i}", r"\b(?:i|the user|user)"),
     ("{weare}", r"\b(?:we are|i am|the team is|our team is|the user is|user is)"),
     ("{we}", r"\b(?:we|i|the team|our team|the user|user|management|the board|the group|the committee)"),
     (
         "{adv}",
-        r"(?:(?:really|strongly|much|generally|usually|always|definitely|also|still|currently|now|just|actually|absolutely|already|finally|recently|particularly|especially|very|so|quite|mostly|originally|primarily|mainly|have|has|had|do|does|would|all|both|both of us|collectively|unanimously|jointly|officially) )*",
+        r"(?:(?:really|strongly|much|generally|usually|always|definitely|also|still|currently|now|just|actually|absolutely|already|finally|recently|particularly|especially|very|so|quite|mostly|originally|primarily|mainly|have|has|had|do|does|would|all|both|both of us|collectively|unanimously|jointly|officially|pretty|totally|completely|fairly|rather|fully|kind of|a hundred percent) )*",
     ),
     (
         "{role}",

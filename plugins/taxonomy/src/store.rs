@@ -79,6 +79,15 @@ impl Store {
         Ok(())
     }
 
+    pub(crate) fn held(&self, id: &str) -> Option<&Held> {
+        self.held.get(id)
+    }
+
+    /// Takes over the use count of an item that is written next.
+    pub(crate) fn take_over_uses(&mut self, id: &str, used: Use) {
+        self.unwritten.insert(id.to_owned(), used);
+    }
+
     pub(crate) fn get(&self, id: &str) -> Option<&Item> {
         self.held.get(id).map(|held| &held.item)
     }
@@ -115,12 +124,13 @@ impl Store {
         // If it fails, the state of storage is unknown, and the copy is read again.
         self.seen = None;
         batch.apply()?;
-        self.unwritten.clear();
+        let written = std::mem::take(&mut self.unwritten);
         for id in gone {
             self.held.remove(id);
         }
         for item in items {
             let used = self.held.get(&item.id).and_then(|held| held.used);
+            let used = written.get(&item.id).copied().or(used);
             self.held.insert(item.id.clone(), hold(item, used));
         }
         self.seen = Some(version);

@@ -1,14 +1,13 @@
 //! The status workflow: whether an item is approved or waits.
 //!
-//! An item is approved if its confidence reaches the threshold of its kind and it contains no raw personal data. The
-//! document also has a diagram with 0.60 for all kinds; its table of thresholds wins. 0.60 is the threshold of a
-//! `note`, and a record without a kind is a note.
+//! An item is approved if its confidence reaches the threshold and it contains no raw personal data. The document has a
+//! diagram with 0.60 for all kinds and a table with a threshold for each; [`Workflow`] chooses.
 
 use jiff::Timestamp;
 use memhost_sdk::types::{Decision, Error};
 use serde_json::Value;
 
-use crate::config::{Config, Pii};
+use crate::config::{Config, Pii, Workflow};
 use crate::id;
 use crate::item::{Item, Status};
 use crate::pii;
@@ -24,12 +23,11 @@ pub(crate) fn judge(config: &Config, item: &mut Item) {
     item.status = if is_sure && item.pii_risk < 2 { Status::Approved } else { Status::Pending };
 }
 
-/// The item after an approval: raw personal data is redacted, and the confidence is 1. The confidence of the rule stays
-/// in
-/// `ruleConfidence`.
-pub(crate) fn approved(item: &Item, now: Timestamp) -> Item {
+/// The item after an approval; the confidence is 1. The confidence of the rule stays in `ruleConfidence`. Raw personal
+/// data is redacted unless the workflow is the document's, in which a person's approval is the last word.
+pub(crate) fn approved(config: &Config, item: &Item, now: Timestamp) -> Item {
     let mut item = item.clone();
-    if item.pii_risk == 2 {
+    if item.pii_risk == 2 && is_redacting(config) {
         item.redact();
     }
     item.status = Status::Approved;
@@ -38,11 +36,15 @@ pub(crate) fn approved(item: &Item, now: Timestamp) -> Item {
     item
 }
 
+fn is_redacting(config: &Config) -> bool {
+    config.workflow == Workflow::Strict || config.pii == Pii::Redact
+}
+
 /// Applies a person's decision. A repeated decision answers the item unchanged.
 ///
 /// # Errors
 /// `invalid-request` for another decision on a decided item, and for an edit that still holds raw personal data.
-pub(crate) fn decide(item: &Item, decision: Decision, now: Timestamp) -> Result<Item, Error> {
+pub(crate) fn decide(config: &Config, item: &Item, decision: Decision, now: Timestamp) -> Result<Item, Error> {
     let fingerprint = match &decision {
         Decision::Approve => id::decision(&["approve"]),
         Decision::Reject => id::decision(&["reject"]),
@@ -65,7 +67,7 @@ pub(crate) fn decide(item: &Item, decision: Decision, now: Timestamp) -> Result<
         };
     }
     let mut decided = match decision {
-        Decision::Approve => approved(item, now),
+        Decision::Approve => approved(config, item, now),
         Decision::Reject => rejected(item, now),
         Decision::Edit(write) => {
             let mut edited = item.clone();
@@ -82,7 +84,7 @@ pub(crate) fn decide(item: &Item, decision: Decision, now: Timestamp) -> Result<
                 extracted.evidence = pii::redact(&extracted.evidence);
             }
             edited.judge_pii();
-            if edited.pii_risk == 2 {
+            if edited.pii_risk == 2 && is_redacting(config) {
                 let all = format!("{} {}", edited.text, edited.summary.as_deref().unwrap_or_default());
                 return Err(Error::invalid(
                     "decision.text",
@@ -93,7 +95,7 @@ pub(crate) fn decide(item: &Item, decision: Decision, now: Timestamp) -> Result<
                     ),
                 ));
             }
-            approved(&edited, now)
+            approved(config, &edited, now)
         }
     };
     decided.decision = Some(fingerprint);

@@ -34,6 +34,8 @@ pub(crate) struct Writing<'a> {
     pub(crate) place: &'a Place,
     pub(crate) source: Option<&'a Source>,
     pub(crate) now: Timestamp,
+    /// When it was said, if a hook says so.
+    pub(crate) triggered_at: Option<Timestamp>,
 }
 
 /// An item from a written record; `field` is its place in the request.
@@ -72,6 +74,7 @@ pub(crate) fn item(writing: &Writing, id: String, write: RecordWrite, field: &st
         operation: writing.operation.to_owned(),
         created_at: time("createdAt", write.created_at)?.unwrap_or(writing.now),
         updated_at: writing.now,
+        triggered_at: writing.triggered_at,
         expires_at: time("expiresAt", write.expires_at)?,
         decision: None,
     };
@@ -79,7 +82,9 @@ pub(crate) fn item(writing: &Writing, id: String, write: RecordWrite, field: &st
         Some(metadata) => described(item, metadata, field)?,
         None => item,
     };
-    item.expires_at = item.expires_at.or_else(|| expires(writing.config, item.kind, &item.text, writing.now));
+    item.expires_at = item
+        .expires_at
+        .or_else(|| expires(writing.config, item.kind, &item.text, writing.triggered_at.unwrap_or(writing.now)));
     judge(writing.config, &mut item);
     Ok(item)
 }
@@ -135,6 +140,10 @@ pub(crate) fn described(mut item: Item, mut metadata: Map<String, Value>, field:
         "adjustments",
         "subject",
         "evidence",
+        "confidenceBand",
+        "triggeredAt",
+        "useCount",
+        "lastUsedAt",
     ] {
         if item.extracted.is_some()
             || !matches!(own, "rule" | "ruleConfidence" | "adjustments" | "subject" | "evidence")

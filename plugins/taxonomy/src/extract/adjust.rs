@@ -5,9 +5,8 @@ use std::sync::LazyLock;
 use regex_lite::Regex;
 
 use super::clause::Clause;
-use super::lines::Speaker;
 use crate::due;
-use crate::kind::{Group, Kind};
+use crate::kind::Kind;
 
 /// One circumstance: its pattern, how much it adds, and the kinds that it applies to.
 struct Adjuster {
@@ -21,18 +20,31 @@ const fn about(id: &'static str, by: f64, pattern: &'static str, concerns: fn(Ki
     Adjuster { id, pattern, by, concerns }
 }
 
+/// A circumstance that lowers by at least this leaves it to a person: see [`DOUBTED`].
+const DOUBT: f64 = -0.25;
+/// At most so sure is a candidate in a doubtful circumstance, however sure its rule is.
+const DOUBTED: f64 = 0.59;
+
+/// The confidence of a rule in some circumstances, 0 to 0.99.
+pub(crate) fn adjusted(confidence: f64, adjustments: &[(&'static str, f64)]) -> f64 {
+    let sum = adjustments.iter().fold(confidence, |sum, (_, by)| sum + by);
+    let most = if adjustments.iter().any(|(_, by)| *by <= DOUBT) { DOUBTED } else { 0.99 };
+    // Rounded to three places, because sums of decimal fractions are inexact and are compared with thresholds.
+    (sum.clamp(0.0, most) * 1_000.0).round() / 1_000.0
+}
+
 /// Patterns see [`Clause::plain`].
 const ADJUSTERS: &[Adjuster] = &[
     about(
         "hedged",
         -0.25,
-        r"\b(?:maybe|perhaps|probably|possibly|presumably|apparently|supposedly|likely|might|i (?:think|guess|suppose|assume|believe|suspect|wonder)|sort of|kind of|not (?:sure|certain)|no idea|seems?|unsure|unclear|not decided|my (?:guess|hunch|theory|hypothesis|suspicion|assumption) is)\b",
+        r"\b(?:maybe|perhaps|probably|possibly|presumably|apparently|supposedly|likely|might|i (?:think|guess|suppose|assume|believe|suspect|wonder)|sort of|kind of|not (?:sure|certain)|no idea|seems?|unsure|unclear|not decided|my (?:guess|hunch|theory|hypothesis|suspicion|assumption) is|chances? (?:are|is|that)|i (?:am |would )?guess(?:ing)?|i bet|could be|i reckon)\b|可能|也许|或许|大概|恐怕|说不定|估计",
         |kind| !matches!(kind, Kind::Hypothesis | Kind::Note),
     ),
     about(
         "conditional",
         -0.3,
-        r"^(?:if (?:i|we|you|it|they|he|she|only) |suppose|imagine|assuming|what if|had (?:i|we)|unless|in case)|\bwould have\b",
+        r"^(?:如果|假如|假设我|要是|想象|假装|倘若|万一)|^(?:if (?:i|we|you|it|they|he|she|only) |suppose|pretend|let us say|imagine|assuming|what if|had (?:i|we)|unless|in case)|\bwould have\b",
         |kind| !matches!(kind, Kind::Hypothesis | Kind::Constraint | Kind::Preference),
     ),
     about(
@@ -41,20 +53,28 @@ const ADJUSTERS: &[Adjuster] = &[
         r"^if (?:i|we|you|he|she|they|it) (?:were|had)\b|\bhad i (?:known|been|had)\b",
         |kind| matches!(kind, Kind::Constraint | Kind::Preference),
     ),
-    about("over", -0.3, r"\b(?:i|we|user) used to\b|\bno longer\b|\banymore\b|\bback then\b", |kind| {
-        matches!(kind, Kind::Profile | Kind::Preference | Kind::Goal | Kind::Project)
-    }),
+    about(
+        "over",
+        -0.3,
+        r"\b(?:i|we|user) used to (?:[ac-vx-z]|b[^e]|w[^o])|\bno longer\b|\banymore\b|\bback then\b",
+        |kind| matches!(kind, Kind::Profile | Kind::Preference | Kind::Goal | Kind::Project),
+    ),
     about(
         "reported",
         -0.3,
-        r"\b(?:he|she|they|people|someone|somebody|everyone|the (?:article|author|book|paper|docs?|post|result|guy|speaker)s?) (?:said|says|claims?|claimed|wrote|writes|argues?|thinks?|believes?|told)\b",
+        r"^(?:in|according to) (?:the|this|that|a) (?:[\w-]+ )?(?:story|film|movie|book|novel|article|game|song|example|poem|paper|text|recipe)\b|\b(?:she|he) (?:whispered|shouted|replied|asked)\b|\bsays? the \w+|\bsaid the \w+|^(?:the )?(?:lyrics|song|proverb|saying|example sentence|recipe|story)\b|\b(?:knight|king|queen|princess|dragon|hero|protagonist|detective|wizard|narrator|character)\b|^(?:translate|how (?:do|would) (?:i|you) say|write|make|give me|used in)\b.*\x22|(?:小说|电影|故事|文章|书|诗|游戏|菜谱|案例)(?:里|中|说|提到|上说)|文中|主角|主人公|骑士|公主|国王|侦探|歌词|例句|俗话|教科书|\x22,?说|\x22[^,。]*(?:翻译|怎么说)|\x22造(?:个)?句|对话,?里|\b(?:he|she|they|people|someone|somebody|everyone|the (?:article|author|book|paper|docs?|post|result|guy|speaker)s?) (?:said|says|claims?|claimed|wrote|writes|argues?|thinks?|believes?|told)\b",
         |kind| kind != Kind::Hypothesis,
     ),
-    about("in jest", -0.4, r"\b(?:lol|haha+|just kidding|jk|lmao|rofl)\b|;-?\)", |_| true),
+    about(
+        "in jest",
+        -0.4,
+        r"\b(?:lol|haha+|(?:just |am )?kidding|was joking|jk|lmao|rofl)\b|哈哈|开玩笑|逗你|;-?\)",
+        |_| true,
+    ),
     about(
         "for this once",
         -0.25,
-        r"\b(?:right now|at the moment|just this once|this time|this (?:one|answer|reply|response|email|message|paragraph|sentence|function|file|text|article|question|page|section|code|line|document|part)|that (?:one|answer|paragraph|sentence|function|file|line|part)|the (?:above|following|attached|first|second|third|last|next) )",
+        r"这(?:一)?(?:次|封|段|句|份)|\bright now waiting\b|\b(?:once more|one second|one minute|in a minute|just now)\b|\b(?:just this once|just for this|only today|this time|this (?:one|answer|reply|response|email|message|paragraph|sentence|function|file|text|article|question|page|section|code|line|document|part)|that (?:one|answer|paragraph|sentence|function|file|line|part)|the (?:above|following|attached|first|second|third|last|next) (?:one|sentence|paragraph|line|file|question|part|section|answer|example|word|step|page|table|item|message|column|row|chapter)\b)",
         |kind| matches!(kind, Kind::Profile | Kind::Preference | Kind::Constraint | Kind::Goal),
     ),
     about(
@@ -63,8 +83,50 @@ const ADJUSTERS: &[Adjuster] = &[
         r"\b(?:always|never|every time|whenever|in general|by default|from now on|going forward|at all times|under no circumstances|without exception|all (?:my|your|our)|any)\b",
         |kind| matches!(kind, Kind::Preference | Kind::Constraint),
     ),
+    about("of the moment", -0.3, r"\b(?:just now|again|right now|a second ago|a minute ago)\b", |kind| {
+        kind == Kind::Fact
+    }),
+    about(
+        "of the text",
+        -0.4,
+        r"\b(?:this (?:paper|chapter|section|article|book|sentence|function|loop|word|variable)|as follows|the reader|figure \d|table \d|section \d|the (?:picture|example|equation|loop|sentence|variable|word|text|passage|answer)|line \d)\b|^(?:answer|word|loop|variable|output|step|page|line|result|total|\d+) ",
+        |kind| matches!(kind, Kind::Fact | Kind::Todo),
+    ),
+    // What everybody can look up is no fact of this user.
+    about(
+        "common knowledge",
+        -0.35,
+        r"^(?:an? |every |most |some |all |the human |the average |world |mount )|\b(?:human body|of light|of sound|atomic|species|planets?|solar|on earth|the (?:earth|moon|sun|universe|atlantic|pacific|heart|brain)|(?:metres?|meters?|m|km|miles|feet) (?:high|long|tall|deep|wide)|celsius|per second|square root|century|revolution|founded by|invented by|created by)\b|^[\w ]+ (?:was|were|is|began|ended|became) (?:\w+ )*(?:in|since|on) (?:1\d{3}|200\d|201[0-4])\b",
+        |kind| kind == Kind::Fact,
+    ),
+    // A hard rule has no due date; what has to be done by one is a task.
+    about(
+        "due once",
+        -0.25,
+        r"^[^,]*\b(?:by|before|until|this|next|on the|tomorrow|tonight)\b ?(?:the )?(?:end|week|month|sprint|weekend|year|evening|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|june|july|august|september|october|november|december|\d{1,2} \w+|\d{1,2}(?:st|nd|rd|th)|first|second|third|fourth|fifth|ninth|tenth|release|deadline|demo|meeting|exam)\b",
+        |kind| kind == Kind::Constraint,
+    ),
+    about(
+        "about the reader",
+        -0.3,
+        r"^(?:i (?:think|guess|suppose|believe|bet|assume) |maybe |perhaps |apparently |probably )?(?:that )?(?:you|your|you are)\b|^(?:也许|可能|大概|我想|我觉得|看来|好像)?[你您]",
+        |kind| matches!(kind, Kind::Hypothesis | Kind::Fact | Kind::Project | Kind::Note | Kind::Todo),
+    ),
+    about(
+        "a commonplace",
+        -0.3,
+        r"^(?:doctors|people|children|students|parents|teachers|men|women|humans|most|some|many|nobody|everybody|one) (?:\w+ )?(?:should|must|need|needs|prefer|like|never|always|may|might|can|is|are)\b|\bmight say\b|会说",
+        |kind| kind != Kind::Decision,
+    ),
     about("of no thing", -0.25, r"^(?:please )?\w+ (?:it|this|that|them|these|those)\b", |kind| kind == Kind::Todo),
     about("please", -0.1, r"^please |, please\W*$", |kind| kind == Kind::Todo),
+    // What the assistant can do at once is a request of this turn, unless it has a date.
+    about(
+        "a request",
+        -0.2,
+        r"^(?:please |then |now |finally,? |first,? )*(?:fix|add|write|delete|remove|replace|rename|convert|compare|find|choose|pick a|fill|read|check|close|open|cancel the|restart|show|try|move|copy|merge|split|debug|explain|create|install|test|run|print|format|sort|translate|undo|repeat|draw|plot|count|improve|proofread|rewrite|extract|describe|define|generate|calculate|compute|solve|insert|select|press|click|scroll|turn|refresh|load|save|summari[sz]e|search|list|name|make|put|change|reformat)\b",
+        |kind| kind == Kind::Todo,
+    ),
 ];
 
 static PATTERNS: LazyLock<Vec<(&Adjuster, Regex)>> = LazyLock::new(|| {
@@ -90,6 +152,10 @@ pub(crate) fn adjustments(clause: &Clause, kind: Kind) -> Vec<(&'static str, f64
     let mut found: Vec<(&'static str, f64)> = PATTERNS
         .iter()
         .filter(|(adjuster, pattern)| (adjuster.concerns)(kind) && pattern.is_match(&clause.plain))
+        .filter(|(adjuster, _)| adjuster.id != "common knowledge" || !clause.is_own())
+        .filter(|(adjuster, _)| {
+            adjuster.id != "due once" || !["every", "all", "each", "any"].iter().any(|word| clause.has(word))
+        })
         .map(|(adjuster, _)| (adjuster.id, adjuster.by))
         .collect();
     if EXPLICIT.iter().any(|words| clause.lead.contains(words)) {
@@ -104,10 +170,6 @@ pub(crate) fn adjustments(clause: &Clause, kind: Kind) -> Vec<(&'static str, f64
     // A statement with so many words at once cannot stand alone.
     if clause.words() > 60 {
         found.push(("long", -0.15));
-    }
-    // The machine's `I` is not the user, and its proposals are not decisions.
-    if clause.speaker == Speaker::Assistant && (kind.group() == Group::User || kind == Kind::Todo) {
-        found.push(("said by the assistant", -0.5));
     }
     found
 }

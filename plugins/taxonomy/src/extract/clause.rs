@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use regex_lite::Regex;
 
-use super::lines::Speaker;
+use super::typing;
+use crate::due;
 
 /// One statement of a sentence.
 #[derive(Debug)]
@@ -14,7 +15,8 @@ pub(crate) struct Clause {
     /// Lower case, straight quotes, contractions written out, without what leads in (`by the way`).
     pub(crate) plain: String,
     pub(crate) is_question: bool,
-    pub(crate) speaker: Speaker,
+    /// Whether it is in Chinese: the rules of its own for it are tried and the English ones are not.
+    pub(crate) is_chinese: bool,
     /// The lead that was removed from `plain`, such as `please note that`. It shows how explicit the statement is.
     pub(crate) lead: String,
 }
@@ -64,6 +66,22 @@ impl Clause {
         })
     }
 
+    /// Whether it says whose it is: `a colleague of mine`, `most of our users`.
+    pub(crate) fn is_own(&self) -> bool {
+        ["my", "mine", "our", "ours", "we", "us", "i", "user"].iter().any(|word| self.has(word))
+    }
+
+    /// Whether it speaks of a certain thing or day, and not of things in general.
+    pub(super) fn is_anchored(&self) -> bool {
+        const DEFINITE: [&str; 9] = ["the ", "this ", "that ", "his ", "her ", "their ", "yesterday", "both ", "dr"];
+        const DAYS: [&str; 8] = ["last", "next", "yesterday", "tomorrow", "ago", "week", "month", "today"];
+        self.is_own()
+            || DEFINITE.iter().any(|start| self.plain.starts_with(start))
+            || self.plain.contains("'s ")
+            || DAYS.iter().any(|word| self.has(word))
+            || due::mentions(&self.plain)
+    }
+
     /// The clause with its lead, if the lead has a meaning.
     pub(crate) fn with_lead(&self) -> Option<Self> {
         let (text, lead) = (self.text.clone(), String::new());
@@ -71,17 +89,22 @@ impl Clause {
         (!self.lead.is_empty()).then_some(Self { text, plain, lead, ..*self })
     }
 
-    /// How many words it has.
+    /// How many words it has. Chinese has no spaces: two characters count as a word.
     pub(crate) fn words(&self) -> usize {
+        if self.is_chinese {
+            return self.plain.chars().filter(|c| c.is_alphanumeric()).count().div_ceil(2);
+        }
         self.plain.split(' ').filter(|word| word.contains(char::is_alphanumeric)).count()
     }
 }
 
 /// The clauses of a sentence.
-pub(crate) fn clauses(sentence: &str, speaker: Speaker) -> Vec<Clause> {
-    let is_question = sentence.trim_end().trim_end_matches(['"', '\'', ')', ' ']).ends_with('?');
+pub(crate) fn clauses(sentence: &str) -> Vec<Clause> {
+    let end = sentence.trim_end().trim_end_matches(['"', '\'', ')', ' ', '\u{201D}', '\u{300D}', '\u{3002}']);
+    // `吗` and `呢` make a question of a statement.
+    let is_question = end.ends_with(['?', '\u{FF1F}', '\u{5417}', '\u{5462}']);
     let mut parts = Vec::new();
-    for part in sentence.split("; ") {
+    for part in sentence.split("; ").flat_map(|part| part.split('\u{FF1B}')) {
         let mut from = 0;
         for joint in JOINTS.iter().flat_map(|joints| joints.captures_iter(part)) {
             let (Some(whole), Some(next)) = (joint.get(0), joint.get(1)) else { continue };
@@ -93,19 +116,25 @@ pub(crate) fn clauses(sentence: &str, speaker: Speaker) -> Vec<Clause> {
         }
         parts.push(&part[from..]);
     }
-    parts.into_iter().filter_map(|part| clause(part, is_question, speaker)).collect()
+    parts.into_iter().filter_map(|part| clause(part, is_question)).collect()
 }
 
-fn clause(text: &str, is_question: bool, speaker: Speaker) -> Option<Clause> {
+fn clause(text: &str, is_question: bool) -> Option<Clause> {
     let text = text.trim().trim_end_matches([',', ';']).trim();
     if text.is_empty() {
         return None;
     }
+    let is_chinese = text.chars().any(is_han);
     let whole = plain(text);
     let lead = LEADS.as_ref().and_then(|lead| lead.find(&whole)).map_or("", |found| found.as_str());
     // A sentence that consists of a lead is skipped.
     let rest = whole[lead.len()..].trim().to_owned();
-    Some(Clause { text: text.to_owned(), lead: lead.to_owned(), plain: rest, is_question, speaker })
+    Some(Clause { text: text.to_owned(), lead: lead.to_owned(), plain: rest, is_question, is_chinese })
+}
+
+/// Whether a character is a Chinese one.
+pub(super) fn is_han(c: char) -> bool {
+    matches!(c, '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}')
 }
 
 /// Text in the form that patterns are written for.
@@ -114,13 +143,15 @@ pub(crate) fn plain(text: &str) -> String {
         '\u{2018}' | '\u{2019}' => '\'',
         '\u{201C}' | '\u{201D}' => '"',
         '\u{2010}'..='\u{2013}' => '-',
+        // Full-width punctuation and digits.
+        '\u{FF01}'..='\u{FF5E}' => char::from_u32(c as u32 - 0xFEE0).unwrap_or(c),
         c => c,
     };
     let mut plain: String = text.chars().map(straight).collect::<String>().to_lowercase();
     for (pattern, with) in WRITTEN_OUT.iter() {
         plain = pattern.replace_all(&plain, *with).into_owned();
     }
-    plain.trim().to_owned()
+    typing::corrected(plain.trim())
 }
 
 #[cfg(test)]
@@ -128,12 +159,12 @@ mod tests {
     use super::*;
 
     fn texts(sentence: &str) -> Vec<String> {
-        clauses(sentence, Speaker::Unknown).into_iter().map(|clause| clause.text).collect()
+        clauses(sentence).into_iter().map(|clause| clause.text).collect()
     }
 
     #[test]
     fn contractions_are_written_out_and_leads_taken_off() {
-        let plain = |text| clause(text, false, Speaker::Unknown).unwrap().plain;
+        let plain = |text| clause(text, false).unwrap().plain;
         assert_eq!(plain("By the way, I\u{2019}m  a Nurse"), "i am a nurse");
         assert_eq!(plain("Also: we'll **not** use it, don't worry"), "we will not use it, do not worry");
         assert_eq!(plain("Please note that my name's Ann."), "my name is ann.");
@@ -150,7 +181,7 @@ mod tests {
 
     #[test]
     fn words_are_whole() {
-        let clause = clause("unpreferred option", false, Speaker::Unknown).unwrap();
+        let clause = clause("unpreferred option", false).unwrap();
         assert!(!clause.has("prefer") && clause.has("option"));
     }
 }

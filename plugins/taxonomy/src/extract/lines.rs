@@ -5,14 +5,51 @@ use std::sync::LazyLock;
 use regex_lite::Regex;
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::clause::is_han;
+
 /// The speaker of a sentence, as far as its line shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Speaker {
     /// No speaker is named, or one who may be the user.
     Unknown,
-    /// The machine: its statements in the first person are not about the user.
-    Assistant,
+    /// The assistant, a tool or its output: nothing that it says is about the user, and nothing it proposes is decided.
+    Machine,
 }
+
+/// Names of those who are no person, in lower case.
+const MACHINES: [&str; 31] = [
+    "assistant",
+    "ai",
+    "system",
+    "bot",
+    "chatgpt",
+    "claude",
+    "gpt",
+    "copilot",
+    "codex",
+    "gemini",
+    "agent",
+    "model",
+    "result",
+    "results",
+    "output",
+    "tool",
+    "stdout",
+    "stderr",
+    "response",
+    "function",
+    "terminal",
+    "助手",
+    "助理",
+    "机器人",
+    "系统",
+    "结果",
+    "输出",
+    "工具",
+    "模型",
+    "智能体",
+    "回答",
+];
 
 /// Longer sentences, in bytes, are skipped.
 const LONGEST: usize = 600;
@@ -22,7 +59,6 @@ const CODE: &[&str] = &[
     r"^\s*(?:import|from \S+ import|def \w+\(|fn \w+|class \w+[:({]|#include|using \w+;|package \w+;|const \w+ ?=|let \w+ ?=|var \w+ ?=|return\b.*[;)]$|if ?\(|for ?\(|while ?\(|else ?\{|pub (?:fn|struct|enum|mod)|async (?:fn|def)|function \w*\(|elif .*:$|try:|except|@\w+\(?)",
     r"^\s*(?:\$|>>>|#!|%|\.\./|\./)\s?\S",
     r"(?i)^\s*(?:select .+ from|insert into|create table|alter table|update \w+ set|delete from)\b",
-    r"^\s*(?:git|cargo|npm|pip|docker|kubectl|sudo|apt|apt-get|brew|curl|cd|ls|mkdir|make|python3?|node|psql|ssh)(?: -{1,2}\w| [a-z0-9_./:@=-]+(?: \S+)*$).*",
     r"[;{}]\s*$",
     r"^\s*[\]})]+[;,]?\s*$",
     r"^\s*</?[a-zA-Z][^>]*>",
@@ -43,7 +79,31 @@ const CODE: &[&str] = &[
     r"^\s*[-=*_#~]{3,}\s*$",
 ];
 
-const SPEAKER: &str = r"^\s*(?:\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[AP]M)?\]?\s*)?(?:\*\*)?([A-Z][\w.-]{0,20}(?: [A-Z][\w.-]{0,20})?|user|human|assistant|ai|system|me)(?:\*\*)?(?: \(\d{1,2}:\d\d\))?:(?:\*\*)?\s+\S";
+/// A command at a shell. Without a prompt it can also be a sentence about the program: `make sure it works`.
+const COMMAND: &str = r"^\s*(?:git|cargo|npm|pip|docker|kubectl|sudo|apt|apt-get|brew|curl|cd|ls|mkdir|make|python3?|node|psql|ssh)(?: -{1,2}\w| [a-z0-9_./:@=-]+(?: \S+)*$).*";
+const PROSE: [&str; 20] = [
+    "is",
+    "was",
+    "are",
+    "has",
+    "a",
+    "an",
+    "the",
+    "it",
+    "me",
+    "sure",
+    "my",
+    "our",
+    "for",
+    "and",
+    "over",
+    "us",
+    "them",
+    "everything",
+    "all",
+    "was",
+];
+const SPEAKER: &str = r"^\s*(?:\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[AP]M)?\]?\s*)?(?:\*\*)?(?:([A-Z][\w.-]{0,20}(?: [A-Z][\w.-]{0,20})?|(?i:user|human|assistant|ai|system|me|bot|agent|results?|output|tool|stdout|stderr|model|response))(?:\*\*)?(?: \(\d{1,2}:\d\d\))?[::](?:\*\*)?\s+|(用户|我|助手|助理|机器人|系统|结果|输出|工具|模型|智能体|回答)[::]\s*)\S";
 const BULLET: &str = r"^\s*(?:[-*+\u{2022}]|\d{1,3}[.)])\s+";
 const CHECKED: &str = r"^\s*(?:[-*+]\s+)?\[[xX]\]\s";
 const HEADING: &str = r"^\s*#{1,6}\s";
@@ -53,11 +113,15 @@ const NO_SPEAKERS: &str = "todo to-do task tasks note notes important warning ca
     decision decisions decided fact facts constraint constraints rule rules requirement requirements hypothesis assumption \
     theory guess keywords keyword topics topic tags tag interests focus areas domain domains themes preference preferences \
     profile project fyi nb reminder observation remark interesting update background action objective objectives summary \
-    deadline remember next";
+    deadline remember next insight insights suggestion suggestions memo finding findings lesson lessons comment comments \
+    detail details point annotation improvement thought thoughts trivia p.s ps imp kw field fields subject subjects skill \
+    skills terms term words word concepts concept categories category disciplines discipline descriptors specialities \
+    specialties label labels vocabulary glossary expertise technologies tech stack hashtags pillars scope venue budget date";
 
 static PATTERNS: LazyLock<Vec<Regex>> =
     LazyLock::new(|| CODE.iter().filter_map(|text| Regex::new(text).ok()).collect());
 static SPEAKERS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(SPEAKER).ok());
+static COMMANDS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(COMMAND).ok());
 static BULLETS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(BULLET).ok());
 static DONE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(CHECKED).ok());
 static HEADINGS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(HEADING).ok());
@@ -74,20 +138,34 @@ pub(crate) fn is_code(line: &str) -> bool {
     if PATTERNS.iter().any(|pattern| pattern.is_match(line)) {
         return true;
     }
+    let is_prose = line.split_whitespace().nth(1).is_some_and(|word| PROSE.contains(&word));
+    if !is_prose && found(&COMMANDS, line).is_some() {
+        return true;
+    }
     // Sentences are letters and spaces; code and tables are not.
     let visible = line.chars().filter(|c| !c.is_whitespace()).count();
     let letters = line.chars().filter(|c| c.is_alphanumeric()).count();
-    visible > 12 && letters * 10 < visible * 7
+    // Chinese has no spaces and more punctuation.
+    let least = if line.chars().any(is_han) { 5 } else { 7 };
+    visible > 12 && letters * 10 < visible * least
 }
 
 /// The name of the speaker, and where the statement begins.
 pub(crate) fn speaker(line: &str) -> Option<(&str, usize)> {
     let found = SPEAKERS.as_ref()?.captures(line)?;
-    let (whole, name) = (found.get(0)?, found.get(1)?);
+    let (whole, name) = (found.get(0)?, found.get(1).or_else(|| found.get(2))?);
     let words = name.as_str().to_lowercase();
     let is_label = words.split(' ').any(|word| NO_SPEAKERS.split_whitespace().any(|label| label == word));
     let last = whole.as_str().chars().next_back().map_or(0, char::len_utf8);
-    (!is_label).then_some((name.as_str(), whole.end() - last))
+    // A name before a mere list is a label, too: `Descriptors: avant-garde, brutalism`.
+    let is_list = found.get(2).is_none() && is_list(&line[whole.end() - last..]);
+    (!is_label && !is_list).then_some((name.as_str(), whole.end() - last))
+}
+
+/// Whether a text is two or more short items with commas between them and no sentence.
+fn is_list(text: &str) -> bool {
+    let items: Vec<&str> = text.trim().trim_end_matches('.').split(',').collect();
+    items.len() >= 3 && items.iter().all(|item| item.split_whitespace().count() <= 4)
 }
 
 /// The sentences of a text with their speakers.
@@ -107,9 +185,8 @@ pub(crate) fn sentences(text: &str) -> Vec<(String, Speaker)> {
         let mut rest = line;
         if let Some((name, at)) = speaker(line) {
             end(&mut paragraph, who, &mut all);
-            let machine = ["assistant", "ai", "system", "bot", "chatgpt", "claude", "gpt", "copilot"];
-            who = match machine.contains(&name.to_lowercase().as_str()) {
-                true => Speaker::Assistant,
+            who = match MACHINES.contains(&name.to_lowercase().as_str()) {
+                true => Speaker::Machine,
                 false => Speaker::Unknown,
             };
             rest = &line[at..];
@@ -199,7 +276,7 @@ mod tests {
         let text = "Jerry: I like tea.\nassistant: I prefer prose.\nTODO: buy milk\nUser: hello there";
         let told = sentences(text);
         assert_eq!(told[0], ("I like tea.".to_owned(), Speaker::Unknown));
-        assert_eq!(told[1], ("I prefer prose.".to_owned(), Speaker::Assistant));
+        assert_eq!(told[1], ("I prefer prose.".to_owned(), Speaker::Machine));
         assert_eq!(told[2].0, "TODO: buy milk");
         assert_eq!(told[3], ("hello there".to_owned(), Speaker::Unknown));
     }

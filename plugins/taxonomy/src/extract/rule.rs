@@ -26,11 +26,13 @@ pub(crate) struct Rule {
     pub(crate) tags: &'static [&'static str],
     /// Whether a question can be meant so: `could you always cite your sources?`
     pub(crate) asks: bool,
+    /// Whether the clause must say whose or when it is: see `Clause::is_anchored`.
+    pub(crate) anchored: bool,
 }
 
 impl Rule {
     pub(crate) const fn new(id: &'static str, confidence: f64, cues: &'static str, pattern: &'static str) -> Self {
-        Self { id, cues, pattern, unless: "", confidence, tags: &[], asks: false }
+        Self { id, cues, pattern, unless: "", confidence, tags: &[], asks: false, anchored: false }
     }
 
     pub(crate) const fn unless(mut self, pattern: &'static str) -> Self {
@@ -43,6 +45,11 @@ impl Rule {
         self
     }
 
+    pub(crate) const fn anchored(mut self) -> Self {
+        self.anchored = true;
+        self
+    }
+
     pub(crate) const fn asks(mut self) -> Self {
         self.asks = true;
         self
@@ -52,6 +59,8 @@ impl Rule {
 /// A rule with its kind and its patterns, which are compiled when the first clause has one of its cues.
 pub(crate) struct Ready {
     pub(crate) kind: Kind,
+    /// Whether it is for clauses in Chinese; the others are for English.
+    chinese: bool,
     pub(crate) rule: &'static Rule,
     pattern: OnceLock<Option<Regex>>,
     unless: OnceLock<Option<Regex>>,
@@ -59,9 +68,10 @@ pub(crate) struct Ready {
 
 /// All rules, in the order of the kinds. A test compiles every pattern.
 pub(crate) static RULES: LazyLock<Vec<Ready>> = LazyLock::new(|| {
-    let of = |kind: Kind| {
-        rules::of(kind).iter().map(move |rule| Ready { kind, rule, pattern: OnceLock::new(), unless: OnceLock::new() })
+    let ready = |kind: Kind, chinese: bool| {
+        move |rule| Ready { kind, chinese, rule, pattern: OnceLock::new(), unless: OnceLock::new() }
     };
+    let of = |kind: Kind| rules::of(kind).map(ready(kind, false)).chain(rules::of_chinese(kind).map(ready(kind, true)));
     Kind::ALL.into_iter().flat_map(of).collect()
 });
 
@@ -78,10 +88,13 @@ impl Ready {
     /// Whether the clause is what the rule looks for.
     pub(crate) fn matches(&self, clause: &Clause) -> bool {
         let cues = self.rule.cues;
+        if self.chinese != clause.is_chinese {
+            return false;
+        }
         if !cues.is_empty() && !cues.split(' ').any(|cue| clause.has(cue)) {
             return false;
         }
-        if clause.is_question && !self.rule.asks {
+        if clause.is_question && !self.rule.asks || self.rule.anchored && !clause.is_anchored() {
             return false;
         }
         let pattern = self.pattern.get_or_init(|| compile(self.rule.pattern));

@@ -4,8 +4,8 @@ use memhost_sdk::storage::Batch;
 use memhost_sdk::types::*;
 use serde_json::{Map, Value};
 
-use super::Taxonomy;
 use super::jobs::{Job, Reading, shown};
+use super::{Said, Taxonomy};
 use crate::clock::now;
 use crate::excluded::{Offered, excluded};
 use crate::extract::{candidates, sentences};
@@ -30,6 +30,7 @@ impl Taxonomy {
         // `by Friday` means the Friday after the day on which it was said.
         let said_at = hook.and_then(|hook| hook.triggered_at.parse().ok()).unwrap_or(submitted);
         let mut reading = Reading::new(Place::from(&request.scope), Source::from(&request.source), said_at);
+        reading.is_told_when = hook.is_some();
         reading.hook_kind = hook.map(|hook| hook_name(&hook.hook_kind));
         let job = Job::new(id, submitted.into(), reading);
         let mut batch = Batch::new();
@@ -53,8 +54,9 @@ impl Taxonomy {
         let metadata = (!metadata.is_empty()).then(|| Value::Object(metadata).to_string());
         let record = RecordWrite { text, metadata, ..RecordWrite::default() };
         let source = Source::from(&request.source);
-        self.write_all(&request.operation_id, &request.scope, Some(&source), vec![record], "payload")
-            .map(CaptureResponse::from)
+        let at = request.hook.as_ref().and_then(|hook| hook.triggered_at.parse().ok());
+        let said = Said { source: Some(&source), at };
+        self.write_all(&request.operation_id, &request.scope, said, vec![record], "payload").map(CaptureResponse::from)
     }
 }
 

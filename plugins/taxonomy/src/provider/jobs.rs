@@ -31,6 +31,9 @@ pub(super) struct Reading {
     source: Source,
     pub(super) hook_kind: Option<String>,
     pub(super) said_at: Timestamp,
+    /// Whether a hook told `said_at`.
+    #[serde(default)]
+    pub(super) is_told_when: bool,
     /// The next sentence.
     next: usize,
 }
@@ -47,7 +50,14 @@ pub(super) struct Jobs {
 
 impl Reading {
     pub(super) fn new(place: Place, source: Source, said_at: Timestamp) -> Self {
-        Self { place, source, hook_kind: None, said_at, next: 0 }
+        Self { place, source, hook_kind: None, said_at, is_told_when: false, next: 0 }
+    }
+}
+
+impl Reading {
+    /// When it was said, if a hook told. A clock that goes ahead must not make an item younger than new.
+    fn triggered_at(&self, now: Timestamp) -> Option<Timestamp> {
+        self.is_told_when.then(|| self.said_at.min(now))
     }
 }
 
@@ -172,7 +182,8 @@ impl Taxonomy {
     /// A repeated statement starts to age again. A person's changes stay.
     fn said_again(&self, item: &Item, candidate: &Candidate, job: &Job, now: Timestamp) -> Item {
         let expires_at = expires(&self.config, item.kind, &candidate.text, job.work.said_at);
-        Item { updated_at: now, expires_at: expires_at.max(item.expires_at), ..item.clone() }
+        let triggered_at = job.work.triggered_at(now).max(item.triggered_at);
+        Item { updated_at: now, triggered_at, expires_at: expires_at.max(item.expires_at), ..item.clone() }
     }
 
     fn new_item(&self, name: String, candidate: &Candidate, job: &Job, now: Timestamp) -> Item {
@@ -201,6 +212,7 @@ impl Taxonomy {
             operation: job.id.clone(),
             created_at: now,
             updated_at: now,
+            triggered_at: job.work.triggered_at(now),
             expires_at: expires(&self.config, candidate.kind, &candidate.text, job.work.said_at),
             decision: None,
         };

@@ -6,6 +6,7 @@ use memhost_sdk::types::*;
 
 use super::{ANSWER_BYTES, Taxonomy};
 use crate::clock::now;
+use crate::config::Config;
 use crate::item::{Item, Status};
 use crate::workflow::{approved, decide};
 
@@ -46,7 +47,7 @@ impl Review for Taxonomy {
             Some(last) if has_more => Continuation::Next(format!("{} {}", last.created_at, last.id)),
             _ => Continuation::End,
         };
-        let items = all.into_iter().map(|item| waiting(item, &scope.company_id)).collect();
+        let items = all.into_iter().map(|item| waiting(&self.config, item, &scope.company_id)).collect();
         Ok(ListPage { items, continuation, usage: Vec::new() })
     }
 
@@ -55,21 +56,22 @@ impl Review for Taxonomy {
         let Some(item) = self.store.get(&id).filter(|item| item.is_visible(&scope)).cloned() else {
             return Err(Error::NotFound(format!("there is no record `{id}` in this scope")));
         };
-        let decided = decide(&item, decision, now())?;
+        let decided = decide(&self.config, &item, decision, now())?;
         if decided != item {
             self.store.write(Batch::new(), vec![decided.clone()], &[])?;
         }
-        Ok((decided.status == Status::Approved).then(|| decided.snippet(Score::None, &scope.company_id)))
+        let used = self.store.held(&id).and_then(|held| held.used);
+        Ok((decided.status == Status::Approved).then(|| decided.snippet(Score::None, &scope.company_id, used)))
     }
 }
 
 /// A waiting item as the reviewer sees it: unchanged, and if it contains raw personal data, also as an approval would
 /// store it.
-fn waiting(item: &Item, company: &str) -> Snippet {
-    let mut shown = item.shown();
+fn waiting(config: &Config, item: &Item, company: &str) -> Snippet {
+    let mut shown = item.shown(None);
     if item.pii_risk == 2 {
-        let redacted = approved(item, item.updated_at);
+        let redacted = approved(config, item, item.updated_at);
         shown.insert("approvedText".to_owned(), redacted.text.into());
     }
-    Snippet { metadata: Some(serde_json::Value::Object(shown).to_string()), ..item.snippet(Score::None, company) }
+    Snippet { metadata: Some(serde_json::Value::Object(shown).to_string()), ..item.snippet(Score::None, company, None) }
 }

@@ -1,7 +1,7 @@
 //! How long items live and how they age.
 
 use memhost_sdk::types::*;
-use memhost_sdk::{Explain, Provider, testing};
+use memhost_sdk::{Explain, Provider, Transfer, testing};
 use serde_json::json;
 
 use super::{Home, metadata, texts};
@@ -118,4 +118,50 @@ fn a_hypothesis_ranks_after_a_fact() {
     let kinds: Vec<_> = found.iter().map(|item| metadata(item)["kind"].clone()).collect();
     assert_eq!(kinds, ["fact", "hypothesis"]);
     assert_eq!(texts(found).len(), 2);
+}
+
+#[test]
+fn a_fact_ages_from_when_it_was_said() {
+    let mut home = Home::new();
+    let mut said = |text: &str, at: &str| {
+        let mut request = home.residue(text);
+        let triggered_at = at.to_owned();
+        let hook_kind = HookKind::ManualCapture;
+        request.hook = Some(HookContext { hook_kind, triggered_at, actor_agent_id: None, heartbeat_run_id: None });
+        let job = home.provider.capture(request).unwrap().jobs.remove(0).provider_job_id;
+        home.run(&job).remove(0)
+    };
+    let old = said("The grant deadline is on 14 March.", "2025-09-05T10:00:00Z");
+    let new = said("The visa deadline is on 14 March.", "2026-03-04T09:00:00Z");
+    home.restart();
+    assert_eq!(metadata(&home.get(&old).unwrap())["triggeredAt"], "2025-09-05T10:00:00Z");
+    let told = home.provider.explain_query(testing::query("deadline")).unwrap();
+    let decay = |id: &str| {
+        let hit = told.hits.iter().find(|hit| hit.id == id).unwrap();
+        hit.contributions.iter().find(|part| part.name == "decay").unwrap().value
+    };
+    assert!(decay(&new) > 0.99 && (decay(&old) - 0.125).abs() < 0.01, "180 days are three half-lives: {}", decay(&old));
+}
+
+#[test]
+fn uses_are_shown_and_exported() {
+    let mut home = Home::new();
+    let id = home.put("The deadline is on Friday", json!({"kind": "fact"})).unwrap();
+    assert_eq!(metadata(&home.get(&id).unwrap())["useCount"], 0);
+    home.ask("deadline");
+    home.ask("deadline");
+    let told = metadata(&home.get(&id).unwrap());
+    assert_eq!((&told["useCount"], &told["lastUsedAt"]), (&json!(2), &json!("2026-03-04T10:00:00Z")));
+    let lines = home.provider.export_records(testing::scope(), None).unwrap().lines;
+    let again = |home: &mut Home| {
+        let request = ImportRequest { operation_id: "import".into(), scope: testing::scope(), lines: lines.clone() };
+        let report = home.provider.import_records(request).unwrap();
+        (report.imported, report.unchanged)
+    };
+    assert_eq!(again(&mut home), (0, 1), "its own export changes nothing");
+    let mut other = Home::new();
+    assert_eq!(again(&mut other), (1, 0));
+    other.restart();
+    assert_eq!(metadata(&other.get(&id).unwrap())["useCount"], 2);
+    assert_eq!(again(&mut other), (0, 1));
 }

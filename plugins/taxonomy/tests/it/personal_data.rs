@@ -33,7 +33,7 @@ fn evidence_is_redacted() {
 
 #[test]
 fn metadata_and_summary_are_checked_too() {
-    let mut home = Home::new();
+    let mut home = Home::with(json!({"workflow": "strict"}));
     home.put("harmless", json!({"owner": {"mail": "ann@example.org"}})).unwrap();
     home.put("harmless", json!({"password": "abc12345"})).unwrap();
     home.put("harmless", json!({"tags": ["ann@example.org"]})).unwrap();
@@ -54,6 +54,33 @@ fn a_correction_with_raw_data_waits() {
     home.provider.correct(request).unwrap();
     assert!(home.get(&id).is_none());
     assert_eq!(home.pending().len(), 1);
+}
+
+#[test]
+fn what_was_redacted_before_is_level_1_and_approved() {
+    let mut home = Home::new();
+    for (number, mark) in ["[REDACTED_EMAIL]", "[REDACTED_PHONE]", "<REDACTED_NAME>", "[EMAIL]"].into_iter().enumerate()
+    {
+        assert_eq!(pii_level(mark), 1, "{mark}");
+        for text in [format!("My e-mail address is {mark}."), format!("Write to {mark}, not to me"), mark.to_owned()] {
+            assert_eq!(pii_level(&text), 1, "{text}");
+            home.put_as(&format!("{number} {text}"), None, &text, json!({})).unwrap();
+        }
+    }
+    assert!(home.pending().is_empty());
+    assert!(home.list().iter().all(|item| metadata(item)["piiRisk"] == 1), "{:?}", home.list());
+}
+
+#[test]
+fn a_persons_approval_is_the_last_word_unless_the_workflow_is_strict() {
+    for (workflow, text) in [("document", "Ann: ann@example.org"), ("strict", "Ann: [EMAIL]")] {
+        let mut home = Home::with(json!({"workflow": workflow}));
+        let id = home.put("Ann: ann@example.org", json!({})).unwrap();
+        assert!(home.list().is_empty(), "it waits");
+        home.decide(&id, Decision::Approve).unwrap();
+        home.restart();
+        assert_eq!(home.get(&id).unwrap().text, text, "{workflow}");
+    }
 }
 
 /// Everything that any call answers outside of review.
@@ -113,7 +140,7 @@ proptest! {
         edit in sentence(),
         redact: bool,
     ) {
-        let mut home = Home::with(json!({"pii": if redact { "redact" } else { "pending" }}));
+        let mut home = Home::with(json!({"workflow": "strict", "pii": if redact { "redact" } else { "pending" }}));
         home.learn(&captured.join(" "));
         home.put(&written, json!({"kind": "fact", "deep": [{"value": value}], "tags": [value]})).unwrap();
         let record = RecordWrite { text: written.clone(), summary: Some(value.clone()), ..RecordWrite::default() };

@@ -31,7 +31,7 @@ fn an_approved_item_is_returned_and_keeps_the_rules_confidence() {
     let told = metadata(&answered);
     assert_eq!(
         (&told["confidence"], &told["ruleConfidence"], &told["status"]),
-        (&json!(1.0), &json!(0.61), &json!("approved"))
+        (&json!(1.0), &json!(0.59), &json!("approved"))
     );
     assert_eq!(home.decide(&id, Decision::Approve).unwrap().unwrap(), answered, "the same decision answers the same");
     let (field, message) = refusal(home.decide(&id, Decision::Reject));
@@ -65,7 +65,7 @@ fn an_edited_item_is_returned_in_its_new_form() {
 
 #[test]
 fn approving_raw_personal_data_keeps_it_redacted() {
-    let mut home = Home::new();
+    let mut home = Home::with(json!({"workflow": "strict"}));
     let id = home.put("Ann is at ann@example.org", json!({"kind": "fact", "card": "4111 1111 1111 1111"})).unwrap();
     let waiting = home.pending().remove(0);
     assert_eq!(waiting.text, "Ann is at ann@example.org", "the person sees what it is about");
@@ -80,7 +80,7 @@ fn approving_raw_personal_data_keeps_it_redacted() {
 
 #[test]
 fn an_edit_that_still_holds_raw_personal_data_is_refused() {
-    let mut home = Home::new();
+    let mut home = Home::with(json!({"workflow": "strict"}));
     let id = home.put("Ann is at ann@example.org", json!({})).unwrap();
     let (field, message) = refusal(home.decide(&id, edit("Ann: bob@example.org", None)));
     assert!(field == "decision.text" && message.contains("[EMAIL]"), "{message}");
@@ -124,4 +124,23 @@ fn candidates_below_the_minimum_are_dropped() {
     let mut home = Home::with(json!({"rejectBelow": 0.7}));
     assert!(home.learn("Maybe I prefer tea.").is_empty());
     assert!(home.pending().is_empty());
+}
+
+#[test]
+fn the_documents_diagram_approves_from_0_60_and_the_strict_workflow_by_its_table() {
+    let kinds = |home: &mut Home| {
+        for (kind, confidence) in [("profile", 0.60), ("hypothesis", 0.59), ("todo", 0.58), ("note", 0.599)] {
+            home.put(kind, json!({"kind": kind, "confidence": confidence})).unwrap();
+        }
+        texts(home.list())
+    };
+    let mut home = Home::new();
+    assert_eq!(kinds(&mut home), ["profile"]);
+    let band = |item: &Snippet| metadata(item)["confidenceBand"].clone();
+    assert_eq!(band(&home.list()[0]), "moderate");
+    assert!(home.pending().iter().all(|item| band(item) == "low"));
+    let mut strict = Home::with(json!({"workflow": "strict"}));
+    let mut found = kinds(&mut strict);
+    found.sort();
+    assert_eq!(found, ["hypothesis", "todo"]);
 }

@@ -43,7 +43,7 @@ fn a_captured_record_gets_the_kind_of_the_matching_rule() {
 
 #[test]
 fn every_kind_has_its_own_threshold() {
-    let mut home = Home::new();
+    let mut home = Home::with(json!({"workflow": "strict"}));
     for kind in memhost_taxonomy::Kind::ALL {
         let least = kind.threshold();
         home.put("enough", json!({"kind": kind.name(), "confidence": least})).unwrap();
@@ -78,7 +78,7 @@ fn unreadable_records_are_refused_and_nothing_is_written() {
 
 #[test]
 fn the_same_operation_again_changes_nothing() {
-    let mut home = Home::new();
+    let mut home = Home::with(json!({"workflow": "strict"}));
     let id = home.put_as("op", Some("x"), "write to ann@example.org", json!({})).unwrap();
     home.decide(&id, Decision::Approve).unwrap();
     home.put_as("op", Some("x"), "write to ann@example.org", json!({})).unwrap();
