@@ -9,7 +9,7 @@
 //!   has there.
 //! - [`whole`] and [`pages`] make the contract's cursors of lists that a service gives whole, or by number of page.
 //! - [`plain`], [`hex`] and [`partition_name`] make names of what the host gives.
-//! - [`utc`] and [`without_recall`] bring times and texts into the contract's form.
+//! - [`utc`], [`of_unix`] and [`without_recall`] bring times and texts into the contract's form.
 
 mod adapter;
 mod list;
@@ -25,7 +25,7 @@ pub use self::list::{pages, whole};
 pub use self::names::{hex, partition_name, partition_of, plain, unhex};
 pub use self::records::{Listing, Record, Records, Service};
 pub use self::tag::{Filter, Tag};
-pub use self::time::utc;
+pub use self::time::{of_unix, to_unix_millis, utc};
 pub use self::writes::Writes;
 
 /// The text without the blocks of recalled memory that memhost's hooks put into conversations. A service that extracts

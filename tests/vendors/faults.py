@@ -31,8 +31,9 @@ def ask(url, method="POST", body=None, headers=None):
 
 
 def run(memhost, component, port, *, provider, config, secret, texts, ids=None):
-    """`config(url)` is the configuration of the binding, `secret` the name, the value and `usedAs` of its secret, and
-    `texts()` what is at the service, which listens on `port`. `ids` matches the start of an id, which the proxy changes."""
+    """`config(url)` is the configuration of the binding, `secret` the name, the value and `usedAs` of its secret, if it has
+    one, and `texts()` what is at the service, which listens on `port`. `ids` matches the start of an id, which the proxy
+    changes."""
     directory = Path(tempfile.mkdtemp())
     (directory / "plugins").mkdir()
     shutil.copy(component, directory / "plugins" / f"{provider}.wasm")
@@ -56,9 +57,10 @@ def run(memhost, component, port, *, provider, config, secret, texts, ids=None):
 
         control, runtime = "/control/v1/companies/acme", "/runtime/v1/companies/acme"
         fine(control, {}, "PUT")
-        name, value, used_as = secret
-        fine(f"{control}/secrets/{name}", {"value": value, "origins": [url], "usedAs": used_as}, "PUT")
-        grants = {"storageBytes": 64 << 20, "secrets": [name],
+        if secret:
+            name, value, used_as = secret
+            fine(f"{control}/secrets/{name}", {"value": value, "origins": [url], "usedAs": used_as}, "PUT")
+        grants = {"storageBytes": 64 << 20, "secrets": [name] if secret else [],
                   "http": [{"origin": url, "privateRanges": ["127.0.0.0/8"]}]}
         binding = {"key": provider, "providerKey": provider, "default": True, "limits": {"callTimeoutMs": 3000},
                    "grants": grants, "config": config(url)}

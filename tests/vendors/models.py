@@ -35,12 +35,26 @@ def extracted(prompt):
 
 
 def program(messages):
-    """What OpenViking's prompt asks for: a program that keeps each sentence of the users as a memory of its own."""
-    lines = re.findall(r"^\[\d+\]\[user\]\[.*?\]: (.*)$", "\n".join(m["content"] or "" for m in messages[1:]), re.M)
+    """What OpenViking's prompts ask for: a program that keeps each sentence of the users as a memory of its own. Sessions that
+    it works on at a time are merged by a second prompt, of patches."""
+    text = "\n".join(m["content"] or "" for m in messages[1:])
+    lines = re.findall(r"^\[\d+\]\[user\]\[.*?\]: (.*)$", text, re.M)
+    lines += re.findall(r"^ *content:\n *@@ -0,0 .*\n *\+(.*)$", text, re.M)
     sentences = [s.strip() for line in lines for s in re.split(r"(?<=\.)\s+", line)]
     kept = [s for s in sentences if s and "nothing" not in s.lower()]
     calls = [f'sdk.create_preferences(user="user", topic="{"_".join(words(s)[-3:])}", content="""{s}""")' for s in kept]
     return "\n".join([*calls, "sdk.commit()"])
+
+
+def observed(messages):
+    """What claude-mem's prompts ask for: an observation of each sentence that a tool put out."""
+    found = re.search(r"<outcome>(.*)</outcome>", messages[-1]["content"], re.S)
+    text = json.loads(found.group(1)) if found else ""
+    text = json.loads(text) if text.startswith('"') else text
+    sentences = [s.strip() for line in text.splitlines() for s in re.split(r"(?<=\.)\s+", re.sub(r"^\w+: ", "", line))]
+    kept = [s for s in sentences if s and "nothing" not in s.lower()]
+    made = [f"<observation><type>discovery</type><title>{s}</title><narrative>{s}</narrative></observation>" for s in kept]
+    return "\n".join(made) or '<skip_summary reason="noise" />'
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -59,8 +73,13 @@ class Handler(BaseHTTPRequestHandler):
                       "usage": {"prompt_tokens": tokens, "total_tokens": tokens}}
         else:
             messages = asked["messages"]
-            is_openviking = "restricted Python memory SDK" in str(messages[0]["content"])
-            content = program(messages) if is_openviking else json.dumps({"memory": extracted(messages[-1]["content"])})
+            system = str(messages[0]["content"])
+            if "restricted Python memory SDK" in system:
+                content = program(messages)
+            elif "Claude-Mem" in system:
+                content = observed(messages)
+            else:
+                content = json.dumps({"memory": extracted(messages[-1]["content"])})
             answer = {"id": "chatcmpl-stub", "object": "chat.completion", "created": 0, "model": asked["model"],
                       "choices": [{"index": 0, "finish_reason": "stop",
                                    "message": {"role": "assistant", "content": content}}],

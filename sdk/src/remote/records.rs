@@ -238,8 +238,7 @@ impl<S: Service> Records<S> {
     pub fn query(&self, request: &QueryRequest) -> Result<ContextBundle, Error> {
         let filter = Filter::new(request.metadata_filter.as_deref())?;
         let (scope, top_k) = (&request.scope, request.top_k as usize);
-        let fits =
-            |record: &Record| record.tag.is_visible_in(scope) && filter.fits(&record.tag) && self.is_current(record);
+        let fits = |record: &Record| self.shows(record, scope) && filter.fits(&record.tag);
         let query = request.query.trim();
         if query.is_empty() {
             let (mut all, _) = self.service.list(1)?;
@@ -269,9 +268,7 @@ impl<S: Service> Records<S> {
     /// What the service answers, or an invalid request.
     pub fn list(&self, request: &ListRequest) -> Result<ListPage, Error> {
         let filter = Filter::new(request.metadata_filter.as_deref())?;
-        let fits = |record: &Record| {
-            record.tag.is_visible_in(&request.scope) && filter.fits(&record.tag) && self.is_current(record)
-        };
+        let fits = |record: &Record| self.shows(record, &request.scope) && filter.fits(&record.tag);
         let cursor = request.cursor.as_deref();
         let (items, continuation) = match self.service.listing() {
             Listing::Pages => {

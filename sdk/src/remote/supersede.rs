@@ -2,7 +2,7 @@
 
 use super::records::given;
 use super::{Record, Records, Service, Tag};
-use crate::types::Error;
+use crate::types::{Error, Scope};
 
 impl<S: Service> Records<S> {
     /// Adds what takes the place of a record, then deletes the record. What is noted between makes [`Records::is_current`]
@@ -40,6 +40,11 @@ impl<S: Service> Records<S> {
             self.writes.forget(&outdated(known))?;
         }
         Ok(())
+    }
+
+    /// Whether a record of the service is one that this scope may see.
+    pub fn shows(&self, record: &Record, scope: &Scope) -> bool {
+        record.tag.is_visible_in(scope) && self.is_current(record)
     }
 
     /// Whether no other record took its place.

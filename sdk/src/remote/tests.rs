@@ -4,7 +4,10 @@ use std::cell::{Cell, RefCell};
 
 use serde_json::json;
 
-use super::{Filter, Tag, Writes, pages, utc, whole, without_recall};
+use super::{
+    Filter, Tag, Writes, hex, of_unix, pages, partition_name, partition_of, plain, to_unix_millis, unhex, utc, whole,
+    without_recall,
+};
 use crate::http::{Error as HttpError, Phase};
 use crate::testing;
 use crate::types::{Continuation, Error, RecordWrite, Scope};
@@ -140,4 +143,34 @@ fn a_tag_separates_partitions_and_fits_filters() {
 fn recalled_text_is_not_learnt_again() {
     assert_eq!(without_recall("a <memhost-recall>x</memhost-recall> b"), "a  b");
     assert_eq!(without_recall("a <memhost-recall>x"), "a ");
+}
+
+#[test]
+fn seconds_are_times() {
+    assert_eq!(of_unix(0.0).as_deref(), Some("1970-01-01T00:00:00Z"));
+    assert_eq!(of_unix(1_772_323_199.25).as_deref(), Some("2026-02-28T23:59:59.250Z"));
+    assert_eq!(of_unix(253_402_300_799.0).as_deref(), Some("9999-12-31T23:59:59Z"));
+    for none in [-1.0, 253_402_300_800.0, f64::NAN, f64::INFINITY] {
+        assert_eq!(of_unix(none), None);
+    }
+}
+
+#[test]
+fn times_are_milliseconds() {
+    assert_eq!(to_unix_millis("1970-01-01T00:00:00Z"), Some(0));
+    assert_eq!(to_unix_millis("2026-02-28T23:59:59.25Z"), Some(1_772_323_199_250));
+    assert_eq!(to_unix_millis("2026-03-01T01:59:59.250999+02:00"), Some(1_772_323_199_250));
+    assert_eq!(to_unix_millis("1969-12-31T23:59:59Z"), Some(-1_000));
+    assert_eq!(to_unix_millis("yesterday"), None);
+}
+
+#[test]
+fn names_are_read_back_and_no_two_are_alike() {
+    assert_eq!(plain("Op_1-ä"), "_4fp_5f1-_c3_a4");
+    assert_ne!(plain("Op"), plain("op"));
+    assert_eq!(unhex(&hex("ä=\n")).as_deref(), Some("ä=\n"));
+    assert!(["7", "zz", "c3"].iter().all(|wrong| unhex(wrong).is_none()));
+    let scope = Scope { agent_id: Some("Ada".to_owned()), namespace: Some("n".to_owned()), ..Scope::company("acme") };
+    assert_eq!(partition_of(&partition_name(&scope)), Some(scope));
+    assert!(["memhost-", "memhost-5b5d", "ada", "memhost-zz"].iter().all(|name| partition_of(name).is_none()));
 }

@@ -39,6 +39,33 @@ pub fn utc(time: &str) -> Option<String> {
         .then(|| format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{:02}{fraction}Z", second.min(59)))
 }
 
+/// Seconds since 1970, as services write them, such as `2026-03-01T12:00:00.5Z`. None before 1970 and after the year 9999.
+pub fn of_unix(seconds: f64) -> Option<String> {
+    if !(0.0..253_402_300_800.0).contains(&seconds) {
+        return None;
+    }
+    #[allow(clippy::cast_possible_truncation, reason = "it is within the range")]
+    let millis = (seconds * 1_000.0) as i64;
+    let (second, rest) = (millis / 1_000, millis % 1_000);
+    let (year, month, day) = date(second.div_euclid(86_400));
+    let of_day = second.rem_euclid(86_400);
+    let fraction = if rest == 0 { String::new() } else { format!(".{rest:03}") };
+    let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
+    Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z"))
+}
+
+/// The milliseconds since 1970 of a time that [`utc`] reads, for services that write them; negative before 1970.
+pub fn to_unix_millis(time: &str) -> Option<i64> {
+    let time = utc(time)?;
+    let number = |range: std::ops::Range<usize>| time.get(range)?.parse::<i64>().ok();
+    let of_day = number(11..13)? * 3_600 + number(14..16)? * 60 + number(17..19)?;
+    let fraction: String = time[19..].chars().filter(char::is_ascii_digit).chain("000".chars()).take(3).collect();
+    Some(
+        (days(number(0..4)?, number(5..7)?, number(8..10)?) * 86_400 + of_day) * 1_000
+            + fraction.parse::<i64>().ok()?,
+    )
+}
+
 /// Days since 1970, by the Gregorian calendar. A year begins in March, so that a leap day is its last one.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month > 2 { year } else { year - 1 };

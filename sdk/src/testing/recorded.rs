@@ -4,7 +4,7 @@
 //! ```no_run
 //! use memhost_sdk::testing::recorded::Recording;
 //!
-//! let recording = Recording::serve("tests/recorded/server.jsonl", "acme 1.2", "MEMHOST_RECORD_ACME", &[("x-api-key", "KEY")]);
+//! let recording = Recording::serve("tests/recorded/server.jsonl", "acme 1.2", "MEMHOST_RECORD_ACME", &[("x-api-key", "KEY")], &[]);
 //! // … what the provider does and what must come out …
 //! recording.end();
 //! ```
@@ -32,11 +32,18 @@ pub struct Recording {
 impl Recording {
     /// From now on the recording in `file` answers the requests of this thread, in its order. A request that is not the next
     /// one of the recording panics. With an address such as `127.0.0.1:8000` in the environment `variable`, the server there
-    /// answers, gets `headers` in place of the provider's, and its answers are kept.
+    /// answers, gets `headers` in place of the provider's, and its answers are kept. Members of a body whose name is one of
+    /// `times` differ from run to run, and are not compared.
     ///
     /// # Panics
     /// If there is no such file, or if it is of something else than `of`.
-    pub fn serve(file: &str, of: &str, variable: &str, headers: &[(&str, &str)]) -> Self {
+    pub fn serve(
+        file: &str,
+        of: &str,
+        variable: &str,
+        headers: &[(&str, &str)],
+        times: &'static [&'static str],
+    ) -> Self {
         let made = std::env::var(variable).ok();
         let (is_made, lines) = (made.is_some(), Rc::new(RefCell::new(VecDeque::new())));
         let shared = Rc::clone(&lines);
@@ -60,7 +67,9 @@ impl Recording {
                 serve(move |sent| {
                     let next = shared.borrow_mut().pop_front();
                     let line = next.unwrap_or_else(|| panic!("nothing is recorded for {sent:?}"));
-                    assert_eq!(request(sent), line["request"], "something else is sent than was recorded");
+                    let timeless = |request: Value| without(times, request);
+                    let recorded = timeless(line["request"].clone());
+                    assert_eq!(timeless(request(sent)), recorded, "something else is sent than was recorded");
                     let status = line["status"].as_u64().and_then(|status| u16::try_from(status).ok());
                     Ok(Answer::json(status.unwrap_or_default(), line["answer"].clone()))
                 });
@@ -84,6 +93,18 @@ impl Recording {
         let text: String = std::iter::once(&head).chain(lines.iter()).map(|line| format!("{line}\n")).collect();
         std::fs::write(&self.file, text).unwrap_or_else(|error| panic!("{}: {error}", self.file));
     }
+}
+
+fn without(names: &[&str], mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(members) => {
+            members.retain(|name, _| !names.contains(&name.as_str()));
+            members.values_mut().for_each(|member| *member = without(names, member.take()));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = without(names, item.take())),
+        _ => {}
+    }
+    value
 }
 
 fn request(sent: &Sent) -> Value {

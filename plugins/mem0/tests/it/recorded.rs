@@ -87,7 +87,7 @@ fn work_with(mem0: &mut Mem0) {
 #[test]
 fn the_server_of_mem0_answers_as_expected() {
     let mut mem0 = open("self-hosted", json!({"userId": "recorded"}));
-    let recording = Recording::serve(FILE, OF, "MEMHOST_RECORD_MEM0", &[("x-api-key", "memhost-vendors-key")]);
+    let recording = Recording::serve(FILE, OF, "MEMHOST_RECORD_MEM0", &[("x-api-key", "memhost-vendors-key")], &[]);
     work_with(&mut mem0);
     recording.end();
 }

@@ -115,7 +115,7 @@ fn work_with(viking: &mut OpenViking) {
 fn openviking_answers_as_expected() {
     let mut viking = open(json!({}));
     let key = std::env::var("OPENVIKING_API_KEY").unwrap_or_default();
-    let recording = Recording::serve(FILE, "openviking 0.5.2", ADDRESS, &[("x-api-key", &key)]);
+    let recording = Recording::serve(FILE, "openviking 0.5.2", ADDRESS, &[("x-api-key", &key)], &[]);
     work_with(&mut viking);
     recording.end();
 }

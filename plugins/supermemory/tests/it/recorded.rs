@@ -24,7 +24,7 @@ fn other() -> Scope {
 fn supermemory_answers_as_expected() {
     let mut provider = open(serde_json::json!({"threshold": 0.2}));
     let bearer = [("authorization", "Bearer memhost-vendors-key")];
-    let recording = Recording::serve(FILE, OF, "MEMHOST_RECORD_SUPERMEMORY", &bearer);
+    let recording = Recording::serve(FILE, OF, "MEMHOST_RECORD_SUPERMEMORY", &bearer, &[]);
     let company = Scope::company("company");
     let erase = |id: &str| ForgetScopeRequest { operation_id: id.to_owned(), scope: company.clone() };
     provider.forget_scope(erase("op-0")).unwrap();

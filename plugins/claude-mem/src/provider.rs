@@ -1,0 +1,91 @@
+//! The provider: its description, and captures that claude-mem extracts from.
+
+use memhost_sdk::remote::{Adapter, Infer, Records, Tag, Writes, begun};
+use memhost_sdk::{Health, types::*};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::api::Api;
+
+/// What an operator sets.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Config {
+    /// Where claude-mem's worker is.
+    pub url: String,
+    /// The project of the observations; without it `memhost-` and the company.
+    pub project: Option<String>,
+    /// What claude-mem's model extracts observations from.
+    #[serde(default)]
+    pub infer: Infer,
+    /// Whether the worker searches by meaning, with Chroma. Otherwise it finds phrases, and the provider asks for each word.
+    #[serde(default)]
+    pub semantic: bool,
+}
+
+/// The provider of a binding.
+#[derive(Debug)]
+pub struct ClaudeMem {
+    pub(crate) records: Records<Api>,
+}
+
+impl Adapter for ClaudeMem {
+    type Config = Config;
+    type Service = Api;
+
+    fn describe() -> Description {
+        let schema = json!({"type": "object", "additionalProperties": false, "required": ["url"], "properties": {
+            "url": {"type": "string", "description": "where the worker is, such as http://127.0.0.1:37777"},
+            "project": {"type": "string", "pattern": "^[^\\s,][^,]*$", "description": "else memhost-COMPANY"},
+            "infer": {"enum": ["residue", "always", "never"], "default": "residue"},
+            "semantic": {"type": "boolean", "default": false, "description": "whether the worker has Chroma"},
+        }});
+        let summary = "Keeps records as observations of claude-mem";
+        Description {
+            config_schema: Some(schema.to_string()),
+            capabilities: Capabilities { provider_managed_extraction: true, async_extraction: true },
+            max_concurrency: 8,
+            declarations: Declarations {
+                // A record that is replaced takes up to six requests, and a call has 64.
+                max_upsert: Some(10),
+                max_forget: Some(10),
+                exceptions: vec![Exception::AllOrNoneUpserts, Exception::ExactlyOnceLists],
+                ..Declarations::default()
+            },
+            ..Description::new("claude-mem", env!("CARGO_PKG_VERSION"), summary)
+        }
+        .require(Permission::Http(HttpPermission::to("{{config:/url}}")), "The observations are there")
+        .require(
+            Permission::Storage(64 << 20),
+            "Notes what was written and which observation took the place of another",
+        )
+    }
+
+    fn open(config: Config) -> Result<Self, Error> {
+        Ok(Self { records: Records::new(Api::new(config)?) })
+    }
+
+    fn records(&self, scope: &Scope) -> &Records<Api> {
+        self.records.service.belong_to(&scope.company_id);
+        &self.records
+    }
+
+    fn learns(&self, mode: CaptureMode) -> bool {
+        self.records.service.config.infer.is_for(mode)
+    }
+
+    fn learn(&self, request: &CaptureRequest, text: &str, tag: &Tag) -> Result<CaptureResponse, Error> {
+        let (api, key) = (&self.records(&request.scope).service, request.operation_id.as_str());
+        let id = Api::session(key);
+        let look = || Ok(api.use_of(&id)?.map(|_| id.clone()));
+        let write = || api.observe(&id, &request.scope, text, tag).map(|()| id.clone());
+        begun(Writes::new("captures").once(key, request.hook.is_some(), look, write)?, &request.scope)
+    }
+}
+
+impl Health for ClaudeMem {
+    fn check_health(&mut self) -> Result<Report, Error> {
+        let version = self.records.service.version()?;
+        Ok(Report { summary: format!("claude-mem {version} answers at {}", self.records.service.config.url) })
+    }
+}
