@@ -20,7 +20,7 @@ mod tag;
 mod time;
 mod writes;
 
-pub use self::adapter::{Adapter, Elsewhere, Infer, Work, begun};
+pub use self::adapter::{Adapter, Elsewhere, Infer, Work, begun, scope_of};
 pub use self::list::{pages, whole};
 pub use self::names::{hex, partition_name, partition_of, plain, unhex};
 pub use self::records::{Listing, Record, Records, Service};

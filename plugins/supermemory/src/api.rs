@@ -5,13 +5,12 @@ use std::cell::OnceCell;
 
 use memhost_sdk::http::{Client, Error, segment};
 use memhost_sdk::meter;
-use memhost_sdk::remote::{Listing, Record, Service, Tag, utc};
+use memhost_sdk::remote::{Listing, Record, Service, Tag, scope_of, utc};
 use memhost_sdk::types::{self, ForgetEffect, Scope, Score};
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::answers::{Document, Found, Known, List, Memory};
 use crate::config::Config;
-use crate::extraction::jobs;
 
 /// The most hits of one search, and a page of the list.
 const MOST: usize = 100;
@@ -26,78 +25,10 @@ const PARTITIONS: [&str; 3] = ["memhost_agent", "memhost_subject", "memhost_name
 
 /// supermemory, as one container of it.
 #[derive(Debug)]
-pub(crate) struct Api {
+pub struct Api {
     pub(crate) config: Config,
     http: Client,
     container: OnceCell<String>,
-}
-
-/// A memory as search and list show it.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Memory {
-    id: String,
-    memory: Option<String>,
-    root_memory_id: Option<String>,
-    metadata: Option<Map<String, Value>>,
-    similarity: Option<f64>,
-    created_at: Option<String>,
-    updated_at: Option<String>,
-    forget_after: Option<String>,
-    #[serde(default)]
-    is_forgotten: bool,
-    is_latest: Option<bool>,
-    #[serde(default)]
-    history: Vec<Version>,
-    #[serde(default)]
-    document_ids: Vec<String>,
-    #[serde(default)]
-    documents: Vec<Version>,
-}
-
-/// An earlier version, or a document.
-#[derive(Debug, Deserialize)]
-struct Version {
-    id: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct List {
-    memory_entries: Vec<Memory>,
-    pagination: Pagination,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Pagination {
-    current_page: u32,
-    total_pages: u32,
-}
-
-#[derive(Deserialize)]
-struct Found {
-    results: Vec<Memory>,
-}
-
-#[derive(Deserialize)]
-struct Known {
-    profile: Lines,
-}
-
-#[derive(Deserialize)]
-struct Lines {
-    r#static: Vec<String>,
-    dynamic: Vec<String>,
-}
-
-/// A document: what was captured, on its way to memories.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Document {
-    pub(crate) id: String,
-    pub(crate) status: String,
-    #[serde(rename = "customId")]
-    custom_id: Option<String>,
 }
 
 impl Api {
@@ -207,9 +138,11 @@ impl Api {
             Some(tag) => tag,
             None => {
                 metadata.retain(|name, _| !PARTITIONS.contains(&name.as_str()));
-                let documents = found.documents.into_iter().map(|document| document.id).chain(found.document_ids);
+                let mut documents = found.documents.into_iter().map(|document| document.id).chain(found.document_ids);
+                let unread = |error| odd("the scope of a memory", &format!("storage: {error:?}"));
                 Tag {
-                    scope: scope_of(documents)?,
+                    // Of the first document that a capture made.
+                    scope: documents.find_map(|id| scope_of(&id).transpose()).transpose().map_err(unread)?,
                     metadata: (!metadata.is_empty()).then(|| json!(metadata).to_string()),
                     ..Tag::default()
                 }
@@ -327,17 +260,6 @@ impl Service for Api {
     fn listing(&self) -> Listing {
         Listing::Pages
     }
-}
-
-/// The scope of the first document that a capture made, of those that a memory was made of.
-fn scope_of(documents: impl Iterator<Item = String>) -> Result<Option<Scope>, Error> {
-    for document in documents {
-        let unread = |error| odd("the scope of a memory", &format!("storage: {error:?}"));
-        if let Some(job) = jobs().find(&document).map_err(unread)? {
-            return Ok(Some(job.work));
-        }
-    }
-    Ok(None)
 }
 
 fn partitions(scope: Option<&Scope>) -> [Option<&str>; 3] {

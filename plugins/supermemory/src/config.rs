@@ -1,5 +1,6 @@
 //! The binding's configuration.
 
+use memhost_sdk::remote::Infer;
 use serde::Deserialize;
 
 /// What an operator sets.
@@ -12,22 +13,11 @@ pub struct Config {
     pub container_tag: Option<String>,
     /// What supermemory extracts memories from.
     #[serde(default)]
-    pub extract: Extract,
+    pub extract: Infer,
     /// The least similarity of a hit, 0 to 1; without it supermemory's own.
     pub threshold: Option<f64>,
     /// What it costs to add, in millionths of a cent. supermemory tells no costs.
     pub add_microcents: Option<u64>,
     /// What it costs to search.
     pub search_microcents: Option<u64>,
-}
-
-/// What is extracted from: captures of raw material, every capture, or nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
-pub enum Extract {
-    #[default]
-    Residue,
-    Always,
-    Never,
 }

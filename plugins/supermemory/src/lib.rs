@@ -1,8 +1,8 @@
 //! Records in supermemory. It is written with `memhost-sdk` only, like any other provider.
 
+mod answers;
 mod api;
 mod config;
-mod extraction;
 mod provider;
 
 pub use config::Config;

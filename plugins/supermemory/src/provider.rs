@@ -3,13 +3,12 @@
 use std::time::SystemTime;
 
 use memhost_sdk::jobs::Job;
-use memhost_sdk::remote::{Records, Tag, Writes, without_recall};
-use memhost_sdk::{Correction, Erasure, Health, Profile, Provider, types::*};
+use memhost_sdk::remote::{Adapter, Elsewhere, Records, Tag, Work, Writes, begun};
+use memhost_sdk::{Erasure, Health, Profile, types::*};
 use serde_json::json;
 
 use crate::api::Api;
-use crate::config::{Config, Extract};
-use crate::extraction::{jobs, shown};
+use crate::config::Config;
 
 /// The most bytes of a profile.
 const PROFILE: usize = 60 << 10;
@@ -20,26 +19,9 @@ pub struct Supermemory {
     records: Records<Api>,
 }
 
-impl Supermemory {
-    /// The records of a company: of the one whose calls this instance gets.
-    pub(crate) fn of(&self, scope: &Scope) -> &Records<Api> {
-        self.records.service.belong_to(&scope.company_id);
-        &self.records
-    }
-
-    /// Gives a capture to supermemory as a document. A repeated one is the same document there.
-    fn learn(&self, request: &CaptureRequest, text: &str, tag: &Tag) -> Result<CaptureResponse, Error> {
-        let (api, key) = (&self.of(&request.scope).service, request.operation_id.as_str());
-        let id = Writes::new("captures").once(key, false, || Ok(None), || api.learn(key, text, tag))?;
-        let known = jobs().find(&id)?;
-        let job = known.unwrap_or_else(|| Job::new(id, SystemTime::now(), request.scope.clone()));
-        jobs().put(&job)?;
-        Ok(CaptureResponse { jobs: vec![shown(&job)], ..CaptureResponse::default() })
-    }
-}
-
-impl Provider for Supermemory {
+impl Adapter for Supermemory {
     type Config = Config;
+    type Service = Api;
 
     fn describe() -> Description {
         let schema = json!({"type": "object", "additionalProperties": false, "required": ["url"], "properties": {
@@ -73,56 +55,46 @@ impl Provider for Supermemory {
         Ok(Self { records: Records::new(Api::new(config)?) })
     }
 
-    fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
-        let tag = Tag::captured(&request)?;
-        let text = request.payload.text_or_turns().or_else(|| request.payload.object.clone()).unwrap_or_default();
-        let text = without_recall(&text);
-        if text.trim().is_empty() {
-            return Ok(CaptureResponse::default());
-        }
-        let extract = match self.records.service.config.extract {
-            Extract::Residue => request.mode == CaptureMode::CaptureResidue,
-            Extract::Always => true,
-            Extract::Never => false,
-        };
-        if extract {
-            return self.learn(&request, &text, &tag);
-        }
-        let records = self.of(&request.scope);
-        Ok(vec![records.add(&request.operation_id, request.hook.is_some(), &text, &tag)?].into())
+    fn records(&self, scope: &Scope) -> &Records<Api> {
+        self.records.service.belong_to(&scope.company_id);
+        &self.records
     }
 
-    fn upsert_records(&mut self, request: UpsertRequest) -> Result<UpsertResponse, Error> {
-        self.of(&request.scope).upsert(&request)
+    fn learns(&self, mode: CaptureMode) -> bool {
+        self.records.service.config.extract.is_for(mode)
     }
 
-    fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
-        self.of(&request.scope).query(&request)
-    }
-
-    fn list_records(&mut self, request: ListRequest) -> Result<ListPage, Error> {
-        self.of(&request.scope).list(&request)
-    }
-
-    fn get_record(&mut self, id: RecordId, scope: Scope) -> Result<GetResponse, Error> {
-        self.of(&scope).get(&id, &scope)
-    }
-
-    fn forget(&mut self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
-        self.of(&request.scope).forget(request)
+    /// Gives a capture to supermemory as a document. A repeated one is the same document there.
+    fn learn(&self, request: &CaptureRequest, text: &str, tag: &Tag) -> Result<CaptureResponse, Error> {
+        let (api, key) = (&self.records(&request.scope).service, request.operation_id.as_str());
+        let id = Writes::new("captures").once(key, false, || Ok(None), || api.learn(key, text, tag))?;
+        begun(id, &request.scope)
     }
 }
 
-impl Correction for Supermemory {
-    fn correct(&mut self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
-        self.of(&request.scope).correct(request)
+impl Elsewhere for Supermemory {
+    fn ask(&self, job: &mut Job<Work>) -> Result<(), Error> {
+        let (now, api) = (SystemTime::now(), &self.records(&job.work.scope).service);
+        match api.document(&job.id)? {
+            // It deletes what it cannot process, two minutes later.
+            None => job.fail("supermemory does not have the document, or has it no more", now),
+            Some(document) => match document.status.as_str() {
+                "done" => {
+                    job.records = api.made_of(&job.id)?;
+                    job.succeed(now);
+                }
+                "failed" => job.fail("supermemory could not process the document", now),
+                _ => job.go_on(now),
+            },
+        }
+        Ok(())
     }
 }
 
 impl Profile for Supermemory {
     fn get_profile(&mut self, scope: Scope) -> Result<ProfileResponse, Error> {
         let mut summary = String::new();
-        for line in self.of(&scope).service.profile(&scope)? {
+        for line in self.records(&scope).service.profile(&scope)? {
             if summary.len() + line.len() > PROFILE {
                 break;
             }
@@ -145,7 +117,7 @@ impl Erasure for Supermemory {
         if request.scope != Scope::company(&request.scope.company_id) {
             return Err(Error::unsupported("supermemory forgets a whole company at once, and no part of it"));
         }
-        self.of(&request.scope).service.delete_all()?;
+        self.records(&request.scope).service.delete_all()?;
         // It says that documents are gone for good, and nothing of memories that were hidden before.
         Ok(ForgetScopeResponse { extent: Extent::Soft, count: None, usage: Vec::new() })
     }

@@ -169,6 +169,14 @@ pub fn begun(id: String, scope: &Scope) -> Result<CaptureResponse, Error> {
     Ok(CaptureResponse { jobs: vec![shown(&job)], ..CaptureResponse::default() })
 }
 
+/// The scope of the capture that began a job, if there is such a job: what the service makes later is of that scope.
+///
+/// # Errors
+/// If storage fails.
+pub fn scope_of(id: &str) -> Result<Option<Scope>, Error> {
+    Ok(jobs().find(id)?.map(|job| job.work.scope))
+}
+
 /// A job as the contract has it: the service works on it until it has ended, and does not take it up again.
 fn shown(job: &Job<Work>) -> ExtractionJob {
     let shown = job.shown();
