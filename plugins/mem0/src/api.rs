@@ -36,7 +36,7 @@ const RESERVED: [&str; 16] = [
 
 /// mem0, as one user of it.
 #[derive(Debug)]
-pub(crate) struct Api {
+pub struct Api {
     pub(crate) config: Config,
     http: Client,
     user: OnceCell<String>,

@@ -1,5 +1,6 @@
 //! The binding's configuration.
 
+use memhost_sdk::remote::Infer;
 use serde::Deserialize;
 
 /// What an operator sets.
@@ -36,15 +37,4 @@ pub enum Api {
     Hosted,
     /// The open-source server.
     SelfHosted,
-}
-
-/// What is extracted from: captures of raw material, every capture, or nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
-pub enum Infer {
-    #[default]
-    Residue,
-    Always,
-    Never,
 }

@@ -185,6 +185,16 @@ fn the_tree_is_that_of_the_files() {
 }
 
 #[test]
+fn a_file_that_stays_is_not_told_as_forgotten() {
+    let server = server::start();
+    let mut viking = open(json!({}));
+    let id = viking.capture(capture("op", "one")).unwrap().records.remove(0);
+    server.borrow_mut().keeps_files = true;
+    let error = viking.forget(forget(vec![id], scope())).unwrap_err();
+    assert!(format!("{error:?}").contains("still there"), "{error:?}");
+}
+
+#[test]
 fn forgetting_reads_back_and_a_company_is_forgotten_at_once() {
     let server = server::start();
     let mut viking = open(json!({}));

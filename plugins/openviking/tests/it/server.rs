@@ -19,6 +19,8 @@ pub(crate) struct State {
     pub(crate) files: BTreeMap<String, File>,
     /// Files that are not in the index.
     pub(crate) lost: Vec<String>,
+    /// Whether a file that is deleted leaves the index only.
+    pub(crate) keeps_files: bool,
     pub(crate) sessions: BTreeMap<String, Vec<Value>>,
     pub(crate) tasks: Vec<Value>,
 }
@@ -124,6 +126,10 @@ impl State {
             ("DELETE", ["fs"]) => {
                 let root = path(&query["uri"]);
                 let is_tree = query["recursive"] == "true";
+                if self.keeps_files {
+                    self.lost.push(root);
+                    return fine(json!({"uri": query["uri"]}));
+                }
                 self.files.retain(|path, _| !(path == &root || is_tree && below(&root, path)));
                 if is_tree && root == "sessions" {
                     self.sessions.clear();
