@@ -2,6 +2,9 @@
 //! left out; with models that know nothing, and with words that do.
 //!
 //! `cargo run --release --example quality`
+//!
+//! `cargo run --release --example quality -- [RANKING_JSON] FILE.records.jsonl…`: on other bodies, such as those of
+//! `tests/recall/bodies`, with the ranking given or the defaults.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, unreachable_pub, missing_docs, reason = "a measuring tool")]
 
@@ -12,11 +15,16 @@ mod bodies;
 #[path = "../tests/it/quality/models.rs"]
 mod models;
 
-use bodies::{Scores, documents, measure, measure_with, paraphrases, work};
+use bodies::{Scores, body, documents, measure, measure_with, paraphrases, work};
 use memhost_local_markdown::Ranking;
 use serde_json::{Value, json};
 
 fn main() {
+    let (files, rankings): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|argument| !argument.starts_with('{'));
+    if !files.is_empty() {
+        return others(&files, &rankings);
+    }
     for body in [work(), documents()] {
         println!("{}: {} records, {} questions", body.name, body.records.len(), body.questions.len());
         println!("{:<32} R@3   R@10  MRR", "");
@@ -45,6 +53,20 @@ fn main() {
             row(name, measure_with(Some(models::understands), &body, &ranking));
         }
         println!();
+    }
+}
+
+fn others(files: &[String], rankings: &[String]) {
+    for file in files {
+        let read = |file: &str| std::fs::read_to_string(file).expect("a readable file");
+        let name = file.rsplit('/').next().unwrap_or(file).trim_end_matches(".records.jsonl");
+        let body = body(name, &read(file), &read(&file.replace(".records.", ".questions.")));
+        println!("{name}: {} records, {} questions", body.records.len(), body.questions.len());
+        row("plain BM25", baseline::measure(&body));
+        row("defaults", measure(&body, &json!({})));
+        for ranking in rankings {
+            row(ranking, measure(&body, &serde_json::from_str(ranking).expect("JSON")));
+        }
     }
 }
 

@@ -13,13 +13,19 @@ pub struct Config {
     /// Whether a write waits until its file is on the disk. Without it a power failure may lose the last writes; a
     /// crash of the host never does.
     pub durable: bool,
+    /// How long a change by hand may stay unseen while calls come, in milliseconds. 0: every call checks every file, up
+    /// to 2,048 of them. 0 to 60,000.
+    pub check_ms: u32,
     /// How results are ranked.
     pub ranking: Ranking,
 }
 
+/// The longest time that a change by hand may stay unseen, in milliseconds.
+const LONGEST_CHECK: u32 = 60_000;
+
 impl Default for Config {
     fn default() -> Self {
-        Self { language: Language::English, durable: true, ranking: Ranking::default() }
+        Self { language: Language::English, durable: true, check_ms: 1_500, ranking: Ranking::default() }
     }
 }
 
@@ -113,7 +119,7 @@ impl Config {
     /// # Errors
     /// One error for each value that is out of its range.
     pub fn check(&self) -> Result<(), Vec<ConfigError>> {
-        let errors: Vec<ConfigError> = self
+        let mut errors: Vec<ConfigError> = self
             .ranking
             .weights()
             .into_iter()
@@ -123,6 +129,10 @@ impl Config {
                 message: format!("is {value}; choose a number from 0 to {most}"),
             })
             .collect();
+        if self.check_ms > LONGEST_CHECK {
+            let message = format!("is {}; choose a number from 0 to {LONGEST_CHECK}", self.check_ms);
+            errors.push(ConfigError { pointer: "/checkMs".to_owned(), message });
+        }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 }
@@ -156,6 +166,13 @@ pub(crate) fn schema() -> String {
                 "type": "boolean",
                 "default": default.durable,
                 "description": "Whether a write waits until its file is on the disk"
+            },
+            "checkMs": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": LONGEST_CHECK,
+                "default": default.check_ms,
+                "description": "How long a change by hand may stay unseen while calls come, in milliseconds"
             },
             "ranking": {
                 "type": "object",

@@ -1,12 +1,13 @@
 //! Files and index together: every file in the directory is found, also one that a person put there.
 
+mod cache;
 mod embed;
 mod folders;
 mod stored;
 mod watch;
 mod write;
 
-use std::time::Instant;
+use std::time::Duration;
 
 use memhost_sdk::types::Error;
 
@@ -14,10 +15,12 @@ use crate::config::{Config, Language};
 use crate::files::{Files, Stamp, folder};
 use crate::hash::hash;
 use crate::index::{Doc, DocId, Entry, Index, Pages, stored_size};
-use crate::record::Record;
+use crate::record::{Record, Shown};
 use crate::text::Analyzer;
+use cache::Cache;
 use embed::Embedded;
 use folders::Folders;
+use watch::Watch;
 
 /// The longest id that the contract allows, in bytes.
 const LONGEST_ID: usize = 512;
@@ -33,11 +36,9 @@ pub(crate) struct Library {
     pages: Pages,
     folders: Folders,
     embedded: Embedded,
-    /// Where the next check for changes by hand continues.
-    looked_at: DocId,
-    /// When a call last checked more than usual.
-    looked: Option<Instant>,
-    calls: u64,
+    watch: Watch,
+    /// Records as they were answered.
+    kept: Cache,
     changes: u64,
     /// The latest time that was given to a record, in microseconds since 1970.
     latest: i64,
@@ -54,9 +55,8 @@ impl Library {
             pages: Pages::default(),
             folders: Folders::default(),
             embedded: Embedded::open()?,
-            looked_at: 0,
-            looked: None,
-            calls: 0,
+            watch: Watch::new(Duration::from_millis(config.check_ms.into())),
+            kept: Cache::default(),
             changes: 0,
             latest: 0,
         };
@@ -96,6 +96,23 @@ impl Library {
             self.insert(&path, found, &record)?;
         }
         Ok(self.find(id).is_some_and(|(_, doc)| *doc.path == path).then_some(record))
+    }
+
+    /// A record as it is answered, from memory if its file was checked lately.
+    pub(crate) fn shown(&mut self, id: &str, company: &str) -> Result<Option<(DocId, &Shown)>, Error> {
+        self.kept.enter(company);
+        let known = self.find(id).map(|(number, _)| number);
+        let is_current = match known {
+            Some(number) => self.is_current(number)?,
+            None => return Ok(None),
+        };
+        if !is_current {
+            let Some(record) = self.read(id)? else { return Ok(None) };
+            let Some((number, _)) = self.find(id) else { return Ok(None) };
+            self.kept.put(number, Shown::of(id, record, company), self.watch.now);
+        }
+        let Some((number, _)) = self.find(id) else { return Ok(None) };
+        Ok(self.kept.get(number).map(|shown| (number, shown)))
     }
 
     /// A time for a new record: now, but later than all times before, so that times have the order of the writes.
@@ -170,6 +187,7 @@ impl Library {
             self.folders.leave(folder(&doc.path), number);
             self.pages.leave(number);
             self.embedded.drop(number, &doc.id);
+            self.kept.drop(number);
             self.index.remove(number);
         }
     }

@@ -4,7 +4,6 @@ mod cursor;
 mod jobs;
 mod request;
 mod search;
-mod snippet;
 mod tree;
 mod writing;
 
@@ -16,9 +15,8 @@ use crate::config::{Config, schema};
 use crate::index::{Partition, matches, partition};
 use crate::library::Library;
 use crate::rank::Scratch;
-use crate::record::{Record, source_fields};
+use crate::record::{Record, snippet, source_fields};
 use request::object;
-use snippet::snippet;
 
 /// The most bytes of text in a list's answer. This is well below the limit of a call.
 const LIST_BYTES: usize = 8 << 20;

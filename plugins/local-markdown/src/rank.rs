@@ -17,7 +17,7 @@ use crate::meaning::Nearest;
 use crate::text::Analyzer;
 
 /// How many records are ranked closely. Records that share only a common word with the question are not among them.
-const CANDIDATES: usize = 2_048;
+const CANDIDATES: usize = 256;
 
 /// A record that answers.
 #[derive(Debug, Clone, Copy)]
@@ -79,34 +79,34 @@ pub(crate) fn rank(
     admits: impl Fn(DocId) -> bool,
 ) -> Vec<Hit> {
     let terms = analyzer.question(question.text);
-    let words = score::own(index, ranking, scratch, &terms, &admits);
-    let whole = score::whole(index, &terms);
     // A large answer needs more candidates.
     let candidates = CANDIDATES.max(question.top.saturating_mul(2));
+    let words = score::own(index, ranking, scratch, &terms, candidates, &admits);
+    let whole = score::whole(index, &terms);
     let own = fuse::own(ranking, words, whole, question.nearest, candidates);
-    let mut found = context::around(index, ranking, &own, &admits);
-    context::add_sessions(index, ranking, &mut found);
-    context::add_names(index, ranking, question.text, &mut found);
+    let mut around = std::mem::take(&mut scratch.around);
+    around.neighbours(index, ranking, &own, &admits);
+    around.sessions(index, ranking);
+    around.names(index, ranking, question.text);
+    let mut best: Vec<(f32, DocId, Parts)> =
+        around.found().iter().map(|(doc, parts)| (parts.sum(), *doc, *parts)).collect();
+    scratch.around = around;
+    let order = |a: &(f32, DocId, Parts), b: &(f32, DocId, Parts)| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1));
+    if best.len() > question.top {
+        best.select_nth_unstable_by(question.top, order);
+        best.truncate(question.top);
+    }
+    best.sort_unstable_by(order);
     // The largest possible score.
     let full = 1.0 + context::most(ranking);
-    let mut hits: Vec<Hit> = found
-        .into_iter()
-        .map(|(doc, mut parts)| {
-            for part in
-                [&mut parts.words, &mut parts.meaning, &mut parts.neighbours, &mut parts.session, &mut parts.names]
-            {
-                *part /= full;
-            }
-            let near = own.binary_search_by_key(&doc, |(doc, _)| *doc).ok().and_then(|at| own[at].1.passage);
-            let passage = near.unwrap_or_else(|| scratch.passage(index, doc));
-            Hit { doc, score: parts.sum().clamp(0.0, 1.0), passage, parts }
-        })
-        .collect();
-    let order = |a: &Hit, b: &Hit| b.score.total_cmp(&a.score).then_with(|| a.doc.cmp(&b.doc));
-    if hits.len() > question.top {
-        hits.select_nth_unstable_by(question.top, order);
-        hits.truncate(question.top);
-    }
-    hits.sort_unstable_by(order);
-    hits
+    let hit = |(_, doc, mut parts): (f32, DocId, Parts)| {
+        for part in [&mut parts.words, &mut parts.meaning, &mut parts.neighbours, &mut parts.session, &mut parts.names]
+        {
+            *part /= full;
+        }
+        let near = own.binary_search_by_key(&doc, |(doc, _)| *doc).ok().and_then(|at| own[at].1.passage);
+        let passage = near.unwrap_or_else(|| scratch.passage(index, doc));
+        Hit { doc, score: parts.sum().clamp(0.0, 1.0), passage, parts }
+    };
+    best.into_iter().map(hit).collect()
 }

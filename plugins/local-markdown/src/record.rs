@@ -2,9 +2,11 @@
 
 mod fields;
 mod front;
+mod shown;
 
 pub(crate) use fields::{instant, scope_fields, source_fields};
 pub(crate) use front::Front;
+pub(crate) use shown::{Shown, snippet};
 
 use memhost_sdk::types::SourceRef;
 

@@ -15,6 +15,8 @@ pub(crate) struct Sessions {
     members: ByHash<BTreeSet<Place>>,
     /// By record: the one before it and the one after it.
     beside: Vec<(DocId, DocId)>,
+    /// By record: its session. It is stored apart from the records, because a search reads it far more often.
+    of: Vec<u64>,
 }
 
 impl Sessions {
@@ -28,11 +30,18 @@ impl Sessions {
         self.beside.get(doc as usize).map(|(_, behind)| *behind).filter(|behind| *behind != NONE)
     }
 
+    /// The session of a record; 0 is none.
+    pub(crate) fn of(&self, doc: DocId) -> u64 {
+        self.of.get(doc as usize).copied().unwrap_or(0)
+    }
+
     /// Adds a record to its session; 0 is none.
     pub(super) fn insert(&mut self, session: u64, when: i64, key: Key, doc: DocId) {
         if self.beside.len() <= doc as usize {
             self.beside.resize(doc as usize + 1, (NONE, NONE));
+            self.of.resize(doc as usize + 1, 0);
         }
+        self.of[doc as usize] = session;
         self.beside[doc as usize] = (NONE, NONE);
         if session == 0 {
             return;

@@ -35,6 +35,11 @@ impl Folders {
         self.all.get(path)
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
     /// How many records a folder has.
     pub(super) fn size(&self, path: &str) -> usize {
         self.all.get(path).map_or(0, |folder| folder.docs.len())

@@ -1,11 +1,12 @@
 //! From a question to snippets.
 
+use std::rc::Rc;
+
 use memhost_sdk::types::*;
 use serde_json::{Map, Value};
 
 use super::LocalMarkdown;
 use super::request::object;
-use super::snippet::{around, snippet};
 use crate::index::{DocId, Index, member};
 use crate::meaning::Nearest;
 use crate::rank::{Parts, Question, rank};
@@ -16,7 +17,7 @@ use crate::text::words;
 const ATTEMPTS: usize = 3;
 
 struct Found {
-    id: String,
+    id: Rc<str>,
     score: Score,
     passage: usize,
     parts: Parts,
@@ -31,10 +32,16 @@ impl LocalMarkdown {
             let version = self.library.version();
             snippets.clear();
             for found in self.find(request, filter.as_ref()) {
-                let Some(mut record) = self.read_visible(&found.id, &request.scope, filter.as_ref())? else { continue };
-                record.text = around(record.text, found.passage);
-                let whole = snippet(&found.id, record, &request.scope.company_id);
-                snippets.push((Snippet { score: found.score, ..whole }, found.parts));
+                let Some((doc, shown)) = self.library.shown(&found.id, &request.scope.company_id)? else { continue };
+                if filter.as_ref().is_some_and(|filter| !shown.matches(filter)) {
+                    continue;
+                }
+                let hit = Snippet { score: found.score, ..shown.hit(found.passage) };
+                // Its file may have been changed, and so may its partition.
+                let index = &self.library.index;
+                if self.sees(&index.partitions()[index.partition_of(doc)], &request.scope) {
+                    snippets.push((hit, found.parts));
+                }
             }
             if self.library.version() == version {
                 break;
@@ -63,7 +70,7 @@ impl LocalMarkdown {
         let hits = rank(index, &self.library.analyzer, &self.config.ranking, scratch, question, admits);
         hits.into_iter()
             .filter_map(|hit| {
-                let id = index.doc(hit.doc)?.id.to_string();
+                let id = Rc::clone(&index.doc(hit.doc)?.id);
                 Some(Found { id, score: Score::Rank(f64::from(hit.score)), passage: hit.passage, parts: hit.parts })
             })
             .collect()
@@ -91,7 +98,7 @@ impl LocalMarkdown {
             index.behind(None).filter(|(number, _)| admits(index, *number)).map(|(_, doc)| doc).collect();
         docs.sort_unstable_by_key(|doc| std::cmp::Reverse((doc.when, doc.key)));
         docs.truncate(top);
-        let found = |id: String| Found { id, score: Score::None, passage: 0, parts: Parts::default() };
-        docs.into_iter().map(|doc| found(doc.id.to_string())).collect()
+        let found = |id: Rc<str>| Found { id, score: Score::None, passage: 0, parts: Parts::default() };
+        docs.into_iter().map(|doc| found(Rc::clone(&doc.id))).collect()
     }
 }

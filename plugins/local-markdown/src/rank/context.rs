@@ -1,7 +1,5 @@
 //! The parts of a score that come from other records and from names.
 
-use std::collections::HashMap;
-
 use super::Parts;
 use super::fuse::Own;
 use crate::config::Ranking;
@@ -14,85 +12,140 @@ const REACH: [f32; 3] = [1.0, 0.5, 0.25];
 const BEFORE: f32 = 0.8;
 /// A name in more than this share of all records does not count.
 const COMMON_NAME: f32 = 0.9;
+/// About how many postings can be read in the time of one search among many of them.
+const SEARCH_STEPS: usize = 16;
 
 /// The most that a record gets from its neighbours.
 pub(super) fn most(ranking: &Ranking) -> f32 {
     (1.0 + BEFORE) * REACH.iter().sum::<f32>() * ranking.neighbours + ranking.session + ranking.names
 }
 
-/// Adds to each record shares of its neighbours' scores: an answer follows its question, and a pronoun refers to the
-/// record before.
-pub(super) fn around(
-    index: &Index,
-    ranking: &Ranking,
-    own: &[(DocId, Own)],
-    admits: &impl Fn(DocId) -> bool,
-) -> HashMap<DocId, Parts> {
-    let mut found: HashMap<DocId, Parts> = HashMap::with_capacity(own.len() * 2);
-    for (doc, own) in own {
-        let parts = found.entry(*doc).or_default();
-        (parts.words, parts.meaning) = (own.words, own.meaning);
+/// The parts of the scores of the records that a question may lead to. The memory is used again.
+#[derive(Debug, Default)]
+pub(crate) struct Around {
+    /// By record: one more than its place among those found, or 0.
+    places: Vec<u32>,
+    found: Vec<(DocId, Parts)>,
+}
+
+impl Around {
+    fn clear(&mut self, slots: usize) {
+        for (doc, _) in self.found.drain(..) {
+            self.places[doc as usize] = 0;
+        }
+        self.places.resize(slots, 0);
     }
-    if ranking.neighbours == 0.0 {
-        return found;
+
+    fn get_mut(&mut self, doc: DocId) -> Option<&mut Parts> {
+        let place = (*self.places.get(doc as usize)? as usize).checked_sub(1)?;
+        Some(&mut self.found[place].1)
     }
-    for (doc, own) in own {
-        let score = own.words + own.meaning;
-        let (mut before, mut behind) = (Some(*doc), Some(*doc));
-        for share in REACH {
-            before = before.and_then(|doc| index.sessions.before(doc));
-            behind = behind.and_then(|doc| index.sessions.behind(doc));
-            for (beside, side) in [(before, BEFORE), (behind, 1.0)] {
-                let gain = ranking.neighbours * share * side * score;
-                if let Some(beside) = beside.filter(|beside| admits(*beside)) {
-                    found.entry(beside).or_default().neighbours += gain;
+
+    fn enter(&mut self, doc: DocId) -> &mut Parts {
+        let place = &mut self.places[doc as usize];
+        if *place == 0 {
+            self.found.push((doc, Parts::default()));
+            *place = u32::try_from(self.found.len()).unwrap_or(u32::MAX);
+        }
+        &mut self.found[*place as usize - 1].1
+    }
+
+    /// The records with their parts, in no order.
+    pub(super) fn found(&self) -> &[(DocId, Parts)] {
+        &self.found
+    }
+
+    /// Adds to each record shares of its neighbours' scores: an answer follows its question, and a pronoun refers to the
+    /// record before.
+    pub(super) fn neighbours(
+        &mut self,
+        index: &Index,
+        ranking: &Ranking,
+        own: &[(DocId, Own)],
+        admits: &impl Fn(DocId) -> bool,
+    ) {
+        self.clear(index.slots());
+        for (doc, own) in own {
+            let parts = self.enter(*doc);
+            (parts.words, parts.meaning) = (own.words, own.meaning);
+        }
+        if ranking.neighbours == 0.0 {
+            return;
+        }
+        for (doc, own) in own {
+            let score = own.words + own.meaning;
+            let (mut before, mut behind) = (Some(*doc), Some(*doc));
+            for share in REACH {
+                before = before.and_then(|doc| index.sessions.before(doc));
+                behind = behind.and_then(|doc| index.sessions.behind(doc));
+                for (beside, side) in [(before, BEFORE), (behind, 1.0)] {
+                    let gain = ranking.neighbours * share * side * score;
+                    if let Some(beside) = beside.filter(|beside| admits(*beside)) {
+                        self.enter(beside).neighbours += gain;
+                    }
                 }
             }
         }
     }
-    found
-}
 
-/// The scores of sessions: a session about a subject has several records about it. A record without a session is a
-/// session of its own.
-pub(super) fn add_sessions(index: &Index, ranking: &Ranking, found: &mut HashMap<DocId, Parts>) {
-    let session = |doc: DocId| index.doc(doc).map(|doc| doc.session).filter(|session| *session != 0);
-    let mut sums: ByHash<f32> = ByHash::default();
-    let mut best = 0.0_f32;
-    for (doc, parts) in found.iter() {
-        let square = parts.own() * parts.own();
-        match session(*doc) {
-            Some(session) => {
-                let sum = sums.entry(session).or_default();
-                *sum += square;
-                best = best.max(*sum);
+    /// Adds the scores of sessions: a session about a subject has several records about it. A record without a session
+    /// is a session of its own.
+    pub(super) fn sessions(&mut self, index: &Index, ranking: &Ranking) {
+        let mut sums: ByHash<f32> = ByHash::default();
+        let mut best = 0.0_f32;
+        for (doc, parts) in &self.found {
+            let square = parts.own() * parts.own();
+            let sum = match index.sessions.of(*doc) {
+                0 => square,
+                _ if square == 0.0 => continue,
+                session => {
+                    let sum = sums.entry(session).or_default();
+                    *sum += square;
+                    *sum
+                }
+            };
+            best = best.max(sum);
+        }
+        if best == 0.0 {
+            return;
+        }
+        for (doc, parts) in &mut self.found {
+            let sum = match index.sessions.of(*doc) {
+                0 => parts.own() * parts.own(),
+                session => sums.get(&session).copied().unwrap_or(0.0),
+            };
+            parts.session = ranking.session * (sum / best).sqrt();
+        }
+    }
+
+    /// Adds the share for names: a question that names a person is about what that person said or did.
+    pub(super) fn names(&mut self, index: &Index, ranking: &Ranking, question: &str) {
+        if ranking.names == 0.0 {
+            return;
+        }
+        for (_, word) in words(question) {
+            let (postings, alive) = index.postings.of(Analyzer::name(&word));
+            #[allow(clippy::cast_precision_loss, reason = "counts for a share")]
+            let share = alive as f32 / index.len().max(1) as f32;
+            if share > COMMON_NAME {
+                continue;
             }
-            None => best = best.max(square),
-        }
-    }
-    if best == 0.0 {
-        return;
-    }
-    for (doc, parts) in found {
-        let sum = session(*doc).and_then(|session| sums.get(&session)).copied().unwrap_or(parts.own() * parts.own());
-        parts.session = ranking.session * (sum / best).sqrt();
-    }
-}
-
-/// The share for names: a question that names a person is about what that person said or did.
-pub(super) fn add_names(index: &Index, ranking: &Ranking, question: &str, found: &mut HashMap<DocId, Parts>) {
-    for (_, word) in words(question) {
-        let (postings, alive) = index.postings.of(Analyzer::name(&word));
-        #[allow(clippy::cast_precision_loss, reason = "counts for a share")]
-        let share = alive as f32 / index.len().max(1) as f32;
-        if share > COMMON_NAME {
-            continue;
-        }
-        for posting in postings {
-            if let Some((doc, _)) = index.postings.passage(posting.passage())
-                && let Some(parts) = found.get_mut(&doc)
-            {
-                parts.names = ranking.names;
+            if postings.len() <= self.found.len() * SEARCH_STEPS {
+                for posting in postings {
+                    if let Some((doc, _)) = index.postings.passage(posting.passage())
+                        && let Some(parts) = self.get_mut(doc)
+                    {
+                        parts.names = ranking.names;
+                    }
+                }
+                continue;
+            }
+            // Metadata belong to the first passage, and postings are in the order of passages.
+            for (doc, parts) in &mut self.found {
+                let first = index.doc(*doc).map(|doc| doc.first_passage as usize);
+                if first.is_some_and(|first| postings.binary_search_by_key(&first, |one| one.passage()).is_ok()) {
+                    parts.names = ranking.names;
+                }
             }
         }
     }

@@ -36,19 +36,18 @@ pub(super) fn own(
     nearest: &Nearest,
     most: usize,
 ) -> Vec<(DocId, Own)> {
-    // A common word is in most of the records. Records that have only such a word are left out of the map.
+    // A common word is in most of the records. Records that have only such a word are left out.
     keep_best(&mut words, most, |score| *score);
     let full = words.iter().map(|(_, score)| *score).fold(whole, f32::max);
-    let mut own: HashMap<DocId, Own> = HashMap::with_capacity(words.len());
-    if full > 0.0 && ranking.words > 0.0 {
-        own.extend(
-            words.iter().map(|(doc, score)| (*doc, Own { words: ranking.words * score / full, ..Own::default() })),
-        );
-    }
-    if ranking.meaning > 0.0 {
-        add_meaning(ranking.meaning, nearest, &mut own);
-    }
-    let mut own: Vec<(DocId, Own)> = own.into_iter().collect();
+    let share = if full > 0.0 { ranking.words / full } else { 0.0 };
+    let of_words = words.iter().map(|(doc, score)| (*doc, Own { words: share * score, ..Own::default() }));
+    let mut own: Vec<(DocId, Own)> = if ranking.meaning > 0.0 && !nearest.records.is_empty() {
+        let mut both: HashMap<DocId, Own> = of_words.collect();
+        add_meaning(ranking.meaning, nearest, &mut both);
+        both.into_iter().collect()
+    } else {
+        of_words.collect()
+    };
     keep_best(&mut own, most, |own| own.sum());
     let best = own.iter().map(|(_, own)| own.sum()).fold(0.0, f32::max);
     own.retain(|(_, own)| own.sum() > 0.0);

@@ -1,9 +1,10 @@
 //! The directory is the person's too.
 
 use std::fs;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use memhost_sdk::{Provider, testing};
+use serde_json::json;
 
 use super::Home;
 
@@ -26,6 +27,64 @@ fn an_edit_a_new_file_and_a_deletion_are_noticed() {
     fs::remove_dir_all(home.path().join("mine")).unwrap();
     assert_eq!((home.ask("lions"), home.ask("falcons")), (vec![], vec![]));
     assert!(home.get("mine").is_none());
+}
+
+/// Replaces a word in the file that has it, in place, as some editors do.
+fn edit(home: &Home, word: &str, new: &str) {
+    let file = home.file_with(word);
+    fs::write(&file, fs::read_to_string(&file).unwrap().replace(word, new)).unwrap();
+}
+
+#[test]
+fn a_query_touches_no_file_that_was_seen_lately_and_shows_every_write_at_once() {
+    let mut home = Home::with(&json!({"checkMs": 60_000}));
+    home.put("a", "animal zebras");
+    home.put("b", "animal lions");
+    assert_eq!(home.ask("animal zebras"), ["animal zebras", "animal lions"]);
+    // Only a query that reads the file could show this.
+    edit(&home, "animal zebras", "animal whales");
+    assert_eq!(home.ask("zebras"), ["animal zebras"]);
+    fs::remove_file(home.file_with("animal whales")).unwrap();
+    assert_eq!(home.ask("zebras"), ["animal zebras"]);
+    home.put("b", "animal eagles");
+    assert_eq!(home.ask("animal eagles")[0], "animal eagles");
+    assert!(home.ask("lions").is_empty());
+    home.provider.forget(testing::forget(vec!["b".to_owned()], testing::scope())).unwrap();
+    assert!(home.ask("eagles").is_empty());
+    assert!(!home.ask("animal").iter().any(|text| text.contains("eagles")));
+    // One record asked for is read.
+    assert!(home.get("a").is_none());
+    assert!(home.ask("zebras").is_empty());
+}
+
+#[test]
+fn changes_are_seen_within_the_time_that_is_configured() {
+    let mut home = Home::with(&json!({"checkMs": 60}));
+    let texts: Vec<String> = (0..300).map(|n| format!("record number{n} of many")).collect();
+    home.provider.upsert_records(testing::upsert("op", &texts.iter().map(String::as_str).collect::<Vec<_>>())).unwrap();
+    for n in [7, 8] {
+        assert_eq!(home.ask(&format!("number{n}")).len(), 1);
+    }
+    edit(&home, "number7 ", "zebra ");
+    fs::remove_file(home.file_with("number8 ")).unwrap();
+    fs::write(home.path().join("note.md"), "A note about eagles.").unwrap();
+    std::thread::sleep(Duration::from_millis(70));
+    // The first call after a pause has checked everything.
+    assert_eq!(home.ask("zebra"), ["record zebra of many"]);
+    assert!(home.ask("number7").is_empty() && home.ask("number8").is_empty());
+    assert_eq!(home.ask("eagles"), ["A note about eagles."]);
+}
+
+#[test]
+fn changes_are_seen_while_calls_come_one_after_the_other() {
+    let mut home = Home::with(&json!({"checkMs": 60}));
+    let texts: Vec<String> = (0..300).map(|n| format!("record number{n} of many")).collect();
+    home.provider.upsert_records(testing::upsert("op", &texts.iter().map(String::as_str).collect::<Vec<_>>())).unwrap();
+    edit(&home, "number7 ", "zebra ");
+    let start = Instant::now();
+    while home.ask("zebra").is_empty() {
+        assert!(start.elapsed() < Duration::from_secs(2), "the change is not found");
+    }
 }
 
 #[test]

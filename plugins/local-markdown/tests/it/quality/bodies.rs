@@ -1,7 +1,7 @@
 //! Bodies of text with questions, none of them the one that the defaults were chosen on, and how well a ranking finds
 //! their answers. Used by the test and by the example of the same name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::models;
 use memhost_local_markdown::LocalMarkdown;
@@ -15,7 +15,7 @@ pub(crate) const TOP: usize = 10;
 
 /// Records and questions.
 pub(crate) struct Body {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) records: Vec<Text>,
     pub(crate) questions: Vec<Question>,
 }
@@ -59,7 +59,8 @@ pub(crate) fn documents() -> Body {
     body("the project's documents", include_str!("documents.jsonl"), include_str!("documents-questions.jsonl"))
 }
 
-fn body(name: &'static str, records: &str, questions: &str) -> Body {
+/// A body in the form of those here.
+pub(crate) fn body(name: &str, records: &str, questions: &str) -> Body {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Line {
@@ -68,14 +69,14 @@ fn body(name: &'static str, records: &str, questions: &str) -> Body {
     }
     let questions = lines::<Line>(questions).into_iter();
     let questions = questions.map(|line| Question { text: line.question, relevant: line.relevant }).collect();
-    Body { name, records: lines(records), questions }
+    Body { name: name.to_owned(), records: lines(records), questions }
 }
 
 /// Notes, and questions that ask for them in other words. `misleading`: beside notes that have words of the questions
 /// and answer none of them.
 pub(crate) fn paraphrases(misleading: bool) -> Body {
     let name = if misleading { "in other words, beside misleading ones" } else { "in other words" };
-    let mut body = Body { name, records: Vec::new(), questions: Vec::new() };
+    let mut body = Body { name: name.to_owned(), records: Vec::new(), questions: Vec::new() };
     for (number, (text, question)) in paraphrase_lines().into_iter().enumerate() {
         if question.is_none() && !misleading {
             continue;
@@ -109,20 +110,20 @@ pub(crate) fn measure(body: &Body, ranking: &Value) -> Scores {
 /// The same where the binding has a model.
 pub(crate) fn measure_with(model: Option<models::Model>, body: &Body, ranking: &Value) -> Scores {
     let directory = tempfile::tempdir().unwrap();
-    let config = json!({"durable": false, "ranking": ranking});
+    let config = json!({"durable": false, "checkMs": 60_000, "ranking": ranking});
     let mut provider: LocalMarkdown = testing::open_in(directory.path(), config).unwrap();
     if let Some(model) = model {
         testing::embed_with("model", models::DIMENSIONS, model);
     }
-    let ids: Vec<String> = body.records.iter().map(|text| take_in(&mut provider, text)).collect();
+    let ids: HashMap<String, usize> =
+        body.records.iter().zip(0..).map(|(text, number)| (take_in(&mut provider, text), number)).collect();
     if model.is_some() {
         models::run_jobs(&mut provider);
     }
     score(body, |question| {
         let top_k = u32::try_from(TOP).unwrap();
         let found = provider.query(QueryRequest { top_k, ..testing::query(question) }).unwrap().snippets;
-        let number = |id: &String| ids.iter().position(|known| known == id).unwrap();
-        found.iter().map(|snippet| number(&snippet.id)).collect()
+        found.iter().map(|snippet| ids[&snippet.id]).collect()
     })
 }
 
