@@ -44,8 +44,8 @@ impl Adapter for OpenViking {
             capabilities: Capabilities { provider_managed_extraction: true, async_extraction: true },
             max_concurrency: 8,
             declarations: Declarations {
-                // A record takes up to four requests, and a call has 64.
-                max_upsert: Some(15),
+                // Each record waits for the index. One that is forgotten takes four requests, and a call has 64.
+                max_upsert: Some(5),
                 max_forget: Some(15),
                 exceptions: vec![Exception::AllOrNoneUpserts, Exception::ExactlyOnceLists],
                 ..Declarations::default()
