@@ -72,12 +72,20 @@ impl Client {
         self
     }
 
-    /// A header whose value is a secret, after a word such as `Bearer` or, with an empty one, alone. The provider's
+    /// A header whose value is a secret, after a word such as `Bearer` or, with an empty one, alone. After `Basic` the host
+    /// encodes it, if the operator set it as `basic`. The provider's
     /// description asks for [`Permission::Secret`](crate::types::Permission), and the operator sets it for this header.
     #[must_use]
     pub fn secret(self, name: &str, prefix: &str, secret: &str) -> Self {
         let space = if prefix.is_empty() { "" } else { " " };
         self.header(name, &format!("{prefix}{space}{{{{secret:{secret}}}}}"))
+    }
+
+    /// Every request is signed by the host as AWS Signature Version 4 has it, with a secret that the operator set as
+    /// `sigv4:SERVICE:REGION`. The host sets the time and the session token, too.
+    #[must_use]
+    pub fn signed(self, secret: &str) -> Self {
+        self.header("authorization", &format!("{{{{sigv4:{secret}}}}}"))
     }
 
     /// The percentage of what is left of the call that one request may take; 80 without this call, so that there is time to

@@ -34,7 +34,8 @@ pub(super) struct CreateArgs {
     #[arg(long, required = true, value_name = "ORIGIN")]
     origin: Vec<String>,
     /// The one place of a request where it may be: header:NAME, header:NAME:WORD with a word before it such as Bearer,
-    /// query:PARAMETER, or body:/JSON/POINTER.
+    /// query:PARAMETER, or body:/JSON/POINTER. Or what the host does with it: basic (the value is USER:PASSWORD), or
+    /// sigv4:SERVICE:REGION, which signs for AWS (the value is ACCESS-KEY-ID:SECRET-ACCESS-KEY[:SESSION-TOKEN]).
     #[arg(long = "as", value_name = "USE")]
     used_as: SecretUse,
     #[command(flatten)]
@@ -51,7 +52,8 @@ pub(super) struct UpdateArgs {
     #[arg(long, value_name = "ORIGIN")]
     origin: Vec<String>,
     /// The one place of a request where it may be: header:NAME, header:NAME:WORD with a word before it such as Bearer,
-    /// query:PARAMETER, or body:/JSON/POINTER.
+    /// query:PARAMETER, or body:/JSON/POINTER. Or what the host does with it: basic (the value is USER:PASSWORD), or
+    /// sigv4:SERVICE:REGION, which signs for AWS (the value is ACCESS-KEY-ID:SECRET-ACCESS-KEY[:SESSION-TOKEN]).
     #[arg(long = "as", value_name = "USE")]
     used_as: Option<SecretUse>,
     #[command(flatten)]

@@ -29,7 +29,7 @@ pub(super) use self::tally::Tally;
 use super::limiter::Memory;
 use super::log::GuestLog;
 use super::stats::Counters;
-use memhost_ports::off_executor;
+use memhost_ports::{Clock as _, SystemClock, off_executor};
 use memhost_types::{BindingLimits, HttpGrant, HttpTarget, Origin, SecretUse};
 
 /// The longest time for making a connection, even where the guest asks for more.
@@ -165,7 +165,11 @@ impl Egress {
         let sent = body.len() as u64;
         let granted = Arc::clone(&self.secrets.read());
         let (secrets, outgoing) = (granted.for_target(&target), Outgoing { target: target.clone(), parts, body });
-        let request = on_blocking_thread(outgoing.body.len(), SLOW_BODY, move || rewrite(outgoing, &secrets)).await?;
+        let request = on_blocking_thread(outgoing.body.len(), SLOW_BODY, move || {
+            // The server compares a signature's time with its own clock.
+            rewrite(outgoing, &secrets, SystemClock.now())
+        })
+        .await?;
         let client = &self.network.client;
         let mut connection =
             client.connect(&target, &grant.private_ranges, clamped(options.connect_timeout, CONNECT_TIMEOUT)).await?;

@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 const SECRET: &str = "s3cr3t/value-of-the-test";
 
 /// A request that the server received.
-struct Got {
-    head: String,
-    body: String,
+pub(super) struct Got {
+    pub(super) head: String,
+    pub(super) body: String,
 }
 
 /// A server that answers each request with its content, and sends it to the receiver. `/slow` is never answered, and
@@ -80,15 +80,15 @@ fn answer(mut stream: impl Read + Write, tell: impl FnOnce(Got)) -> std::io::Res
     stream.flush()
 }
 
-struct Setup {
-    host: TestHost,
-    port: u16,
-    got: Receiver<Got>,
+pub(super) struct Setup {
+    pub(super) host: TestHost,
+    pub(super) port: u16,
+    pub(super) got: Receiver<Got>,
 }
 
 impl Setup {
     /// A provider that asks for the server and the secret `KEY`, and is granted `methods` there and the secret.
-    async fn new(methods: &[&str], ranges: &[&str], limits: BindingLimits) -> Self {
+    pub(super) async fn new(methods: &[&str], ranges: &[&str], limits: BindingLimits) -> Self {
         let (port, got) = server();
         let origin = format!("http://localhost:{port}");
         let host = TestHost::new(&[]).await.unwrap();
@@ -124,13 +124,13 @@ impl Setup {
         self.set_value(origin, used_as, SECRET).await;
     }
 
-    async fn set_value(&self, origin: &str, used_as: &str, value: &str) {
+    pub(super) async fn set_value(&self, origin: &str, used_as: &str, value: &str) {
         let (origins, used_as) = (vec![origin.parse().unwrap()], used_as.parse().unwrap());
         let request = SetSecret { value: value.to_owned(), origins, used_as };
         self.host.service().set_secret(&caller(), &parse("acme"), "KEY", request).await.unwrap();
     }
 
-    async fn send(&self, company: &str, change: Value) -> String {
+    pub(super) async fn send(&self, company: &str, change: Value) -> String {
         let mut request =
             json!({"method": "GET", "scheme": "http", "path": "/", "authority": format!("localhost:{}", self.port)});
         for (name, value) in change.as_object().unwrap() {
@@ -148,13 +148,13 @@ impl Setup {
         log.iter().map(|line| line.text.clone()).collect::<Vec<_>>().join("\n")
     }
 
-    fn requests(&self) -> usize {
+    pub(super) fn requests(&self) -> usize {
         std::thread::sleep(Duration::from_millis(50));
         self.got.try_iter().count()
     }
 }
 
-const LOOPBACK: &[&str] = &["127.0.0.0/8", "::1/128"];
+pub(super) const LOOPBACK: &[&str] = &["127.0.0.0/8", "::1/128"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_goes_only_where_it_was_granted() {

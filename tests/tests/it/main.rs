@@ -72,6 +72,7 @@ mod review_changes;
 mod review_writes;
 mod schemathesis;
 mod sign_in_link;
+mod signing;
 mod stream;
 mod support;
 mod surfaces;

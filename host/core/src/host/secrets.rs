@@ -62,6 +62,7 @@ impl Service {
         }
         let SetSecret { value, origins, used_as } = request;
         let used_as = used_as.checked().map_err(|error| FieldError::new("usedAs", error.to_string()))?;
+        used_as.check_value(&value).map_err(|error| FieldError::new("value", error.to_string()))?;
         let view = SecretView { name: name.to_owned(), origins, used_as, set_at: self.clock.now() };
         let new = Some(self.secrets.seal(company, &view, &value)?);
         let entry =

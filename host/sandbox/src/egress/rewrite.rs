@@ -6,6 +6,7 @@ use http::header::{
     RANGE, TRANSFER_ENCODING,
 };
 use http_body_util::Full;
+use jiff::Timestamp;
 
 use super::EgressError;
 use super::secret::Secrets;
@@ -32,7 +33,11 @@ pub(super) struct Outgoing {
 }
 
 /// The request as it is sent: with secrets in the places that name them, to the server that was granted.
-pub(super) fn rewrite(outgoing: Outgoing, secrets: &Secrets) -> Result<http::Request<Full<Bytes>>, EgressError> {
+pub(super) fn rewrite(
+    outgoing: Outgoing,
+    secrets: &Secrets,
+    now: Timestamp,
+) -> Result<http::Request<Full<Bytes>>, EgressError> {
     let Outgoing { target, parts, body } = outgoing;
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
     let path = secrets.in_query(if path.is_empty() { "/" } else { path })?;
@@ -41,19 +46,23 @@ pub(super) fn rewrite(outgoing: Outgoing, secrets: &Secrets) -> Result<http::Req
         std::borrow::Cow::Owned(written) => written.into(),
     };
     let uri: http::Uri = path.parse().map_err(|_| EgressError::Header("the path".to_owned()))?;
-    let mut request = http::Request::new(Full::new(body));
-    *request.method_mut() = parts.method.clone();
-    *request.uri_mut() = uri;
-    let headers = request.headers_mut();
-    for (name, value) in &parts.headers {
-        if is_kept(name) {
-            headers.append(name, filled(secrets, name, value)?);
+    let mut headers = HeaderMap::with_capacity(parts.headers.len());
+    let mut key = None;
+    for (name, value) in parts.headers.iter().filter(|(name, _)| is_kept(name)) {
+        match secrets.signing(name.as_str(), value.to_str().unwrap_or_default())? {
+            Some(signing) => key = Some(signing),
+            None => drop(headers.append(name, filled(secrets, name, value)?)),
         }
     }
     headers
         .insert(HOST, HeaderValue::from_str(&target.authority()).map_err(|_| EgressError::Header("host".to_owned()))?);
     // A secret in a compressed answer would not be found.
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    if let Some(key) = key {
+        key.sign(&parts.method, &uri, &mut headers, &body, now).map_err(EgressError::Header)?;
+    }
+    let mut request = http::Request::new(Full::new(body));
+    (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (parts.method, uri, headers);
     Ok(request)
 }
 
@@ -144,7 +153,7 @@ mod tests {
         let (parts, ()) = request.body(()).unwrap().into_parts();
         let target = HttpTarget::parse(Some("https"), "api.example").unwrap();
         let outgoing = Outgoing { target, parts, body: body.to_owned().into() };
-        let request = rewrite(outgoing, &secrets_as(used_as))?;
+        let request = rewrite(outgoing, &secrets_as(used_as), Timestamp::UNIX_EPOCH)?;
         Ok((request.headers().clone(), format!("{} {:?}", request.uri(), request.body())))
     }
 

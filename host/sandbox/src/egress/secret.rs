@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::AUTHORIZATION;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use super::escape::hex_byte;
@@ -10,6 +13,7 @@ use super::scrub::Scrubber;
 use memhost_types::SecretUse;
 
 mod body;
+mod sign;
 
 /// The longest name of a secret, in bytes.
 pub(super) const MAX_NAME_BYTES: usize = 64;
@@ -139,7 +143,10 @@ impl Secrets {
                 return Err(SecretError::Twice(secret.name.clone()));
             }
         }
-        let pairs = secrets.iter().map(|(secret, _)| (secret.name.as_str(), secret.value.as_str()));
+        let pairs = secrets.iter().flat_map(|(secret, used_as)| {
+            let values = std::iter::once(secret.value.as_str()).chain(used_as.parts(&secret.value));
+            values.map(|value| (secret.name.as_str(), value))
+        });
         let scrubber = Scrubber::new(pairs).ok_or(SecretError::TooLong)?;
         Ok(Self { secrets, scrubber })
     }
@@ -205,7 +212,10 @@ impl Secrets {
                 return Err(SecretError::Misplaced { name, place, used_as: used_as.clone() });
             }
             out.push_str(&text[done..start]);
-            out.push_str(&place.encode(&secret.value));
+            match used_as {
+                SecretUse::Basic => STANDARD.encode_string(&secret.value, &mut out),
+                _ => out.push_str(&place.encode(&secret.value)),
+            }
             done = end;
         }
         if done == 0 {
@@ -238,6 +248,9 @@ impl Place<'_> {
             (Self::Header(here), SecretUse::Header { name, prefix }) => {
                 let word = before.strip_suffix(' ').unwrap_or(before);
                 here.eq_ignore_ascii_case(name) && word.eq_ignore_ascii_case(prefix.as_deref().unwrap_or_default())
+            }
+            (Self::Header(here), SecretUse::Basic) => {
+                here.eq_ignore_ascii_case(AUTHORIZATION.as_str()) && before.trim_end().eq_ignore_ascii_case("Basic")
             }
             (Self::Query, SecretUse::Query { parameter: wanted }) => parameter(before) == *wanted,
             _ => false,
