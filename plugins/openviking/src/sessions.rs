@@ -44,14 +44,16 @@ pub(crate) fn session(operation_id: &str) -> String {
 
 /// What was said, or the text as one message, without what was recalled.
 pub(crate) fn messages(request: &CaptureRequest, text: &str, peer: &str) -> Vec<Value> {
-    let message = |role: &str, text: String, at: Option<&String>| json!({"role": role, "content": text, "peer_id": peer, "created_at": at});
+    let message = |role: &str, text: &str, at: Option<&String>| -> Value {
+        json!({"role": role, "content": text, "peer_id": peer, "created_at": at})
+    };
     if request.payload.turns.is_empty() {
-        return vec![message("user", text.to_owned(), None)];
+        return vec![message("user", text, None)];
     }
     let turns = request.payload.turns.iter().map(|turn| (turn, without_recall(&turn.text)));
     let said = turns.filter(|(_, text)| !text.trim().is_empty());
     said.map(|(turn, text)| {
-        message(if turn.role == "assistant" { "assistant" } else { "user" }, text, turn.at.as_ref())
+        message(if turn.role == "assistant" { "assistant" } else { "user" }, &text, turn.at.as_ref())
     })
     .collect()
 }

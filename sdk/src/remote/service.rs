@@ -44,8 +44,8 @@ pub enum Listing {
 
 /// The routes of a service that [`Records`](super::Records) needs. Each is one request, or a few that only read.
 pub trait Service {
-    /// Whether it cannot replace a record, only add and delete: [`Records`](super::Records) then add the new one, delete the old one, and
-    /// keep the id that the host knows. Adding the same key, text and tag again must answer the same id. Its
+    /// Whether it cannot replace a record, only add and delete: [`Records`](super::Records) then add the new one, delete the
+    /// old one, and keep the id that the host knows. Adding the same key, text and tag again must answer the same id. Its
     /// [`Service::replace`] is never called.
     const ONLY_ADDS: bool = false;
 

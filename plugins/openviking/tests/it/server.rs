@@ -35,6 +35,7 @@ pub(crate) fn start() -> Server {
     server
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "so that json!({}) can be in place")]
 fn fine(result: Value) -> Answer {
     Answer::json(200, json!({"status": "ok", "result": result}))
 }
@@ -177,7 +178,7 @@ impl State {
             }
             ("POST", ["commit"]) if messages.is_empty() => fine(json!({"status": "skipped", "task_id": null})),
             ("POST", ["commit"]) => {
-                let said: Vec<_> = messages.drain(..).collect();
+                let said: Vec<_> = std::mem::take(messages);
                 let id = format!("task-{}", self.tasks.len());
                 self.tasks.push(json!({"task_id": id, "task_type": "session_commit", "resource_id": path[0],
                     "status": "running", "error": null, "result": null, "said": said}));

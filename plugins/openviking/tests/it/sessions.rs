@@ -31,7 +31,7 @@ fn a_session_is_extracted_from_as_a_job() {
     let tokens = (done.usage[0].input_tokens, done.usage[0].output_tokens, done.usage[0].embedding_tokens);
     assert_eq!(tokens, (Some(7), Some(3), Some(5)));
     assert!(server.borrow().sessions.is_empty(), "what was said is removed");
-    assert_eq!(viking.get_job(job.provider_job_id.clone()).unwrap().unwrap(), done, "an end does not change");
+    assert_eq!(viking.get_job(job.provider_job_id).unwrap().unwrap(), done, "an end does not change");
     let found = viking.query(query("tea")).unwrap().snippets.remove(0);
     assert_eq!((found.id, found.scope), (done.records[0].clone(), Some(scope())));
     let listed = viking.list_jobs(scope(), None, 10).unwrap().jobs;
