@@ -9,6 +9,7 @@ const TARGET: &str = "wasm32-wasip2";
 
 /// The providers that the host does not embed. `memhost-NAME` is in `plugins/NAME`.
 const PROVIDERS: &[&str] = &[
+    "memhost-agentcore",
     "memhost-claude-mem",
     "memhost-cross-agent",
     "memhost-facts",

@@ -83,7 +83,10 @@ class Proxy:
 
     def ask(self, handler, body):
         connection = http.client.HTTPConnection("127.0.0.1", self.server, timeout=60)
-        headers = {name: value for name, value in handler.headers.items() if name.lower() not in ("host", "connection")}
+        # A signature is of the host that was asked.
+        signed = handler.headers.get("authorization", "").startswith("AWS4")
+        left_out = ("connection",) if signed else ("host", "connection")
+        headers = {name: value for name, value in handler.headers.items() if name.lower() not in left_out}
         connection.request(handler.command, handler.path, body or None, headers)
         response = connection.getresponse()
         return response.status, response.read()
