@@ -14,6 +14,8 @@ use crate::config::Config;
 
 /// The most hits of one search, and a page of the list.
 const MOST: usize = 100;
+/// The longest text of a memory, in characters.
+const LONGEST: usize = 10_000;
 /// How many pages are read for a memory that somebody else wrote, which only its id names.
 const PAGES: u32 = 10;
 /// What the ids of memories that this provider wrote begin with; the rest is the key. supermemory's own have no hyphen.
@@ -191,6 +193,13 @@ impl Api {
 }
 
 impl Service for Api {
+    fn takes(&self, text: &str, _: &Tag) -> Result<(), types::Error> {
+        if text.chars().count() <= LONGEST {
+            return Ok(());
+        }
+        Err(types::Error::invalid("text", "has more than the 10,000 characters that supermemory takes"))
+    }
+
     fn is_id(&self, id: &str) -> bool {
         (1..=200).contains(&id.len())
     }

@@ -1,7 +1,7 @@
 //! What the recorded exchanges do not show: errors, prices, names.
 
 use memhost_sdk::testing::http::{Answer, sent, serve};
-use memhost_sdk::testing::{capture, query, reported, scope};
+use memhost_sdk::testing::{capture, query, reported, scope, upsert};
 use memhost_sdk::types::*;
 use memhost_sdk::{Erasure, Extraction, Health, Profile, Provider};
 use serde_json::{Value, json};
@@ -52,6 +52,16 @@ fn a_document_that_is_gone_has_failed() {
     assert_eq!(sent()[0].body["customId"], "op.3a1");
     assert_eq!(provider.get_job(job.provider_job_id).unwrap().unwrap().job.status, JobStatus::Failed);
     assert!(provider.get_job("nobody".to_owned()).unwrap().is_none());
+}
+
+#[test]
+fn a_text_that_is_too_long_is_refused_before_anything_is_sent() {
+    serve(|sent| panic!("{sent:?}"));
+    let long = "é".repeat(10_001);
+    match open(json!({})).upsert_records(upsert("op", &["fine", &long])).unwrap_err() {
+        Error::InvalidRequest(error) => assert_eq!(error.field.as_deref(), Some("records.1.text")),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
