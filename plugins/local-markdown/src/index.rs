@@ -9,7 +9,7 @@ mod sessions;
 mod table;
 
 pub(crate) use analysis::Analysis;
-pub(crate) use entry::{Entry, Key, Partition, matches, member, partition};
+pub(crate) use entry::{Entry, Key, Partition, is_document, matches, member, partition};
 pub(crate) use pages::{Pages, decode, seal, stored_size, unseal};
 pub(crate) use postings::{ByHash, Posting};
 pub(crate) use table::{Doc, DocId, Index};

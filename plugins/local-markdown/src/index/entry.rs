@@ -8,6 +8,9 @@ use crate::hash::hash;
 use crate::record::{Front, Record, instant};
 use crate::text::Analyzer;
 
+/// This bit of a session's hash says that it is a document.
+const DOCUMENT: u64 = 1;
+
 /// The fields that separate scopes: agent, subject, namespace.
 pub(crate) type Partition = [Option<String>; 3];
 
@@ -88,5 +91,13 @@ fn session(front: &Front) -> u64 {
         .or_else(|| source("documentKey").map(|key| ("document", key.split('#').next().unwrap_or(key))))
         .or_else(|| source("issueId").or_else(|| front.scope("issueId")).map(|key| ("issue", key)))
         .or_else(|| source("runId").or_else(|| front.scope("runId")).map(|key| ("run", key)));
-    found.map_or(0, |(kind, key)| hash(kind.as_bytes(), key.as_bytes()).max(1))
+    found.map_or(0, |(kind, key)| {
+        let hash = hash(kind.as_bytes(), key.as_bytes());
+        if kind == "document" { hash | DOCUMENT } else { (hash & !DOCUMENT).max(2) }
+    })
+}
+
+/// Whether a session is a document: its records are sections.
+pub(crate) fn is_document(session: u64) -> bool {
+    session & DOCUMENT != 0
 }

@@ -198,13 +198,31 @@ pub(crate) fn decode(page: &[u8]) -> Option<Vec<Entry>> {
 
 /// Bytes with their hash in front.
 pub(crate) fn seal(body: &[u8]) -> Vec<u8> {
-    [&hash(b"page", body).to_le_bytes(), body].concat()
+    [&sum(body).to_le_bytes(), body].concat()
 }
 
 /// The bytes after their hash. None if the hash does not match.
 pub(crate) fn unseal(sealed: &[u8]) -> Option<&[u8]> {
-    let (sum, body) = sealed.split_first_chunk::<8>()?;
-    (*sum == hash(b"page", body).to_le_bytes()).then_some(body)
+    let (sealed, body) = sealed.split_first_chunk::<8>()?;
+    // Vectors were sealed with the slower hash before, and are expensive to compute again.
+    (*sealed == sum(body).to_le_bytes() || *sealed == hash(b"page", body).to_le_bytes()).then_some(body)
+}
+
+/// A hash of many bytes, eight at a time in four lanes: an index of 100,000 records is read when it is opened.
+fn sum(bytes: &[u8]) -> u64 {
+    const LANES: usize = 4;
+    const WORD: usize = 8;
+    let mut lanes = [0x9e37_79b9_7f4a_7c15_u64; LANES];
+    let mix = |lane: u64, word: u64| (lane ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29);
+    let (blocks, rest) = bytes.as_chunks::<{ LANES * WORD }>();
+    for block in blocks {
+        let (words, _) = block.as_chunks::<WORD>();
+        for (lane, word) in lanes.iter_mut().zip(words) {
+            *lane = mix(*lane, u64::from_le_bytes(*word));
+        }
+    }
+    let ends = lanes.iter().fold(bytes.len() as u64, |all, lane| mix(all, *lane));
+    hash(&ends.to_le_bytes(), rest)
 }
 
 #[cfg(test)]

@@ -7,6 +7,9 @@ use super::{DocId, Key};
 
 const NONE: DocId = DocId::MAX;
 
+/// Up to this many words a record is like a turn of a conversation, which is understood with those around it.
+const TURN: f32 = 60.0;
+
 type Place = (i64, Key, DocId);
 
 /// The sessions, and for each record its neighbours.
@@ -16,7 +19,13 @@ pub(crate) struct Sessions {
     /// By record: the one before it and the one after it.
     beside: Vec<(DocId, DocId)>,
     /// By record: its session. It is stored apart from the records, because a search reads it far more often.
-    of: Vec<u64>,
+    of: Vec<Of>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Of {
+    session: u64,
+    share: f32,
 }
 
 impl Sessions {
@@ -32,16 +41,24 @@ impl Sessions {
 
     /// The session of a record; 0 is none.
     pub(crate) fn of(&self, doc: DocId) -> u64 {
-        self.of.get(doc as usize).copied().unwrap_or(0)
+        self.of.get(doc as usize).map_or(0, |of| of.session)
+    }
+
+    /// How much the records around a record count for it, 0 to 1: less for a long one, which says by itself what it is
+    /// about.
+    pub(crate) fn share(&self, doc: DocId) -> f32 {
+        self.of.get(doc as usize).map_or(0.0, |of| of.share)
     }
 
     /// Adds a record to its session; 0 is none.
-    pub(super) fn insert(&mut self, session: u64, when: i64, key: Key, doc: DocId) {
+    pub(super) fn insert(&mut self, session: u64, when: i64, key: Key, doc: DocId, words: usize) {
         if self.beside.len() <= doc as usize {
             self.beside.resize(doc as usize + 1, (NONE, NONE));
-            self.of.resize(doc as usize + 1, 0);
+            self.of.resize(doc as usize + 1, Of::default());
         }
-        self.of[doc as usize] = session;
+        #[allow(clippy::cast_precision_loss, reason = "a count for a share")]
+        let share = (TURN / words.max(1) as f32).min(1.0);
+        self.of[doc as usize] = Of { session, share };
         self.beside[doc as usize] = (NONE, NONE);
         if session == 0 {
             return;
@@ -91,9 +108,10 @@ mod tests {
         let mut sessions = Sessions::default();
         let key = |doc: DocId| Key { created: 0, id_hash: u64::from(doc) };
         for (doc, when) in [(0, 30), (1, 10), (2, 20), (3, 20)] {
-            sessions.insert(7, when, key(doc), doc);
+            sessions.insert(7, when, key(doc), doc, 10);
         }
-        sessions.insert(0, 15, key(4), 4);
+        sessions.insert(0, 15, key(4), 4, 120);
+        assert_eq!([3, 4, 5].map(|doc| sessions.share(doc)), [1.0, 0.5, 0.0]);
         let order =
             |sessions: &Sessions| std::iter::successors(Some(1), |doc| sessions.behind(*doc)).collect::<Vec<DocId>>();
         assert_eq!(order(&sessions), [1, 2, 3, 0]);

@@ -120,6 +120,7 @@ impl Index {
         });
         self.partition_of[number as usize] = self.partition(entry.partition);
         let Analysis { lengths, counts, terms } = entry.analysis;
+        let words = lengths.iter().map(|length| usize::from(*length)).sum();
         let weights: Box<[u8]> = terms.iter().map(|(_, weight)| *weight).collect();
         let terms: Box<[TermId]> = terms.iter().map(|(term, _)| self.postings.id(*term)).collect();
         let doc = Doc {
@@ -139,7 +140,7 @@ impl Index {
         self.by_id.insert(Rc::clone(&doc.id), number);
         self.by_path.insert(Rc::clone(&doc.path), number);
         self.order.insert((doc.key, number));
-        self.sessions.insert(doc.session, doc.when, doc.key, number);
+        self.sessions.insert(doc.session, doc.when, doc.key, number, words);
         self.docs[number as usize] = Some(doc);
         Some(number)
     }

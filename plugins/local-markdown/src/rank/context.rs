@@ -3,13 +3,15 @@
 use super::Parts;
 use super::fuse::Own;
 use crate::config::Ranking;
-use crate::index::{ByHash, DocId, Index};
+use crate::index::{ByHash, DocId, Index, is_document};
 use crate::text::{Analyzer, words};
 
 /// How many neighbours count on each side, and the factor for each step of distance.
 const REACH: [f32; 3] = [1.0, 0.5, 0.25];
 /// The record after a hit answers it more often than the record before it.
 const BEFORE: f32 = 0.8;
+/// What neighbours count in a document. A section answers by itself, a turn of a conversation often does not.
+const IN_DOCUMENT: f32 = 0.25;
 /// A name in more than this share of all records does not count.
 const COMMON_NAME: f32 = 0.9;
 /// About how many postings can be read in the time of one search among many of them.
@@ -81,7 +83,9 @@ impl Around {
                 for (beside, side) in [(before, BEFORE), (behind, 1.0)] {
                     let gain = ranking.neighbours * share * side * score;
                     if let Some(beside) = beside.filter(|beside| admits(*beside)) {
-                        self.enter(beside).neighbours += gain;
+                        let share = index.sessions.share(beside);
+                        let kind = if is_document(index.sessions.of(beside)) { IN_DOCUMENT } else { 1.0 };
+                        self.enter(beside).neighbours += gain * share * kind;
                     }
                 }
             }
@@ -114,7 +118,9 @@ impl Around {
                 0 => parts.own() * parts.own(),
                 session => sums.get(&session).copied().unwrap_or(0.0),
             };
-            parts.session = ranking.session * (sum / best).sqrt();
+            // A long record counts as a session of its own, by the rest of the share.
+            let (alone, share) = (parts.own(), index.sessions.share(*doc));
+            parts.session = ranking.session * ((sum / best).sqrt() * share + alone * (1.0 - share));
         }
     }
 

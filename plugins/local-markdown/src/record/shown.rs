@@ -50,7 +50,7 @@ impl Shown {
         let text = around(&self.whole.text, starts, passage);
         let Snippet { id, score, source, created_at, updated_at, expires_at, metadata, summary, .. } = &self.whole;
         Snippet {
-            score: score.clone(),
+            score: *score,
             source: source.clone(),
             created_at: created_at.clone(),
             updated_at: updated_at.clone(),

@@ -111,6 +111,33 @@ fn an_answer_is_found_by_its_question() {
 }
 
 #[test]
+fn neighbours_count_less_for_long_records_and_in_documents() {
+    let mut home = Home::new();
+    let long = format!("An unrelated {}", "remark that goes on ".repeat(60));
+    for (name, is_document, beside) in
+        [("short", false, "An unrelated remark"), ("long", false, &long), ("section", true, "An unrelated remark")]
+    {
+        let scope = Scope { session_key: (!is_document).then(|| name.to_owned()), ..testing::scope() };
+        let source = SourceRef { document_key: is_document.then(|| name.to_owned()), ..testing::source() };
+        for (kind, text) in [("hit", "What did the vet say about the rabbit?"), ("beside", beside)] {
+            let (scope, source) = (scope.clone(), source.clone());
+            let request = testing::capture(&format!("{name}-{kind}"), text);
+            home.provider.capture(CaptureRequest { scope, source, ..request }).unwrap();
+        }
+    }
+    let explained = home.provider.explain_query(testing::query("what did the vet say about the rabbit")).unwrap();
+    let part = |id: &str, part: &str| {
+        let hit = explained.hits.iter().find(|hit| hit.id == id).unwrap_or_else(|| panic!("{id}: {explained:?}"));
+        let found = hit.contributions.iter().find(|contribution| contribution.name == part);
+        found.map_or(0.0, |contribution| contribution.value)
+    };
+    let [short, long, section] =
+        ["short-beside", "long-beside", "section-beside"].map(|id| (part(id, "neighbours"), part(id, "session")));
+    assert!(short.0 > 3.0 * long.0 && short.1 > 3.0 * long.1 && long.0 > 0.0, "{short:?} {long:?}");
+    assert!((short.0 - 4.0 * section.0).abs() < 1e-6 && section.1 > 0.0, "{short:?} {section:?}");
+}
+
+#[test]
 fn a_filter_is_applied_before_the_best_are_chosen() {
     let mut home = Home::new();
     let write = |n: usize| RecordWrite {
