@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 /// The sources of an author's project.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 18] = [
     "wit",
     "sdk/src",
     "sdk/examples",
@@ -14,6 +14,10 @@ const SOURCES: [&str; 14] = [
     "sdk/template/tests",
     "sdk/template/project",
     "sdk/template/Cargo.toml",
+    "sdk/template-http/src",
+    "sdk/template-http/tests",
+    "sdk/template-http/project",
+    "sdk/template-http/Cargo.toml",
     "Cargo.toml",
     "Cargo.lock",
     "rust-toolchain.toml",

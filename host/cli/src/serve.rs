@@ -1,5 +1,7 @@
 //! Running a host.
 
+mod memory;
+
 use std::io::IsTerminal;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
@@ -194,7 +196,10 @@ async fn serve(
             None => stop().await,
         }
     };
-    server::run(endpoints, service, token, options, stop).await.map_err(CliError::host)
+    tokio::select! {
+        served = server::run(endpoints, service, token, options, stop) => served.map_err(CliError::host),
+        never = memory::give_back_when_idle() => never,
+    }
 }
 
 /// One line that says where the host listens.

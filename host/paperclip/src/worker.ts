@@ -1,6 +1,7 @@
 // What Paperclip starts.
 import { definePlugin, runWorker } from "@paperclipai/plugin-sdk";
 import { problemsOf } from "./config";
+import { giveBackWhenIdle } from "./idle";
 import { MemhostPlugin } from "./plugin";
 
 let memory: MemhostPlugin | null = null;
@@ -9,6 +10,7 @@ const plugin = definePlugin({
   multiCompanyConfig: true,
   // Returns at once and does not fail: Paperclip does not repeat an activation that failed after a crash.
   async setup(ctx) {
+    giveBackWhenIdle();
     memory = new MemhostPlugin(ctx, {
       pluginId: process.env.PAPERCLIP_PLUGIN_ID ?? "memhost",
       searchPath: process.env.PATH ?? "",

@@ -9,28 +9,38 @@ use std::time::Duration;
 
 use rustix::time::ClockId;
 
+use super::ticker::Ticker;
+
 /// A call computed for longer than its budget.
 #[derive(Debug, thiserror::Error)]
 #[error("computed for longer than its budget")]
 pub(super) struct CpuBudgetSpent;
 
 /// The time that one call has spent.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Computing(Arc<AtomicU64>);
+#[derive(Debug, Clone)]
+pub(super) struct Computing {
+    nanos: Arc<AtomicU64>,
+    ticker: Arc<Ticker>,
+}
 
 impl Computing {
+    /// Nothing yet.
+    pub(super) fn new(ticker: &Arc<Ticker>) -> Self {
+        Self { nanos: Arc::default(), ticker: Arc::clone(ticker) }
+    }
+
     /// A call begins.
     pub(super) fn begin(&self) {
-        self.0.store(0, Ordering::Relaxed);
+        self.nanos.store(0, Ordering::Relaxed);
     }
 
     /// Adds what another thread computed for the call.
     pub(super) fn add(&self, time: Duration) {
-        self.0.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.nanos.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     fn has_spent(&self, budget: Duration) -> bool {
-        u128::from(self.0.load(Ordering::Relaxed)) > budget.as_nanos()
+        u128::from(self.nanos.load(Ordering::Relaxed)) > budget.as_nanos()
     }
 
     /// Runs a part of a call. A guest yields at every tick of the epoch, so a call ends about a tick after its budget,
@@ -38,9 +48,11 @@ impl Computing {
     pub(super) async fn within<T>(&self, budget: Duration, part: impl Future<Output = T>) -> Result<T, CpuBudgetSpent> {
         let mut part = pin!(part);
         std::future::poll_fn(|context| {
+            let at_work = self.ticker.at_work();
             let before = time_of_thread();
             let polled = part.as_mut().poll(context);
             self.add(time_of_thread().saturating_sub(before));
+            drop(at_work);
             match polled {
                 Poll::Ready(done) => Poll::Ready(Ok(done)),
                 Poll::Pending if self.has_spent(budget) => Poll::Ready(Err(CpuBudgetSpent)),
@@ -62,7 +74,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_counts_and_waiting_does_not() {
-        let computing = Computing::default();
+        let computing = Computing::new(&Arc::new(Ticker::start(|| true).unwrap()));
         let wait = tokio::time::sleep(Duration::from_millis(50));
         computing.within(Duration::from_millis(25), wait).await.unwrap();
         let work = async {

@@ -3,8 +3,6 @@
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use wasmtime::component::Linker;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
@@ -16,10 +14,8 @@ use super::imports::{State, linker};
 use super::meter::Meter;
 use super::pool::Pool;
 use super::stats::{Counters, SandboxStats};
+use super::ticker::Ticker;
 use memhost_types::{BindingLimits, HttpGrant};
-
-/// How often the epoch advances, and with it the longest time that a guest computes before it yields.
-const TICK: Duration = Duration::from_millis(1);
 
 /// What a host gives all its guests together.
 #[derive(Debug, Clone)]
@@ -59,13 +55,7 @@ pub(super) struct Inner {
     /// What guests' requests go out through.
     network: Arc<Network>,
     pub(super) pool: Pool,
-    stop_ticker: Arc<AtomicBool>,
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        self.stop_ticker.store(true, Ordering::Relaxed);
-    }
+    pub(super) ticker: Arc<Ticker>,
 }
 
 impl Sandbox {
@@ -79,15 +69,16 @@ impl Sandbox {
         let linker = linker(&engine)
             .map_err(|error| AdmissionError::io("linking", "the host's imports", format!("{error:#}")))?;
         let client = Client::new(options.outgoing_roots.as_deref()).map_err(AdmissionError::Roots)?;
-        let stop_ticker = Arc::new(AtomicBool::new(false));
-        start_ticker(&engine, &stop_ticker)?;
+        let advanced = engine.weak();
+        let ticker = Ticker::start(move || advanced.upgrade().map(|engine| engine.increment_epoch()).is_some())
+            .map_err(|error| AdmissionError::io("starting", "the epoch's thread", error))?;
         Ok(Self(Arc::new(Inner {
             engine,
             linker,
             pool: Pool::new(options.instances),
             options,
             network: Arc::new(Network { client, counters: Counters::default() }),
-            stop_ticker,
+            ticker: Arc::new(ticker),
         })))
     }
 
@@ -159,23 +150,4 @@ pub(super) fn code_config(measures_fuel: bool) -> Config {
         .max_wasm_stack(512 << 10)
         .async_stack_size(1 << 20);
     config
-}
-
-/// The epoch must advance when every executor thread is held by a guest: hence a thread of its own.
-fn start_ticker(engine: &Engine, stop: &Arc<AtomicBool>) -> Result<(), AdmissionError> {
-    let engine = engine.weak();
-    let stop = Arc::clone(stop);
-    std::thread::Builder::new()
-        .name("memhost-epoch".to_owned())
-        .spawn(move || {
-            while !stop.load(Ordering::Relaxed) {
-                std::thread::sleep(TICK);
-                match engine.upgrade() {
-                    Some(engine) => engine.increment_epoch(),
-                    None => return,
-                }
-            }
-        })
-        .map(drop)
-        .map_err(|error| AdmissionError::io("starting", "the epoch's thread", error))
 }

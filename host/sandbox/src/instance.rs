@@ -131,7 +131,7 @@ impl Instance {
         table.set_max_capacity(MAX_HANDLES);
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(MAX_FIELDS_BYTES);
-        let (computing, limiter) = (Computing::default(), Limiter::new(&setup.limits));
+        let (computing, limiter) = (Computing::new(&sandbox.0.ticker), Limiter::new(&setup.limits));
         let state = State {
             wasi: wasi.build(),
             http,

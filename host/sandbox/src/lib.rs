@@ -28,6 +28,7 @@ mod optional;
 mod pool;
 mod quota;
 mod stats;
+mod ticker;
 
 pub use admission::MAX_COMPONENT_BYTES;
 pub use answer::{Answer, CaptureAnswer, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};

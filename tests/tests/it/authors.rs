@@ -46,6 +46,20 @@ fn cargo(project: &Path, arguments: &[&str]) {
     assert!(done.status.success(), "cargo {arguments:?}: {said}{}", String::from_utf8_lossy(&done.stdout));
 }
 
+/// Projects are built one after the other: they share what is built.
+static BUILDS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+/// Natively, and as a component.
+async fn test_and_build(project: &Path) {
+    let _one_at_a_time = BUILDS.lock().await;
+    let project = project.to_owned();
+    let built = tokio::task::spawn_blocking(move || {
+        cargo(&project, &["test", "--quiet"]);
+        cargo(&project, &["wasm", "--quiet"]);
+    });
+    built.await.unwrap();
+}
+
 fn versions(lock: &str) -> Vec<(String, String)> {
     let value = |line: &str| line.split('"').nth(1).unwrap_or_default().to_owned();
     let lines: Vec<&str> = lock.lines().collect();
@@ -64,15 +78,7 @@ async fn a_new_project_is_tested_and_built_offline_and_serves() {
     let again = bare(&home, "plugin new red-thread").await;
     assert_eq!((again.code, again.err.contains("exists; give another")), (2, true), "{again:?}");
     let project = home.join("red-thread");
-    tokio::task::spawn_blocking({
-        let project = project.clone();
-        move || {
-            cargo(&project, &["test", "--quiet"]);
-            cargo(&project, &["wasm", "--quiet"]);
-        }
-    })
-    .await
-    .unwrap();
+    test_and_build(&project).await;
     let ours = versions(&std::fs::read_to_string(repository().join("Cargo.lock")).unwrap());
     let theirs = versions(&std::fs::read_to_string(project.join("Cargo.lock")).unwrap());
     let strangers: Vec<_> = theirs.iter().filter(|one| one.0 != "red-thread" && !ours.contains(one)).collect();
@@ -84,6 +90,20 @@ async fn a_new_project_is_tested_and_built_offline_and_serves() {
     let told = fine(&home, &format!("plugin run {} -- {calls}", file.display())).await;
     for wanted in ["captured ", "The gate is green", "info   red_thread: 1 of 1 records", "instructions, ", " MiB"] {
         assert!(told.contains(wanted), "{wanted}: {told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_project_for_a_service_is_tested_and_built_offline_and_says_what_it_asks_for() {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("author-http-home");
+    let _ = std::fs::remove_dir_all(&home);
+    std::fs::create_dir_all(&home).unwrap();
+    fine(&home, "plugin new blue-thread --http").await;
+    test_and_build(&home.join("blue-thread")).await;
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("author/wasm32-wasip2/release/blue_thread.wasm");
+    let inspected = fine(&home, &format!("plugin inspect {}", file.display())).await;
+    for wanted in ["blue-thread 0.1.0", "{{config:/url}}", "NOTES_API_KEY"] {
+        assert!(inspected.contains(wanted), "{wanted}: {inspected}");
     }
 }
 

@@ -85,7 +85,7 @@ async fn more_records_than_one_operation_forgets_are_forgotten_or_hidden_once_ea
     let mut newer = material(&comment("c2"), "newer");
     newer["replacesSource"] = json!(true);
     api.post(CAPTURE, &newer).await.fine();
-    assert!(texts(&api, "extracts").await.contains(&"newer".to_owned()));
+    assert!(api.query("acme", "newer").await.contains(&"newer".to_owned()));
 }
 
 /// Records of an import wait until somebody has decided about its grants: at a provider that has nothing until then, and at

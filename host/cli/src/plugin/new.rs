@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::template::{self, Sdk};
+use super::template::{self, Sdk, Template};
 use crate::CliError;
 use crate::output::line;
 
@@ -16,6 +16,9 @@ pub(crate) struct NewArgs {
     /// Directory to create [default: ./NAME].
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Begin with a provider whose records are at a service, over HTTP.
+    #[arg(long)]
+    http: bool,
     /// Add a GitHub workflow that tests and builds it.
     #[arg(long)]
     ci: bool,
@@ -42,7 +45,8 @@ fn name(text: &str) -> Result<String, String> {
 pub(super) fn run(args: &NewArgs) -> Result<(), CliError> {
     let place = args.dir.clone().unwrap_or_else(|| PathBuf::from(&args.name));
     let sdk = args.sdk.as_deref().map_or(Ok(Sdk::Vendored), checked)?;
-    let files = template::project(&args.name, &sdk, args.ci).map_err(CliError::host)?;
+    let template = if args.http { Template::Http } else { Template::Storage };
+    let files = template::project(&args.name, template, &sdk, args.ci).map_err(CliError::host)?;
     write(&place, &files).map_err(|message| CliError::input("--dir", message))?;
     let (shown, component) = (place.display(), template::underscored(&args.name));
     line(&format!(
@@ -111,7 +115,7 @@ mod tests {
         let (place, file) = (directory.path().join("here"), directory.path().join("here/mine"));
         std::fs::create_dir(&place).unwrap();
         std::fs::write(&file, "mine").unwrap();
-        let files = template::project("here", &Sdk::Vendored, false).unwrap();
+        let files = template::project("here", Template::Storage, &Sdk::Vendored, false).unwrap();
         assert!(write(&place, &files).unwrap_err().contains("here exists"));
         assert_eq!(std::fs::read_dir(&place).unwrap().count(), 1);
         let fresh = directory.path().join("below/fresh");

@@ -7,8 +7,8 @@ use toml_edit::{DocumentMut, Item, Table, Value, value};
 
 /// Every file, under its path in our repository.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/template.rs"));
-/// The template's name in this repository.
-const TEMPLATE: &str = "memory-template";
+/// What is the same in each template is here.
+const COMMON: &str = "sdk/template/project/";
 /// The names of lints, profiles and packages in our manifests.
 const WORKSPACE: &str = "Cargo.toml";
 
@@ -21,22 +21,55 @@ pub(super) enum Sdk {
     At(String),
 }
 
+/// What a project begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Template {
+    /// Records in the binding's storage.
+    Storage,
+    /// Records at a service, over HTTP.
+    Http,
+}
+
+impl Template {
+    /// Its name in this repository.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Storage => "memory-template",
+            Self::Http => "memory-template-http",
+        }
+    }
+
+    /// The beginning of its files' paths.
+    fn directory(self) -> &'static str {
+        match self {
+            Self::Storage => "sdk/template/",
+            Self::Http => "sdk/template-http/",
+        }
+    }
+}
+
 /// The complete files of a project, by path.
 ///
 /// # Errors
 /// Where the embedded files are invalid, which a test excludes.
-pub(super) fn project(name: &str, sdk: &Sdk, has_ci: bool) -> Result<BTreeMap<String, String>, String> {
-    let named = |text: &str| text.replace(TEMPLATE, name).replace(&underscored(TEMPLATE), &underscored(name));
+pub(super) fn project(
+    name: &str,
+    template: Template,
+    sdk: &Sdk,
+    has_ci: bool,
+) -> Result<BTreeMap<String, String>, String> {
+    let ours = template.name();
+    let named = |text: &str| text.replace(ours, name).replace(&underscored(ours), &underscored(name));
     let of_sdk = match sdk {
         Sdk::Vendored => "vendor/memhost-sdk",
         Sdk::At(path) => path,
     };
-    let mut project = BTreeMap::from([("Cargo.lock".to_owned(), lock(name)?)]);
+    let mut project = BTreeMap::from([("Cargo.lock".to_owned(), lock(name, ours)?)]);
     for (path, text) in FILES {
-        let Some(place) = place(path, has_ci) else { continue };
-        let written = match *path {
-            "sdk/Cargo.toml" => standalone(text, None)?,
-            "sdk/template/Cargo.toml" => named(&standalone(text, Some(of_sdk))?),
+        let Some(place) = place(path, template, has_ci) else { continue };
+        let written = match place.as_str() {
+            "vendor/memhost-sdk/Cargo.toml" => standalone(text, None)?,
+            "Cargo.toml" => named(&standalone(text, Some(of_sdk))?),
             _ if place.starts_with("vendor/") => (*text).to_owned(),
             _ => named(text),
         };
@@ -48,25 +81,33 @@ pub(super) fn project(name: &str, sdk: &Sdk, has_ci: bool) -> Result<BTreeMap<St
 }
 
 /// The path of one of our files in a project; none for files that a project does not need.
-fn place(path: &str, has_ci: bool) -> Option<String> {
-    let place = match path {
-        "rust-toolchain.toml" => path.to_owned(),
-        "LICENSE-APACHE" | "LICENSE-MIT" => format!("vendor/memhost-sdk/{path}"),
-        "sdk/template/project/config.toml" => ".cargo/config.toml".to_owned(),
-        "sdk/template/project/gitignore" => ".gitignore".to_owned(),
-        "sdk/template/project/ci.yml" if has_ci => ".github/workflows/ci.yml".to_owned(),
-        "sdk/template/project/ci.yml" => return None,
-        "sdk/template/project/README.md" => "README.md".to_owned(),
-        _ => match path.split_once('/')? {
-            ("wit", _) => format!("vendor/{path}"),
-            ("sdk", rest) => match rest.strip_prefix("template/") {
-                Some(rest) => rest.to_owned(),
-                None => format!("vendor/memhost-sdk/{rest}"),
-            },
+fn place(path: &str, template: Template, has_ci: bool) -> Option<String> {
+    if let Some(own) = path.strip_prefix(template.directory()) {
+        if own == "project/README.md" {
+            return Some("README.md".to_owned());
+        }
+        if !own.starts_with("project/") {
+            return Some(own.to_owned());
+        }
+    }
+    if let Some(common) = path.strip_prefix(COMMON) {
+        let place = match common {
+            "config.toml" => ".cargo/config.toml",
+            "gitignore" => ".gitignore",
+            "ci.yml" if has_ci => ".github/workflows/ci.yml",
             _ => return None,
+        };
+        return Some(place.to_owned());
+    }
+    match path {
+        "rust-toolchain.toml" => Some(path.to_owned()),
+        "LICENSE-APACHE" | "LICENSE-MIT" => Some(format!("vendor/memhost-sdk/{path}")),
+        _ => match path.split_once('/')? {
+            ("wit", _) => Some(format!("vendor/{path}")),
+            ("sdk", rest) if !rest.starts_with("template") => Some(format!("vendor/memhost-sdk/{rest}")),
+            _ => None,
         },
-    };
-    Some(place)
+    }
 }
 
 /// A package's name as its library's.
@@ -154,12 +195,12 @@ fn profile(root: &DocumentMut) -> Result<Table, String> {
 
 /// Our lock file without the packages that a project cannot need, so that it builds with the tested versions.
 /// The first build removes a few more lines, for features that only our workspace uses.
-fn lock(name: &str) -> Result<String, String> {
+fn lock(name: &str, template: &str) -> Result<String, String> {
     let mut document = parse("Cargo.lock", file("Cargo.lock")?)?;
     let packages =
         document.get_mut("package").and_then(Item::as_array_of_tables_mut).ok_or("Cargo.lock has no packages")?;
     let text = |package: &Table, key: &str| package.get(key).and_then(Item::as_str).unwrap_or_default().to_owned();
-    let (mut wanted, mut found) = (vec![TEMPLATE.to_owned()], BTreeSet::new());
+    let (mut wanted, mut found) = (vec![template.to_owned()], BTreeSet::new());
     while let Some(next) = wanted.pop() {
         // `name`, or `name version` where there are several.
         let mut parts = next.split(' ');
@@ -182,7 +223,7 @@ fn lock(name: &str) -> Result<String, String> {
     let mut versions: BTreeMap<String, usize> = BTreeMap::new();
     packages.iter().for_each(|package| *versions.entry(text(package, "name")).or_default() += 1);
     for package in packages.iter_mut() {
-        if text(package, "name") == TEMPLATE {
+        if text(package, "name") == template {
             package["name"] = value(name);
         }
         for dependency in
@@ -205,14 +246,20 @@ mod tests {
 
     #[test]
     fn nothing_of_our_repository_is_left_in_a_project() {
-        let project = project("red-thread", &Sdk::Vendored, true).unwrap();
+        let both = [(Template::Storage, "tests/provider.rs"), (Template::Http, "tests/provider/main.rs")];
+        for (template, tests) in both {
+            assert_is_whole(&project("red-thread", template, &Sdk::Vendored, true).unwrap(), tests);
+        }
+    }
+
+    fn assert_is_whole(project: &BTreeMap<String, String>, tests: &str) {
         for path in [
             "Cargo.toml",
             "Cargo.lock",
             "README.md",
             "rust-toolchain.toml",
             "src/lib.rs",
-            "tests/provider.rs",
+            tests,
             ".cargo/config.toml",
             ".gitignore",
             ".github/workflows/ci.yml",
@@ -223,13 +270,11 @@ mod tests {
         ] {
             assert!(project.contains_key(path), "{path} is missing of {:?}", project.keys());
         }
-        for (path, text) in &project {
+        for (path, text) in project {
             assert!(!text.contains("memory-template") && !text.contains("memory_template"), "{path}");
             assert!(!path.ends_with("Cargo.toml") || !text.contains("workspace = true"), "{path}: {text}");
         }
-        assert!(
-            project["src/lib.rs"].contains("\"red-thread\"") && project["tests/provider.rs"].contains("red_thread::")
-        );
+        assert!(project["src/lib.rs"].contains("\"red-thread\"") && project[tests].contains("red_thread::"));
         let manifest: toml::Table = project["Cargo.toml"].parse().unwrap();
         assert_eq!(manifest["package"]["name"].as_str(), Some("red-thread"));
         assert_eq!(manifest["dependencies"]["memhost-sdk"]["path"].as_str(), Some("vendor/memhost-sdk"));
@@ -238,8 +283,10 @@ mod tests {
 
     #[test]
     fn the_versions_are_those_that_the_sdk_was_tested_with() {
-        let (ours, theirs): (toml::Table, toml::Table) =
-            (file("Cargo.lock").unwrap().parse().unwrap(), lock("red-thread").unwrap().parse().unwrap());
+        let (ours, theirs): (toml::Table, toml::Table) = (
+            file("Cargo.lock").unwrap().parse().unwrap(),
+            lock("red-thread", Template::Storage.name()).unwrap().parse().unwrap(),
+        );
         let all = |lock: &toml::Table| lock["package"].as_array().unwrap().clone();
         let names: Vec<toml::Value> = all(&theirs).iter().map(|package| package["name"].clone()).collect();
         assert!(names.contains(&"red-thread".into()) && names.contains(&"wit-bindgen".into()), "{names:?}");
@@ -254,7 +301,7 @@ mod tests {
 
     #[test]
     fn an_sdk_elsewhere_is_not_copied() {
-        let project = project("a", &Sdk::At("../sdk".to_owned()), false).unwrap();
+        let project = project("a", Template::Storage, &Sdk::At("../sdk".to_owned()), false).unwrap();
         assert!(!project.keys().any(|path| path.starts_with("vendor/") || path.starts_with(".github/")));
         assert!(project["Cargo.toml"].contains("\"../sdk\""), "{}", project["Cargo.toml"]);
     }

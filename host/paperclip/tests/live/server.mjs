@@ -18,7 +18,7 @@ const isRoot = process.getuid?.() === 0;
 const id = (flag) => Number(execFileSync("id", [flag, USER], { encoding: "utf8" }));
 
 /** Asks until it is true, or fails with what was waited for. */
-export async function until(what, ask, milliseconds = 10_000) {
+export async function until(what, ask, milliseconds = 10_000, pause = 40) {
   const end = Date.now() + milliseconds;
   let last;
   for (;;) {
@@ -30,7 +30,7 @@ export async function until(what, ask, milliseconds = 10_000) {
     }
     if (Date.now() > end)
       throw new Error(`${what}: not within ${milliseconds} ms; last: ${JSON.stringify(last)?.slice(0, 500)}`);
-    await sleep(40);
+    await sleep(pause);
   }
 }
 

@@ -1,0 +1,79 @@
+//! Gives memory back that a busy time has left: glibc keeps what was freed for later, and a host that has taken in ten
+//! thousand records and then rests would keep it for good.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// How often it looks.
+const EVERY: Duration = Duration::from_secs(15);
+/// Processor time within that, below which the host rests.
+const RESTS: Duration = Duration::from_millis(300);
+/// Processor time since memory was last given back, from which it is worth it again.
+const WORTH_IT: Duration = Duration::from_secs(2);
+
+/// Looks until it is dropped.
+pub(super) async fn give_back_when_idle<T>() -> T {
+    let (mut last, mut given_back) = (Duration::ZERO, Duration::ZERO);
+    loop {
+        tokio::time::sleep(EVERY).await;
+        let now = spent();
+        if now.saturating_sub(last) < RESTS && now.saturating_sub(given_back) > WORTH_IT {
+            drop(tokio::task::spawn_blocking(give_back).await);
+            given_back = spent();
+        }
+        last = now;
+    }
+}
+
+/// The processor time of this process.
+fn spent() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[allow(unsafe_code, reason = "the only way to tell glibc; see the comment at the call")]
+fn give_back() {
+    unsafe extern "C" {
+        fn malloc_trim(pad: usize) -> std::ffi::c_int;
+    }
+    // SAFETY: it takes no pointer, and may be called at any time from any thread. It returns free pages of the heap to the
+    // system and changes nothing that is in use.
+    let released = unsafe { malloc_trim(0) };
+    tracing::debug!(released = released == 1, "free memory was given back to the system");
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn give_back() {}
+
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+mod tests {
+    use super::*;
+
+    fn resident() -> usize {
+        let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+        pages.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * rustix::param::page_size()
+    }
+
+    #[test]
+    fn what_was_freed_goes_back_although_something_behind_it_is_kept() {
+        let freed: Vec<Vec<u8>> = (0..16_000).map(|_| vec![1; 4 << 10]).collect();
+        let kept = vec![1_u8; 64];
+        drop(freed);
+        let before = resident();
+        give_back();
+        assert!(resident() + (16 << 20) < before, "{before} {}", resident());
+        drop(kept);
+    }
+
+    #[test]
+    fn the_time_of_the_processor_counts_on() {
+        let before = spent();
+        let mut sum = 0_u64;
+        while spent() < before + Duration::from_millis(2) {
+            sum = std::hint::black_box(sum + 1);
+        }
+        assert!(sum > 0);
+    }
+}

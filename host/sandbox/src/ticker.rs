@@ -1,0 +1,137 @@
+//! The clock that makes a guest yield: the epoch advances every millisecond while a guest computes, also when guests hold
+//! every thread of the executor; hence a thread of its own. While none computes, the thread rests, and a host without
+//! calls costs nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::Thread;
+use std::time::Duration;
+
+/// How often the epoch advances, and with it the longest time that a guest computes before it yields.
+const TICK: Duration = Duration::from_millis(1);
+/// Ticks without a guest until the thread rests: waking it costs a call to the system, which a busy host need not pay.
+const UNTIL_REST: u32 = 100;
+
+#[derive(Debug, Default)]
+struct Shared {
+    computing: AtomicUsize,
+    rests: AtomicBool,
+    ended: AtomicBool,
+}
+
+/// The clock. It ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Ticker {
+    shared: Arc<Shared>,
+    thread: Thread,
+}
+
+/// A guest computes: the clock ticks until this is dropped.
+pub(super) struct AtWork<'t>(&'t Shared);
+
+impl Ticker {
+    /// Begins to tick. `advance` answers whether there is still something to advance.
+    ///
+    /// # Errors
+    /// Where the system gives no thread.
+    pub(super) fn start(mut advance: impl FnMut() -> bool + Send + 'static) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let own = Arc::clone(&shared);
+        let work = move || {
+            let mut quiet = 0;
+            while !own.ended.load(Ordering::SeqCst) {
+                std::thread::sleep(TICK);
+                if !advance() {
+                    return;
+                }
+                quiet = if own.computing.load(Ordering::SeqCst) == 0 { quiet + 1 } else { 0 };
+                if quiet >= UNTIL_REST {
+                    own.rest();
+                    quiet = 0;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("memhost-epoch".to_owned()).spawn(work)?.thread().clone();
+        Ok(Self { shared, thread })
+    }
+
+    /// Ticks while a guest computes.
+    pub(super) fn at_work(&self) -> AtWork<'_> {
+        self.shared.computing.fetch_add(1, Ordering::SeqCst);
+        if self.shared.rests.load(Ordering::SeqCst) {
+            self.wake();
+        }
+        AtWork(&self.shared)
+    }
+
+    fn wake(&self) {
+        self.shared.rests.store(false, Ordering::SeqCst);
+        self.thread.unpark();
+    }
+}
+
+impl Shared {
+    /// Waits until a guest computes. Whoever begins after the flag is set wakes the thread; whoever began before is seen.
+    fn rest(&self) {
+        self.rests.store(true, Ordering::SeqCst);
+        while self.rests.load(Ordering::SeqCst)
+            && self.computing.load(Ordering::SeqCst) == 0
+            && !self.ended.load(Ordering::SeqCst)
+        {
+            std::thread::park();
+        }
+        self.rests.store(false, Ordering::SeqCst);
+    }
+}
+
+impl Drop for AtWork<'_> {
+    fn drop(&mut self) {
+        self.0.computing.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.shared.ended.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+    use std::time::Instant;
+
+    fn wait_until(is_so: impl Fn() -> bool) {
+        let until = Instant::now() + Duration::from_secs(60);
+        while !is_so() {
+            assert!(Instant::now() < until, "this did not happen within a minute");
+            std::thread::sleep(TICK);
+        }
+    }
+
+    #[test]
+    fn it_rests_while_no_guest_computes_and_ticks_at_once_when_one_does() {
+        let ticks = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&ticks);
+        let ticker = Ticker::start(move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+            true
+        })
+        .unwrap();
+        for _ in 0..3 {
+            wait_until(|| ticker.shared.rests.load(Ordering::SeqCst));
+            let before = ticks.load(Ordering::SeqCst);
+            std::thread::sleep(TICK * 20);
+            assert!(ticks.load(Ordering::SeqCst) <= before + 1, "it ticks for nobody");
+            let outer = ticker.at_work();
+            drop(ticker.at_work());
+            wait_until(|| ticks.load(Ordering::SeqCst) > before + 2 * u64::from(UNTIL_REST));
+            drop(outer);
+        }
+        let shared = Arc::clone(&ticker.shared);
+        drop(ticker);
+        wait_until(|| Arc::strong_count(&shared) == 1);
+    }
+}
