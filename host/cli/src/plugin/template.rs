@@ -59,7 +59,12 @@ pub(super) fn project(
     has_ci: bool,
 ) -> Result<BTreeMap<String, String>, String> {
     let ours = template.name();
-    let named = |text: &str| text.replace(ours, name).replace(&underscored(ours), &underscored(name));
+    // The longer name first, because it contains the other one, which the common files have.
+    let named = |text: &str| {
+        [ours, Template::Storage.name()].into_iter().fold(text.to_owned(), |text, ours| {
+            text.replace(ours, name).replace(&underscored(ours), &underscored(name))
+        })
+    };
     let of_sdk = match sdk {
         Sdk::Vendored => "vendor/memhost-sdk",
         Sdk::At(path) => path,

@@ -58,8 +58,8 @@ mod tests {
 
     #[test]
     fn what_was_freed_goes_back_although_something_behind_it_is_kept() {
-        let freed: Vec<Vec<u8>> = (0..16_000).map(|_| vec![1; 4 << 10]).collect();
-        let kept = vec![1_u8; 64];
+        let (freed, kept): (Vec<Vec<u8>>, Vec<Vec<u8>>) =
+            (0..4_000).map(|_| (vec![1_u8; 16 << 10], vec![1_u8; 2_000])).unzip();
         drop(freed);
         let before = resident();
         give_back();
