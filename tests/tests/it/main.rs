@@ -71,6 +71,7 @@ mod review;
 mod review_changes;
 mod review_writes;
 mod schemathesis;
+mod services;
 mod sign_in_link;
 mod signing;
 mod stream;
