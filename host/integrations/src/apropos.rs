@@ -1,22 +1,24 @@
 //! Apropos' memory of a project, which every agent framework shares.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, Path};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use axum::routing::post;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use super::item::{Item, ItemType, NewItem};
+use super::item::{Item, ItemChange, ItemType, NewItem};
 use super::options::AproposOptions;
-use super::owned::{OwnerRecords, id, invalid, options, path_id};
-use memhost_core::Service;
-use memhost_http::{Authenticated, Body, Problem, Query};
-use memhost_types::{Intent, QueryRequest, Scope, Snippet};
+use super::owned::{OwnerRecords, id, invalid, options, text};
+use memhost_core::{Act, Service};
+use memhost_http::{Authenticated, Body, Problem, ProblemCode, Query};
+use memhost_types::{EventType, Intent, JsonObject, NewEvent, QueryRequest, Scope, Snippet};
 
 /// The default length of a recall's context, in characters.
 const CONTEXT_CHARS: usize = 2_000;
@@ -31,6 +33,7 @@ const TOP: u32 = 10;
 pub(super) fn routes() -> Router<Arc<Service>> {
     let memory = Router::new()
         .route("/memory", post(add).get(list))
+        .route("/memory/{itemId}", get(one).patch(change).delete(remove))
         .route("/memory/search", post(search))
         .route("/memory/recall", post(recall))
         .route("/memory/import", post(import))
@@ -47,12 +50,85 @@ impl FromRequestParts<Arc<Service>> for Project {
     async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
         let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
         let options = options::<AproposOptions>(parts, service).await?;
-        let project = id("projectId", &path_id(parts, service).await?)?;
+        let project = id("projectId", &path_value(parts, service, "projectId").await?)?;
         let mut scope = Scope::company(options.company.clone());
         options.project.set(&mut scope, &project);
         let (service, binding) = (Arc::clone(service), options.binding.clone());
-        Ok(Self(OwnerRecords { service, caller, binding, scope, owner: ("projectId", project) }))
+        Ok(Self(OwnerRecords {
+            service,
+            caller,
+            binding,
+            scope,
+            owner: ("projectId", project),
+            field: options.project,
+        }))
     }
+}
+
+/// A named part of the address.
+async fn path_value(parts: &mut Parts, service: &Arc<Service>, name: &str) -> Result<String, Problem> {
+    let all = Path::<HashMap<String, String>>::from_request_parts(parts, service).await;
+    let mut all = all.map_err(|error| Problem::invalid(error.to_string()))?.0;
+    Ok(all.remove(name).unwrap_or_default())
+}
+
+/// Leaves an event of what was saved or recalled. Who may not send events leaves none, and memory goes on without it.
+async fn tell(records: &OwnerRecords, kind: EventType, of: Option<&JsonObject>, details: serde_json::Value) {
+    let company = &records.scope.company_id;
+    if records.caller.may(Act::Emit, Some(company)).is_err() {
+        return;
+    }
+    let event = NewEvent {
+        event_id: None,
+        r#type: kind,
+        project_id: records.owner.1.clone(),
+        session_id: text(of, "sessionId").unwrap_or_else(|| "none".to_owned()),
+        agent_kind: text(of, "agentKind").unwrap_or_else(|| "unknown".to_owned()),
+        agent_id: None,
+        run_id: None,
+        tool_id: None,
+        status: None,
+        duration_ms: None,
+        error: None,
+        occurred_at: None,
+        details: details.as_object().cloned(),
+    };
+    let _ = records.service.emit(&records.caller, company, vec![event]).await;
+}
+
+fn not_found() -> Problem {
+    Problem::new(ProblemCode::NotFound, "there is no such item in this project")
+}
+
+#[derive(Deserialize)]
+struct Of {
+    #[serde(rename = "itemId")]
+    item: String,
+}
+
+async fn one(Project(records): Project, Path(of): Path<Of>) -> Result<Json<Item>, Problem> {
+    let found = records.get(&of.item).await?;
+    let found = found.filter(|record| records.owns(record) || records.shares(record)).ok_or_else(not_found)?;
+    Ok(Json(Item::of(&records, found)))
+}
+
+/// Changes the fields that the body has. The item keeps its id and `createdAt`.
+async fn change(
+    Project(records): Project,
+    Path(of): Path<Of>,
+    Body(change): Body<ItemChange>,
+) -> Result<Json<Item>, Problem> {
+    let found = records.get(&of.item).await?.filter(|record| records.owns(record)).ok_or_else(not_found)?;
+    let (source, record) = (found.source.clone(), change.record(&records, &found)?);
+    records.write_one(source, record.clone()).await?;
+    tell(&records, EventType::MemorySaved, record.metadata.as_ref(), json!({"ids": [of.item]})).await;
+    Ok(Json(Item::of(&records, Snippet { text: record.text, metadata: record.metadata, ..found })))
+}
+
+async fn remove(Project(records): Project, Path(of): Path<Of>) -> Result<StatusCode, Problem> {
+    let found = records.get(&of.item).await?.filter(|record| records.owns(record)).ok_or_else(not_found)?;
+    records.forget(found.handle).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Some items.
@@ -70,6 +146,7 @@ async fn add(Project(mut records): Project, Body(new): Body<NewItem>) -> Result<
     }
     let record = new.record(&records, "", false)?;
     let handle = records.write_one(None, record.clone()).await?;
+    tell(&records, EventType::MemorySaved, record.metadata.as_ref(), json!({"ids": [handle.provider_record_id]})).await;
     let written = Snippet {
         handle,
         text: record.text,
@@ -98,7 +175,7 @@ struct ListQuery {
 }
 
 async fn list(Project(records): Project, Query(query): Query<ListQuery>) -> Result<Json<Items>, Problem> {
-    let mut filter = records.filter();
+    let mut filter = JsonObject::new();
     if let Some(kind) = query.r#type {
         filter.insert("type".to_owned(), serde_json::json!(kind));
     }
@@ -132,12 +209,12 @@ async fn find(records: &OwnerRecords, query: String, limit: Option<u32>, intent:
         query,
         top_k: Some(limit.unwrap_or(TOP)),
         intent,
-        metadata_filter: Some(records.filter()),
+        metadata_filter: None,
         token_budget: None,
         filter: None,
     };
     let found = records.service.query(&records.caller, request).await?;
-    let own = found.snippets.into_iter().filter(|record| records.owns(record));
+    let own = found.snippets.into_iter().filter(|record| records.owns(record) || records.shares(record));
     Ok(own.map(|record| Item::of(records, record)).collect())
 }
 
@@ -149,6 +226,11 @@ struct Recall {
     limit: Option<u32>,
     #[serde(default)]
     max_chars: Option<usize>,
+    // For whom, in the event that it leaves.
+    #[serde(default)]
+    session_id: Option<String>,
+    #[serde(default)]
+    agent_kind: Option<String>,
 }
 
 /// The items of a recall, and the same as text for a prompt.
@@ -163,8 +245,18 @@ async fn recall(Project(records): Project, Body(recall): Body<Recall>) -> Result
     if !(1..=MAX_CONTEXT_CHARS).contains(&max) {
         return Err(invalid("maxChars", format!("is {max}; 1 to {MAX_CONTEXT_CHARS} are allowed")));
     }
-    let items = find(&records, recall.query, recall.limit, Intent::AgentPreamble).await?;
+    let mut who = JsonObject::new();
+    for (name, value) in [("sessionId", recall.session_id), ("agentKind", recall.agent_kind)] {
+        if let Some(value) = value {
+            who.insert(name.to_owned(), id(name, &value)?.into());
+        }
+    }
+    // Without a question the most useful items are meant; for one that nothing fits, nothing is the answer.
+    let intent = if recall.query.trim().is_empty() { Intent::AgentPreamble } else { Intent::Answer };
+    let items = find(&records, recall.query, recall.limit, intent).await?;
     let context = context(&items, max);
+    let ids: Vec<&str> = items.iter().map(|item| item.id.as_str()).collect();
+    tell(&records, EventType::MemoryRecalled, Some(&who), json!({"ids": ids})).await;
     Ok(Json(Recalled { items, context }))
 }
 
@@ -199,6 +291,8 @@ struct Import {
 #[derive(Debug, Serialize)]
 struct Imported {
     imported: usize,
+    /// Items that were there as they are.
+    unchanged: usize,
     /// In the order of the items.
     ids: Vec<String>,
 }
@@ -207,11 +301,30 @@ async fn import(Project(records): Project, Body(import): Body<Import>) -> Result
     if import.project_id.is_some_and(|project| project != records.owner.1) {
         return Err(invalid("projectId", "is not the project of the address"));
     }
-    let writes = import.items.into_iter().enumerate();
-    let writes = writes.map(|(index, item)| item.record(&records, &format!("items.{index}."), true));
-    let handles = records.write(None, writes.collect::<Result<_, _>>()?).await?;
-    let ids: Vec<String> = handles.into_iter().map(|handle| handle.provider_record_id.to_string()).collect();
-    Ok(Json(Imported { imported: ids.len(), ids }))
+    // By their ids: an item that a tool or a program wrote has no mark of the project in its id.
+    let present = records.all(None).await?.items;
+    let present: HashMap<String, Item> =
+        present.into_iter().map(|record| Item::of(&records, record)).map(|item| (item.id.clone(), item)).collect();
+    let (mut ids, mut writes) = (Vec::with_capacity(import.items.len()), Vec::new());
+    for (index, item) in import.items.into_iter().enumerate() {
+        let known = item.id.as_ref().and_then(|id| present.get(id));
+        if let Some(known) = known.filter(|known| item.is(known)) {
+            ids.push(known.id.clone());
+            continue;
+        }
+        let own_id = known.map(|known| known.id.clone());
+        let mut record = item.record(&records, &format!("items.{index}."), true)?;
+        record.id = own_id.and_then(|id| id.parse().ok()).or(record.id);
+        ids.push(record.id.as_ref().map(ToString::to_string).unwrap_or_default());
+        writes.push(record);
+    }
+    let imported = writes.len();
+    if imported > 0 {
+        let details = json!({"imported": imported});
+        records.write(None, writes).await?;
+        tell(&records, EventType::MemorySaved, None, details).await;
+    }
+    Ok(Json(Imported { imported, unchanged: ids.len() - imported, ids }))
 }
 
 #[derive(Default, Deserialize)]

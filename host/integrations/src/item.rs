@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::owned::{OwnerRecords, id, invalid, text};
+use super::owned::{OwnerRecords, id, invalid, owner_of, text};
 use memhost_http::Problem;
 use memhost_types::{JsonObject, RecordWrite, Snippet};
 
@@ -50,7 +50,7 @@ enum Source {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct NewItem {
     #[serde(default)]
-    id: Option<String>,
+    pub(super) id: Option<String>,
     #[serde(default)]
     project_id: Option<String>,
     #[serde(default)]
@@ -72,12 +72,87 @@ pub(super) struct NewItem {
     updated_at: Option<Timestamp>,
     #[serde(default)]
     source: Option<Source>,
-    // An export of a later version may have these. The provider computes its own.
-    #[serde(default, rename = "embedding")]
-    _embedding: Option<serde_json::Value>,
-    #[serde(default, rename = "embeddingModel")]
-    _embedding_model: Option<serde_json::Value>,
+    // Kept and returned; the provider ranks by its own model.
+    #[serde(default)]
+    embedding: Option<Vec<f64>>,
+    #[serde(default)]
+    embedding_model: Option<String>,
+    // What a search adds.
+    #[serde(default, rename = "score")]
+    _score: Option<f64>,
 }
+
+/// What is changed of an item.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ItemChange {
+    #[serde(default, rename = "type")]
+    kind: Option<ItemType>,
+    #[serde(default)]
+    content: Option<String>,
+    #[serde(default)]
+    tags: Option<Vec<String>>,
+    #[serde(default)]
+    visibility: Option<Visibility>,
+    #[serde(default)]
+    confidence: Option<f64>,
+    #[serde(default)]
+    agent_kind: Option<String>,
+    #[serde(default)]
+    session_id: Option<String>,
+}
+
+impl ItemChange {
+    /// The record as it is after the change.
+    pub(super) fn record(self, records: &OwnerRecords, found: &Snippet) -> Result<RecordWrite, Problem> {
+        let new = NewItem {
+            id: None,
+            project_id: None,
+            session_id: self.session_id,
+            agent_kind: self.agent_kind,
+            kind: self.kind,
+            content: self.content.unwrap_or_else(|| found.text.clone()),
+            tags: self.tags.clone().unwrap_or_default(),
+            visibility: self.visibility,
+            confidence: self.confidence,
+            created_at: None,
+            updated_at: None,
+            source: None,
+            embedding: None,
+            embedding_model: None,
+            _score: None,
+        };
+        let given: Vec<&str> = [
+            ("type", new.kind.is_some()),
+            ("tags", self.tags.is_some()),
+            ("visibility", new.visibility.is_some()),
+            ("confidence", new.confidence.is_some()),
+            ("agentKind", new.agent_kind.is_some()),
+            ("sessionId", new.session_id.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(name, is_given)| is_given.then_some(name))
+        .collect();
+        let mut record = new.record(records, "", false)?;
+        let mut metadata = found.metadata.clone().unwrap_or_default();
+        let new = record.metadata.take().unwrap_or_default();
+        // What was written by a tool gets its project's member with its first change.
+        for name in given.into_iter().chain(["updatedAt", records.owner.0]) {
+            metadata.extend(new.get(name).map(|value| (name.to_owned(), value.clone())));
+        }
+        // A vector of the text before says nothing of the new one.
+        if record.text != found.text {
+            metadata.remove("embedding");
+            metadata.remove("embeddingModel");
+        }
+        let id = Some(found.handle.provider_record_id.clone());
+        Ok(RecordWrite { id, metadata: Some(metadata), summary: found.summary.clone(), ..record })
+    }
+}
+
+/// The longest vector, and the longest name of a model in characters.
+const MAX_DIMENSIONS: usize = 8_192;
+const MAX_MODEL_CHARS: usize = 200;
 
 /// The id of an item of a project. It begins with the project's mark, so that an import cannot name an item of another
 /// project. An id of this project stays as it is; any other id is always mapped to the same new one.
@@ -102,6 +177,10 @@ pub(super) struct Item {
     #[serde(rename = "type")]
     pub(super) kind: ItemType,
     pub(super) content: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    embedding: Option<Vec<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    embedding_model: Option<String>,
     tags: Vec<String>,
     visibility: Visibility,
     confidence: f64,
@@ -114,6 +193,22 @@ pub(super) struct Item {
 }
 
 impl NewItem {
+    /// Whether it says nothing else than an item that is there.
+    pub(super) fn is(&self, item: &Item) -> bool {
+        self.content == item.content
+            && self.kind.unwrap_or_default() == item.kind
+            && self.tags == item.tags
+            && self.session_id == item.session_id
+            && self.agent_kind == item.agent_kind
+            && self.visibility.unwrap_or_default() == item.visibility
+            && self.confidence.unwrap_or(1.0).to_bits() == item.confidence.to_bits()
+            && self.source.is_none_or(|source| source == item.source)
+            && self.created_at.is_none_or(|at| Some(at) == item.created_at)
+            && self.updated_at.is_none_or(|at| Some(at) == item.updated_at)
+            && self.embedding == item.embedding
+            && self.embedding_model == item.embedding_model
+    }
+
     /// The record to write. `at` is the item's place in the request, for errors; empty for a single one.
     pub(super) fn record(self, records: &OwnerRecords, at: &str, is_import: bool) -> Result<RecordWrite, Problem> {
         let field = |name: &str| format!("{at}{name}");
@@ -143,6 +238,13 @@ impl NewItem {
         if let Some(given) = &self.id {
             id(&field("id"), given)?;
         }
+        let embedding = self.embedding.filter(|vector| !vector.is_empty());
+        if embedding.as_ref().is_some_and(|vector| vector.len() > MAX_DIMENSIONS) {
+            return Err(invalid(&field("embedding"), format!("has more than {MAX_DIMENSIONS} numbers")));
+        }
+        if self.embedding_model.as_ref().is_some_and(|model| model.chars().count() > MAX_MODEL_CHARS) {
+            return Err(invalid(&field("embeddingModel"), format!("has more than {MAX_MODEL_CHARS} characters")));
+        }
         let record_id = record_id(&records.owner.1, self.id.as_deref());
         let now = Timestamp::now();
         let mut metadata = records.filter();
@@ -159,10 +261,15 @@ impl NewItem {
         ] {
             metadata.insert(name.to_owned(), value);
         }
-        for (name, value) in [("sessionId", self.session_id), ("agentKind", self.agent_kind)] {
+        let model = self.embedding_model;
+        for (name, value) in [("sessionId", self.session_id), ("agentKind", self.agent_kind), ("embeddingModel", model)]
+        {
             if let Some(value) = value {
                 metadata.insert(name.to_owned(), value.into());
             }
+        }
+        if let Some(vector) = embedding {
+            metadata.insert("embedding".to_owned(), json!(vector));
         }
         Ok(RecordWrite {
             id: record_id.parse().ok(),
@@ -182,8 +289,8 @@ impl Item {
         let tags = tags.into_iter().flatten().filter_map(|tag| tag.as_str().map(str::to_owned)).collect();
         Self {
             id: record.handle.provider_record_id.to_string(),
-            project_id: records.owner.1.clone(),
-            session_id: text(metadata, "sessionId"),
+            project_id: owner_of(&record, records.owner.0, records.field).unwrap_or_else(|| records.owner.1.clone()),
+            session_id: text(metadata, "sessionId").or_else(|| record.scope.as_ref()?.session_key.clone()),
             agent_kind: text(metadata, "agentKind"),
             kind: read(metadata, "type"),
             tags,
@@ -192,6 +299,8 @@ impl Item {
             created_at: time("createdAt").or(record.created_at),
             updated_at: time("updatedAt").or(record.updated_at),
             source: read(metadata, "source"),
+            embedding: read(metadata, "embedding"),
+            embedding_model: text(metadata, "embeddingModel"),
             score: record.score,
             content: record.text,
         }

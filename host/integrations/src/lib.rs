@@ -3,7 +3,8 @@
 //! details.
 //!
 //! The owner of a record is in its metadata (`userId`, `driveId`, `projectId`) as well as in its scope, and is checked
-//! in every answer: records that a provider returns for a wrong scope are dropped.
+//! in every answer: records that a provider returns for a wrong scope are dropped. A record without such a member is
+//! that of the owner in its scope.
 //!
 //! # PageSpace: `[integrations.pagespace]`
 //!
@@ -20,11 +21,11 @@
 //!
 //! | field of a fact | from | to |
 //! | --- | --- | --- |
-//! | `id` | the host | the handle of the record, and the drive, in base64url |
+//! | `id` | the provider | the record's id |
 //! | `userId` | the header, or the agent of the token | the scope's `subjectId` (`user`), metadata `userId` |
 //! | `driveId` | the address | the scope's `namespace` (`drive`), metadata `driveId` |
 //! | `fact` | the body, 1 to 200 characters | the record's text |
-//! | `source` | the body: `ai` or `user`, `user` where absent | metadata `source` |
+//! | `source` | the body: `ai` or `user`; where absent `ai` for an agent, else `user` | metadata `source` |
 //! | `createdBy` (drive) | the header, or the agent of the token | metadata `createdBy` |
 //! | `createdAt` | the host | metadata `createdAt` |
 //!
@@ -34,9 +35,10 @@
 //! | --- | --- | --- |
 //! | `POST /memory` | an item | `upsert`; 201, the item |
 //! | `GET /memory?limit=&cursor=&type=&agentKind=&sessionId=` | | `list`; `{items, nextCursor}` |
+//! | `GET`, `PATCH`, `DELETE /memory/{id}` | the changed fields | `get`, `upsert`, `forget`; the item |
 //! | `POST /memory/search` | `{query, limit}` | `query`; `{items}`, each with its `score` |
 //! | `POST /memory/recall` | `{query, limit, maxChars}` | `query` for the start of a run; `{items, context}` |
-//! | `POST /memory/import` | `{items}`, at most 1,000 | `upsert`; `{imported, ids}` |
+//! | `POST /memory/import` | `{items}`, at most 1,000 | `list`, `upsert`; `{imported, unchanged, ids}` |
 //! | `POST /memory/export` | `{cursor}` or nothing | `list`; `{projectId, exportedAt, items, nextCursor}` |
 //!
 //! | field of an item | from | to |
@@ -53,7 +55,7 @@
 //! | `source` | the body: `manual`, `inferred`, `imported`; `manual`, at import `imported`, where absent | metadata |
 //! | `createdAt`, `updatedAt` | the host; at import also the body | metadata |
 //!
-//! Importing an item again replaces it. An item of another project gets another id.
+//! Importing an item again replaces it if it differs. An item of another project gets another id.
 
 mod apropos;
 mod item;

@@ -63,6 +63,16 @@ pub enum ScopeField {
 }
 
 impl ScopeField {
+    /// The id that a scope has in the field.
+    pub(crate) fn get(self, scope: &Scope) -> Option<&str> {
+        match self {
+            Self::SubjectId => scope.subject_id.as_deref(),
+            Self::Namespace => scope.namespace.as_deref(),
+            Self::ProjectId => scope.project_id.as_deref(),
+            Self::SessionKey => scope.session_key.as_deref(),
+        }
+    }
+
     /// Sets the field of a scope to an id.
     pub fn set(self, scope: &mut Scope, id: &str) {
         let field = match self {

@@ -9,8 +9,11 @@ use axum::http::request::Parts;
 use memhost_core::{Caller, Service};
 use memhost_http::{Problem, ProblemCode};
 use memhost_types::{
-    BindingKey, JsonObject, ListRequest, RecordHandle, RecordWrite, Scope, Snippet, SourceRef, UpsertRequest, check_id,
+    BindingKey, ForgetRequest, GetRequest, JsonObject, ListRequest, OperationKind, RecordHandle, RecordWrite, Scope,
+    Snippet, SourceRef, UpsertRequest, check_id,
 };
+
+use super::options::ScopeField;
 
 /// The records of one page.
 const PAGE: u32 = 1_000;
@@ -25,7 +28,12 @@ pub(super) struct OwnerRecords {
     pub(super) scope: Scope,
     /// The metadata field that names the owner, and the owner's id in it.
     pub(super) owner: (&'static str, String),
+    /// The field of the scope that names the owner.
+    pub(super) field: ScopeField,
 }
+
+/// The metadata fields that name an owner. A record that has one of them belongs to nobody else.
+const OWNERS: [&str; 3] = ["userId", "driveId", "projectId"];
 
 /// A page of an owner's records.
 pub(super) struct OwnerPage {
@@ -34,11 +42,32 @@ pub(super) struct OwnerPage {
 }
 
 impl OwnerRecords {
-    /// Whether a record belongs to this owner.
+    /// Whether a record belongs to this owner: its metadata says so or, where it names no owner, because a tool or a
+    /// program wrote it, its scope.
     pub(super) fn owns(&self, record: &Snippet) -> bool {
-        let (name, value) = &self.owner;
-        let found = record.metadata.as_ref().and_then(|metadata| metadata.get(*name)?.as_str());
-        found == Some(value)
+        owner_of(record, self.owner.0, self.field).as_deref() == Some(self.owner.1.as_str())
+    }
+
+    /// The handle of a record that is named by its id alone, as tools and the explorer name it.
+    pub(super) async fn handle(&self, given: &str) -> Result<Option<RecordHandle>, Problem> {
+        let Ok(provider_record_id) = given.parse() else { return Ok(None) };
+        let (mut scope, named) = (self.scope.clone(), self.binding.as_ref());
+        let abilities = self.service.abilities(&self.caller, OperationKind::Get, &mut scope, named).await?;
+        Ok(abilities.provider_key.map(|provider_key| RecordHandle { provider_key, provider_record_id }))
+    }
+
+    /// A record by its id, if this scope sees it.
+    pub(super) async fn get(&self, given: &str) -> Result<Option<Snippet>, Problem> {
+        let Some(handle) = self.handle(given).await? else { return Ok(None) };
+        let get = GetRequest { binding_key: self.binding.clone(), scope: self.scope.clone(), handle };
+        Ok(self.service.get(&self.caller, get).await?.record)
+    }
+
+    /// Forgets a record.
+    pub(super) async fn forget(&self, handle: RecordHandle) -> Result<(), Problem> {
+        let (binding_key, scope) = (self.binding.clone(), self.scope.clone());
+        self.service.forget(&self.caller, ForgetRequest { binding_key, scope, handles: vec![handle] }).await?;
+        Ok(())
     }
 
     /// The metadata filter that finds this owner's records.
@@ -63,16 +92,21 @@ impl OwnerRecords {
             filter: None,
         };
         let page = self.service.list(&self.caller, request).await?;
-        let items = page.items.into_iter().filter(|record| self.owns(record)).collect();
+        let items = page.items.into_iter().filter(|record| self.owns(record) || self.shares(record)).collect();
         Ok(OwnerPage { items, next_cursor: page.next_cursor })
     }
 
-    /// At most 10,000 of the owner's records, from a cursor on.
+    /// Whether a record of another project is for every project.
+    pub(super) fn shares(&self, record: &Snippet) -> bool {
+        self.owner.0 == "projectId" && text(record.metadata.as_ref(), "visibility").as_deref() == Some("global")
+    }
+
+    /// The owner's records out of 10,000 that the scope sees, from a cursor on.
     pub(super) async fn all(&self, cursor: Option<String>) -> Result<OwnerPage, Problem> {
         let mut all = OwnerPage { items: Vec::new(), next_cursor: cursor };
         for _ in 0..MAX_PAGES {
-            let page = self.page(all.next_cursor.take(), PAGE, self.filter()).await?;
-            all.items.extend(page.items);
+            let page = self.page(all.next_cursor.take(), PAGE, JsonObject::new()).await?;
+            all.items.extend(page.items.into_iter().filter(|record| self.owns(record)));
             all.next_cursor = page.next_cursor;
             if all.next_cursor.is_none() {
                 break;
@@ -101,6 +135,22 @@ impl OwnerRecords {
         let written = self.write(source, vec![record]).await?.into_iter().next();
         written.ok_or_else(|| Problem::new(ProblemCode::BadAnswer, "the provider wrote no record"))
     }
+}
+
+/// Who owns a record, by the metadata field or the scope field that names owners of this kind.
+pub(super) fn owner_of(record: &Snippet, name: &str, field: ScopeField) -> Option<String> {
+    let metadata = record.metadata.as_ref();
+    if OWNERS.into_iter().any(|owner| text(metadata, owner).is_some()) {
+        return text(metadata, name);
+    }
+    let scope = record.scope.as_ref()?;
+    // A user's record that was written in a drive is the user's, and an agent without a user counts as one.
+    if name == "driveId" && field != ScopeField::SubjectId && scope.subject_id.is_some() {
+        return None;
+    }
+    let is_agents_own = name == "userId" && scope.project_id.is_none() && scope.namespace.is_none();
+    let agent = scope.agent_id.as_ref().filter(|_| is_agents_own).map(|agent| agent.as_str());
+    field.get(scope).or(agent).map(str::to_owned)
 }
 
 /// The options of an integration.

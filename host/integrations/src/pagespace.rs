@@ -7,19 +7,16 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{delete, get};
 use axum::{Extension, Json, Router};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::options::PageSpaceOptions;
-use super::owned::{OwnerRecords, id, invalid, options, path_id, text};
-use memhost_core::{Caller, Service};
+use super::owned::{OwnerRecords, id, invalid, options, owner_of, path_id, text};
+use memhost_core::{Act, Caller, Service};
 use memhost_http::{Authenticated, Body, Problem, ProblemCode};
 use memhost_types::{
-    ForgetEffect, ForgetRequest, GetRequest, JsonObject, ProviderKey, RecordHandle, RecordId, RecordWrite, Scope,
-    Snippet, SourceKind, SourceRef,
+    ForgetEffect, ForgetRequest, OperationKind, RecordWrite, Role, Scope, Snippet, SourceKind, SourceRef,
 };
 
 /// The most records that one call forgets.
@@ -41,12 +38,14 @@ pub(super) fn routes() -> Router<Arc<Service>> {
         .route("/api/memory/drive/{id}/all", delete(clear::<DriveFacts>))
 }
 
+/// The header by which an integration says for which person it acts.
+const ACTS_FOR: &str = "x-memhost-act-as-person";
+
 /// Who made a fact.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Source {
     Ai,
-    #[default]
     User,
 }
 
@@ -54,8 +53,9 @@ enum Source {
 #[serde(deny_unknown_fields)]
 struct NewFact {
     fact: String,
+    /// Absent: `ai` with an agent's token, else `user`.
     #[serde(default)]
-    source: Source,
+    source: Option<Source>,
 }
 
 /// A row of `user_memories` or of `drive_memories`.
@@ -75,11 +75,19 @@ struct Fact {
     source: Option<String>,
 }
 
-/// The user of the request. A caller with an agent's token is that agent; an integration says for whom it acts.
+/// The user of the request. A caller with an agent's token is that agent; an integration says for whom it acts, whatever
+/// that person's role is: an administrator of a drive does not own other users' facts.
 fn user(options: &PageSpaceOptions, caller: &Caller, headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let given = headers.get(options.user_header.as_str()).map(|value| value.to_str().unwrap_or_default());
-    let given = given.map(|user| id(&options.user_header, user)).transpose()?;
+    let named = |header: &str| -> Result<Option<String>, Problem> {
+        let given = headers.get(header).map(|value| value.to_str().unwrap_or_default());
+        given.filter(|user| !user.is_empty() || header != ACTS_FOR).map(|user| id(header, user)).transpose()
+    };
+    let given = named(&options.user_header)?;
     let own = caller.person().map(str::to_owned).or_else(|| caller.agent().map(ToString::to_string));
+    let own = match own {
+        None if caller.is_acting() => named(ACTS_FOR)?,
+        own => own,
+    };
     match (own, given) {
         (Some(own), Some(given)) if own != given => {
             let detail = format!("the token is for {own}; it cannot be used for another user");
@@ -87,6 +95,20 @@ fn user(options: &PageSpaceOptions, caller: &Caller, headers: &HeaderMap) -> Res
         }
         (own, given) => Ok(own.or(given)),
     }
+}
+
+/// Refuses who is no administrator: an operator, a company's administrator, or whom an integration acts for as one.
+/// Moving records is what only those may.
+fn administers(records: &OwnerRecords, what: &str) -> Result<(), Problem> {
+    let act = Act::Operate(OperationKind::Export);
+    if records.caller.may(act, Some(&records.scope.company_id)).is_ok() {
+        return Ok(());
+    }
+    let detail = format!(
+        "only an administrator or the owner of a drive may {what}; an integration says so with x-memhost-act-as-role: \
+         company_administrator"
+    );
+    Err(Problem::new(ProblemCode::Forbidden, detail))
 }
 
 /// The facts of the user that the request is for.
@@ -104,7 +126,7 @@ impl FromRequestParts<Arc<Service>> for UserFacts {
         let mut scope = Scope::company(options.company.clone());
         options.user.set(&mut scope, &user);
         let (service, binding) = (Arc::clone(service), options.binding.clone());
-        Ok(Self(OwnerRecords { service, caller, binding, scope, owner: (USER, user) }))
+        Ok(Self(OwnerRecords { service, caller, binding, scope, owner: (USER, user), field: options.user }))
     }
 }
 
@@ -132,12 +154,17 @@ fn of_drive(
     let mut scope = Scope::company(options.company.clone());
     options.drive.set(&mut scope, &drive);
     let (service, binding) = (Arc::clone(service), options.binding.clone());
-    Ok(OwnerRecords { service, caller, binding, scope, owner: (DRIVE, drive) })
+    Ok(OwnerRecords { service, caller, binding, scope, owner: (DRIVE, drive), field: options.drive })
 }
 
 /// The facts of a user or of a drive.
 trait Facts: FromRequestParts<Arc<Service>, Rejection = Problem> + Send {
     fn records(&self) -> &OwnerRecords;
+
+    /// Refuses who may not remove all of them.
+    fn check_clear(&self) -> Result<(), Problem> {
+        Ok(())
+    }
 }
 
 impl Facts for UserFacts {
@@ -149,6 +176,10 @@ impl Facts for UserFacts {
 impl Facts for DriveFacts {
     fn records(&self) -> &OwnerRecords {
         &self.0
+    }
+
+    fn check_clear(&self) -> Result<(), Problem> {
+        administers(&self.0, "remove a drive's facts")
     }
 }
 
@@ -174,7 +205,17 @@ async fn add_drive(
     Body(new): Body<NewFact>,
 ) -> Result<(StatusCode, Json<Fact>), Problem> {
     let by = user(&options, &records.caller, &headers)?;
+    // A model saves what it learns in a chat of any member; what a person adds by hand is for administrators.
+    if source(&records, &new) == Source::User {
+        administers(&records, "add a drive's fact by hand")?;
+    }
     add(&records, new, by).await
+}
+
+/// Who made a fact: with an agent's token always a model.
+fn source(records: &OwnerRecords, new: &NewFact) -> Source {
+    let is_agent = records.caller.role() == Role::Agent;
+    new.source.unwrap_or(if is_agent { Source::Ai } else { Source::User })
 }
 
 async fn add(records: &OwnerRecords, new: NewFact, by: Option<String>) -> Result<(StatusCode, Json<Fact>), Problem> {
@@ -184,31 +225,59 @@ async fn add(records: &OwnerRecords, new: NewFact, by: Option<String>) -> Result
     }
     // The provider may keep no times.
     let mut metadata = records.filter();
-    metadata.insert("source".to_owned(), json!(new.source));
+    metadata.insert("source".to_owned(), json!(source(records, &new)));
+    // As `save_memory` writes it: a user's fact is bound to no drive, and a drive's to no user.
+    metadata.insert("scope".to_owned(), if records.owner.0 == DRIVE { "drive" } else { "user" }.into());
     metadata.insert("createdAt".to_owned(), json!(Timestamp::now()));
     if let Some(by) = by {
         metadata.insert("createdBy".to_owned(), by.into());
     }
     let record = RecordWrite { text: sentence.to_owned(), metadata: Some(metadata.clone()), ..RecordWrite::default() };
-    let source = SourceRef::new(SourceKind::ManualNote, records.scope.company_id.clone());
-    let handle = records.write_one(Some(source), record).await?;
-    Ok((StatusCode::CREATED, Json(row(records, &handle, sentence.to_owned(), Some(&metadata), None))))
+    let origin = SourceRef::new(SourceKind::ManualNote, records.scope.company_id.clone());
+    let handle = records.write_one(Some(origin), record).await?;
+    let written = Snippet {
+        handle,
+        text: sentence.to_owned(),
+        score: None,
+        score_kind: None,
+        summary: None,
+        source: None,
+        metadata: Some(metadata),
+        created_at: None,
+        updated_at: None,
+        expires_at: None,
+        scope: None,
+        corrected: None,
+    };
+    Ok((StatusCode::CREATED, Json(fact(records, written))))
 }
 
 async fn delete_user(UserFacts(records): UserFacts, Path(fact): Path<String>) -> Result<StatusCode, Problem> {
-    let (handle, _) = decode(&fact).filter(|(_, drive)| drive.is_none()).ok_or_else(not_found)?;
-    forget(&records, handle).await
+    let found = records.get(&fact).await?.filter(|record| records.owns(record)).ok_or_else(not_found)?;
+    records.forget(found.handle).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
+/// The address does not name the drive, so the fact is looked up in the company and says of which drive it is.
 async fn delete_drive(
     State(service): State<Arc<Service>>,
     Authenticated(caller): Authenticated,
     Extension(options): Extension<Arc<PageSpaceOptions>>,
     Path(fact): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    let (handle, drive) = decode(&fact).ok_or_else(not_found)?;
-    let records = of_drive(&service, caller, &options, &drive.ok_or_else(not_found)?)?;
-    forget(&records, handle).await
+    let any = OwnerRecords {
+        service: Arc::clone(&service),
+        caller: caller.clone(),
+        binding: options.binding.clone(),
+        scope: Scope::company(options.company.clone()),
+        owner: (DRIVE, String::new()),
+        field: options.drive,
+    };
+    administers(&any, "remove a drive's fact")?;
+    let found = any.get(&fact).await?.ok_or_else(not_found)?;
+    let drive = owner_of(&found, DRIVE, options.drive).ok_or_else(not_found)?;
+    of_drive(&service, caller, &options, &drive)?.forget(found.handle).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// The number of removed facts.
@@ -219,6 +288,7 @@ struct Cleared {
 
 /// Forgets all present facts of an owner.
 async fn clear<F: Facts>(facts: F) -> Result<Json<Cleared>, Problem> {
+    facts.check_clear()?;
     let records = facts.records();
     let found = records.all(None).await?.items;
     let mut removed = 0;
@@ -231,67 +301,25 @@ async fn clear<F: Facts>(facts: F) -> Result<Json<Cleared>, Problem> {
     Ok(Json(Cleared { removed }))
 }
 
-/// Forgets a record after checking its owner.
-async fn forget(records: &OwnerRecords, handle: RecordHandle) -> Result<StatusCode, Problem> {
-    let OwnerRecords { service, caller, .. } = records;
-    let (binding_key, scope) = (records.binding.clone(), records.scope.clone());
-    let get = GetRequest { binding_key: binding_key.clone(), scope: scope.clone(), handle: handle.clone() };
-    let found = service.get(caller, get).await?;
-    if !found.record.as_ref().is_some_and(|record| records.owns(record)) {
-        return Err(not_found());
-    }
-    service.forget(caller, ForgetRequest { binding_key, scope, handles: vec![handle] }).await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
 fn not_found() -> Problem {
     Problem::new(ProblemCode::NotFound, "there is no such fact here")
 }
 
 fn fact(records: &OwnerRecords, record: Snippet) -> Fact {
-    row(records, &record.handle, record.text, record.metadata.as_ref(), record.created_at)
-}
-
-fn row(
-    records: &OwnerRecords,
-    handle: &RecordHandle,
-    fact: String,
-    metadata: Option<&JsonObject>,
-    created_at: Option<Timestamp>,
-) -> Fact {
     let is_drive = records.owner.0 == DRIVE;
-    let owner = Some(records.owner.1.clone());
+    let (owner, metadata) = (Some(records.owner.1.clone()), record.metadata.as_ref());
     let kept = text(metadata, "createdAt").and_then(|at| at.parse().ok());
+    // A record that a tool or a program wrote has no member for it; the host knows who asserts where it comes from.
+    let writer = record.source.as_ref().and_then(|source| source.asserted_by.clone());
+    let agent = writer.as_deref().and_then(|writer| Some(writer.rsplit_once("agent:")?.1.to_owned()));
+    let made = if agent.is_some() { "ai" } else { "user" };
     Fact {
-        id: encode(handle, is_drive.then_some(records.owner.1.as_str())),
+        id: record.handle.provider_record_id.to_string(),
         user_id: owner.clone().filter(|_| !is_drive),
         drive_id: owner.filter(|_| is_drive),
-        fact,
-        created_at: kept.or(created_at),
-        created_by: is_drive.then(|| text(metadata, "createdBy")),
-        source: text(metadata, "source"),
+        fact: record.text,
+        created_at: kept.or(record.created_at),
+        created_by: is_drive.then(|| text(metadata, "createdBy").or(agent)),
+        source: Some(text(metadata, "source").unwrap_or_else(|| made.to_owned())),
     }
-}
-
-/// The content of a fact's id. It names the drive, because the address that deletes a drive's fact does not.
-#[derive(Debug, Serialize, Deserialize)]
-struct FactId {
-    #[serde(rename = "p")]
-    provider_key: ProviderKey,
-    #[serde(rename = "r")]
-    record_id: RecordId,
-    #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
-    drive: Option<String>,
-}
-
-fn encode(handle: &RecordHandle, drive: Option<&str>) -> String {
-    let (provider_key, record_id) = (handle.provider_key.clone(), handle.provider_record_id.clone());
-    let id = FactId { provider_key, record_id, drive: drive.map(str::to_owned) };
-    URL_SAFE_NO_PAD.encode(serde_json::to_vec(&id).unwrap_or_default())
-}
-
-/// The record and the drive of a fact's id.
-fn decode(text: &str) -> Option<(RecordHandle, Option<String>)> {
-    let FactId { provider_key, record_id, drive } = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
-    Some((RecordHandle { provider_key, provider_record_id: record_id }, drive))
 }

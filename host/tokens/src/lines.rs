@@ -46,6 +46,12 @@ impl Lines {
         &self.text
     }
 
+    /// How many more tokens it may have.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.limit.saturating_sub(self.tokens)
+    }
+
     /// How many tokens it has.
     #[must_use]
     pub fn tokens(&self) -> usize {

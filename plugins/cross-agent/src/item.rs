@@ -83,6 +83,22 @@ impl From<&Scope> for Place {
     }
 }
 
+impl Place {
+    fn with_company(self, company: &str) -> Scope {
+        Scope {
+            agent_id: self.agent_id,
+            actor_agent_id: self.actor_agent_id,
+            issue_id: self.issue_id,
+            run_id: self.run_id,
+            subject_id: self.subject_id,
+            session_key: self.session_key,
+            namespace: self.namespace,
+            project_id: self.project_id,
+            ..Scope::company(company)
+        }
+    }
+}
+
 impl Item {
     /// Its project: that of the scope it was written in, else the one that its metadata names.
     pub(crate) fn project(&self) -> Option<&str> {
@@ -91,7 +107,9 @@ impl Item {
 
     /// The item as a snippet for a company.
     pub(crate) fn into_snippet(self, company: &str) -> Snippet {
+        let project_id = self.project().map(str::to_owned);
         Snippet {
+            scope: Some(Scope { project_id, ..self.scope.with_company(company) }),
             summary: self.summary,
             source: self.source_ref.map(|source| source.with_company(company)),
             metadata: self.metadata.map(|metadata| Value::Object(metadata).to_string()),

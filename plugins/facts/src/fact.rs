@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use memhost_sdk::types::{RecordId, Snippet, SourceKind, SourceRef};
 use serde::{Deserialize, Serialize};
 
+use crate::place::Place;
 use crate::tokens::Tokens;
 
 /// Who made a fact.
@@ -35,6 +36,9 @@ pub(crate) struct Fact {
     /// From then on it is in no answer.
     pub(crate) expires: Option<i64>,
     pub(crate) tokens: Tokens,
+    /// The list that it was read from.
+    #[serde(skip)]
+    pub(crate) place: Option<Place>,
 }
 
 /// A source without its company, which is that of the scope.
@@ -89,6 +93,7 @@ impl Fact {
             created_at: time(self.created),
             updated_at: time(self.updated),
             expires_at: self.expires.and_then(time),
+            scope: self.place.map(|place| place.into_scope(company)),
             ..Snippet::new(self.id, self.text)
         }
     }

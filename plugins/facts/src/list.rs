@@ -172,6 +172,7 @@ mod tests {
             has_own_id: true,
             expires: None,
             tokens: Tokens { within: 1, last: 1 },
+            place: None,
         }
     }
 

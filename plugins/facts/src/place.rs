@@ -115,6 +115,19 @@ impl Place {
         Ok(Self { owner, agent: scope.agent_id.clone(), namespace })
     }
 
+    /// The scope of its facts: their owner, and the partitions.
+    pub(crate) fn into_scope(self, company: &str) -> Scope {
+        let mut scope = Scope { agent_id: self.agent, namespace: self.namespace, ..Scope::company(company) };
+        match self.owner {
+            Owner::Subject(id) => scope.subject_id = Some(id),
+            Owner::Agent(id) => scope.agent_id = Some(id),
+            Owner::Project(id) => scope.project_id = Some(id),
+            Owner::Namespace(id) => scope.namespace = Some(id),
+            Owner::Company => {}
+        }
+        scope
+    }
+
     /// The storage key of the list.
     pub(crate) fn key(&self) -> Vec<u8> {
         [self.owner.prefix(), hashed(&(&self.agent, &self.namespace))].concat()

@@ -1,6 +1,7 @@
 //! All facts as two headed lists within a budget of tokens. Each fact's tokens were counted when it was written.
 
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 
 use crate::fact::{By, Fact, line};
 use crate::place::Kind;
@@ -25,8 +26,9 @@ pub(crate) struct Preamble {
     pub(crate) left_out: usize,
 }
 
-/// Assembles what fits into `budget` tokens. Facts that would not fit alone are left out first, then the oldest facts
-/// of models, then the oldest of people.
+/// Assembles what fits into `budget` tokens. Each section gets half of them, and what it does not need is the other's.
+/// Within a section facts that would not fit alone are left out first, then the oldest facts of models, then the oldest
+/// of people.
 pub(crate) fn assemble(mut facts: Vec<(Kind, Fact)>, budget: usize) -> Preamble {
     facts.sort_by_key(|(_, fact)| (fact.created, fact.number));
     let mut order: Vec<usize> = (0..facts.len()).collect();
@@ -58,19 +60,25 @@ pub(crate) fn assemble(mut facts: Vec<(Kind, Fact)>, budget: usize) -> Preamble 
     Preamble { text: Some(text).filter(|text| !text.is_empty()), facts, left_out }
 }
 
-/// As many as fit, in this order.
+/// As many as fit: in each section in this order, and the section that has fewer tokens first.
 fn fitting(facts: &[(Kind, Fact)], order: &[usize], room: usize) -> Vec<usize> {
     let (mut count, mut taken) = (Count::default(), Vec::new());
-    for at in order {
-        if Count::default().with(facts, *at).tokens(facts) > room {
+    let fits_alone = |at: &usize| Count::default().with(facts, *at).tokens(facts) <= room;
+    let mut waiting = SECTIONS.map(|(kind, ..)| {
+        let own: VecDeque<usize> = order.iter().copied().filter(|at| facts[*at].0 == kind).filter(fits_alone).collect();
+        own
+    });
+    while let Some(section) =
+        (0..SECTIONS.len()).filter(|at| !waiting[*at].is_empty()).min_by_key(|at| count.sections[*at].0)
+    {
+        let Some(at) = waiting[section].pop_front() else { break };
+        let next = count.with(facts, at);
+        if next.tokens(facts) > room {
+            waiting[section].clear();
             continue;
         }
-        let next = count.with(facts, *at);
-        if next.tokens(facts) > room {
-            break;
-        }
         count = next;
-        taken.push(*at);
+        taken.push(at);
     }
     taken
 }
@@ -134,6 +142,7 @@ mod tests {
             has_own_id: true,
             expires: None,
             tokens: Tokens::of(&line(text)),
+            place: None,
         }
     }
 
@@ -202,8 +211,27 @@ mod tests {
         };
         let whole = count(assemble(facts.clone(), 500).text.as_deref().unwrap());
         assert_eq!(kept(whole), [5, 3, 1, 4, 2, 0]);
-        assert_eq!(kept(whole - 1), [5, 3, 1, 4], "two make way for one and the note");
-        assert_eq!(kept(50), [5, 3, 1]);
+        assert_eq!(kept(whole - 1), [1, 5, 2, 3], "two make way for one and the note");
+        assert_eq!(kept(50), [1, 5, 2], "each list has its share");
+    }
+
+    #[test]
+    fn a_full_list_does_not_displace_the_other_one() {
+        let fill = |kind: Kind, from: u64| {
+            (from..from + 50)
+                .map(move |number| (kind, fact(number, By::User, &format!("remembers the thing of number {number}"))))
+        };
+        // The user's facts are the older ones.
+        let facts: Vec<(Kind, Fact)> = fill(Kind::User, 0).chain(fill(Kind::Drive, 50)).collect();
+        let kept = |facts: &[(Kind, Fact)]| {
+            let preamble = assemble(facts.to_vec(), 500);
+            let of_user = preamble.facts.iter().filter(|fact| fact.number < 50).count();
+            (of_user, preamble.facts.len() - of_user)
+        };
+        let (user, drive) = kept(&facts);
+        assert!(user > 15 && user.abs_diff(drive) <= 1, "{user} and {drive}");
+        let (user, drive) = kept(&facts[40..]);
+        assert!(user == 10 && drive > 25, "what the one does not need is the other's: {user} and {drive}");
     }
 
     #[test]

@@ -104,8 +104,10 @@ impl Provider for Facts {
     }
 
     fn get_record(&mut self, id: RecordId, scope: Scope) -> Result<GetResponse, Error> {
-        let facts = Self::find(&id, &scope)?.map(|(_, list)| list.facts).unwrap_or_default();
-        let found = facts.into_iter().find(|fact| fact.id == id);
+        let found = Self::find(&id, &scope)?.and_then(|(_, list)| {
+            let fact = list.facts.into_iter().find(|fact| fact.id == id)?;
+            Some(Fact { place: Some(list.place), ..fact })
+        });
         Ok(found.map(|fact| fact.into_snippet(&scope.company_id)).into())
     }
 
@@ -160,8 +162,9 @@ impl Facts {
         let mut found = Vec::new();
         for prefix in prefixes {
             for entry in below(prefix) {
-                let (key, list) = entry?;
+                let (key, mut list) = entry?;
                 if list.place.is_seen_by(scope) {
+                    list.facts.iter_mut().for_each(|fact| fact.place = Some(list.place.clone()));
                     found.push((key, list));
                 }
             }

@@ -9,7 +9,7 @@ use memhost_sdk::types::{
 use serde_json::Value;
 
 use crate::fact::{Fact, Source, now};
-use crate::list::{List, claim, holder, list_of, release, update};
+use crate::list::{List, below, claim, holder, list_of, release, update};
 use crate::place::Place;
 use crate::provider::Facts;
 use crate::request::{Draft, object, own_id};
@@ -142,7 +142,7 @@ impl Facts {
         }
         let written = match refused {
             Some(error) => Err(error),
-            None => update(&target.key, &target.place, |list| self.put(list, writes, source)),
+            None => update(&target.key, &target.place, |list| self.put(&target.key, list, writes, source)),
         };
         // Ids that were not needed: the fact was known, or nothing was written.
         let kept: HashSet<&RecordId> = written.iter().flatten().collect();
@@ -150,7 +150,13 @@ impl Facts {
         written
     }
 
-    fn put(&self, list: &mut List, writes: &[Write], source: Option<&Source>) -> Result<Vec<RecordId>, Error> {
+    fn put(
+        &self,
+        key: &[u8],
+        list: &mut List,
+        writes: &[Write],
+        source: Option<&Source>,
+    ) -> Result<Vec<RecordId>, Error> {
         let (before, at) = (list.facts.len(), now());
         let mut ids = Vec::with_capacity(writes.len());
         for Write { id, has_own_id, draft } in writes {
@@ -178,6 +184,7 @@ impl Facts {
                 has_own_id: *has_own_id,
                 expires: draft.expires,
                 tokens: draft.tokens,
+                place: None,
             };
             match list.fact_mut(id) {
                 Some(present) => *present = fact,
@@ -185,9 +192,14 @@ impl Facts {
             }
             ids.push(id.clone());
         }
-        let (after, most) = (list.facts.len(), self.config.max_facts as usize);
-        if after > most && after > before {
-            let kind = list.place.kind().name();
+        // The limit is the owner's, whoever writes: agents with memory of their own have lists of their own.
+        let elsewhere = match list.facts.len() > before {
+            true => others(key, &list.place)?,
+            false => 0,
+        };
+        let (after, most) = (list.facts.len() + elsewhere, self.config.max_facts as usize);
+        if after > most && list.facts.len() > before {
+            let (kind, before) = (list.place.kind().name(), before + elsewhere);
             return Err(Error::QuotaExceeded(format!(
                 "this scope has {before} facts of the kind `{kind}`, and {most} are allowed (`maxFacts` of the binding); \
                  remove some, or raise the limit"
@@ -195,6 +207,13 @@ impl Facts {
         }
         Ok(ids)
     }
+}
+
+/// How many facts the other lists of the same owner have.
+fn others(key: &[u8], place: &Place) -> Result<usize, Error> {
+    let lists = below(place.owner.prefix())
+        .filter(|entry| entry.as_ref().is_ok_and(|(other, _)| other != key) || entry.is_err());
+    lists.map(|entry| Ok(entry?.1.facts.len())).sum()
 }
 
 /// Ids for all drafts. `number` distinguishes an operation's records.

@@ -177,10 +177,52 @@ async fn facts_that_a_model_saves_appear_in_pagespace() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_user_sees_is_what_the_ai_gets() {
+    let (host, api) = host(json!({})).await;
+    let address = listening(host.service()).await;
+    let token = token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
+    let ada = Client::new(address, &token).with("memhost-subject-id", "u1").with("memhost-namespace", "d1");
+    // By a tool that knows nothing of PageSpace, as a record, by PageSpace's tool and by its route.
+    ada.does("memory.note", json!({"text": "Is allergic to nuts"})).await;
+    write(&host, &of("u1", ""), "Speaks Welsh").await.unwrap();
+    let saved = ada.does("save_memory", json!({"scope": "user", "fact": "Likes tea"})).await;
+    let of_drive = ada.does("save_memory", json!({"scope": "drive", "fact": "Builds on Mondays"})).await;
+    let user = [("x-user-id", "u1")];
+    let listed = api.send(Method::Get, "/api/memory/user", None, &user).await.fine();
+    let mut facts: Vec<&str> = listed.as_array().unwrap().iter().map(|fact| fact["fact"].as_str().unwrap()).collect();
+    facts.sort_unstable();
+    assert_eq!(facts, ["Is allergic to nuts", "Likes tea", "Speaks Welsh"]);
+    // One identity: the tool's id is the route's, and the scope of a removal counts.
+    assert!(listed.as_array().unwrap().iter().any(|fact| fact["id"] == saved["factId"]), "{listed}");
+    let drive = api.get("/api/memory/drive/d1").await;
+    assert_eq!((&drive[0]["id"], &drive[0]["createdBy"]), (&of_drive["factId"], &json!("ada")));
+    let wrong = ada.is_refused("remove_memory", json!({"scope": "user", "factId": of_drive["factId"]})).await;
+    assert!(wrong.contains("not a fact of the scope `user`"), "{wrong}");
+    assert_eq!(api.get("/api/memory/drive/d1").await.as_array().unwrap().len(), 1);
+    assert_eq!(
+        ada.does("remove_memory", json!({"scope": "drive", "factId": of_drive["factId"]})).await["isRemoved"],
+        true
+    );
+    let scope = Scope { namespace: Some("d1".to_owned()), ..of("u1", "") };
+    assert!(preamble(&host, scope.clone()).await.unwrap().contains("allergic"));
+    let cleared = api.send(Method::Delete, "/api/memory/user/all", None, &user).await.fine();
+    assert_eq!(cleared, json!({"removed": 3}));
+    assert_eq!(preamble(&host, scope).await, None, "the AI knows nothing any more");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restart_loses_nothing() {
-    let (mut host, _) = host(json!({})).await;
+    let (mut host, api) = host(json!({})).await;
+    // Written by a program: it is in the user's list and in the preamble, before a restart and after it.
     write(&host, &of("u", ""), "Likes tea").await.unwrap();
+    let id = api.send(Method::Get, "/api/memory/user", None, &[("x-user-id", "u")]).await.fine()[0]["id"].clone();
+    drop(api);
     host.stop().await;
     host.start().await.unwrap();
     assert_eq!(preamble(&host, of("u", "")).await.unwrap(), "## About This User\n\n- Likes tea\n\n");
+    let path = format!("/api/memory/user/{}", id.as_str().unwrap());
+    let api = Api::new(&host);
+    assert_eq!(api.send(Method::Delete, &path, None, &[("x-user-id", "other")]).await.status, 404);
+    assert_eq!(api.send(Method::Delete, &path, None, &[("x-user-id", "u")]).await.status, 204);
+    assert_eq!(preamble(&host, of("u", "")).await, None);
 }

@@ -211,7 +211,10 @@ async fn the_policy_of_a_binding_enables_the_aliases() {
     let found = agent.does("memory.search", json!({"query": "tea"})).await;
     assert_eq!(found["records"][0]["metadata"], json!({"scope": "user", "source": "ai", "userId": "user-1"}));
     let found = agent.does("memory.search", json!({"query": "Mondays"})).await;
-    assert_eq!(found["records"][0]["metadata"], json!({"scope": "drive", "source": "ai", "driveId": "drive-1"}));
+    assert_eq!(
+        found["records"][0]["metadata"],
+        json!({"scope": "drive", "source": "ai", "driveId": "drive-1", "createdBy": "ada"})
+    );
     let removal = json!({"scope": "user", "factId": saved["factId"]});
     assert_eq!(agent.does("remove_memory", removal.clone()).await["isRemoved"], true);
     assert_eq!(agent.does("remove_memory", removal).await["isRemoved"], false);

@@ -9,6 +9,9 @@ use memhost_tokens::Lines;
 use memhost_types::{ContextBlock, Recall, Snippet, SourceRef};
 
 const HEADING: &str = "## Memory\n";
+/// The line below a summary that was shortened, before the number, and its tokens at the most.
+const LEFT_OUT: &str = "Left out for want of room: ";
+const LEFT_OUT_TOKENS: usize = 12;
 /// How many bytes are read for each token of a budget. What comes after that is left out unread: a provider whose records
 /// do not fit must not keep the host busy.
 const READ_PER_TOKEN: usize = 64;
@@ -30,9 +33,17 @@ pub fn render(found: &[(&str, &Recall)], token_budget: u32) -> ContextBlock {
         let mut told = HashSet::new();
         if let Some(summary) = recall.profile_summary.as_deref() {
             let lines: Vec<String> = summary.lines().map(plain_line).filter(|line| !line.is_empty()).collect();
-            let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+            let whole = text(&lines);
+            let (fits, lines) = match whole.is_empty() || fitting.add(&whole) {
+                true => (!whole.is_empty(), lines),
+                false => {
+                    let lines = fitting.shortened(lines);
+                    (!lines.is_empty() && fitting.add(&text(&lines)), lines)
+                }
+            };
             // A summary that does not fit is not counted as omitted.
-            if !text.is_empty() && fitting.add(&text) {
+            if fits {
                 told.extend(lines.iter().filter_map(|line| Some(line.strip_prefix("- ")?.to_owned())));
             }
         }
@@ -67,6 +78,29 @@ impl Budgeted {
         self.unread == 0
     }
 
+    /// A summary with as many of its list items as fit. Its sections give way in turn, the longest first, and in each of
+    /// them the first items, which are the oldest. A last line says how many.
+    fn shortened(&mut self, mut lines: Vec<String>) -> Vec<String> {
+        if lines.iter().map(String::len).sum::<usize>() > self.unread {
+            return Vec::new();
+        }
+        // No line joins with the one below it, so that the sum is that of the text.
+        let of = |line: &str| memhost_tokens::count(&format!("{line}\n"));
+        let room = self.all.room().saturating_sub(of(HEADING.trim_end()));
+        let mut tokens = lines.iter().map(|line| of(line)).sum::<usize>() + LEFT_OUT_TOKENS;
+        let mut left_out = 0;
+        while tokens > room {
+            let Some(at) = oldest_of_longest(&lines) else { return Vec::new() };
+            tokens -= of(&lines.remove(at));
+            left_out += 1;
+        }
+        if !lines.iter().any(|line| line.starts_with("- ")) {
+            return Vec::new();
+        }
+        lines.push(format!("{LEFT_OUT}{left_out}"));
+        lines
+    }
+
     /// Adds lines if the whole still fits.
     fn add(&mut self, lines: &str) -> bool {
         self.unread = self.unread.saturating_sub(lines.len());
@@ -76,6 +110,26 @@ impl Budgeted {
             false => self.all.push(lines),
         }
     }
+}
+
+/// The first list item of the section that has the most of them.
+fn oldest_of_longest(lines: &[String]) -> Option<usize> {
+    let mut best: Option<(usize, usize)> = None;
+    let (mut first, mut count) = (0, 0);
+    for (at, line) in lines.iter().enumerate() {
+        if !line.starts_with("- ") {
+            count = 0;
+            continue;
+        }
+        if count == 0 {
+            first = at;
+        }
+        count += 1;
+        if best.is_none_or(|(_, most)| count > most) {
+            best = Some((first, count));
+        }
+    }
+    best.map(|(first, _)| first)
 }
 
 fn line(snippet: &Snippet) -> String {
@@ -189,6 +243,20 @@ mod tests {
         assert_eq!((block.included, block.omitted), (2, 0));
         let without = render(&[("facts", &recall)], 12);
         assert_eq!((without.included, without.omitted), (0, 2), "{}", without.text);
+    }
+
+    #[test]
+    fn a_summary_that_is_too_long_gives_way_by_whole_items_from_its_longest_section() {
+        let facts = |of: &str| (0..40).map(|n| format!("- fact {n} of {of} that is remembered\n")).collect::<String>();
+        let summary = format!("## About This User\n\n{}\n## About This Workspace\n\n{}", facts("u"), facts("d"));
+        let recall = Recall { profile_summary: Some(summary), ..Recall::default() };
+        let block = render(&[("facts", &recall)], 300);
+        let shown = |of: &str| block.text.lines().filter(|line| line.contains(&format!(" of {of} that"))).count();
+        assert!(shown("u") > 8 && shown("u").abs_diff(shown("d")) <= 1, "{}", block.text);
+        assert!(block.text.contains("- fact 39 of u that is remembered\n"), "the newest stay: {}", block.text);
+        let left_out = 80 - shown("u") - shown("d");
+        assert!(block.text.ends_with(&format!("{LEFT_OUT}{left_out}\n")), "{}", block.text);
+        assert!(count(&block.text) <= 300);
     }
 
     #[test]

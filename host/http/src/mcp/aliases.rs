@@ -10,7 +10,7 @@ use super::request_scope::RequestScope;
 use super::results::{RemoveResult, SaveResult};
 use super::schema::check_text;
 use super::text;
-use memhost_types::{ForgetEffect, JsonObject, RecordWrite};
+use memhost_types::{ForgetEffect, JsonObject, RecordWrite, Snippet};
 
 /// `save_memory`.
 pub(super) async fn save(mut call: Call<'_>, wanted: SaveMemory) -> Result<CallToolResult, McpError> {
@@ -30,7 +30,10 @@ fn metadata(from: &RequestScope, whose: FactScope) -> JsonObject {
         FactScope::User => ("user", "userId", from.scope.subject_id.clone().or_else(agent)),
         FactScope::Drive => ("drive", "driveId", from.scope.namespace.clone()),
     };
-    let members = [("scope", Some(kind.to_owned())), ("source", Some("ai".to_owned())), (name, owner)];
+    // Who added it: the agent, in a chat of this user.
+    let by = agent().or_else(|| from.scope.subject_id.clone()).filter(|_| whose == FactScope::Drive);
+    let source = Some("ai".to_owned());
+    let members = [("scope", Some(kind.to_owned())), ("source", source), (name, owner), ("createdBy", by)];
     members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect()
 }
 
@@ -38,10 +41,28 @@ fn metadata(from: &RequestScope, whose: FactScope) -> JsonObject {
 pub(super) async fn remove(call: Call<'_>, wanted: RemoveMemory) -> Result<CallToolResult, McpError> {
     // In the whole scope of the client: an absent field of a scope matches everything.
     check(&call.request, wanted.scope)?;
+    // A drive's fact is not removed as one of the user: the model named the wrong one.
+    let found = call.find("factId", &wanted.fact_id).await?;
+    if found.is_some_and(|record| is_drives(&record) != (wanted.scope == FactScope::Drive)) {
+        let message = format!("is not a fact of the scope `{}`; name the other one", wanted.scope.name());
+        return Err(McpError::arguments("scope", message));
+    }
     let forgotten = call.forget_all("factId", std::slice::from_ref(&wanted.fact_id)).await?;
     let is_removed = forgotten.outcomes.iter().any(|outcome| outcome.effect != ForgetEffect::NotFound);
     let answer = RemoveResult { operation_id: forgotten.operation_id, fact_id: wanted.fact_id, is_removed };
     Ok(answered(text::removed(&answer), &answer))
+}
+
+/// Whether a fact is a workspace's: by its metadata or, where a note has none, by the scope that it was written in.
+fn is_drives(record: &Snippet) -> bool {
+    let member = |name: &str| record.metadata.as_ref().and_then(|metadata| metadata.get(name)?.as_str());
+    match (member("scope"), member("userId"), member("driveId"), &record.scope) {
+        (Some(scope), ..) => scope == "drive",
+        (None, Some(_), ..) => false,
+        (None, None, Some(_), _) => true,
+        (None, None, None, Some(scope)) => scope.subject_id.is_none() && scope.namespace.is_some(),
+        (None, None, None, None) => false,
+    }
 }
 
 /// The user's memory is that of the subject, or the agent's own where no subject is named; the workspace's is that of

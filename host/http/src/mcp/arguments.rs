@@ -133,6 +133,16 @@ pub(super) enum FactScope {
     Drive,
 }
 
+impl FactScope {
+    /// As the argument has it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Drive => "drive",
+        }
+    }
+}
+
 /// `save_memory`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -14,8 +14,8 @@ use super::schema::{check_range, check_text};
 use super::{text, uri};
 use memhost_core::{Abilities, Service};
 use memhost_types::{
-    BrowseRequest, CorrectRequest, CorrectionPatch, ForgetRequest, Intent, JobFilter, ProviderKey, QueryRequest,
-    RecordHandle, RecordId, RecordWrite, TextId, UpsertRequest, Visibility,
+    BrowseRequest, CorrectRequest, CorrectionPatch, ForgetRequest, GetRequest, Intent, JobFilter, ProviderKey,
+    QueryRequest, RecordHandle, RecordId, RecordWrite, Snippet, TextId, UpsertRequest, Visibility,
 };
 
 /// A call of a tool, with its caller, its scope and what the binding of that scope can do.
@@ -124,6 +124,14 @@ impl Call<'_> {
     }
 
     /// Forgets records by their ids.
+    /// A record by its id, if this scope sees it.
+    pub(super) async fn find(&self, field: &str, id: &str) -> Result<Option<Snippet>, McpError> {
+        let handle = self.handle(field, id)?;
+        let (binding_key, scope) = (self.request.binding.clone(), self.request.scope.clone());
+        let request = GetRequest { binding_key, scope, handle };
+        Ok(self.service.get(&self.request.caller, request).await?.record)
+    }
+
     pub(super) async fn forget_all(self, field: &str, ids: &[String]) -> Result<ForgetResult, McpError> {
         if ids.is_empty() {
             return Err(McpError::arguments(field, "is empty; name at least one record"));

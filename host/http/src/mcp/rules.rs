@@ -42,7 +42,20 @@ pub(super) fn rules(tools: &[Tool], names: ToolNames) -> String {
     if has(Tool::SaveMemory) {
         lines.push(
             "- `save_memory` and `remove_memory` are `memory.note` and `memory.forget` under other names, for one \
-             short fact each.",
+             short fact each. You can remember important information using the `save_memory` tool.\n\
+             Save a memory when you learn:\n\
+             - User preferences (communication style, technical background)\n\
+             - Project decisions (architecture choices, rejected alternatives)\n\
+             - Terminology (project-specific terms and their meanings)\n\
+             - Context (current focus, ongoing work)\n\
+             Keep facts:\n\
+             - Short (under 20 words)\n\
+             - Specific (not vague)\n\
+             - Actionable (helps future conversations)\n\
+             Don't save:\n\
+             - Trivial information\n\
+             - Things already in the page tree\n\
+             - Temporary context (one-off questions)",
         );
     }
     if has(Tool::Note) {

@@ -1,0 +1,129 @@
+//! Whose the records of PageSpace's and Apropos' routes are: roles of persons, and what tools and programs wrote.
+
+use memhost_server::Method;
+use memhost_tests::TestHost;
+use serde_json::{Value, json};
+
+use super::integrations::token;
+use super::support::{Answer, Api};
+
+/// What a gateway sends for a person, with the role that the person has in the drive.
+async fn as_person(api: &Api, method: Method, path: &str, who: (&str, &str), body: Option<Value>) -> Answer {
+    let headers = [("x-memhost-act-as-person", who.0), ("x-memhost-act-as-role", who.1)];
+    api.send(method, path, body.map(|body| body.to_string()), &headers).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_persons_role_decides_what_the_person_may_do_in_a_drive() {
+    let integrations = serde_json::from_value(json!({"pagespace": {"company": "acme"}})).unwrap();
+    let host = TestHost::new(&["facts"]).await.unwrap().surfaces(|surfaces| surfaces.integrations = integrations);
+    let api = Api::new(&host);
+    let binding = json!({"key": "facts", "providerKey": "facts", "default": true,
+        "grants": {"storageBytes": 1 << 20, "clock": true}});
+    api.post("/control/v1/companies/acme/bindings", &binding).await.fine();
+    let gateway = token(&api, "acme", "integration", None).await;
+    let (member, admin) = (("u1", "agent"), ("u2", "company_administrator"));
+    let drive = "/api/memory/drive/d1";
+    let fact = |text: &str, source: &str| Some(json!({"fact": text, "source": source}));
+    // A user's facts are the user's, whatever role another one has.
+    let own = as_person(&gateway, Method::Post, "/api/memory/user", member, fact("Likes tea", "user")).await;
+    assert_eq!((own.status, &own.json["userId"]), (201, &json!("u1")), "{}", own.text);
+    let of_admin = as_person(&gateway, Method::Get, "/api/memory/user", admin, None).await.fine();
+    assert_eq!(of_admin, json!([]));
+    let headers =
+        [("x-memhost-act-as-person", "u2"), ("x-memhost-act-as-role", "company_administrator"), ("x-user-id", "u1")];
+    let other = gateway.send(Method::Get, "/api/memory/user", None, &headers).await;
+    assert_eq!(other.problem(), (403, "forbidden"), "an administrator of a drive owns nobody's facts");
+    // A model saves in every member's chat; by hand only an administrator adds.
+    let learned = as_person(&gateway, Method::Post, drive, member, fact("Builds on Mondays", "ai")).await.fine();
+    assert_eq!((&learned["createdBy"], &learned["source"]), (&json!("u1"), &json!("ai")));
+    let refused = as_person(&gateway, Method::Post, drive, member, fact("x", "user")).await;
+    assert_eq!(refused.problem(), (403, "forbidden"));
+    let added = as_person(&gateway, Method::Post, drive, admin, fact("Chose Zustand", "user")).await.fine();
+    assert_eq!(added["createdBy"], "u2");
+    for who in [member, admin, ("u3", "agent")] {
+        let seen = as_person(&gateway, Method::Get, drive, who, None).await.fine();
+        assert_eq!(seen.as_array().unwrap().len(), 2, "members share them: {seen}");
+    }
+    let one = format!("/api/memory/drive/{}", learned["id"].as_str().unwrap());
+    let all = format!("{drive}/all");
+    for path in [&one, &all] {
+        assert_eq!(
+            as_person(&gateway, Method::Delete, path, member, None).await.problem(),
+            (403, "forbidden"),
+            "{path}"
+        );
+        let ada = token(&api, "acme", "agent", Some("ada")).await;
+        assert_eq!(ada.send(Method::Delete, path, None, &[]).await.problem(), (403, "forbidden"), "{path}");
+    }
+    assert_eq!(as_person(&gateway, Method::Delete, &one, admin, None).await.status, 204);
+    assert_eq!(as_person(&gateway, Method::Delete, &all, admin, None).await.fine(), json!({"removed": 1}));
+    assert_eq!(as_person(&gateway, Method::Get, "/api/memory/user", member, None).await.fine()[0]["fact"], "Likes tea");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_programs_and_tools_wrote_in_a_project_is_an_item_of_it() {
+    let integrations = serde_json::from_value(json!({"apropos": {"company": "acme"}})).unwrap();
+    let mut host =
+        TestHost::new(&["cross-agent"]).await.unwrap().surfaces(|surfaces| surfaces.integrations = integrations);
+    let api = Api::new(&host);
+    let binding =
+        json!({"key": "shared", "providerKey": "cross-agent", "default": true, "grants": {"storageBytes": 1 << 24}});
+    api.post("/control/v1/companies/acme/bindings", &binding).await.fine();
+    // As `memory.note` and `memhost note` write: a record in the scope of the project, with no member of Apropos.
+    let write = |project: &str, text: &str, metadata: Value| json!({"scope": {"companyId": "acme", "projectId": project}, "records": [{"text": text, "metadata": metadata}]});
+    let upsert = "/runtime/v1/companies/acme/records";
+    let noted =
+        api.post(upsert, &write("p1", "Deployments are frozen on Fridays", json!({"type": "decision"}))).await.fine();
+    api.post(upsert, &write("p2", "The office is in Bonn", json!({"visibility": "global"}))).await.fine();
+    api.post(upsert, &write("p2", "Secret of the other project", json!({}))).await.fine();
+    let id = noted["records"][0]["providerRecordId"].as_str().unwrap().to_owned();
+    let path = "/api/projects/p1/memory";
+    let contents = |page: &Value| {
+        let items = page["items"].as_array().unwrap().iter();
+        let mut all: Vec<String> = items.map(|item| item["content"].as_str().unwrap().to_owned()).collect();
+        all.sort();
+        all
+    };
+    let both = ["Deployments are frozen on Fridays", "The office is in Bonn"];
+    assert_eq!(contents(&api.get(path).await), both, "and what is global");
+    let found = api.post(&format!("{path}/search"), &json!({"query": "deployments office secret"})).await.fine();
+    assert_eq!(contents(&found), both);
+    let recalled =
+        api.post(&format!("{path}/recall"), &json!({"query": "deployments", "sessionId": "s1"})).await.fine();
+    assert_eq!(contents(&recalled), [both[0]]);
+    let nothing = api.post(&format!("{path}/recall"), &json!({"query": "xyzzy plugh"})).await.fine();
+    assert_eq!((&nothing["items"], &nothing["context"]), (&json!([]), &json!("")));
+    // One item: read, changed, and still there after a restart.
+    let one = format!("{path}/{id}");
+    assert_eq!(api.get(&one).await["type"], "decision");
+    let changed =
+        api.patch(&one, &json!({"content": "Deployments are frozen on Mondays", "tags": ["ops"]})).await.fine();
+    assert_eq!((&changed["id"], &changed["tags"], &changed["type"]), (&json!(id), &json!(["ops"]), &json!("decision")));
+    let exported = api.post(&format!("{path}/export"), &json!({})).await.fine();
+    assert_eq!(contents(&exported), ["Deployments are frozen on Mondays"], "the global item is the other project's");
+    let again = api.post(&format!("{path}/import"), &exported).await.fine();
+    assert_eq!((&again["imported"], &again["unchanged"]), (&json!(0), &json!(1)), "its own export changes nothing");
+    drop(api);
+    host.stop().await;
+    host.start().await.unwrap();
+    let api = Api::new(&host);
+    assert_eq!(api.get(&one).await["content"], "Deployments are frozen on Mondays");
+    assert_eq!(api.send(Method::Get, &format!("/api/projects/p3/memory/{id}"), None, &[]).await.status, 404);
+    assert_eq!(api.send(Method::Delete, &format!("/api/projects/p3/memory/{id}"), None, &[]).await.status, 404);
+    assert_eq!(api.send(Method::Delete, &one, None, &[]).await.status, 204);
+    assert_eq!(api.send(Method::Get, &one, None, &[]).await.status, 404);
+    // A vector is kept, not dropped; one that is too long is refused.
+    let item = json!({"content": "with a vector", "embedding": [0.5, -1.0], "embeddingModel": "mini"});
+    let made = api.post(path, &item).await.fine();
+    let read = api.get(&format!("{path}/{}", made["id"].as_str().unwrap())).await;
+    assert_eq!((&read["embedding"], &read["embeddingModel"]), (&item["embedding"], &item["embeddingModel"]));
+    let long = json!({"content": "x", "embedding": vec![0.5; 8_193]});
+    assert_eq!(api.post(path, &long).await.json["field"], "embedding");
+    // What was saved and recalled left events, for whom the request named.
+    let events = api.get("/control/v1/companies/acme/events?projectId=p1&limit=100").await;
+    let of = |kind: &str| events["items"].as_array().unwrap().iter().filter(|event| event["type"] == kind).count();
+    assert_eq!((of("memory.saved"), of("memory.recalled")), (2, 2), "{events}");
+    let of_session = api.get("/control/v1/companies/acme/events?sessionId=s1").await;
+    assert_eq!(of_session["items"][0]["type"], "memory.recalled");
+}
