@@ -50,7 +50,7 @@ fn handle(tool: Tool, args: &HookArgs, argument: Option<String>, state: &State) 
         serde_json::from_slice(&text).map_err(|error| format!("the hook's input is not JSON: {error}"))?;
     let event = tool.parse(&value).ok_or("the hook's input is not an event of a session")?;
     drop(value);
-    let (settings, warnings) = Settings::resolve(args);
+    let (settings, warnings) = Settings::resolve(args, tool.name());
     for warning in warnings {
         state.log(&warning);
     }
@@ -73,7 +73,7 @@ fn handle(tool: Tool, args: &HookArgs, argument: Option<String>, state: &State) 
         print_recall(&signals, &hydrate, &settings, state);
     }
     if is_waiting && !state.is_circuit_open(&settings.url) {
-        start_delivery(args).map_err(|error| format!("the process that delivers cannot be started: {error}"))?;
+        start_delivery(args, tool).map_err(|error| format!("the process that delivers cannot be started: {error}"))?;
     }
     Ok(())
 }
@@ -150,11 +150,11 @@ fn print_recall(signals: &Signals<'_>, hydrate: &Value, settings: &Settings, sta
 
 /// Starts a process that delivers, and does not wait for it. It has a process group of its own, so that a tool that
 /// ends its group does not end it, and it keeps none of the tool's pipes open.
-fn start_delivery(args: &HookArgs) -> std::io::Result<()> {
+fn start_delivery(args: &HookArgs, tool: Tool) -> std::io::Result<()> {
     use std::os::unix::process::CommandExt;
     let program = program()?;
     let mut command = Command::new(program);
-    command.args([NAME, "spool", "--flush", "--quiet"]);
+    command.args([NAME, "spool", "--flush", "--quiet", "--tool", tool.name()]);
     for word in args.words() {
         command.arg(word);
     }

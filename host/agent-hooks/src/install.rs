@@ -39,7 +39,7 @@ pub(super) struct PlaceArgs {
 pub(super) struct InstallArgs {
     #[command(flatten)]
     place: PlaceArgs,
-    /// Keep the token of MEMHOST_TOKEN in the settings file of the hooks, which only you can read
+    /// Keep the token of MEMHOST_TOKEN for this tool in the settings file of the hooks, which only you can read
     #[arg(long)]
     save_token: bool,
     #[command(flatten)]
@@ -58,7 +58,7 @@ struct Installed {
 
 /// Adds our entries.
 pub(super) fn install(tool: Tool, args: &InstallArgs) -> Result<(), HooksError> {
-    let (settings, warnings) = Settings::resolve(&args.hook);
+    let (settings, warnings) = Settings::resolve(&args.hook, tool.name());
     for warning in warnings {
         line(&format!("warning: {warning}"))?;
     }
@@ -69,7 +69,7 @@ pub(super) fn install(tool: Tool, args: &InstallArgs) -> Result<(), HooksError> 
         ));
     }
     if args.save_token && !args.place.dry_run {
-        save_token(&args.hook, &settings.url)?;
+        save_token(tool, &args.hook, &settings)?;
     } else if settings.token.is_none() {
         line("warning: there is no token; set MEMHOST_TOKEN where the tool runs, or install with --save-token")?;
     }
@@ -227,7 +227,8 @@ fn show_changes(path: &Path, before: &str, after: &str) -> Result<(), HooksError
     Ok(())
 }
 
-fn save_token(args: &HookArgs, url: &str) -> Result<(), HooksError> {
+/// Keeps the token for one tool: another tool of the same user may be another agent.
+fn save_token(tool: Tool, args: &HookArgs, settings: &Settings) -> Result<(), HooksError> {
     let token = env_text("MEMHOST_TOKEN")
         .ok_or_else(|| HooksError::input("--save-token", "finds no token; set MEMHOST_TOKEN to the token"))?;
     let path = config_path(args)
@@ -236,8 +237,16 @@ fn save_token(args: &HookArgs, url: &str) -> Result<(), HooksError> {
     let text = read(&path)?.unwrap_or_default();
     let mut document: toml_edit::DocumentMut =
         text.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
-    document["token"] = toml_edit::value(token);
-    document["url"] = toml_edit::value(url);
+    let all = document.entry("tools").or_insert_with(|| toml_edit::Item::Table(toml_edit::Table::new()));
+    if let Some(all) = all.as_table_mut() {
+        all.set_implicit(true);
+    }
+    let own = all
+        .as_table_like_mut()
+        .map(|all| all.entry(tool.name()).or_insert_with(|| toml_edit::Item::Table(toml_edit::Table::new())));
+    let own = own.ok_or_else(|| wrong("has a `tools` that is no table".to_owned()))?;
+    own["token"] = toml_edit::value(token);
+    own["url"] = toml_edit::value(&settings.url);
     write(&path, &document.to_string(), Some(0o600))?;
     line(&format!("the token is in {}", path.display()))
 }

@@ -118,6 +118,17 @@ struct SettingsFile {
     capture: Option<bool>,
     spool_files: Option<usize>,
     spool_bytes: Option<u64>,
+    /// What is a tool's own, by its name: two tools of one user can be two agents.
+    tools: BTreeMap<String, ToolFile>,
+}
+
+/// What the settings file says of one tool.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ToolFile {
+    url: Option<String>,
+    agent: Option<String>,
+    token: Option<String>,
 }
 
 /// The file of contexts, without what a hook does not use: a command that prints a token takes longer than a hook may.
@@ -141,6 +152,8 @@ struct Context {
 /// The settings of one call.
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
+    /// The tool that they are for; empty outside of a tool.
+    pub(super) tool: String,
     pub(super) url: String,
     /// The company; without one there is nothing to do.
     pub(super) company: Option<String>,
@@ -168,10 +181,18 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Reads all sources, and says what is wrong with a file. The other sources still count then.
-    pub(super) fn resolve(args: &HookArgs) -> (Self, Vec<String>) {
+    /// Reads all sources, and says what is wrong with a file. The other sources still count then. What the file says of
+    /// the tool goes before what it says of all.
+    pub(super) fn resolve(args: &HookArgs, tool: &str) -> (Self, Vec<String>) {
         let mut warnings = Vec::new();
-        let file = config_path(args).map(|path| read_settings(&path, &mut warnings)).unwrap_or_default();
+        let mut file = config_path(args).map(|path| read_settings(&path, &mut warnings)).unwrap_or_default();
+        if let Some(own) = file.tools.remove(tool) {
+            // A token is for the host beside it, so that both go together.
+            if own.token.is_some() {
+                (file.token, file.url) = (own.token, own.url.or(file.url));
+            }
+            file.agent = own.agent.or(file.agent);
+        }
         let context = context(args, &mut warnings);
         let without_slash = |url: String| url.trim_end_matches('/').to_owned();
         let (of_file, of_context) = (file.url.map(without_slash), context.url.map(without_slash));
@@ -188,6 +209,7 @@ impl Settings {
         let company = file.company.or(context.company);
         let agent = file.agent.or(context.agent);
         let settings = Self {
+            tool: tool.to_owned(),
             url,
             company: either(&args.company, "MEMHOST_COMPANY", "PAPERCLIP_COMPANY_ID", company),
             agent: either(&args.agent, "MEMHOST_AGENT", "PAPERCLIP_AGENT_ID", agent),
@@ -231,8 +253,10 @@ pub(super) fn config_path(args: &HookArgs) -> Option<PathBuf> {
 
 fn read_settings(path: &Path, warnings: &mut Vec<String>) -> SettingsFile {
     let mut file: SettingsFile = read(path, warnings);
-    if file.token.is_some() && !is_private(path, warnings) {
+    let holds_one = file.token.is_some() || file.tools.values().any(|tool| tool.token.is_some());
+    if holds_one && !is_private(path, warnings) {
         file.token = None;
+        file.tools.values_mut().for_each(|tool| tool.token = None);
     }
     file
 }

@@ -42,8 +42,8 @@ struct Stored {
     body: Value,
 }
 
-/// The requests for one host, company and agent. Agents are kept apart, because the token of one must not send the
-/// events of another.
+/// The requests of one tool for one host, company, agent and token. They are kept apart, because the token of one must
+/// not send the events of another.
 #[derive(Debug)]
 pub(super) struct Spool {
     directory: PathBuf,
@@ -67,10 +67,33 @@ pub(super) struct Delivered {
 
 impl Spool {
     pub(super) fn open(state: &State, settings: &Settings) -> std::io::Result<Self> {
-        let company = settings.company.as_deref().unwrap_or_default();
-        let name = short_hash(&[&settings.url, company, settings.agent.as_deref().unwrap_or_default()]);
-        let directory = state.directory(&format!("spool/{name}"))?;
+        let directory = state.directory(&format!("spool/{}", Self::named(settings)))?;
         Ok(Self::at(directory, settings))
+    }
+
+    /// The name of the directory for some settings: the tool, whom it is for, and the token.
+    fn named(settings: &Settings) -> String {
+        let company = settings.company.as_deref().unwrap_or_default();
+        let (agent, token) = (settings.agent.as_deref().unwrap_or_default(), settings.token.as_deref());
+        let who = short_hash(&[&settings.url, company, agent]);
+        // The hash does not give the token away, because it is short and of much else, too.
+        let token = short_hash(&[&who, token.unwrap_or_default()]);
+        format!("{}.{who}.{token}", settings.tool)
+    }
+
+    fn name(&self) -> &str {
+        self.directory.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
+    /// The tool whose events it has, by the name of its directory.
+    pub(super) fn tool(&self) -> &str {
+        self.name().split_once('.').map_or("", |(tool, _)| tool)
+    }
+
+    /// Whether it is of the tool, host, company and agent of some settings; its token may be another.
+    pub(super) fn is_of(&self, settings: &Settings) -> bool {
+        let without_token = |name: &str| name.rsplit_once('.').map(|(rest, _)| rest.to_owned());
+        without_token(self.name()).is_some_and(|own| Some(own) == without_token(&Self::named(settings)))
     }
 
     /// Every spool, to show it or to deliver by hand. A link to a directory is none.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use memhost_tests::TestHost;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::agent_hooks::{Called, Machine, files, machine, serve, settle, tools as agent_tools};
 use super::support::Api;
@@ -180,6 +180,48 @@ async fn no_event_is_lost_while_the_token_is_wrong() {
     assert_eq!(machine.waiting(), 2);
     assert_eq!(flush(0o600), "2 delivered, 0 refused, 0 waiting\n");
     assert_eq!(api.get("/control/v1/companies/acme/events").await["items"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_tools_of_one_user_are_two_agents() {
+    let address = nowhere();
+    let mut machine = Machine::new(format!("http://{address}"));
+    let host = TestHost::new(&[]).await.unwrap();
+    let api = Api::new(&host);
+    let file = machine.path("agent-hooks.toml");
+    // Each is installed with a token of its own; the second does not replace the first.
+    for (tool, agent) in [("claude", "ada"), ("codex", "bob")] {
+        let body = json!({"name": agent, "role": "agent", "agentId": agent});
+        let made = api.post("/control/v1/companies/acme/tokens", &body).await.fine();
+        made["value"].as_str().unwrap().clone_into(&mut machine.token);
+        let install = ["agent-hooks", tool, "install", "--save-token", "--config", file.to_str().unwrap()];
+        let called = machine.call(&install, "");
+        assert_eq!(called.code, Some(0), "{called:?}");
+        let saved = std::fs::read_to_string(&file).unwrap();
+        assert!(saved.contains(&format!("[tools.{tool}]")) && saved.contains(&machine.token), "{saved}");
+    }
+    // Codex's events wait while there is no host, and Claude's hook is the first that runs when there is one.
+    let hook = |tool: &str| {
+        let mut command = machine.command(&["agent-hooks", tool, "--config", file.to_str().unwrap()]);
+        command.env_remove("MEMHOST_TOKEN");
+        is_well(&super::agent_hooks::run(command, &machine.payload(tool, "session-start")));
+    };
+    hook("codex");
+    logged(&machine, "cannot be reached").await;
+    assert_eq!(machine.waiting(), 1);
+    serve(&host, address).await;
+    hook("claude");
+    let principals = |page: &Value| {
+        let items = page["items"].as_array().unwrap().iter();
+        items.map(|event| format!("{} {}", event["agentKind"], event["principal"])).collect::<Vec<_>>()
+    };
+    let path = "/control/v1/companies/acme/events?limit=1000";
+    let first = api.until(path, |page| !page["items"].as_array().unwrap().is_empty()).await;
+    assert_eq!(principals(&first), [r#""claude" "agent:ada""#]);
+    hook("codex");
+    let all = api.until(path, |page| page["items"].as_array().unwrap().len() >= 2).await;
+    let of_codex = principals(&all).into_iter().filter(|who| who.contains("codex"));
+    assert!(of_codex.clone().count() >= 1 && of_codex.clone().all(|who| who.ends_with(r#""agent:bob""#)), "{all}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
