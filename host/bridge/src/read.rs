@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::database::{OBSERVATIONS, SESSIONS, SUMMARIES, rows};
 use crate::{Failure, greet, put};
@@ -22,12 +22,24 @@ pub(crate) fn run(file: &Path, out: &mut impl Write) -> Result<(), Failure> {
             let page = rows(&store, table, after, PAGE).map_err(wrong)?;
             let Some(last) = page.last().and_then(|row| row.get("id")?.as_i64()) else { break };
             after = last;
-            for row in page {
+            for mut row in page {
+                name_as_today(&mut row);
                 put(out, file, &json!({"table": table, "row": Value::Object(row)}))?;
             }
         }
     }
     put(out, file, &json!({"end": true}))
+}
+
+/// Older versions had other names for the ids of sessions.
+fn name_as_today(row: &mut Map<String, Value>) {
+    for (before, today) in [("sdk_session_id", "memory_session_id"), ("claude_session_id", "content_session_id")] {
+        if !row.contains_key(today)
+            && let Some(id) = row.remove(before)
+        {
+            row.insert(today.to_owned(), id);
+        }
+    }
 }
 
 fn open(file: &Path) -> Result<Connection, Failure> {

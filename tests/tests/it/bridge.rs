@@ -147,6 +147,52 @@ async fn a_database_is_imported_once_and_exported_unchanged() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_export_has_one_projects_items_and_keeps_preferences() {
+    let place = Place::new().await;
+    let write = |project: &str, text: &str, metadata: Value| json!({"scope": {"companyId": "acme", "projectId": project}, "records": [{"text": text, "metadata": metadata}]});
+    for body in [
+        write("widgets", "Prefers short answers", json!({"type": "preference"})),
+        write("other", "For every project", json!({"visibility": "global"})),
+        json!({"scope": {"companyId": "acme"}, "records": [{"text": "Of no project"}]}),
+    ] {
+        place.api.post("/runtime/v1/companies/acme/records", &body).await.fine();
+    }
+    assert_eq!(place.records("widgets").await.len(), 3, "a session there sees all of them");
+    let out = place.file("out.db");
+    let report = place.fine(&["export", out.to_str().unwrap(), "--project", "widgets"]).await;
+    assert_eq!(report["records"], 1);
+    // The record itself is in our own column; without it the concept is left.
+    let store = Connection::open(&out).unwrap();
+    store.execute_batch("UPDATE observations SET content_hash = NULL, metadata = NULL").unwrap();
+    drop(store);
+    place.fine(&["import", out.to_str().unwrap(), "--project", "back"]).await;
+    let back = place.records("back").await;
+    let back = back.iter().find(|record| record["metadata"]["projectId"] == "back").unwrap();
+    assert_eq!(back["metadata"]["type"], "preference");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn older_names_of_columns_are_read() {
+    let place = Place::new().await;
+    let file = place.file("old.db");
+    let store = Connection::open(&file).unwrap();
+    store
+        .execute_batch(
+            "CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY, claude_session_id TEXT, sdk_session_id TEXT UNIQUE,
+               project TEXT, started_at TEXT, started_at_epoch INTEGER);
+             CREATE TABLE observations (id INTEGER PRIMARY KEY, sdk_session_id TEXT, project TEXT, type TEXT, title TEXT,
+               created_at TEXT, created_at_epoch INTEGER);
+             INSERT INTO sdk_sessions VALUES (1, 's1', 'm1', 'widgets', '2026-01-01', 1767225600000);
+             INSERT INTO observations VALUES (1, 'm1', 'widgets', 'decision', 'SQLite', '2026-01-01', 1767225600000);",
+        )
+        .unwrap();
+    drop(store);
+    place.fine(&["import", file.to_str().unwrap()]).await;
+    let found = place.records("widgets").await;
+    assert_eq!((found.len(), &found[0]["metadata"]["sessionId"]), (1, &json!("s1")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unusable_file_is_named() {
     let place = Place::new().await;
     let (none, text, empty) = (place.file("none.db"), place.file("text.db"), place.file("empty.db"));

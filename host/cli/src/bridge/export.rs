@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::ExportArgs;
 use super::program::Program;
 use super::records::all;
-use super::row::{OURS, Table};
+use super::row::{OURS, PREFERENCE, Table};
 use crate::CliError;
 use memhost_types::counted;
 
@@ -21,8 +21,12 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
     if let Some(original) = &args.copy_of {
         arguments.extend(["--copy-of".as_ref(), original.as_os_str()]);
     }
+    // Before there is a file: a host that does not answer leaves none behind.
+    let mut records = all(&session, &args.scope).await?;
+    if let Some(project) = &args.scope.project {
+        records.retain(|record| is_of(record, project));
+    }
     let mut program = Program::start(&arguments)?;
-    let records = all(&session, &args.scope).await?;
     for record in &records {
         let project = args.scope.project.as_deref().or_else(|| record["metadata"]["projectId"].as_str());
         program.send(&row(record, project.unwrap_or("memhost")))?;
@@ -35,6 +39,13 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
         let records = counted(records.len(), "record", "records");
         format!("{records}: {written} written to {file}, {unchanged} unchanged")
     })
+}
+
+/// Whether a record is of a project: by its metadata, else by the scope that it was written in. A list in a project also
+/// has what every project sees, and of some providers what others wrote.
+fn is_of(record: &Value, project: &str) -> bool {
+    let named = record["metadata"]["projectId"].as_str().or_else(|| record["scope"]["projectId"].as_str());
+    named == Some(project)
 }
 
 /// A record as a row with its session.
@@ -75,7 +86,11 @@ fn new_row(record: &Value, project: &str) -> Value {
         Some("tool_observation" | "task_context") => "change",
         _ => "discovery",
     };
-    let tags = metadata["tags"].as_array().cloned().unwrap_or_default();
+    let mut tags = metadata["tags"].as_array().cloned().unwrap_or_default();
+    // claude-mem has no type for it; an import recognizes the concept.
+    if word("type") == Some(PREFERENCE) && !tags.contains(&PREFERENCE.into()) {
+        tags.push(PREFERENCE.into());
+    }
     let kept = json!({"memhost": {"text": text, "summary": record["summary"], "metadata": metadata,
         "project": project}});
     let session = json!({"content_session_id": session_id, "memory_session_id": memory_session, "project": project,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::row::{OURS, Row, Sessions, Table, agent_kind, hash, session_id, text, time};
+use super::row::{OURS, PREFERENCE, Row, Sessions, Table, agent_kind, hash, session_id, text, time};
 
 /// The longest row that is kept beside the record, in bytes of JSON; the host takes 256 KiB of metadata.
 const MAX_ROW: usize = 200 << 10;
@@ -73,6 +73,8 @@ fn ours(row: &Row, project: &str) -> Option<Value> {
 /// The type of a record, from the type of an observation.
 fn kind(row: &Row) -> &'static str {
     match text(row, "type") {
+        Some(PREFERENCE) => PREFERENCE,
+        _ if strings(row, "concepts").iter().any(|concept| concept == PREFERENCE) => PREFERENCE,
         Some("decision") => "decision",
         Some("discovery") => "fact",
         _ => "tool_observation",
@@ -145,6 +147,13 @@ mod tests {
         assert!(check_id("id", metadata["sessionId"].as_str().unwrap()).is_ok());
         assert_eq!(item(Table::Observations, &observed, &sessions, "p").unwrap(), record);
         assert_ne!(item(Table::Observations, &observed, &sessions, "q").unwrap()["id"], record["id"]);
+        for preference in [json!({"type": "preference"}), json!({"type": "discovery", "concepts": "[\"preference\"]"})]
+        {
+            let mut told = row(&preference);
+            told.insert("title".to_owned(), "Likes tea".into());
+            let record = item(Table::Observations, &told, &sessions, "p").unwrap();
+            assert_eq!(record["metadata"]["type"], "preference", "{preference}");
+        }
         assert!(item(Table::Observations, &row(&json!({"id": 1, "title": " "})), &sessions, "p").is_none());
     }
 }

@@ -23,6 +23,9 @@ pub(super) enum Table {
     Summaries,
 }
 
+/// The type of a preference, and the concept of one in claude-mem.
+pub(super) const PREFERENCE: &str = "preference";
+
 impl Table {
     pub(super) fn name(self) -> &'static str {
         match self {
