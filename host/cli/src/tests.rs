@@ -20,7 +20,9 @@ const MORE_ACTIONS: [&str; 3] = ["check", "use", "verify"];
 const OF_AUTHORS: [&str; 3] = ["dev", "new", "run"];
 
 /// Flags with several meanings, and the reason.
-const SEVERAL_MEANINGS: [&str; 14] = [
+const SEVERAL_MEANINGS: [&str; 15] = [
+    // The origins of a grant, or what a new project begins with.
+    "http",
     // A filter of lists, or the target of an operation.
     "agent",
     "binding",
