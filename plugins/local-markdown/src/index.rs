@@ -9,7 +9,8 @@ mod sessions;
 mod table;
 
 pub(crate) use analysis::Analysis;
+use analysis::Weighted;
 pub(crate) use entry::{Entry, Key, Partition, is_document, matches, member, partition};
-pub(crate) use pages::{Pages, decode, seal, stored_size, unseal};
+pub(crate) use pages::{PAGE_RECORDS, Pages, decode, seal, stored_size, unseal};
 pub(crate) use postings::{ByHash, Posting};
 pub(crate) use table::{Doc, DocId, Index};

@@ -14,7 +14,7 @@ pub(crate) use score::Scratch;
 use crate::config::Ranking;
 use crate::index::{DocId, Index};
 use crate::meaning::Nearest;
-use crate::text::Analyzer;
+use crate::text::{Analyzer, Term, words};
 
 /// How many records are ranked closely. Records that share only a common word with the question are not among them.
 const CANDIDATES: usize = 256;
@@ -67,6 +67,13 @@ pub(crate) struct Question<'a> {
     pub(crate) nearest: &'a Nearest,
     /// How many records are wanted.
     pub(crate) top: usize,
+}
+
+/// The terms whose lists a question needs.
+pub(crate) fn terms(analyzer: &Analyzer, question: &str) -> Vec<Term> {
+    let mut terms = analyzer.question(question);
+    terms.extend(words(question).map(|(_, word)| Analyzer::name(&word)));
+    terms
 }
 
 /// The best records that `admits` accepts, best first.

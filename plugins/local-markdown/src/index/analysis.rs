@@ -24,7 +24,37 @@ pub(crate) struct Analysis {
     /// The number of terms of each passage.
     pub(crate) counts: Vec<u16>,
     /// The distinct terms of each passage with their weights in quarters, passage by passage.
-    pub(crate) terms: Vec<(Term, u8)>,
+    pub(crate) terms: Vec<Weighted>,
+}
+
+/// A term with its weight in quarters, as it is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Weighted(pub(super) [u8; Self::BYTES]);
+
+impl Weighted {
+    /// How many bytes one has.
+    pub(super) const BYTES: usize = 7;
+
+    fn new(term: Term, weight: u8) -> Self {
+        let [a, b, c, d, e, f, ..] = term.to_le_bytes();
+        Self([a, b, c, d, e, f, weight])
+    }
+
+    /// The term.
+    pub(crate) fn term(self) -> Term {
+        let [a, b, c, d, e, f, _] = self.0;
+        Term::from_le_bytes([a, b, c, d, e, f, 0, 0])
+    }
+
+    /// Its lowest byte.
+    pub(super) fn lowest(self) -> u8 {
+        self.0[0]
+    }
+
+    /// The weight, in quarters.
+    pub(crate) fn weight(self) -> u8 {
+        self.0[Self::BYTES - 1]
+    }
 }
 
 impl Analysis {
@@ -53,8 +83,10 @@ impl Analysis {
         let before = self.terms.len();
         for (term, weight) in passage {
             match self.terms.get_mut(before..).and_then(<[_]>::last_mut) {
-                Some((last, sum)) if last == term => *sum = sum.saturating_add(*weight),
-                _ => self.terms.push((*term, *weight)),
+                Some(last) if last.term() == *term => {
+                    *last = Weighted::new(*term, last.weight().saturating_add(*weight));
+                }
+                _ => self.terms.push(Weighted::new(*term, *weight)),
             }
         }
         self.counts.push(u16::try_from(self.terms.len() - before).unwrap_or(u16::MAX));
@@ -133,7 +165,7 @@ mod tests {
             ..Front::default()
         };
         let found = Analysis::of(&analyzer, &Record { front, text: "The launch, the launch".to_owned() });
-        let weight = |term| found.terms.iter().find(|(found, _)| *found == term).map(|(_, weight)| *weight);
+        let weight = |term| found.terms.iter().find(|found| found.term() == term).map(|found| found.weight());
         assert_eq!(weight(analyzer.term("launch")), Some(TEXT * 2 + SUMMARY));
         assert_eq!(weight(analyzer.term("march")), Some(DATE));
         assert_eq!(weight(analyzer.term("ana")), Some(METADATA));

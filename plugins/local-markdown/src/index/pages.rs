@@ -6,15 +6,15 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Analysis, DocId, Entry, Index, Key, Partition};
+use super::{Analysis, DocId, Entry, Index, Key, Partition, Weighted};
 use crate::files::Stamp;
 use crate::hash::hash;
 
-const PAGE_RECORDS: usize = 64;
+/// The most records of a page.
+pub(crate) const PAGE_RECORDS: usize = 64;
 /// A page that has this many bytes takes no further record; one long record may have a larger page to itself.
 const PAGE_BYTES: usize = 256 << 10;
 const NO_PAGE: u32 = u32::MAX;
-const TERM_BYTES: usize = 6;
 
 #[derive(Debug, Default)]
 struct Page {
@@ -125,7 +125,7 @@ pub(crate) fn stored_size(entry: &Entry) -> usize {
         + entry.partition.iter().flatten().map(String::len).sum::<usize>()
         + entry.members.len() * 10
         + entry.analysis.lengths.len() * 3
-        + entry.analysis.terms.len() * (TERM_BYTES + 1)
+        + entry.analysis.terms.len() * Weighted::BYTES
 }
 
 #[derive(Serialize, Deserialize)]
@@ -146,11 +146,7 @@ struct Stored<'a> {
 fn encode(entries: impl Iterator<Item = Entry>) -> Result<Vec<u8>, postcard::Error> {
     let mut body = Vec::new();
     for entry in entries {
-        let mut terms = Vec::with_capacity(entry.analysis.terms.len() * (TERM_BYTES + 1));
-        for (term, weight) in &entry.analysis.terms {
-            terms.extend_from_slice(&term.to_le_bytes()[..TERM_BYTES]);
-            terms.push(*weight);
-        }
+        let terms: Vec<u8> = entry.analysis.terms.iter().flat_map(|weighted| weighted.0).collect();
         let stored = Stored {
             id: &entry.id,
             path: &entry.path,
@@ -176,11 +172,8 @@ pub(crate) fn decode(page: &[u8]) -> Option<Vec<Entry>> {
     while !rest.is_empty() {
         let (stored, behind) = postcard::take_from_bytes::<Stored<'_>>(rest).ok()?;
         rest = behind;
-        let terms = stored.terms.chunks_exact(TERM_BYTES + 1).map(|bytes| {
-            let mut term = [0; 8];
-            term[..TERM_BYTES].copy_from_slice(&bytes[..TERM_BYTES]);
-            (u64::from_le_bytes(term), bytes[TERM_BYTES])
-        });
+        let (terms, _) = stored.terms.as_chunks::<{ Weighted::BYTES }>();
+        let terms = terms.iter().map(|bytes| Weighted(*bytes));
         entries.push(Entry {
             id: stored.id.to_owned(),
             path: stored.path.to_owned(),

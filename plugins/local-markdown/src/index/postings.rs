@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::DocId;
+use super::{DocId, Weighted};
 use crate::text::Term;
 
-/// The number of a term in this instance.
-pub(super) type TermId = u32;
+/// The number of a term's list in this instance.
+type TermId = u32;
 
 /// A passage number has this many bits of a posting; the rest is the term's weight there.
 const PASSAGE_BITS: u32 = 24;
@@ -64,11 +64,11 @@ struct List {
     alive: u32,
 }
 
-/// The inverted index.
+/// The inverted index. In a lazy one only those terms have a list that were asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Postings {
     ids: ByHash<TermId>,
-    terms: Vec<Term>,
+    is_lazy: bool,
     lists: Vec<List>,
     /// By passage: its record.
     owners: Vec<DocId>,
@@ -108,18 +108,39 @@ impl Postings {
         }
     }
 
-    /// The number of a term, new if need be.
-    pub(super) fn id(&mut self, term: Term) -> TermId {
-        *self.ids.entry(term).or_insert_with(|| {
-            self.terms.push(term);
+    fn list(&mut self, term: Term) -> &mut List {
+        let id = *self.ids.entry(term).or_insert_with(|| {
             self.lists.push(List::default());
-            TermId::try_from(self.terms.len() - 1).unwrap_or(TermId::MAX)
-        })
+            TermId::try_from(self.lists.len() - 1).unwrap_or(TermId::MAX)
+        });
+        &mut self.lists[id as usize]
     }
 
-    /// The term of a number.
-    pub(super) fn term(&self, id: TermId) -> Term {
-        self.terms[id as usize]
+    /// Whether only those terms have a list that were asked for.
+    pub(super) fn is_lazy(&self) -> bool {
+        self.is_lazy
+    }
+
+    /// From now on only the terms that are asked for get a list, or all of them do.
+    pub(super) fn set_lazy(&mut self, is_lazy: bool) {
+        self.is_lazy = is_lazy;
+    }
+
+    /// Whether a term has a list.
+    pub(super) fn knows(&self, term: Term) -> bool {
+        self.ids.contains_key(&term)
+    }
+
+    /// Adds a passage to the list of a term.
+    pub(super) fn fill(&mut self, term: Term, passage: u32, weight: u8) {
+        let list = self.list(term);
+        list.postings.push(Posting(u32::from(weight) << PASSAGE_BITS | passage));
+        list.alive += 1;
+    }
+
+    /// Puts the list of a term in the order of passages, and makes an empty one if there is none.
+    pub(super) fn sort(&mut self, term: Term) {
+        self.list(term).postings.sort_unstable_by_key(|posting| posting.passage());
     }
 
     /// Whether this many more passages fit.
@@ -128,39 +149,38 @@ impl Postings {
     }
 
     /// Adds a record's passages and answers the number of the first.
-    pub(super) fn add(
-        &mut self,
-        owner: DocId,
-        lengths: &[u8],
-        counts: &[u16],
-        terms: &[TermId],
-        weights: &[u8],
-    ) -> u32 {
+    pub(super) fn add(&mut self, owner: DocId, lengths: &[u8], counts: &[u16], terms: &[Weighted]) -> u32 {
         let first = u32::try_from(self.owners.len()).unwrap_or(u32::MAX);
-        let mut all = terms.iter().zip(weights);
-        for (length, count) in lengths.iter().zip(counts) {
-            let passage = u32::try_from(self.owners.len()).unwrap_or(u32::MAX);
+        for length in lengths {
             self.owners.push(owner);
             self.lengths.push(*length);
             self.words += u64::from(*length);
-            for (term, weight) in all.by_ref().take(usize::from(*count)) {
-                let list = &mut self.lists[*term as usize];
-                list.postings.push(Posting(u32::from(*weight) << PASSAGE_BITS | passage));
-                list.alive += 1;
+        }
+        if self.is_lazy && self.ids.is_empty() {
+            return first;
+        }
+        let mut all = terms.iter();
+        for (passage, count) in (first..).zip(counts) {
+            for weighted in all.by_ref().take(usize::from(*count)) {
+                if !self.is_lazy || self.knows(weighted.term()) {
+                    self.fill(weighted.term(), passage, weighted.weight());
+                }
             }
         }
         first
     }
 
     /// Removes a record's passages. Their postings stay until the next renumbering.
-    pub(super) fn remove(&mut self, first: u32, lengths: &[u8], terms: &[TermId]) {
+    pub(super) fn remove(&mut self, first: u32, lengths: &[u8], terms: &[Weighted]) {
         for (passage, length) in (first as usize..).zip(lengths) {
             self.owners[passage] = NOBODY;
             self.words -= u64::from(*length);
         }
         self.dead += lengths.len();
-        for term in terms {
-            self.lists[*term as usize].alive -= 1;
+        for weighted in terms {
+            if let Some(id) = self.ids.get(&weighted.term()) {
+                self.lists[*id as usize].alive -= 1;
+            }
         }
     }
 
@@ -169,7 +189,7 @@ impl Postings {
         self.dead > FEW && self.dead * 2 > self.owners.len()
     }
 
-    /// Removes all passages and keeps the terms' numbers.
+    /// Removes all passages and keeps the terms' lists, empty.
     pub(super) fn clear(&mut self) {
         for list in &mut self.lists {
             list.postings.clear();

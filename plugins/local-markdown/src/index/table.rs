@@ -3,10 +3,18 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::postings::{Postings, TermId};
+use super::postings::Postings;
 use super::sessions::Sessions;
-use super::{Analysis, Entry, Key, Partition};
+use super::{Analysis, Entry, Key, Partition, Weighted};
 use crate::files::Stamp;
+use crate::text::Term;
+
+/// An index that is opened with more records makes the lists of terms when they are asked for.
+const SMALL: usize = 16_384;
+/// Memory is reserved for at most so many records.
+const MOST_RESERVED: usize = 1 << 18;
+/// After so many questions with new terms all lists are made.
+const READINGS: usize = 32;
 
 /// A record's number in this instance. Numbers of removed records are used again.
 pub(crate) type DocId = u32;
@@ -32,8 +40,7 @@ pub(crate) struct Doc {
     pub(crate) first_passage: u32,
     lengths: Box<[u8]>,
     counts: Box<[u16]>,
-    terms: Box<[TermId]>,
-    weights: Box<[u8]>,
+    terms: Box<[Weighted]>,
 }
 
 impl Doc {
@@ -56,6 +63,8 @@ pub(crate) struct Index {
     order: BTreeSet<(Key, DocId)>,
     partitions: Vec<Partition>,
     partition_numbers: HashMap<Partition, u32>,
+    /// How often lists were made for some terms alone.
+    readings: usize,
     /// The inverted index.
     pub(crate) postings: Postings,
     /// Neighbours.
@@ -121,8 +130,6 @@ impl Index {
         self.partition_of[number as usize] = self.partition(entry.partition);
         let Analysis { lengths, counts, terms } = entry.analysis;
         let words = lengths.iter().map(|length| usize::from(*length)).sum();
-        let weights: Box<[u8]> = terms.iter().map(|(_, weight)| *weight).collect();
-        let terms: Box<[TermId]> = terms.iter().map(|(term, _)| self.postings.id(*term)).collect();
         let doc = Doc {
             id: entry.id.into(),
             path: entry.path.into(),
@@ -131,11 +138,10 @@ impl Index {
             when: entry.when,
             session: entry.session,
             members: entry.members.into(),
-            first_passage: self.postings.add(number, &lengths, &counts, &terms, &weights),
+            first_passage: self.postings.add(number, &lengths, &counts, &terms),
             lengths: lengths.into(),
             counts: counts.into(),
-            terms,
-            weights,
+            terms: terms.into(),
         };
         self.by_id.insert(Rc::clone(&doc.id), number);
         self.by_path.insert(Rc::clone(&doc.path), number);
@@ -143,6 +149,47 @@ impl Index {
         self.sessions.insert(doc.session, doc.when, doc.key, number, words);
         self.docs[number as usize] = Some(doc);
         Some(number)
+    }
+
+    /// An index that will get so many records at once. A large one makes the lists of terms when they are asked for.
+    pub(crate) fn expecting(records: usize) -> Self {
+        let mut index = Self::default();
+        index.postings.set_lazy(records > SMALL);
+        let records = records.min(MOST_RESERVED);
+        index.docs.reserve(records);
+        index.partition_of.reserve(records);
+        index.by_id.reserve(records);
+        index.by_path.reserve(records);
+        index
+    }
+
+    /// Makes the lists of these terms, if they are missing. After some such calls it makes all lists.
+    pub(crate) fn prepare(&mut self, terms: &[Term]) {
+        let missing: Vec<Term> =
+            terms.iter().copied().filter(|term| self.postings.is_lazy() && !self.postings.knows(*term)).collect();
+        if missing.is_empty() {
+            return;
+        }
+        self.readings += 1;
+        if self.readings > READINGS {
+            self.postings.set_lazy(false);
+            self.renumber();
+            return;
+        }
+        // Most terms are told apart by their lowest byte.
+        let mut may_be = [false; 256];
+        missing.iter().for_each(|term| may_be[usize::from(term.to_le_bytes()[0])] = true);
+        for doc in self.docs.iter().flatten() {
+            let mut all = doc.terms.iter();
+            for (passage, count) in (doc.first_passage..).zip(&doc.counts) {
+                for weighted in all.by_ref().take(usize::from(*count)) {
+                    if may_be[usize::from(weighted.lowest())] && missing.contains(&weighted.term()) {
+                        self.postings.fill(weighted.term(), passage, weighted.weight());
+                    }
+                }
+            }
+        }
+        missing.iter().for_each(|term| self.postings.sort(*term));
     }
 
     /// Removes a record.
@@ -162,7 +209,6 @@ impl Index {
     /// The entry of a record.
     pub(super) fn entry(&self, number: DocId) -> Option<Entry> {
         let doc = self.doc(number)?;
-        let terms = doc.terms.iter().zip(&doc.weights).map(|(term, weight)| (self.postings.term(*term), *weight));
         Some(Entry {
             id: doc.id.to_string(),
             path: doc.path.to_string(),
@@ -172,7 +218,11 @@ impl Index {
             when: doc.when,
             session: doc.session,
             members: doc.members.to_vec(),
-            analysis: Analysis { lengths: doc.lengths.to_vec(), counts: doc.counts.to_vec(), terms: terms.collect() },
+            analysis: Analysis {
+                lengths: doc.lengths.to_vec(),
+                counts: doc.counts.to_vec(),
+                terms: doc.terms.to_vec(),
+            },
         })
     }
 
@@ -190,7 +240,7 @@ impl Index {
         self.postings.clear();
         for (number, doc) in (0..).zip(&mut self.docs) {
             if let Some(doc) = doc {
-                doc.first_passage = self.postings.add(number, &doc.lengths, &doc.counts, &doc.terms, &doc.weights);
+                doc.first_passage = self.postings.add(number, &doc.lengths, &doc.counts, &doc.terms);
             }
         }
     }
@@ -233,6 +283,28 @@ mod tests {
         insert(&mut index, "b", "eagles");
         assert_eq!((index.len(), found(&index, "lion").len()), (2, 0));
         assert_eq!((found(&index, "whale"), found(&index, "eagle")), (vec!["c".to_owned()], vec!["b".to_owned()]));
+    }
+
+    #[test]
+    fn lists_are_made_when_they_are_asked_for() {
+        let term = |word: &str| Analyzer::new(Language::English).term(word);
+        let mut index = Index::expecting(SMALL + 1);
+        insert(&mut index, "a", "zebras and lions");
+        insert(&mut index, "b", "lions alone");
+        assert!(found(&index, "lion").is_empty());
+        index.prepare(&[term("lion")]);
+        assert_eq!(found(&index, "lion"), ["a", "b"]);
+        // Changes reach the lists that there are, and only those.
+        insert(&mut index, "c", "whales with lions");
+        index.remove(index.by_path("day/a.md").unwrap());
+        assert_eq!(found(&index, "lion"), ["b", "c"]);
+        assert!(found(&index, "whale").is_empty());
+        index.prepare(&[term("whale"), term("zebra"), term("lion")]);
+        assert_eq!((found(&index, "whale"), found(&index, "lion").len()), (vec!["c".to_owned()], 2));
+        assert!(found(&index, "zebra").is_empty());
+        (0..READINGS).for_each(|n| index.prepare(&[term(&format!("word{n}"))]));
+        assert!(!index.postings.is_lazy());
+        assert_eq!((found(&index, "alone"), found(&index, "lion").len()), (vec!["b".to_owned()], 2));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::Library;
 use super::folders::Folders;
 use crate::config::Language;
 use crate::files::{Stamp, folder};
-use crate::index::{Entry, Index, Pages, decode, seal, stored_size, unseal};
+use crate::index::{Entry, Index, PAGE_RECORDS, Pages, decode, seal, stored_size, unseal};
 
 /// Increased when the stored form or the making of terms changes. An index of another version is rebuilt.
 const VERSION: u32 = 4;
@@ -53,6 +53,7 @@ impl Library {
         if (head.version, head.language) != (VERSION, self.language) {
             return Ok(Err("the stored one is of another version or language".to_owned()));
         }
+        self.index = Index::expecting(head.pages as usize * PAGE_RECORDS);
         let mut number = 0_u32;
         for entry in storage::scan(PAGE) {
             let (key, page) = entry?;

@@ -9,7 +9,7 @@ use super::LocalMarkdown;
 use super::request::object;
 use crate::index::{DocId, Index, member};
 use crate::meaning::Nearest;
-use crate::rank::{Parts, Question, rank};
+use crate::rank::{Parts, Question, rank, terms};
 use crate::text::words;
 
 /// How often a query is repeated. If the file of a hit was changed by hand, the file is indexed again and the query is
@@ -64,6 +64,7 @@ impl LocalMarkdown {
             true => self.library.nearest(&request.query, &admits),
             false => Nearest::default(),
         };
+        self.library.index.prepare(&terms(&self.library.analyzer, &request.query));
         let (index, scratch) = (&self.library.index, &mut self.scratch);
         let admits = |doc| admits(index, doc);
         let question = Question { text: &request.query, nearest: &nearest, top };
