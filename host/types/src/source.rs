@@ -43,7 +43,7 @@ pub struct SourceSelector {
 }
 
 /// The names and values of those fields that are there, the most exact one first.
-fn things<'s>(fields: [&'s Option<String>; 5]) -> impl Iterator<Item = (&'static str, &'s str)> {
+fn things(fields: [&Option<String>; 5]) -> impl Iterator<Item = (&'static str, &str)> {
     let names = ["commentId", "documentKey", "runId", "externalRef", "issueId"];
     names.into_iter().zip(fields).filter_map(|(name, value)| Some((name, value.as_deref()?)))
 }
