@@ -48,6 +48,7 @@ mod hooks;
 mod hosted;
 mod hostile;
 mod http;
+mod integration_owners;
 mod integration_tokens;
 mod integrations;
 mod jobs;
