@@ -26,7 +26,7 @@ async fn a_record_is_found_once_by_each_name_of_its_source_here_and_where_its_co
     let host = TestHost::new(&["extracts"]).await.unwrap();
     let there = Api::new(&host);
     let path = "/control/v1/companies/acme/import?scope=company&acceptGrants=true";
-    there.send(Method::Post, path, Some(export.into()), &[]).await.fine();
+    there.send(Method::Post, path, Some(export), &[]).await.fine();
     for api in [&api, &there] {
         for (sources, count) in [
             (json!([{"commentId": "c1"}]), 1),

@@ -35,7 +35,7 @@ export interface ProcessOptions {
 }
 
 /** The default cache is for a host that has a machine of its own. */
-const SHARED = 'store_cache_bytes = "16MiB"\n';
+const SHARED = 'store_cache_bytes = "8MiB"\n';
 
 interface Printed {
   pid: number;
