@@ -17,7 +17,9 @@ test *ARGS:
 
 # The providers that the host does not embed, as components for a plugins directory.
 providers:
-    cargo build --locked --profile guest --target wasm32-wasip2 -p memhost-agentcore -p memhost-claude-mem -p memhost-cross-agent -p memhost-facts -p memhost-mem0 -p memhost-openviking -p memhost-supermemory -p memhost-taxonomy
+    cargo build --locked --profile guest --target wasm32-wasip2 \
+        -p memhost-agentcore -p memhost-claude-mem -p memhost-cross-agent -p memhost-facts \
+        -p memhost-mem0 -p memhost-openviking -p memhost-supermemory -p memhost-taxonomy
     @ls "${CARGO_TARGET_DIR:-{{justfile_directory()}}/target}"/wasm32-wasip2/guest/memhost_*.wasm
 
 # An MCP client that is none of ours, for the tests: the official Python SDK, in target/venv.
@@ -33,7 +35,10 @@ claude-mem:
 # breaks things: real servers, and stand-ins that the vendors' own clients check. They are large: not a part of CI.
 vendors *NAMES="agentcore claude-mem mem0 openviking supermemory": providers
     cargo build -p memhost
-    for name in {{NAMES}}; do tests/vendors/$name/run target/debug/memhost "${CARGO_TARGET_DIR:-{{justfile_directory()}}/target}/wasm32-wasip2/guest/memhost_$(echo $name | tr - _).wasm" || exit 1; done
+    for name in {{NAMES}}; do \
+        built="${CARGO_TARGET_DIR:-{{justfile_directory()}}/target}/wasm32-wasip2/guest"; \
+        tests/vendors/$name/run target/debug/memhost "$built/memhost_$(echo $name | tr - _).wasm" || exit 1; \
+    done
 
 # What they answer, recorded anew for the ordinary tests.
 vendors-record *NAMES="agentcore claude-mem mem0 openviking supermemory":

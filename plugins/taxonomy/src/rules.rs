@@ -1,6 +1,28 @@
 //! The rules, as tables: one file for each group of kinds. They are written from the taxonomy's definitions and from
 //! how people say such things in English.
 
+/// A file's rules by kind: it has a table for each.
+macro_rules! of_every_kind {
+    () => {
+        /// The rules of a kind.
+        pub(super) const fn of(kind: Kind) -> &'static [Rule] {
+            match kind {
+                Kind::Profile => PROFILE,
+                Kind::Preference => PREFERENCE,
+                Kind::Goal => GOAL,
+                Kind::Constraint => CONSTRAINT,
+                Kind::Project => PROJECT,
+                Kind::Fact => FACT,
+                Kind::Decision => DECISION,
+                Kind::Hypothesis => HYPOTHESIS,
+                Kind::Todo => TODO,
+                Kind::KeywordSet => KEYWORD_SET,
+                Kind::Note => NOTE,
+            }
+        }
+    };
+}
+
 mod chinese;
 mod episodic;
 mod everyday;

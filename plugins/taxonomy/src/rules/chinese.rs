@@ -3,22 +3,7 @@
 use crate::extract::Rule;
 use crate::kind::Kind;
 
-/// The rules of a kind.
-pub(super) const fn of(kind: Kind) -> &'static [Rule] {
-    match kind {
-        Kind::Profile => PROFILE,
-        Kind::Preference => PREFERENCE,
-        Kind::Goal => GOAL,
-        Kind::Constraint => CONSTRAINT,
-        Kind::Project => PROJECT,
-        Kind::Fact => FACT,
-        Kind::Decision => DECISION,
-        Kind::Hypothesis => HYPOTHESIS,
-        Kind::Todo => TODO,
-        Kind::KeywordSet => KEYWORD_SET,
-        Kind::Note => NOTE,
-    }
-}
+of_every_kind!();
 
 const PROFILE: &[Rule] = &[
     Rule::new("profile.zh-name", 0.92, "", r"^(?:你好,|大家好,)?(?:我|本人)(?:的)?(?:名字|姓名)?(?:叫|名叫|姓)[^你他她它]|(?:我|本人)的?(?:中文|英文|日文|真)?(?:名字|名|姓名|昵称)(?:是|叫)|都(?:叫|喊)我|^用户(?:叫|姓)").unless(r"叫什么").tags(&["name"]),

@@ -4,22 +4,7 @@
 use crate::extract::Rule;
 use crate::kind::Kind;
 
-/// The rules of a kind.
-pub(super) const fn of(kind: Kind) -> &'static [Rule] {
-    match kind {
-        Kind::Profile => PROFILE,
-        Kind::Preference => PREFERENCE,
-        Kind::Goal => GOAL,
-        Kind::Constraint => CONSTRAINT,
-        Kind::Project => PROJECT,
-        Kind::Fact => FACT,
-        Kind::Decision => DECISION,
-        Kind::Hypothesis => HYPOTHESIS,
-        Kind::Todo => TODO,
-        Kind::KeywordSet => KEYWORD_SET,
-        Kind::Note => NOTE,
-    }
-}
+of_every_kind!();
 
 const PROFILE: &[Rule] = &[
     Rule::new("profile.i-am-a", 0.86, "am", r"^(?:\w+ )?i am {adv}(?:only |basically |actually )?an? [\w-]+").unless(r"\bi am (?:\w+ )?an? (?:bit|little|lot|touch|tad|big fan|huge fan|fan|more|step|few|sucker|while|minute|mess|wreck|genius|idiot|moron)\b|\bfan of\b|\blanguage model\b").tags(&["role"]),
