@@ -14,7 +14,7 @@ pub trait Permission: Send + Sync {
 }
 
 macro_rules! permissions {
-    ($($(#[$doc:meta])* $name:ident = $act:expr $(, may_be_first: $first:literal)? $(, is_for_all: $all:literal)?;)+) => {$(
+    ($($(#[$doc:meta])* $name:ident = $act:expr $(, may_be_first: $first:expr)? $(, is_for_all: $all:literal)?;)+) => {$(
         $(#[$doc])*
         pub struct $name;
         impl Permission for $name {
@@ -25,31 +25,24 @@ macro_rules! permissions {
     )+};
 }
 
+/// The permission for each kind of operation has the kind's name. A company begins with what is captured for it.
+macro_rules! permissions_of_kinds {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal, $effect:ident, $route:expr, $did:literal, $wanted:literal;)+) => {
+        permissions! {
+            $(
+                #[doc = concat!("To ", $wanted, ".")]
+                $kind = Act::Operate(OperationKind::$kind),
+                    may_be_first: matches!(OperationKind::$kind, OperationKind::Capture);
+            )+
+        }
+    };
+}
+
+memhost_types::operation_kinds!(permissions_of_kinds);
+
 permissions! {
-    /// Capture.
-    Capture = Act::Operate(OperationKind::Capture), may_be_first: true;
-    /// List records.
-    List = Act::Operate(OperationKind::List);
-    /// Read one record.
-    Get = Act::Operate(OperationKind::Get);
-    /// Query records.
-    Query = Act::Operate(OperationKind::Query);
-    /// Explain how a query is answered.
-    Explain = Act::Operate(OperationKind::Explain);
-    /// Browse a provider's own tree.
-    Browse = Act::Operate(OperationKind::Browse);
-    /// Write records.
-    Upsert = Act::Operate(OperationKind::RecordUpsert);
-    /// Correct a record.
-    Correct = Act::Operate(OperationKind::Correct);
-    /// Forget records.
-    Forget = Act::Operate(OperationKind::Forget);
     /// Forget what came from sources, whoever may read it.
     ForgetSources = Act::Operate(OperationKind::Forget), is_for_all: true;
-    /// Export records.
-    Export = Act::Operate(OperationKind::Export);
-    /// Import records.
-    Import = Act::Operate(OperationKind::Import);
     /// Deliver a hook.
     Deliver = Act::Deliver;
     /// See anything of a company.

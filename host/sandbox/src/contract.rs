@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use wasmtime::component::{Instance, InstancePre};
 use wasmtime::{AsContextMut, Result};
 
+use crate::optional;
+
 #[allow(missing_docs, unsafe_code, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value, reason = "generated")]
 mod required {
@@ -42,10 +44,9 @@ impl Exported for provider::Guest {
     }
 }
 
-/// For each optional interface: its value of [`OptionalInterface`], the module with its generated types and functions,
-/// its name in `wit/`, and the world that exports it.
+/// What the contract generates for each row of [`optional::table`].
 macro_rules! optional_interfaces {
-    ($($variant:ident, $module:ident, $name:literal, $world:literal;)+) => {
+    ($($variant:ident, $module:ident, $name:literal, $world:literal, { $($answer:ident),* };)+) => {
         $(
             pub(crate) mod $module {
                 #[allow(missing_docs, unsafe_code, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]
@@ -124,15 +125,4 @@ macro_rules! optional_interfaces {
     };
 }
 
-optional_interfaces! {
-    Correction, correction, "correction", "correction-provider";
-    Profile, profile, "profile", "profile-provider";
-    Extraction, extraction, "extraction", "extraction-provider";
-    Explain, explain, "explain", "explain-provider";
-    Browse, browse, "browse", "browse-provider";
-    Review, review, "review", "review-provider";
-    Transfer, transfer, "transfer", "transfer-provider";
-    Migration, migration, "migration", "migration-provider";
-    Health, health, "health", "health-provider";
-    Erasure, erasure, "erasure", "erasure-provider";
-}
+optional::table!(optional_interfaces);

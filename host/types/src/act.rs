@@ -36,32 +36,50 @@ pub enum Act {
     Host,
 }
 
+/// What a token can be limited to beside the memory operations.
+const OTHERS: &[Act] = &[
+    Act::Deliver,
+    Act::Emit,
+    Act::Resolve,
+    Act::View,
+    Act::Administer,
+    Act::Grant,
+    Act::Move,
+    Act::Erase,
+    Act::Monitor,
+    Act::Host,
+];
+
+/// The operations that nobody asks for: the host's own, and refusals.
+const OWN: usize = 3;
+
+const fn is_own(kind: OperationKind) -> bool {
+    matches!(kind, OperationKind::Extraction | OperationKind::Health | OperationKind::Control)
+}
+
+/// A number of [`OWN`] that is not that of [`is_own`] does not compile.
+const ALL: [Act; OperationKind::ALL.len() - OWN + OTHERS.len()] = {
+    let mut all = [Act::Deliver; OperationKind::ALL.len() - OWN + OTHERS.len()];
+    let (mut next, mut from) = (0, 0);
+    while from < OperationKind::ALL.len() {
+        if !is_own(OperationKind::ALL[from]) {
+            all[next] = Act::Operate(OperationKind::ALL[from]);
+            next += 1;
+        }
+        from += 1;
+    }
+    assert!(next + OTHERS.len() == all.len());
+    from = 0;
+    while from < OTHERS.len() {
+        all[next + from] = OTHERS[from];
+        from += 1;
+    }
+    all
+};
+
 impl Act {
-    /// Everything that a token can be limited to. Extraction and refusals are the host's own operations.
-    pub const ALL: &'static [Self] = &[
-        Self::Operate(OperationKind::Capture),
-        Self::Operate(OperationKind::RecordUpsert),
-        Self::Operate(OperationKind::Query),
-        Self::Operate(OperationKind::List),
-        Self::Operate(OperationKind::Get),
-        Self::Operate(OperationKind::Explain),
-        Self::Operate(OperationKind::Browse),
-        Self::Operate(OperationKind::Forget),
-        Self::Operate(OperationKind::Correct),
-        Self::Operate(OperationKind::Review),
-        Self::Operate(OperationKind::Export),
-        Self::Operate(OperationKind::Import),
-        Self::Deliver,
-        Self::Emit,
-        Self::Resolve,
-        Self::View,
-        Self::Administer,
-        Self::Grant,
-        Self::Move,
-        Self::Erase,
-        Self::Monitor,
-        Self::Host,
-    ];
+    /// Everything that a token can be limited to. Extraction, health and refusals are the host's own operations.
+    pub const ALL: &'static [Self] = &ALL;
 
     /// The name in JSON.
     pub fn as_str(self) -> &'static str {

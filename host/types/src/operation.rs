@@ -15,9 +15,7 @@ use super::{
     RecordHandle, Scope, SourceRef, Usage, Visibility, limits,
 };
 
-/// For each kind: its name in JSON, its effect, its route below `/runtime/v1/companies/{company}` if it has one of its
-/// own, and two phrases for people: what somebody did, and what somebody wanted to do.
-macro_rules! operation_kinds {
+macro_rules! define_kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal, $effect:ident, $route:expr, $did:literal, $wanted:literal;)+) => {
         named!(
             /// What was asked of a provider: the plan's operation types, and what the host does beside them.
@@ -55,40 +53,51 @@ enum Effect {
     Neither,
 }
 
-operation_kinds! {
-    /// Something that happened was taken in.
-    Capture = "capture", Write, Some("capture"), "captured content", "capture content";
-    /// Curated records were written.
-    RecordUpsert = "record_upsert", Write, Some("records"), "wrote records", "write records";
-    /// Something was looked for.
-    Query = "query", Read, Some("query"), "searched", "search";
-    /// Records were listed.
-    List = "list", Read, Some("list"), "listed records", "list records";
-    /// One record was read.
-    Get = "get", Read, Some("get"), "read a record", "read a record";
-    /// A query was run again to be told how.
-    Explain = "explain", Read, Some("explain"), "explained a query", "explain a query";
-    /// The provider's own tree was looked at.
-    Browse = "browse", Read, Some("browse"), "browsed the provider's tree", "browse the provider's tree";
-    /// Records were made unreachable.
-    Forget = "forget", Write, Some("forget"), "forgot records", "forget records";
-    /// A record was corrected.
-    Correct = "correct", Write, Some("correct"), "corrected a record", "correct a record";
-    /// A person's decision about what a provider itself holds was carried out.
-    Review = "review", Write, None,
-        "reviewed records at the provider", "review records at the provider";
-    /// Everything that a binding holds was read, in the provider's own lines.
-    Export = "export", Read, Some("export"), "exported records", "export records";
-    /// Lines of an export were taken in.
-    Import = "import", Write, Some("import"), "imported records", "import records";
-    /// A provider was given time for a job that a capture had left.
-    Extraction = "extraction", Write, None, "ran a job", "run a job";
-    /// A provider was asked whether the system behind it can be reached.
-    Health = "health", Neither, None, "checked a provider's health", "check a provider's health";
-    /// Something was asked of the host that is no memory operation. Only its refusal is recorded here: what was
-    /// changed is in the activity log.
-    Control = "control", Neither, None, "called the host", "call the host";
+/// For each kind: its name in JSON, its effect, its route below `/runtime/v1/companies/{company}` if it has one of its
+/// own, and two phrases for people: what somebody did, and what somebody wanted to do. `$with` is a macro that takes the
+/// rows.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! operation_kinds {
+    ($with:ident) => {
+        $with! {
+                /// Something that happened was taken in.
+                Capture = "capture", Write, Some("capture"), "captured content", "capture content";
+                /// Curated records were written.
+                RecordUpsert = "record_upsert", Write, Some("records"), "wrote records", "write records";
+                /// Something was looked for.
+                Query = "query", Read, Some("query"), "searched", "search";
+                /// Records were listed.
+                List = "list", Read, Some("list"), "listed records", "list records";
+                /// One record was read.
+                Get = "get", Read, Some("get"), "read a record", "read a record";
+                /// A query was run again to be told how.
+                Explain = "explain", Read, Some("explain"), "explained a query", "explain a query";
+                /// The provider's own tree was looked at.
+                Browse = "browse", Read, Some("browse"), "browsed the provider's tree", "browse the provider's tree";
+                /// Records were made unreachable.
+                Forget = "forget", Write, Some("forget"), "forgot records", "forget records";
+                /// A record was corrected.
+                Correct = "correct", Write, Some("correct"), "corrected a record", "correct a record";
+                /// A person's decision about what a provider itself holds was carried out.
+                Review = "review", Write, None,
+                    "reviewed records at the provider", "review records at the provider";
+                /// Everything that a binding holds was read, in the provider's own lines.
+                Export = "export", Read, Some("export"), "exported records", "export records";
+                /// Lines of an export were taken in.
+                Import = "import", Write, Some("import"), "imported records", "import records";
+                /// A provider was given time for a job that a capture had left.
+                Extraction = "extraction", Write, None, "ran a job", "run a job";
+                /// A provider was asked whether the system behind it can be reached.
+                Health = "health", Neither, None, "checked a provider's health", "check a provider's health";
+                /// Something was asked of the host that is no memory operation. Only its refusal is recorded here: what was
+                /// changed is in the activity log.
+                Control = "control", Neither, None, "called the host", "call the host";
+        }
+    };
 }
+
+operation_kinds!(define_kinds);
 
 impl OperationKind {
     /// Whether it only reads what a provider holds.

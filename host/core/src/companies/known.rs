@@ -98,25 +98,9 @@ impl KnownCompanies {
 }
 
 /// Whether an operation of this kind makes its company known where an operator asks for it. The others change or read
-/// what is there, and in an unknown company nothing is there.
+/// what is there, and in an unknown company nothing is there: the built-in provider takes no lines of another one.
 fn makes_company(kind: OperationKind) -> bool {
-    match kind {
-        OperationKind::Capture | OperationKind::RecordUpsert => true,
-        OperationKind::Query
-        | OperationKind::Forget
-        | OperationKind::List
-        | OperationKind::Get
-        | OperationKind::Export
-        | OperationKind::Explain
-        | OperationKind::Browse
-        | OperationKind::Correct
-        // The built-in provider, which a new company has, takes no lines of another one.
-        | OperationKind::Import
-        | OperationKind::Extraction
-        | OperationKind::Review
-        | OperationKind::Health
-        | OperationKind::Control => false,
-    }
+    matches!(kind, OperationKind::Capture | OperationKind::RecordUpsert)
 }
 
 impl Service {

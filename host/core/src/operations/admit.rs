@@ -15,23 +15,16 @@ use memhost_types::{AgentId, AttributionMode, BindingKey, CompanyId, OperationEr
 /// Whether a call may cost something. A used-up budget stops only such calls: what a company has can always be read,
 /// exported and forgotten.
 fn may_cost(kind: OperationKind, serving: &Serving) -> MayCost {
-    let is_free = match kind {
+    let is_free = matches!(
+        kind,
         OperationKind::Forget
-        | OperationKind::List
-        | OperationKind::Get
-        | OperationKind::Export
-        | OperationKind::Review
-        | OperationKind::Health
-        | OperationKind::Control => true,
-        OperationKind::Capture
-        | OperationKind::RecordUpsert
-        | OperationKind::Query
-        | OperationKind::Explain
-        | OperationKind::Browse
-        | OperationKind::Correct
-        | OperationKind::Import
-        | OperationKind::Extraction => false,
-    };
+            | OperationKind::List
+            | OperationKind::Get
+            | OperationKind::Export
+            | OperationKind::Review
+            | OperationKind::Health
+            | OperationKind::Control
+    );
     let is_billed = serving.binding.policy.attribution.is_none_or(|mode| mode == AttributionMode::BilledDirectly);
     match is_free || !is_billed {
         true => MayCost::Nothing,

@@ -40,7 +40,7 @@ fn visibilities() -> [(String, String); 4] {
     .map(|(value, label)| (value.to_owned(), label.to_owned()))
 }
 
-pub(crate) async fn new(view: CompanyView<permission::Upsert>) -> Markup {
+pub(crate) async fn new(view: CompanyView<permission::RecordUpsert>) -> Markup {
     page(&view, &RecordFields::default(), None)
 }
 
@@ -82,7 +82,7 @@ fn page<P>(view: &CompanyView<P>, given: &RecordFields, error: Option<&str>) -> 
 }
 
 pub(crate) async fn create(
-    view: CompanyView<permission::Upsert>,
+    view: CompanyView<permission::RecordUpsert>,
     CsrfForm(given): CsrfForm<RecordFields>,
 ) -> Result<Response, Problem> {
     let company = &view.company;

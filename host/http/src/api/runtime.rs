@@ -87,7 +87,7 @@ async fn list_sources(
 }
 
 operation!(capture, Capture, CaptureRequest, CaptureResponse);
-operation!(upsert, Upsert, UpsertRequest, UpsertResponse);
+operation!(upsert, RecordUpsert, UpsertRequest, UpsertResponse);
 operation!(query, Query, QueryRequest, ContextBundle);
 operation!(list, List, ListRequest, ListPage);
 operation!(get, Get, GetRequest, GetResponse);
