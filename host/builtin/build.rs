@@ -4,11 +4,16 @@
 //! that the first `cargo run` just works; where that is not possible the one command to type is printed.
 
 use std::env;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+
 const TARGET: &str = "wasm32-wasip2";
 const PACKAGE: &str = "memhost-local-markdown";
+
 fn main() {
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let out = PathBuf::from(variable("OUT_DIR"));
@@ -39,9 +44,15 @@ fn main() {
         Err(error) => fail(&format!("cargo could not be started: {error}")),
     }
     let made = target_dir.join(TARGET).join("guest").join("memhost_local_markdown.wasm");
-    if let Err(error) = std::fs::copy(&made, out.join("local-markdown.wasm")) {
-        fail(&format!("{} could not be copied: {error}", made.display()));
+    if let Err(error) = pack(&made, &out.join("local-markdown.wasm.deflate")) {
+        fail(&format!("{} could not be packed: {error}", made.display()));
     }
+}
+
+fn pack(made: &Path, packed: &Path) -> std::io::Result<()> {
+    let mut packer = DeflateEncoder::new(File::create(packed)?, Compression::best());
+    std::io::copy(&mut File::open(made)?, &mut packer)?;
+    packer.finish().map(drop)
 }
 
 fn ensure_target() {

@@ -1,7 +1,12 @@
-//! Embeds the files that `memhost plugin new` writes: the template, the SDK and the contract.
+//! Packs the files that `memhost plugin new` writes: the template, the SDK and the contract.
 
 use std::env;
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
 
 /// The sources of an author's project.
 const SOURCES: [&str; 18] = [
@@ -35,19 +40,22 @@ fn main() {
     embed_template(&workspace, &out);
 }
 
-/// Writes the files as one table, each under its path in this repository.
+/// Packs the files, each with its path in this repository, its length in bytes, and its text.
 fn embed_template(workspace: &Path, out: &Path) {
     let mut files = Vec::new();
     SOURCES.iter().for_each(|name| collect(&workspace.join(name), &mut files));
     files.sort();
-    let mut table = String::from("&[\n");
-    for file in &files {
-        let name = file.strip_prefix(workspace).unwrap_or(file);
-        table.push_str(&format!("    ({name:?}, include_str!({file:?})),\n"));
-    }
-    table.push(']');
-    if let Err(error) = std::fs::write(out.join("template.rs"), table) {
-        fail(&format!("the list of the SDK's files could not be written: {error}"));
+    let packed = File::create(out.join("template.deflate")).and_then(|packed| {
+        let mut packer = DeflateEncoder::new(packed, Compression::best());
+        for file in &files {
+            let (name, text) = (file.strip_prefix(workspace).unwrap_or(file), std::fs::read(file)?);
+            write!(packer, "{}\n{}\n", name.display(), text.len())?;
+            packer.write_all(&text)?;
+        }
+        packer.finish().map(drop)
+    });
+    if let Err(error) = packed {
+        fail(&format!("the SDK's files could not be packed: {error}"));
     }
 }
 

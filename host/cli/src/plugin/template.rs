@@ -2,11 +2,13 @@
 //! binary. The project builds with the dependency versions that the SDK was tested with.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
 
+use flate2::read::DeflateDecoder;
 use toml_edit::{DocumentMut, Item, Table, Value, value};
 
-/// Every file, under its path in our repository.
-const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/template.rs"));
+/// Every file, packed by the build script: each with its path in our repository, its length in bytes, and its text.
+static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/template.deflate"));
 /// What is the same in each template is here.
 const COMMON: &str = "sdk/template/project/";
 /// The names of lints, profiles and packages in our manifests.
@@ -69,13 +71,14 @@ pub(super) fn project(
         Sdk::Vendored => "vendor/memhost-sdk",
         Sdk::At(path) => path,
     };
-    let mut project = BTreeMap::from([("Cargo.lock".to_owned(), lock(name, ours)?)]);
-    for (path, text) in FILES {
+    let files = files()?;
+    let mut project = BTreeMap::from([("Cargo.lock".to_owned(), lock(&files, name, ours)?)]);
+    for (path, text) in &files {
         let Some(place) = place(path, template, has_ci) else { continue };
         let written = match place.as_str() {
-            "vendor/memhost-sdk/Cargo.toml" => standalone(text, None)?,
-            "Cargo.toml" => named(&standalone(text, Some(of_sdk))?),
-            _ if place.starts_with("vendor/") => (*text).to_owned(),
+            "vendor/memhost-sdk/Cargo.toml" => standalone(&files, text, None)?,
+            "Cargo.toml" => named(&standalone(&files, text, Some(of_sdk))?),
+            _ if place.starts_with("vendor/") => text.clone(),
             _ => named(text),
         };
         if *sdk == Sdk::Vendored || !place.starts_with("vendor/") {
@@ -120,9 +123,25 @@ pub(super) fn underscored(name: &str) -> String {
     name.replace('-', "_")
 }
 
-fn file(path: &str) -> Result<&'static str, String> {
-    let found = FILES.iter().find(|(name, _)| *name == path);
-    found.map(|(_, text)| *text).ok_or_else(|| format!("{path} is not in this binary"))
+type Files = BTreeMap<String, String>;
+
+/// Unpacks every file.
+fn files() -> Result<Files, String> {
+    let mut text = String::new();
+    DeflateDecoder::new(PACKED).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    let (mut rest, mut files) = (text.as_str(), Files::new());
+    while let Some((path, after)) = rest.split_once('\n') {
+        let length = after.split_once('\n').and_then(|(length, after)| Some((length.parse::<usize>().ok()?, after)));
+        let parts = length.and_then(|(length, after)| after.split_at_checked(length));
+        let (text, after) = parts.ok_or_else(|| format!("{path} is damaged in this binary"))?;
+        files.insert(path.to_owned(), text.to_owned());
+        rest = after;
+    }
+    Ok(files)
+}
+
+fn file<'f>(files: &'f Files, path: &str) -> Result<&'f str, String> {
+    files.get(path).map(String::as_str).ok_or_else(|| format!("{path} is not in this binary"))
 }
 
 fn parse(path: &str, text: &str) -> Result<DocumentMut, String> {
@@ -131,8 +150,8 @@ fn parse(path: &str, text: &str) -> Result<DocumentMut, String> {
 
 /// A standalone copy of a manifest of our workspace, with the inherited values. `sdk` is the SDK's path in a
 /// project; none for the SDK's own manifest.
-fn standalone(manifest: &str, sdk: Option<&str>) -> Result<String, String> {
-    let root = parse(WORKSPACE, file(WORKSPACE)?)?;
+fn standalone(files: &Files, manifest: &str, sdk: Option<&str>) -> Result<String, String> {
+    let root = parse(WORKSPACE, file(files, WORKSPACE)?)?;
     let mut document = parse("a manifest", manifest)?;
     let inherited = |what: &str, key: &str| {
         let found = root.get("workspace").and_then(|workspace| workspace.get(what)?.get(key));
@@ -150,10 +169,13 @@ fn standalone(manifest: &str, sdk: Option<&str>) -> Result<String, String> {
         }
     }
     if let Some(dependencies) = document.get_mut("dependencies").and_then(Item::as_table_mut) {
-        for (key, item) in dependencies.iter_mut() {
+        for (key, item) in dependencies.iter_mut().filter(|(_, item)| is_inherited(item)) {
             let mut written = inherited("dependencies", key.get())?;
             if written.get("path").is_some() {
                 written["path"] = value(sdk.unwrap_or_default());
+                if let Some(features) = item.get("features") {
+                    written["features"] = features.clone();
+                }
             }
             *item = inline(&written);
         }
@@ -200,8 +222,8 @@ fn profile(root: &DocumentMut) -> Result<Table, String> {
 
 /// Our lock file without the packages that a project cannot need, so that it builds with the tested versions.
 /// The first build removes a few more lines, for features that only our workspace uses.
-fn lock(name: &str, template: &str) -> Result<String, String> {
-    let mut document = parse("Cargo.lock", file("Cargo.lock")?)?;
+fn lock(files: &Files, name: &str, template: &str) -> Result<String, String> {
+    let mut document = parse("Cargo.lock", file(files, "Cargo.lock")?)?;
     let packages =
         document.get_mut("package").and_then(Item::as_array_of_tables_mut).ok_or("Cargo.lock has no packages")?;
     let text = |package: &Table, key: &str| package.get(key).and_then(Item::as_str).unwrap_or_default().to_owned();
@@ -288,9 +310,10 @@ mod tests {
 
     #[test]
     fn the_versions_are_those_that_the_sdk_was_tested_with() {
+        let files = files().unwrap();
         let (ours, theirs): (toml::Table, toml::Table) = (
-            file("Cargo.lock").unwrap().parse().unwrap(),
-            lock("red-thread", Template::Storage.name()).unwrap().parse().unwrap(),
+            file(&files, "Cargo.lock").unwrap().parse().unwrap(),
+            lock(&files, "red-thread", Template::Storage.name()).unwrap().parse().unwrap(),
         );
         let all = |lock: &toml::Table| lock["package"].as_array().unwrap().clone();
         let names: Vec<toml::Value> = all(&theirs).iter().map(|package| package["name"].clone()).collect();

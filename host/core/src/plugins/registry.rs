@@ -132,7 +132,14 @@ impl Plugins {
     pub async fn open(sandbox: &Sandbox, cache: CacheKey, options: PluginsOptions) -> Result<Arc<Self>, PluginError> {
         // An unreadable directory at the start is a wrong option; later it is tried again.
         files::list(&options.directory)?;
-        let component = Component::admit_own(sandbox, memhost_builtin::LOCAL_MARKDOWN.to_vec(), Some(&cache)).await?;
+        let unpacked = tokio::task::spawn_blocking(memhost_builtin::local_markdown).await;
+        let builtin = unpacked.map_err(std::io::Error::other).and_then(|unpacked| unpacked);
+        let builtin = builtin.map_err(|error| PluginError::Io {
+            action: "unpacking",
+            what: "the built-in provider of this binary".to_owned(),
+            message: error.to_string(),
+        })?;
+        let component = Component::admit_own(sandbox, builtin, Some(&cache)).await?;
         let remembered = Remembered::new(options.kept.clone());
         let (kept, trust) = (KeptComponents::open(options.kept)?, Arc::new(options.trust));
         let plugins = Self {
