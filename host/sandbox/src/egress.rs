@@ -5,6 +5,7 @@ mod address;
 mod client;
 mod error;
 mod escape;
+mod kept;
 mod rewrite;
 mod scrub;
 mod secret;
@@ -15,13 +16,16 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use hyper::body::Body as _;
+use hyper::body::{Body as _, Incoming};
+use ipnet::IpNet;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Semaphore;
 use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpHooks};
 
 pub(super) use self::client::Client;
+use self::client::{Connection, Unanswered};
 pub(super) use self::error::EgressError;
+use self::kept::Kept;
 use self::rewrite::{Outgoing, read_response, rewrite};
 pub use self::secret::{Secret, SecretError, Secrets};
 use self::tally::Minute;
@@ -53,8 +57,16 @@ pub struct GrantedSecret {
 
 /// What the requests of all bindings go through.
 pub(super) struct Network {
-    pub(super) client: Client,
+    client: Client,
     pub(super) counters: Counters,
+    /// For the connections that are kept open.
+    places: Arc<Semaphore>,
+}
+
+impl Network {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, counters: Counters::default(), places: Arc::new(Semaphore::new(kept::MOST_OF_ALL)) }
+    }
 }
 
 /// What one binding's provider may send where. Shared by its instances.
@@ -64,6 +76,7 @@ pub struct Egress {
     secrets: RwLock<Arc<Granted>>,
     minute: Mutex<Minute>,
     connections: Semaphore,
+    kept: Kept,
     network: Arc<Network>,
 }
 
@@ -111,6 +124,7 @@ impl Egress {
             secrets: RwLock::default(),
             minute: Mutex::new(Minute::new(Instant::now())),
             connections: Semaphore::new(limits.outgoing_connections as usize),
+            kept: Kept::new(Arc::clone(&network.places)),
             network,
         }
     }
@@ -127,6 +141,8 @@ impl Egress {
             Ok::<_, SecretError>(Granted { origins, all })
         });
         *self.secrets.write() = Arc::new(granted.await?);
+        // A server may know a connection by the key that came over it.
+        self.kept.close();
         Ok(())
     }
 
@@ -170,18 +186,56 @@ impl Egress {
             rewrite(outgoing, &secrets, SystemClock.now())
         })
         .await?;
-        let client = &self.network.client;
-        let mut connection =
-            client.connect(&target, &grant.private_ranges, clamped(options.connect_timeout, CONNECT_TIMEOUT)).await?;
-        let response = connection.send(request, clamped(options.first_byte_timeout, call)).await?;
+        let (connect, answer) =
+            (clamped(options.connect_timeout, CONNECT_TIMEOUT), clamped(options.first_byte_timeout, call));
+        let (connection, response) = self.exchange(&target, &grant.private_ranges, request, connect, answer).await?;
         let (head, body) = response.into_parts();
         let body =
             client::collect(body, between, |bytes| tally.take_received(bytes, self.limits.incoming_bytes)).await?;
+        {
+            // Held, so that what closes the connections after a change of the secrets finds this one.
+            let now = self.secrets.read();
+            if Arc::ptr_eq(&granted, &now) {
+                self.kept.put(target, grant.private_ranges.clone(), connection);
+            }
+        }
         self.network.counters.request(sent, body.len() as u64);
         // The call's limits go on: a call that has ended does not wait for this.
-        let length = body.len() + head.headers.values().map(http::HeaderValue::len).sum::<usize>();
-        let response = on_blocking_thread(length, SLOW_BODY, move || read_response(&head, body, &granted.all)).await?;
+        let (received, most) = (body.len() as u64, self.limits.incoming_bytes);
+        let length = match rewrite::is_packed(&head.headers) {
+            true => SLOW_BODY,
+            false => body.len() + head.headers.values().map(http::HeaderValue::len).sum::<usize>(),
+        };
+        let response =
+            on_blocking_thread(length, SLOW_BODY, move || read_response(&head, body, &granted.all, most)).await?;
+        tally.take_received((response.body().len() as u64).saturating_sub(received), most)?;
         Ok(response.map(|body: Bytes| Full::new(body).map_err(|never| match never {}).boxed_unsync()))
+    }
+
+    /// Sends a request over a connection that was kept open, or over a new one. It is sent twice only where the server has
+    /// not got it, or where it only reads (RFC 9110, 9.2.2).
+    async fn exchange(
+        &self,
+        target: &HttpTarget,
+        ranges: &[IpNet],
+        request: http::Request<Full<Bytes>>,
+        connect: Duration,
+        answer: Duration,
+    ) -> Result<(Connection, http::Response<Incoming>), EgressError> {
+        let mut request = request;
+        if let Some(mut connection) = self.kept.take(target, ranges).await {
+            let again = request.method().is_safe().then(|| request.clone());
+            match connection.send(request, answer).await {
+                Ok(response) => return Ok((connection, response)),
+                Err(Unanswered { error: error @ EgressError::Exchange(_), unsent }) => {
+                    request = unsent.or(again).ok_or(error)?;
+                }
+                Err(Unanswered { error, .. }) => return Err(error),
+            }
+        }
+        let mut connection = self.network.client.connect(target, ranges, connect).await?;
+        let response = connection.send(request, answer).await.map_err(|unanswered| unanswered.error)?;
+        Ok((connection, response))
     }
 
     fn grant(&self, target: &HttpTarget, method: &http::Method) -> Result<&HttpGrant, EgressError> {
@@ -238,6 +292,31 @@ impl GuestHttp {
     }
 }
 
+/// What the log of the call says of a request. Of its address it has no query: that may have what was said.
+struct Told {
+    method: http::Method,
+    path: String,
+    began: Instant,
+}
+
+impl Told {
+    fn of(request: &http::Request<WasiBody>) -> Self {
+        let path = request.uri().path();
+        Self { method: request.method().clone(), path: path.chars().take(200).collect(), began: Instant::now() }
+    }
+
+    fn answered(&self, response: &http::Response<WasiBody>) -> String {
+        let (status, bytes) = (response.status().as_u16(), response.body().size_hint().lower());
+        format!("{self}: {status} with {bytes} bytes after {} ms", self.began.elapsed().as_millis())
+    }
+}
+
+impl std::fmt::Display for Told {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "outgoing request: {:.20} {}", self.method.as_str(), self.path)
+    }
+}
+
 /// A response that counts as the guest's memory.
 fn held(
     response: http::Response<WasiBody>,
@@ -275,6 +354,7 @@ impl WasiHttpHooks for GuestHttp {
         let memory = self.memory.clone();
         Box::new(async move {
             let target = request.uri().authority().map(ToString::to_string).unwrap_or_default();
+            let told = Told::of(&request);
             let sent = async {
                 let egress = egress.as_ref().ok_or(EgressError::NotGranted { target })?;
                 tokio::select! {
@@ -283,10 +363,13 @@ impl WasiHttpHooks for GuestHttp {
                 }
             };
             match sent.await {
-                Ok(response) => Ok((response, Box::new(async { Ok(()) }) as Box<dyn Future<Output = _> + Send>)),
+                Ok(response) => {
+                    log.host("debug", &told.answered(&response));
+                    Ok((response, Box::new(async { Ok(()) }) as Box<dyn Future<Output = _> + Send>))
+                }
                 Err(error) => {
                     // The log has the reason for the operator. The guest gets the nearest error code of WASI.
-                    let mut why = format!("outgoing request: {error}");
+                    let mut why = format!("{told}: {error}");
                     if let Some(egress) = &egress {
                         egress.network.counters.request_refused();
                         why = egress.secrets.read().all.scrub_text(&why).into_owned();

@@ -77,7 +77,7 @@ impl Sandbox {
             linker,
             pool: Pool::new(options.instances),
             options,
-            network: Arc::new(Network { client, counters: Counters::default() }),
+            network: Arc::new(Network::new(client)),
             ticker: Arc::new(ticker),
         })))
     }

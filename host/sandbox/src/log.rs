@@ -17,7 +17,7 @@ struct Kept {
     dropped: u64,
 }
 
-/// The most lines of the host about one call. A guest can cause as many as it likes; more are left out.
+/// The most lines of the host about one call, of each level. A guest can cause as many as it likes; more are left out.
 const MAX_HOST_LINES: usize = 32;
 
 /// The log of one instance, emptied after each call.
@@ -53,7 +53,7 @@ impl GuestLog {
     /// Adds a line of the host for the operator.
     pub(super) fn host(&self, level: &str, text: &str) {
         let mut kept = self.kept.lock();
-        if kept.host.len() < MAX_HOST_LINES {
+        if kept.host.iter().filter(|line| line.level == level).count() < MAX_HOST_LINES {
             let text = memhost_types::cut_message(format!("host: {text}"));
             kept.host.push(LogLine { level: level.to_owned(), text });
         }

@@ -67,7 +67,7 @@ fn answer(mut stream: impl Read + Write, tell: impl FnOnce(Got)) -> std::io::Res
     };
     let (status, more) = match path.as_str() {
         "/redirect" => ("302 Found", "location: http://169.254.169.254/latest/\r\n"),
-        "/zipped" => ("200 OK", "content-encoding: gzip\r\n"),
+        "/zipped" => ("200 OK", "content-encoding: br\r\n"),
         "/zipped-below" => ("200 OK", "content-encoding: identity\r\ncontent-encoding: identity, gzip\r\n"),
         _ => ("200 OK", ""),
     };
@@ -90,6 +90,11 @@ impl Setup {
     /// A provider that asks for the server and the secret `KEY`, and is granted `methods` there and the secret.
     pub(super) async fn new(methods: &[&str], ranges: &[&str], limits: BindingLimits) -> Self {
         let (port, got) = server();
+        Self { got, ..Self::at(port, methods, ranges, limits).await }
+    }
+
+    /// The same in front of another server.
+    pub(super) async fn at(port: u16, methods: &[&str], ranges: &[&str], limits: BindingLimits) -> Self {
         let origin = format!("http://localhost:{port}");
         let host = TestHost::new(&[]).await.unwrap();
         let build = stamped(json!({"key": "sends", "version": "1.0.0", "origin": origin, "secret": "KEY"})).unwrap();
@@ -101,7 +106,7 @@ impl Setup {
             private_ranges: ranges.iter().map(|range| range.parse().unwrap()).collect(),
         };
         let grants = Grants { http: vec![grant], secrets: vec!["KEY".to_owned()], ..Grants::default() };
-        let setup = Self { host, port, got };
+        let setup = Self { host, port, got: channel().1 };
         setup.bind("acme", Some(grants), limits).await;
         setup
     }
@@ -355,19 +360,9 @@ async fn a_response_that_never_comes_ends_at_the_time_limit() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tls_is_checked_against_known_authorities() {
-    let key = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let roots = directory.path().join("roots.pem");
-    std::fs::write(&roots, key.cert.pem()).unwrap();
-    let certificate = key.cert.der().clone();
-    let private = rustls::pki_types::PrivatePkcs8KeyDer::from(key.signing_key.serialize_der());
-    let config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate], private.into())
-        .unwrap();
-    let config = Arc::new(config);
+    let config = super::kept_connections::certified(&roots);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {

@@ -52,6 +52,7 @@ mod integration_owners;
 mod integration_tokens;
 mod integrations;
 mod jobs;
+mod kept_connections;
 mod layers;
 mod mcp;
 mod mcp_clients;

@@ -1,5 +1,5 @@
-//! One connection for one request: resolve once, look at every address, connect to the one that was checked. No
-//! redirect is followed, nothing is kept open, no proxy is asked.
+//! One connection: resolve once, look at every address, connect to the one that was checked. No redirect is followed, no
+//! proxy is asked.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -9,13 +9,14 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
-use hyper::client::conn::http1;
+use hyper::client::conn::{TrySendError, http1};
 use ipnet::IpNet;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 use wasmtime_wasi::runtime::AbortOnDropJoinHandle;
 use wasmtime_wasi_http::io::TokioIo;
@@ -106,29 +107,62 @@ async fn resolve(target: &HttpTarget) -> Result<(String, Vec<IpAddr>), EgressErr
     }
 }
 
+/// How long a connection that was used may take to be ready for the next request. It is ready at once or closed.
+const READY: Duration = Duration::from_millis(50);
+
 /// A connection, with the task that moves its bytes. Dropping it closes it.
 pub(super) struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
     _driver: AbortOnDropJoinHandle<()>,
+    pub(super) opened: Instant,
+}
+
+/// A request that got no answer.
+pub(super) struct Unanswered {
+    pub(super) error: EgressError,
+    /// The request, if the server has certainly not got it.
+    pub(super) unsent: Option<http::Request<Full<Bytes>>>,
 }
 
 impl Connection {
-    async fn over(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Result<Self, EgressError> {
+    pub(super) async fn over(
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    ) -> Result<Self, EgressError> {
         let handshake = http1::Builder::new().max_buf_size(MAX_HEAD_BYTES).handshake(TokioIo::new(stream)).await;
         let (sender, connection) = handshake.map_err(exchange)?;
         let driver = wasmtime_wasi::runtime::spawn(async move {
             // The task that waits for the response gets the same error.
             let _ = connection.await;
         });
-        Ok(Self { sender, _driver: driver })
+        Ok(Self { sender, _driver: driver, opened: Instant::now() })
+    }
+
+    /// Whether the next request can be sent. A server that closed the connection has made it not so.
+    pub(super) async fn is_ready(&mut self) -> bool {
+        matches!(tokio::time::timeout(READY, self.sender.ready()).await, Ok(Ok(())))
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
     }
 
     pub(super) async fn send(
         &mut self,
         request: http::Request<Full<Bytes>>,
         timeout: Duration,
-    ) -> Result<http::Response<Incoming>, EgressError> {
-        within(Phase::Response, timeout, async { self.sender.send_request(request).await.map_err(exchange) }).await
+    ) -> Result<http::Response<Incoming>, Unanswered> {
+        let sent = tokio::time::timeout(timeout, self.sender.try_send_request(request)).await;
+        match sent {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(mut failed)) => {
+                let unsent = TrySendError::take_message(&mut failed);
+                Err(Unanswered { error: exchange(failed.into_error()), unsent })
+            }
+            Err(_) => {
+                let error = EgressError::TimedOut { phase: Phase::Response, ms: timeout.as_millis() };
+                Err(Unanswered { error, unsent: None })
+            }
+        }
     }
 }
 

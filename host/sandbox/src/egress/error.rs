@@ -60,7 +60,7 @@ pub(crate) enum EgressError {
     #[error("{0:?} cannot be sent in a request; the provider must give it in printable characters")]
     Header(String),
     #[error(
-        "the answer is encoded as {0:?}, although nothing but plain text was asked for; secrets could hide in it; use a server that heeds `accept-encoding: identity`"
+        "the answer is encoded as {0:?}, although only gzip was asked for; secrets could hide in it; use a server that heeds `accept-encoding`"
     )]
     Encoded(String),
     #[error("the host stopped while it worked on the request; send it again")]

@@ -1,6 +1,9 @@
 //! What is changed of a request on its way out and of a response on its way back.
 
+use std::io::Read as _;
+
 use bytes::Bytes;
+use flate2::read::MultiGzDecoder;
 use http::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, IF_RANGE,
     RANGE, TRANSFER_ENCODING,
@@ -56,8 +59,8 @@ pub(super) fn rewrite(
     }
     headers
         .insert(HOST, HeaderValue::from_str(&target.authority()).map_err(|_| EgressError::Header("host".to_owned()))?);
-    // A secret in a compressed answer would not be found.
-    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    // The one form that the host unpacks: a secret in an answer in another form would not be found.
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
     if let Some(key) = key {
         key.sign(&parts.method, &uri, &mut headers, &body, now).map_err(EgressError::Header)?;
     }
@@ -81,9 +84,14 @@ fn filled(secrets: &Secrets, name: &HeaderName, value: &HeaderValue) -> Result<H
     Ok(filled)
 }
 
-/// Refuses an answer that is encoded in any way but the one that the connection itself has undone. All lines count, and all
-/// members of their lists.
-fn check_codings(headers: &HeaderMap) -> Result<(), EgressError> {
+/// Whether the answer says that its content is packed.
+pub(super) fn is_packed(headers: &HeaderMap) -> bool {
+    headers.contains_key(CONTENT_ENCODING)
+}
+
+/// Whether an answer is in gzip form. Refuses one that is encoded in any other way, but the one that the connection itself
+/// has undone. All lines count, and all members of their lists.
+fn is_gzip(headers: &HeaderMap) -> Result<bool, EgressError> {
     let members = |name: HeaderName| {
         let lines: Vec<String> =
             headers.get_all(name).iter().map(|line| String::from_utf8_lossy(line.as_bytes()).into_owned()).collect();
@@ -93,26 +101,45 @@ fn check_codings(headers: &HeaderMap) -> Result<(), EgressError> {
     };
     // The connection has put chunks together once.
     let transfer = members(TRANSFER_ENCODING).enumerate().find(|(at, one)| *at > 0 || one != "chunked");
-    match members(CONTENT_ENCODING).next().or(transfer.map(|(_, one)| one)) {
-        Some(coding) => Err(EgressError::Encoded(coding.chars().take(100).collect())),
-        None => Ok(()),
+    let mut content = members(CONTENT_ENCODING).enumerate();
+    let is_one_gzip = |(at, one): &(usize, String)| *at == 0 && (one == "gzip" || one == "x-gzip");
+    let is_gzip = content.clone().next().is_some_and(|first| is_one_gzip(&first));
+    match content.find(|each| !is_one_gzip(each)).or(transfer) {
+        Some((_, coding)) => Err(EgressError::Encoded(coding.chars().take(100).collect())),
+        None => Ok(is_gzip),
     }
 }
 
-/// The response as the guest gets it.
+/// What was packed, of at most so many bytes.
+fn unpacked(body: &[u8], most: u64) -> Result<Bytes, EgressError> {
+    let mut all = Vec::new();
+    let read = MultiGzDecoder::new(body).take(most.saturating_add(1)).read_to_end(&mut all);
+    match read {
+        Err(error) => Err(EgressError::Exchange(format!("the answer is no sound gzip: {error}"))),
+        Ok(_) if all.len() as u64 > most => Err(EgressError::limit("incomingBytes", most)),
+        Ok(_) => Ok(all.into()),
+    }
+}
+
+/// The response as the guest gets it: unpacked, to at most `most` bytes, and without secrets.
 pub(super) fn read_response(
     head: &http::response::Parts,
     body: Bytes,
     secrets: &Secrets,
+    most: u64,
 ) -> Result<http::Response<Bytes>, EgressError> {
-    check_codings(&head.headers)?;
+    // An answer to HEAD has the header and no content.
+    let body = match is_gzip(&head.headers)? && !body.is_empty() {
+        true => unpacked(&body, most)?,
+        false => body,
+    };
     let body = match secrets.scrub(&body) {
         std::borrow::Cow::Borrowed(_) => body,
         std::borrow::Cow::Owned(scrubbed) => scrubbed.into(),
     };
     let mut headers = HeaderMap::with_capacity(head.headers.len());
     for (name, value) in &head.headers {
-        if HOP_BY_HOP.contains(&name.as_str()) || name == CONTENT_LENGTH {
+        if HOP_BY_HOP.contains(&name.as_str()) || [CONTENT_LENGTH, CONTENT_ENCODING].contains(name) {
             continue;
         }
         let scrubbed = HeaderValue::from_bytes(&secrets.scrub(value.as_bytes()));
@@ -127,6 +154,11 @@ pub(super) fn read_response(
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
     use super::super::secret::Secret;
     use super::*;
     use memhost_types::SecretUse;
@@ -192,14 +224,14 @@ mod tests {
     fn the_server_is_named_by_the_host_and_the_connection_is_its_own() {
         let given = [
             ("host", "evil.example"),
-            ("accept-encoding", "gzip"),
+            ("accept-encoding", "br"),
             ("te", "trailers"),
             ("expect", "100-continue"),
             ("range", "bytes=3-"),
         ];
         let (headers, _) = sent(&given, "/", "", "query:k").unwrap();
         assert_eq!(headers[HOST], "api.example");
-        assert_eq!(headers[ACCEPT_ENCODING], "identity");
+        assert_eq!(headers[ACCEPT_ENCODING], "gzip");
         assert_eq!(headers.len(), 2, "{headers:?}");
     }
 
@@ -208,25 +240,49 @@ mod tests {
         let response =
             http::Response::builder().header("x-echo", "s3cr3t-value").header("content-length", "99").body(());
         let (head, ()) = response.unwrap().into_parts();
-        let answer = read_response(&head, Bytes::from_static(b"you sent s3cr3t-value"), &secrets()).unwrap();
+        let answer = read_response(&head, Bytes::from_static(b"you sent s3cr3t-value"), &secrets(), 100).unwrap();
         assert_eq!(answer.headers()["x-echo"], "[secret KEY]");
         assert_eq!(answer.headers()[CONTENT_LENGTH], answer.body().len().to_string());
         assert_eq!(answer.body(), "you sent [secret KEY]");
     }
 
+    fn packed(text: &[u8]) -> Bytes {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap().into()
+    }
+
     #[test]
-    fn an_answer_that_is_encoded_in_any_way_is_refused() {
+    fn a_packed_answer_is_unpacked_scrubbed_and_bounded() {
+        let (head, ()) = http::Response::builder().header("content-encoding", "gzip").body(()).unwrap().into_parts();
+        let read = |body| read_response(&head, body, &secrets(), 1_000);
+        let answer = read(packed(b"you sent s3cr3t-value")).unwrap();
+        assert_eq!(answer.body(), "you sent [secret KEY]");
+        assert_eq!(answer.headers()[CONTENT_LENGTH], answer.body().len().to_string());
+        assert!(!answer.headers().contains_key(CONTENT_ENCODING));
+        assert!(read(packed(&[b'a'; 1_000])).is_ok());
+        let bomb = read(packed(&[b'a'; 1_001])).unwrap_err().to_string();
+        assert!(bomb.contains("incomingBytes"), "{bomb}");
+        let cut = packed(b"you sent").slice(..12);
+        assert!(matches!(read(cut), Err(EgressError::Exchange(_))));
+        // An answer to HEAD.
+        assert!(read(Bytes::new()).unwrap().body().is_empty());
+    }
+
+    #[test]
+    fn an_answer_that_is_encoded_in_another_way_is_refused() {
         let answer = |lines: &[(&str, &str)]| {
             let mut response = http::Response::builder();
             for (name, value) in lines {
                 response = response.header(*name, *value);
             }
             let (head, ()) = response.body(()).unwrap().into_parts();
-            read_response(&head, Bytes::new(), &secrets()).map(drop)
+            read_response(&head, Bytes::new(), &secrets(), 100).map(drop)
         };
         let (content, transfer) = ("content-encoding", "transfer-encoding");
         for lines in [
-            &[(content, "gzip")][..],
+            &[(content, "gzip, gzip")][..],
+            &[(content, "gzip"), (content, "gzip")],
             &[(content, "identity"), (content, "br")],
             &[(content, "identity, deflate")],
             &[(content, ""), (content, "X-Own")],
