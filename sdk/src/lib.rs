@@ -62,10 +62,16 @@ pub mod meter;
 pub mod optional;
 mod provider;
 pub mod remote;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod storage;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
 pub mod types;
+
+/// For `#[derive(JsonSchema)]` beside [`schema::of`].
+#[cfg(feature = "schema")]
+pub use schemars;
 
 pub use config::{NoConfig, check_config, parse_config};
 pub use directory::directory;

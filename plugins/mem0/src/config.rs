@@ -1,18 +1,20 @@
 //! The binding's configuration.
 
 use memhost_sdk::remote::Infer;
+use memhost_sdk::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 /// What an operator sets.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Config {
-    /// Where mem0 is.
+    /// Where mem0 is: `https://api.mem0.ai`, or your server.
     pub url: String,
     /// Which of its two APIs is there.
     #[serde(default)]
     pub api: Api,
     /// Whose memories these are at mem0; without it `memhost-` and the company.
+    #[schemars(regex(pattern = r"^\S+$"))]
     pub user_id: Option<String>,
     /// Whether requests go without the secret `MEM0_API_KEY`.
     #[serde(default)]
@@ -21,6 +23,7 @@ pub struct Config {
     #[serde(default)]
     pub infer: Infer,
     /// The least score of a hit, 0 to 1; without it mem0's own.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub threshold: Option<f64>,
     /// What it costs to add, in millionths of a cent. mem0 tells no costs.
     pub add_microcents: Option<u64>,
@@ -29,7 +32,7 @@ pub struct Config {
 }
 
 /// The two APIs of mem0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Api {
     /// `api.mem0.ai`.

@@ -34,18 +34,9 @@ impl Adapter for Mem0 {
     type Service = Api;
 
     fn describe() -> Description {
-        let schema = json!({"type": "object", "additionalProperties": false, "required": ["url"], "properties": {
-            "url": {"type": "string", "description": "https://api.mem0.ai, or where your server is"},
-            "api": {"enum": ["hosted", "self-hosted"], "default": "hosted"},
-            "userId": {"type": "string", "pattern": "^\\S+$", "description": "whose memories; else memhost-COMPANY"},
-            "withoutKey": {"type": "boolean", "default": false, "description": "for a server without authentication"},
-            "infer": {"enum": ["residue", "always", "never"], "default": "residue"},
-            "threshold": {"type": "number", "minimum": 0, "maximum": 1},
-            "addMicrocents": {"type": "integer", "minimum": 0}, "searchMicrocents": {"type": "integer", "minimum": 0},
-        }});
         let base = Description::new("mem0", env!("CARGO_PKG_VERSION"), "Keeps records in mem0, hosted or self-hosted");
         Description {
-            config_schema: Some(schema.to_string()),
+            config_schema: Some(memhost_sdk::schema::of::<Config>()),
             capabilities: Capabilities { provider_managed_extraction: true, async_extraction: true },
             max_concurrency: 8,
             declarations: Declarations {

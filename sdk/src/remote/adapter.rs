@@ -16,6 +16,7 @@ use crate::{Correction, Extraction, Provider};
 
 /// What a service extracts from, for a configuration: `residue`, `always` or `never`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Infer {
     /// Captures of raw material.

@@ -7,17 +7,18 @@
 mod service;
 
 use memhost_sdk::remote::{Adapter, Records, Tag};
+use memhost_sdk::schemars::{self, JsonSchema};
 use memhost_sdk::{Health, types::*};
 use serde::Deserialize;
 
 use crate::service::Notes;
 
 /// The binding's configuration: what an operator may set. A field with a wrong name or type is refused, and the error
-/// names it.
-#[derive(Debug, Clone, Deserialize)]
+/// names it. The schema that operators see is made of this type and its comments.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Config {
-    /// Where the service is.
+    /// Where the service is, such as `https://notes.example.com`.
     pub url: String,
     /// What a search costs, in millionths of a cent, if the service tells no costs.
     pub search_microcents: Option<u64>,
@@ -34,16 +35,9 @@ impl Adapter for Memory {
     type Service = Notes;
 
     fn describe() -> Description {
-        let schema = serde_json::json!({
-            "type": "object", "additionalProperties": false, "required": ["url"],
-            "properties": {
-                "url": { "type": "string", "description": "such as https://notes.example.com" },
-                "searchMicrocents": { "type": "integer", "minimum": 0 },
-            },
-        });
         let base = Description::new("memory-template-http", env!("CARGO_PKG_VERSION"), "Keeps records at a service");
         Description {
-            config_schema: Some(schema.to_string()),
+            config_schema: Some(memhost_sdk::schema::of::<Config>()),
             declarations: Declarations {
                 // A record takes up to four requests, and a call has 64. The host splits larger requests.
                 max_upsert: Some(15),
