@@ -7,7 +7,7 @@ use super::support::{Api, bind_provider};
 
 const CAPTURE: &str = "/runtime/v1/companies/acme/capture";
 const HOOKS: &str = "/runtime/v1/companies/acme/hooks";
-const OPERATIONS: &str = "/control/v1/companies/acme/operations?limit=1";
+const OPERATIONS: &str = "/control/v1/companies/acme/operations?limit=1&kind=capture";
 
 #[allow(clippy::needless_pass_by_value, reason = "the callers make the values here")]
 fn capture(source: Value, hook: Value) -> Value {
