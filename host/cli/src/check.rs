@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::{ArgAction, Args};
 
 use super::args::OutputArgs;
+use super::network::NetworkArgs;
 use super::output::line;
 use super::{CliError, argument, compiler, directories};
 use memhost_conformance::{
     CheckError, CheckOptions, Finding, Mode, Outcome, Report, Selection, Source, Status, Suite, handbook,
 };
 use memhost_core::plugins::LOCAL_MARKDOWN_KEY;
-use memhost_types::{JsonObject, SecretUse};
+use memhost_types::JsonObject;
 
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
@@ -30,13 +31,8 @@ pub(super) struct CheckArgs {
     /// Metadata for every record of the suite, a JSON object.
     #[arg(long, default_value = "{}", value_name = "JSON")]
     record_metadata: String,
-    /// Grant the origins and secrets that the provider requests, and allow network access.
-    #[arg(long)]
-    allow_network: bool,
-    /// With --allow-network: secret to read from the environment variable of the same name, and where in a request it
-    /// goes, such as KEY=query:key; repeatable [default place: header:authorization:Bearer].
-    #[arg(long, requires = "allow_network", value_name = "NAME[=USE]")]
-    secret_env: Vec<String>,
+    #[command(flatten)]
+    network: NetworkArgs,
     /// Refuse this permission: storage, directory, embeddings or clock; repeatable.
     #[arg(long, value_name = "KIND", value_parser = ["storage", "directory", "embeddings", "clock"])]
     deny: Vec<String>,
@@ -64,15 +60,15 @@ pub(super) async fn run(args: CheckArgs) -> Result<(), CliError> {
     let options = CheckOptions {
         config: object("--config", &args.config)?,
         metadata: object("--record-metadata", &args.record_metadata)?,
-        allow_network: args.allow_network,
+        network: args.network.network()?,
         deny: args.deny.clone(),
-        secrets: args.secret_env.iter().map(|name| secret(name)).collect::<Result<_, _>>()?,
     };
+    let has_network = options.network.is_some();
     let mode = if args.thorough { Mode::Thorough } else { Mode::Quick };
     let suite = Suite::open(&source, directories::compiled(), compiler::this_program()?).await.map_err(input)?;
     let outcome = suite.check(&options, &Selection { mode, rules: args.rule.clone() }).await;
-    suite.close().await;
-    let report = outcome.map_err(input)?;
+    let left = suite.close().await;
+    let report = Report { left, ..outcome.map_err(input)? };
     for (path, text) in [
         (&args.junit, report.to_junit().map_err(input)?),
         (&args.badge, serde_json::to_string_pretty(&report.to_badge()).map_err(CliError::host)?),
@@ -88,6 +84,11 @@ pub(super) async fn run(args: CheckArgs) -> Result<(), CliError> {
         Status::Failed => {
             Err(CliError::Failed(format!("{} of {} rules failed", counts.failed, counts.failed + counts.passed)))
         }
+        Status::Inconclusive if report.wants_network && !has_network => Err(CliError::Failed(
+            "it asks for the network, so almost nothing was tested: add --allow-network, and --secret-env NAME for each \
+             secret that it asks for"
+                .to_owned(),
+        )),
         Status::Inconclusive => Err(CliError::Failed(
             "no record could be written, so almost nothing was tested; see the reasons of the skipped rules".to_owned(),
         )),
@@ -108,17 +109,6 @@ fn object(flag: &str, text: &str) -> Result<JsonObject, CliError> {
     argument::object(flag, Some(file.as_deref().unwrap_or(text))).map(Option::unwrap_or_default)
 }
 
-fn secret(given: &str) -> Result<(String, String, SecretUse), CliError> {
-    let (name, used_as) = match given.split_once('=') {
-        Some((name, used_as)) => (name, used_as.parse().map_err(|error| CliError::input("--secret-env", error))?),
-        None => (given, SecretUse::bearer()),
-    };
-    match std::env::var(name) {
-        Ok(value) => Ok((name.to_owned(), value, used_as)),
-        Err(error) => Err(CliError::input("--secret-env", format!("{name}: {error}"))),
-    }
-}
-
 /// One line for each rule; a failed rule also shows the expected and actual result and the sentence of the contract.
 fn shown(report: &Report) -> String {
     let mut lines: Vec<String> = report.findings.iter().map(finding).collect();
@@ -128,6 +118,12 @@ fn shown(report: &Report) -> String {
     let how = if report.mode == Mode::Thorough { "thorough" } else { "quick" };
     lines.push(String::new());
     lines.push(format!("{}: {} ({how}, {:.1} s)", report.name(), counted.join(", "), report.took.as_secs_f64()));
+    if let Some(left) = &report.left {
+        lines.push(format!(
+            "what the check wrote was forgotten, and the service may still have some of it: {}",
+            one_line(left)
+        ));
+    }
     lines.push(report.badge_line());
     lines.join("\n")
 }

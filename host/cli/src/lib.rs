@@ -28,6 +28,7 @@ mod job;
 mod man;
 mod mcp;
 mod memory;
+mod network;
 mod operation;
 mod output;
 mod page;

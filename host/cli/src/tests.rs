@@ -42,8 +42,19 @@ const SEVERAL_MEANINGS: [&str; 15] = [
     "until",
 ];
 /// Flags for files, JSON or text, with a meaning for each command.
-const OF_THE_THING: [&str; 10] =
-    ["to", "by", "config", "data-dir", "plugins-dir", "trusted-key", "days", "listen", "none", "source-kind"];
+const OF_THE_THING: [&str; 11] = [
+    "to",
+    "by",
+    "config",
+    "data-dir",
+    "plugins-dir",
+    "trusted-key",
+    "days",
+    "listen",
+    "none",
+    "source-kind",
+    "private-range",
+];
 /// Command lines that the settings of other tools contain.
 const OF_TOOLS: &str = "memhost agent-hooks";
 /// Other systems, each a noun with verbs.

@@ -3,6 +3,7 @@
 
 mod error;
 mod material;
+mod network;
 mod report;
 mod rule;
 mod rules;
@@ -12,6 +13,7 @@ mod suite;
 mod verdict;
 
 pub use error::CheckError;
+pub use network::Network;
 pub use report::{Counts, Finding, Outcome, Report, Status};
 pub use rule::{Mode, Rule, Sentence};
 pub use rules::{all as rules, handbook};

@@ -10,7 +10,7 @@ use super::rule::{Mode, Rule};
 use super::selection::Selection;
 use super::{CheckError, rules};
 use memhost_sandbox::Inspection;
-use memhost_types::{Digest, ProviderKey};
+use memhost_types::{Digest, Permission, ProviderKey};
 
 /// The outcome of one rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -72,6 +72,8 @@ pub struct Report {
     pub provider: Option<(ProviderKey, semver::Version)>,
     /// Of the component's bytes, if it was admitted.
     pub digest: Option<Digest>,
+    /// Whether it asks for an origin.
+    pub wants_network: bool,
     /// The mode of the check.
     pub mode: Mode,
     /// The overall status.
@@ -80,6 +82,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// The duration of the whole check.
     pub took: Duration,
+    /// Why the service behind the provider may still have what the check wrote.
+    pub left: Option<String>,
 }
 
 impl Report {
@@ -105,7 +109,10 @@ impl Report {
             (description.provider_key.clone(), description.version.clone())
         });
         let digest = inspection.map(|known| known.digest);
-        Self { provider, digest, mode: selection.mode, status, findings, took }
+        let wants_network = inspection.is_some_and(|known| {
+            known.description.permissions.iter().any(|asked| matches!(asked.permission, Permission::Http(_)))
+        });
+        Self { provider, digest, wants_network, mode: selection.mode, status, findings, took, left: None }
     }
 
     /// The number of rules for each outcome.
@@ -140,6 +147,7 @@ impl Report {
             "status": self.status,
             "counts": self.counts(),
             "ms": millis(self.took),
+            "left": self.left,
             "rules": self.findings,
         })
     }

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::network::Network;
 use super::report::{Finding, Outcome, Report};
 use super::rule::{Rule, Run};
 use super::selection::Selection;
@@ -13,11 +14,11 @@ use super::subject::{Candidate, Subject};
 use super::verdict::{Stop, Verdict};
 use super::{CheckError, rules};
 use memhost_core::plugins::{LOCAL_MARKDOWN_KEY, PluginError, Plugins};
-use memhost_core::{Audit, Caller, CreateBinding, Service, ServiceError, ServiceOptions, SetSecret};
+use memhost_core::{Audit, Caller, CreateBinding, Service, ServiceError, ServiceOptions};
 use memhost_sandbox::{AdmissionError, Compiler, Component};
 use memhost_types::{
-    BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Permission, PermissionRequest, SecretUse,
-    TextId, VersionChoice,
+    BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Permission, PermissionRequest, TextId,
+    VersionChoice,
 };
 
 /// The provider to check.
@@ -36,12 +37,10 @@ pub struct CheckOptions {
     pub config: JsonObject,
     /// The metadata of every record of the check, for providers that need some.
     pub metadata: JsonObject,
-    /// Whether to grant the origins and secrets that it requests.
-    pub allow_network: bool,
+    /// What it may reach of the origins that it requests; none: no network.
+    pub network: Option<Network>,
     /// Requested permissions to refuse, by the name of their kind: `storage`, `directory`, `embeddings`, `clock`.
     pub deny: Vec<String>,
-    /// Names and values of secrets, and where in a request each may be.
-    pub secrets: Vec<(String, String, SecretUse)>,
 }
 
 /// A host with the provider under check.
@@ -52,9 +51,14 @@ pub struct Suite {
     /// Makes the ids of this check unique: a provider may store records in a remote system.
     run: String,
     bindings: AtomicU64,
+    /// Whether a check could write at a service behind the provider.
+    reached_out: AtomicBool,
     /// Declared after the service, which has files in it open until it is dropped.
     directory: Scratch,
 }
+
+/// The longest time for forgetting what the checks wrote.
+const FORGET_WITHIN: Duration = Duration::from_secs(120);
 
 struct Scratch(PathBuf);
 
@@ -96,7 +100,15 @@ impl Suite {
             Source::File(_) => admitted(&service, &plugins.join("provider.wasm")).await?,
         };
         let company = CompanyId::parse("check").map_err(|error| CheckError::KeptOut(error.problem))?;
-        Ok(Self { admitted, service, company, run, bindings: AtomicU64::new(0), directory })
+        Ok(Self {
+            admitted,
+            service,
+            company,
+            run,
+            bindings: AtomicU64::new(0),
+            reached_out: AtomicBool::new(false),
+            directory,
+        })
     }
 
     /// Tests the rules, one after the other.
@@ -106,6 +118,7 @@ impl Suite {
     pub async fn check(&self, options: &CheckOptions, selection: &Selection) -> Result<Report, CheckError> {
         let started = Instant::now();
         let selected = selection.rules()?;
+        self.reached_out.fetch_or(options.network.is_some(), Ordering::Relaxed);
         if let Ok(component) = &self.admitted {
             self.prepare(component, options, &selected).await?;
         }
@@ -123,8 +136,20 @@ impl Suite {
         Ok(Report::new(inspection, selection, findings, started.elapsed()))
     }
 
-    /// Shuts the host down and removes its directory.
-    pub async fn close(self) {
+    /// Has the provider forget what the checks wrote at the service behind it, shuts the host down and removes its
+    /// directory. Answers why something may be left at the service.
+    pub async fn close(self) -> Option<String> {
+        let mut left = None;
+        if self.reached_out.load(Ordering::Relaxed) && self.admitted.is_ok() {
+            let (service, caller) = (&self.service, Caller::operator());
+            let erased = tokio::time::timeout(FORGET_WITHIN, service.erase_company(&caller, &self.company, &[])).await;
+            left = match erased {
+                Ok(Ok(_)) => None,
+                Ok(Err(ServiceError::NotForgotten { reasons, .. })) => Some(reasons),
+                Ok(Err(error)) => Some(error.to_string()),
+                Err(_) => Some(format!("forgetting took longer than {} s", FORGET_WITHIN.as_secs())),
+            };
+        }
         self.service.shutdown(Duration::from_secs(2)).await;
         // Work in the background may just have begun; the store's last flush needs the directory.
         let until = Instant::now() + Duration::from_secs(1);
@@ -133,6 +158,7 @@ impl Suite {
         }
         drop(self.service);
         drop(self.directory);
+        left
     }
 
     /// An invalid configuration or secret is the caller's mistake, not a broken rule.
@@ -148,11 +174,8 @@ impl Suite {
         {
             return Ok(());
         }
-        for (name, value, used_as) in &options.secrets {
-            let asked = Grants::all_of(&asked(component, options)).http;
-            let origins = asked.into_iter().map(|grant| grant.origin).collect();
-            let request = SetSecret { value: value.clone(), origins, used_as: used_as.clone() };
-            let set = self.service.set_secret(&Caller::operator(), &self.company, name, request).await;
+        if let Some(network) = &options.network {
+            let set = network.set_secrets(&self.service, &self.company, &asked(component, options)).await;
             set.map_err(Box::new)?;
         }
         self.bind(component, options, true).await.map_err(Box::new)?;
@@ -215,17 +238,13 @@ impl Suite {
         let is_given = |request: &&PermissionRequest| {
             (with_optional || !request.optional)
                 && match &request.permission {
-                    Permission::Http(_) | Permission::Secret(_) => options.allow_network,
+                    Permission::Http(_) | Permission::Secret(_) => options.network.is_some(),
                     permission => !options.deny.iter().any(|kind| kind == kind_of(permission)),
                 }
         };
         let given: Vec<PermissionRequest> =
             asked(component, options).into_iter().filter(|one| is_given(&one)).collect();
-        let mut grants = Grants::all_of(&given);
-        for grant in &mut grants.http {
-            // A mock of a vendor's system runs on the author's own machine.
-            grant.private_ranges = ["127.0.0.0/8", "::1/128"].iter().filter_map(|range| range.parse().ok()).collect();
-        }
+        let grants = options.network.as_ref().map_or_else(|| Grants::all_of(&given), |network| network.grants(&given));
         let request = CreateBinding {
             key: key.clone(),
             provider_key: description.provider_key.clone(),

@@ -188,7 +188,9 @@ async fn the_network_is_reached_only_if_that_is_granted() {
     };
     let (refused, log) = asked("").await;
     assert!(refused.contains("refused") && log.contains("not granted"), "{refused} {log}");
-    let (_, log) = asked("--grant-network").await;
+    let dev = bare(home.path(), "plugin dev --into . --build-command true --artifact x.wasm --allow-network").await;
+    assert!(dev.code == 2 && dev.err.contains("--allow-network"), "{dev:?}");
+    let (_, log) = asked("--allow-network").await;
     assert!(!log.contains("not granted"), "{log}");
 }
 
@@ -236,6 +238,11 @@ async fn an_operation_is_replayed_on_a_copy_of_the_stored_data() {
         build(home, "traps.wasm", json!({"key": "stamped", "version": "3.0.0", "traps": true, "storage": 1 << 20}));
     let told = fine(home, &format!("plugin replay {asked} {} --company acme --data-dir {data}", traps.display())).await;
     assert!(told.contains("+error:") && told.contains("crashed"), "{told}");
+    // A service behind the provider has what was written: a second time only where the author says so.
+    let write = format!("plugin replay {captured} {} --company acme --data-dir {data} --allow-network", two.display());
+    let refused = bare(home, &write).await;
+    assert!(refused.code == 2 && refused.err.contains("--repeat-writes"), "{refused:?}");
+    fine(home, &format!("{write} --repeat-writes")).await;
     assert_eq!(tree(Path::new(&data)), before, "the directory was changed");
 }
 

@@ -16,9 +16,11 @@ const KEY: &str = "the-key-of-this-test";
 
 /// What the server holds, and the keys that came with requests.
 #[derive(Default)]
-struct State {
-    memories: Vec<Value>,
+pub(super) struct State {
+    pub(super) memories: Vec<Value>,
     keys: Vec<String>,
+    /// How many were ever added.
+    added: usize,
     /// It does not answer when it adds.
     is_silent: bool,
 }
@@ -65,11 +67,12 @@ fn exchange(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> 
 }
 
 impl State {
-    fn answer(&mut self, method: &str, path: &str, body: &Value) -> Option<Value> {
+    pub(super) fn answer(&mut self, method: &str, path: &str, body: &Value) -> Option<Value> {
         let id = path.split(['/', '?']).nth(2).unwrap_or_default();
         Some(match (method, path) {
             ("POST", "/memories") => {
-                let id = format!("00000000-0000-4000-8000-{:012}", self.memories.len());
+                let id = format!("00000000-0000-4000-8000-{:012}", self.added);
+                self.added += 1;
                 self.memories
                     .push(json!({"id": id, "memory": body["messages"][0]["content"], "user_id": body["user_id"],
                     "metadata": body["metadata"], "created_at": "2026-11-23T13:57:02+00:00", "score": 0.5}));
@@ -162,4 +165,30 @@ async fn an_answer_that_does_not_come_is_looked_for() {
     write(&api, "one").await.fine();
     assert_eq!(state.lock().unwrap().memories.len(), 1, "it was there, and is not written again");
     assert_eq!(api.query("acme", "one").await, ["one"]);
+}
+
+/// What a check writes is removed from the service; and without the network it says what is missing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_check_needs_the_network_and_leaves_nothing_at_the_service() {
+    let (port, state) = serve();
+    let home = tempfile::tempdir().unwrap();
+    let file = memhost_tests::provider_file("mem0");
+    let config =
+        json!({"url": format!("http://127.0.0.1:{port}"), "api": "self-hosted", "withoutKey": true}).to_string();
+    let check = async |more: &[&str]| {
+        let mut arguments = vec!["plugin", "check", file.to_str().unwrap(), "--config", &config, "--rule", "UPS-01"];
+        arguments.extend(more);
+        let arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
+        super::cli::run(home.path(), &[], &arguments, "").await
+    };
+    let refused = check(&[]).await;
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.err.contains("it asks for the network") && refused.err.contains("--allow-network"), "{refused:?}");
+    assert_eq!(state.lock().unwrap().added, 0);
+    let done = check(&["--allow-network"]).await;
+    assert_eq!(done.code, 0, "{done:?}");
+    // mem0 keeps a history of its own.
+    assert!(done.out.contains("a history elsewhere still has them"), "{done:?}");
+    let state = state.lock().unwrap();
+    assert!(state.added > 0 && state.memories.is_empty(), "{} of {} are left", state.memories.len(), state.added);
 }

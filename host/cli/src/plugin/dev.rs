@@ -16,6 +16,7 @@ use self::build::Build;
 use self::change::Changes;
 use self::swap::{Place, Swapped};
 use crate::args::CompanyArgs;
+use crate::network::NetworkArgs;
 use crate::output::{clip, is_plain, line, text};
 use crate::page::items;
 use crate::session::Session;
@@ -39,6 +40,8 @@ pub(crate) struct DevArgs {
     /// Provider configuration, a JSON object, for the host that this command runs.
     #[arg(long, default_value = "{}", value_name = "JSON")]
     config: String,
+    #[command(flatten)]
+    network: NetworkArgs,
     /// Listen address of the host that this command runs.
     #[arg(long, default_value = "127.0.0.1:7600", value_name = "ADDRESS")]
     listen: SocketAddr,

@@ -14,6 +14,7 @@ use super::run::measured;
 use super::trial::{Called, Setup, Trial, id, took};
 use crate::CliError;
 use crate::args::CompanyArgs;
+use crate::network::NetworkArgs;
 use crate::output::{Format, line, text};
 use crate::page::items;
 use memhost_sandbox::Metered;
@@ -35,9 +36,11 @@ pub(crate) struct ReplayArgs {
     /// Use this backup instead.
     #[arg(long, value_name = "DIR", conflicts_with = "data_dir")]
     backup: Option<PathBuf>,
-    /// Also grant the network access and secrets that the provider requests; all other requests are granted.
-    #[arg(long)]
-    grant_network: bool,
+    #[command(flatten)]
+    network: NetworkArgs,
+    /// With --allow-network: repeat an operation that wrote, which writes at the service behind the provider again.
+    #[arg(long, requires = "allow_network")]
+    repeat_writes: bool,
     #[command(flatten)]
     company: CompanyArgs,
 }
@@ -53,6 +56,11 @@ pub(super) async fn run(args: ReplayArgs) -> Result<(), CliError> {
     let scratch = tempfile::Builder::new().prefix("memhost-replay-").tempdir()?;
     let state = State::take(&args, scratch.path()).await?;
     let recorded = Recorded::of(&state.operation, &state.binding)?;
+    if recorded.is_write && args.network.network()?.is_some() && !args.repeat_writes {
+        let message = "is an operation that wrote: with --allow-network each build would write at the service behind the \
+                       provider again; add --repeat-writes where that may be, or leave --allow-network out";
+        return Err(CliError::input(args.id, message));
+    }
     let answered_by = format!(
         "{} {}, as recorded",
         text(&state.operation, "/providerKey"),
@@ -100,7 +108,7 @@ async fn ask(
         key: id(&text(&state.binding, "/key"))?,
         config,
         limits,
-        reaches_outside: args.grant_network,
+        network: args.network.network()?,
         // A copied host has jobs and deliveries that must not run here.
         has_background: false,
     };

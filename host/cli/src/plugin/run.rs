@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::call::Call;
 use super::trial::{Called, Setup, Trial, took};
 use crate::args::OutputArgs;
+use crate::network::NetworkArgs;
 use crate::output::{Format, line, micros, text};
 use crate::page::items;
 use crate::{CliError, argument};
@@ -31,9 +32,8 @@ pub(crate) struct RunArgs {
     /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// Also grant the network access and secrets that the provider requests; all other requests are granted.
-    #[arg(long)]
-    grant_network: bool,
+    #[command(flatten)]
+    network: NetworkArgs,
     /// Keep the provider's storage in this directory for the next run [default: discard it].
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
@@ -46,7 +46,7 @@ pub(super) async fn run(args: RunArgs) -> Result<(), CliError> {
     let mut setup = Setup::of(&args.file)?;
     setup.config = argument::object("--config", args.config.as_deref())?;
     setup.limits = args.limits.as_deref().map(|limits| argument::json("--limits", limits)).transpose()?;
-    setup.reaches_outside = args.grant_network;
+    setup.network = args.network.network()?;
     let scratch = tempfile::Builder::new().prefix("memhost-run-").tempdir()?;
     let directory = args.keep.clone().unwrap_or_else(|| scratch.path().to_owned());
     let trial = Trial::open(&directory, setup).await?;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::output::{escape, text};
 use crate::page::items;
 use crate::{Backend, CliError, compiler, directories};
+use memhost_conformance::Network;
 use memhost_core::plugins::Plugins;
 use memhost_core::{Audit, Caller, CreateBinding, Service, ServiceOptions, UpdateBinding};
 use memhost_sandbox::{Component, Inspection, Meter, Metered, Sandbox, SandboxOptions};
@@ -28,8 +29,8 @@ pub(super) struct Setup {
     pub(super) config: Option<JsonObject>,
     /// The limits; none: the defaults.
     pub(super) limits: Option<BindingLimits>,
-    /// Whether to grant network access and secrets.
-    pub(super) reaches_outside: bool,
+    /// What the build may reach; none: no network and no secrets. It may send its data anywhere.
+    pub(super) network: Option<Network>,
     /// Whether due jobs and deliveries run.
     pub(super) has_background: bool,
 }
@@ -43,7 +44,7 @@ impl Setup {
             key: id("default")?,
             config: None,
             limits: None,
-            reaches_outside: false,
+            network: None,
             has_background: true,
         })
     }
@@ -96,13 +97,24 @@ impl Trial {
         let asked = |config: &JsonObject| -> Vec<PermissionRequest> {
             description.permissions.iter().map(|request| request.resolved(config)).collect()
         };
+        let within = |grants: Grants, asked: &[PermissionRequest]| match &setup.network {
+            Some(network) => {
+                Grants { http: network.grants(asked).http, secrets: Grants::all_of(asked).secrets, ..grants }
+            }
+            None => Grants { http: Vec::new(), secrets: Vec::new(), ..grants },
+        };
         let Ok(present) = self.service.binding(&self.company, &self.key).await else {
             let config = setup.config.unwrap_or_default();
+            let asked = asked(&config);
+            if let Some(network) = &setup.network {
+                let set = network.set_secrets(&self.service, &self.company, &asked).await;
+                set.map_err(CliError::host)?;
+            }
             let request = CreateBinding {
                 key: setup.key,
                 provider_key: description.provider_key.clone(),
                 version,
-                grants: Some(within(Grants::all_of(&asked(&config)), setup.reaches_outside)),
+                grants: Some(within(Grants::all_of(&asked), &asked)),
                 config,
                 limits: setup.limits.unwrap_or_default(),
                 policy: BindingPolicy::default(),
@@ -120,7 +132,10 @@ impl Trial {
             return Err(CliError::input(setup.file.display().to_string(), message));
         }
         let asked = asked(setup.config.as_ref().unwrap_or(&present.binding.config));
-        let granted = within(extended(present.binding.grants, &asked), setup.reaches_outside);
+        if let Some(network) = &setup.network {
+            network.set_secrets(&self.service, &self.company, &asked).await.map_err(CliError::host)?;
+        }
+        let granted = within(extended(present.binding.grants, &asked), &asked);
         let request = UpdateBinding {
             version: Some(version),
             config: setup.config,
@@ -248,11 +263,6 @@ pub(super) async fn quiet(directory: &Path) -> Result<Arc<Service>, CliError> {
     let plugins = directory.join("tried");
     std::fs::create_dir_all(&plugins)?;
     Ok(host(directory, &plugins, false).await?.0)
-}
-
-/// Removes network access and secrets unless the user allowed them: a build under test may send its data anywhere.
-fn within(grants: Grants, reaches_outside: bool) -> Grants {
-    if reaches_outside { grants } else { Grants { http: Vec::new(), secrets: Vec::new(), ..grants } }
 }
 
 /// The grants of a binding, and what a newer build requests except network access and secrets.

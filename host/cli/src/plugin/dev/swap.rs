@@ -14,6 +14,7 @@ use crate::output::{escape, line, text};
 use crate::page::items;
 use crate::session::Session;
 use crate::{CliError, argument, compiler, serve};
+use memhost_conformance::Network;
 use memhost_core::{Caller, Service, ServiceOptions};
 use memhost_server::{self as server, AdminToken, Endpoint, ServerOptions, Surfaces};
 use memhost_types::{CompanyId, Digest, Grants, JsonObject, PermissionRequest, TextId};
@@ -29,6 +30,8 @@ pub(super) struct Place {
     /// The host that this command runs, unless it uses a running one.
     own: Option<Own>,
     config: JsonObject,
+    /// What the build may reach on the host of this command.
+    network: Option<Network>,
 }
 
 struct Own {
@@ -52,11 +55,17 @@ impl Place {
     /// The plugins directory that the arguments name, or a host in this process.
     pub(super) async fn open(args: &DevArgs, project: &Path) -> Result<Self, CliError> {
         let config = argument::object("--config", Some(&args.config))?.unwrap_or_default();
+        let network = args.network.network()?;
         if let Some(plugins) = &args.into {
             if !plugins.is_dir() {
                 return Err(CliError::input("--into", format!("{} is not a directory", plugins.display())));
             }
-            return Ok(Self { plugins: plugins.clone(), company: args.company.clone(), own: None, config });
+            if network.is_some() {
+                let message = "is for the host that this command runs; the host of --into has its own grants: `memhost \
+                               binding grant NAME --http ORIGIN`";
+                return Err(CliError::input("--allow-network", message));
+            }
+            return Ok(Self { plugins: plugins.clone(), company: args.company.clone(), own: None, config, network });
         }
         let data_dir = args.company.host.data_dir.clone();
         let data_dir = data_dir.unwrap_or_else(|| project.join("target/memhost-dev"));
@@ -95,7 +104,7 @@ impl Place {
                 }
             },
         ));
-        Ok(Self { plugins, company, own: Some(Own { service, stop, serving }), config })
+        Ok(Self { plugins, company, own: Some(Own { service, stop, serving }), config, network })
     }
 
     /// The host, with the company if one is named.
@@ -151,8 +160,8 @@ impl Place {
             let said = format!("{build} is admitted; add --company NAME to see which bindings it serves");
             return Ok(Swapped { provider, digest, said, is_rollback_reported: false });
         }
-        if self.own.is_some() {
-            self.bind(session, plugin, &provider).await?;
+        if let Some(own) = &self.own {
+            self.bind(own, session, plugin, &provider).await?;
         }
         let bindings = session.get("bindings").await?;
         let mut said = Vec::new();
@@ -187,11 +196,20 @@ impl Place {
         Ok(kept.map(|kept| format!("the host went back to the previous build for {key}: {}", text(kept, "/reason"))))
     }
 
-    /// Creates a binding on the host of this command, with everything that the provider requests except the network.
-    async fn bind(&self, session: &Session, plugin: &Value, provider: &str) -> Result<(), CliError> {
+    /// Creates a binding on the host of this command, with everything that the provider requests; the network only if the
+    /// author allowed it.
+    async fn bind(&self, own: &Own, session: &Session, plugin: &Value, provider: &str) -> Result<(), CliError> {
         let asked = plugin["description"]["permissions"].clone();
         let asked: Vec<PermissionRequest> = serde_json::from_value(asked).map_err(CliError::host)?;
-        let grants = Grants { http: Vec::new(), secrets: Vec::new(), ..Grants::all_of(&asked) };
+        let asked: Vec<_> = asked.iter().map(|request| request.resolved(&self.config)).collect();
+        let company = CompanyId::parse(&session.company).map_err(CliError::host)?;
+        let grants = match &self.network {
+            Some(network) => {
+                network.set_secrets(&own.service, &company, &asked).await.map_err(CliError::host)?;
+                network.grants(&asked)
+            }
+            None => Grants { http: Vec::new(), secrets: Vec::new(), ..Grants::all_of(&asked) },
+        };
         let bindings = session.get("bindings").await?;
         if !items(&bindings, "items").iter().any(|binding| binding["providerKey"] == *provider) {
             let body = json!({

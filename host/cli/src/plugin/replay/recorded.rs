@@ -12,6 +12,8 @@ pub(super) struct Recorded {
     pub(super) route: &'static str,
     /// Its request.
     pub(super) request: Value,
+    /// Whether it changed what the provider holds.
+    pub(super) is_write: bool,
 }
 
 impl Recorded {
@@ -47,7 +49,7 @@ impl Recorded {
             members.remove("cursor");
             members.insert("bindingKey".to_owned(), key.into());
         }
-        Ok(Self { route, request })
+        Ok(Self { route, request, is_write: asked.is_some_and(OperationKind::is_write) })
     }
 }
 

@@ -1,0 +1,43 @@
+//! The network of a build under test.
+
+use ipnet::IpNet;
+use memhost_core::{Caller, Service, ServiceError, SetSecret};
+use memhost_types::{CompanyId, Grants, PermissionRequest, SecretUse};
+
+/// What a build may reach of the origins and secrets that it requests.
+#[derive(Debug, Clone, Default)]
+pub struct Network {
+    /// Names and values of secrets, and where in a request each may be.
+    pub secrets: Vec<(String, String, SecretUse)>,
+    /// Private addresses that it may connect to.
+    pub private_ranges: Vec<IpNet>,
+}
+
+impl Network {
+    /// Everything that is requested, with the private addresses.
+    pub fn grants(&self, asked: &[PermissionRequest]) -> Grants {
+        let mut grants = Grants::all_of(asked);
+        for grant in &mut grants.http {
+            grant.private_ranges.clone_from(&self.private_ranges);
+        }
+        grants
+    }
+
+    /// Sets the secrets of a company, for all origins that are requested.
+    ///
+    /// # Errors
+    /// As [`Service::set_secret`].
+    pub async fn set_secrets(
+        &self,
+        service: &Service,
+        company: &CompanyId,
+        asked: &[PermissionRequest],
+    ) -> Result<(), ServiceError> {
+        let origins: Vec<_> = Grants::all_of(asked).http.into_iter().map(|grant| grant.origin).collect();
+        for (name, value, used_as) in &self.secrets {
+            let request = SetSecret { value: value.clone(), origins: origins.clone(), used_as: used_as.clone() };
+            service.set_secret(&Caller::operator(), company, name, request).await?;
+        }
+        Ok(())
+    }
+}
