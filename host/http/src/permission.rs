@@ -27,7 +27,7 @@ macro_rules! permissions {
 
 /// The permission for each kind of operation has the kind's name. A company begins with what is captured for it.
 macro_rules! permissions_of_kinds {
-    ($($(#[$doc:meta])* $kind:ident = $name:literal, $effect:ident, $route:expr, $did:literal, $wanted:literal;)+) => {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal, $effect:ident, [$($route:tt)*], $did:literal, $wanted:literal;)+) => {
         permissions! {
             $(
                 #[doc = concat!("To ", $wanted, ".")]

@@ -16,7 +16,9 @@ use super::{
 };
 
 macro_rules! define_kinds {
-    ($($(#[$doc:meta])* $kind:ident = $name:literal, $effect:ident, $route:expr, $did:literal, $wanted:literal;)+) => {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal, $effect:ident,
+        [$($route:literal $method:ident($request:ty) -> $response:ty, $id:literal, $about:literal)?],
+        $did:literal, $wanted:literal;)+) => {
         named!(
             /// What was asked of a provider: the plan's operation types, and what the host does beside them.
             OperationKind, "kind" { $($(#[$doc])* $kind = $name,)+ }
@@ -29,7 +31,7 @@ macro_rules! define_kinds {
 
             /// The last part of its route on the runtime plane; none where a client does not ask for it there.
             pub fn route(self) -> Option<&'static str> {
-                match self { $(Self::$kind => $route,)+ }
+                match self { $(Self::$kind => [$($route.trim_start_matches('/'))?].first().copied(),)+ }
             }
 
             /// What somebody did, after a name: `captured content`.
@@ -53,46 +55,58 @@ enum Effect {
     Neither,
 }
 
-/// For each kind: its name in JSON, its effect, its route below `/runtime/v1/companies/{company}` if it has one of its
-/// own, and two phrases for people: what somebody did, and what somebody wanted to do. `$with` is a macro that takes the
-/// rows.
+/// For each kind: its name in JSON, its effect, and two phrases for people: what somebody did, and what somebody wanted to
+/// do. Between them, if a client asks for it on the runtime plane: the route below `/runtime/v1/companies/{company}`, the
+/// service's function with its request and answer, and the operation's id and summary in the OpenAPI document. `$with` is
+/// a macro that takes the rows.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! operation_kinds {
     ($with:ident) => {
         $with! {
                 /// Something that happened was taken in.
-                Capture = "capture", Write, Some("capture"), "captured content", "capture content";
+                Capture = "capture", Write, ["/capture" capture(memhost_types::CaptureRequest) -> memhost_types::CaptureResponse,
+                    "capture", "Hand something that happened to the provider"], "captured content", "capture content";
                 /// Curated records were written.
-                RecordUpsert = "record_upsert", Write, Some("records"), "wrote records", "write records";
+                RecordUpsert = "record_upsert", Write, ["/records" upsert(memhost_types::UpsertRequest) -> memhost_types::UpsertResponse,
+                    "upsertRecords", "Write curated records"], "wrote records", "write records";
                 /// Something was looked for.
-                Query = "query", Read, Some("query"), "searched", "search";
+                Query = "query", Read, ["/query" query(memhost_types::QueryRequest) -> memhost_types::ContextBundle,
+                    "query", "Find the records that fit, best first"], "searched", "search";
                 /// Records were listed.
-                List = "list", Read, Some("list"), "listed records", "list records";
+                List = "list", Read, ["/list" list(memhost_types::ListRequest) -> memhost_types::ListPage,
+                    "listRecords", "List records, page by page"], "listed records", "list records";
                 /// One record was read.
-                Get = "get", Read, Some("get"), "read a record", "read a record";
+                Get = "get", Read, ["/get" get(memhost_types::GetRequest) -> memhost_types::GetResponse,
+                    "getRecord", "Read one record"], "read a record", "read a record";
                 /// A query was run again to be told how.
-                Explain = "explain", Read, Some("explain"), "explained a query", "explain a query";
+                Explain = "explain", Read, ["/explain" explain(memhost_types::QueryRequest) -> memhost_types::Explanation,
+                    "explainQuery", "Explain how a query is answered"], "explained a query", "explain a query";
                 /// The provider's own tree was looked at.
-                Browse = "browse", Read, Some("browse"), "browsed the provider's tree", "browse the provider's tree";
+                Browse = "browse", Read, ["/browse" browse(memhost_types::BrowseRequest) -> memhost_types::BrowsePage,
+                    "browse", "Read the provider's own tree of records"], "browsed the provider's tree", "browse the provider's tree";
                 /// Records were made unreachable.
-                Forget = "forget", Write, Some("forget"), "forgot records", "forget records";
+                Forget = "forget", Write, ["/forget" forget(memhost_types::ForgetRequest) -> memhost_types::ForgetResponse,
+                    "forget", "Make records unreachable"], "forgot records", "forget records";
                 /// A record was corrected.
-                Correct = "correct", Write, Some("correct"), "corrected a record", "correct a record";
+                Correct = "correct", Write, ["/correct" correct(memhost_types::CorrectRequest) -> memhost_types::CorrectResponse,
+                    "correct", "Correct a record"], "corrected a record", "correct a record";
                 /// A person's decision about what a provider itself holds was carried out.
-                Review = "review", Write, None,
+                Review = "review", Write, [],
                     "reviewed records at the provider", "review records at the provider";
                 /// Everything that a binding holds was read, in the provider's own lines.
-                Export = "export", Read, Some("export"), "exported records", "export records";
+                Export = "export", Read, ["/export" export_records(memhost_types::ExportRequest) -> memhost_types::ExportPage,
+                    "exportRecords", "Export all records, page by page"], "exported records", "export records";
                 /// Lines of an export were taken in.
-                Import = "import", Write, Some("import"), "imported records", "import records";
+                Import = "import", Write, ["/import" import_records(memhost_types::ImportRequest) -> memhost_types::ImportResponse,
+                    "importRecords", "Import the lines of an export"], "imported records", "import records";
                 /// A provider was given time for a job that a capture had left.
-                Extraction = "extraction", Write, None, "ran a job", "run a job";
+                Extraction = "extraction", Write, [], "ran a job", "run a job";
                 /// A provider was asked whether the system behind it can be reached.
-                Health = "health", Neither, None, "checked a provider's health", "check a provider's health";
+                Health = "health", Neither, [], "checked a provider's health", "check a provider's health";
                 /// Something was asked of the host that is no memory operation. Only its refusal is recorded here: what was
                 /// changed is in the activity log.
-                Control = "control", Neither, None, "called the host", "call the host";
+                Control = "control", Neither, [], "called the host", "call the host";
         }
     };
 }
