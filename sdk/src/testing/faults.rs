@@ -1,4 +1,5 @@
-//! Faults of a service, for native tests: each fault at each request of a call.
+//! Faults of a service, for native tests: each fault at each request of a call. [`hold`] tries them on the calls of records,
+//! with a [`Stand`] of the service.
 //!
 //! ```
 //! use memhost_sdk::http::Client;
@@ -17,6 +18,8 @@
 //! });
 //! ```
 
+mod suite;
+
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -24,6 +27,8 @@ use serde_json::json;
 
 use super::http::{Answer, Sent, serve as serve_http};
 use crate::http::{Failure, Phase};
+
+pub use self::suite::{Stand, faulty, hold};
 
 /// What happens to one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,12 @@
-//! The provider from outside, natively: against what the stand-in for AgentCore answered, which botocore has checked.
+//! The provider from outside, natively: against an AgentCore in memory, through faults, and against what the stand-in
+//! answered, which botocore has checked.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod calls;
+mod faults;
 mod recorded;
+mod server;
 
 use memhost_agentcore::AgentCore;
 use memhost_sdk::testing;

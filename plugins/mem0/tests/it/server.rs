@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use memhost_sdk::http::Failure;
 use memhost_sdk::testing::http::{Answer, Sent, serve};
 use serde_json::{Value, json};
 
@@ -30,22 +29,12 @@ pub(crate) fn start() -> Server {
     server
 }
 
-/// Serves it behind something that changes requests and answers.
-pub(crate) fn start_behind(
-    mut between: impl FnMut(&Sent, &mut dyn FnMut() -> Answer) -> Result<Answer, Failure> + 'static,
-) -> Server {
-    let server = start();
-    let inner = Rc::clone(&server);
-    serve(move |sent| between(sent, &mut || inner.borrow_mut().answer(sent)));
-    server
-}
-
 impl State {
     pub(crate) fn texts(&self) -> Vec<&str> {
         self.memories.iter().filter_map(|memory| memory["memory"].as_str()).collect()
     }
 
-    fn answer(&mut self, sent: &Sent) -> Answer {
+    pub(crate) fn answer(&mut self, sent: &Sent) -> Answer {
         let hosted = sent.path.starts_with("/v");
         let path: Vec<&str> =
             sent.path.trim_matches('/').split('/').filter(|part| !["v1", "v3"].contains(part)).collect();

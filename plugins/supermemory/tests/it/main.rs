@@ -1,10 +1,12 @@
-//! The provider from outside, natively: against what the stand-in for supermemory answered, which supermemory's own SDK
-//! has checked.
+//! The provider from outside, natively: against a supermemory in memory, through faults, and against what the stand-in
+//! answered, which supermemory's own SDK has checked.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod calls;
+mod faults;
 mod recorded;
+mod server;
 
 use memhost_sdk::testing;
 use memhost_supermemory::Supermemory;
