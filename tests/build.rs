@@ -14,6 +14,7 @@ const PROVIDERS: &[&str] = &[
     "memhost-cross-agent",
     "memhost-facts",
     "memhost-mem0",
+    "memhost-memsearch",
     "memhost-openviking",
     "memhost-supermemory",
     "memhost-taxonomy",
@@ -24,7 +25,7 @@ fn main() {
     let workspace = manifest.parent().unwrap_or(Path::new("/")).to_owned();
     let guests = manifest.join("guests");
     watch(&guests);
-    for watched in ["wit", "sdk/src", "sdk/Cargo.toml", "host/pii/src", "host/tokens"] {
+    for watched in ["wit", "sdk/src", "sdk/Cargo.toml", "host/journal/src", "host/pii/src", "host/tokens"] {
         watch(&workspace.join(watched));
     }
     for provider in PROVIDERS {

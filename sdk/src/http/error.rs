@@ -33,7 +33,7 @@ pub enum Failure {
 }
 
 /// Why a request has no answer that can be used. `request` is its method and path.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
     /// The host did not let it out: no grant for the origin or the method, an address that is not public, a secret that is
     /// not there or not for this place.
@@ -92,6 +92,9 @@ pub enum Error {
         /// What does not fit.
         reason: String,
     },
+    /// What is none of HTTP: of storage, or of the directory of a [`Service`](crate::remote::Service) whose records are files.
+    #[error("{0}")]
+    Other(types::Error),
 }
 
 impl Error {
@@ -118,7 +121,7 @@ impl Error {
     /// Whether the server may have done what was asked. If not, it can be sent again.
     pub fn may_have_acted(&self) -> bool {
         match self {
-            Self::MaybeSent { .. } | Self::Answer { .. } => true,
+            Self::MaybeSent { .. } | Self::Answer { .. } | Self::Other(_) => true,
             Self::Status { status, .. } => *status >= 500,
             Self::Denied { .. } | Self::NotSent { .. } | Self::Limit { .. } => false,
         }
@@ -132,6 +135,18 @@ impl Error {
             Self::Status { status: 429 | 500 | 502..=504, retry_after, .. } => Some(retry_after.unwrap_or(pause)),
             _ => None,
         }
+    }
+}
+
+impl From<types::Error> for Error {
+    fn from(error: types::Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::Other(error.into())
     }
 }
 
@@ -150,6 +165,7 @@ impl From<Error> for types::Error {
                 Self::RateLimited(later(None))
             }
             Error::Limit { .. } | Error::Answer { .. } => Self::Internal(message),
+            Error::Other(error) => error.clone(),
             Error::Status { status, retry_after, .. } => match status {
                 401 | 403 => Self::Unauthorized(message),
                 402 | 507 => Self::QuotaExceeded(message),

@@ -1,0 +1,177 @@
+//! The Markdown journals of memsearch, as its plugins write them: a file for each day, with an entry for each turn.
+//!
+//! ```text
+//! # 2026-03-01
+//!
+//! ## Session 12:00
+//!
+//! ### 12:00
+//! <!-- session:standup turn:0197f0c2 transcript:/home/ada/standup.jsonl -->
+//! - The launch moved to Friday.
+//! ```
+//!
+//! An entry that memhost writes has a second comment with the length of its text in bytes and what else is known of it, as
+//! JSON: `<!-- memhost 27 {"id":"0197f0c2"} -->`. memsearch leaves comments out of what it searches by meaning. So any text
+//! can be read back exactly, also one with headings. If a person changed the text, the entry ends where the next one begins.
+
+use std::ops::Range;
+
+/// One entry of a journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// Where it is in the file, in bytes: from its heading up to the next entry.
+    pub range: Range<usize>,
+    /// The time in its heading, such as `12:00`. None of a file or section that is no journal.
+    pub time: Option<&'a str>,
+    /// The anchor: the words of its first comment, such as `session:standup turn:0197f0c2`.
+    pub anchor: Option<&'a str>,
+    /// The JSON that memhost wrote beside the text. Whoever edits the file can change it.
+    pub note: Option<&'a str>,
+    /// The text. Of a section that is no entry of a journal: with its heading.
+    pub text: &'a str,
+}
+
+impl<'a> Entry<'a> {
+    /// A word of the anchor, such as that of `session`.
+    pub fn named(&self, name: &str) -> Option<&'a str> {
+        let value = |word: &'a str| word.strip_prefix(name)?.strip_prefix(':');
+        self.anchor?.split_whitespace().find_map(value).filter(|value| !value.is_empty())
+    }
+}
+
+/// What is written as an entry.
+#[derive(Debug, Clone, Copy)]
+pub struct New<'a> {
+    /// The time of its heading, such as `12:00`.
+    pub time: &'a str,
+    /// Its anchor, see [`anchor`]; empty: none.
+    pub anchor: &'a str,
+    /// JSON without line feeds.
+    pub note: &'a str,
+    /// Any text.
+    pub text: &'a str,
+}
+
+impl New<'_> {
+    /// The entry as it is in the file.
+    pub fn encode(&self) -> String {
+        let anchor = if self.anchor.is_empty() { String::new() } else { format!("<!-- {} -->\n", self.anchor) };
+        // In JSON the sign is in texts only, and `-->` would end the comment.
+        let note = self.note.replace('>', "\\u003e");
+        let Self { time, text, .. } = self;
+        format!("### {time}\n{anchor}<!-- memhost {} {note} -->\n{text}\n\n", text.len())
+    }
+
+    /// Adds it at the end of the journal of a day, such as `2026-03-01`. A new journal is an empty text.
+    pub fn add_to(&self, journal: &mut String, day: &str) {
+        if journal.is_empty() {
+            journal.push_str(&format!("# {day}\n"));
+        }
+        while !journal.ends_with("\n\n") {
+            journal.push('\n');
+        }
+        let session = self.anchor.split(' ').next().filter(|word| word.starts_with("session:"));
+        if !session.map_or_else(|| journal.contains(SESSION), |session| journal.contains(&format!("{session} "))) {
+            journal.push_str(&format!("{SESSION}{}\n\n", self.time));
+        }
+        journal.push_str(&self.encode());
+    }
+}
+
+/// An anchor of these words, such as `session:standup turn:0197f0c2`. What memsearch could not read is left out: nothing,
+/// and what has blanks, `>` or `--`.
+pub fn anchor(words: &[(&str, Option<&str>)]) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'>';
+    let fits = |word: &str| !word.is_empty() && word.bytes().all(is_plain) && !word.contains("--");
+    let word =
+        |(name, word): &(&str, Option<&str>)| word.filter(|word| fits(word)).map(|word| format!("{name}:{word}"));
+    words.iter().filter_map(word).collect::<Vec<_>>().join(" ")
+}
+
+const SESSION: &str = "## Session ";
+
+/// The entries of a file in their order. Sections of other Markdown are entries, too: each begins with a heading of the
+/// first three levels. What has no text is left out.
+pub fn entries(content: &str) -> Vec<Entry<'_>> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < content.len() {
+        let entry = entry_at(content, at);
+        at = entry.range.end;
+        // A heading alone says nothing.
+        if !entry.text.lines().all(|line| line.trim().is_empty() || is_heading(line)) || entry.note.is_some() {
+            found.push(entry);
+        }
+    }
+    found
+}
+
+fn entry_at(content: &str, start: usize) -> Entry<'_> {
+    let mut at = start + line_at(content, start).len();
+    let time = time_of(line_at(content, start));
+    let (mut anchor, mut note) = (None, None);
+    if time.is_some() {
+        while let Some(said) = comment(line_at(content, at)).filter(|_| note.is_none()) {
+            at += line_at(content, at).len();
+            match said.strip_prefix("memhost ").and_then(|said| said.split_once(' ')) {
+                Some((length, json)) => note = Some((length.parse::<usize>().ok(), json)),
+                None => {
+                    anchor.get_or_insert(said);
+                }
+            }
+        }
+    }
+    let exact = note.and_then(|(length, _)| exact_end(content, at, length?));
+    let end = exact.map_or_else(|| next(content, at, note.is_some()), |(_, end)| end);
+    let text = match exact {
+        Some((text_end, _)) => &content[at..text_end],
+        None => content[if time.is_some() { at } else { start }..end].trim(),
+    };
+    Entry { range: start..end, time, anchor, note: note.map(|(_, json)| json), text }
+}
+
+/// Where a text of this length ends, and its entry; none where something else follows than the next heading.
+fn exact_end(content: &str, at: usize, length: usize) -> Option<(usize, usize)> {
+    let text_end = at.checked_add(length)?;
+    let rest = content.get(text_end..)?;
+    let behind = rest.trim_start_matches('\n');
+    let is_end = rest.starts_with('\n') && (behind.is_empty() || is_heading(behind));
+    is_end.then(|| (text_end, content.len() - behind.len()))
+}
+
+/// Where the next entry begins: of a text that memhost wrote, and that may have headings of its own, the next of a journal.
+fn next(content: &str, mut at: usize, is_ours: bool) -> usize {
+    while at < content.len() {
+        let line = line_at(content, at);
+        let begins = if is_ours { time_of(line).is_some() || line.starts_with(SESSION) } else { is_heading(line) };
+        if begins {
+            return at;
+        }
+        at += line.len();
+    }
+    at
+}
+
+fn line_at(content: &str, at: usize) -> &str {
+    content.get(at..).and_then(|rest| rest.split_inclusive('\n').next()).unwrap_or_default()
+}
+
+fn is_heading(line: &str) -> bool {
+    let title = line.trim_start_matches('#');
+    (1..=3).contains(&(line.len() - title.len())) && title.starts_with([' ', '\t'])
+}
+
+/// The time of a heading such as `### 12:00`.
+fn time_of(line: &str) -> Option<&str> {
+    let time = line.strip_prefix("### ")?.trim_end();
+    let is_time = time.len() == 5
+        && time.bytes().enumerate().all(|(at, byte)| if at == 2 { byte == b':' } else { byte.is_ascii_digit() });
+    is_time.then_some(time)
+}
+
+/// What a line says that is a comment.
+fn comment(line: &str) -> Option<&str> {
+    Some(line.trim_end().strip_prefix("<!-- ")?.strip_suffix("-->")?.trim())
+}
+
+#[cfg(test)]
+mod tests;
