@@ -1,4 +1,4 @@
-//! The tables of claude-mem. The names were looked up in a database that version 13.25 makes.
+//! The tables of claude-mem, and rows of any table. The names were looked up in a database that version 13.25 makes.
 
 use rusqlite::types::{self, ValueRef};
 use rusqlite::{Connection, Transaction, params_from_iter};
@@ -29,13 +29,10 @@ CREATE TABLE session_summaries (id INTEGER PRIMARY KEY AUTOINCREMENT, memory_ses
   prompt_number INTEGER, discovery_tokens INTEGER DEFAULT 0, created_at TEXT NOT NULL,
   created_at_epoch INTEGER NOT NULL);";
 
-/// Up to `limit` rows with an id above `after`, by id. Columns that are null or binary are left out; columns that are
-/// not known stay.
-pub(crate) fn rows(store: &Connection, table: &str, after: i64, limit: usize) -> rusqlite::Result<Vec<Row>> {
-    if !store.table_exists(None, table)? {
-        return Ok(Vec::new());
-    }
-    let mut query = store.prepare_cached(&format!("SELECT * FROM {table} WHERE id > ?1 ORDER BY id LIMIT {limit}"))?;
+/// The rows of a question about those with an id above `after`. Columns that are null or binary are left out; columns that
+/// are not known stay.
+pub(crate) fn rows(store: &Connection, question: &str, after: i64) -> rusqlite::Result<Vec<Row>> {
+    let mut query = store.prepare_cached(question)?;
     let names: Vec<String> = query.column_names().map(str::to_owned).collect();
     let rows = query.query_map([after], |row| {
         let mut found = Map::new();

@@ -1,5 +1,5 @@
-//! Reads and writes the SQLite database of claude-mem. `memhost bridge` starts this program and talks to the host, so
-//! `memhost` itself is built without SQLite.
+//! Reads and writes the SQLite databases of claude-mem, and reads those of Memori. `memhost bridge` starts this program and
+//! talks to the host, so `memhost` itself is built without SQLite.
 //!
 //! The program speaks JSON lines. It writes `{"protocol": 1}` first, after it has opened the database. A
 //! failure is one line `{"error": {"file": …, "message": …}}` and exit code 1.
@@ -8,6 +8,9 @@
 //! memhost-bridge claude-mem read FILE
 //!     writes  {"table": "sdk_sessions", "row": {…}}, all sessions, then `observations` and `session_summaries`
 //!             {"end": true}
+//! memhost-bridge memori read FILE
+//!     writes  {"table": "memori_entity_fact", "row": {…}}, and so on for `memori_process_attribute`,
+//!             `memori_knowledge_graph` and `memori_conversation`, then {"end": true}
 //! memhost-bridge claude-mem write FILE [--copy-of FILE]
 //!     reads   {"table": "observations", "session": {…}, "row": {…}}
 //!             {"end": true}, without which nothing is written
@@ -15,6 +18,7 @@
 //! ```
 
 mod database;
+mod memori;
 mod read;
 mod write;
 
@@ -25,11 +29,14 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+use crate::read::{CLAUDE_MEM, MEMORI, System};
+
 /// The version of the JSON lines; `memhost` refuses a program of another one.
 pub const PROTOCOL: u64 = 1;
 
 const USAGE: &str = "usage: memhost-bridge claude-mem read FILE\n       \
-                     memhost-bridge claude-mem write FILE [--copy-of FILE]\n\n\
+                     memhost-bridge claude-mem write FILE [--copy-of FILE]\n       \
+                     memhost-bridge memori read FILE\n\n\
                      `memhost bridge` starts this program. See `memhost bridge --help`.";
 
 /// An error about a file.
@@ -46,7 +53,7 @@ impl Failure {
 }
 
 enum Task {
-    Read { file: PathBuf },
+    Read { system: System, file: PathBuf },
     Write { file: PathBuf, copy_of: Option<PathBuf> },
 }
 
@@ -54,7 +61,8 @@ fn parse(arguments: &[OsString]) -> Option<Task> {
     let words: Vec<Option<&str>> = arguments.iter().map(|argument| argument.to_str()).collect();
     let file = |at: usize| PathBuf::from(&arguments[at]);
     match words.as_slice() {
-        [Some("claude-mem"), Some("read"), _] => Some(Task::Read { file: file(2) }),
+        [Some("claude-mem"), Some("read"), _] => Some(Task::Read { system: CLAUDE_MEM, file: file(2) }),
+        [Some("memori"), Some("read"), _] => Some(Task::Read { system: MEMORI, file: file(2) }),
         [Some("claude-mem"), Some("write"), _] => Some(Task::Write { file: file(2), copy_of: None }),
         [Some("claude-mem"), Some("write"), _, Some("--copy-of"), _] => {
             Some(Task::Write { file: file(2), copy_of: Some(file(4)) })
@@ -74,7 +82,7 @@ pub fn main() -> ExitCode {
     // There are many short lines, and standard output has only a small buffer.
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let done = match task {
-        Task::Read { file } => read::run(&file, &mut out),
+        Task::Read { system, file } => read::run(system, &file, &mut out),
         Task::Write { file, copy_of } => write::run(&file, copy_of.as_deref(), std::io::stdin().lock(), &mut out),
     };
     let code = match done {

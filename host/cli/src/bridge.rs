@@ -5,6 +5,8 @@ mod events;
 mod export;
 mod import;
 mod item;
+mod memori;
+mod memsearch;
 mod program;
 mod records;
 mod row;
@@ -21,6 +23,12 @@ pub(super) enum BridgeCommand {
     /// Import or export a claude-mem database, such as `~/.claude-mem/claude-mem.db`.
     #[command(subcommand, name = "claude-mem")]
     ClaudeMem(ClaudeMemCommand),
+    /// Import a database that the library Memori keeps.
+    #[command(subcommand)]
+    Memori(MemoriCommand),
+    /// Import or export Markdown journals of memsearch, such as `.memsearch/memory`.
+    #[command(subcommand)]
+    Memsearch(MemsearchCommand),
 }
 
 #[derive(Debug, Subcommand)]
@@ -29,6 +37,28 @@ pub(super) enum ClaudeMemCommand {
     Import(ImportArgs),
     /// Write records into a new database that claude-mem opens.
     Export(ExportArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum MemoriCommand {
+    /// Import facts, relations and summaries; records that exist stay as they are.
+    Import(ImportArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum MemsearchCommand {
+    /// Import the entries of a directory or file; records that exist stay as they are.
+    Import(JournalsArgs),
+    /// Write records as journals into a new directory, which memsearch can index.
+    Export(JournalsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct JournalsArgs {
+    /// The directory of journals; an export creates it.
+    directory: PathBuf,
+    #[command(flatten)]
+    scope: ScopeArgs,
 }
 
 #[derive(Debug, Args)]
@@ -51,9 +81,11 @@ pub(super) struct ExportArgs {
 }
 
 pub(super) async fn run(command: BridgeCommand) -> Result<(), CliError> {
-    let BridgeCommand::ClaudeMem(command) = command;
     match command {
-        ClaudeMemCommand::Import(args) => import::import(args).await,
-        ClaudeMemCommand::Export(args) => export::export(args).await,
+        BridgeCommand::ClaudeMem(ClaudeMemCommand::Import(args)) => import::import(args).await,
+        BridgeCommand::ClaudeMem(ClaudeMemCommand::Export(args)) => export::export(args).await,
+        BridgeCommand::Memori(MemoriCommand::Import(args)) => memori::import(args).await,
+        BridgeCommand::Memsearch(MemsearchCommand::Import(args)) => memsearch::import(args).await,
+        BridgeCommand::Memsearch(MemsearchCommand::Export(args)) => memsearch::export(args).await,
     }
 }

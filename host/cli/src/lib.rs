@@ -158,7 +158,7 @@ enum Command {
     /// Hooks of agent tools, such as Claude Code.
     #[command(subcommand)]
     AgentHooks(memhost_agent_hooks::AgentHooksCommand),
-    /// Import from and export to other memory systems (claude-mem).
+    /// Import from and export to other memory systems (claude-mem, memsearch, Memori).
     #[command(subcommand)]
     Bridge(bridge::BridgeCommand),
     /// Manage contexts: a host, a token and a company under one name.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::ExportArgs;
 use super::program::Program;
-use super::records::all;
+use super::records::{all, is_of};
 use super::row::{OURS, PREFERENCE, Table};
 use crate::CliError;
 use memhost_types::counted;
@@ -39,13 +39,6 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
         let records = counted(records.len(), "record", "records");
         format!("{records}: {written} written to {file}, {unchanged} unchanged")
     })
-}
-
-/// Whether a record is of a project: by its metadata, else by the scope that it was written in. A list in a project also
-/// has what every project sees, and of some providers what others wrote.
-fn is_of(record: &Value, project: &str) -> bool {
-    let named = record["metadata"]["projectId"].as_str().or_else(|| record["scope"]["projectId"].as_str());
-    named == Some(project)
 }
 
 /// A record as a row with its session.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::records::imported;
 use super::row::{OURS, PREFERENCE, Row, Sessions, Table, agent_kind, hash, session_id, text, time};
 
 /// The longest row that is kept beside the record, in bytes of JSON; the host takes 256 KiB of metadata.
@@ -26,27 +27,20 @@ pub(super) fn item(table: Table, row: &Row, sessions: &Sessions, project: &str) 
     let other = row.get(other).map(Value::to_string).unwrap_or_default();
     let name = text(row, "content_hash").map_or(other, str::to_owned);
     let created = time(row, "created_at_epoch");
-    let mut metadata = json!({
-        "projectId": project,
+    let own = json!({
         "sessionId": session.map(session_id),
         "agentKind": session.map_or_else(|| "claude".to_owned(), agent_kind),
         "type": kind,
         "tags": tags,
-        "visibility": "project",
-        "source": "imported",
-        "createdAt": created,
-        "updatedAt": created,
         "externalRef": format!("claude-mem:{}/{memory_session}/{name}", table.name()),
     });
+    let mut metadata = imported(Some(project), created.as_deref(), own);
     let title = text(row, "title").or_else(|| text(row, "request")).map(str::to_owned);
     let mut kept = json!({"table": table.name(), "session": session, "row": row});
     if kept.to_string().len() > MAX_ROW {
         kept = json!({"table": table.name()});
     }
-    if let Some(metadata) = metadata.as_object_mut() {
-        metadata.retain(|_, value| !value.is_null());
-        metadata.insert("claudeMem".to_owned(), kept);
-    }
+    metadata["claudeMem"] = kept;
     let id = format!("claude-mem-{}", hash(&[project, table.name(), &memory_session, &name]));
     Some(json!({"id": id, "text": body, "summary": title, "metadata": metadata}))
 }

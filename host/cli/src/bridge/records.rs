@@ -1,5 +1,7 @@
 //! The records of a scope, read and written page by page.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use crate::CliError;
@@ -24,8 +26,97 @@ pub(super) async fn all(session: &Session, scope: &ScopeArgs) -> Result<Vec<Valu
     Ok(records)
 }
 
+/// Whether a record is of a project: by its metadata, else by the scope that it was written in. A list in a project also
+/// has what every project sees, and of some providers what others wrote.
+pub(super) fn is_of(record: &Value, project: &str) -> bool {
+    let named = record["metadata"]["projectId"].as_str().or_else(|| record["scope"]["projectId"].as_str());
+    named == Some(project)
+}
+
+/// The metadata of a record that is imported into a project: what every import says, and what the system says.
+pub(super) fn imported(project: Option<&str>, created: Option<&str>, own: Value) -> Value {
+    let mut all = json!({"projectId": project, "visibility": project.map(|_| "project"), "source": "imported",
+        "createdAt": created, "updatedAt": created});
+    if let (Some(all), Value::Object(own)) = (all.as_object_mut(), own) {
+        all.extend(own);
+        all.retain(|_, value| !value.is_null());
+    }
+    all
+}
+
+/// What an import brought.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    pub(super) imported: usize,
+    pub(super) unchanged: usize,
+}
+
+/// Writes what the host does not have yet.
+pub(super) struct Import<'a> {
+    session: &'a Session,
+    scope: &'a ScopeArgs,
+    /// The system that the records come from.
+    system: &'a str,
+    /// A member of the metadata that is not compared, because the system changes counters in it.
+    kept: &'a str,
+    /// The content of the records that each scope has already, by id.
+    known: HashMap<String, HashMap<String, Value>>,
+    pub(super) report: Report,
+}
+
+impl<'a> Import<'a> {
+    pub(super) fn new(session: &'a Session, scope: &'a ScopeArgs, system: &'a str, kept: &'a str) -> Self {
+        Self { session, scope, system, kept, known: HashMap::new(), report: Report::default() }
+    }
+
+    /// Writes those of the records into a project, and of a subject, that are not there as they are. What the arguments
+    /// name goes before.
+    pub(super) async fn write(
+        &mut self,
+        project: Option<&str>,
+        subject: Option<&str>,
+        records: Vec<Value>,
+    ) -> Result<(), CliError> {
+        let either = |own: &Option<String>, given: Option<&str>| own.clone().or_else(|| given.map(str::to_owned));
+        let (project, subject) = (either(&self.scope.project, project), either(&self.scope.subject, subject));
+        let place = json!([project, subject]).to_string();
+        let scope = ScopeArgs { project, subject, ..self.scope.clone() };
+        if !self.known.contains_key(&place) {
+            self.known.insert(place.clone(), self.present(&scope).await?);
+        }
+        let known = self.known.get(&place);
+        let is_new = |record: &Value| {
+            let id = record["id"].as_str().unwrap_or_default();
+            known.and_then(|known| known.get(id)) != Some(&self.content(record))
+        };
+        let (new, same): (Vec<Value>, Vec<Value>) = records.into_iter().partition(is_new);
+        self.report.unchanged += same.len();
+        self.report.imported += write(self.session, &scope, self.system, new).await?;
+        Ok(())
+    }
+
+    /// The content of a scope's records, by id.
+    async fn present(&self, scope: &ScopeArgs) -> Result<HashMap<String, Value>, CliError> {
+        let mut found = HashMap::new();
+        for record in all(self.session, scope).await? {
+            let id = record["handle"]["providerRecordId"].as_str().unwrap_or_default().to_owned();
+            found.insert(id, self.content(&record));
+        }
+        Ok(found)
+    }
+
+    /// The content of a record that an import compares.
+    fn content(&self, record: &Value) -> Value {
+        let mut metadata = record["metadata"].clone();
+        if let Some(metadata) = metadata.as_object_mut() {
+            metadata.remove(self.kept);
+        }
+        json!([record["text"], record["summary"], metadata])
+    }
+}
+
 /// Writes records, and answers how many.
-pub(super) async fn write(session: &Session, scope: &ScopeArgs, records: Vec<Value>) -> Result<usize, CliError> {
+async fn write(session: &Session, scope: &ScopeArgs, system: &str, records: Vec<Value>) -> Result<usize, CliError> {
     let (mut batch, mut bytes, mut written) = (Vec::new(), 0, 0);
     let mut records = records.into_iter().peekable();
     while let Some(record) = records.next() {
@@ -33,8 +124,7 @@ pub(super) async fn write(session: &Session, scope: &ScopeArgs, records: Vec<Val
         batch.push(record);
         let is_full = records.peek().is_none_or(|next| bytes + next.to_string().len() > BATCH_BYTES);
         if is_full {
-            let source =
-                json!({"kind": "external_document", "companyId": session.company, "externalRef": "claude-mem"});
+            let source = json!({"kind": "external_document", "companyId": session.company, "externalRef": system});
             let sent = std::mem::take(&mut batch);
             written += sent.len();
             session.send(scope, "records", json!({"source": source, "records": sent})).await?;

@@ -1,0 +1,106 @@
+//! Imports a database of Memori into a host.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+
+use jiff::Timestamp;
+use memhost_types::counted;
+use serde_json::{Value, json};
+
+use super::ImportArgs;
+use super::program::Program;
+use super::records::{Import, Report, imported};
+use super::row::{Row, clean, hash, text};
+use crate::CliError;
+
+/// Records of one subject that are written together.
+const BATCH: usize = 200;
+
+pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
+    let session = args.scope.open().await?;
+    let arguments = ["memori".as_ref(), "read".as_ref(), args.file.as_os_str()] as [&OsStr; 3];
+    let mut program = Program::start(&arguments)?;
+    let mut import = Import::new(&session, &args.scope, "memori", "memori");
+    let (mut rows, mut messages) = (0, 0);
+    let mut waiting: BTreeMap<Option<String>, Vec<Value>> = BTreeMap::new();
+    loop {
+        let mut line = program.receive()?;
+        if line["end"] == true {
+            break;
+        }
+        let (Some(table), Value::Object(row)) = (line["table"].as_str().map(str::to_owned), line["row"].take()) else {
+            continue;
+        };
+        rows += 1;
+        messages += row.get("messages").and_then(Value::as_u64).unwrap_or_default();
+        let subject = text(&row, "entity").map(clean);
+        let records = waiting.entry(subject.clone()).or_default();
+        records.extend(record(&table, &row, args.scope.project.as_deref()));
+        if records.len() == BATCH {
+            let records = std::mem::take(records);
+            import.write(None, subject.as_deref(), records).await?;
+        }
+    }
+    for (subject, records) in waiting {
+        import.write(None, subject.as_deref(), records).await?;
+    }
+    let Report { imported, unchanged } = import.report;
+    let answer = json!({"rows": rows, "imported": imported, "unchanged": unchanged, "messages": messages});
+    session.show(&answer, "", |_| {
+        let (rows, messages) = (counted(rows, "row", "rows"), counted(messages, "message", "messages"));
+        format!(
+            "{rows}: {imported} imported, {unchanged} unchanged; {messages} of conversations are no memory and left out"
+        )
+    })
+}
+
+/// The record of a row; none where the row has no text, as a conversation without a summary.
+fn record(table: &str, row: &Row, project: Option<&str>) -> Option<Value> {
+    let content = text(row, "content")?;
+    let uuid = text(row, "uuid").unwrap_or_default();
+    let created = text(row, "date_created").and_then(time);
+    let (kind, tag) = match table {
+        "memori_conversation" => ("task_context", "conversation"),
+        "memori_knowledge_graph" => ("fact", "relation"),
+        "memori_process_attribute" => ("fact", "process"),
+        _ => ("fact", "entity"),
+    };
+    let own = json!({
+        "sessionId": text(row, "session").map(clean),
+        "agentKind": text(row, "process").map(clean),
+        "type": kind,
+        "tags": [tag],
+        "externalRef": format!("memori:{table}/{uuid}"),
+        "memori": row,
+    });
+    let metadata = imported(project, created.as_deref(), own);
+    let id = format!("memori-{}", hash(&[project.unwrap_or_default(), table, uuid]));
+    Some(json!({"id": id, "text": content, "metadata": metadata, "createdAt": created}))
+}
+
+/// A time as SQLite writes it, in UTC.
+fn time(text: &str) -> Option<String> {
+    let at: Timestamp = format!("{}Z", text.replacen(' ', "T", 1)).parse().ok()?;
+    Some(at.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_becomes_a_record() {
+        let row = json!({"id": 1, "uuid": "u-1", "content": "Ada drinks tea", "num_times": 2, "entity": "user/ada",
+            "date_created": "2026-11-23 21:37:39"});
+        let row = row.as_object().unwrap();
+        let made = record("memori_entity_fact", row, Some("p")).unwrap();
+        assert_eq!((&made["text"], &made["createdAt"]), (&json!("Ada drinks tea"), &json!("2026-11-23T21:37:39Z")));
+        let metadata = &made["metadata"];
+        assert_eq!((&metadata["type"], &metadata["projectId"]), (&json!("fact"), &json!("p")));
+        assert_eq!((&metadata["memori"]["num_times"], metadata.get("sessionId")), (&json!(2), None));
+        assert_ne!(record("memori_entity_fact", row, None).unwrap()["id"], made["id"]);
+        let empty = json!({"uuid": "u-2", "session": "s"});
+        assert!(record("memori_conversation", empty.as_object().unwrap(), None).is_none());
+        assert_eq!(time("yesterday"), None);
+    }
+}
