@@ -7,15 +7,14 @@ Usage: real.py MEMHOST COMPONENT PORT, with the Python that memsearch is install
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+from host import serving  # noqa: E402
 from models import Handler  # noqa: E402
 
 # As memsearch's plugin for Claude Code appends it.
@@ -38,41 +37,35 @@ TEXTS = {
 def main(memhost, component, port):
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     Thread(target=server.serve_forever, daemon=True).start()
-    with tempfile.TemporaryDirectory() as place:
-        check(Path(place), memhost, component, f"http://127.0.0.1:{port}/v1")
+    with serving(memhost, component) as (data, run):
+        check(data, run, f"http://127.0.0.1:{port}/v1")
     print(f"memsearch: {len(TEXTS)} records are found by the real memsearch, and gone from it after they were forgotten")
 
 
-def check(place, memhost, component, models):
-    data, token = place / "data", {**os.environ, "HOME": str(place), "OPENAI_API_KEY": "unused"}
-    (data / "plugins").mkdir(parents=True, mode=0o700)
-    shutil.copy(component, data / "plugins" / "memsearch.wasm")
-    os.chmod(data / "plugins" / "memsearch.wasm", 0o600)
-
-    def run(*arguments):
-        command = [memhost, *arguments, "--data-dir", str(data), "--company", "acme"]
-        done = subprocess.run(command, capture_output=True, text=True, env=token)
-        assert done.returncode == 0, (arguments, done.stderr)
-        return done.stdout
+def check(data, run, models):
+    place = data.parent
 
     def real(*arguments):
         program = Path(sys.executable).parent / "memsearch"
-        at = ["--provider", "openai", "--model", "text-embedding-3-small", "--base-url", models, "--milvus-uri", str(place / "milvus.db")]
-        done = subprocess.run([program, *arguments, *at], capture_output=True, text=True, env=token)
+        at = ["--provider", "openai", "--model", "text-embedding-3-small", "--base-url", models, "--milvus-uri",
+              str(place / "milvus.db")]
+        environment = {**os.environ, "HOME": str(place), "OPENAI_API_KEY": "unused"}
+        done = subprocess.run([program, *arguments, *at], capture_output=True, text=True, env=environment)
         assert done.returncode == 0, (arguments, done.stderr)
         return done.stdout
 
     def hits(question):
         return [hit["content"] for hit in json.loads(real("search", question, "-k", "3", "-j"))]
 
-    run("company", "create")
-    run("binding", "create", "journal", "--provider", "memsearch", "--default")
+    # The provider is compiled meanwhile.
+    run("binding", "create", "journal", "--provider", "memsearch", "--default", tries=100)
     run("binding", "grant", "journal", "--everything")
     for name, text in TEXTS.items():
         run("record", "create", text, "--id", name, "--session", "standup")
     [file] = data.rglob("????-??-??.md")
     real("index", str(file.parent))
-    for question, words in {"when is the gate locked": "locked at nine", "green tea": "Ada drinks", "wind": "Sailing", "发布会改到星期五": "发布会"}.items():
+    asked = {"when is the gate locked": "locked at nine", "green tea": "Ada drinks", "wind": "Sailing", TEXTS["chinese"]: "发布会"}
+    for question, words in asked.items():
         assert any(words in hit for hit in hits(question)), (question, hits(question))
     run("forget", "gate")
     real("index", str(file.parent))
@@ -82,7 +75,7 @@ def check(place, memhost, component, models):
     out = place / "out"
     run("bridge", "memsearch", "export", str(out))
     real("index", str(out))
-    assert any("Ada drinks" in hit and str(out) for hit in hits("green tea"))
+    assert any("Ada drinks" in hit for hit in hits("green tea"))
     journals = place / "memory"
     journals.mkdir()
     (journals / "2026-03-01.md").write_text(JOURNAL)
