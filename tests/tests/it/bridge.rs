@@ -14,15 +14,15 @@ use super::support::Api;
 const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
 
 /// A host that listens, with the provider as the default of `acme`, and a directory.
-struct Place {
+pub(super) struct Place {
     _host: TestHost,
-    api: Api,
+    pub(super) api: Api,
     serving: Serving,
     directory: tempfile::TempDir,
 }
 
 impl Place {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let host = TestHost::new(&["cross-agent"]).await.unwrap();
         let api = Api::new(&host);
         let binding = json!({"key": "shared", "providerKey": "cross-agent", "default": true,
@@ -38,14 +38,19 @@ impl Place {
         Self { _host: host, api, serving, directory }
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(super) fn file(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
     /// Runs the bridge, and answers its exit code and what it said.
     async fn bridge(&self, arguments: &[&str]) -> (i32, String) {
+        self.run(&[&["claude-mem"], arguments].concat()).await
+    }
+
+    /// The same for any system.
+    pub(super) async fn run(&self, arguments: &[&str]) -> (i32, String) {
         let mut command = Command::new(self.file("bin/memhost"));
-        command.args(["bridge", "claude-mem"]).args(arguments).args(["-o", "json", "--binding", "shared"]);
+        command.arg("bridge").args(arguments).args(["-o", "json", "--binding", "shared"]);
         command.env_clear().env("HOME", self.directory.path());
         command.env("MEMHOST_URL", self.serving.url()).env("MEMHOST_TOKEN", TOKEN).env("MEMHOST_COMPANY", "acme");
         let done = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
@@ -59,7 +64,7 @@ impl Place {
         serde_json::from_str(&said).unwrap()
     }
 
-    async fn records(&self, project: &str) -> Vec<Value> {
+    pub(super) async fn records(&self, project: &str) -> Vec<Value> {
         let body = json!({"scope": {"companyId": "acme", "projectId": project}, "limit": 1000});
         let mut page = self.api.post("/runtime/v1/companies/acme/list", &body).await.fine();
         page["items"].as_array_mut().unwrap().drain(..).collect()

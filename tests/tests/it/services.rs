@@ -1,18 +1,26 @@
-//! The providers `openviking` and `claude-mem` through the host and the sandbox, in front of the services of their own tests
-//! behind a port. What they do in detail is in those tests; `just vendors` has the real servers.
+//! The providers `agentcore`, `claude-mem`, `openviking` and `supermemory` through the host and the sandbox, in front of the
+//! services of their own tests behind a port. What they do in detail is in those tests; `just vendors` has the real servers
+//! and the stand-ins.
 
+#[allow(dead_code)]
+#[path = "../../../plugins/agentcore/tests/it/server.rs"]
+mod agentcore;
 #[allow(dead_code)]
 #[path = "../../../plugins/claude-mem/tests/it/server.rs"]
 mod claude_mem;
 #[allow(dead_code)]
 #[path = "../../../plugins/openviking/tests/it/server.rs"]
 mod openviking;
+#[allow(dead_code)]
+#[path = "../../../plugins/supermemory/tests/it/server.rs"]
+mod supermemory;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use memhost_sdk::testing::faults::Stand;
 use memhost_sdk::testing::http::{Answer, Sent};
 use memhost_tests::TestHost;
 use serde_json::{Value, json};
@@ -70,16 +78,30 @@ fn exchange(mut stream: TcpStream, answer: impl Fn(&Sent) -> Answer) -> std::io:
 
 /// A host whose default binding is this provider, in front of this port.
 async fn host(provider: &str, port: u16, secret: Option<&str>) -> (TestHost, Api) {
+    let used = json!({"kind": "header", "name": "x-api-key"});
+    host_with(provider, port, json!({}), secret.map(|secret| (secret, KEY, used))).await
+}
+
+/// The same with more configuration, and with a secret that has a name, a value and a use.
+async fn host_with(
+    provider: &str,
+    port: u16,
+    mut config: Value,
+    secret: Option<(&str, &str, Value)>,
+) -> (TestHost, Api) {
     let host = TestHost::new(&[provider]).await.unwrap();
     let api = Api::new(&host);
     let origin = format!("http://127.0.0.1:{port}");
-    let body = json!({"key": "vendor", "providerKey": provider, "default": true, "config": {"url": origin}});
+    config["url"] = origin.as_str().into();
+    let body = json!({"key": "vendor", "providerKey": provider, "default": true, "config": config});
     api.post(&format!("{CONTROL}/bindings"), &body).await.fine();
-    if let Some(secret) = secret {
-        let value = json!({"value": KEY, "origins": [origin], "usedAs": {"kind": "header", "name": "x-api-key"}});
+    let mut named = Vec::new();
+    if let Some((secret, value, used)) = secret {
+        let value = json!({"value": value, "origins": [origin], "usedAs": used});
         api.put(&format!("{CONTROL}/secrets/{secret}"), &value).await.fine();
+        named.push(secret);
     }
-    let grants = json!({"storageBytes": 64 << 20, "secrets": secret.into_iter().collect::<Vec<_>>(),
+    let grants = json!({"storageBytes": 64 << 20, "secrets": named,
         "http": [{"origin": origin, "privateRanges": ["127.0.0.0/8"]}]});
     api.put(&format!("{CONTROL}/bindings/vendor/grants"), &grants).await.fine();
     (host, api)
@@ -187,4 +209,77 @@ async fn what_claude_mem_observes_is_a_job_and_a_company_is_forgotten() {
     let told = api.post(&format!("{CONTROL}/erase"), &json!({"confirm": "acme"})).await;
     assert!(told.status == 409 && told.text.contains("a history elsewhere still has them"), "{}", told.text);
     assert!(service.lock().unwrap().observations.is_empty());
+}
+
+/// The texts of a service, sorted.
+fn sorted(service: &Mutex<impl Stand>) -> Vec<String> {
+    let mut texts = service.lock().unwrap().texts();
+    texts.sort();
+    texts
+}
+
+async fn supermemory(service: &Arc<Mutex<supermemory::State>>) -> (TestHost, Api) {
+    let port = serve(service, |state, sent| {
+        assert_eq!(sent.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+        state.answer(sent)
+    });
+    let used = json!({"kind": "header", "name": "authorization", "prefix": "Bearer"});
+    host_with("supermemory", port, json!({}), Some(("SUPERMEMORY_API_KEY", KEY, used))).await
+}
+
+async fn agentcore(service: &Arc<Mutex<agentcore::State>>) -> (TestHost, Api) {
+    let port = serve(service, |state, sent| {
+        let signature = sent.header("authorization").unwrap();
+        assert!(
+            signature.starts_with("AWS4-HMAC-SHA256 Credential=AKIDTEST/") && !signature.contains(KEY),
+            "{signature}"
+        );
+        state.answer(sent)
+    });
+    let used = json!({"kind": "sigv4", "service": "bedrock-agentcore", "region": "eu-central-1"});
+    let config = json!({"memoryId": "memhost-AbCdEf0123"});
+    let key = format!("AKIDTEST:{KEY}");
+    host_with("agentcore", port, config, Some(("AWS_KEY", &key, used))).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_are_at_supermemory() {
+    let service = Arc::new(Mutex::new(supermemory::State::default()));
+    let (host, api) = supermemory(&service).await;
+    two_agents_keep_their_records(host, api, "soft", move || sorted(&service)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_are_at_agentcore() {
+    let service = Arc::new(Mutex::new(agentcore::State::default()));
+    let (host, api) = agentcore(&service).await;
+    two_agents_keep_their_records(host, api, "hard", move || sorted(&service)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_supermemory_extracts_is_a_job_and_a_company_is_forgotten() {
+    let service = Arc::new(Mutex::new(supermemory::State::default()));
+    let (_host, api) = supermemory(&service).await;
+    api.capture("acme", "Ada likes tea").await.fine();
+    service.lock().unwrap().extract();
+    let job = ended(&api).await;
+    assert_eq!((&job["status"], &job["recordCount"]), (&json!("succeeded"), &json!(1)), "{job}");
+    assert_eq!(seen(&api, "tea").await, ["Ada likes tea"]);
+    // It says nothing of memories that were hidden before.
+    let told = api.post(&format!("{CONTROL}/erase"), &json!({"confirm": "acme"})).await;
+    assert_eq!(told.status, 409, "{}", told.text);
+    assert!(service.lock().unwrap().memories.is_empty() && service.lock().unwrap().documents.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_agentcore_extracts_is_a_job_and_a_company_is_forgotten() {
+    let service = Arc::new(Mutex::new(agentcore::State::default()));
+    let (_host, api) = agentcore(&service).await;
+    api.capture("acme", "Ada likes tea").await.fine();
+    service.lock().unwrap().extract();
+    let job = ended(&api).await;
+    assert_eq!((&job["status"], &job["recordCount"]), (&json!("succeeded"), &json!(1)), "{job}");
+    assert_eq!(seen(&api, "tea").await, ["Ada likes tea"]);
+    api.post(&format!("{CONTROL}/erase"), &json!({"confirm": "acme"})).await.fine();
+    assert!(service.lock().unwrap().records.is_empty() && service.lock().unwrap().events.is_empty());
 }
