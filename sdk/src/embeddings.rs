@@ -26,6 +26,28 @@ pub const MAX_TEXTS: usize = 256;
 /// Bytes that one text may have.
 pub const MAX_TEXT_BYTES: usize = 64 * 1024;
 
+/// Questions about nothing: words that chance has made of syllables. A record that is less similar to a question than one of
+/// these is no answer to it, whatever the model's scale: the question is closer to nonsense than to what is known. Use it
+/// where no word of the question is found either.
+pub const MADE_UP: [&str; 16] = [
+    "tujewox fome rohu",
+    "cajex titu mobak sudinex",
+    "dufo rabaje rosajin",
+    "nasage covex",
+    "wegorak jaluma",
+    "fageti modadex",
+    "bupix guvugo meke rodo",
+    "culek suviwe",
+    "vudi balok",
+    "cemix digon",
+    "cavin budo nedatun gipak",
+    "boburox dadan",
+    "rutotu mudo fovi",
+    "gujuhik kirijo rene",
+    "padihak lesowon",
+    "nacicix mubero lega fupajek",
+];
+
 /// Why there are no vectors.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -61,6 +83,12 @@ impl From<Error> for types::Error {
             other => Self::internal(other.to_string()),
         }
     }
+}
+
+/// How similar a question's vector is to the most similar of [`MADE_UP`], given their vectors.
+pub fn nonsense_level(question: &[f32], made_up: &[Vec<f32>]) -> f32 {
+    let cosine = |other: &Vec<f32>| other.iter().zip(question).map(|(a, b)| a * b).sum::<f32>();
+    made_up.iter().map(cosine).fold(f32::MIN, f32::max)
 }
 
 /// The model, or none if the binding has no grant or the host has no model. Vectors of models with different names

@@ -13,6 +13,8 @@ use crate::text::hash;
 const MAX_TEXT: usize = 16 << 10;
 /// Bytes in front of a vector: the model's hash, and the scale.
 const HEAD: usize = 12;
+/// How far the cosine of a vector of bytes may be from the exact one.
+const ROUNDING: f32 = 1.0 / 127.0;
 
 /// The vectors of a model in this instance.
 #[derive(Debug, Default)]
@@ -26,6 +28,8 @@ pub(crate) struct Meaning {
     /// By item.
     sketches: Vec<u64>,
     has: Vec<bool>,
+    /// The vectors of made-up words, once they were needed.
+    made_up: Vec<Vec<f32>>,
 }
 
 /// A question's vector.
@@ -95,6 +99,15 @@ impl Meaning {
         let mut sketch = vec![0; self.words];
         sketch_into(&mut sketch, vector.iter().map(|number| *number >= 0.0));
         Ok(Question { vector, sketch })
+    }
+
+    /// How similar an item must be to a question that shares no word with any item.
+    pub(crate) fn nonsense_level(&mut self, question: &Question) -> Result<f32, Error> {
+        if self.made_up.is_empty() {
+            let texts = embeddings::MADE_UP.map(str::to_owned);
+            self.made_up = embeddings::embed(&texts)?.vectors;
+        }
+        Ok(embeddings::nonsense_level(&question.vector, &self.made_up) + ROUNDING)
     }
 
     /// The `most` items with the most similar signs, among those that `admits` accepts.

@@ -47,6 +47,8 @@ pub(crate) struct Hit {
     /// vector.
     pub(crate) words: f32,
     pub(crate) meaning: Option<f32>,
+    /// The cosine of its vector and the question's.
+    pub(crate) cosine: Option<f32>,
     /// The factors.
     pub(crate) relevance: f32,
     pub(crate) recency: f32,
@@ -60,6 +62,13 @@ pub(crate) struct Scratch {
     /// 0: not visited; below 0: not visible.
     sums: Vec<f32>,
     touched: Vec<Doc>,
+}
+
+impl Scratch {
+    /// Whether an item that is visible had a word of the last question.
+    pub(crate) fn has_words(&self) -> bool {
+        self.touched.iter().any(|doc| self.sums[*doc as usize] > 0.0)
+    }
 }
 
 impl Ask<'_> {
@@ -126,7 +135,7 @@ impl Ask<'_> {
             let meaning = similarity.map(|value| if most > least { (value - least) / (most - least) } else { 1.0 });
             // Items without a vector are judged by their words alone.
             let relevance = meaning.map_or(words, |meaning| share * words + (1.0 - share) * meaning);
-            best.offer(self.hit(doc, known, words, meaning, relevance));
+            best.offer(Hit { cosine: similarity, ..self.hit(doc, known, words, meaning, relevance) });
         }
         Ok(best.sorted())
     }
@@ -185,7 +194,7 @@ impl Ask<'_> {
         let recency = 1.0 - narrow(weights.recency) * (1.0 - fresh);
         let confidence = 1.0 - narrow(weights.confidence) * (1.0 - known.confidence);
         let score = (relevance * recency * confidence).clamp(0.0, 1.0);
-        Hit { doc, score, words, meaning, relevance, recency, confidence, when: known.when }
+        Hit { doc, score, words, meaning, cosine: None, relevance, recency, confidence, when: known.when }
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct Meaning {
     /// The sum of all vectors. A question's cosine with it is the sum of its cosines with all of them.
     sum: Vec<f64>,
     passages: usize,
+    /// The vectors of made-up words, once they were needed.
+    pub(crate) made_up: Vec<Vec<f32>>,
 }
 
 impl Meaning {

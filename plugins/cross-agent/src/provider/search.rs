@@ -24,6 +24,15 @@ impl CrossAgent {
             config: &self.config,
         };
         let mut hits = ask.best(&self.store, &self.meaning, &mut self.scratch)?;
+        // Of nonsense every item is about equally dissimilar.
+        if let Some(question) = &ask.question
+            && !self.scratch.has_words()
+        {
+            match self.meaning.nonsense_level(question) {
+                Ok(level) => hits.retain(|hit| hit.cosine.is_none_or(|cosine| cosine > level)),
+                Err(error) => log::warn!("made-up words were not embedded, so nothing is left out: {error:?}"),
+            }
+        }
         // For the start of a run the newest items are better than nothing.
         if hits.is_empty() && request.intent == Intent::AgentPreamble {
             hits = ask.everything(&self.store);

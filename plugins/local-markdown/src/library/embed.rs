@@ -20,6 +20,8 @@ const PASSAGES: usize = 2_048;
 const NUMBERS: usize = 3 << 20;
 /// How many bytes of a passage are embedded. Models use less than this.
 const PASSAGE_BYTES: usize = 8 << 10;
+/// How far the cosine of a vector of bytes may be from the exact one.
+const ROUNDING: f32 = 1.0 / 127.0;
 
 /// The state of the vectors.
 #[derive(Debug, Default)]
@@ -88,6 +90,32 @@ impl Library {
             log::warn!("searched by words alone: {error:?}");
             Nearest::default()
         })
+    }
+
+    /// Of the records that are similar to a question with no known word those that are more similar than made-up words are:
+    /// nothing fits nonsense.
+    pub(crate) fn beyond_nonsense(&mut self, question: &str, mut nearest: Nearest) -> Nearest {
+        if nearest.records.is_empty() {
+            return nearest;
+        }
+        let made_up = &mut self.embedded.meaning.made_up;
+        let mut texts = vec![cut(question).to_owned()];
+        if made_up.is_empty() {
+            texts.extend(embeddings::MADE_UP.map(str::to_owned));
+        }
+        match embeddings::embed(&texts) {
+            Ok(mut embedded) if !embedded.vectors.is_empty() => {
+                let vector = embedded.vectors.remove(0);
+                if made_up.is_empty() {
+                    *made_up = embedded.vectors;
+                }
+                let level = embeddings::nonsense_level(&vector, made_up) + ROUNDING;
+                nearest.records.retain(|near| near.cosine > level);
+            }
+            Ok(_) => {}
+            Err(error) => log::warn!("made-up words were not embedded, so nothing is left out: {error:?}"),
+        }
+        nearest
     }
 
     /// Computes up to `most` missing vectors. Answers whether more are missing.

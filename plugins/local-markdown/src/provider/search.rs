@@ -60,11 +60,15 @@ impl LocalMarkdown {
                 Intent::Answer | Intent::Browse | Intent::Other(_) => Vec::new(),
             };
         }
-        let nearest = match self.config.ranking.has_meaning() {
+        let mut nearest = match self.config.ranking.has_meaning() {
             true => self.library.nearest(&request.query, &admits),
             false => Nearest::default(),
         };
         self.library.index.prepare(&terms(&self.library.analyzer, &request.query));
+        let asked = self.library.analyzer.question(&request.query);
+        if !asked.iter().any(|term| self.library.index.postings.of(*term).1 > 0) {
+            nearest = self.library.beyond_nonsense(&request.query, nearest);
+        }
         let (index, scratch) = (&self.library.index, &mut self.scratch);
         let admits = |doc| admits(index, doc);
         let question = Question { text: &request.query, nearest: &nearest, top };

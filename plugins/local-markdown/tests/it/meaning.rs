@@ -64,6 +64,20 @@ fn a_record_is_found_by_meaning_after_its_job_has_run() {
 }
 
 #[test]
+fn nothing_fits_a_question_that_is_closer_to_made_up_words() {
+    let mut home = home();
+    capture(&mut home, "1", "The car is red.");
+    capture(&mut home, "2", "The library opens at nine.");
+    run_jobs(&mut home.provider);
+    assert_eq!(home.ask("xyzzy plugh"), Vec::<String>::new());
+    assert_eq!(home.ask("automobile"), ["The car is red."]);
+    assert_eq!(home.ask("xyzzy library")[0], "The library opens at nine.", "a word that is there counts");
+    home.restart();
+    testing::embed_with("kinds", 256, kinds);
+    assert_eq!(home.ask("xyzzy plugh"), Vec::<String>::new());
+}
+
+#[test]
 fn without_a_weight_for_meaning_no_text_is_embedded() {
     let mut home = Home::with(&serde_json::json!({"ranking": {"meaning": 0}}));
     testing::embed_with("kinds", 256, |text| panic!("{text} was embedded"));
@@ -160,7 +174,7 @@ fn vectors_survive_a_restart_and_are_recomputed_for_another_model() {
     let before = EMBEDDED.get();
     assert_eq!(home.ask("automobile").len(), 1);
     assert!(home.ask("cetacean").is_empty());
-    assert_eq!(EMBEDDED.get() - before, 2, "the questions");
+    assert_eq!(EMBEDDED.get() - before, 2 * 2 + 16, "the questions again, and made-up words once");
     assert_eq!(stored(), 1, "what belongs to no file goes");
     testing::embed_with("other", 128, |text| kinds(text)[..128].to_vec());
     assert!(home.ask("automobile").is_empty(), "vectors of two models must not be compared");
