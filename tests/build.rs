@@ -25,7 +25,9 @@ fn main() {
     let workspace = manifest.parent().unwrap_or(Path::new("/")).to_owned();
     let guests = manifest.join("guests");
     watch(&guests);
-    for watched in ["wit", "sdk/src", "sdk/Cargo.toml", "host/journal/src", "host/pii/src", "host/tokens"] {
+    for watched in
+        ["wit", "sdk/src", "sdk/Cargo.toml", "host/journal/src", "host/pii/src", "host/tokens", "plugins/extract"]
+    {
         watch(&workspace.join(watched));
     }
     for provider in PROVIDERS {

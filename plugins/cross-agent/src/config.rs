@@ -21,11 +21,31 @@ pub struct Config {
     pub half_life_days: f64,
     /// The weights of the ranking.
     pub weights: Weights,
+    /// What is stored of a conversation that an adapter captures.
+    pub write_back: WriteBack,
+}
+
+/// What is stored of a conversation: raw material (`capture_residue`) with turns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteBack {
+    /// The statements of the persons in it, each an item of its type. Of a conversation without one nothing is stored.
+    #[default]
+    Items,
+    /// The conversation itself, as one `task_context`.
+    Exchange,
+    /// Both.
+    Both,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { language: "english".to_owned(), half_life_days: 30.0, weights: Weights::default() }
+        Self {
+            language: "english".to_owned(),
+            half_life_days: 30.0,
+            weights: Weights::default(),
+            write_back: WriteBack::Items,
+        }
     }
 }
 
@@ -103,6 +123,8 @@ pub(crate) fn schema() -> String {
             "halfLifeDays": {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_HALF_LIFE,
                 "default": default.half_life_days,
                 "description": "Days after which an item's recency is half of what it was"},
+            "writeBack": {"enum": ["items", "exchange", "both"], "default": "items",
+                "description": "What is stored of a captured conversation: the statements in it, itself, or both"},
             "weights": {
                 "type": "object",
                 "additionalProperties": false,

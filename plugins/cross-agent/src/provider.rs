@@ -4,6 +4,7 @@ mod ids;
 mod jobs;
 mod search;
 mod transfer;
+mod write_back;
 mod writing;
 
 use memhost_sdk::types::*;

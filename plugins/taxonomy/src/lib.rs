@@ -1,21 +1,17 @@
 //! A memory provider with eleven kinds of memory. Rules extract candidates from captured text, and each candidate names
 //! its rule. A candidate is approved, waits or is dropped, depending on kind, confidence and personal data. Approved
-//! items live as long as their kind. It depends on `memhost-sdk` and `memhost-pii` only.
+//! items live as long as their kind. It depends on `memhost-sdk`, `memhost-extract` and `memhost-pii` only.
 
 mod clock;
 mod config;
-mod due;
 mod excluded;
-mod extract;
 mod id;
 mod item;
-mod kind;
 mod lifetime;
 mod pii;
 mod place;
 mod provider;
 mod rank;
-mod rules;
 mod store;
 mod words;
 mod workflow;
@@ -24,8 +20,8 @@ mod write;
 #[cfg(not(target_family = "wasm"))]
 pub use clock::fix;
 pub use config::{Config, FactLife, HypothesisLife, Pii, TodoLife, Workflow};
-pub use extract::{Candidate, extract};
-pub use kind::{Group, Kind};
+pub use extract::{Candidate, Group, Kind, extract};
+use memhost_extract::{self as extract, due, kind};
 pub use provider::Taxonomy;
 
 /// The level of personal data in a text, 0 to 2, as the provider judges it.

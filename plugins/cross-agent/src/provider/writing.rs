@@ -6,18 +6,40 @@ use memhost_sdk::types::*;
 use serde_json::{Map, Value};
 
 use super::{CrossAgent, now};
+use crate::config::WriteBack;
 use crate::item::{Item, Place, check, fill_residue, object};
 
 impl CrossAgent {
-    /// Stores the payload as one item. Nothing is extracted, because there is no model.
+    /// Stores what comes of a conversation, as the configuration says. Any other payload becomes one item.
     pub(super) fn take_in(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
-        let (id, is_present) = self.own_id(&request.operation_id, None)?;
-        if is_present {
-            return Ok(vec![id].into());
-        }
         let mut metadata = object("payload.metadata", request.payload.metadata.as_deref())?;
         if let Some(over) = object("metadata", request.metadata.as_deref())? {
             metadata.get_or_insert_default().extend(over);
+        }
+        let is_conversation = request.mode == CaptureMode::CaptureResidue && !request.payload.turns.is_empty();
+        if !is_conversation || self.config.write_back == WriteBack::Exchange {
+            return self.take_in_whole(request, metadata);
+        }
+        check("metadata", metadata.as_ref().unwrap_or(&Map::new()))?;
+        let mut records = self.write_back(&request, metadata.as_ref().unwrap_or(&Map::new()))?;
+        if self.config.write_back == WriteBack::Both {
+            let whole = self.take_in_whole(request, metadata)?;
+            records.extend(whole.records);
+            return Ok(CaptureResponse { records, ..whole });
+        }
+        let jobs = if records.is_empty() { Vec::new() } else { self.leave_job()? };
+        Ok(CaptureResponse { records, jobs, usage: Vec::new() })
+    }
+
+    /// Stores the payload as one item.
+    fn take_in_whole(
+        &mut self,
+        request: CaptureRequest,
+        mut metadata: Option<Map<String, Value>>,
+    ) -> Result<CaptureResponse, Error> {
+        let (id, is_present) = self.own_id(&request.operation_id, None)?;
+        if is_present {
+            return Ok(vec![id].into());
         }
         let object = parsed(request.payload.object.as_deref())?;
         let content = match (request.payload.text_or_turns(), &object) {

@@ -1,6 +1,6 @@
 //! Episodic memory: what happened, what was decided, what is guessed, what is to be done.
 
-use crate::extract::Rule;
+use crate::Rule;
 
 /// Something specific: an event, a date, a number, what somebody else is or does.
 pub(super) const FACT: &[Rule] = &[

@@ -1,6 +1,6 @@
 //! Workspace memory: the words of a field, and remarks.
 
-use crate::extract::Rule;
+use crate::Rule;
 
 /// Lists of words that name a field or focus.
 pub(super) const KEYWORD_SET: &[Rule] = &[

@@ -1,6 +1,6 @@
 //! User memory: who the user is, how the user likes things, what for, within which rules, on which project.
 
-use crate::extract::Rule;
+use crate::Rule;
 
 /// Identity: explicit statements in the first person, which the taxonomy wants to be sure of (0.85).
 pub(super) const PROFILE: &[Rule] = &[

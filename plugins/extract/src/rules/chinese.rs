@@ -1,6 +1,6 @@
 //! The rules for text in Chinese. Patterns see lower case and half-width punctuation.
 
-use crate::extract::Rule;
+use crate::Rule;
 use crate::kind::Kind;
 
 of_every_kind!();

@@ -80,7 +80,7 @@ impl Kind {
     }
 
     /// The names of all kinds, for a message.
-    pub(crate) fn names() -> String {
+    pub fn names() -> String {
         Self::ALL.map(Self::name).join(", ")
     }
 

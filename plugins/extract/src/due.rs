@@ -43,12 +43,12 @@ static READERS: LazyLock<Vec<(Regex, Read)>> =
     LazyLock::new(|| FORMS.iter().filter_map(|(pattern, read)| Some((Regex::new(pattern).ok()?, *read))).collect());
 
 /// Whether a text in lower case names a day.
-pub(crate) fn mentions(plain: &str) -> bool {
+pub fn mentions(plain: &str) -> bool {
     READERS.iter().any(|(pattern, _)| pattern.is_match(plain))
 }
 
 /// The end of the day that a text names, if any. If there are several, the first form in the table counts.
-pub(crate) fn parse(text: &str, said: Timestamp) -> Option<Timestamp> {
+pub fn parse(text: &str, said: Timestamp) -> Option<Timestamp> {
     let today = said.to_zoned(TimeZone::UTC).date();
     let plain = text.to_lowercase();
     let found = READERS.iter().find_map(|(pattern, read)| read(&pattern.captures(&plain)?, today))?;

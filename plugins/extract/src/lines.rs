@@ -9,7 +9,7 @@ use super::clause::is_han;
 
 /// The speaker of a sentence, as far as its line shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Speaker {
+pub enum Speaker {
     /// No speaker is named, or one who may be the user.
     Unknown,
     /// The assistant, a tool or its output: nothing that it says is about the user, and nothing it proposes is decided.
@@ -151,7 +151,7 @@ pub(crate) fn is_code(line: &str) -> bool {
 }
 
 /// The name of the speaker, and where the statement begins.
-pub(crate) fn speaker(line: &str) -> Option<(&str, usize)> {
+pub fn speaker(line: &str) -> Option<(&str, usize)> {
     let found = SPEAKERS.as_ref()?.captures(line)?;
     let (whole, name) = (found.get(0)?, found.get(1).or_else(|| found.get(2))?);
     let words = name.as_str().to_lowercase();
@@ -169,7 +169,7 @@ fn is_list(text: &str) -> bool {
 }
 
 /// The sentences of a text with their speakers.
-pub(crate) fn sentences(text: &str) -> Vec<(String, Speaker)> {
+pub fn sentences(text: &str) -> Vec<(String, Speaker)> {
     let mut all = Vec::new();
     let (mut paragraph, mut who, mut fence) = (String::new(), Speaker::Unknown, false);
     for line in text.lines() {

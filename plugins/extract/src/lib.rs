@@ -5,14 +5,18 @@
 
 mod adjust;
 mod clause;
+pub mod due;
+pub mod kind;
 mod lines;
 mod rule;
+mod rules;
 mod typing;
 
-use crate::kind::Kind;
+pub use kind::{Group, Kind};
+pub use lines::{Speaker, sentences, speaker};
+
 use adjust::{adjusted, adjustments};
 use clause::{Clause, clauses};
-pub(crate) use lines::{Speaker, sentences, speaker};
 use rule::RULES;
 pub(crate) use rule::Rule;
 
@@ -42,8 +46,8 @@ pub fn extract(text: &str) -> Vec<Candidate> {
     candidates(&sentences(text))
 }
 
-/// The candidates of some sentences.
-pub(crate) fn candidates(sentences: &[(String, Speaker)]) -> Vec<Candidate> {
+/// The candidates of some sentences, as [`sentences`] splits a text.
+pub fn candidates(sentences: &[(String, Speaker)]) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
     // What a machine says or prints is no statement of the user and no decision.
     for (sentence, _) in sentences.iter().filter(|(_, speaker)| *speaker != Speaker::Machine) {

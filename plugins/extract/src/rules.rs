@@ -29,7 +29,7 @@ mod everyday;
 mod user;
 mod workspace;
 
-use crate::extract::Rule;
+use crate::Rule;
 use crate::kind::Kind;
 
 /// The rules of a kind for English.

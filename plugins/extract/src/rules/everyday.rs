@@ -1,7 +1,7 @@
 //! Further rules for English: how people speak of themselves and of their work in passing, with half sentences, and
 //! labels before lists and remarks.
 
-use crate::extract::Rule;
+use crate::Rule;
 use crate::kind::Kind;
 
 of_every_kind!();
