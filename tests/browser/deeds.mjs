@@ -157,6 +157,29 @@ const costs = async ({ page, host, ...rest }) => {
   is(items.some(({ budget, limitCents }) => (limitCents ?? budget?.limitCents) === 1250), true, `${JSON.stringify(items)} has the budget`);
 };
 
+const facts = async ({ page, host, ...rest }) => {
+  const texts = async (path) => (await host.facts('GET', path)).map(({ fact }) => fact).join(', ');
+  await page.goto(at({ host, ...rest }, 'facts'));
+  await page.getByLabel('User', { exact: true }).fill('u1');
+  await page.getByLabel('Drive', { exact: true }).fill('d1');
+  await page.getByRole('button', { name: 'Show' }).click();
+  await page.waitForURL((url) => url.searchParams.get('user') === 'u1');
+  const user = page.getByRole('region', { name: 'About the user u1', exact: true }).first();
+  await user.getByLabel('New fact about the user').fill('Likes tea');
+  await user.getByRole('button', { name: 'Add fact about the user' }).click();
+  is(await said(page), 'Added. It is in every context from now on.', 'the page says');
+  is(await texts('user'), 'Senior software engineer, Prefers concise responses, Likes tea', 'the route has');
+  await page.getByRole('button', { name: 'Delete Prefers concise responses' }).click();
+  is(await said(page), 'Deleted. Agents no longer get it.', 'the page says');
+  is(await texts('user'), 'Senior software engineer, Likes tea', 'the route has');
+  await page.getByRole('link', { name: 'Clear all facts of the drive' }).click();
+  await page.getByText('Chose Zustand over Redux').waitFor();
+  await page.getByRole('button', { name: 'Clear all facts' }).click();
+  is(await said(page), 'Removed 1 fact.', 'the page says');
+  is(await texts('drive/d1'), '', 'the drive has');
+  is(await texts('user'), 'Senior software engineer, Likes tea', 'the user still has');
+};
+
 const theme = async (world) => {
   const { page } = world;
   await page.goto(at(world, 'jobs'));
@@ -190,6 +213,7 @@ export const all = [
   ['a dead letter is replayed', hooks],
   ['a binding is granted, disabled, edited, deleted', bindings],
   ['a token is made and revoked', tokens],
+  ['facts are added, deleted in place and cleared', facts],
   ['costs by everything, CSV, a budget', costs],
   ['light and dark', theme],
   ['plugins are looked for', plugins],

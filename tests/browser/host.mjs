@@ -6,10 +6,10 @@ export class Company {
     Object.assign(this, { origin, token, company });
   }
 
-  async ask(method, path, body) {
+  async ask(method, path, body, more = {}) {
     const answer = await fetch(this.origin + path, {
       method,
-      headers: { authorization: `Bearer ${this.token}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${this.token}`, 'content-type': 'application/json', ...more },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
     const text = await answer.text();
@@ -27,6 +27,11 @@ export class Company {
 
   memory(path, body) {
     return this.ask('POST', `/runtime/v1/companies/${this.company}/${path}`, body);
+  }
+
+  /** PageSpace's routes, for the user u1. */
+  facts(method, path, body) {
+    return this.ask(method, `/api/memory/${path}`, body, { 'x-user-id': 'u1' });
   }
 
   scope(rest = {}) {
@@ -58,6 +63,7 @@ export const seed = async (host) => {
   await host.change('POST', 'bindings', { key: 'picky', providerKey: 'extracts', grants, policy: { review: { threshold: 0.9 } } });
   await host.change('POST', 'bindings', { key: 'slow', providerKey: 'extracts', grants });
   await host.change('POST', 'bindings', { key: 'undecided', providerKey: 'extracts' });
+  await host.change('POST', 'bindings', { key: 'facts', providerKey: 'facts', grants: { storageBytes: 1 << 20, clock: true } });
   await host.change('PUT', 'targets', { agentId: 'linus', bindingKey: 'careful' });
   await host.change('PUT', 'secrets/API_KEY', { value: 'a value of eight', origins: ['https://api.example.com'], usedAs: { kind: 'header', name: 'authorization', prefix: 'Bearer' } });
   await host.change('PUT', 'budgets/month', { limitCents: 5000 });
@@ -100,6 +106,8 @@ export const seed = async (host) => {
   for (const [agentId, query] of [['ada', 'who may reach the network?'], ['grace', 'what is a binding?'], ['ada', 'zxqv unknown word']]) {
     await host.memory('query', { scope: host.scope({ agentId, projectId: 'apollo', runId: 'run-7' }), query });
   }
+  for (const fact of ['Senior software engineer', 'Prefers concise responses']) await host.facts('POST', 'user', { fact });
+  await host.facts('POST', 'drive/d1', { fact: 'Chose Zustand over Redux', source: 'ai' });
   // One that fails and one that is refused.
   await host.capture('flaky 99', 'extracts').catch(() => {});
   await host.memory('query', { bindingKey: 'nothing', scope: host.scope(), query: 'refused' }).catch(() => {});

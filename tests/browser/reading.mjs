@@ -72,6 +72,10 @@ export const withoutScript = async ({ browser, watch, origin, host }, token, pat
   await page.getByLabel('Limit (USD)').fill('77');
   await page.getByRole('button', { name: 'Set budget' }).click();
   await page.locator('[data-flash]').waitFor();
+  await page.goto(`${origin}/c/${host.company}/facts?user=u1`);
+  await page.getByLabel('New fact about the user').fill('Reads without scripts');
+  await page.getByRole('button', { name: 'Add fact about the user' }).click();
+  await page.getByText('Reads without scripts', { exact: true }).first().waitFor();
   await context.close();
   return `${count} pages`;
 };

@@ -25,7 +25,7 @@ pub use bindings::{
     Abilities, AskedView, BindingError, BindingView, Bindings, BuildView, CreateBinding, GrantsView, NewBinding,
     ResolutionStep, ResolvedView, SetTarget, UpdateBinding, UsageView, WaitingView, Why,
 };
-pub use companies::{Erased, ImportOptions, Imported, MAX_IMPORT_LINE, Retention, Tombstone};
+pub use companies::{Erased, ImportOptions, Imported, MAX_IMPORT_LINE, ProjectEvents, Retention, Tombstone};
 pub use error::{OpenError, ServiceError};
 pub use host::{
     AdmittedPlugin, Audit, BackupRequest, BackupView, Check, Follower, Health, HostEvent, Notice, PluginView,
@@ -34,7 +34,7 @@ pub use host::{
 pub use memhost_ports::{MAX_INLINE_BYTES, expect_off_executor, off_executor, to_json};
 pub use memhost_sandbox::{CompileLimits, Compiler, CompilerProcess};
 pub use money::{
-    CostEventPage, Evaluation, EvaluationReport, GroupBy, LedgerError, Sums, SumsQuery, SumsRow, SumsView,
+    CostEventPage, Evaluation, EvaluationReport, FactOwners, GroupBy, LedgerError, Sums, SumsQuery, SumsRow, SumsView,
 };
 pub use operations::{HealthFound, Idempotent, KeptAnswer, Ticket};
 pub use paging::Page;

@@ -36,6 +36,6 @@ pub(super) use meter::usage_meter;
 pub(super) use page::{Page, bare, tabs};
 pub(super) use problem::{as_page, wants_page};
 pub(super) use query::QueryParams;
-pub(super) use table::{PAGE_SIZE, Row, listing, long, number, pager, table, wide};
+pub(super) use table::{PAGE_SIZE, Row, listing, long, number, pager, table, whole, wide};
 pub(super) use view::{CompanyView, Theme, View, escape};
 pub(super) use waterfall::{Bar, waterfall};

@@ -87,7 +87,7 @@ fn is_from_elsewhere(request: &Request) -> bool {
 /// Whether opening a page calls a provider, which is recorded and may cost something.
 fn calls_provider(path: &str) -> bool {
     let page = path.strip_prefix("/c/").and_then(|rest| rest.split('/').nth(1));
-    matches!(page, Some("records" | "correct" | "forget" | "query" | "browse"))
+    matches!(page, Some("records" | "facts" | "correct" | "forget" | "query" | "browse"))
 }
 
 /// A link to the page. Another site can bring people here, and cannot follow the link for them.

@@ -9,6 +9,7 @@ mod companies;
 mod components;
 mod costs;
 mod events;
+mod facts;
 mod guard;
 mod hooks;
 mod jobs;
@@ -37,6 +38,7 @@ pub use guard::missing;
 pub use link_template::{LinkTemplate, SourceLinks};
 use memhost_core::Service;
 use memhost_http::{AdminToken, detach_from_client};
+use memhost_integrations::PageSpaceOptions;
 use memhost_types::Origin;
 pub use reference::{STYLE as REFERENCE_STYLE, page as reference_page};
 
@@ -46,17 +48,21 @@ pub(crate) struct Explorer {
     sessions: session::Sessions,
     sign_in_links: sign_in_link::SignInLinks,
     links: SourceLinks,
+    pagespace: Option<PageSpaceOptions>,
 }
 
-/// Every page. Pages of `frame_ancestors` may show them in a frame; with none, nobody may.
+/// Every page. Pages of `frame_ancestors` may show them in a frame; with none, nobody may. The company of `pagespace` has
+/// a page of its facts.
 pub fn routes(
     service: &Arc<Service>,
     admin: AdminToken,
     links: SourceLinks,
+    pagespace: Option<PageSpaceOptions>,
     frame_ancestors: &[Origin],
 ) -> Router<Arc<Service>> {
     let policy = guard::policy(frame_ancestors);
-    let explorer = Arc::new(Explorer { admin, sessions: Default::default(), sign_in_links: Default::default(), links });
+    let (sessions, sign_in_links) = Default::default();
+    let explorer = Arc::new(Explorer { admin, sessions, sign_in_links, links, pagespace });
     let company = memory().merge(rules()).merge(token_pages());
     let behind = Router::new()
         .route("/", get(companies::list))
@@ -89,6 +95,9 @@ fn memory() -> Router<Arc<Service>> {
         .route("/new-record", get(records::new).post(records::create))
         .route("/correct/{binding}/{*record}", get(records::ask_correct).post(records::correct))
         .route("/forget/{binding}/{*record}", get(records::ask_forget).post(records::forget))
+        .route("/facts", get(facts::list).post(facts::add))
+        .route("/facts/delete", post(facts::delete))
+        .route("/facts/clear", get(facts::ask_clear).post(facts::clear))
         .route("/query", get(playground::page))
         .route("/browse", get(browse::page))
 }

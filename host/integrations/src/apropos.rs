@@ -11,14 +11,13 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use super::item::{Item, ItemChange, ItemType, NewItem};
 use super::options::AproposOptions;
-use super::owned::{OwnerRecords, id, invalid, options, text};
-use memhost_core::{Act, Service};
+use super::owned::{OwnerRecords, id, invalid, options};
+use memhost_core::Service;
 use memhost_http::{Authenticated, Body, Problem, ProblemCode, Query};
-use memhost_types::{EventType, Intent, JsonObject, NewEvent, QueryRequest, Scope, Snippet};
+use memhost_types::{Intent, JsonObject, QueryRequest, Scope, Snippet};
 
 /// The default length of a recall's context, in characters.
 const CONTEXT_CHARS: usize = 2_000;
@@ -72,30 +71,6 @@ async fn path_value(parts: &mut Parts, service: &Arc<Service>, name: &str) -> Re
     Ok(all.remove(name).unwrap_or_default())
 }
 
-/// Leaves an event of what was saved or recalled. Who may not send events leaves none, and memory goes on without it.
-async fn tell(records: &OwnerRecords, kind: EventType, of: Option<&JsonObject>, details: serde_json::Value) {
-    let company = &records.scope.company_id;
-    if records.caller.may(Act::Emit, Some(company)).is_err() {
-        return;
-    }
-    let event = NewEvent {
-        event_id: None,
-        r#type: kind,
-        project_id: records.owner.1.clone(),
-        session_id: text(of, "sessionId").unwrap_or_else(|| "none".to_owned()),
-        agent_kind: text(of, "agentKind").unwrap_or_else(|| "unknown".to_owned()),
-        agent_id: None,
-        run_id: None,
-        tool_id: None,
-        status: None,
-        duration_ms: None,
-        error: None,
-        occurred_at: None,
-        details: details.as_object().cloned(),
-    };
-    let _ = records.service.emit(&records.caller, company, vec![event]).await;
-}
-
 fn not_found() -> Problem {
     Problem::new(ProblemCode::NotFound, "there is no such item in this project")
 }
@@ -121,7 +96,6 @@ async fn change(
     let found = records.get(&of.item).await?.filter(|record| records.owns(record)).ok_or_else(not_found)?;
     let (source, record) = (found.source.clone(), change.record(&records, &found)?);
     records.write_one(source, record.clone()).await?;
-    tell(&records, EventType::MemorySaved, record.metadata.as_ref(), json!({"ids": [of.item]})).await;
     Ok(Json(Item::of(&records, Snippet { text: record.text, metadata: record.metadata, ..found })))
 }
 
@@ -146,7 +120,6 @@ async fn add(Project(mut records): Project, Body(new): Body<NewItem>) -> Result<
     }
     let record = new.record(&records, "", false)?;
     let handle = records.write_one(None, record.clone()).await?;
-    tell(&records, EventType::MemorySaved, record.metadata.as_ref(), json!({"ids": [handle.provider_record_id]})).await;
     let written = Snippet {
         handle,
         text: record.text,
@@ -240,23 +213,21 @@ struct Recalled {
     context: String,
 }
 
-async fn recall(Project(records): Project, Body(recall): Body<Recall>) -> Result<Json<Recalled>, Problem> {
+async fn recall(Project(mut records): Project, Body(recall): Body<Recall>) -> Result<Json<Recalled>, Problem> {
     let max = recall.max_chars.unwrap_or(CONTEXT_CHARS);
     if !(1..=MAX_CONTEXT_CHARS).contains(&max) {
         return Err(invalid("maxChars", format!("is {max}; 1 to {MAX_CONTEXT_CHARS} are allowed")));
     }
-    let mut who = JsonObject::new();
-    for (name, value) in [("sessionId", recall.session_id), ("agentKind", recall.agent_kind)] {
-        if let Some(value) = value {
-            who.insert(name.to_owned(), id(name, &value)?.into());
-        }
+    // The event of the recall names both.
+    if let Some(session) = recall.session_id {
+        records.scope.session_key = Some(id("sessionId", &session)?);
     }
+    let kind = recall.agent_kind.map(|kind| id("agentKind", &kind)).transpose()?.unwrap_or_default();
+    records.caller = records.caller.through(format!("apropos:{kind}"));
     // Without a question the most useful items are meant; for one that nothing fits, nothing is the answer.
     let intent = if recall.query.trim().is_empty() { Intent::AgentPreamble } else { Intent::Answer };
     let items = find(&records, recall.query, recall.limit, intent).await?;
     let context = context(&items, max);
-    let ids: Vec<&str> = items.iter().map(|item| item.id.as_str()).collect();
-    tell(&records, EventType::MemoryRecalled, Some(&who), json!({"ids": ids})).await;
     Ok(Json(Recalled { items, context }))
 }
 
@@ -320,9 +291,7 @@ async fn import(Project(records): Project, Body(import): Body<Import>) -> Result
     }
     let imported = writes.len();
     if imported > 0 {
-        let details = json!({"imported": imported});
         records.write(None, writes).await?;
-        tell(&records, EventType::MemorySaved, None, details).await;
     }
     Ok(Json(Imported { imported, unchanged: ids.len() - imported, ids }))
 }

@@ -58,6 +58,7 @@
 //! Importing an item again replaces it if it differs. An item of another project gets another id.
 
 mod apropos;
+mod facts;
 mod item;
 mod options;
 mod owned;
@@ -67,16 +68,20 @@ use std::sync::Arc;
 
 use axum::{Extension, Router};
 
+pub use self::facts::{Fact, FactOwner, FactSource, Facts, MAX_FACT_CHARS, own_user};
 pub use self::options::{AproposOptions, IntegrationOptions, PageSpaceOptions, ScopeField};
 use memhost_core::Service;
 
-/// The routes that the host's configuration names.
-pub fn routes(options: &IntegrationOptions) -> Router<Arc<Service>> {
+/// The routes that the host's configuration names. From here on the projects of Apropos have events of their memory,
+/// whichever way it is written and recalled, and the metrics have figures of PageSpace's facts.
+pub fn routes(service: &Service, options: &IntegrationOptions) -> Router<Arc<Service>> {
     let mut routes = Router::new();
     if let Some(options) = &options.pagespace {
+        service.count_facts(options.owners());
         routes = routes.merge(pagespace::routes().layer(Extension(Arc::new(options.clone()))));
     }
     if let Some(options) = &options.apropos {
+        service.tell_of_projects(options.events());
         routes = routes.merge(apropos::routes().layer(Extension(Arc::new(options.clone()))));
     }
     routes

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use memhost_core::{FactOwners, ProjectEvents};
 use memhost_types::{BindingKey, CompanyId, Scope};
 
 /// The integrations of a host. None is active without a section in the configuration.
@@ -32,6 +33,9 @@ pub struct PageSpaceOptions {
     /// The header with the user's id, which the address does not have. An agent's token always means its own agent.
     #[serde(default = "user_header")]
     pub user_header: String,
+    /// Whether an agent's token may name users other than its own agent on the runtime plane and over MCP.
+    #[serde(default)]
+    pub agents_name_users: bool,
 }
 
 /// Apropos: the items of a project.
@@ -46,6 +50,29 @@ pub struct AproposOptions {
     /// The field of the scope that holds a project's id.
     #[serde(default = "project")]
     pub project: ScopeField,
+}
+
+impl PageSpaceOptions {
+    /// Whose facts the metrics count.
+    pub(crate) fn owners(&self) -> FactOwners {
+        let (company, binding) = (self.company.clone(), self.binding.clone());
+        FactOwners {
+            company,
+            binding,
+            user_field: self.user.name(),
+            user: self.user.reader(),
+            drive: self.drive.reader(),
+            agents_name_users: self.agents_name_users,
+        }
+    }
+}
+
+impl AproposOptions {
+    /// Whose projects have events of their memory.
+    pub(crate) fn events(&self) -> ProjectEvents {
+        let (company, binding) = (self.company.clone(), self.binding.clone());
+        ProjectEvents { company, binding, project: self.project.reader() }
+    }
 }
 
 /// The field of a scope that holds an id of another system.
@@ -65,11 +92,26 @@ pub enum ScopeField {
 impl ScopeField {
     /// The id that a scope has in the field.
     pub(crate) fn get(self, scope: &Scope) -> Option<&str> {
+        self.reader()(scope)
+    }
+
+    /// What a request calls the field.
+    fn name(self) -> &'static str {
         match self {
-            Self::SubjectId => scope.subject_id.as_deref(),
-            Self::Namespace => scope.namespace.as_deref(),
-            Self::ProjectId => scope.project_id.as_deref(),
-            Self::SessionKey => scope.session_key.as_deref(),
+            Self::SubjectId => "scope.subjectId",
+            Self::Namespace => "scope.namespace",
+            Self::ProjectId => "scope.projectId",
+            Self::SessionKey => "scope.sessionKey",
+        }
+    }
+
+    /// What reads the field.
+    fn reader(self) -> fn(&Scope) -> Option<&str> {
+        match self {
+            Self::SubjectId => |scope| scope.subject_id.as_deref(),
+            Self::Namespace => |scope| scope.namespace.as_deref(),
+            Self::ProjectId => |scope| scope.project_id.as_deref(),
+            Self::SessionKey => |scope| scope.session_key.as_deref(),
         }
     }
 

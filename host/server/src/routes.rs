@@ -171,8 +171,11 @@ pub(super) fn router_of(
     options: &ServerOptions,
 ) -> Router {
     let (planes, open) = document::undocumented(|| (Router::from(behind_the_token(surfaces)), Router::from(open())));
-    let integrations =
-        if surfaces == Surfaces::Control { Router::new() } else { memhost_integrations::routes(&options.integrations) };
+    let integrations = if surfaces == Surfaces::Control {
+        Router::new()
+    } else {
+        memhost_integrations::routes(&service, &options.integrations)
+    };
     let planes = planes
         .merge(integrations)
         // The last layer is the outermost: the token is required first. A request that outlives its client still stores
@@ -189,10 +192,15 @@ pub(super) fn router_of(
             .merge(mcp.layer(from_fn_with_state((token.clone(), Arc::clone(&service)), memhost_http::require_token)));
     }
     if surfaces != Surfaces::Runtime {
-        surface = surface
-            .route("/reference", get(reference))
-            .route("/reference.css", get(reference_style))
-            .merge(memhost_explorer::routes(&service, token, options.links.clone(), &options.frame_ancestors));
+        surface = surface.route("/reference", get(reference)).route("/reference.css", get(reference_style)).merge(
+            memhost_explorer::routes(
+                &service,
+                token,
+                options.links.clone(),
+                options.integrations.pagespace.clone(),
+                &options.frame_ancestors,
+            ),
+        );
     }
     surface
         .fallback(|request: Request| async move {
@@ -220,7 +228,7 @@ pub(super) fn router_of(
 
 /// Metrics for Prometheus, which needs an operator's token: they show the usage of every company.
 async fn metrics(allowed: HostAuthorized<permission::Monitor>) -> Result<Metrics, Problem> {
-    Ok(Metrics(allowed.service.metrics()?))
+    Ok(Metrics(allowed.service.metrics().await?))
 }
 
 struct Metrics(String);

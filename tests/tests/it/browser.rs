@@ -43,7 +43,7 @@ fn demo(data_dir: &Path) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_page_and_form_works_in_a_browser() {
     let Some((node, chromium, script)) = needed(installed()) else { return };
-    let mut host = TestHost::with(&["extracts"], |options| {
+    let mut host = TestHost::with(&["extracts", "facts"], |options| {
         options.retry.first = Duration::from_millis(10);
         options.retry.longest = Duration::from_millis(40);
         options.retry.attempts = 5;
@@ -53,7 +53,11 @@ async fn every_page_and_form_works_in_a_browser() {
         demo(&options.data_dir);
     })
     .await
-    .unwrap();
+    .unwrap()
+    .surfaces(|surfaces| {
+        let options = serde_json::json!({"pagespace": {"company": "demo", "binding": "facts"}});
+        surfaces.integrations = serde_json::from_value(options).unwrap();
+    });
     let serving = Serving::start(&host, TOKEN).await.unwrap();
     // The pictures stay there.
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser");

@@ -15,7 +15,8 @@ use super::support::Api;
 
 /// A host with the provider as the default of two companies, PageSpace's routes, and `save_memory`.
 async fn host(config: Value) -> (TestHost, Api) {
-    let integrations: IntegrationOptions = serde_json::from_value(json!({"pagespace": {"company": "acme"}})).unwrap();
+    let integrations: IntegrationOptions =
+        serde_json::from_value(json!({"pagespace": {"company": "acme", "agents_name_users": true}})).unwrap();
     let host = TestHost::new(&["facts"]).await.unwrap().surfaces(|surfaces| surfaces.integrations = integrations);
     let api = Api::new(&host);
     for company in ["acme", "zeta"] {

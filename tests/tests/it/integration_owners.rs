@@ -123,7 +123,71 @@ async fn what_programs_and_tools_wrote_in_a_project_is_an_item_of_it() {
     // What was saved and recalled left events, for whom the request named.
     let events = api.get("/control/v1/companies/acme/events?projectId=p1&limit=100").await;
     let of = |kind: &str| events["items"].as_array().unwrap().iter().filter(|event| event["type"] == kind).count();
-    assert_eq!((of("memory.saved"), of("memory.recalled")), (2, 2), "{events}");
+    assert_eq!((of("memory.saved"), of("memory.recalled")), (3, 2), "{events}");
     let of_session = api.get("/control/v1/companies/acme/events?sessionId=s1").await;
     assert_eq!(of_session["items"][0]["type"], "memory.recalled");
+}
+
+/// Section 6.5 on every way in: a user's facts are that user's, also where an agent's scope names another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agents_token_reaches_no_other_users_facts_on_any_way() {
+    let integrations = serde_json::from_value(json!({"pagespace": {"company": "acme", "binding": "facts"}})).unwrap();
+    let host = TestHost::new(&["facts"]).await.unwrap().surfaces(|surfaces| surfaces.integrations = integrations);
+    let api = Api::new(&host);
+    for (company, key, default) in [("acme", "facts", true), ("acme", "other", false), ("zeta", "facts", true)] {
+        let binding = json!({"key": key, "providerKey": "facts", "default": default,
+            "grants": {"storageBytes": 1 << 20, "clock": true}});
+        api.post(&format!("/control/v1/companies/{company}/bindings"), &binding).await.fine();
+    }
+    let gateway = token(&api, "acme", "integration", None).await;
+    let secret = Some(json!({"fact": "Allergic to nuts"}));
+    let made = as_person(&gateway, Method::Post, "/api/memory/user", ("u1", "agent"), secret).await.fine();
+    let ada = token(&api, "acme", "agent", Some("ada")).await;
+    let scope = json!({"companyId": "acme", "subjectId": "u1"});
+    let handle = json!({"providerKey": "facts", "providerRecordId": made["id"]});
+    let (path, hook) = ("/runtime/v1/companies/acme", "2026-11-23T12:00:00Z");
+    for (route, body) in [
+        ("query", json!({"scope": scope, "query": "nuts", "intent": "agent_preamble"})),
+        ("list", json!({"scope": scope})),
+        ("get", json!({"scope": scope, "handle": handle})),
+        ("records", json!({"scope": scope, "records": [{"text": "Likes to be lied to"}]})),
+        ("forget", json!({"scope": scope, "handles": [handle]})),
+    ] {
+        let refused = ada.post(&format!("{path}/{route}"), &body).await;
+        assert_eq!(
+            (refused.problem(), &refused.json["field"]),
+            ((403, "forbidden"), &json!("scope.subjectId")),
+            "{route}"
+        );
+        assert!(!refused.text.contains("Allergic"), "{route}");
+    }
+    let hydrate =
+        json!({"hookKind": "pre_run_hydrate", "hookId": "h1", "triggeredAt": hook, "scope": scope, "query": ""});
+    let hydrated = ada.post(&format!("{path}/hooks"), &hydrate).await;
+    assert!(!hydrated.text.contains("Allergic"), "{}", hydrated.text);
+    // Without a subject, or as itself, it has its own facts and not the user's.
+    for scope in [json!({"companyId": "acme"}), json!({"companyId": "acme", "subjectId": "ada"})] {
+        let mine = json!({"scope": scope, "records": [{"text": "Ada knows Rust"}]});
+        ada.post(&format!("{path}/records"), &mine).await.fine();
+        let listed = ada.post(&format!("{path}/list"), &json!({"scope": scope})).await.fine().to_string();
+        assert!(listed.contains("Rust") && !listed.contains("Allergic"), "{listed}");
+        let get = json!({"scope": scope, "handle": handle});
+        assert!(ada.post(&format!("{path}/get"), &get).await.fine()["record"].is_null());
+    }
+    // The system in front acts for the user, and the AI has the user's facts.
+    let ask = json!({"scope": {"companyId": "acme"}, "query": "", "intent": "agent_preamble"});
+    let query = format!("{path}/query");
+    let told = as_person(&gateway, Method::Post, &query, ("u1", "agent"), Some(ask)).await.fine();
+    assert!(told["profileSummary"].as_str().unwrap().contains("Allergic"), "{told}");
+    // An integration that acts for an agent is that agent.
+    let as_agent = [("x-memhost-act-as-agent", "ada")];
+    let body = json!({"scope": scope}).to_string();
+    let refused = gateway.send(Method::Post, &format!("{path}/list"), Some(body), &as_agent).await;
+    assert_eq!(refused.problem(), (403, "forbidden"));
+    // Another binding, and another company, keep the plan's scoping: an agent serves users.
+    let elsewhere = json!({"bindingKey": "other", "scope": scope, "records": [{"text": "of u1, by ada"}]});
+    ada.post(&format!("{path}/records"), &elsewhere).await.fine();
+    let bob = token(&api, "zeta", "agent", Some("bob")).await;
+    let theirs = json!({"scope": {"companyId": "zeta", "subjectId": "u1"}, "records": [{"text": "of u1"}]});
+    bob.post("/runtime/v1/companies/zeta/records", &theirs).await.fine();
 }

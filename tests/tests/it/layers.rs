@@ -130,7 +130,8 @@ fn plugins_do_not_know_the_host() {
         for dependency in dependencies(&manifest).iter().filter(|name| name.starts_with("memhost")) {
             seen += 1;
             // These crates depend on no other crate of ours, so that guests can use them.
-            let may = ["memhost-sdk", "memhost-journal", "memhost-pii", "memhost-extract"].contains(&dependency.as_str());
+            let may =
+                ["memhost-sdk", "memhost-journal", "memhost-pii", "memhost-extract"].contains(&dependency.as_str());
             assert!(may, "{} depends on {dependency}", manifest.display());
         }
     }

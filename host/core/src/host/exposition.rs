@@ -1,5 +1,6 @@
 //! All metrics as text for Prometheus: the counters, and what is read at the time of the request.
 
+use async_recursion::async_recursion as boxed;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::family::Family;
@@ -9,6 +10,7 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::Service;
 use crate::error::ServiceError;
 use crate::host::metrics::KindLabels;
+use crate::money::{FactFigures, Figures};
 use crate::versions::BreakerState;
 use memhost_store::DiskLevel;
 
@@ -17,12 +19,19 @@ struct StateLabels {
     state: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OwnerLabels {
+    owner: &'static str,
+}
+
 impl Service {
     /// All metrics as OpenMetrics text, which Prometheus reads.
     ///
     /// # Errors
     /// Where it cannot be written out.
-    pub fn metrics(&self) -> Result<String, ServiceError> {
+    #[boxed]
+    pub async fn metrics(&self) -> Result<String, ServiceError> {
+        let facts = self.fact_figures().await?;
         let mut registry = Registry::with_prefix("memhost");
         self.recorder.metrics.register(&mut registry);
         let background = [("deliveries", self.deliveries.in_flight()), ("jobs", self.jobs.in_flight())];
@@ -31,6 +40,9 @@ impl Service {
         self.register_disk(&mut registry);
         self.register_sandbox(&mut registry);
         self.register_bindings(&mut registry);
+        if let Some(facts) = facts {
+            register_facts(&mut registry, facts);
+        }
         let plugins = [("admitted", self.plugins.list().len()), ("refused", self.plugins.refused().len())];
         let states = gauges(plugins.map(|(state, count)| (StateLabels { state }, count as u64)));
         registry.register("plugins", "Builds that can serve, and files that were refused", states);
@@ -88,6 +100,23 @@ impl Service {
         registry.register("bindings", "Bindings of all companies", ConstGauge::new(whole(all)));
         let breakers = gauges(states.map(|(state, count)| (StateLabels { state }, count)));
         registry.register("breakers", "Circuit breakers of bindings that have served since the start", breakers);
+    }
+}
+
+/// The figures of PageSpace's document. An average or a share is for who reads them: of two gauges here.
+fn register_facts(registry: &mut Registry, FactFigures { users, drives }: FactFigures) {
+    type Of = fn(&Figures) -> u64;
+    let all: [(&str, &str, Of); 6] = [
+        ("facts", "Facts that are there", |of| of.facts),
+        ("fact_owners", "Users and drives that have a fact", |of| of.owners),
+        ("facts_active", "Users and drives that operations of the last 30 days named", |of| of.active),
+        ("facts_active_owners", "Those of the active ones that have a fact", |of| of.active_owners),
+        ("facts_added", "Facts that were added in the last 30 days", |of| of.added),
+        ("facts_removed_soon", "Those of the added ones that a person removed within 7 days", |of| of.removed_soon),
+    ];
+    for (name, help, of) in all {
+        let counts = [("user", of(&users)), ("drive", of(&drives))];
+        registry.register(name, help, gauges(counts.map(|(owner, count)| (OwnerLabels { owner }, count))));
     }
 }
 

@@ -7,7 +7,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use memhost_types::{CompanyId, HookKind, Operation, OperationKind, Outcome};
+use memhost_types::{CompanyId, HookKind, Operation, OperationKind, Outcome, ProviderKey};
 
 /// Seconds: from a warm query in the fastest provider to the longest call.
 const BUCKETS: [f64; 14] = [0.0001, 0.000_25, 0.001, 0.0025, 0.01, 0.025, 0.1, 0.25, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0];
@@ -35,6 +35,13 @@ struct LimitLabels {
     limit: &'static str,
 }
 
+/// Tokens: a context of facts is to have at most 500.
+const TOKEN_BUCKETS: [f64; 10] = [25.0, 50.0, 100.0, 200.0, 300.0, 400.0, 500.0, 750.0, 1_000.0, 4_000.0];
+
+fn tokens() -> Histogram {
+    Histogram::new(TOKEN_BUCKETS)
+}
+
 fn seconds() -> Histogram {
     Histogram::new(BUCKETS)
 }
@@ -45,6 +52,7 @@ pub(crate) struct Metrics {
     seconds: Family<KindLabels, Histogram, fn() -> Histogram>,
     provider_seconds: Family<ProviderLabels, Histogram, fn() -> Histogram>,
     limits: Family<LimitLabels, Counter>,
+    preamble_tokens: Family<ProviderLabels, Histogram, fn() -> Histogram>,
     unauthenticated: Counter,
     unknown_company: Counter,
     hooks_not_taken: Family<KindLabels, Counter>,
@@ -58,6 +66,7 @@ impl Metrics {
             seconds: Family::new_with_constructor(seconds),
             provider_seconds: Family::new_with_constructor(seconds),
             limits: Family::default(),
+            preamble_tokens: Family::new_with_constructor(tokens),
             unauthenticated: Counter::default(),
             unknown_company: Counter::default(),
             hooks_not_taken: Family::default(),
@@ -112,6 +121,13 @@ impl Metrics {
         self.hooks_not_taken.get_or_create(&KindLabels { kind }).inc();
     }
 
+    /// Counts the tokens of a preamble.
+    pub(crate) fn preamble(&self, provider: &ProviderKey, tokens: usize) {
+        #[allow(clippy::cast_precision_loss, reason = "tokens for a histogram")]
+        let tokens = tokens as f64;
+        self.preamble_tokens.get_or_create(&ProviderLabels { provider: provider.to_string() }).observe(tokens);
+    }
+
     /// Counts a call that reached a limit of its binding.
     pub(crate) fn limit_hit(&self, limit: &'static str) {
         self.limits.get_or_create(&LimitLabels { limit }).inc();
@@ -124,6 +140,8 @@ impl Metrics {
         let help = "How long calls of providers took";
         registry.register_with_unit("provider_duration", help, Unit::Seconds, self.provider_seconds.clone());
         registry.register("limits_hit", "Calls that ran into a limit of their binding", self.limits.clone());
+        let help = "Tokens (o200k_base) of the summaries that queries for the start of a run were answered";
+        registry.register("preamble_tokens", help, self.preamble_tokens.clone());
         let help = "Events that no binding took, by kind of hook";
         registry.register("hooks_not_taken", help, self.hooks_not_taken.clone());
         let help = "Requests with an invalid token";

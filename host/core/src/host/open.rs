@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
 use crate::Service;
@@ -121,6 +122,8 @@ impl Service {
             ledger: Ledger::open(Arc::clone(&store), Arc::clone(&options.clock)).await?,
             feed: Arc::new(Feed::new(Arc::clone(&options.clock))),
             refusals: Refusals::default(),
+            projects: RwLock::new(None),
+            facts: Mutex::default(),
             wake: Arc::clone(&wake),
         });
         let service = Arc::new(Self {

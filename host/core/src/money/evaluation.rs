@@ -20,7 +20,7 @@ use memhost_types::{
 /// A record counts as used when that happens within this time after the query that returned it.
 const USED_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 /// Operations that are read for the hit rate at most, the newest ones.
-const MOST_READ: usize = 200_000;
+pub(super) const MOST_READ: usize = 200_000;
 
 /// The metrics of one binding, or of a whole company.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

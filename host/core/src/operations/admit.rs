@@ -104,6 +104,9 @@ impl Service {
             Err(error) => self.resolve_without_config(scope, named, error).await?.binding,
         };
         opened.set_binding(&binding);
+        if !is_system {
+            self.check_user(&opened.operation().principal, scope, &binding).map_err(|denied| Refusal::from(&denied))?;
+        }
         if !binding.enabled && !is_system {
             let update = format!("memhost binding update {} --enabled true", binding.key);
             let message = format!("the binding `{}` is disabled; type `{update}`, or name another one", binding.key);

@@ -162,6 +162,10 @@ impl<A: Attempt> Step for Capture<'_, A> {
         if let Some(sender) = self.attempt.sender() {
             opened.set_principal(sender);
         }
+        opened.note_teller(request.metadata.as_ref());
+        opened.note_teller(request.payload.metadata.as_ref());
+        let told = self.attempt.told(opened.id());
+        opened.set_told(told);
         opened.set_cited([request.metadata.as_ref(), request.payload.metadata.as_ref()].into_iter());
     }
 

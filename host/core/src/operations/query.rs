@@ -6,7 +6,7 @@ use crate::records::partition::OwnPartitions;
 use async_recursion::async_recursion as boxed;
 use memhost_ports::off_executor;
 use memhost_sandbox::QueryAnswer;
-use memhost_types::{ContextBundle, HookContext, QueryRequest, Snippet, limits};
+use memhost_types::{ContextBundle, HookContext, Intent, QueryRequest, Snippet, limits};
 
 /// How many times as many records the provider is asked for at first, where the host takes some out.
 const SPARE: u32 = 4;
@@ -147,6 +147,10 @@ impl Step for Query<'_> {
         snippets.truncate(self.wanted as usize);
         if let Some(budget) = self.request.token_budget {
             cut(&mut snippets, budget as usize);
+        }
+        if let Some(summary) = profile_summary.as_deref().filter(|_| self.request.intent == Intent::AgentPreamble) {
+            let tokens = off_executor(summary.len(), || memhost_tokens::count(summary));
+            answered.host.recorder.metrics.preamble(&answered.serving.binding.provider_key, tokens);
         }
         answered.returns(&snippets);
         Ok(ContextBundle { operation_id: answered.id(), snippets, profile_summary, usage: answered.usage() })

@@ -1,20 +1,23 @@
 //! One operation's record, from its opening to its end. Rule: no operation without a record.
 
 mod state;
+mod teller;
 
 use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::{Mutex, RwLock};
 use serde::Serialize;
 use tokio::sync::Notify;
 
 pub(crate) use self::state::{Concluded, Ended, Ending, Intended, Opened};
+use crate::companies::project_events::{ProjectEvents, Teller};
 use crate::error::Refusal;
 use crate::host::Audit;
 use crate::host::compaction::Forgotten;
 use crate::host::feed::Feed;
 use crate::host::metrics::Metrics;
-use crate::money::Ledger;
+use crate::money::{Counted, Ledger};
 use crate::operations::refusals::{Reason, Refusals};
 use crate::records::{PrivateWrite, Records, Whose};
 use crate::versions::serving::Serving;
@@ -39,6 +42,10 @@ pub(crate) struct Recorder {
     pub(crate) refusals: Refusals,
     pub(crate) forgotten: Forgotten,
     pub(crate) records: Arc<Records>,
+    /// Whose projects have events of their memory.
+    pub(crate) projects: RwLock<Option<ProjectEvents>>,
+    /// Whose facts the metrics count.
+    pub(crate) facts: Mutex<Counted>,
     /// The background work waits for this, and begins what is due.
     pub(crate) wake: Arc<Notify>,
 }
@@ -77,6 +84,8 @@ pub(crate) struct Record {
     /// Whether the provider has records of it whose rows are not among what is written.
     lacks_rows: bool,
     has_new_jobs: bool,
+    /// Who asks, for the event of a project's memory.
+    teller: Teller,
     /// Locks that are held until the record is on disk.
     locks: Vec<Lease>,
 }

@@ -143,6 +143,7 @@ impl Step for Upsert {
 
     fn describe(&self, opened: &mut Opened) {
         opened.set_provenance(self.request.source.as_ref(), None);
+        opened.note_teller(self.request.records.first().and_then(|record| record.metadata.as_ref()));
         opened.set_cited(self.request.records.iter().map(|record| record.metadata.as_ref()));
     }
 

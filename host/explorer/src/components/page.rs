@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, html};
 
 use super::view::{Theme, View};
-use crate::assets;
+use crate::{assets, facts};
 use memhost_core::Act;
 use memhost_types::OperationKind;
 
@@ -14,6 +14,8 @@ enum Audience {
     Act(Act),
     /// Operators of the host.
     Host,
+    /// Who reads records of the company that has facts of PageSpace.
+    Facts,
 }
 
 /// A group of the navigation: its name, and for each page the label, the path and who sees it.
@@ -29,6 +31,7 @@ const COMPANY: &[Group] = &[
             ("Overview", "", VIEW),
             ("Operations", "operations", VIEW),
             ("Records", "records", Audience::Act(Act::Operate(OperationKind::List))),
+            ("Facts", "facts", Audience::Facts),
             ("Query", "query", Audience::Act(Act::Operate(OperationKind::Query))),
             ("Browse", "browse", Audience::Act(Act::Operate(OperationKind::Browse))),
         ],
@@ -158,6 +161,7 @@ fn groups(view: &View, groups: &[Group]) -> Markup {
     let may = |who: &Audience| match who {
         Audience::Act(act) => view.allows(*act),
         Audience::Host => view.caller.may(Act::Host, None).is_ok(),
+        Audience::Facts => facts::is_shown(view),
     };
     html! {
         @for (name, pages) in groups {

@@ -33,6 +33,11 @@ pub(crate) const fn long(name: &'static str) -> Column {
     Column { name, class: "l" }
 }
 
+/// Text that is never cut: it has as many lines as it needs.
+pub(crate) const fn whole(name: &'static str) -> Column {
+    Column { name, class: "t" }
+}
+
 /// A number, at the right.
 pub(crate) const fn number(name: &'static str) -> Column {
     Column { name, class: "n" }

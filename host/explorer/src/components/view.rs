@@ -15,6 +15,7 @@ use crate::Explorer;
 use crate::session::SessionKey;
 use memhost_core::{Act, Caller, Service};
 use memhost_http::{Authorized, Permission, Problem, ProblemCode};
+use memhost_integrations::PageSpaceOptions;
 use memhost_types::CompanyId;
 
 /// The characters that are not escaped in a part of an address.
@@ -99,6 +100,11 @@ impl View {
     /// Whether the caller may do this here. Used to hide buttons; each action checks again.
     pub(crate) fn allows(&self, act: Act) -> bool {
         self.caller.may(act, self.company.as_ref()).is_ok()
+    }
+
+    /// Whose facts PageSpace's integration keeps, if it is this company.
+    pub(crate) fn pagespace(&self) -> Option<&PageSpaceOptions> {
+        self.explorer.pagespace.as_ref().filter(|options| Some(&options.company) == self.company.as_ref())
     }
 
     /// Shows a message on the next page.

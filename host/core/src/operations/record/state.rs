@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::{Record, Recorder, Stage};
 use crate::access::Caller;
+use crate::companies::project_events::Teller;
 use crate::error::{Refusal, ServiceError};
 use crate::host::Audit;
 use crate::operations::refusals::Taken;
@@ -132,6 +133,7 @@ impl Opened {
             private: None,
             lacks_rows: false,
             has_new_jobs: false,
+            teller: Teller::default(),
             locks: Vec::new(),
         }))
     }
@@ -216,6 +218,7 @@ impl Ending {
         };
         let reason = record.countable(outcome, error.as_ref()).filter(|_| answer.is_err());
         record.end(outcome, error);
+        record.add_event();
         let recorder = Arc::clone(&record.recorder);
         if let Some(reason) = reason {
             match recorder.refusals.take(&record.operation.company_id, reason, operation_id, recorder.clock.now()) {
