@@ -98,6 +98,7 @@ bench *ARGS:
     cargo bench -p memhost-tests --bench cross_agent -- {{ARGS}}
     cargo bench -p memhost-tests --bench taxonomy -- {{ARGS}}
     cargo bench -p memhost-tests --bench service -- {{ARGS}}
+    cargo bench -p memhost-embeddings --bench speed -- {{ARGS}}
 
 # The release binary under a load generator, beside a bare axum handler in the same run. Needs wrk.
 load:

@@ -1,82 +1,33 @@
 //! The forward pass of a BERT encoder (Devlin et al. 2018) with the mean of its last layer as the text's vector, as
-//! sentence-transformers have it. A text is computed alone and without padding: its vector does not depend on what else
-//! was asked for at the same time.
+//! sentence-transformers have it. Texts are computed beside each other without padding, each for itself: a vector does
+//! not depend on what else was asked for at the same time. Dense layers compute with bytes, attention with 32-bit
+//! numbers.
 
-use ndarray::linalg::general_mat_mul;
-use ndarray::{Array1, Array2, ArrayView2, Axis, s};
-use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+use rten_gemm::{GemmInputA, GemmInputB, GemmOptions};
+use rten_simd::{SimdOp, SimdUnaryOp};
+use rten_tensor::NdTensorView;
+use rten_vecmath::{Gelu, Normalize, NormalizeOptions, Softmax, Sum, SumSquareSub};
 
 use super::EmbeddingsError;
+use super::dense::{Buffers, Dense, Products};
+use super::shape::Shape;
 use super::weights::{Bytes, Weights};
 
-/// `config.json` of a model, as far as it matters.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Shape {
-    model_type: String,
-    hidden_act: String,
-    pub(super) hidden_size: usize,
-    num_hidden_layers: usize,
-    num_attention_heads: usize,
-    intermediate_size: usize,
-    layer_norm_eps: f32,
-    pub(super) max_position_embeddings: usize,
-    pub(super) vocab_size: usize,
-    type_vocab_size: usize,
-    position_embedding_type: Option<String>,
-}
-
-impl Shape {
-    /// # Errors
-    /// Where a model of this shape is not one that this encoder computes, or larger than is sensible.
-    pub(super) fn check(&self) -> Result<(), EmbeddingsError> {
-        let position = self.position_embedding_type.as_deref().unwrap_or("absolute");
-        for (what, found, expected) in [
-            ("model_type", self.model_type.as_str(), "bert"),
-            ("hidden_act", &self.hidden_act, "gelu"),
-            ("position_embedding_type", position, "absolute"),
-        ] {
-            if found != expected {
-                return Err(EmbeddingsError::model(format!("its `{what}` is `{found}` and not `{expected}`")));
-            }
-        }
-        let fits = (1..=4_096).contains(&self.hidden_size)
-            && (1..=48).contains(&self.num_hidden_layers)
-            && self.num_attention_heads > 0
-            && self.hidden_size.is_multiple_of(self.num_attention_heads)
-            && (1..=16_384).contains(&self.intermediate_size)
-            && (2..=8_192).contains(&self.max_position_embeddings)
-            && (3..=1_000_000).contains(&self.vocab_size)
-            && (1..=1_000).contains(&self.type_vocab_size)
-            && (0.0..1.0).contains(&self.layer_norm_eps);
-        if fits { Ok(()) } else { Err(EmbeddingsError::model("its `config.json` has a size that makes no sense")) }
-    }
-
-    /// The most bytes that weights of this shape have: twice what is computed with, as files have more, and some names.
-    pub(super) fn max_weights(&self) -> u64 {
-        let [hidden, inner] = [self.hidden_size, self.intermediate_size].map(|size| size as u64);
-        let rows = [self.vocab_size, self.max_position_embeddings, self.type_vocab_size].map(|rows| rows as u64);
-        let layer = 4 * hidden * (hidden + 1) + 2 * hidden * inner + inner + 5 * hidden;
-        let numbers = (rows.iter().sum::<u64>() + 2) * hidden + self.num_hidden_layers as u64 * layer;
-        (16 << 20) + 2 * 4 * numbers
-    }
-}
-
-/// A dense layer: `x W^T + b`.
-struct Dense {
-    weight: Array2<f32>,
-    bias: Array1<f32>,
-}
+/// Texts are computed together up to this many tokens: enough for the products of matrices to be quick, and few enough
+/// for what is between two layers to stay in the processor's second cache.
+const TOGETHER: usize = 128;
 
 struct Norm {
-    weight: Array1<f32>,
-    bias: Array1<f32>,
+    weight: Vec<f32>,
+    bias: Vec<f32>,
     epsilon: f32,
 }
 
 struct Layer {
-    query: Dense,
-    key: Dense,
-    value: Dense,
+    /// Query, key and value of a token beside each other.
+    attention: Dense,
     attended: Dense,
     attended_norm: Norm,
     up: Dense,
@@ -87,11 +38,12 @@ struct Layer {
 /// A model that is ready to compute.
 pub(super) struct Encoder {
     words: Bytes,
-    /// Positions with the embedding of the one token type added.
-    positions: Array2<f32>,
+    /// By position, with the embedding of the one token type added.
+    positions: Vec<f32>,
     norm: Norm,
     layers: Vec<Layer>,
     heads: usize,
+    hidden: usize,
 }
 
 impl Encoder {
@@ -99,54 +51,179 @@ impl Encoder {
     /// Where the weights are not those of this shape.
     pub(super) fn new(shape: &Shape, weights: &Weights<'_>) -> Result<Self, EmbeddingsError> {
         let (hidden, inner, epsilon) = (shape.hidden_size, shape.intermediate_size, shape.layer_norm_eps);
-        let dense = |name: &str, rows: usize, columns: usize| {
-            let weight = weights.matrix(&format!("{name}.weight"), rows, columns)?;
-            Ok::<_, EmbeddingsError>(Dense { weight, bias: weights.vector(&format!("{name}.bias"), rows)? })
+        let products = Products::new();
+        let dense = |names: &[String], rows: usize, columns: usize| {
+            let part = |name: &String| {
+                let weight = weights.bytes(&format!("{name}.weight"), rows, columns)?;
+                Ok((weight, weights.vector(&format!("{name}.bias"), rows)?))
+            };
+            let parts = names.iter().map(part).collect::<Result<_, EmbeddingsError>>()?;
+            Ok::<_, EmbeddingsError>(Dense::new(&products, columns, parts))
         };
         let norm = |name: &str| {
             let weight = weights.vector(&format!("{name}.LayerNorm.weight"), hidden)?;
             let bias = weights.vector(&format!("{name}.LayerNorm.bias"), hidden)?;
             Ok::<_, EmbeddingsError>(Norm { weight, bias, epsilon })
         };
-        let mut positions =
-            weights.matrix("embeddings.position_embeddings.weight", shape.max_position_embeddings, hidden)?;
-        let types = weights.matrix("embeddings.token_type_embeddings.weight", shape.type_vocab_size, hidden)?;
-        positions += &types.row(0);
         let layer = |number: usize| {
             let name = |part: &str| format!("encoder.layer.{number}.{part}");
+            let attention = ["query", "key", "value"].map(|part| name(&format!("attention.self.{part}")));
             Ok::<_, EmbeddingsError>(Layer {
-                query: dense(&name("attention.self.query"), hidden, hidden)?,
-                key: dense(&name("attention.self.key"), hidden, hidden)?,
-                value: dense(&name("attention.self.value"), hidden, hidden)?,
-                attended: dense(&name("attention.output.dense"), hidden, hidden)?,
+                attention: dense(&attention, hidden, hidden)?,
+                attended: dense(&[name("attention.output.dense")], hidden, hidden)?,
                 attended_norm: norm(&name("attention.output"))?,
-                up: dense(&name("intermediate.dense"), inner, hidden)?,
-                down: dense(&name("output.dense"), hidden, inner)?,
+                up: dense(&[name("intermediate.dense")], inner, hidden)?,
+                down: dense(&[name("output.dense")], hidden, inner)?,
                 norm: norm(&name("output"))?,
             })
         };
+        let positions = "embeddings.position_embeddings.weight";
+        let mut positions = weights.bytes(positions, shape.max_position_embeddings, hidden)?.numbers();
+        let types = weights.bytes("embeddings.token_type_embeddings.weight", shape.type_vocab_size, hidden)?;
+        for position in positions.chunks_exact_mut(hidden) {
+            position.iter_mut().zip(types.row(0)).for_each(|(x, of_type)| *x += of_type);
+        }
         Ok(Self {
             words: weights.bytes("embeddings.word_embeddings.weight", shape.vocab_size, hidden)?,
             positions,
             norm: norm("embeddings")?,
             layers: (0..shape.num_hidden_layers).map(layer).collect::<Result<_, _>>()?,
             heads: shape.num_attention_heads,
+            hidden,
         })
     }
 
-    /// The vector of a text's pieces, of unit length. There is at least one piece, and no more than positions.
-    pub(super) fn vector(&self, pieces: &[u32]) -> Vec<f32> {
-        let mut state = Array2::zeros((pieces.len(), self.positions.ncols()));
-        for ((mut row, piece), position) in state.rows_mut().into_iter().zip(pieces).zip(self.positions.rows()) {
-            let word = (*piece as usize).min(self.words.rows() - 1);
-            row.iter_mut().zip(self.words.row(word)).zip(position).for_each(|((x, word), at)| *x = word + at);
+    /// The vectors of some texts' pieces, of unit length. A text has at least one piece, and no more than positions.
+    ///
+    /// # Errors
+    /// Where a product of matrices fails, which it does for no model that could be opened.
+    pub(super) fn vectors(&self, texts: &[Vec<u32>]) -> Result<Vec<Vec<f32>>, EmbeddingsError> {
+        // Cheap, and for this thread alone.
+        let products = Products::new();
+        let (mut vectors, mut rest) = (Vec::with_capacity(texts.len()), texts);
+        while !rest.is_empty() {
+            let mut tokens = 0;
+            let fits = |text: &&Vec<u32>| {
+                tokens += text.len();
+                tokens <= TOGETHER
+            };
+            let (now, later) = rest.split_at(rest.iter().take_while(fits).count().max(1));
+            vectors.extend(self.together(&products, now)?);
+            rest = later;
+        }
+        Ok(vectors)
+    }
+
+    fn together(&self, products: &Products, texts: &[Vec<u32>]) -> Result<Vec<Vec<f32>>, EmbeddingsError> {
+        let (mut state, mut ranges) = (Vec::new(), Vec::with_capacity(texts.len()));
+        for text in texts {
+            let begin = state.len() / self.hidden;
+            for (piece, position) in text.iter().zip(self.positions.chunks_exact(self.hidden)) {
+                let word = self.words.row((*piece as usize).min(self.words.rows() - 1));
+                state.extend(word.zip(position).map(|(word, at)| word + at));
+            }
+            ranges.push(begin..state.len() / self.hidden);
         }
         self.norm.apply(&mut state);
+        let mut room = Room::default();
         for layer in &self.layers {
-            state = layer.apply(&state, self.heads);
+            self.layer(products, layer, &ranges, &mut state, &mut room)?;
         }
-        let mean = state.mean_axis(Axis(0)).unwrap_or_default().to_vec();
-        unit(mean)
+        let mean = |range: &Range<usize>| {
+            let mut sum = vec![0.0; self.hidden];
+            for row in state[range.start * self.hidden..range.end * self.hidden].chunks_exact(self.hidden) {
+                sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+            }
+            // The length does not matter.
+            unit(sum)
+        };
+        Ok(ranges.iter().map(mean).collect())
+    }
+
+    fn layer(
+        &self,
+        products: &Products,
+        layer: &Layer,
+        texts: &[Range<usize>],
+        state: &mut Vec<f32>,
+        room: &mut Room,
+    ) -> Result<(), EmbeddingsError> {
+        layer.attention.apply(products, &mut room.buffers, state, false, &mut room.wide)?;
+        room.attended.resize(state.len(), 0.0);
+        for text in texts {
+            self.attend(products, text, room)?;
+        }
+        layer.attended.apply(products, &mut room.buffers, &room.attended, true, state)?;
+        layer.attended_norm.apply(state);
+        layer.up.apply(products, &mut room.buffers, state, false, &mut room.wide)?;
+        Gelu {}.map_mut(&mut room.wide);
+        layer.down.apply(products, &mut room.buffers, &room.wide, true, state)?;
+        layer.norm.apply(state);
+        Ok(())
+    }
+
+    /// From query, key and value of one text to what its tokens attend to.
+    fn attend(&self, products: &Products, text: &Range<usize>, room: &mut Room) -> Result<(), EmbeddingsError> {
+        let (count, width) = (text.len(), self.hidden / self.heads);
+        let failed = |error: &dyn std::fmt::Display| EmbeddingsError::model(format!("attention fails: {error}"));
+        #[allow(clippy::cast_precision_loss, reason = "a width below 4,096")]
+        let options = GemmOptions { alpha: 1.0 / (width as f32).sqrt(), ..GemmOptions::default() };
+        room.weights.resize(count * count, 0.0);
+        room.mixed.resize(count * width, 0.0);
+        let rows = &room.wide[text.start * 3 * self.hidden..text.end * 3 * self.hidden];
+        for head in 0..self.heads {
+            let part = |number: usize| {
+                let from = &rows[number * self.hidden + head * width..];
+                NdTensorView::from_slice_with_strides([count, width], from, [3 * self.hidden, 1])
+                    .map_err(|error| failed(&error))
+            };
+            let (query, key, value) = (part(0)?, part(1)?, part(2)?);
+            let (left, right) = (GemmInputA::Unpacked(query), GemmInputB::Unpacked(key.transposed()));
+            let weighed = products.numbers.gemm(&mut room.weights, left, right, options.clone());
+            weighed.map_err(|error| failed(&error))?;
+            room.weights.chunks_exact_mut(count).for_each(|row| {
+                Softmax::new_mut(row).dispatch();
+            });
+            let weights = NdTensorView::from_data([count, count], room.weights.as_slice());
+            let (left, right) = (GemmInputA::Unpacked(weights), GemmInputB::Unpacked(value));
+            let mixed = products.numbers.gemm(&mut room.mixed, left, right, GemmOptions::default());
+            mixed.map_err(|error| failed(&error))?;
+            let into = room.attended[text.start * self.hidden..].chunks_exact_mut(self.hidden);
+            for (row, mixed) in into.zip(room.mixed.chunks_exact(width)) {
+                row[head * width..(head + 1) * width].copy_from_slice(mixed);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is between the steps of a layer.
+#[derive(Default)]
+struct Room {
+    buffers: Buffers,
+    /// Queries, keys and values; then the inner layer.
+    wide: Vec<f32>,
+    attended: Vec<f32>,
+    weights: Vec<f32>,
+    mixed: Vec<f32>,
+}
+
+impl Norm {
+    #[allow(clippy::cast_precision_loss, reason = "a width below 4,096")]
+    fn apply(&self, state: &mut [f32]) {
+        let width = self.weight.len() as f32;
+        for row in state.chunks_exact_mut(self.weight.len()) {
+            let mean = Sum::new(row).dispatch() / width;
+            let variance = SumSquareSub::new(row, mean).dispatch() / width;
+            let options = NormalizeOptions {
+                pre_scale_bias: mean,
+                scale: 1.0 / (variance + self.epsilon).sqrt(),
+                element_scale: Some(&self.weight),
+                element_bias: Some(&self.bias),
+                ..NormalizeOptions::default()
+            };
+            Normalize::new_mut(row, options).dispatch();
+        }
     }
 }
 
@@ -159,80 +236,9 @@ pub(super) fn unit(mut vector: Vec<f32>) -> Vec<f32> {
     vector
 }
 
-impl Layer {
-    fn apply(&self, state: &Array2<f32>, heads: usize) -> Array2<f32> {
-        let (query, key, value) = (self.query.apply(state), self.key.apply(state), self.value.apply(state));
-        let width = state.ncols() / heads;
-        #[allow(clippy::cast_precision_loss, reason = "a width below 4,096")]
-        let scale = 1.0 / (width as f32).sqrt();
-        let mut attended = Array2::zeros(state.raw_dim());
-        let mut weights = Array2::zeros((state.nrows(), state.nrows()));
-        for head in 0..heads {
-            let columns = s![.., head * width..(head + 1) * width];
-            general_mat_mul(scale, &query.slice(columns), &key.slice(columns).t(), 0.0, &mut weights);
-            softmax(&mut weights);
-            general_mat_mul(1.0, &weights, &value.slice(columns), 0.0, &mut attended.slice_mut(columns));
-        }
-        let mut state = self.attended.apply(&attended) + state;
-        self.attended_norm.apply(&mut state);
-        let mut inner = self.up.apply(&state);
-        inner.mapv_inplace(gelu);
-        let mut state = self.down.apply(&inner) + &state;
-        self.norm.apply(&mut state);
-        state
-    }
-}
-
-impl Dense {
-    fn apply(&self, state: &Array2<f32>) -> Array2<f32> {
-        let weight: ArrayView2<'_, f32> = self.weight.t();
-        state.dot(&weight) + &self.bias
-    }
-}
-
-impl Norm {
-    #[allow(clippy::cast_precision_loss, reason = "a width below 4,096")]
-    fn apply(&self, state: &mut Array2<f32>) {
-        let width = state.ncols() as f32;
-        for mut row in state.rows_mut() {
-            let mean = row.sum() / width;
-            let variance = row.iter().map(|x| (x - mean) * (x - mean)).sum::<f32>() / width;
-            let scale = 1.0 / (variance + self.epsilon).sqrt();
-            row.iter_mut().zip(&self.weight).zip(&self.bias).for_each(|((x, w), b)| *x = (*x - mean) * scale * w + b);
-        }
-    }
-}
-
-fn softmax(weights: &mut Array2<f32>) {
-    for mut row in weights.rows_mut() {
-        let most = row.fold(f32::NEG_INFINITY, |most, x| most.max(*x));
-        row.mapv_inplace(|x| (x - most).exp());
-        let sum = row.sum();
-        row /= sum;
-    }
-}
-
-fn gelu(x: f32) -> f32 {
-    0.5 * x * (1.0 + erf(x * std::f32::consts::FRAC_1_SQRT_2))
-}
-
-/// The error function to 1.5e-7 (Abramowitz and Stegun 1964, 7.1.26).
-fn erf(x: f32) -> f32 {
-    let t = 1.0 / (1.0 + 0.327_591_1 * x.abs());
-    let sum = t * (0.254_829_6 + t * (-0.284_496_74 + t * (1.421_413_7 + t * (-1.453_152 + t * 1.061_405_4))));
-    (1.0 - sum * (-x * x).exp()).copysign(x)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_error_function_is_that_of_the_tables() {
-        for (x, expected) in [(0.0, 0.0), (0.5, 0.520_499_9), (1.0, 0.842_700_8), (-2.0, -0.995_322_3), (4.0, 1.0)] {
-            assert!((erf(x) - expected).abs() < 1e-6, "{x}: {}", erf(x));
-        }
-    }
 
     #[test]
     fn a_vector_has_length_one_unless_it_is_nothing() {

@@ -1,15 +1,20 @@
 //! Text to vectors for providers that may ask for it: a model that the operator installed, computed on this machine, or
 //! an endpoint that the operator named. Knows no binding but by its id, and no provider.
 
+mod dense;
 mod encoder;
 mod endpoint;
 mod error;
 mod installed;
 mod runtime;
+mod shape;
 mod weights;
 mod wheel;
 mod wordpiece;
 
+#[cfg(test)]
+#[path = "../benches/plain.rs"]
+mod plain;
 #[cfg(test)]
 mod tests;
 

@@ -130,6 +130,25 @@ async fn a_model_that_is_exchanged_under_a_host_is_not_mixed_with_the_one_before
     assert!(error.contains("start it again"), "{error}");
 }
 
+/// The encoder computes with bytes; `plain` does the same in numbers.
+#[test]
+fn bytes_compute_what_numbers_do() {
+    let shape: shape::Shape = serde_json::from_value(config()).unwrap();
+    let file = weights::compact(&weights()).unwrap();
+    let weights = weights::Weights::open(&file).unwrap();
+    let (encoder, plain) =
+        (encoder::Encoder::new(&shape, &weights).unwrap(), plain::Plain::new(&shape, &weights).unwrap());
+    // More tokens than are computed together, and texts of every length.
+    let texts: Vec<Vec<u32>> = (1..=16).chain(1..=16).map(|count| (0..count).map(|n| n * 5 % 8).collect()).collect();
+    let found = encoder.vectors(&texts).unwrap();
+    assert_eq!(found.len(), texts.len());
+    for (text, vector) in texts.iter().zip(&found) {
+        let cosine: f32 = plain.vector(text).iter().zip(vector).map(|(a, b)| a * b).sum();
+        assert!(cosine > 0.99, "{cosine} of {text:?}");
+    }
+    assert_eq!(found[15], encoder.vectors(&texts[15..16]).unwrap()[0]);
+}
+
 #[test]
 fn what_is_no_model_is_refused_and_leaves_what_was_there() {
     let home = tempfile::tempdir().unwrap();

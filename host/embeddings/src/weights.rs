@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use ndarray::{Array1, Array2};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
@@ -31,8 +30,14 @@ impl Bytes {
         self.scales.len()
     }
 
-    fn whole(&self) -> Vec<f32> {
+    /// All rows, one after the other.
+    pub(super) fn numbers(&self) -> Vec<f32> {
         (0..self.rows()).flat_map(|row| self.row(row)).collect()
+    }
+
+    /// The bytes of all rows and the scale of each.
+    pub(super) fn into_parts(self) -> (Vec<i8>, Vec<f32>) {
+        (self.rows, self.scales)
     }
 }
 
@@ -116,9 +121,9 @@ impl<'a> Weights<'a> {
     ///
     /// # Errors
     /// Where there is none, or one of another length; the same below.
-    pub(super) fn vector(&self, name: &str, length: usize) -> Result<Array1<f32>, EmbeddingsError> {
+    pub(super) fn vector(&self, name: &str, length: usize) -> Result<Vec<f32>, EmbeddingsError> {
         let wrong = || EmbeddingsError::model(format!("`{name}` is not of 32-bit numbers"));
-        floats(&self.tensor(name, &[length])?).map(Array1::from_vec).ok_or_else(wrong)
+        floats(&self.tensor(name, &[length])?).ok_or_else(wrong)
     }
 
     /// A matrix that stays as bytes.
@@ -127,13 +132,7 @@ impl<'a> Weights<'a> {
         if tensor.dtype() != Dtype::I8 {
             return Err(EmbeddingsError::model(format!("`{name}` is not of bytes; install the wheel again")));
         }
-        let scales = self.vector(&format!("{name}{SCALES}"), rows)?.to_vec();
+        let scales = self.vector(&format!("{name}{SCALES}"), rows)?;
         Ok(Bytes { rows: tensor.data().iter().map(|byte| byte.cast_signed()).collect(), scales, columns })
-    }
-
-    /// A matrix as numbers.
-    pub(super) fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Array2<f32>, EmbeddingsError> {
-        let whole = self.bytes(name, rows, columns)?.whole();
-        Array2::from_shape_vec((rows, columns), whole).map_err(|error| EmbeddingsError::model(error.to_string()))
     }
 }

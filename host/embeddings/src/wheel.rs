@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use zip::ZipArchive;
 
 use super::EmbeddingsError;
-use super::encoder::Shape;
+use super::shape::Shape;
 
 /// The most bytes of weights, whatever the model's shape, and of any other file.
 const MAX_WEIGHTS: u64 = 2 << 30;

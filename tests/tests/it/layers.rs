@@ -31,7 +31,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("regex", &["pii", "tokens", "config-schema"]),
     ("sled", &["store"]),
     ("rusqlite", &["bridge"]),
-    ("ndarray", &["embeddings"]),
+    ("rten-gemm", &["embeddings"]),
     ("safetensors", &["embeddings"]),
     ("zip", &["embeddings"]),
     ("axum", &["http", "explorer", "integrations", "server"]),
