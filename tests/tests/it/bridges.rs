@@ -98,7 +98,8 @@ async fn a_database_of_memori_is_imported_once() {
     let place = Place::new().await;
     let file = place.file("memori.db");
     let sql = fs::read_to_string(repository().join("tests/vendors/memori/database.sql")).unwrap();
-    Connection::open(&file).unwrap().execute_batch(&sql).unwrap();
+    // A dump names tables before it makes them.
+    Connection::open(&file).unwrap().execute_batch(&format!("PRAGMA foreign_keys = OFF;\n{sql}")).unwrap();
     let import = ["memori", "import", text(&file), "--project", "shop"];
     let report = fine(&place, &import).await;
     assert_eq!(report, json!({"rows": 6, "imported": 6, "unchanged": 0, "messages": 2}));

@@ -3,7 +3,6 @@
 mod files;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use jiff::Timestamp;
 use memhost_journal::{Entry, New, anchor, entries};
