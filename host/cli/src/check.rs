@@ -67,8 +67,8 @@ pub(super) async fn run(args: CheckArgs) -> Result<(), CliError> {
     let mode = if args.thorough { Mode::Thorough } else { Mode::Quick };
     let suite = Suite::open(&source, directories::compiled(), compiler::this_program()?).await.map_err(input)?;
     let outcome = suite.check(&options, &Selection { mode, rules: args.rule.clone() }).await;
-    let left = suite.close().await;
-    let report = Report { left, ..outcome.map_err(input)? };
+    suite.close().await;
+    let report = outcome.map_err(input)?;
     for (path, text) in [
         (&args.junit, report.to_junit().map_err(input)?),
         (&args.badge, serde_json::to_string_pretty(&report.to_badge()).map_err(CliError::host)?),
@@ -118,12 +118,6 @@ fn shown(report: &Report) -> String {
     let how = if report.mode == Mode::Thorough { "thorough" } else { "quick" };
     lines.push(String::new());
     lines.push(format!("{}: {} ({how}, {:.1} s)", report.name(), counted.join(", "), report.took.as_secs_f64()));
-    if let Some(left) = &report.left {
-        lines.push(format!(
-            "what the check wrote was forgotten, and the service may still have some of it: {}",
-            one_line(left)
-        ));
-    }
     lines.push(report.badge_line());
     lines.join("\n")
 }

@@ -82,8 +82,6 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// The duration of the whole check.
     pub took: Duration,
-    /// Why the service behind the provider may still have what the check wrote.
-    pub left: Option<String>,
 }
 
 impl Report {
@@ -112,7 +110,7 @@ impl Report {
         let wants_network = inspection.is_some_and(|known| {
             known.description.permissions.iter().any(|asked| matches!(asked.permission, Permission::Http(_)))
         });
-        Self { provider, digest, wants_network, mode: selection.mode, status, findings, took, left: None }
+        Self { provider, digest, wants_network, mode: selection.mode, status, findings, took }
     }
 
     /// The number of rules for each outcome.
@@ -147,7 +145,6 @@ impl Report {
             "status": self.status,
             "counts": self.counts(),
             "ms": millis(self.took),
-            "left": self.left,
             "rules": self.findings,
         })
     }

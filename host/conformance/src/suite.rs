@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::network::Network;
@@ -51,14 +51,9 @@ pub struct Suite {
     /// Makes the ids of this check unique: a provider may store records in a remote system.
     run: String,
     bindings: AtomicU64,
-    /// Whether a check could write at a service behind the provider.
-    reached_out: AtomicBool,
     /// Declared after the service, which has files in it open until it is dropped.
     directory: Scratch,
 }
-
-/// The longest time for forgetting what the checks wrote.
-const FORGET_WITHIN: Duration = Duration::from_secs(120);
 
 struct Scratch(PathBuf);
 
@@ -100,15 +95,7 @@ impl Suite {
             Source::File(_) => admitted(&service, &plugins.join("provider.wasm")).await?,
         };
         let company = CompanyId::parse("check").map_err(|error| CheckError::KeptOut(error.problem))?;
-        Ok(Self {
-            admitted,
-            service,
-            company,
-            run,
-            bindings: AtomicU64::new(0),
-            reached_out: AtomicBool::new(false),
-            directory,
-        })
+        Ok(Self { admitted, service, company, run, bindings: AtomicU64::new(0), directory })
     }
 
     /// Tests the rules, one after the other.
@@ -118,7 +105,6 @@ impl Suite {
     pub async fn check(&self, options: &CheckOptions, selection: &Selection) -> Result<Report, CheckError> {
         let started = Instant::now();
         let selected = selection.rules()?;
-        self.reached_out.fetch_or(options.network.is_some(), Ordering::Relaxed);
         if let Ok(component) = &self.admitted {
             self.prepare(component, options, &selected).await?;
         }
@@ -136,20 +122,8 @@ impl Suite {
         Ok(Report::new(inspection, selection, findings, started.elapsed()))
     }
 
-    /// Has the provider forget what the checks wrote at the service behind it, shuts the host down and removes its
-    /// directory. Answers why something may be left at the service.
-    pub async fn close(self) -> Option<String> {
-        let mut left = None;
-        if self.reached_out.load(Ordering::Relaxed) && self.admitted.is_ok() {
-            let (service, caller) = (&self.service, Caller::operator());
-            let erased = tokio::time::timeout(FORGET_WITHIN, service.erase_company(&caller, &self.company, &[])).await;
-            left = match erased {
-                Ok(Ok(_)) => None,
-                Ok(Err(ServiceError::NotForgotten { reasons, .. })) => Some(reasons),
-                Ok(Err(error)) => Some(error.to_string()),
-                Err(_) => Some(format!("forgetting took longer than {} s", FORGET_WITHIN.as_secs())),
-            };
-        }
+    /// Shuts the host down and removes its directory.
+    pub async fn close(self) {
         self.service.shutdown(Duration::from_secs(2)).await;
         // Work in the background may just have begun; the store's last flush needs the directory.
         let until = Instant::now() + Duration::from_secs(1);
@@ -158,7 +132,6 @@ impl Suite {
         }
         drop(self.service);
         drop(self.directory);
-        left
     }
 
     /// An invalid configuration or secret is the caller's mistake, not a broken rule.

@@ -124,7 +124,7 @@ impl Egress {
             secrets: RwLock::default(),
             minute: Mutex::new(Minute::new(Instant::now())),
             connections: Semaphore::new(limits.outgoing_connections as usize),
-            kept: Kept::new(Arc::clone(&network.places)),
+            kept: Kept::new(Arc::clone(&network.places), limits.outgoing_connections as usize),
             network,
         }
     }
@@ -161,7 +161,7 @@ impl Egress {
 
     async fn send(
         &self,
-        tally: &Tally,
+        tally: &Arc<Tally>,
         request: http::Request<WasiBody>,
         options: RequestOptions,
     ) -> Result<http::Response<WasiBody>, EgressError> {
@@ -201,14 +201,15 @@ impl Egress {
         }
         self.network.counters.request(sent, body.len() as u64);
         // The call's limits go on: a call that has ended does not wait for this.
-        let (received, most) = (body.len() as u64, self.limits.incoming_bytes);
+        let (counted, most) = (Arc::clone(tally), self.limits.incoming_bytes);
         let length = match rewrite::is_packed(&head.headers) {
             true => SLOW_BODY,
             false => body.len() + head.headers.values().map(http::HeaderValue::len).sum::<usize>(),
         };
-        let response =
-            on_blocking_thread(length, SLOW_BODY, move || read_response(&head, body, &granted.all, most)).await?;
-        tally.take_received((response.body().len() as u64).saturating_sub(received), most)?;
+        let response = on_blocking_thread(length, SLOW_BODY, move || {
+            read_response(&head, body, &granted.all, |bytes| counted.take_received(bytes, most))
+        })
+        .await?;
         Ok(response.map(|body: Bytes| Full::new(body).map_err(|never| match never {}).boxed_unsync()))
     }
 
@@ -223,6 +224,7 @@ impl Egress {
         answer: Duration,
     ) -> Result<(Connection, http::Response<Incoming>), EgressError> {
         let mut request = request;
+        // One that is sent again counts once: the server has answered nothing.
         if let Some(mut connection) = self.kept.take(target, ranges).await {
             let again = request.method().is_safe().then(|| request.clone());
             match connection.send(request, answer).await {

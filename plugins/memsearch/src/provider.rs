@@ -128,11 +128,15 @@ impl Service for Journals {
     fn replace(&self, old: &Record, text: &str, tag: &Tag) -> Result<(), http::Error> {
         let at = old.tag.created_at.clone().unwrap_or_else(now);
         let (time, note) = (at.get(11..16).unwrap_or("00:00"), note(&old.id, tag, Some(now())));
-        self.change(&old.id, |before| {
+        let is_there = self.change(&old.id, |before| {
             let anchor = entries(before).first().and_then(|entry| entry.anchor).unwrap_or_default();
             New { time, anchor, note: &note, text }.encode()
-        })
-        .map(drop)
+        })?;
+        if is_there {
+            return Ok(());
+        }
+        let gone = format!("the entry of `{}` is gone; list the records to see which there are", old.id);
+        Err(http::Error::Other(Error::NotFound(gone)))
     }
 
     fn delete(&self, id: &str) -> Result<(), http::Error> {

@@ -38,7 +38,7 @@ async fn journals_are_imported_once_and_exported_and_imported_elsewhere() {
     let (memory, out) = (journals(&place), place.file("out"));
     let import = ["memsearch", "import", text(&memory), "--project", "widgets"];
     let report = fine(&place, &import).await;
-    assert_eq!(report, json!({"files": 2, "entries": 3, "imported": 3, "unchanged": 0}));
+    assert_eq!(report, json!({"files": 2, "entries": 3, "imported": 3, "unchanged": 0, "private": 0}));
     let first = place.records("widgets").await;
     let chose = first.iter().find(|record| record["text"] == "- Chose SQLite over Postgres").unwrap();
     for (name, value) in

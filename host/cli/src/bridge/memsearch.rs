@@ -24,11 +24,15 @@ pub(super) async fn import(args: JournalsArgs) -> Result<(), CliError> {
     let files = files::markdown(&args.directory)?;
     let project = args.scope.project.as_deref();
     let mut import = Import::new(&session, &args.scope, "memsearch", "memsearch");
-    let (mut count, mut batch) = (0, Vec::new());
+    let (mut count, mut private, mut batch) = (0, 0, Vec::new());
     for (name, file) in &files {
         let content = files::read(file)?;
         for entry in entries(&content) {
             count += 1;
+            if entry.note.is_some_and(is_private) {
+                private += 1;
+                continue;
+            }
             batch.push(record(name, &entry, project));
             if batch.len() == BATCH {
                 import.write(None, None, std::mem::take(&mut batch)).await?;
@@ -37,10 +41,18 @@ pub(super) async fn import(args: JournalsArgs) -> Result<(), CliError> {
     }
     import.write(None, None, batch).await?;
     let Report { imported, unchanged } = import.report;
-    let answer = json!({"files": files.len(), "entries": count, "imported": imported, "unchanged": unchanged});
+    let answer = json!({"files": files.len(), "entries": count, "imported": imported, "unchanged": unchanged,
+        "private": private});
     session.show(&answer, "", |_| {
+        let left_out = match private {
+            0 => String::new(),
+            _ => format!(
+                "; {} of one agent or subject left out, because the import would show them to all",
+                counted(private, "entry", "entries")
+            ),
+        };
         let (files, entries) = (counted(files.len(), "file", "files"), counted(count, "entry", "entries"));
-        format!("{entries} of {files}: {imported} imported, {unchanged} unchanged")
+        format!("{entries} of {files}: {imported} imported, {unchanged} unchanged{left_out}")
     })
 }
 
@@ -94,6 +106,12 @@ fn record(name: &str, entry: &Entry<'_>, project: Option<&str>) -> Value {
     });
     let metadata = imported(project, at.as_deref(), own);
     json!({"id": format!("memsearch-{id}"), "text": entry.text, "metadata": metadata, "createdAt": at})
+}
+
+/// Whether an entry is of one agent or subject: an import has the scope of its arguments, which others read, too.
+fn is_private(note: &str) -> bool {
+    let note: Value = serde_json::from_str(note).unwrap_or_default();
+    ["agent_id", "subject_id", "namespace"].iter().any(|field| !note["tag"]["scope"][field].is_null())
 }
 
 /// The record that memhost wrote as an entry: an export of a host, or the provider `memsearch`.

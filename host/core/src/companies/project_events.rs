@@ -82,7 +82,9 @@ impl ProjectEvents {
                 EventType::MemorySaved
             }
             // What a run, or an agent by a tool, gets. A search of a person is none.
-            OperationKind::Query if operation.hook.is_some() || client.is_some() => EventType::MemoryRecalled,
+            OperationKind::Query if !operation.records.is_empty() && (operation.hook.is_some() || client.is_some()) => {
+                EventType::MemoryRecalled
+            }
             _ => return None,
         };
         let scope = &operation.scope;

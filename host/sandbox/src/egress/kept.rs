@@ -26,6 +26,7 @@ const LIFETIME: Duration = Duration::from_secs(60);
 pub(super) struct Kept {
     idle: Arc<Mutex<Vec<Idle>>>,
     places: Arc<Semaphore>,
+    most: usize,
 }
 
 struct Idle {
@@ -39,9 +40,9 @@ struct Idle {
 }
 
 impl Kept {
-    /// `places` are those of all bindings.
-    pub(super) fn new(places: Arc<Semaphore>) -> Self {
-        Self { idle: Arc::default(), places }
+    /// `places` are those of all bindings. No more are kept than the binding may have.
+    pub(super) fn new(places: Arc<Semaphore>, may_have: usize) -> Self {
+        Self { idle: Arc::default(), places, most: MOST.min(may_have) }
     }
 
     /// A connection to the target that takes a request at once.
@@ -70,7 +71,7 @@ impl Kept {
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else { return };
         let mut idle = self.idle.lock();
         idle.retain(|idle| idle.until > now);
-        if idle.len() < MOST {
+        if idle.len() < self.most {
             idle.push(Idle { target, ranges, connection, until, _place: place });
             drop(idle);
             let all = Arc::downgrade(&self.idle);
@@ -109,7 +110,7 @@ mod tests {
     }
 
     fn kept(places: usize) -> Kept {
-        Kept::new(Arc::new(Semaphore::new(places)))
+        Kept::new(Arc::new(Semaphore::new(places)), 16)
     }
 
     #[tokio::test(start_paused = true)]
@@ -143,7 +144,7 @@ mod tests {
         assert!(few.take(&target(), &[]).await.is_none());
         // All bindings have one place together.
         let one_place = Arc::new(Semaphore::new(1));
-        let (first, second) = (Kept::new(Arc::clone(&one_place)), Kept::new(one_place));
+        let (first, second) = (Kept::new(Arc::clone(&one_place), 16), Kept::new(one_place, 16));
         for kept in [&first, &second] {
             let (one, end) = connection().await;
             ends.push(end);

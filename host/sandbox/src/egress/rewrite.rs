@@ -15,6 +15,9 @@ use super::EgressError;
 use super::secret::Secrets;
 use memhost_types::HttpTarget;
 
+/// Bytes that are unpacked at once.
+const PART: usize = 64 << 10;
+
 /// Headers that are between two neighbours on the way and mean nothing to a guest (RFC 9110, 7.6.1).
 const HOP_BY_HOP: [&str; 9] = [
     "connection",
@@ -110,27 +113,31 @@ fn is_gzip(headers: &HeaderMap) -> Result<bool, EgressError> {
     }
 }
 
-/// What was packed, of at most so many bytes.
-fn unpacked(body: &[u8], most: u64) -> Result<Bytes, EgressError> {
-    let mut all = Vec::new();
-    let read = MultiGzDecoder::new(body).take(most.saturating_add(1)).read_to_end(&mut all);
-    match read {
-        Err(error) => Err(EgressError::Exchange(format!("the answer is no sound gzip: {error}"))),
-        Ok(_) if all.len() as u64 > most => Err(EgressError::limit("incomingBytes", most)),
-        Ok(_) => Ok(all.into()),
+/// What was packed. `take` lets each part of it through.
+fn unpacked(body: &[u8], take: impl Fn(u64) -> Result<(), EgressError>) -> Result<Bytes, EgressError> {
+    let (mut all, mut part, mut packed) = (Vec::new(), vec![0; PART], MultiGzDecoder::new(body));
+    loop {
+        let read = packed.read(&mut part);
+        match read.map_err(|error| EgressError::Exchange(format!("the answer is no sound gzip: {error}")))? {
+            0 => return Ok(all.into()),
+            length => {
+                take(length as u64)?;
+                all.extend_from_slice(&part[..length]);
+            }
+        }
     }
 }
 
-/// The response as the guest gets it: unpacked, to at most `most` bytes, and without secrets.
+/// The response as the guest gets it: unpacked, as far as `take` lets it through, and without secrets.
 pub(super) fn read_response(
     head: &http::response::Parts,
     body: Bytes,
     secrets: &Secrets,
-    most: u64,
+    take: impl Fn(u64) -> Result<(), EgressError>,
 ) -> Result<http::Response<Bytes>, EgressError> {
     // An answer to HEAD has the header and no content.
     let body = match is_gzip(&head.headers)? && !body.is_empty() {
-        true => unpacked(&body, most)?,
+        true => unpacked(&body, take)?,
         false => body,
     };
     let body = match secrets.scrub(&body) {
@@ -160,6 +167,7 @@ mod tests {
     use flate2::write::GzEncoder;
 
     use super::super::secret::Secret;
+    use super::super::tally::Tally;
     use super::*;
     use memhost_types::SecretUse;
 
@@ -240,7 +248,8 @@ mod tests {
         let response =
             http::Response::builder().header("x-echo", "s3cr3t-value").header("content-length", "99").body(());
         let (head, ()) = response.unwrap().into_parts();
-        let answer = read_response(&head, Bytes::from_static(b"you sent s3cr3t-value"), &secrets(), 100).unwrap();
+        let answer =
+            read_response(&head, Bytes::from_static(b"you sent s3cr3t-value"), &secrets(), |_| Ok(())).unwrap();
         assert_eq!(answer.headers()["x-echo"], "[secret KEY]");
         assert_eq!(answer.headers()[CONTENT_LENGTH], answer.body().len().to_string());
         assert_eq!(answer.body(), "you sent [secret KEY]");
@@ -255,7 +264,10 @@ mod tests {
     #[test]
     fn a_packed_answer_is_unpacked_scrubbed_and_bounded() {
         let (head, ()) = http::Response::builder().header("content-encoding", "gzip").body(()).unwrap().into_parts();
-        let read = |body| read_response(&head, body, &secrets(), 1_000);
+        let read = |body| {
+            let tally = Tally::default();
+            read_response(&head, body, &secrets(), |bytes| tally.take_received(bytes, 1_000))
+        };
         let answer = read(packed(b"you sent s3cr3t-value")).unwrap();
         assert_eq!(answer.body(), "you sent [secret KEY]");
         assert_eq!(answer.headers()[CONTENT_LENGTH], answer.body().len().to_string());
@@ -277,7 +289,7 @@ mod tests {
                 response = response.header(*name, *value);
             }
             let (head, ()) = response.body(()).unwrap().into_parts();
-            read_response(&head, Bytes::new(), &secrets(), 100).map(drop)
+            read_response(&head, Bytes::new(), &secrets(), |_| Ok(())).map(drop)
         };
         let (content, transfer) = ("content-encoding", "transfer-encoding");
         for lines in [

@@ -17,7 +17,7 @@ use crate::{CliError, argument, compiler, serve};
 use memhost_conformance::Network;
 use memhost_core::{Caller, Service, ServiceOptions};
 use memhost_server::{self as server, AdminToken, Endpoint, ServerOptions, Surfaces};
-use memhost_types::{CompanyId, Digest, Grants, JsonObject, PermissionRequest, TextId};
+use memhost_types::{BindingKey, CompanyId, Digest, Grants, JsonObject, PermissionRequest, TextId};
 
 /// How often the host is asked to scan its plugins directory: it admits a file that has not changed for 200 ms.
 const SCANS: u32 = 20;
@@ -211,7 +211,15 @@ impl Place {
             None => Grants { http: Vec::new(), secrets: Vec::new(), ..Grants::all_of(&asked) },
         };
         let bindings = session.get("bindings").await?;
-        if !items(&bindings, "items").iter().any(|binding| binding["providerKey"] == *provider) {
+        let found = items(&bindings, "items").iter().find(|binding| binding["providerKey"] == *provider);
+        if let Some(binding) = found {
+            // Of an earlier run, which may have had other flags.
+            let before: Grants = serde_json::from_value(binding["grants"].clone()).map_err(CliError::host)?;
+            let now = Grants { http: grants.http, secrets: grants.secrets, ..before };
+            let key = BindingKey::parse(&text(binding, "/key")).map_err(CliError::host)?;
+            let set = own.service.set_grants(&Caller::operator(), &company, &key, None, now).await;
+            set.map_err(CliError::host)?;
+        } else {
             let body = json!({
                 "key": provider, "providerKey": provider, "config": self.config, "grants": grants, "default": true,
             });
