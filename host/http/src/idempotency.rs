@@ -18,7 +18,7 @@ use percent_encoding::percent_decode;
 use super::problem::{Problem, ProblemCode};
 use super::{MAX_BODY_BYTES, mcp};
 use memhost_core::{Caller, Idempotent, KeptAnswer, Service};
-use memhost_types::CompanyId;
+use memhost_types::{CompanyId, OperationKind};
 
 static KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Names the company of a request at `/mcp`.
@@ -187,16 +187,15 @@ fn is_read(parts: &Parts, body: &[u8]) -> bool {
     let path: Vec<&str> = parts.uri.path().split('/').skip(1).collect();
     match path.as_slice() {
         ["mcp"] => !mcp::is_write(body),
-        ["runtime", "v1", "companies", _, read] => READS.contains(read),
+        ["runtime", "v1", "companies", _, route] => {
+            OperationKind::ALL.iter().any(|kind| kind.is_read() && kind.route() == Some(*route))
+        }
         ["runtime", "v1", "companies", _, "sources", "list"] => true,
         // Apropos' routes.
         [.., "memory", "search" | "recall" | "export"] => true,
         _ => false,
     }
 }
-
-/// Routes of the runtime plane whose requests have a body and read.
-const READS: [&str; 6] = ["query", "list", "get", "explain", "browse", "export"];
 
 /// Whether a path is below `/control/v1/tokens` or `/control/v1/companies/{company}/tokens`. A company may be named
 /// `tokens`.

@@ -4,13 +4,5 @@
 use well_behaved::Reference;
 
 memhost_sdk::export!(Reference);
-memhost_sdk::export_correction!(Reference);
-memhost_sdk::export_profile!(Reference);
-memhost_sdk::export_extraction!(Reference);
-memhost_sdk::export_explain!(Reference);
-memhost_sdk::export_browse!(Reference);
-memhost_sdk::export_review!(Reference);
-memhost_sdk::export_transfer!(Reference);
+well_behaved::export_optional!();
 memhost_sdk::export_migration!(Reference);
-memhost_sdk::export_health!(Reference);
-memhost_sdk::export_erasure!(Reference);

@@ -195,3 +195,19 @@ impl Extraction for Reference {
         Ok(job.shown(provider_job_id))
     }
 }
+
+/// Makes the component export every optional interface of [`Reference`], `migration` apart.
+#[macro_export]
+macro_rules! export_optional {
+    () => {
+        $crate::sdk::export_correction!($crate::Reference);
+        $crate::sdk::export_profile!($crate::Reference);
+        $crate::sdk::export_explain!($crate::Reference);
+        $crate::sdk::export_browse!($crate::Reference);
+        $crate::sdk::export_extraction!($crate::Reference);
+        $crate::sdk::export_review!($crate::Reference);
+        $crate::sdk::export_transfer!($crate::Reference);
+        $crate::sdk::export_health!($crate::Reference);
+        $crate::sdk::export_erasure!($crate::Reference);
+    };
+}

@@ -187,3 +187,14 @@ impl Migration for Wrong {
         }
     }
 }
+
+memhost_sdk::export_correction!(Wrong);
+memhost_sdk::export_profile!(Wrong);
+memhost_sdk::export_extraction!(Wrong);
+memhost_sdk::export_explain!(Wrong);
+memhost_sdk::export_browse!(Wrong);
+memhost_sdk::export_review!(Wrong);
+memhost_sdk::export_transfer!(Wrong);
+memhost_sdk::export_migration!(Wrong);
+memhost_sdk::export_health!(Wrong);
+memhost_sdk::export_erasure!(Wrong);
