@@ -131,7 +131,7 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
         }
         CompanyCommand::Show { company, watch } => {
             let session = company.open().await?;
-            page::watched(&watch, async || look(&session).await).await
+            page::watched(&watch, async || show(&session).await).await
         }
         CompanyCommand::Update(args) => update(args).await,
         CompanyCommand::Delete { company, confirm, abandon } => {
@@ -207,7 +207,7 @@ fn imported(done: &Value) -> String {
     said
 }
 
-async fn look(session: &Session) -> Result<String, CliError> {
+async fn show(session: &Session) -> Result<String, CliError> {
     match session.host.get(&format!("/control/v1/tombstones/{}", escape(&session.company))).await {
         Ok(left) => session.format.render(&left, "", details),
         // The company was not erased, or the caller may not read tombstones.

@@ -117,10 +117,10 @@ async fn relay(
         }
         Ok::<_, std::io::Error>(())
     });
-    let turns = Arc::new(Semaphore::new(AT_ONCE));
+    let permits = Arc::new(Semaphore::new(AT_ONCE));
     while let Some(line) = next_line(&mut input).await? {
         let message = line.and_then(|line| serde_json::from_slice(&line).map_err(|error| format!("not JSON: {error}")));
-        let Ok(turn) = Arc::clone(&turns).acquire_owned().await else { break };
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { break };
         let (bridge, answers) = (Arc::clone(&bridge), answers.clone());
         // Later messages depend on `initialize`, so it is answered first.
         if message.as_ref().is_ok_and(|message: &Value| message["method"] == "initialize") {
@@ -134,7 +134,7 @@ async fn relay(
                 // If the client stopped reading, the writer below returns the error.
                 let _ = answers.send(answer).await;
             }
-            drop(turn);
+            drop(permit);
         });
     }
     drop(answers);

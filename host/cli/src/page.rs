@@ -40,16 +40,16 @@ pub(super) fn query(pairs: &[(&str, Option<&str>)]) -> String {
     given.collect::<Vec<_>>().join("&")
 }
 
-/// Shows the result of `look`, once or repeatedly.
+/// Shows the result of `fetch`, once or repeatedly.
 pub(super) async fn watched(
     watch: &WatchArgs,
-    look: impl AsyncFn() -> Result<String, CliError>,
+    fetch: impl AsyncFn() -> Result<String, CliError>,
 ) -> Result<(), CliError> {
-    let Some(seconds) = watch.watch else { return line(&look().await?) };
+    let Some(seconds) = watch.watch else { return line(&fetch().await?) };
     let is_terminal = std::io::stdout().is_terminal();
     let mut shown = None;
     loop {
-        let text = match look().await {
+        let text = match fetch().await {
             Ok(text) => text,
             // The host may restart.
             Err(error) if error.exit_code() == 5 && shown.is_some() => format!("{error}"),
@@ -91,7 +91,7 @@ pub(super) async fn pages(
         limit: paging.limit.unwrap_or(if paging.all { WHOLE_PAGE } else { PAGE }),
     };
     let is_streamed = paging.all && format == Format::Jsonl && paging.watch.watch.is_none();
-    let look = async || {
+    let render = async || {
         let (skipped, cursor) = place(paging.cursor.as_deref());
         let mut answer = fetch(asked(cursor.map(str::to_owned))).await?;
         cut(&mut answer, items, (skipped, cursor), paging);
@@ -125,7 +125,7 @@ pub(super) async fn pages(
             None => human(answer),
         })
     };
-    watched(&paging.watch, look).await
+    watched(&paging.watch, render).await
 }
 
 /// The cursor of the page after this one, where there is one now.

@@ -48,11 +48,11 @@ impl Computing {
     pub(super) async fn within<T>(&self, budget: Duration, part: impl Future<Output = T>) -> Result<T, CpuBudgetSpent> {
         let mut part = pin!(part);
         std::future::poll_fn(|context| {
-            let at_work = self.ticker.at_work();
+            let ticking = self.ticker.ticking();
             let before = time_of_thread();
             let polled = part.as_mut().poll(context);
             self.add(time_of_thread().saturating_sub(before));
-            drop(at_work);
+            drop(ticking);
             match polled {
                 Poll::Ready(done) => Poll::Ready(Ok(done)),
                 Poll::Pending if self.has_spent(budget) => Poll::Ready(Err(CpuBudgetSpent)),

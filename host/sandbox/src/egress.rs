@@ -23,7 +23,7 @@ use tokio::sync::Semaphore;
 use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpHooks};
 
 pub(super) use self::client::Client;
-use self::client::{Connection, Unanswered};
+use self::client::{Connection, RequestFailed};
 pub(super) use self::error::EgressError;
 use self::kept::Kept;
 use self::rewrite::{Outgoing, read_response, rewrite};
@@ -229,10 +229,10 @@ impl Egress {
             let again = request.method().is_safe().then(|| request.clone());
             match connection.send(request, answer).await {
                 Ok(response) => return Ok((connection, response)),
-                Err(Unanswered { error: error @ EgressError::Exchange(_), unsent }) => {
+                Err(RequestFailed { error: error @ EgressError::Exchange(_), unsent }) => {
                     request = unsent.or(again).ok_or(error)?;
                 }
-                Err(Unanswered { error, .. }) => return Err(error),
+                Err(RequestFailed { error, .. }) => return Err(error),
             }
         }
         let mut connection = self.network.client.connect(target, ranges, connect).await?;

@@ -1,5 +1,5 @@
 //! The clock that makes a guest yield: the epoch advances every millisecond while a guest computes, also when guests hold
-//! every thread of the executor; hence a thread of its own. While none computes, the thread rests, and a host without
+//! every thread of the executor; hence a thread of its own. While none computes, the thread sleeps, and a host without
 //! calls costs nothing.
 
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 /// How often the epoch advances, and with it the longest time that a guest computes before it yields.
 const TICK: Duration = Duration::from_millis(1);
-/// Ticks without a guest until the thread rests: waking it costs a call to the system, which a busy host need not pay.
-const UNTIL_REST: u32 = 100;
+/// Ticks without a guest until the thread sleeps: waking it costs a call to the system, which a busy host need not pay.
+const UNTIL_SLEEP: u32 = 100;
 
 #[derive(Debug, Default)]
 struct Shared {
     computing: AtomicUsize,
-    rests: AtomicBool,
+    sleeps: AtomicBool,
     ended: AtomicBool,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Ticker {
 }
 
 /// A guest computes: the clock ticks until this is dropped.
-pub(super) struct AtWork<'t>(&'t Shared);
+pub(super) struct Ticking<'t>(&'t Shared);
 
 impl Ticker {
     /// Begins to tick. `advance` answers whether there is still something to advance.
@@ -38,16 +38,16 @@ impl Ticker {
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
         let work = move || {
-            let mut quiet = 0;
+            let mut idle_ticks = 0;
             while !own.ended.load(Ordering::SeqCst) {
                 std::thread::sleep(TICK);
                 if !advance() {
                     return;
                 }
-                quiet = if own.computing.load(Ordering::SeqCst) == 0 { quiet + 1 } else { 0 };
-                if quiet >= UNTIL_REST {
-                    own.rest();
-                    quiet = 0;
+                idle_ticks = if own.computing.load(Ordering::SeqCst) == 0 { idle_ticks + 1 } else { 0 };
+                if idle_ticks >= UNTIL_SLEEP {
+                    own.sleep();
+                    idle_ticks = 0;
                 }
             }
         };
@@ -56,35 +56,35 @@ impl Ticker {
     }
 
     /// Ticks while a guest computes.
-    pub(super) fn at_work(&self) -> AtWork<'_> {
+    pub(super) fn ticking(&self) -> Ticking<'_> {
         self.shared.computing.fetch_add(1, Ordering::SeqCst);
-        if self.shared.rests.load(Ordering::SeqCst) {
+        if self.shared.sleeps.load(Ordering::SeqCst) {
             self.wake();
         }
-        AtWork(&self.shared)
+        Ticking(&self.shared)
     }
 
     fn wake(&self) {
-        self.shared.rests.store(false, Ordering::SeqCst);
+        self.shared.sleeps.store(false, Ordering::SeqCst);
         self.thread.unpark();
     }
 }
 
 impl Shared {
     /// Waits until a guest computes. Whoever begins after the flag is set wakes the thread; whoever began before is seen.
-    fn rest(&self) {
-        self.rests.store(true, Ordering::SeqCst);
-        while self.rests.load(Ordering::SeqCst)
+    fn sleep(&self) {
+        self.sleeps.store(true, Ordering::SeqCst);
+        while self.sleeps.load(Ordering::SeqCst)
             && self.computing.load(Ordering::SeqCst) == 0
             && !self.ended.load(Ordering::SeqCst)
         {
             std::thread::park();
         }
-        self.rests.store(false, Ordering::SeqCst);
+        self.sleeps.store(false, Ordering::SeqCst);
     }
 }
 
-impl Drop for AtWork<'_> {
+impl Drop for Ticking<'_> {
     fn drop(&mut self) {
         self.0.computing.fetch_sub(1, Ordering::SeqCst);
     }
@@ -121,13 +121,13 @@ mod tests {
         })
         .unwrap();
         for _ in 0..3 {
-            wait_until(|| ticker.shared.rests.load(Ordering::SeqCst));
+            wait_until(|| ticker.shared.sleeps.load(Ordering::SeqCst));
             let before = ticks.load(Ordering::SeqCst);
             std::thread::sleep(TICK * 20);
             assert!(ticks.load(Ordering::SeqCst) <= before + 1, "it ticks for nobody");
-            let outer = ticker.at_work();
-            drop(ticker.at_work());
-            wait_until(|| ticks.load(Ordering::SeqCst) > before + 2 * u64::from(UNTIL_REST));
+            let outer = ticker.ticking();
+            drop(ticker.ticking());
+            wait_until(|| ticks.load(Ordering::SeqCst) > before + 2 * u64::from(UNTIL_SLEEP));
             drop(outer);
         }
         let shared = Arc::clone(&ticker.shared);

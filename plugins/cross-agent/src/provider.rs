@@ -56,7 +56,7 @@ impl Provider for CrossAgent {
 
     fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         self.store.refresh()?;
-        self.take_in(request)
+        self.write_capture(request)
     }
 
     fn upsert_records(&mut self, request: UpsertRequest) -> Result<UpsertResponse, Error> {

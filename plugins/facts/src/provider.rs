@@ -54,7 +54,7 @@ impl Provider for Facts {
     }
 
     fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
-        self.take_in(request)
+        self.write_capture(request)
     }
 
     fn upsert_records(&mut self, request: UpsertRequest) -> Result<UpsertResponse, Error> {

@@ -29,7 +29,7 @@ struct Write {
 
 impl Facts {
     /// Stores one fact. Raw material makes no fact, because without a model it cannot extract any.
-    pub(crate) fn take_in(&self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
+    pub(crate) fn write_capture(&self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         if matches!(request.mode, CaptureMode::CaptureResidue) {
             log::info!(
                 "raw material is not stored, because facts has no model to extract facts; capture a fact with the mode capture_record"

@@ -58,7 +58,7 @@ impl Provider for LocalMarkdown {
 
     fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         self.library.refresh()?;
-        self.take_in(request)
+        self.write_capture(request)
     }
 
     fn upsert_records(&mut self, request: UpsertRequest) -> Result<UpsertResponse, Error> {

@@ -259,7 +259,7 @@ async fn host(directory: &Path, plugins: &Path, has_background: bool) -> Result<
 }
 
 /// A host on a copied directory. It starts no background work, and has only the builds that the directory keeps.
-pub(super) async fn quiet(directory: &Path) -> Result<Arc<Service>, CliError> {
+pub(super) async fn without_background(directory: &Path) -> Result<Arc<Service>, CliError> {
     let plugins = directory.join("tried");
     std::fs::create_dir_all(&plugins)?;
     Ok(host(directory, &plugins, false).await?.0)

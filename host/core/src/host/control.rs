@@ -115,8 +115,8 @@ impl Service {
         let scanned = async {
             loop {
                 match self.plugins.scan().await {
-                    true if self.plugins.is_quiet() => return,
-                    true => self.plugins.quiet().await,
+                    true if self.plugins.has_only_slow() => return,
+                    true => self.plugins.wait_for_fast().await,
                     false => tokio::time::sleep(BETWEEN_SCANS).await,
                 }
             }

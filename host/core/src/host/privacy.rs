@@ -34,14 +34,14 @@ pub(super) fn check(data_dir: &Path) -> Check {
         format!("type `chmod -R go= '{}'`; if another user owns it, `chown -R` it to the host's", data_dir.display())
     };
     let (mut seen, mut exposed, mut first) = (0_u64, 0_u64, None);
-    let mut look = |path: &Path, mode: u32, owner: u32| {
+    let mut expose = |path: &Path, mode: u32, owner: u32| {
         exposed += 1;
         let of_another = if owner == private::own_user() { String::new() } else { format!(", owned by user {owner}") };
         first.get_or_insert_with(|| format!("{} (mode {:03o}{of_another})", path.display(), mode & 0o777));
     };
     let walked = private::mode_and_owner(data_dir).and_then(|(mode, owner)| {
         if mode & 0o077 != 0 || owner != private::own_user() {
-            look(data_dir, mode, owner);
+            expose(data_dir, mode, owner);
         }
         Directory::open(data_dir)?.walk(|one| {
             seen += 1;
@@ -50,7 +50,7 @@ pub(super) fn check(data_dir: &Path) -> Check {
             let is_stores = first.is_some_and(|first| first == b"store" || first.starts_with(b"store."));
             let is_stores = is_stores && one.path.components().count() > 1;
             if !is_stores && private::is_exposed(one) {
-                look(&data_dir.join(one.path), one.mode(), one.owner());
+                expose(&data_dir.join(one.path), one.mode(), one.owner());
             }
             Ok(if seen < MOST_FILES { below(one) } else { Then::Stop })
         })

@@ -31,10 +31,10 @@ impl Answered<'_> {
                     break;
                 }
             };
-            let left = waiting.len();
+            let before = waiting.len();
             waiting.extend(jobs.into_iter().filter(|job| !job.status.is_end()));
             // They come newest first: behind a page on which all have ended, all have.
-            match next.filter(|next| waiting.len() > left && Some(next) != cursor.as_ref()) {
+            match next.filter(|next| waiting.len() > before && Some(next) != cursor.as_ref()) {
                 Some(next) => cursor = Some(next),
                 None => break,
             }
@@ -49,16 +49,18 @@ impl Answered<'_> {
     /// registers jobs of this binding until that is on disk. `replaces`: what their records take the place of.
     pub(crate) async fn register_jobs(
         &mut self,
-        left: &[ExtractionJob],
+        discovered: &[ExtractionJob],
         replaces: Option<&Replacement>,
     ) -> Result<Vec<Job>, StoreError> {
         let (jobs, binding) = (&self.host.jobs, &self.serving.binding);
-        if left.is_empty() || jobs.undiscovered(self.ending.operation(), binding, left, replaces).await?.is_empty() {
+        if discovered.is_empty()
+            || jobs.undiscovered(self.ending.operation(), binding, discovered, replaces).await?.is_empty()
+        {
             return Ok(Vec::new());
         }
         let lock = jobs.lock_new(binding.id).await?;
         // Another operation may have written them meanwhile.
-        let new = jobs.undiscovered(self.ending.operation(), binding, left, replaces).await?;
+        let new = jobs.undiscovered(self.ending.operation(), binding, discovered, replaces).await?;
         self.ending.hold(lock);
         self.ending.add_new_jobs(&new)?;
         Ok(new)

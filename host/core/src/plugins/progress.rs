@@ -43,14 +43,14 @@ impl Progress {
         self.until(Self::is_idle).await;
     }
 
-    /// Whether all that is being admitted takes long.
-    pub(crate) fn is_quiet(&self) -> bool {
+    /// Whether all that is being admitted takes long, or nothing is.
+    pub(crate) fn has_only_slow(&self) -> bool {
         self.running.lock().values().all(|is_slow| *is_slow)
     }
 
-    /// Resolves then.
-    pub(crate) async fn quiet(&self) {
-        self.until(Self::is_quiet).await;
+    /// Resolves when nothing is being admitted but what takes long.
+    pub(crate) async fn wait_for_fast(&self) {
+        self.until(Self::has_only_slow).await;
     }
 
     async fn until(&self, is_so: fn(&Self) -> bool) {

@@ -52,13 +52,13 @@ impl Plugins {
     }
 
     /// Whether every file that is being admitted takes long.
-    pub fn is_quiet(&self) -> bool {
-        self.progress.is_quiet()
+    pub fn has_only_slow(&self) -> bool {
+        self.progress.has_only_slow()
     }
 
-    /// Resolves then.
-    pub async fn quiet(&self) {
-        self.progress.quiet().await;
+    /// Resolves when no file is being admitted but those that take long.
+    pub async fn wait_for_fast(&self) {
+        self.progress.wait_for_fast().await;
     }
 
     /// Whether no file is being admitted.

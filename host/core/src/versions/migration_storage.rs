@@ -39,12 +39,12 @@ impl Writes {
 }
 
 /// Storage, and writes that are not made yet.
-pub(crate) struct Overlay {
+pub(crate) struct MigrationStorage {
     below: std::sync::Arc<dyn BindingStorage>,
     writes: Mutex<Writes>,
 }
 
-impl Overlay {
+impl MigrationStorage {
     pub(crate) fn new(below: std::sync::Arc<dyn BindingStorage>) -> Self {
         Self { below, writes: Mutex::default() }
     }
@@ -64,7 +64,7 @@ impl Overlay {
     }
 }
 
-impl BindingStorage for Overlay {
+impl BindingStorage for MigrationStorage {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
         self.read(&self.writes.lock(), key)
     }
@@ -143,16 +143,16 @@ mod tests {
         let store = SledStore::open(directory.path(), SledOptions::default()).unwrap();
         let below = store.binding_storage(b"acme\0x", StorageSize { bytes: 1 << 20, keys: 1_000 }).await.unwrap();
         below.apply((0..50_u8).map(|n| put(&[b'k', n], &[n])).collect()).unwrap();
-        let overlay = Overlay::new(Arc::clone(&below));
-        overlay
+        let storage = MigrationStorage::new(Arc::clone(&below));
+        storage
             .apply(vec![put(b"k\x05", b"new"), StorageWrite::Delete(b"k\x06".to_vec()), put(b"k\xff", b"last")])
             .unwrap();
-        assert!(overlay.compare_and_swap(b"k\x07", Some(&[7]), Some(b"swapped")).unwrap());
-        assert!(!overlay.compare_and_swap(b"k\x05", Some(&[5]), None).unwrap());
+        assert!(storage.compare_and_swap(b"k\x07", Some(&[7]), Some(b"swapped")).unwrap());
+        assert!(!storage.compare_and_swap(b"k\x05", Some(&[5]), None).unwrap());
         for limit in [1, 7, 0] {
             let (mut all, mut cursor) = (Vec::new(), None);
             loop {
-                let page = overlay.scan(b"k", cursor.as_deref(), limit).unwrap();
+                let page = storage.scan(b"k", cursor.as_deref(), limit).unwrap();
                 all.extend(page.entries);
                 match page.next {
                     Some(next) => cursor = Some(next),
@@ -165,6 +165,6 @@ mod tests {
             assert_eq!(all[49].value, b"last");
         }
         assert_eq!(below.get(b"k\x05").unwrap(), Some(vec![5]));
-        assert_eq!(overlay.take_writes().len(), 4);
+        assert_eq!(storage.take_writes().len(), 4);
     }
 }

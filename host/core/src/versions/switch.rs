@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::bindings::NewActivity;
 use crate::error::Refusal;
 use crate::plugins::{Plugin, PluginError};
-use crate::versions::migration_storage::Overlay;
+use crate::versions::migration_storage::MigrationStorage;
 use crate::versions::serving::{Serving, ServingBindings, UNCHOSEN, config, effective, state_of};
 use memhost_ports::{BindingStorage, StorageWrite};
 use memhost_sandbox::{Directory, DirectoryAccess, Failure, InstanceSetup, Instances, OptionalInterface};
@@ -127,13 +127,13 @@ impl ServingBindings {
     ) -> Result<Vec<StorageWrite>, String> {
         let grants = Arc::new(effective(binding, plugin));
         let storage = self.storage(binding, &grants).await.map_err(|refusal| refusal.error.message)?;
-        let overlay = storage.map(|storage| Arc::new(Overlay::new(storage)));
+        let storage = storage.map(|below| Arc::new(MigrationStorage::new(below)));
         let path = self.directory(binding);
         let directory = (grants.directory_bytes > 0 && path.is_dir())
             .then_some(Directory { path, access: DirectoryAccess::ReadOnly });
         let setup = InstanceSetup {
             config: config(binding).map_err(|refusal| refusal.error.message)?.into(),
-            storage: overlay.clone().map(|overlay| overlay as Arc<dyn BindingStorage>),
+            storage: storage.clone().map(|storage| storage as Arc<dyn BindingStorage>),
             directory,
             embeddings: grants.embeddings.then(|| self.embeddings.for_binding(binding.id)),
             grants: Arc::clone(&grants),
@@ -156,7 +156,7 @@ impl ServingBindings {
             Err(failure) if failure.error.is_providers_answer() => {}
             Err(failure) => return Err(format!("it could not list a record afterwards: {}", failed(failure))),
         }
-        Ok(overlay.map(|overlay| overlay.take_writes()).unwrap_or_default())
+        Ok(storage.map(|storage| storage.take_writes()).unwrap_or_default())
     }
 
     /// The build that serves failed where the one before did not: that one serves again.

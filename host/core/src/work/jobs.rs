@@ -66,13 +66,13 @@ impl Jobs {
         replaces: Option<&Replacement>,
     ) -> Result<Vec<Job>, StoreError> {
         let now = self.clock.now();
-        let job = |left: &ExtractionJob| Job {
+        let job = |found: &ExtractionJob| Job {
             id: JobId(new_id(&*self.clock)),
             company_id: operation.company_id.clone(),
             binding_id: binding.id,
             binding_key: binding.key.clone(),
             provider_key: binding.provider_key.clone(),
-            provider_job_id: left.provider_job_id.clone(),
+            provider_job_id: found.provider_job_id.clone(),
             operation_id: operation.id,
             last_operation_id: None,
             hook_kind: operation.hook.as_ref().map(|hook| hook.hook_kind.clone()),
@@ -81,27 +81,27 @@ impl Jobs {
             scope: operation.scope.clone(),
             visibility: operation.visibility,
             replaces: replaces.cloned(),
-            runner: if left.status == JobStatus::Running { JobRunner::Provider } else { JobRunner::Host },
-            status: left.status,
+            runner: if found.status == JobStatus::Running { JobRunner::Provider } else { JobRunner::Host },
+            status: found.status,
             attempts: 0,
             failures: 0,
-            submitted_at: left.submitted_at.unwrap_or(now),
-            started_at: left.started_at,
+            submitted_at: found.submitted_at.unwrap_or(now),
+            started_at: found.started_at,
             heartbeat_at: None,
             lease_until: None,
-            due_at: (!left.status.is_end()).then_some(now),
-            finished_at: left.status.is_end().then(|| left.finished_at.unwrap_or(now)),
-            record_count: left.record_count,
+            due_at: (!found.status.is_end()).then_some(now),
+            finished_at: found.status.is_end().then(|| found.finished_at.unwrap_or(now)),
+            record_count: found.record_count,
             records: Vec::new(),
-            error: left.error.clone(),
-            is_retryable: left.status.is_end().then_some(left.is_retryable),
+            error: found.error.clone(),
+            is_retryable: found.status.is_end().then_some(found.is_retryable),
             is_retry: false,
         };
         let mut all: Vec<Job> = Vec::with_capacity(jobs.len());
-        for left in jobs.iter().map(job) {
-            let is_there = all.iter().any(|other| other.provider_job_id == left.provider_job_id);
-            if !is_there && self.known(&left).await?.is_none() {
-                all.push(left);
+        for found in jobs.iter().map(job) {
+            let is_there = all.iter().any(|other| other.provider_job_id == found.provider_job_id);
+            if !is_there && self.known(&found).await?.is_none() {
+                all.push(found);
             }
         }
         Ok(all)

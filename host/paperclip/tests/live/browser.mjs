@@ -38,11 +38,11 @@ async function pages_in_a_browser(world) {
     executablePath: process.env.MEMHOST_CHROMIUM ?? "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-gpu"],
   });
-  const complaints = [];
+  const errors = [];
   try {
     const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
     page.setDefaultTimeout(15_000);
-    page.on("pageerror", (error) => complaints.push(error.message));
+    page.on("pageerror", (error) => errors.push(error.message));
     const picture = (name) => page.screenshot({ path: path.join(pictures, `${name}.png`) });
     await page.goto(`${URL_OF}/${prefix}/memory`);
     await page.getByRole("heading", { name: "Memory", exact: true }).waitFor();
@@ -69,7 +69,7 @@ async function pages_in_a_browser(world) {
     await page
       .getByText("Open memory")
       .waitFor()
-      .catch(() => complaints.push("no widget"));
+      .catch(() => errors.push("no widget"));
     await picture("dashboard");
     const { id } = (await api("GET", "/plugins")).find(({ pluginKey }) => pluginKey === "memhost");
     await page.goto(`${URL_OF}/${prefix}/company/settings/instance/plugins/${id}`);
@@ -77,14 +77,14 @@ async function pages_in_a_browser(world) {
       .getByRole("button", { name: /^(Enable|Repeat Enable)$/ })
       .first()
       .click()
-      .catch(() => complaints.push("no settings"));
+      .catch(() => errors.push("no settings"));
     await page
       .getByText("Done · tools")
       .waitFor()
-      .catch(() => complaints.push("Enable did not say what it did"));
+      .catch(() => errors.push("Enable did not say what it did"));
     await picture("settings");
     const address = page.url();
-    assert.deepEqual(complaints, [], address);
+    assert.deepEqual(errors, [], address);
   } finally {
     await browser.close();
   }

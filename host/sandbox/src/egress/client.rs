@@ -117,8 +117,8 @@ pub(super) struct Connection {
     pub(super) opened: Instant,
 }
 
-/// A request that got no answer.
-pub(super) struct Unanswered {
+/// Why a request got no answer.
+pub(super) struct RequestFailed {
     pub(super) error: EgressError,
     /// The request, if the server has certainly not got it.
     pub(super) unsent: Option<http::Request<Full<Bytes>>>,
@@ -150,17 +150,17 @@ impl Connection {
         &mut self,
         request: http::Request<Full<Bytes>>,
         timeout: Duration,
-    ) -> Result<http::Response<Incoming>, Unanswered> {
+    ) -> Result<http::Response<Incoming>, RequestFailed> {
         let sent = tokio::time::timeout(timeout, self.sender.try_send_request(request)).await;
         match sent {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(mut failed)) => {
                 let unsent = TrySendError::take_message(&mut failed);
-                Err(Unanswered { error: exchange(failed.into_error()), unsent })
+                Err(RequestFailed { error: exchange(failed.into_error()), unsent })
             }
             Err(_) => {
                 let error = EgressError::TimedOut { phase: Phase::Response, ms: timeout.as_millis() };
-                Err(Unanswered { error, unsent: None })
+                Err(RequestFailed { error, unsent: None })
             }
         }
     }

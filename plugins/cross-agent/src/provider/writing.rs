@@ -11,19 +11,19 @@ use crate::item::{Item, Place, check, fill_residue, object};
 
 impl CrossAgent {
     /// Stores what comes of a conversation, as the configuration says. Any other payload becomes one item.
-    pub(super) fn take_in(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
+    pub(super) fn write_capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         let mut metadata = object("payload.metadata", request.payload.metadata.as_deref())?;
         if let Some(over) = object("metadata", request.metadata.as_deref())? {
             metadata.get_or_insert_default().extend(over);
         }
         let is_conversation = request.mode == CaptureMode::CaptureResidue && !request.payload.turns.is_empty();
         if !is_conversation || self.config.write_back == WriteBack::Exchange {
-            return self.take_in_whole(request, metadata);
+            return self.write_whole(request, metadata);
         }
         check("metadata", metadata.as_ref().unwrap_or(&Map::new()))?;
         let mut records = self.write_back(&request, metadata.as_ref().unwrap_or(&Map::new()))?;
         if self.config.write_back == WriteBack::Both {
-            let whole = self.take_in_whole(request, metadata)?;
+            let whole = self.write_whole(request, metadata)?;
             records.extend(whole.records);
             return Ok(CaptureResponse { records, ..whole });
         }
@@ -32,7 +32,7 @@ impl CrossAgent {
     }
 
     /// Stores the payload as one item.
-    fn take_in_whole(
+    fn write_whole(
         &mut self,
         request: CaptureRequest,
         mut metadata: Option<Map<String, Value>>,

@@ -10,7 +10,7 @@ use crate::record::{Front, Record, scope_fields, source_fields};
 
 impl LocalMarkdown {
     /// Stores the payload as one record. Nothing is extracted, because there is no model.
-    pub(super) fn take_in(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
+    pub(super) fn write_capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         let (id, is_present) = self.own_id(&request.operation_id, None)?;
         if is_present {
             return Ok(vec![id].into());

@@ -59,7 +59,7 @@ impl State {
         let connection = Connection::of(&args.company.host)?;
         let missing = || CliError::input("--company", "is missing; give it, or set MEMHOST_COMPANY");
         let company = args.company.named(&connection).ok_or_else(missing)?;
-        let service = trial::quiet(copy).await?;
+        let service = trial::without_background(copy).await?;
         let (host, format) = (Backend::of(service), args.company.host.output.format());
         let session = Session { host, format, company, agent: None, connection };
         let (operation, binding) = known(args, &session).await?;

@@ -116,7 +116,7 @@ pub(crate) fn measure_with(model: Option<models::Model>, body: &Body, ranking: &
         testing::embed_with("model", models::DIMENSIONS, model);
     }
     let ids: HashMap<String, usize> =
-        body.records.iter().zip(0..).map(|(text, number)| (take_in(&mut provider, text), number)).collect();
+        body.records.iter().zip(0..).map(|(text, number)| (write_capture(&mut provider, text), number)).collect();
     if model.is_some() {
         models::run_jobs(&mut provider);
     }
@@ -145,7 +145,7 @@ pub(crate) fn score(body: &Body, mut ask: impl FnMut(&str) -> Vec<usize>) -> Sco
     Scores { recall_3: sums.recall_3 / count, recall_10: sums.recall_10 / count, mrr: sums.mrr / count }
 }
 
-fn take_in(provider: &mut LocalMarkdown, text: &Text) -> String {
+fn write_capture(provider: &mut LocalMarkdown, text: &Text) -> String {
     let hook = text.at.as_ref().map(|at| HookContext {
         hook_kind: HookKind::ManualCapture,
         triggered_at: at.clone(),
