@@ -15,6 +15,7 @@ mod objects;
 mod path;
 pub mod permission;
 mod problem;
+mod rate;
 mod response;
 
 pub use auth::{AdminToken, AuthError, authenticate, require_token};

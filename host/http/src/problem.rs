@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::MAX_BODY_BYTES;
-use super::response::set_rate;
+use super::rate::set_rate;
 use memhost_core::{AccessError, BindingError, LedgerError, RateState, ReviewError, ServiceError, WorkError};
 use memhost_types::{OperationErrorCode, OperationId};
 

@@ -5,13 +5,14 @@ use aide::generate::GenContext;
 use aide::openapi::{self, MediaType, Operation};
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, ETAG};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::document;
 use super::problem::{Problem, ProblemCode};
+use super::rate::set_rate;
 use memhost_core::{BindingView, RateState, to_json};
 
 /// The statuses of an answer, each with its description.
@@ -75,18 +76,6 @@ impl<T: Serialize> IntoResponse for WithRateLimit<T> {
             set_rate(response.headers_mut(), rate);
         }
         response
-    }
-}
-
-/// Sets the headers that say how the rate of a binding stands.
-pub(crate) fn set_rate(headers: &mut HeaderMap, rate: RateState) {
-    let seconds = u64::try_from(rate.full_in.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX);
-    let policy = format!("\"callsPerSecond\";q={};w=1", rate.per_second);
-    let now = format!("\"callsPerSecond\";r={};t={seconds}", rate.left);
-    for (name, value) in [("ratelimit-policy", policy), ("ratelimit", now)] {
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            headers.insert(name, value);
-        }
     }
 }
 

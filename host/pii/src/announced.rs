@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::rules::Check;
+use super::check::Check;
 use super::text::{ahead, ends_clean, is_compact_date, is_one_of, numbers_a_thing};
 use super::{Finding, PiiKind};
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::rules::Check;
+use super::check::Check;
 use super::text::ahead;
 use super::{Finding, PiiKind};
 

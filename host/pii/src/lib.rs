@@ -17,6 +17,7 @@ use std::ops::Range;
 
 mod announced;
 mod births;
+mod check;
 mod marks;
 mod national;
 mod people;

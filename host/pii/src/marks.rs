@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::rules::Check;
+use super::check::Check;
 use super::text::{before, is_one_of, is_word};
 use super::{Finding, PiiKind};
 

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::rules::Check;
+use super::check::Check;
 use super::text::{ends_clean, is_in_table, is_number_list, starts_clean};
 use super::{Finding, PiiKind};
 

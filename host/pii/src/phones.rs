@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::rules::Check;
+use super::check::Check;
 use super::text::{
     before, digit_groups, digits, ends_clean, is_digit, is_in_table, is_number_list, numbers_a_thing, starts_clean,
 };

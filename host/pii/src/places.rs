@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::rules::Check;
+use super::check::Check;
 use super::text::{before, byte, ends_clean, is_one_of, is_word, starts_clean};
 use super::{Finding, PiiKind};
 

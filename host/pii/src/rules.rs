@@ -9,6 +9,7 @@
 //! published issuer ranges (cards), the SWIFT IBAN registry (lengths), the SSA rules of 2011 (SSN), the IANA special
 //! purpose address registries, and the token formats that GitHub, AWS, Slack, Google, Stripe and `OpenAI` document.
 
+use super::check::Check;
 use super::people::{
     card, email, iban, payment_address, phone_announced, phone_international, phone_north_american, ssn,
 };
@@ -17,9 +18,6 @@ use super::{Finding, PiiKind, announced, births, marks, national, phones, places
 use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
-
-/// Looks at the surroundings of an anchor in a text.
-pub(super) type Check = fn(&str, Range<usize>) -> Option<Finding>;
 
 /// A compiled pattern with its check.
 pub(super) struct Rule {

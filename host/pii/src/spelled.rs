@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::rules::Check;
+use super::check::Check;
 use super::text::{ahead, behind, is_one_of};
 use super::{Finding, PiiKind};
 
