@@ -1,7 +1,6 @@
 //! Callers and their rights. Tokens are stored as digests. Reads are served from memory; a change is durable before it
 //! takes effect.
 
-mod acting;
 mod caller;
 pub(crate) mod control;
 mod denied;
@@ -11,8 +10,7 @@ mod requests;
 mod rules;
 mod tokens;
 
-pub use acting::{ACT_AS_HEADERS, ActAs, ActingError};
-pub use caller::Caller;
+pub use caller::{ACT_AS_HEADERS, ActAs, ActingError, Caller};
 pub use control::Authentication;
 pub use denied::Denied;
 pub use error::AccessError;

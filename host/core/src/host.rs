@@ -2,6 +2,7 @@
 
 mod backup;
 mod caches;
+mod check;
 pub(crate) mod compaction;
 mod control;
 mod exposition;
@@ -20,9 +21,9 @@ pub(crate) mod vault;
 mod workbench;
 
 pub use backup::{BackupRequest, BackupView, check_backup, restore_backup};
+pub use check::{Check, Health};
 pub use control::{AdmittedPlugin, PluginView};
 pub use feed::{Follower, HostEvent, Notice};
-pub use health::{Check, Health};
 pub use options::{Audit, ServiceOptions, WrapStore};
 pub use secret_store::SecretView;
 pub use secrets::SetSecret;

@@ -36,8 +36,8 @@ pub use memhost_sandbox::{CompileLimits, Compiler, CompilerProcess};
 pub use money::{
     CostEventPage, Evaluation, EvaluationReport, FactOwners, GroupBy, LedgerError, Sums, SumsQuery, SumsRow, SumsView,
 };
-pub use operations::{HealthFound, Idempotent, KeptAnswer, Ticket};
+pub use operations::{Idempotent, KeptAnswer, Ticket};
 pub use paging::Page;
 pub use review::ReviewError;
-pub use versions::{BreakerState, RateState};
+pub use versions::{BreakerState, HealthFound, RateState};
 pub use work::{BatchReceipt, ChangedCount, DeliveryAction, RetryPolicy, WorkError, render_recall};

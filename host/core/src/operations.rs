@@ -15,7 +15,7 @@ mod forget;
 mod forgotten;
 mod get;
 mod guard;
-pub(crate) mod health;
+mod health;
 pub(crate) mod idempotency;
 mod import;
 mod list;
@@ -30,5 +30,4 @@ mod sources;
 mod summary;
 mod upsert;
 
-pub use health::HealthFound;
 pub use idempotency::{Idempotent, KeptAnswer, Ticket};

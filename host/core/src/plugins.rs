@@ -2,14 +2,12 @@
 
 mod admissions;
 mod change;
-mod copies;
 mod error;
 mod files;
 mod kept;
 mod progress;
 mod registry;
 mod remembered;
-mod scan;
 mod signature;
 mod trust;
 mod watch;

@@ -1,8 +1,10 @@
 //! Who calls.
 
+mod acting;
+
 use jiff::Timestamp;
 
-use crate::access::acting::ActAs;
+pub use self::acting::{ACT_AS_HEADERS, ActAs, ActingError};
 use crate::access::denied::Denied;
 use crate::access::rules::allows;
 use memhost_types::{Act, AgentId, CompanyId, Role, Scope, Token};

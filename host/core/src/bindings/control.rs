@@ -12,7 +12,7 @@ use crate::bindings::deletion;
 use crate::bindings::{BindingError, NewActivity, NewBinding, Resolution};
 use crate::error::{Refusal, ServiceError};
 use crate::plugins::{LOCAL_MARKDOWN_KEY, Plugin, PluginError, PluginSource};
-use crate::versions::serving::asked_by;
+use crate::versions::asked::asked_by;
 use memhost_types::{
     ActivityAction, AgentId, Binding, BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, HookEvent,
     JsonObject, Permission, ProviderKey, RequestedGrants, Scope, Target, VersionChoice,

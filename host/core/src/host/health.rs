@@ -4,11 +4,9 @@ use async_recursion::async_recursion as boxed;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use crate::Service;
 use crate::access::{Act, Caller};
+use crate::host::check::{Check, Health};
 use crate::host::privacy;
 use memhost_store::{DiskLevel, DiskState, Store};
 use memhost_types::{CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, OperationFilter, counted};
@@ -19,55 +17,6 @@ const PROBE: Duration = Duration::from_secs(5);
 const ASKING: Duration = Duration::from_secs(20);
 /// Free disk space, in bytes, below which there is a warning.
 const LITTLE_SPACE: u64 = 1 << 30;
-
-/// The result of a health check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Health {
-    /// Nothing is wrong.
-    Ok,
-    /// It works, but needs attention.
-    Warning,
-    /// It does not work.
-    Error,
-}
-
-/// One health check.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Check {
-    /// What was checked.
-    pub name: &'static str,
-    /// The result.
-    pub health: Health,
-    /// What was found.
-    pub found: String,
-    /// What to do; empty where nothing is wrong.
-    pub advice: String,
-    /// What was found, for somebody who may not know companies, where `found` names one.
-    #[serde(skip)]
-    #[schemars(skip)]
-    unnamed: Option<String>,
-}
-
-impl Check {
-    pub(super) fn ok(name: &'static str, found: impl Into<String>) -> Self {
-        Self { name, health: Health::Ok, found: found.into(), advice: String::new(), unnamed: None }
-    }
-
-    pub(super) fn warning(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { name, health: Health::Warning, found: found.into(), advice: advice.into(), unnamed: None }
-    }
-
-    fn error(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { health: Health::Error, ..Self::warning(name, found, advice) }
-    }
-
-    /// The same, with what is said to somebody who may not know companies.
-    fn unnamed(self, found: impl Into<String>) -> Self {
-        Self { unnamed: Some(found.into()), ..self }
-    }
-}
 
 impl Service {
     /// The id of the data directory. It is made once; a copy and a restored backup have the same one.

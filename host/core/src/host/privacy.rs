@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::host::health::Check;
+use crate::host::check::Check;
 use memhost_files::{Directory, Found, Then, private};
 use memhost_types::counted;
 

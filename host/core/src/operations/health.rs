@@ -3,26 +3,10 @@
 use crate::operations::prelude::*;
 use crate::operations::runner::Target;
 use crate::plugins::Plugin;
-use crate::versions::serving::asked_by;
-use jiff::Timestamp;
+use crate::versions::asked::asked_by;
+use crate::versions::health::HealthFound;
 use memhost_sandbox::OptionalInterface;
-use memhost_types::{Binding, BindingKey, FieldError, OperationError, Scope};
-use schemars::JsonSchema;
-use serde::Serialize;
-
-/// What a provider last said of the system behind it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct HealthFound {
-    /// When it was asked.
-    pub at: Timestamp,
-    /// What it found, in one sentence; absent where it failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub summary: Option<String>,
-    /// Why it failed; absent where it did not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<OperationError>,
-}
+use memhost_types::{Binding, BindingKey, FieldError, Scope};
 
 impl Service {
     /// Asks a binding's provider how the system behind it is. None: it cannot say it, or lacks a permission that it needs,

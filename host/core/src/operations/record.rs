@@ -1,5 +1,6 @@
 //! One operation's record, from its opening to its end. Rule: no operation without a record.
 
+mod refused;
 mod state;
 mod teller;
 

@@ -4,13 +4,10 @@
 //! records in a minute and not one for each call.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
-use crate::operations::record::Recorder;
-use memhost_store::StoreError;
 use memhost_types::{CompanyId, Operation, OperationErrorCode, OperationId, OperationKind, Outcome};
 
 /// Different refusals of a company that are counted apart in a minute. Further ones are counted together, by their code.
@@ -21,7 +18,7 @@ const MOST: usize = 16_384;
 const MOST_FAILED: usize = 4_096;
 const MINUTE_MS: i64 = 60_000;
 /// The principal of the record for refusals of further tokens.
-const OTHERS: &str = "other tokens";
+pub(crate) const OTHERS: &str = "other tokens";
 
 /// What is counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -43,9 +40,9 @@ struct Counter {
 /// A number that is to be written into a record.
 #[derive(Debug, Clone)]
 pub(crate) struct Counted {
-    company: CompanyId,
-    first: OperationId,
-    count: u64,
+    pub(crate) company: CompanyId,
+    pub(crate) first: OperationId,
+    pub(crate) count: u64,
 }
 
 /// What became of a refusal.
@@ -146,7 +143,7 @@ impl Refusals {
     }
 
     /// The numbers of the minutes that have ended; with `also_this` those of the current minute, too.
-    fn ended(&self, now: Timestamp, also_this: bool) -> Vec<Counted> {
+    pub(crate) fn ended(&self, now: Timestamp, also_this: bool) -> Vec<Counted> {
         let this = minute(now);
         let mut ended = std::mem::take(&mut *self.failed.lock());
         ended.extend(self.counters.lock().drain(|counter| also_this || counter.minute != this));
@@ -154,7 +151,7 @@ impl Refusals {
     }
 
     /// Keeps numbers that the store did not take, until the next try.
-    fn keep(&self, counted: Vec<Counted>) {
+    pub(crate) fn keep(&self, counted: Vec<Counted>) {
         let mut failed = self.failed.lock();
         let room = MOST_FAILED.saturating_sub(failed.len());
         if counted.len() > room {
@@ -199,55 +196,6 @@ impl Counters {
         }
         self.by_company.retain(|_, of_company| !of_company.is_empty());
         drained
-    }
-}
-
-impl Recorder {
-    /// The principal that a refusal is recorded under where it stands for further tokens.
-    pub(crate) fn principal_of_others() -> String {
-        OTHERS.to_owned()
-    }
-
-    /// Writes the numbers of the minutes that have ended; with `also_this` those of the current minute, too. They are on
-    /// disk when this returns.
-    pub(crate) async fn write_refusals(&self, also_this: bool) -> Result<(), StoreError> {
-        let _writing = self.refusals.writing.lock().await;
-        self.write_counted(self.refusals.ended(self.clock.now(), also_this)).await
-    }
-
-    /// Writes numbers that a refusal of a later minute has displaced.
-    pub(crate) async fn write_displaced(&self, counted: Vec<Counted>) -> Result<(), StoreError> {
-        if counted.is_empty() {
-            return Ok(());
-        }
-        let _writing = self.refusals.writing.lock().await;
-        self.write_counted(counted).await
-    }
-
-    /// Writes numbers into their records. A number may be written again: it is the whole count. What the store does not
-    /// take is kept for the next minute.
-    async fn write_counted(&self, mut counted: Vec<Counted>) -> Result<(), StoreError> {
-        counted.retain(|counted| counted.count > 1);
-        let written = self.try_write_counted(&counted).await;
-        if written.is_err() {
-            self.refusals.keep(counted);
-        }
-        written
-    }
-
-    /// A record that is gone was too old, or its company was erased.
-    async fn try_write_counted(&self, counted: &[Counted]) -> Result<(), StoreError> {
-        let mut last = None;
-        for Counted { company, first, count } in counted {
-            let Some(operation) = self.store.operation(company, *first).await? else { continue };
-            let operation = Arc::new(Operation { count: *count, ..operation });
-            last = Some(self.store.write_operation(Arc::clone(&operation), Vec::new()));
-            self.feed.operation(&operation);
-        }
-        match last {
-            Some(commit) => commit.await,
-            None => Ok(()),
-        }
     }
 }
 

@@ -1,5 +1,8 @@
 //! Admitted and refused components. A refused file is shown with its reason until it changes.
 
+mod copies;
+mod scan;
+
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,15 +14,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::broadcast;
 
+use self::copies::Copies;
+use self::scan::SeenFile;
 use crate::plugins::admissions::{Admissions, read_alone};
 use crate::plugins::change::{PluginChange, PluginOutcome};
-use crate::plugins::copies::Copies;
 use crate::plugins::error::PluginError;
 use crate::plugins::files::{self, Fingerprint};
 use crate::plugins::kept::KeptComponents;
 use crate::plugins::progress::Progress;
 use crate::plugins::remembered::Remembered;
-use crate::plugins::scan::SeenFile;
 use crate::plugins::trust::{Signed, Trust};
 use memhost_sandbox::{CacheKey, Component, Sandbox};
 use memhost_types::{Digest, ProviderKey, VersionChoice};
@@ -116,8 +119,8 @@ pub struct Plugins {
     kept: KeptComponents,
     pub(super) admitted: RwLock<BTreeMap<ProviderKey, Vec<Plugin>>>,
     /// What is known of each file. A file that is dropped from it is no longer admitted.
-    pub(super) files: tokio::sync::Mutex<BTreeMap<PathBuf, SeenFile>>,
-    pub(super) copies: Copies,
+    files: tokio::sync::Mutex<BTreeMap<PathBuf, SeenFile>>,
+    copies: Copies,
     pub(super) refused: RwLock<BTreeMap<PathBuf, String>>,
     pub(super) progress: Arc<Progress>,
     generation: AtomicU64,

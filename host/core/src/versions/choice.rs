@@ -1,7 +1,7 @@
 //! Which build of its provider serves a binding.
 
 use crate::plugins::Plugin;
-use crate::versions::serving::asked_by;
+use crate::versions::asked::asked_by;
 use memhost_types::{Binding, PermissionRequest, ServingVersion, VersionChoice, unreviewed};
 
 /// The build that serves, and newer ones that wait for a decision.

@@ -12,10 +12,11 @@ use parking_lot::{Mutex, RwLock};
 use crate::bindings::Bindings;
 use crate::error::Refusal;
 use crate::host::secret_store::SecretStore;
-use crate::operations::health::HealthFound;
 use crate::plugins::{Plugin, PluginError, Plugins};
+use crate::versions::asked::effective;
 use crate::versions::breaker::{Breaker, BreakerState};
 use crate::versions::choice::{self, Choice};
+use crate::versions::health::HealthFound;
 use crate::versions::rate::Rate;
 use memhost_embeddings::Embeddings;
 use memhost_ports::BindingStorage;
@@ -26,9 +27,8 @@ use memhost_types::{
     VersionChoice,
 };
 
-mod asked;
+mod health;
 mod kept;
-pub(crate) use asked::{asked_by, effective};
 pub(crate) use kept::remove_tree;
 
 /// A build that replaced another one is trusted after this many answers.

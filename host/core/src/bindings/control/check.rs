@@ -3,7 +3,7 @@
 use crate::Service;
 use crate::error::ServiceError;
 use crate::plugins::Plugin;
-use crate::versions::serving::asked_by;
+use crate::versions::asked::asked_by;
 use memhost_ports::in_turn;
 use memhost_sandbox::{Component, InstanceSetup, Instances};
 use memhost_types::{BindingLimits, FieldError, Grants, JsonObject, Permission, ProviderDescription};

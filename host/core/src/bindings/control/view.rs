@@ -9,11 +9,11 @@ use serde::Serialize;
 use crate::Service;
 use crate::bindings::{ResolutionStep, Why};
 use crate::error::ServiceError;
-use crate::operations::HealthFound;
 use crate::plugins::Plugin;
-use crate::versions::BreakerState;
+use crate::versions::asked::asked_by;
 use crate::versions::choice::{Choice, WaitingBuild, choose};
-use crate::versions::serving::{Serving, asked_by};
+use crate::versions::serving::Serving;
+use crate::versions::{BreakerState, HealthFound};
 use memhost_types::{
     AgentId, AskedOrigin, Binding, BindingKey, CompanyId, Digest, Grants, Permission, PermissionRequest,
     RejectedVersion, RequestedGrants, ServingVersion, Target,

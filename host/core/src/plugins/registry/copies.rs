@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::plugins::error::PluginError;
+use crate::plugins::registry::scan::AbortOnDrop;
 use crate::plugins::registry::{Plugin, PluginSource, Plugins};
-use crate::plugins::scan::AbortOnDrop;
 use crate::plugins::trust::Signed;
 use memhost_types::Digest;
 
