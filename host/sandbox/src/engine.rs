@@ -7,7 +7,7 @@ use std::sync::Arc;
 use wasmtime::component::Linker;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-use super::compile::Compiler;
+use super::compiler::Compiler;
 use super::egress::{Client, Egress, Network};
 use super::error::AdmissionError;
 use super::imports::{State, linker};

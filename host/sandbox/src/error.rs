@@ -1,6 +1,6 @@
 //! The errors of this crate.
 
-use super::compile::{CompileLimits, CompileStop};
+use super::compiler::{CompileLimits, CompileStop};
 use memhost_types::{Digest, LogLine, ProviderError, Usage};
 
 /// Why a component is not admitted.

@@ -2,8 +2,6 @@
 
 mod directory;
 
-pub(super) use self::directory::FAST_BYTES;
-
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -21,7 +19,7 @@ use super::error::CallError;
 use super::limiter::Limiter;
 use super::log::GuestLog;
 use super::normalize;
-use super::open_files::OpenFiles;
+use super::open_files::{FAST_BYTES, OpenFiles};
 use super::quota::DirectoryQuota;
 use memhost_ports::{
     BindingStorage, Embedder, EmbeddingError, MAX_EMBEDDING_TEXT_BYTES, MAX_EMBEDDING_TEXTS, StorageEntry,

@@ -9,6 +9,9 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
+/// What is written, cut off or freed on the guest's own thread, in bytes: it takes less than a millisecond. More is
+/// handed over to a blocking thread, which costs ten times what a small access does.
+pub(crate) const FAST_BYTES: u64 = 1 << 20;
 /// Files and listings that the guests of one binding may have open at once.
 pub(super) const MAX_OPEN_FILES: usize = 256;
 /// All guests together have at most a quarter of the files that this process may open, and one binding this part of them.
@@ -80,8 +83,7 @@ fn most_of_all() -> usize {
 
 /// Whether closing a file frees so much of the disk that it takes long: nothing names it any more.
 pub(super) fn is_slow_to_close(file: &Arc<File>) -> bool {
-    Arc::strong_count(file) == 1
-        && file.metadata().is_ok_and(|found| found.nlink() == 0 && found.len() > super::imports::FAST_BYTES)
+    Arc::strong_count(file) == 1 && file.metadata().is_ok_and(|found| found.nlink() == 0 && found.len() > FAST_BYTES)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::child::{COMPILED, UNREADABLE};
-use super::{CompileLimits, CompileStop};
+use crate::compiler::{CompileLimits, CompileStop};
 use crate::error::AdmissionError;
 
 /// The most bytes of compiled code that are read.

@@ -15,14 +15,10 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 
 use super::State;
-use crate::open_files::{Opened, is_slow_to_close};
+use crate::open_files::{FAST_BYTES, Opened, is_slow_to_close};
 use crate::quota::{DirectoryUsage, ONE_FILE, bytes};
 
 pub(super) use self::link::replace;
-
-/// What is written, cut off or freed on the guest's own thread, in bytes: it takes less than a millisecond. More is
-/// handed over to a blocking thread, which costs ten times what a small access does.
-pub(crate) const FAST_BYTES: u64 = 1 << 20;
 
 type File = Resource<Descriptor>;
 
