@@ -2,7 +2,6 @@
 
 mod api;
 mod config;
-mod extraction;
 mod metadata;
 mod place;
 mod provider;

@@ -1,5 +1,7 @@
 //! The provider: captures, forgetting everything, and what the SDK makes of AgentCore's routes.
 
+mod extraction;
+
 use std::cell::Cell;
 use std::time::SystemTime;
 
@@ -10,9 +12,9 @@ use memhost_sdk::{Erasure, Health, types::*};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use self::extraction::{Event, jobs, shown};
 use crate::api::{Api, now, odd};
 use crate::config::Config;
-use crate::extraction::{Event, jobs, shown};
 use crate::place;
 
 /// The most requests of forgetting a company; a call has 64.

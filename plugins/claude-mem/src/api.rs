@@ -10,7 +10,7 @@ use memhost_sdk::types::{self, ForgetEffect};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-use crate::provider::Config;
+use crate::config::Config;
 
 /// The most observations of one answer.
 const MOST: usize = 200;

@@ -3,10 +3,12 @@
 
 mod api;
 mod browse;
+mod config;
 mod provider;
 mod sessions;
 
-pub use provider::{ClaudeMem, Config};
+pub use config::Config;
+pub use provider::ClaudeMem;
 
 memhost_sdk::export!(ClaudeMem);
 memhost_sdk::export_correction!(ClaudeMem);

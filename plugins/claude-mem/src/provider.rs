@@ -1,27 +1,11 @@
 //! The provider: its description, and captures that claude-mem extracts from.
 
-use memhost_sdk::remote::{Adapter, Infer, Records, Tag, Writes, begun};
+use memhost_sdk::remote::{Adapter, Records, Tag, Writes, begun};
 use memhost_sdk::{Health, types::*};
-use serde::Deserialize;
 use serde_json::json;
 
 use crate::api::Api;
-
-/// What an operator sets.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Config {
-    /// Where claude-mem's worker is.
-    pub url: String,
-    /// The project of the observations; without it `memhost-` and the company.
-    pub project: Option<String>,
-    /// What claude-mem's model extracts observations from.
-    #[serde(default)]
-    pub infer: Infer,
-    /// Whether the worker searches by meaning, with Chroma. Otherwise it finds phrases, and the provider asks for each word.
-    #[serde(default)]
-    pub semantic: bool,
-}
+use crate::config::Config;
 
 /// The provider of a binding.
 #[derive(Debug)]

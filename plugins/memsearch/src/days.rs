@@ -14,7 +14,7 @@ use memhost_sdk::remote::{Record, Tag};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::search::{Words, hash};
+use crate::words::{Words, hash};
 
 /// What the name of a journal ends with.
 const END: &str = ".md";

@@ -3,7 +3,8 @@
 
 mod days;
 mod provider;
-mod search;
+mod rank;
+mod words;
 
 pub use provider::Memsearch;
 

@@ -8,7 +8,7 @@ use memhost_sdk::remote::{Adapter, Listing, Record, Records, Service, Tag, of_un
 use memhost_sdk::{NoConfig, http, types::*};
 
 use crate::days::{Days, note};
-use crate::search::rank;
+use crate::rank::rank;
 
 /// The provider of a binding.
 #[derive(Debug)]

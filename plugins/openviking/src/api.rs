@@ -6,8 +6,8 @@ use memhost_sdk::types::{self, ForgetEffect, Score};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::config::Config;
 use crate::name::{file, id_of, is_id, is_own, partition};
-use crate::provider::Config;
 
 /// The most hits of one search.
 const MOST: usize = 1_000;

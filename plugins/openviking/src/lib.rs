@@ -3,11 +3,12 @@
 
 mod api;
 mod browse;
+mod config;
 mod name;
 mod provider;
-mod sessions;
 
-pub use provider::{Config, OpenViking};
+pub use config::Config;
+pub use provider::OpenViking;
 
 memhost_sdk::export!(OpenViking);
 memhost_sdk::export_correction!(OpenViking);

@@ -1,26 +1,15 @@
 //! The provider: its description, and captures that OpenViking extracts from.
 
-use memhost_sdk::remote::{Adapter, Infer, Records, Tag, Writes, begun};
+mod sessions;
+
+use memhost_sdk::remote::{Adapter, Records, Tag, Writes, begun};
 use memhost_sdk::{Erasure, Health, types::*};
-use serde::Deserialize;
 use serde_json::json;
 
+use self::sessions::{messages, session};
 use crate::api::{Api, ROOTS};
+use crate::config::Config;
 use crate::name::peer;
-use crate::sessions::{messages, session};
-
-/// What an operator sets.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Config {
-    /// Where OpenViking is.
-    pub url: String,
-    /// What its model extracts memories from.
-    #[serde(default)]
-    pub infer: Infer,
-    /// The least score of a hit, 0 to 1; without it OpenViking's own.
-    pub threshold: Option<f64>,
-}
 
 /// The provider of a binding.
 #[derive(Debug)]

@@ -8,7 +8,13 @@ use serde_json::{Map, Value};
 use crate::kind::Kind;
 use crate::pii;
 use crate::place::{Place, Source};
-use crate::store::Use;
+
+/// How often and when an item was an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Use {
+    pub(crate) count: u32,
+    pub(crate) last: Timestamp,
+}
 
 /// The status of an item in the workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,6 +4,7 @@
 
 mod clock;
 mod config;
+mod described;
 mod excluded;
 mod id;
 mod item;

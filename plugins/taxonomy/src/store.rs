@@ -9,22 +9,14 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use memhost_sdk::storage::{Batch, Collection};
 use memhost_sdk::types::Error;
-use serde::{Deserialize, Serialize};
 
-use crate::item::Item;
+use crate::item::{Item, Use};
 use crate::words::stems;
 
 /// More items than this are refused: all of them are held in memory to be ranked.
 const MOST_ITEMS: usize = 50_000;
 /// Uses that are not written yet, at most.
 const UNWRITTEN_USES: usize = 32;
-
-/// How often and when an item was an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Use {
-    pub(crate) count: u32,
-    pub(crate) last: Timestamp,
-}
 
 /// An item with its stems for ranking.
 #[derive(Debug)]

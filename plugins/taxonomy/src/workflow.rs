@@ -8,6 +8,7 @@ use memhost_sdk::types::{Decision, Error};
 use serde_json::Value;
 
 use crate::config::{Config, Pii, Workflow};
+use crate::described::described;
 use crate::id;
 use crate::item::{Item, Status};
 use crate::pii;
@@ -77,7 +78,7 @@ pub(crate) fn decide(config: &Config, item: &Item, decision: Decision, now: Time
                 let members = serde_json::from_str::<Value>(json).ok().and_then(|value| value.as_object().cloned());
                 let members = members
                     .ok_or_else(|| Error::invalid("decision.metadata", "is not a JSON object; send an object"))?;
-                edited = crate::write::described(edited, members, "decision")?;
+                edited = described(edited, members, "decision")?;
             }
             // The evidence is not the person's text, and may contain what the person removed.
             if let Some(extracted) = &mut edited.extracted {

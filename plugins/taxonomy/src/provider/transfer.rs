@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Taxonomy;
 use crate::id;
-use crate::item::{Item, Status};
-use crate::store::Use;
+use crate::item::{Item, Status, Use};
 
 /// A line of an export: the item, and how often it was used.
 #[derive(Serialize, Deserialize)]

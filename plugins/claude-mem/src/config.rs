@@ -1,0 +1,20 @@
+//! The binding's configuration.
+
+use memhost_sdk::remote::Infer;
+use serde::Deserialize;
+
+/// What an operator sets.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Config {
+    /// Where claude-mem's worker is.
+    pub url: String,
+    /// The project of the observations; without it `memhost-` and the company.
+    pub project: Option<String>,
+    /// What claude-mem's model extracts observations from.
+    #[serde(default)]
+    pub infer: Infer,
+    /// Whether the worker searches by meaning, with Chroma. Otherwise it finds phrases, and the provider asks for each word.
+    #[serde(default)]
+    pub semantic: bool,
+}
