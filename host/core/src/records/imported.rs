@@ -3,7 +3,7 @@
 use super::{Mark, Owner, Records};
 use crate::operations::runner::Answered;
 use memhost_store::{StoreError, TableWrite};
-use memhost_types::{AgentId, BindingId, CompanyId, ListRequest, RecordRow, Scope, Snippet, Visibility};
+use memhost_types::{AgentId, BindingId, CompanyId, ListRequest, Pages, RecordRow, Scope, Snippet, Visibility};
 
 /// The most records that get a row after an import. The provider's own word counts for a further one.
 const MOST: usize = 10_000;
@@ -33,8 +33,10 @@ impl Answered<'_> {
             metadata_filter: None,
             filter: None,
         };
-        let (mut cursor, mut seen, mut rows) = (None, 0, Vec::new());
-        while seen < MOST {
+        let (mut pages, mut seen, mut rows) = (Pages::default(), 0, Vec::new());
+        while seen < MOST
+            && let Some(cursor) = pages.next()
+        {
             let page = match serving.instances.list(&request, cursor).await {
                 Ok(answer) => {
                     self.ending.add_metered(answer.metered);
@@ -59,10 +61,7 @@ impl Answered<'_> {
                 }
                 rows.extend(Records::write(&row, None)?);
             }
-            match page.next {
-                Some(next) => cursor = Some(next),
-                None => break,
-            }
+            pages.go_on(page.next);
         }
         self.ending.write_beside(rows);
         Ok(())

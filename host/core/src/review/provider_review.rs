@@ -12,7 +12,7 @@ use crate::versions::serving::Serving;
 use memhost_sandbox::{Answer, Failure, OptionalInterface};
 use memhost_store::StoreError;
 use memhost_types::{
-    Decision, JsonObject, OperationErrorCode, OperationId, OperationKind, RecordHandle, RecordId, RecordWrite,
+    Decision, JsonObject, OperationErrorCode, OperationId, OperationKind, Pages, RecordHandle, RecordId, RecordWrite,
     ReviewDecision, ReviewHolder, ReviewItem, ReviewPolicy, ReviewStatus, Scope, Snippet,
 };
 
@@ -31,8 +31,10 @@ impl Answered<'_> {
         if !serving.plugin.component.exports(OptionalInterface::Review) {
             return Ok(());
         }
-        let (mut cursor, mut seen) = (None, 0);
-        while seen < MOST_PENDING {
+        let (mut pages, mut seen) = (Pages::default(), 0);
+        while seen < MOST_PENDING
+            && let Some(cursor) = pages.next()
+        {
             let page = match serving.instances.pending(scope, cursor.as_deref(), PENDING_PAGE).await {
                 Ok(answer) => {
                     self.ending.add_usage(answer.metered);
@@ -45,14 +47,12 @@ impl Answered<'_> {
                 }
             };
             self.ending.add_usage(page.usage);
-            seen += page.items.len();
+            // An empty page counts, too: a list that never ends is left.
+            seen += page.items.len().max(1);
             for snippet in &page.items {
                 self.queue_one(snippet).await?;
             }
-            match page.next {
-                Some(next) => cursor = Some(next),
-                None => break,
-            }
+            pages.go_on(page.next);
         }
         Ok(())
     }

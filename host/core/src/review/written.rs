@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use memhost_store::StoreError;
 use memhost_types::{
-    CompanyId, GetRequest, ListRequest, RecordHandle, ReviewItem, ReviewPolicy, ReviewStatus, Scope, Snippet,
+    CompanyId, GetRequest, ListRequest, Pages, RecordHandle, ReviewItem, ReviewPolicy, ReviewStatus, Scope, Snippet,
 };
 
 use crate::access::{Act, Caller};
@@ -120,8 +120,10 @@ impl Answered<'_> {
             metadata_filter: None,
             filter: None,
         };
-        let (mut cursor, mut seen) = (None, 0);
-        while seen < MOST_IMPORTED {
+        let (mut pages, mut seen) = (Pages::default(), 0);
+        while seen < MOST_IMPORTED
+            && let Some(cursor) = pages.next()
+        {
             let page = match serving.instances.list(&request, cursor).await {
                 Ok(answer) => {
                     self.ending.add_usage(answer.metered);
@@ -139,10 +141,7 @@ impl Answered<'_> {
             for snippet in &page.items {
                 self.host.counts(&serving.binding, Some(policy), self.id(), snippet).await?;
             }
-            match page.next {
-                Some(next) => cursor = Some(next),
-                None => break,
-            }
+            pages.go_on(page.next);
         }
         Ok(())
     }
