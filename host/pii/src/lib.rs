@@ -54,17 +54,6 @@ impl PiiRisk {
     pub const fn level(self) -> u8 {
         self as u8
     }
-
-    /// The reverse of [`PiiRisk::level`]. Numbers above 2 have no level.
-    #[must_use]
-    pub const fn from_level(level: u8) -> Option<Self> {
-        match level {
-            0 => Some(Self::None),
-            1 => Some(Self::Possible),
-            2 => Some(Self::High),
-            _ => None,
-        }
-    }
 }
 
 /// What a [`Finding`] is. The limits named here are deliberate.

@@ -26,8 +26,7 @@ mod lines;
 mod split;
 mod table;
 
-use std::sync::{LazyLock, Once};
-use std::thread;
+use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -64,17 +63,6 @@ pub fn count_up_to(text: &str, limit: usize) -> Option<usize> {
         sum += encoder.count(piece.as_bytes());
     }
     Some(sum).filter(|sum| *sum <= limit)
-}
-
-/// Begins to load the vocabulary in a thread of its own, unless that was done before, and returns at once. A count
-/// that comes before the end waits for it. An async function that counts should call this before it waits for something
-/// else.
-pub fn preload() {
-    static STARTED: Once = Once::new();
-    STARTED.call_once(|| {
-        // Without a thread, the first count loads the vocabulary.
-        let _ = thread::Builder::new().name("tokens".to_owned()).spawn(|| LazyLock::force(&LOADED));
-    });
 }
 
 /// The bytes of all tokens, by rank: what a build script needs to lay the vocabulary out in another way.

@@ -99,13 +99,6 @@ fn no_token_is_longer_than_the_limit_assumes() {
     assert_eq!(vocabulary().iter().map(|token| token.len()).max(), Some(LONGEST));
 }
 
-#[test]
-fn a_preload_may_come_at_any_time() {
-    preload();
-    assert_eq!(count("hello world"), 2);
-    preload();
-}
-
 static RANKS: LazyLock<HashMap<&[u8], usize>> =
     LazyLock::new(|| vocabulary().into_iter().enumerate().map(|(rank, token)| (token, rank)).collect());
 

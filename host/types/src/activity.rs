@@ -48,7 +48,7 @@ pub enum ActivityAction {
     JobChanged,
     /// A dead delivery was queued again by hand.
     DeliveryReplayed,
-    /// A delivery was given up by hand.
+    /// A delivery was discarded by hand.
     DeliveryDiscarded,
     /// A flat charge was entered.
     FinanceEventAdded,

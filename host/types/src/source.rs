@@ -191,7 +191,7 @@ impl SourcesRequest {
 pub struct ForgottenSources {
     /// One for each binding of the company.
     pub bindings: Vec<ForgottenAt>,
-    /// Deliveries of material from these sources that had not been captured, and are given up.
+    /// Deliveries of material from these sources that had not been captured; they are discarded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub discarded: Vec<DeliveryId>,
     /// Whether all of it is done. Otherwise send the same request again.

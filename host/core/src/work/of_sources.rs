@@ -1,4 +1,4 @@
-//! What waits of forgotten sources: deliveries are given up, and the review queue keeps no text of them.
+//! What waits of forgotten sources: deliveries are discarded, and the review queue keeps no text of them.
 
 use std::collections::HashSet;
 

@@ -18,7 +18,7 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     operations().merge(routes! { "memory":
         "/sources/forget" {
             post forget_sources => "forgetSources", "Forget what came from some sources, at every binding",
-                "An operation for each binding has a record of it. What waits to be captured is given up, and what jobs \
+                "An operation for each binding has a record of it. What waits to be captured is discarded, and what jobs \
                  make later of material that came before is forgotten, too.";
         }
         "/sources/list" {

@@ -1,7 +1,7 @@
 // The way to the explorer, only where this browser reaches memhost; the page shows the same things without it.
 import { usePluginAction, usePluginToast } from "@paperclipai/plugin-sdk/ui";
 import { useEffect, useState } from "react";
-import { Button, said } from "./kit";
+import { Button, said } from "./components";
 
 const isHere = (name: string): boolean => name === "127.0.0.1" || name === "localhost" || name === "[::1]";
 

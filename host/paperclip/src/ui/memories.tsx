@@ -1,7 +1,7 @@
 // A list of memories that people correct, forget and mark.
 import { useHostNavigation, usePluginAction, usePluginToast } from "@paperclipai/plugin-sdk/ui";
 import { useState } from "react";
-import { Button, Quiet, said } from "./kit";
+import { Button, Quiet, said } from "./components";
 import type { Shown } from "./shapes";
 
 const KINDS: Record<string, string> = {

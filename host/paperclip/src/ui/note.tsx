@@ -1,7 +1,7 @@
 // A note of a person: for everybody, for this person alone, or for one agent alone.
 import { usePluginAction, usePluginToast } from "@paperclipai/plugin-sdk/ui";
 import { useState } from "react";
-import { Button, Card, said } from "./kit";
+import { Button, Card, said } from "./components";
 
 export function Note({
   companyId,

@@ -1,7 +1,7 @@
 // The page of a company's memory: how it is, what needs attention, search, and everything that is remembered.
 import { usePluginAction, usePluginData, useHostNavigation, type PluginPageProps } from "@paperclipai/plugin-sdk/ui";
 import { useState } from "react";
-import { Button, Card, Figure, Quiet, Trouble, useAsked } from "./kit";
+import { Button, Card, Figure, Quiet, Trouble, useAsked } from "./components";
 import { ExplorerLink } from "./explorer";
 import { Memories } from "./memories";
 import { Note } from "./note";

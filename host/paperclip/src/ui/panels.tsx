@@ -6,7 +6,7 @@ import {
   type PluginSidebarProps,
   type PluginWidgetProps,
 } from "@paperclipai/plugin-sdk/ui";
-import { Card, Quiet, Trouble, useAsked } from "./kit";
+import { Card, Quiet, Trouble, useAsked } from "./components";
 import { Memories } from "./memories";
 import { cents, remembered } from "./page";
 import type { Overview, RecallRow, Shown } from "./shapes";

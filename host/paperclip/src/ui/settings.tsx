@@ -6,7 +6,7 @@ import {
   type PluginSettingsPageProps,
 } from "@paperclipai/plugin-sdk/ui";
 import { useEffect, useState } from "react";
-import { Button, Card, Field, Quiet, said, Trouble, useAsked } from "./kit";
+import { Button, Card, Field, Quiet, said, Trouble, useAsked } from "./components";
 import type { SettingsAnswer, Steps } from "./shapes";
 
 /** A call of Paperclip with the session of this browser. */
