@@ -49,7 +49,7 @@ pub enum CliError {
     },
     /// The hooks of a tool were not installed or delivered.
     #[error(transparent)]
-    Hooks(#[from] memhost_agent_hooks::HooksError),
+    AgentHooks(#[from] memhost_agent_hooks::HooksError),
     /// The host does not open or serve.
     #[error("{0}")]
     Host(String),
@@ -72,9 +72,9 @@ impl CliError {
                 429 | 503 => 5,
                 _ => 1,
             },
-            Self::Input { .. } | Self::Hooks(memhost_agent_hooks::HooksError::Input { .. }) => 2,
+            Self::Input { .. } | Self::AgentHooks(memhost_agent_hooks::HooksError::Input { .. }) => 2,
             Self::Unreachable { .. } => 5,
-            Self::Hooks(_) | Self::Host(_) | Self::Failed(_) | Self::Output(_) => 1,
+            Self::AgentHooks(_) | Self::Host(_) | Self::Failed(_) | Self::Output(_) => 1,
         }
     }
 
