@@ -52,8 +52,11 @@ pub(crate) fn run(system: System, file: &Path, out: &mut impl Write) -> Result<(
         let question = format!("{question} AND r.id > ?1 ORDER BY r.id LIMIT {PAGE}");
         while store.table_exists(None, *table).map_err(wrong)? {
             let page = rows(&store, &question, after).map_err(wrong)?;
-            let Some(last) = page.last().and_then(|row| row.get("id")?.as_i64()) else { break };
-            after = last;
+            let Some(last) = page.last() else { break };
+            let last = last.get("id").and_then(Value::as_i64);
+            after = last.ok_or_else(|| {
+                Failure::new(file, format!("a row of the table `{table}` has an id that is no whole number; repair it"))
+            })?;
             for mut row in page {
                 name_as_today(&mut row);
                 put(out, file, &json!({"table": table, "row": Value::Object(row)}))?;

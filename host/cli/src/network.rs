@@ -4,6 +4,7 @@ use clap::Args;
 use ipnet::IpNet;
 
 use crate::CliError;
+use crate::argument::addresses;
 use memhost_conformance::Network;
 use memhost_types::SecretUse;
 
@@ -21,7 +22,7 @@ pub(crate) struct NetworkArgs {
     secret_env: Vec<String>,
     /// With --allow-network: allow connections to this private address range, such as 10.0.0.0/8; repeatable
     /// [default: this machine].
-    #[arg(long, requires = "allow_network", value_name = "CIDR")]
+    #[arg(long, requires = "allow_network", value_name = "CIDR", value_parser = addresses)]
     private_range: Vec<IpNet>,
 }
 

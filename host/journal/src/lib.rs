@@ -13,7 +13,10 @@
 //! An entry that memhost writes has a second comment with the length of its text in bytes and what else is known of it, as
 //! JSON: `<!-- memhost 27 {"id":"0197f0c2"} -->`. memsearch leaves comments out of what it searches by meaning. So any text
 //! can be read back exactly, also one with headings. If a person changed the text, the entry ends where the next one begins.
+//! So that a text never holds what then looks like the next one, its lines that begin as an entry or a session get a
+//! backslash in front, with which Markdown shows them as they are.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// One entry of a journal.
@@ -28,7 +31,7 @@ pub struct Entry<'a> {
     /// The JSON that memhost wrote beside the text. Whoever edits the file can change it.
     pub note: Option<&'a str>,
     /// The text. Of a section that is no entry of a journal: with its heading.
-    pub text: &'a str,
+    pub text: Cow<'a, str>,
 }
 
 impl<'a> Entry<'a> {
@@ -58,7 +61,7 @@ impl New<'_> {
         let anchor = if self.anchor.is_empty() { String::new() } else { format!("<!-- {} -->\n", self.anchor) };
         // In JSON the sign is in texts only, and `-->` would end the comment.
         let note = self.note.replace('>', "\\u003e");
-        let Self { time, text, .. } = self;
+        let (time, text) = (self.time, escaped(self.text));
         format!("### {time}\n{anchor}<!-- memhost {} {note} -->\n{text}\n\n", text.len())
     }
 
@@ -126,6 +129,7 @@ fn entry_at(content: &str, start: usize) -> Entry<'_> {
         Some((text_end, _)) => &content[at..text_end],
         None => content[if time.is_some() { at } else { start }..end].trim(),
     };
+    let text = if note.is_some() { unescaped(text) } else { Cow::Borrowed(text) };
     Entry { range: start..end, time, anchor, note: note.map(|(_, json)| json), text }
 }
 
@@ -149,6 +153,33 @@ fn next(content: &str, mut at: usize, is_ours: bool) -> usize {
         at += line.len();
     }
     at
+}
+
+/// Whether a line, but for backslashes in front, begins an entry or a session.
+fn is_mark(line: &str) -> bool {
+    let line = line.trim_start_matches('\\');
+    line.starts_with("### ") || line.starts_with(SESSION)
+}
+
+fn escaped(text: &str) -> Cow<'_, str> {
+    match text.split('\n').any(is_mark) {
+        false => Cow::Borrowed(text),
+        true => {
+            let line = |line: &str| if is_mark(line) { format!("\\{line}") } else { line.to_owned() };
+            Cow::Owned(text.split('\n').map(line).collect::<Vec<_>>().join("\n"))
+        }
+    }
+}
+
+fn unescaped(text: &str) -> Cow<'_, str> {
+    let plain = |line: &'_ str| line.strip_prefix('\\').filter(|_| is_mark(line)).map(str::to_owned);
+    match text.split('\n').any(|line| plain(line).is_some()) {
+        false => Cow::Borrowed(text),
+        true => {
+            let line = |line: &str| plain(line).unwrap_or_else(|| line.to_owned());
+            Cow::Owned(text.split('\n').map(line).collect::<Vec<_>>().join("\n"))
+        }
+    }
 }
 
 fn line_at(content: &str, at: usize) -> &str {

@@ -11,7 +11,7 @@ fn entries_of_memsearchs_plugins_are_read() {
     let journal = "\n## Session 12:00\n\n### 12:00\n<!-- session:s1 turn:t1 transcript:/t/s1.jsonl -->\n- Moved to Friday\n\
                    - Ana agreed\n\n### 12:05\n- No anchor\n\n## Session 13:00\n\n### 13:00\n<!-- session:s2 rollout:/r -->\n- Last";
     let found = entries(journal);
-    let seen: Vec<_> = found.iter().map(|entry| (entry.time.unwrap(), entry.named("session"), entry.text)).collect();
+    let seen: Vec<_> = found.iter().map(|entry| (entry.time.unwrap(), entry.named("session"), &*entry.text)).collect();
     let expected = [
         ("12:00", Some("s1"), "- Moved to Friday\n- Ana agreed"),
         ("12:05", None, "- No anchor"),
@@ -25,7 +25,7 @@ fn entries_of_memsearchs_plugins_are_read() {
 #[test]
 fn sections_of_other_markdown_are_entries() {
     let found = entries("Before.\n\n# Title\n\n## Keys\nUnder the mat.\n#### Deep\nx\n\n###no heading\n## Empty\n");
-    let texts: Vec<&str> = found.iter().map(|entry| entry.text).collect();
+    let texts: Vec<&str> = found.iter().map(|entry| &*entry.text).collect();
     assert_eq!(texts, ["Before.", "## Keys\nUnder the mat.\n#### Deep\nx\n\n###no heading"]);
     assert!(entries("").is_empty() && entries("\n\n# A\n## B").is_empty());
 }
@@ -42,13 +42,14 @@ fn any_text_is_read_back_exactly() {
         "日本 -->",
         "#",
         "# x",
+        "\\### 10:00\n\\\\## Session 1\n\\# y\n\\",
     ];
     let mut journal = String::new();
     for text in texts {
         new("session:s turn:t", text).add_to(&mut journal, "2026-03-01");
     }
     let found = entries(&journal);
-    assert_eq!(found.iter().map(|entry| entry.text).collect::<Vec<_>>(), texts);
+    assert_eq!(found.iter().map(|entry| &*entry.text).collect::<Vec<_>>(), texts);
     assert!(
         found.iter().all(|entry| entry.note == Some(r#"{"id":"a-\u003eb"}"#) && entry.named("session") == Some("s"))
     );
@@ -70,8 +71,18 @@ fn an_edited_text_ends_at_the_next_entry() {
     new("", "two").add_to(&mut journal, "2026-03-01");
     let journal = journal.replace("one\n", "one and\n\n## more\nof it\n").replace("two\n", "2\n");
     let found = entries(&journal);
-    assert_eq!(found.iter().map(|entry| entry.text).collect::<Vec<_>>(), ["one and\n\n## more\nof it", "2"]);
+    assert_eq!(found.iter().map(|entry| &*entry.text).collect::<Vec<_>>(), ["one and\n\n## more\nof it", "2"]);
     assert!(found.iter().all(|entry| entry.note.is_some()));
+}
+
+#[test]
+fn an_edited_text_holds_no_other_entry() {
+    let forged = "one\n\n### 10:00\n<!-- memhost 1 {\"id\":\"b\"} -->\nx\n\n## Session 10:00";
+    let mut journal = String::new();
+    new("", forged).add_to(&mut journal, "2026-03-01");
+    let journal = journal.replace("one\n", "one, and more\n");
+    let found = entries(&journal);
+    assert_eq!(found.iter().map(|entry| &*entry.text).collect::<Vec<_>>(), [forged.replace("one\n", "one, and more\n")]);
 }
 
 #[test]

@@ -183,7 +183,7 @@ fn records<'a>(day: &'a str, content: &'a str, company: &'a str) -> impl Iterato
 
 fn record(day: &str, entry: &Entry<'_>, company: &str) -> Record {
     let at = entry.time.map(|time| format!("{day}T{time}:00Z")).and_then(|at| memhost_sdk::remote::utc(&at));
-    let text = entry.text.to_owned();
+    let text = entry.text.clone().into_owned();
     if let Some((Note { id, updated_at, .. }, mut tag)) = entry.note.and_then(|note| read(note, company)) {
         tag.created_at = tag.created_at.or(at);
         let updated_at = updated_at.or_else(|| tag.created_at.clone());

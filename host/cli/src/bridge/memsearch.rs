@@ -83,7 +83,7 @@ pub(super) async fn export(args: JournalsArgs) -> Result<(), CliError> {
 
 /// The record of an entry.
 fn record(name: &str, entry: &Entry<'_>, project: Option<&str>) -> Value {
-    if let Some(record) = entry.note.and_then(|note| ours(note, entry.text, project)) {
+    if let Some(record) = entry.note.and_then(|note| ours(note, &entry.text, project)) {
         return record;
     }
     let day = name.rsplit('/').next().and_then(|name| name.strip_suffix(".md")).unwrap_or_default();
@@ -96,7 +96,7 @@ fn record(name: &str, entry: &Entry<'_>, project: Option<&str>) -> Value {
         name,
         entry.time.unwrap_or_default(),
         entry.anchor.unwrap_or_default(),
-        entry.text,
+        &entry.text,
     ]);
     let own = json!({
         "sessionId": entry.named("session").map(clean),

@@ -92,52 +92,52 @@ impl Trial {
 
     /// Pins an existing binding to this build; creates the binding if there is none.
     async fn bind(&self, setup: Setup) -> Result<(), CliError> {
-        let (caller, description) = (Caller::operator(), &self.inspection.description);
-        let version = VersionChoice::Pin(self.inspection.digest);
-        let asked = |config: &JsonObject| -> Vec<PermissionRequest> {
-            description.permissions.iter().map(|request| request.resolved(config)).collect()
-        };
-        let within = |grants: Grants, asked: &[PermissionRequest]| match &setup.network {
-            Some(network) => {
-                Grants { http: network.grants(asked).http, secrets: Grants::all_of(asked).secrets, ..grants }
-            }
-            None => Grants { http: Vec::new(), secrets: Vec::new(), ..grants },
-        };
-        let Ok(present) = self.service.binding(&self.company, &self.key).await else {
-            let config = setup.config.unwrap_or_default();
-            let asked = asked(&config);
-            if let Some(network) = &setup.network {
-                let set = network.set_secrets(&self.service, &self.company, &asked).await;
-                set.map_err(CliError::host)?;
-            }
-            let request = CreateBinding {
-                key: setup.key,
-                provider_key: description.provider_key.clone(),
-                version,
-                grants: Some(within(Grants::all_of(&asked), &asked)),
-                config,
-                limits: setup.limits.unwrap_or_default(),
-                policy: BindingPolicy::default(),
-                default: true,
-            };
-            let made = self.service.create_binding(&caller, &self.company, request).await;
-            return made.map(drop).map_err(CliError::host);
-        };
-        let of = &present.binding.provider_key;
-        if *of != description.provider_key {
+        let description = &self.inspection.description;
+        let present = self.service.binding(&self.company, &self.key).await.ok().map(|present| present.binding);
+        if let Some(binding) = &present
+            && binding.provider_key != description.provider_key
+        {
             let message = format!(
                 "is the provider `{}`, but the directory has data of `{of}`; use another directory or a build of `{of}`",
-                description.provider_key
+                description.provider_key,
+                of = binding.provider_key
             );
             return Err(CliError::input(setup.file.display().to_string(), message));
         }
-        let asked = asked(setup.config.as_ref().unwrap_or(&present.binding.config));
+        let bound = present.as_ref().map(|binding| binding.config.clone());
+        let config = setup.config.clone().or(bound).unwrap_or_default();
+        let asked: Vec<_> = description.permissions.iter().map(|request| request.resolved(&config)).collect();
         if let Some(network) = &setup.network {
             network.set_secrets(&self.service, &self.company, &asked).await.map_err(CliError::host)?;
         }
-        let granted = within(extended(present.binding.grants, &asked), &asked);
+        let granted = present.as_ref().map_or_else(|| Grants::all_of(&asked), |binding| extended(&binding.grants, &asked));
+        let reach = setup.network.as_ref().map_or_else(Grants::default, |network| network.grants(&asked));
+        let grants = Grants { http: reach.http, secrets: reach.secrets, ..granted };
+        match present {
+            Some(_) => self.pin(setup, grants).await,
+            None => self.create(setup, config, grants).await,
+        }
+    }
+
+    async fn create(&self, setup: Setup, config: JsonObject, grants: Grants) -> Result<(), CliError> {
+        let request = CreateBinding {
+            key: setup.key,
+            provider_key: self.inspection.description.provider_key.clone(),
+            version: VersionChoice::Pin(self.inspection.digest),
+            grants: Some(grants),
+            config,
+            limits: setup.limits.unwrap_or_default(),
+            policy: BindingPolicy::default(),
+            default: true,
+        };
+        let made = self.service.create_binding(&Caller::operator(), &self.company, request).await;
+        made.map(drop).map_err(CliError::host)
+    }
+
+    async fn pin(&self, setup: Setup, grants: Grants) -> Result<(), CliError> {
+        let caller = Caller::operator();
         let request = UpdateBinding {
-            version: Some(version),
+            version: Some(VersionChoice::Pin(self.inspection.digest)),
             config: setup.config,
             limits: setup.limits,
             enabled: Some(true),
@@ -146,8 +146,8 @@ impl Trial {
         let changed = self.service.update_binding(&caller, &self.company, &self.key, request).await;
         changed.map_err(CliError::host)?;
         // Set again, so that a build that requests more does not wait for a decision.
-        let grants = self.service.set_grants(&caller, &self.company, &self.key, None, granted).await;
-        grants.map(drop).map_err(CliError::host)
+        let set = self.service.set_grants(&caller, &self.company, &self.key, None, grants).await;
+        set.map(drop).map_err(CliError::host)
     }
 
     /// Migrates the storage to this build first, so that the next call measures only itself.
@@ -266,14 +266,14 @@ pub(super) async fn without_background(directory: &Path) -> Result<Arc<Service>,
 }
 
 /// The grants of a binding, and what a newer build requests except network access and secrets.
-fn extended(granted: Grants, asked: &[PermissionRequest]) -> Grants {
+fn extended(granted: &Grants, asked: &[PermissionRequest]) -> Grants {
     let asked = Grants::all_of(asked);
     Grants {
         storage_bytes: granted.storage_bytes.max(asked.storage_bytes),
         directory_bytes: granted.directory_bytes.max(asked.directory_bytes),
         embeddings: granted.embeddings || asked.embeddings,
         clock: granted.clock || asked.clock,
-        ..granted
+        ..granted.clone()
     }
 }
 

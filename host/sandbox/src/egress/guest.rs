@@ -1,0 +1,132 @@
+//! `wasi:http` of one instance: what the guest sends goes through its binding's [`Egress`], and the call's log tells of it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http_body_util::BodyExt;
+use hyper::body::Body as _;
+use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpHooks};
+
+use super::{Egress, EgressError, Tally};
+use crate::limiter::Memory;
+use crate::log::GuestLog;
+use memhost_types::BindingLimits;
+
+/// The outgoing HTTP of one instance. `wasi:http` calls it.
+pub(crate) struct GuestHttp {
+    egress: Option<Arc<Egress>>,
+    log: GuestLog,
+    /// Where responses count until the guest has dropped them.
+    memory: Memory,
+    tally: Arc<Tally>,
+}
+
+impl GuestHttp {
+    pub(crate) fn new(egress: Option<Arc<Egress>>, log: GuestLog, memory: Memory) -> Self {
+        Self { egress, log, memory, tally: Arc::default() }
+    }
+
+    /// A call of the binding begins: its requests and bytes are counted from 0.
+    pub(crate) fn begin(&mut self) {
+        if self.egress.is_some() {
+            self.tally = Arc::default();
+        }
+    }
+
+    /// The call is over: requests that it left behind are not sent.
+    pub(crate) fn end(&self) {
+        if self.egress.is_some() {
+            self.tally.end();
+        }
+    }
+}
+
+/// What the log of the call says of a request. Of its address it has no query: that may have what was said.
+struct Told {
+    method: http::Method,
+    path: String,
+    began: Instant,
+}
+
+impl Told {
+    fn of(request: &http::Request<WasiBody>) -> Self {
+        let path = request.uri().path();
+        Self { method: request.method().clone(), path: path.chars().take(200).collect(), began: Instant::now() }
+    }
+
+    fn answered(&self, response: &http::Response<WasiBody>) -> String {
+        let (status, bytes) = (response.status().as_u16(), response.body().size_hint().lower());
+        format!("{self}: {status} with {bytes} bytes after {} ms", self.began.elapsed().as_millis())
+    }
+}
+
+impl std::fmt::Display for Told {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "outgoing request: {:.20} {}", self.method.as_str(), self.path)
+    }
+}
+
+/// A response that counts as the guest's memory.
+fn held(
+    response: http::Response<WasiBody>,
+    memory: &Memory,
+    limits: &BindingLimits,
+) -> Result<http::Response<WasiBody>, EgressError> {
+    let bytes = usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX);
+    let held = memory.hold(bytes).ok_or_else(|| EgressError::limit("memoryBytes", limits.memory_bytes))?;
+    // The closure lives as long as the body.
+    let keep = move |error| {
+        let _ = &held;
+        error
+    };
+    Ok(response.map(|body| body.map_err(keep).boxed_unsync()))
+}
+
+type Sent = Result<
+    (http::Response<WasiBody>, Box<dyn Future<Output = wasmtime_wasi_http::Result<()>> + Send>),
+    wasmtime_wasi_http::Error,
+>;
+
+impl WasiHttpHooks for GuestHttp {
+    /// A body that is not sent keeps two parts in the host's memory.
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        64 << 10
+    }
+
+    fn send_request(
+        &mut self,
+        request: http::Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _processed: Box<dyn Future<Output = wasmtime_wasi_http::Result<()>> + Send>,
+    ) -> Box<dyn Future<Output = Sent> + Send> {
+        let (egress, log, tally) = (self.egress.clone(), self.log.clone(), Arc::clone(&self.tally));
+        let memory = self.memory.clone();
+        Box::new(async move {
+            let target = request.uri().authority().map(ToString::to_string).unwrap_or_default();
+            let told = Told::of(&request);
+            let sent = async {
+                let egress = egress.as_ref().ok_or(EgressError::NotGranted { target })?;
+                tokio::select! {
+                    () = tally.ended() => Err(EgressError::Ended),
+                    sent = egress.send(&tally, request, options.unwrap_or_default()) => held(sent?, &memory, &egress.limits),
+                }
+            };
+            match sent.await {
+                Ok(response) => {
+                    log.host("debug", &told.answered(&response));
+                    Ok((response, Box::new(async { Ok(()) }) as Box<dyn Future<Output = _> + Send>))
+                }
+                Err(error) => {
+                    // The log has the reason for the operator. The guest gets the nearest error code of WASI.
+                    let mut why = format!("{told}: {error}");
+                    if let Some(egress) = &egress {
+                        egress.network.counters.request_refused();
+                        why = egress.secrets.read().all.scrub_text(&why).into_owned();
+                    }
+                    log.host("warn", &why);
+                    Err(error.for_guest())
+                }
+            }
+        })
+    }
+}
