@@ -82,7 +82,10 @@ fn an_edited_text_holds_no_other_entry() {
     new("", forged).add_to(&mut journal, "2026-03-01");
     let journal = journal.replace("one\n", "one, and more\n");
     let found = entries(&journal);
-    assert_eq!(found.iter().map(|entry| &*entry.text).collect::<Vec<_>>(), [forged.replace("one\n", "one, and more\n")]);
+    assert_eq!(
+        found.iter().map(|entry| &*entry.text).collect::<Vec<_>>(),
+        [forged.replace("one\n", "one, and more\n")]
+    );
 }
 
 #[test]

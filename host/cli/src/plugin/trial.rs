@@ -110,7 +110,8 @@ impl Trial {
         if let Some(network) = &setup.network {
             network.set_secrets(&self.service, &self.company, &asked).await.map_err(CliError::host)?;
         }
-        let granted = present.as_ref().map_or_else(|| Grants::all_of(&asked), |binding| extended(&binding.grants, &asked));
+        let granted =
+            present.as_ref().map_or_else(|| Grants::all_of(&asked), |binding| extended(&binding.grants, &asked));
         let reach = setup.network.as_ref().map_or_else(Grants::default, |network| network.grants(&asked));
         let grants = Grants { http: reach.http, secrets: reach.secrets, ..granted };
         match present {
