@@ -1,5 +1,7 @@
 //! The interfaces `profile`, `review` and `transfer` through the host.
 
+use std::time::Duration;
+
 use memhost_server::Method;
 use memhost_tests::{Serving, TestHost, eventually};
 use memhost_types::OperationKind;
@@ -104,6 +106,15 @@ async fn records_that_a_provider_holds_are_decided_in_the_hosts_queue() {
     let api = Api::new(&host);
     assert_eq!((queue(&api, "pending").await.len(), queue(&api, "approved").await.len()), (0, 2));
     assert_eq!(api.query("acme", "gate").await.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_endless_list_of_waiting_records_is_left() {
+    let (_host, api) = reference().await;
+    let held = json!({"hold": true});
+    let write = note(&api, "an endless list", &held);
+    tokio::time::timeout(Duration::from_secs(60), write).await.expect("the write ends");
+    assert!(queue(&api, "pending").await.is_empty());
 }
 
 /// All parts of an export.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::Service;
 use crate::access::{Act, Caller};
-use crate::host::check::{Check, Health};
+use crate::host::check::Check;
 use crate::host::privacy;
 use memhost_store::{DiskLevel, DiskState, Store};
 use memhost_types::{CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, OperationFilter, counted};
