@@ -2,6 +2,7 @@
 //! response comes back whole and scrubbed. The host puts secrets in on the way out: the guest knows only their names.
 
 mod address;
+mod blocking;
 mod client;
 mod error;
 mod escape;
@@ -23,6 +24,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::Semaphore;
 use wasmtime_wasi_http::{RequestOptions, WasiBody};
 
+use self::blocking::{Interrupted, SLOW_BODY, SLOW_SECRETS, on_blocking_thread};
 pub(super) use self::client::Client;
 use self::client::{Connection, RequestFailed};
 pub(super) use self::error::EgressError;
@@ -33,16 +35,11 @@ pub use self::secret::{Secret, SecretError, Secrets};
 use self::tally::Minute;
 pub(super) use self::tally::Tally;
 use super::stats::Counters;
-use memhost_ports::{Clock as _, SystemClock, off_executor};
+use memhost_ports::{Clock as _, SystemClock};
 use memhost_types::{BindingLimits, HttpGrant, HttpTarget, Origin, SecretUse};
 
 /// The longest time for making a connection, even where the guest asks for more.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// A body of this many bytes takes about a millisecond to look through, in an unhurried build.
-const SLOW_BODY: usize = 16 << 10;
-/// Secrets of this many bytes together take as long to prepare for it.
-const SLOW_SECRETS: usize = 1 << 10;
 
 /// A secret, and where it may go.
 #[derive(Debug, Clone)]
@@ -75,7 +72,7 @@ pub struct Egress {
     limits: BindingLimits,
     secrets: RwLock<Arc<Granted>>,
     minute: Mutex<Minute>,
-    connections: Semaphore,
+    connections: Arc<Semaphore>,
     kept: Kept,
     network: Arc<Network>,
 }
@@ -95,26 +92,6 @@ impl Granted {
     }
 }
 
-/// Does work on a blocking thread if its length is at least `slow`, where it takes about a millisecond.
-async fn on_blocking_thread<T, E>(
-    length: usize,
-    slow: usize,
-    work: impl FnOnce() -> Result<T, E> + Send + 'static,
-) -> Result<T, E>
-where
-    T: Send + 'static,
-    E: From<Interrupted> + Send + 'static,
-{
-    if length < slow {
-        return work();
-    }
-    let marked = move || off_executor(length, work);
-    tokio::task::spawn_blocking(marked).await.unwrap_or_else(|_| Err(Interrupted.into()))
-}
-
-/// The host ends, or its own code failed: the work has no result.
-pub(super) struct Interrupted;
-
 impl Egress {
     /// What is granted, without secrets yet.
     pub(super) fn new(network: Arc<Network>, grants: Vec<HttpGrant>, limits: &BindingLimits) -> Self {
@@ -123,7 +100,7 @@ impl Egress {
             limits: *limits,
             secrets: RwLock::default(),
             minute: Mutex::new(Minute::new(Instant::now())),
-            connections: Semaphore::new(limits.outgoing_connections as usize),
+            connections: Arc::new(Semaphore::new(limits.outgoing_connections as usize)),
             kept: Kept::new(Arc::clone(&network.places), limits.outgoing_connections as usize),
             network,
         }
@@ -135,7 +112,7 @@ impl Egress {
     /// Where two of them have the same name, or they are too long together.
     pub async fn set_secrets(&self, each: Vec<GrantedSecret>) -> Result<(), SecretError> {
         let length = each.iter().map(|granted| granted.secret.len()).sum();
-        let granted = on_blocking_thread(length, SLOW_SECRETS, move || {
+        let granted = on_blocking_thread(length, SLOW_SECRETS, None, move || {
             let origins = each.iter().map(|granted| granted.origins.clone()).collect();
             let all = Secrets::new(each.into_iter().map(|granted| (granted.secret, granted.used_as)).collect())?;
             Ok::<_, SecretError>(Granted { origins, all })
@@ -170,9 +147,9 @@ impl Egress {
         let target = HttpTarget::parse(parts.uri.scheme_str(), authority)?;
         let grant = self.grant(&target, &parts.method)?;
         self.count(tally)?;
-        let _connection = self
-            .connections
-            .try_acquire()
+        let place = Arc::clone(&self.connections)
+            .try_acquire_owned()
+            .map(Arc::new)
             .map_err(|_| EgressError::limit("outgoingConnections", self.limits.outgoing_connections.into()))?;
         let call = Duration::from_millis(self.limits.call_timeout_ms);
         let clamped = |asked: Option<Duration>, most: Duration| asked.map_or(most, |asked| asked.min(most));
@@ -181,7 +158,7 @@ impl Egress {
         let sent = body.len() as u64;
         let granted = Arc::clone(&self.secrets.read());
         let (secrets, outgoing) = (granted.for_target(&target), Outgoing { target: target.clone(), parts, body });
-        let request = on_blocking_thread(outgoing.body.len(), SLOW_BODY, move || {
+        let request = on_blocking_thread(outgoing.length(), SLOW_BODY, Some(&place), move || {
             // The server compares a signature's time with its own clock.
             rewrite(outgoing, &secrets, SystemClock.now())
         })
@@ -206,7 +183,7 @@ impl Egress {
             true => SLOW_BODY,
             false => body.len() + head.headers.values().map(http::HeaderValue::len).sum::<usize>(),
         };
-        let response = on_blocking_thread(length, SLOW_BODY, move || {
+        let response = on_blocking_thread(length, SLOW_BODY, Some(&place), move || {
             read_response(&head, body, &granted.all, |bytes| counted.take_received(bytes, most))
         })
         .await?;
@@ -262,20 +239,5 @@ impl Egress {
             true => Ok(()),
             false => Err(EgressError::limit("outgoingRequestsPerMinute", most.into())),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn long_work_is_done_on_a_thread_of_its_own() {
-        let here = std::thread::current().id();
-        let thread = async |length| {
-            on_blocking_thread::<_, Interrupted>(length, 10, || Ok(std::thread::current().id())).await.ok()
-        };
-        assert_eq!(thread(9).await, Some(here));
-        assert!(thread(10).await.is_some_and(|thread| thread != here));
     }
 }

@@ -100,7 +100,8 @@ impl EgressError {
             Self::TimedOut { phase: Phase::Body, .. } => Wasi::ConnectionReadTimeout,
             Self::Exchange(_) => Wasi::HttpProtocolError,
             Self::Header(name) => Wasi::HttpRequestHeaderSize { field_name: Some(name.clone()), field_size: None },
-            Self::Encoded(coding) => Wasi::HttpResponseContentCoding(Some(coding.clone())),
+            // The server wrote it: it may be a secret that it repeats.
+            Self::Encoded(_) => Wasi::HttpResponseContentCoding(None),
         }
     }
 }

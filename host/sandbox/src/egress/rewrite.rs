@@ -12,11 +12,14 @@ use http_body_util::Full;
 use jiff::Timestamp;
 
 use super::EgressError;
-use super::secret::Secrets;
+use super::secret::{MAX_GROWTH, SecretError, Secrets};
 use memhost_types::HttpTarget;
 
 /// Bytes that are unpacked at once.
 const PART: usize = 64 << 10;
+
+/// The codings that an error names. Another word of the server is not repeated: it may be a secret.
+const CODINGS: [&str; 9] = ["aes128gcm", "br", "chunked", "compress", "dcb", "deflate", "gzip", "x-gzip", "zstd"];
 
 /// Headers that are between two neighbours on the way and mean nothing to a guest (RFC 9110, 7.6.1).
 const HOP_BY_HOP: [&str; 9] = [
@@ -38,6 +41,15 @@ pub(super) struct Outgoing {
     pub(super) body: Bytes,
 }
 
+impl Outgoing {
+    /// How many bytes are looked through.
+    pub(super) fn length(&self) -> usize {
+        let headers = self.parts.headers.values().map(HeaderValue::len).sum::<usize>();
+        let path = self.parts.uri.path_and_query().map_or(0, |path| path.as_str().len());
+        self.body.len() + headers + path
+    }
+}
+
 /// The request as it is sent: with secrets in the places that name them, to the server that was granted.
 pub(super) fn rewrite(
     outgoing: Outgoing,
@@ -53,11 +65,18 @@ pub(super) fn rewrite(
     };
     let uri: http::Uri = path.parse().map_err(|_| EgressError::Header("the path".to_owned()))?;
     let mut headers = HeaderMap::with_capacity(parts.headers.len());
-    let mut key = None;
+    let (mut key, mut grown) = (None, 0);
     for (name, value) in parts.headers.iter().filter(|(name, _)| is_kept(name)) {
         match secrets.signing(name.as_str(), value.to_str().unwrap_or_default())? {
             Some(signing) => key = Some(signing),
-            None => drop(headers.append(name, filled(secrets, name, value)?)),
+            None => {
+                let filled = filled(secrets, name, value)?;
+                grown += filled.len().saturating_sub(value.len());
+                if grown > MAX_GROWTH {
+                    return Err(SecretError::TooMuch.into());
+                }
+                headers.append(name, filled);
+            }
         }
     }
     headers
@@ -108,7 +127,10 @@ fn is_gzip(headers: &HeaderMap) -> Result<bool, EgressError> {
     let is_one_gzip = |(at, one): &(usize, String)| *at == 0 && (one == "gzip" || one == "x-gzip");
     let is_gzip = content.clone().next().is_some_and(|first| is_one_gzip(&first));
     match content.find(|each| !is_one_gzip(each)).or(transfer) {
-        Some((_, coding)) => Err(EgressError::Encoded(coding.chars().take(100).collect())),
+        Some((_, coding)) => {
+            let known = CODINGS.into_iter().find(|known| *known == coding);
+            Err(EgressError::Encoded(known.unwrap_or("another coding").to_owned()))
+        }
         None => Ok(is_gzip),
     }
 }
@@ -229,6 +251,26 @@ mod tests {
     }
 
     #[test]
+    fn secrets_do_not_make_a_small_request_a_large_one() {
+        let (secret, value) = ("KEY", "v".repeat(8_192));
+        let send = |used_as: &str, headers: &[(&str, &str)], path: &str| {
+            let secret = (Secret::new(secret, value.as_str()).unwrap(), used_as.parse::<SecretUse>().unwrap());
+            let mut request = http::Request::builder().uri(format!("https://api.example{path}"));
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            let (parts, ()) = request.body(()).unwrap().into_parts();
+            let target = HttpTarget::parse(Some("https"), "api.example").unwrap();
+            let outgoing = Outgoing { target, parts, body: Bytes::new() };
+            rewrite(outgoing, &Secrets::new(vec![secret]).unwrap(), Timestamp::UNIX_EPOCH).map(drop)
+        };
+        let is_too_much = |sent| matches!(sent, Err(EgressError::Secret(SecretError::TooMuch)));
+        assert!(is_too_much(send("query:k", &[], &format!("/?{}", "k={{secret:KEY}}&".repeat(1_000)))));
+        assert!(is_too_much(send("header:x-key", &[("x-key", "{{secret:KEY}}"); 9], "/")));
+        assert!(send("header:x-key", &[("x-key", "{{secret:KEY}}"); 2], "/").is_ok());
+    }
+
+    #[test]
     fn the_server_is_named_by_the_host_and_the_connection_is_its_own() {
         let given = [
             ("host", "evil.example"),
@@ -305,6 +347,9 @@ mod tests {
         ] {
             assert!(matches!(answer(lines), Err(EgressError::Encoded(_))), "{lines:?}");
         }
+        // The server may repeat a secret there, in small letters.
+        let Err(error) = answer(&[(content, "S3cr3t-Value")]) else { panic!("it is refused") };
+        assert!(!error.to_string().contains("s3cr3t") && !format!("{:?}", error.for_guest()).contains("s3cr3t"));
         for lines in
             [&[(content, "Identity")][..], &[(transfer, "chunked")], &[(content, " , identity"), (transfer, "Chunked")]]
         {

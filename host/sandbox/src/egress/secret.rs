@@ -21,6 +21,8 @@ pub(super) const MAX_NAME_BYTES: usize = 64;
 pub(super) const MIN_VALUE_BYTES: usize = 8;
 /// The longest value of a secret, in bytes.
 pub(super) const MAX_VALUE_BYTES: usize = 8192;
+/// How much larger the secrets may make a body, a query, or the headers of a request, in bytes.
+pub(super) const MAX_GROWTH: usize = 64 << 10;
 
 const OPEN: &str = "{{secret:";
 const CLOSE: &str = "}}";
@@ -57,7 +59,7 @@ pub enum SecretError {
          change the provider, or set the secret again with `memhost secret update {name} --as USE`"
     )]
     Misplaced { name: String, place: String, used_as: SecretUse },
-    #[error("the body names secrets so often that it would grow by more than 64 KiB; name them once")]
+    #[error("the request names secrets so often that it would grow by more than 64 KiB; name them once")]
     TooMuch,
     #[error("the path of the URL has a `{{{{secret:` placeholder; move it into a header, the query or the JSON body")]
     InPath,
@@ -168,7 +170,8 @@ impl Secrets {
     /// A path and query with the secrets, percent-encoded, in the query. A placeholder may be percent-encoded too.
     ///
     /// # Errors
-    /// Where a placeholder is in the path, is unfinished, or names a secret that is not granted or is for another place.
+    /// Where a placeholder is in the path, is unfinished, or names a secret that is not granted or is for another place;
+    /// where the query would grow by more than 64 KiB.
     pub fn in_query<'a>(&self, path_and_query: &'a str) -> Result<Cow<'a, str>, SecretError> {
         let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
         if find_open(path.as_bytes(), 0, true).is_some() {
@@ -215,6 +218,9 @@ impl Secrets {
             match used_as {
                 SecretUse::Basic => STANDARD.encode_string(&secret.value, &mut out),
                 _ => out.push_str(&place.encode(&secret.value)),
+            }
+            if out.len() > text.len() + MAX_GROWTH {
+                return Err(SecretError::TooMuch);
             }
             done = end;
         }

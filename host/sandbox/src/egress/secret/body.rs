@@ -2,11 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::{CLOSE, OPEN, SecretError, Secrets, find_open};
+use super::{CLOSE, MAX_GROWTH, OPEN, SecretError, Secrets, find_open};
 use memhost_types::SecretUse;
 
-/// How much larger the secrets may make a body, in bytes.
-const MAX_GROWTH: usize = 64 << 10;
 /// The deepest place that has a pointer: a pointer has at most 128 bytes.
 const MAX_DEPTH: usize = 128;
 /// The longest key as it is written, in bytes: each of a pointer's takes at most six.
@@ -60,7 +58,7 @@ impl Secrets {
         let name = string.strip_prefix(OPEN)?.strip_suffix(CLOSE)?;
         let (secret, used_as) = self.secrets.iter().find(|(secret, _)| secret.name() == name)?;
         match used_as {
-            SecretUse::Body { pointer } if place.pointer().as_deref() == Some(pointer) => Some(&secret.value),
+            SecretUse::Body { pointer } if place.is_at(pointer) => Some(&secret.value),
             _ => None,
         }
     }
@@ -69,13 +67,13 @@ impl Secrets {
 /// Where in a JSON text a reader is.
 #[derive(Default)]
 struct Place {
-    /// The outermost levels: the key as it is written, or the index.
+    /// The outermost levels.
     levels: Vec<Level>,
     depth: usize,
 }
 
 enum Level {
-    /// None: no pointer is that long.
+    /// The key as a JSON Pointer has it. None: no pointer is that long.
     Object(Option<String>),
     Array(usize),
 }
@@ -112,29 +110,40 @@ impl Place {
         if self.depth <= MAX_DEPTH
             && let Some(Level::Object(key)) = self.levels.last_mut()
         {
-            *key = (written.len() <= MAX_KEY_BYTES).then(|| written.to_owned());
+            *key = if written.len() <= MAX_KEY_BYTES { token(written) } else { None };
         }
     }
 
-    /// The JSON Pointer to this place; none where it is too deep for one.
-    fn pointer(&self) -> Option<String> {
-        if self.depth > MAX_DEPTH {
-            return None;
-        }
-        let mut pointer = String::new();
-        for level in &self.levels {
-            pointer.push('/');
-            match level {
-                Level::Array(index) => pointer.push_str(&index.to_string()),
-                Level::Object(written) => {
-                    let written = written.as_deref()?;
-                    let key: String = serde_json::from_str(&format!("\"{written}\"")).ok()?;
-                    pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+    /// Whether this JSON Pointer leads here. Nothing is made of the levels: a body may have very many strings, each of
+    /// them behind very many keys.
+    fn is_at(&self, pointer: &str) -> bool {
+        let mut rest = pointer;
+        let is_here = self.depth <= MAX_DEPTH
+            && self.levels.iter().all(|level| {
+                let Some(behind) = rest.strip_prefix('/') else { return false };
+                let (part, next) = behind.split_at(behind.find('/').unwrap_or(behind.len()));
+                rest = next;
+                match level {
+                    Level::Array(index) => is_index(part, *index),
+                    Level::Object(key) => key.as_deref() == Some(part),
                 }
-            }
-        }
-        Some(pointer)
+            });
+        is_here && rest.is_empty()
     }
+}
+
+/// Whether a part of a JSON Pointer is this index, in the one form that an index has.
+fn is_index(part: &str, index: usize) -> bool {
+    part.parse() == Ok(index) && (part == "0" || !part.starts_with(['0', '+']))
+}
+
+/// A key, as it is written in JSON, in the form that it has in a JSON Pointer; none where it is no text.
+fn token(written: &str) -> Option<String> {
+    let key: String = match written.contains('\\') {
+        true => serde_json::from_str(&format!("\"{written}\"")).ok()?,
+        false => written.to_owned(),
+    };
+    Some(if key.contains(['~', '/']) { key.replace('~', "~0").replace('/', "~1") } else { key })
 }
 
 /// What is up to and with the next quote of a JSON text, the string in the quotes as it is written, and what follows,

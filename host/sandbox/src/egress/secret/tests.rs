@@ -124,6 +124,21 @@ fn a_json_body_gets_the_value_at_its_pointer() {
 }
 
 #[test]
+fn many_placeholders_behind_many_keys_take_no_long_time() {
+    let (keys, many) = (60, 200_000);
+    let pointer = format!("{}/b", "/a".repeat(keys - 1));
+    let body = format!("{}[{}1]{}", r#"{"a":"#.repeat(keys), r#""{{secret:KEY}}","#.repeat(many), "}".repeat(keys));
+    let began = std::time::Instant::now();
+    assert!(matches!(two_as(&format!("body:{pointer}")).in_json(body.as_bytes()), Ok(Cow::Borrowed(_))));
+    assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+    for (part, index) in [("+0", 0), ("00", 0), ("01", 1), ("+1", 1)] {
+        let body = format!("[{}\"{{{{secret:KEY}}}}\"]", "1,".repeat(index));
+        let same = two_as(&format!("body:/{part}")).in_json(body.as_bytes()).unwrap().into_owned();
+        assert_eq!(same, body.as_bytes(), "{part} is no index");
+    }
+}
+
+#[test]
 fn a_placeholder_that_cannot_be_filled_is_refused() {
     let not_granted = SecretError::NotGranted("OTHER".to_owned());
     assert_eq!(two().in_header("authorization", "Bearer {{secret:OTHER}}").unwrap_err(), not_granted);

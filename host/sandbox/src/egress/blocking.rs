@@ -1,0 +1,75 @@
+//! Work on the bodies and heads of requests that would take an executor's thread for too long.
+
+use std::sync::Arc;
+
+use memhost_ports::off_executor;
+use tokio::sync::OwnedSemaphorePermit;
+
+/// A body of this many bytes takes about a millisecond to look through, in an unhurried build.
+pub(super) const SLOW_BODY: usize = 16 << 10;
+/// Secrets of this many bytes together take as long to prepare for it.
+pub(super) const SLOW_SECRETS: usize = 1 << 10;
+
+/// The host ends, or its own code failed: the work has no result.
+pub(in crate::egress) struct Interrupted;
+
+/// One of the binding's outgoing connections. Work on a blocking thread goes on when its call is over; who holds this
+/// keeps its place until then, so that calls that end early leave no more work behind than there are places.
+pub(super) type Place = Arc<OwnedSemaphorePermit>;
+
+/// Does work on a blocking thread if its length is at least `slow`, where it takes about a millisecond.
+pub(super) async fn on_blocking_thread<T, E>(
+    length: usize,
+    slow: usize,
+    place: Option<&Place>,
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: From<Interrupted> + Send + 'static,
+{
+    if length < slow {
+        return work();
+    }
+    let place = place.cloned();
+    let marked = move || {
+        let done = off_executor(length, work);
+        drop(place);
+        done
+    };
+    tokio::task::spawn_blocking(marked).await.unwrap_or_else(|_| Err(Interrupted.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn long_work_is_done_on_a_thread_of_its_own() {
+        let here = std::thread::current().id();
+        let thread = async |length| {
+            on_blocking_thread::<_, Interrupted>(length, 10, None, || Ok(std::thread::current().id())).await.ok()
+        };
+        assert_eq!(thread(9).await, Some(here));
+        assert!(thread(10).await.is_some_and(|thread| thread != here));
+    }
+
+    #[tokio::test]
+    async fn work_whose_call_is_over_keeps_its_place() {
+        let places = Arc::new(Semaphore::new(1));
+        let place = Arc::new(Arc::clone(&places).try_acquire_owned().unwrap());
+        let (go_on, wait) = std::sync::mpsc::channel::<()>();
+        let work = on_blocking_thread::<(), Interrupted>(10, 10, Some(&place), move || {
+            let _ = wait.recv();
+            Ok(())
+        });
+        // The call waits for a while and is then over.
+        assert!(tokio::time::timeout(std::time::Duration::from_millis(50), work).await.is_err());
+        drop(place);
+        assert_eq!(places.available_permits(), 0);
+        go_on.send(()).unwrap();
+        drop(places.acquire().await.unwrap());
+    }
+}
