@@ -143,7 +143,14 @@ impl Endpoint {
             let hint = if status == 401 { "; look at the key that `key_env` names" } else { "" };
             return Err(EmbeddingsError::Endpoint(format!("{} answered {status}{hint}", self.host)));
         }
-        response.body_mut().with_config().limit(self.max_answer(texts.len())).read_json().map_err(failed)
+        let answer = response.body_mut().with_config().limit(self.max_answer(texts.len())).read_json();
+        answer.map_err(|error| match error {
+            // It would repeat what the endpoint wrote, and that may be the key.
+            ureq::Error::Json(parser) if !parser.is_io() => {
+                EmbeddingsError::Endpoint(format!("{} failed: no list of vectors came", self.host))
+            }
+            error => failed(error),
+        })
     }
 
     /// One vector a text, and the tokens of all.

@@ -35,6 +35,15 @@ async fn a_backup_of_a_running_host_is_restored_unchanged() {
     let found = there.post("/runtime/v1/companies/acme/query", &ask).await.fine();
     assert_eq!(found["snippets"][0]["text"], "in a file");
     assert!(second.service().verify_store().await.unwrap().is_empty());
+    // What is a link is no part of a backup: the manifest says nothing of where it leads.
+    let outside = host.directory().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("private"), "of this machine").unwrap();
+    std::os::unix::fs::symlink(&outside, to.join("plugins")).unwrap();
+    std::os::unix::fs::symlink(outside.join("private"), to.join("vault.key")).unwrap();
+    let linked = host.directory().join("linked");
+    restore_backup(&to, &linked).unwrap();
+    assert!(!linked.join("plugins/private").exists() && !linked.join("vault.key").exists());
     // A changed byte is noticed before anything is written.
     std::fs::write(to.join("host.key"), [0; 32]).unwrap();
     let error = restore_backup(&to, &host.directory().join("third")).unwrap_err().to_string();

@@ -140,6 +140,9 @@ impl Copy {
         // Last: a backup with a manifest is complete.
         memhost_files::durable::write(&self.directory.join(MANIFEST), text.as_bytes(), 0o600)
             .map_err(|error| io(MANIFEST, &error))?;
+        // The backup's own name is in the directory above it.
+        let above = self.directory.parent().unwrap_or(Path::new("/"));
+        memhost_files::durable::sync_directory(above).map_err(|error| io("the backup's directory", &error))?;
         Ok(BackupView { files: self.copied.files.len() as u64, directory: self.directory, store })
     }
 }
@@ -224,10 +227,18 @@ pub fn restore_backup(backup: &Path, data_dir: &Path) -> Result<usize, ServiceEr
     let files = check_backup(backup)?;
     SledStore::restore(&backup.join(STORE), data_dir)?;
     let to = Directory::open(data_dir).map_err(|error| io("the data directory", &error))?;
+    let from = Directory::open(backup).map_err(|error| io("the backup", &error))?;
+    // Only what the manifest was compared with: a link in a backup may lead to anything of this machine.
     for name in DIRECTORIES {
-        copy_directory(backup, &to, name, &Copied::default(), &mut Copied::default())?;
+        let found = from.find_below(OsStr::new(name)).map_err(|error| io(name, &error))?;
+        let copied = found.map(|found| found.copy_changed(name, &to, &Copied::default(), &mut Copied::default()));
+        copied.transpose().map_err(|error| io(name, &error))?;
     }
-    KEYS.into_iter().chain([VAULT_KEY]).try_for_each(|name| copy_key(backup, &to, name))?;
+    for name in KEYS.into_iter().chain([VAULT_KEY]) {
+        let key = from.file(OsStr::new(name)).map_err(|error| io(name, &error))?;
+        let copied = key.map(|mut key| std::io::copy(&mut key, &mut to.create(OsStr::new(name))?));
+        copied.transpose().map_err(|error: std::io::Error| io(name, &error))?;
+    }
     // The store's library makes its files with the process's umask.
     privacy::tighten(data_dir).map_err(|error| io("the data directory", &error))?;
     memhost_files::durable::sync_tree(data_dir).map_err(|error| io("the data directory", &error))?;
