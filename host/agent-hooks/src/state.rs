@@ -2,9 +2,9 @@
 //!
 //! A hook that cannot write there goes on without it: nothing here may stop a session.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -39,7 +39,8 @@ impl State {
     /// A directory in it that only this user can read. It is created where it is missing, and made so where it is there.
     pub(super) fn directory(&self, name: &str) -> std::io::Result<PathBuf> {
         let path = self.root.join(name);
-        DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
+        // Flushed, or what is spooled there could be gone after a power failure.
+        memhost_files::durable::create_directory(&path, 0o700)?;
         // The root may be a link that a person made; nothing below it is one.
         let mut below = self.root.clone();
         for part in Path::new(name) {

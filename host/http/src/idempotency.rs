@@ -17,7 +17,7 @@ use percent_encoding::percent_decode;
 
 use super::problem::{Problem, ProblemCode};
 use super::{MAX_BODY_BYTES, mcp};
-use memhost_core::{Caller, Idempotent, KeptAnswer, Service};
+use memhost_core::{Caller, Idempotent, KeptAnswer, Service, off_executor};
 use memhost_types::{CompanyId, OperationKind};
 
 static KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -100,8 +100,7 @@ async fn answer(
             // Refusals had no effect, so the key may try again. After a failed provider call the effect is unknown, so
             // the key must not repeat it.
             let is_final = !matches!(status.as_u16(), 401 | 402 | 403 | 429 | 503)
-                && !is_refused_tool(&parts, &body)
-                && !is_of_unknown_company(status, &body);
+                && !off_executor(body.len(), || is_refused_tool(&parts, &body) || is_of_unknown_company(status, &body));
             let media = parts.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
             let kept = is_final.then(|| KeptAnswer {
                 status: status.as_u16(),

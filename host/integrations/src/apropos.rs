@@ -3,20 +3,20 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::routing::{get, post};
-use axum::{Json, Router};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::item::{Item, ItemChange, ItemType, NewItem};
 use super::options::AproposOptions;
-use super::owned::{OwnerRecords, id, invalid, options};
-use memhost_core::Service;
-use memhost_http::{Authenticated, Body, Problem, ProblemCode, Query};
+use super::owned::{OwnerRecords, id, invalid, options, weight};
+use memhost_core::{Service, off_executor};
+use memhost_http::{Authenticated, Body, Json, Problem, ProblemCode, Query, read_json};
 use memhost_types::{Intent, JsonObject, QueryRequest, Scope, Snippet};
 
 /// The default length of a recall's context, in characters.
@@ -69,6 +69,12 @@ async fn path_value(parts: &mut Parts, service: &Arc<Service>, name: &str) -> Re
     let all = Path::<HashMap<String, String>>::from_request_parts(parts, service).await;
     let mut all = all.map_err(|error| Problem::invalid(error.to_string()))?.0;
     Ok(all.remove(name).unwrap_or_default())
+}
+
+/// Records as items. What their metadata have is read again, which takes long for many.
+fn items(records: &OwnerRecords, found: Vec<Snippet>) -> Vec<Item> {
+    let bytes = found.iter().map(weight).sum();
+    off_executor(bytes, || found.into_iter().map(|record| Item::of(records, record)).collect())
 }
 
 fn not_found() -> Problem {
@@ -158,8 +164,7 @@ async fn list(Project(records): Project, Query(query): Query<ListQuery>) -> Resu
         }
     }
     let found = records.page(query.cursor, query.limit.unwrap_or(PAGE), filter).await?;
-    let items = found.items.into_iter().map(|record| Item::of(&records, record)).collect();
-    Ok(Json(Items { items, next_cursor: found.next_cursor }))
+    Ok(Json(Items { items: items(&records, found.items), next_cursor: found.next_cursor }))
 }
 
 #[derive(Deserialize)]
@@ -188,7 +193,7 @@ async fn find(records: &OwnerRecords, query: String, limit: Option<u32>, intent:
     };
     let found = records.service.query(&records.caller, request).await?;
     let own = found.snippets.into_iter().filter(|record| records.owns(record) || records.shares(record));
-    Ok(own.map(|record| Item::of(records, record)).collect())
+    Ok(items(records, own.collect()))
 }
 
 #[derive(Deserialize)]
@@ -227,7 +232,7 @@ async fn recall(Project(mut records): Project, Body(recall): Body<Recall>) -> Re
     // Without a question the most useful items are meant; for one that nothing fits, nothing is the answer.
     let intent = if recall.query.trim().is_empty() { Intent::AgentPreamble } else { Intent::Answer };
     let items = find(&records, recall.query, recall.limit, intent).await?;
-    let context = context(&items, max);
+    let context = off_executor(items.iter().map(|item| item.content.len()).sum(), || context(&items, max));
     Ok(Json(Recalled { items, context }))
 }
 
@@ -235,6 +240,10 @@ async fn recall(Project(mut records): Project, Body(recall): Body<Recall>) -> Re
 fn context(items: &[Item], max: usize) -> String {
     let (mut text, mut chars) = (String::new(), 0);
     for item in items {
+        // Not even a line of one letter fits.
+        if chars + "- a\n".len() > max {
+            break;
+        }
         let line = format!("- {}\n", item.content.split_whitespace().collect::<Vec<_>>().join(" "));
         let length = line.chars().count();
         if chars + length <= max {
@@ -275,20 +284,23 @@ async fn import(Project(records): Project, Body(import): Body<Import>) -> Result
     // By their ids: an item that a tool or a program wrote has no mark of the project in its id.
     let present = records.all(None).await?.items;
     let present: HashMap<String, Item> =
-        present.into_iter().map(|record| Item::of(&records, record)).map(|item| (item.id.clone(), item)).collect();
+        items(&records, present).into_iter().map(|item| (item.id.clone(), item)).collect();
     let (mut ids, mut writes) = (Vec::with_capacity(import.items.len()), Vec::new());
-    for (index, item) in import.items.into_iter().enumerate() {
+    let read = |(index, item): (usize, NewItem)| -> Result<(), Problem> {
         let known = item.id.as_ref().and_then(|id| present.get(id));
         if let Some(known) = known.filter(|known| item.is(known)) {
             ids.push(known.id.clone());
-            continue;
+            return Ok(());
         }
         let own_id = known.map(|known| known.id.clone());
         let mut record = item.record(&records, &format!("items.{index}."), true)?;
         record.id = own_id.and_then(|id| id.parse().ok()).or(record.id);
         ids.push(record.id.as_ref().map(ToString::to_string).unwrap_or_default());
         writes.push(record);
-    }
+        Ok(())
+    };
+    // Items may have vectors of thousands of numbers.
+    off_executor(usize::MAX, || import.items.into_iter().enumerate().try_for_each(read))?;
     let imported = writes.len();
     if imported > 0 {
         records.write(None, writes).await?;
@@ -303,7 +315,7 @@ struct Export {
     cursor: Option<String>,
 }
 
-/// The items of a project, at most 10,000.
+/// The items of a project: at most 10,000, and no page more once they have 16 MiB.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Exported {
@@ -316,13 +328,9 @@ struct Exported {
 
 async fn export(Project(records): Project, body: Bytes) -> Result<Json<Exported>, Problem> {
     // The body is optional in the system's own API.
-    let asked: Export = if body.is_empty() {
-        Export::default()
-    } else {
-        serde_json::from_slice(&body).map_err(|error| Problem::invalid(error.to_string()))?
-    };
+    let asked: Export = if body.is_empty() { Export::default() } else { read_json(&body)? };
     let found = records.all(asked.cursor).await?;
-    let items = found.items.into_iter().map(|record| Item::of(&records, record)).collect();
+    let items = items(&records, found.items);
     let (project_id, exported_at) = (records.owner.1.clone(), Timestamp::now());
     Ok(Json(Exported { project_id, exported_at, items, next_cursor: found.next_cursor }))
 }

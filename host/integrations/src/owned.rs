@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
+use serde_json::Value;
 
 use memhost_core::{Caller, Service};
 use memhost_http::{Problem, ProblemCode};
@@ -19,6 +20,8 @@ use super::options::ScopeField;
 const PAGE: u32 = 1_000;
 /// The most pages that one request reads.
 const MAX_PAGES: usize = 10;
+/// Once the owner's records of one request have so many bytes, no further page is read.
+const MAX_BYTES: usize = 16 << 20;
 
 /// The records of one owner, for one request: their scope, and the metadata that names the owner.
 pub(super) struct OwnerRecords {
@@ -101,14 +104,15 @@ impl OwnerRecords {
         self.owner.0 == "projectId" && text(record.metadata.as_ref(), "visibility").as_deref() == Some("global")
     }
 
-    /// The owner's records out of 10,000 that the scope sees, from a cursor on.
+    /// The owner's records out of 10,000 that the scope sees, from a cursor on. Fewer, once they have 16 MiB.
     pub(super) async fn all(&self, cursor: Option<String>) -> Result<OwnerPage, Problem> {
-        let mut all = OwnerPage { items: Vec::new(), next_cursor: cursor };
+        let (mut all, mut bytes) = (OwnerPage { items: Vec::new(), next_cursor: cursor }, 0);
         for _ in 0..MAX_PAGES {
             let page = self.page(all.next_cursor.take(), PAGE, JsonObject::new()).await?;
-            all.items.extend(page.items.into_iter().filter(|record| self.owns(record)));
+            let own = page.items.into_iter().filter(|record| self.owns(record));
+            all.items.extend(own.inspect(|record| bytes += weight(record)));
             all.next_cursor = page.next_cursor;
-            if all.next_cursor.is_none() {
+            if all.next_cursor.is_none() || bytes >= MAX_BYTES {
                 break;
             }
         }
@@ -134,6 +138,21 @@ impl OwnerRecords {
     ) -> Result<RecordHandle, Problem> {
         let written = self.write(source, vec![record]).await?.into_iter().next();
         written.ok_or_else(|| Problem::new(ProblemCode::BadAnswer, "the provider wrote no record"))
+    }
+}
+
+/// About how many bytes a record has.
+pub(super) fn weight(record: &Snippet) -> usize {
+    let metadata = record.metadata.iter().flatten().map(|(name, value)| name.len() + weight_of(value));
+    record.text.len() + record.summary.as_ref().map_or(0, String::len) + metadata.sum::<usize>()
+}
+
+fn weight_of(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight_of).sum(),
+        Value::Object(members) => members.iter().map(|(name, value)| name.len() + weight_of(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
     }
 }
 
@@ -182,4 +201,19 @@ pub(super) fn invalid(field: &str, message: impl std::fmt::Display) -> Problem {
 /// A text in a record's metadata.
 pub(super) fn text(metadata: Option<&JsonObject>, name: &str) -> Option<String> {
     metadata?.get(name)?.as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_weighs_about_what_it_has() {
+        let record: Snippet = serde_json::from_value(serde_json::json!({
+            "handle": {"providerKey": "p", "providerRecordId": "r"}, "text": "x".repeat(1_000), "summary": "y".repeat(100),
+            "metadata": {"vector": vec![0.5; 1_000], "a": {"b": ["z".repeat(500), null]}},
+        }))
+        .unwrap();
+        assert!((9_600..9_700).contains(&weight(&record)), "{}", weight(&record));
+    }
 }

@@ -6,14 +6,14 @@ use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{delete, get};
-use axum::{Extension, Json, Router};
+use axum::{Extension, Router};
 use serde::{Deserialize, Serialize};
 
 use super::facts::{Fact, FactOwner, FactSource, Facts, own_user};
 use super::options::PageSpaceOptions;
 use super::owned::{id, invalid, options, path_id};
 use memhost_core::{Caller, Service};
-use memhost_http::{Authenticated, Body, Problem, ProblemCode};
+use memhost_http::{Authenticated, Body, Json, Problem, ProblemCode};
 
 /// The routes of this system.
 pub(super) fn routes() -> Router<Arc<Service>> {

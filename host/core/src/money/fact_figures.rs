@@ -3,6 +3,7 @@
 
 use async_recursion::async_recursion as boxed;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -19,6 +20,8 @@ use memhost_types::{
 const DAYS: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// A fact that is removed within this time was not worth keeping.
 const SOON: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// The most removed facts that are told apart from present ones; older removals count for nothing.
+const MOST_GONE: usize = 100_000;
 /// For how long figures are answered again: reading the log takes a while.
 const KEPT: SignedDuration = SignedDuration::from_mins(1);
 
@@ -92,6 +95,8 @@ pub(crate) struct FactFigures {
 pub(crate) struct Counted {
     owners: Option<FactOwners>,
     last: Option<(Timestamp, FactFigures)>,
+    /// Whoever counts holds it; others wait for the figures.
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// A fact that is gone.
@@ -105,7 +110,7 @@ struct Gone {
 impl Service {
     /// From here on the metrics have figures of a company's facts.
     pub fn count_facts(&self, owners: FactOwners) {
-        *self.recorder.facts.lock() = Counted { owners: Some(owners), last: None };
+        *self.recorder.facts.lock() = Counted { owners: Some(owners), ..Counted::default() };
     }
 
     /// Refuses an agent that names a user other than itself where users' facts are their owners' only.
@@ -129,6 +134,8 @@ impl Service {
     /// The figures, at most a minute old; none where no company has facts.
     #[boxed]
     pub(crate) async fn fact_figures(&self) -> Result<Option<FactFigures>, ServiceError> {
+        let turn = Arc::clone(&self.recorder.facts.lock().turn);
+        let _turn = turn.lock().await;
         let now = self.clock.now();
         let owners = {
             let counted = self.recorder.facts.lock();
@@ -201,6 +208,9 @@ impl Service {
                 OperationKind::Forget => {
                     let is_by_hand = is_by_hand(&operation);
                     for handle in &operation.records {
+                        if gone.len() >= MOST_GONE {
+                            break;
+                        }
                         let new = Gone { at: operation.started_at, is_by_hand, added: None };
                         gone.entry(handle.clone()).or_insert(new);
                     }

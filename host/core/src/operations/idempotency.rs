@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::Service;
 use crate::access::Caller;
 use crate::error::ServiceError;
+use memhost_ports::off_executor;
 use memhost_store::{self as store, Change, Expected, Lease, LockKind, Store, StoreError, Table};
 use memhost_types::CompanyId;
 
@@ -90,11 +91,13 @@ impl Service {
         request: &[&[u8]],
     ) -> Result<Idempotent, ServiceError> {
         // A request may contain a secret. The digest has a key, so that who reads the store cannot guess the secret by it.
-        let mut digest = blake3::Hasher::new_keyed(&self.digest_key);
-        for part in request {
-            digest.update(&(part.len() as u64).to_le_bytes()).update(part);
-        }
-        let request = digest.finalize().to_hex().to_string();
+        let request = off_executor(request.iter().map(|part| part.len()).sum(), || {
+            let mut digest = blake3::Hasher::new_keyed(&self.digest_key);
+            for part in request {
+                digest.update(&(part.len() as u64).to_le_bytes()).update(part);
+            }
+            digest.finalize().to_hex().to_string()
+        });
         let company = company.map_or("", |company| company.as_str());
         let key = [company.as_bytes(), b"\0", caller.key().as_bytes(), b"\0", key.as_bytes()].concat();
         let lock = self.store.lock(LockKind::Request, &key).await?;

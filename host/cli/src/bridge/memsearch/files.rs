@@ -93,8 +93,9 @@ impl NewDirectory {
             let file = self.draft.path().join(format!("{day}.md"));
             fs::write(&file, journal).map_err(|error| CliError::file(&file, &error))?;
         }
+        memhost_files::durable::sync_tree(self.draft.path()).map_err(|error| CliError::file(&self.place, &error))?;
         let draft = self.draft.keep();
-        fs::rename(&draft, &self.place).map_err(|error| {
+        memhost_files::durable::rename(&draft, &self.place).map_err(|error| {
             let _ = fs::remove_dir_all(&draft);
             CliError::file(&self.place, &error)
         })?;
