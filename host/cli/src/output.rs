@@ -134,12 +134,13 @@ pub(super) fn printable(text: &str) -> String {
 }
 
 /// Control characters but line ends and tabs, those that change the order of what is shown (UTS 55), and those that show
-/// nothing.
+/// nothing: with tags and the variation selectors beside them a whole text can be hidden behind one letter.
 fn is_deceptive(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
         '\u{200b}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => true,
-        '\u{fff9}'..='\u{fffb}' => true,
+        '\u{61c}' | '\u{180e}' | '\u{200e}' | '\u{200f}' | '\u{3164}' | '\u{ffa0}' => true,
+        '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}' => true,
         _ => c.is_control(),
     }
 }
@@ -149,7 +150,7 @@ fn escaped(json: &str) -> String {
     if !json.contains(is_deceptive) {
         return json.to_owned();
     }
-    let escape = |c: char| format!("\\u{:04x}", u32::from(c));
+    let escape = |c: char| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
     json.chars().map(|c| if is_deceptive(c) { escape(c) } else { c.to_string() }).collect()
 }
 
@@ -267,10 +268,11 @@ mod tests {
     #[test]
     fn a_text_is_shown_in_the_order_that_it_has() {
         assert_eq!(printable("pay \u{202e}eve\u{200b}"), "pay \\u{202e}eve\\u{200b}");
+        assert_eq!(printable("a\u{e0062}\u{e0101}\u{61c}"), "a\\u{e0062}\\u{e0101}\\u{61c}");
         for harmless in ["שלום, עולם", "مرحبا", "👩\u{200d}👧", "e\u{301}", "標識"] {
             assert_eq!(printable(harmless), harmless);
         }
-        let answer = json!({ "items": [{ "text": "\u{9b}2J \u{202e}" }] });
+        let answer = json!({ "items": [{ "text": "\u{9b}2J \u{202e}\u{e0062}" }] });
         for format in [Format::Json, Format::Jsonl, Format::Yaml] {
             let shown = format.render(&answer, "items", |_| String::new()).unwrap();
             assert!(!shown.contains(is_deceptive), "{shown:?}");
