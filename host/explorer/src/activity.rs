@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::components::{CompanyView, Page, QueryParams, View, binding_link, empty, pager, short_id, time};
+use memhost_core::off_executor;
 use memhost_http::{Problem, permission};
 use memhost_types::{Activity, ActivityAction};
 
@@ -33,7 +34,7 @@ pub(super) async fn list(
                 }
             }))
         } @else {
-            ol.log { @for entry in &page.items { (change(&view, entry)) } }
+            ol.log { (off_executor(usize::MAX, || html! { @for entry in &page.items { (change(&view, entry)) } })) }
             (pager(&view, &params, page.next_cursor.as_deref(), "changes"))
         }
     };

@@ -17,7 +17,7 @@ use super::components::{
     CompanyView, FilterForm, PAGE_SIZE, Page, QueryParams, Row, View, choices, empty, long, pager, read_since,
     read_until, source_link, table, time, wide,
 };
-use memhost_core::Act;
+use memhost_core::{Act, off_executor};
 use memhost_http::{Problem, permission};
 use memhost_types::{
     AgentId, BindingKey, ListRequest, OperationKind, RecordFilter, RecordId, Scope, Snippet, SourceKind,
@@ -109,7 +109,8 @@ pub(super) async fn list(
             let page = view.service.list(&view.caller, request).await?;
             html! {
                 @if page.items.is_empty() && page.next_cursor.is_none() { (nothing(&view, &params)) } @else {
-                    (rows(&view, binding, &scope, &page.items))
+                    // A text may begin with very many spaces.
+                    (off_executor(usize::MAX, || rows(&view, binding, &scope, &page.items)))
                     @if page.truncated { p.help { "There may be more records. The provider cannot list them." } }
                     (pager(&view, &params, page.next_cursor.as_deref(), "records"))
                 }

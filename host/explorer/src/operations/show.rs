@@ -9,6 +9,7 @@ use crate::components::{
     money, number, outcome, panel, record_link, run_link, sentence, source_link, table, time, waterfall, wide, words,
 };
 use crate::costs::billing_type;
+use memhost_core::off_executor;
 use memhost_http::{PathParam, Problem, permission};
 use memhost_types::{
     AgentId, AttributionMode, CostEvent, Job, JobFilter, LogLine, Operation, OperationError, OperationErrorCode,
@@ -50,7 +51,7 @@ pub(crate) async fn show(
             }
             details.more #raw {
                 summary { "JSON" }
-                pre tabindex="0" { (serde_json::to_string_pretty(&found).unwrap_or_default()) }
+                pre tabindex="0" { (off_executor(usize::MAX, || serde_json::to_string_pretty(&found).unwrap_or_default())) }
             }
         }
     };
