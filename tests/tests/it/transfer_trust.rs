@@ -165,6 +165,12 @@ async fn an_import_that_names_what_is_not_its_own_leaves_nothing() {
         ("a limit that is none", row("bindings", "/value/limits/memoryBytes", json!(u64::MAX))),
         ("an operation that goes on", operation(&|value| value["outcome"] = json!("in_progress"))),
         ("an operation with the last number", operation(&|value| value["id"] = json!(far))),
+        ("an operation with a long id", operation(&|value| value["scope"]["projectId"] = json!("p".repeat(129)))),
+        (
+            "an operation with a long log",
+            operation(&|value| value["log"] = json!([{"level": "info", "text": "x".repeat(3 << 20)}])),
+        ),
+        ("a job with a long id", row("jobs", "/value/scope", json!({"companyId": "acme", "issueId": "i".repeat(129)}))),
         ("an operation of another company", operation(&|value| value["scope"]["companyId"] = json!("victim"))),
         (
             "a record of another provider",

@@ -12,8 +12,8 @@ use crate::records::{self, Mark};
 use crate::work::due_queue::{Due, key as due_key};
 use memhost_store::{self as store, CostsTrimmed, Table};
 use memhost_types::{
-    Activity, Binding, Budget, CompanyId, CostEvent, Delivery, Event, FinanceEvent, Job, Operation, OperationId,
-    Outcome, RecordRow, ReviewItem, Snippet, limits,
+    Activity, Binding, Budget, CompanyId, CostEvent, Delivery, Event, FinanceEvent, HookContext, Job, Operation,
+    OperationId, Outcome, RecordRow, ReviewItem, Scope, Snippet, SourcePayload, SourceRef, check_json, limits,
 };
 
 /// The most JSON values in one line. The largest record, with 256 KiB of metadata, has fewer.
@@ -21,6 +21,8 @@ const MOST_VALUES: usize = 200_000;
 /// The most attempts and revisions: nothing that counts on from there overflows.
 const MOST_COUNT: u64 = 1 << 52;
 const MOST_ATTEMPTS: u32 = 1 << 30;
+/// The most bytes of an operation's log. A host keeps less.
+const MOST_LOG: usize = 1 << 20;
 
 /// A row that was read, with the key that it has in its company.
 pub(super) enum Row {
@@ -178,8 +180,14 @@ impl Row {
             Self::Job(row) if row.attempts > MOST_ATTEMPTS || row.failures > MOST_ATTEMPTS => {
                 Err("has more attempts than a job can have".to_owned())
             }
+            Self::Job(row) => about(&row.scope, row.source.as_ref(), row.hook.as_ref()),
             Self::Delivery(row) if row.attempts > MOST_ATTEMPTS => {
                 Err("has more attempts than a delivery can have".to_owned())
+            }
+            Self::Delivery(row) => {
+                about(&row.scope, row.source.as_ref(), Some(&row.hook))?;
+                row.payload.as_ref().map_or(Ok(()), SourcePayload::check).map_err(say)?;
+                check_json("metadata", row.metadata.as_ref()).map_err(say)
             }
             Self::CostPlace(number, _) | Self::CostsTrimmed(CostsTrimmed { through: number, .. })
                 if *number == 0 || *number > MOST_COUNT =>
@@ -204,6 +212,12 @@ impl Row {
     }
 }
 
+/// Checks what a row says it is about: the host shows it, and keeps it in memory.
+fn about(scope: &Scope, source: Option<&SourceRef>, hook: Option<&HookContext>) -> Result<(), String> {
+    let checked = scope.check().and_then(|()| source.map_or(Ok(()), |source| source.check(scope)));
+    checked.and_then(|()| hook.map_or(Ok(()), HookContext::check)).map_err(|error| error.to_string())
+}
+
 /// Checks an operation; `after` is the number of the one before it.
 pub(super) fn operation(company: &CompanyId, operation: &Operation, after: Option<u64>) -> Result<(), String> {
     /// Numbers without a record between two operations: those of calls that a crash has cut off, and of refusals.
@@ -223,7 +237,11 @@ pub(super) fn operation(company: &CompanyId, operation: &Operation, after: Optio
     if operation.outcome == Outcome::InProgress || operation.count == 0 {
         return Err("is an operation that has not ended".to_owned());
     }
-    Ok(())
+    let bytes = operation.log.iter().map(|line| line.text.len()).sum::<usize>() + operation.principal.len();
+    if operation.records.len() > limits::MAX_ITEMS || bytes > MOST_LOG {
+        return Err(format!("has more than {} records, or a log of more than {MOST_LOG} bytes", limits::MAX_ITEMS));
+    }
+    about(&operation.scope, operation.source.as_ref(), operation.hook.as_ref())
 }
 
 /// Checks what a record says of where it came from.
