@@ -185,7 +185,7 @@ const NO_EFFECT: [&str; 10] = [
 fn is_read(parts: &Parts, body: &[u8]) -> bool {
     let path: Vec<&str> = parts.uri.path().split('/').skip(1).collect();
     match path.as_slice() {
-        ["mcp"] => !mcp::is_write(body),
+        ["mcp"] => !off_executor(body.len(), || mcp::is_write(body)),
         ["runtime", "v1", "companies", _, route] => {
             OperationKind::ALL.iter().any(|kind| kind.is_read() && kind.route() == Some(*route))
         }

@@ -254,6 +254,7 @@ async fn requests_outside_the_protocol_get_http_errors() {
         (agent.clone(), "POST", "{".to_owned(), 400, "invalid_request"),
         (agent.clone(), "POST", r#"{"jsonrpc":"1.0"}"#.to_owned(), 400, "invalid_request"),
         (agent.clone(), "POST", format!("\"{}\"", "x".repeat(9 << 20)), 413, "body_too_large"),
+        (agent.clone(), "POST", format!("[{}1]", "1,".repeat(300_000)), 400, "invalid_request"),
         (agent.clone(), "DELETE", String::new(), 405, "method_not_allowed"),
         (agent.with("mcp-protocol-version", "1999-01-01"), "POST", list.clone(), 400, "invalid_request"),
     ] {

@@ -1,25 +1,38 @@
-//! The layer in front of the protocol: it refuses pages of other origins, and turns errors into problem details.
+//! The layer in front of the protocol: it refuses pages of other origins and messages of very many values, and turns
+//! errors into problem details.
 
-use axum::body::to_bytes;
-use axum::extract::Request;
+use std::future::poll_fn;
+use std::pin::pin;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{FromRequest, Request};
 use axum::http::header::{ALLOW, CONTENT_TYPE, ORIGIN};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::{Problem, ProblemCode};
+use memhost_core::off_executor;
 
 /// The longest error text of the protocol that is passed on, in bytes.
 const MAX_TEXT: usize = 4 << 10;
+/// The most JSON values of a message. The library reads a message as each of the protocol's requests in turn, and keeps
+/// copies of its values meanwhile. The largest metadata have fewer.
+const MAX_VALUES: usize = 200_000;
 
-/// Refuses pages of other origins, and turns the errors of the protocol's own layer into problem details.
+/// Refuses pages of other origins and messages of very many values, and turns the errors of the protocol's own layer into
+/// problem details.
 pub(super) async fn guard(request: Request, next: Next) -> Response {
     if !is_local(request.headers()) {
         let detail = "a page of another origin may not call this host; a program on this machine or with the token, \
                       and a page of localhost, may";
         return Problem::new(ProblemCode::OriginNotAllowed, detail).into_response();
     }
-    let response = next.run(request).await;
+    let (request, length) = match read(request).await {
+        Ok(read) => read,
+        Err(problem) => return problem.into_response(),
+    };
+    let response = away(length, next.run(request)).await;
     if !(response.status().is_client_error() || response.status().is_server_error()) || is_json(&response) {
         return response;
     }
@@ -31,6 +44,40 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
         refused.headers_mut().insert(ALLOW, allow.clone());
     }
     refused
+}
+
+/// Reads the message, and answers how long it is.
+async fn read(request: Request) -> Result<(Request, usize), Problem> {
+    let (parts, body) = request.into_parts();
+    let body = Bytes::from_request(Request::from_parts(parts.clone(), body), &());
+    let body = body.await.map_err(|rejection| Problem::unreadable(&rejection))?;
+    if off_executor(body.len(), || values(&body)) > MAX_VALUES {
+        return Err(Problem::invalid(format!("the message has more than {MAX_VALUES} JSON values; send fewer")));
+    }
+    let length = body.len();
+    Ok((Request::from_parts(parts, Body::from(body)), length))
+}
+
+/// How many JSON values a text has, at most.
+fn values(text: &[u8]) -> usize {
+    let (mut count, mut is_text, mut is_escaped) = (1, false, false);
+    for byte in text {
+        match (is_text, is_escaped, byte) {
+            (true, true, _) => is_escaped = false,
+            (true, false, b'\\') => is_escaped = true,
+            (_, _, b'"') => is_text = !is_text,
+            (false, _, b',' | b'[' | b'{' | b':') => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
+/// Does what reads a message of so many bytes. Where they are many, each part of it is done away from the executor: the
+/// library parses where it is polled.
+async fn away<T>(bytes: usize, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    poll_fn(|context| off_executor(bytes, || work.as_mut().poll(context))).await
 }
 
 fn problem(status: StatusCode, text: &str) -> Problem {
@@ -74,6 +121,20 @@ fn is_local(headers: &HeaderMap) -> bool {
 mod tests {
     use super::*;
     use axum::http::HeaderValue;
+
+    #[test]
+    fn values_are_counted_outside_of_texts() {
+        assert_eq!(values(br#"{"a":[1,2],"b":"[,:{\",,\\"}"#), 7);
+        assert_eq!(values(br#""text""#), 1);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn long_messages_are_read_away_from_the_executor() {
+        let read = |bytes| away(bytes, async move { memhost_core::expect_off_executor("a message", usize::MAX) });
+        tokio::spawn(read(memhost_core::MAX_INLINE_BYTES + 1)).await.unwrap();
+        let short = tokio::spawn(read(memhost_core::MAX_INLINE_BYTES)).await;
+        assert_eq!(short.is_err(), cfg!(debug_assertions), "a short one is read where it is");
+    }
 
     #[test]
     fn pages_of_this_machine_and_programs_may_call() {

@@ -101,6 +101,11 @@ fn mcp(host: &Host, round: u64) -> Result<(), String> {
         format!(r#"{{"jsonrpc":"2.0","id":{deep},"method":"tools/list"}}"#),
         format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, "i".repeat(1 << 20)),
         r#"{"jsonrpc":"2.0","id":1e400,"method":"ping"}"#.to_owned(),
+        // The library tries each kind of request in turn, each with all of the values.
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"params":{{"name":"memory.note","arguments":{{"x":[{}1]}}}},"method":"tools/call"}}"#,
+            "1,".repeat(4_000_000)
+        ),
     ];
     let message = &messages[usize::try_from(round).unwrap_or(0) % messages.len()];
     let headers = [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
