@@ -12,6 +12,8 @@ const HEADING: &str = "## Memory\n";
 /// The line below a summary that was shortened, before the number, and its tokens at the most.
 const LEFT_OUT: &str = "Left out for want of room: ";
 const LEFT_OUT_TOKENS: usize = 12;
+/// A summary of more lines is not shortened: each item that gives way is looked for among all lines.
+const MOST_LINES: usize = 1_000;
 /// How many bytes are read for each token of a budget. What comes after that is left out unread: a provider whose records
 /// do not fit must not keep the host busy.
 const READ_PER_TOKEN: usize = 64;
@@ -81,7 +83,7 @@ impl Budgeted {
     /// A summary with as many of its list items as fit. Its sections give way in turn, the longest first, and in each of
     /// them the first items, which are the oldest. A last line says how many.
     fn shortened(&mut self, mut lines: Vec<String>) -> Vec<String> {
-        if lines.iter().map(String::len).sum::<usize>() > self.unread {
+        if lines.len() > MOST_LINES || lines.iter().map(String::len).sum::<usize>() > self.unread {
             return Vec::new();
         }
         // No line joins with the one below it, so that the sum is that of the text.
@@ -257,6 +259,14 @@ mod tests {
         let left_out = 80 - shown("u") - shown("d");
         assert!(block.text.ends_with(&format!("{LEFT_OUT}{left_out}\n")), "{}", block.text);
         assert!(count(&block.text) <= 300);
+    }
+
+    #[test]
+    fn a_summary_of_very_many_lines_is_left_out_at_once() {
+        let recall = Recall { profile_summary: Some("- x\n".repeat(16_000)), ..Recall::default() };
+        let began = std::time::Instant::now();
+        assert_eq!(render(&[("facts", &recall)], 100).text, "");
+        assert!(began.elapsed() < std::time::Duration::from_secs(2), "{:?}", began.elapsed());
     }
 
     #[test]
