@@ -61,6 +61,7 @@ impl PageSpaceOptions {
             binding,
             user_field: self.user.name(),
             user: self.user.reader(),
+            set_user: self.user.setter(),
             drive: self.drive.reader(),
             agents_name_users: self.agents_name_users,
         }
@@ -102,6 +103,16 @@ impl ScopeField {
             Self::Namespace => "scope.namespace",
             Self::ProjectId => "scope.projectId",
             Self::SessionKey => "scope.sessionKey",
+        }
+    }
+
+    /// What sets the field.
+    fn setter(self) -> fn(&mut Scope, &str) {
+        match self {
+            Self::SubjectId => |scope, id| Self::SubjectId.set(scope, id),
+            Self::Namespace => |scope, id| Self::Namespace.set(scope, id),
+            Self::ProjectId => |scope, id| Self::ProjectId.set(scope, id),
+            Self::SessionKey => |scope, id| Self::SessionKey.set(scope, id),
         }
     }
 

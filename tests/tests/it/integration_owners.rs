@@ -191,3 +191,40 @@ async fn an_agents_token_reaches_no_other_users_facts_on_any_way() {
     let theirs = json!({"scope": {"companyId": "zeta", "subjectId": "u1"}, "records": [{"text": "of u1"}]});
     bob.post("/runtime/v1/companies/zeta/records", &theirs).await.fine();
 }
+
+/// With the contract's partitions a scope without a user sees the records of all: an agent's token has no such scope.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_names_no_user_has_no_users_facts_with_any_provider() {
+    let integrations = serde_json::from_value(json!({"pagespace": {"company": "acme", "binding": "notes"}})).unwrap();
+    let host = TestHost::new(&[]).await.unwrap().surfaces(|surfaces| surfaces.integrations = integrations);
+    let api = Api::new(&host);
+    let binding = json!({"key": "notes", "providerKey": "local-markdown", "default": true});
+    api.post("/control/v1/companies/acme/bindings", &binding).await.fine();
+    let gateway = token(&api, "acme", "integration", None).await;
+    let secret = Some(json!({"fact": "Allergic to nuts"}));
+    let made = as_person(&gateway, Method::Post, "/api/memory/user", ("u1", "agent"), secret).await.fine();
+    let handle = json!({"providerKey": "local-markdown", "providerRecordId": made["id"]});
+    let source = json!({"scope": {"companyId": "acme", "subjectId": "u1"},
+        "source": {"kind": "issue", "companyId": "acme", "issueId": "I-1"}, "records": [{"text": "Of u1's issue"}]});
+    api.post("/runtime/v1/companies/acme/records", &source).await.fine();
+    let ada = token(&api, "acme", "agent", Some("ada")).await;
+    let (path, scope) = ("/runtime/v1/companies/acme", json!({"companyId": "acme"}));
+    for (route, body) in [
+        ("query", json!({"scope": scope, "query": "allergic to nuts"})),
+        ("list", json!({"scope": scope})),
+        ("get", json!({"scope": scope, "handle": handle})),
+        ("sources/list", json!({"scope": scope, "sources": [{"issueId": "I-1"}]})),
+    ] {
+        let answer = ada.post(&format!("{path}/{route}"), &body).await.fine().to_string();
+        assert!(!answer.contains("Allergic") && !answer.contains("u1"), "{route}: {answer}");
+    }
+    let forgotten = ada.post(&format!("{path}/forget"), &json!({"scope": scope, "handles": [handle]})).await.fine();
+    assert_eq!(forgotten["outcomes"][0]["effect"], "not_found");
+    // What it writes without a user is the company's, and everybody's.
+    ada.post(&format!("{path}/records"), &json!({"scope": scope, "records": [{"text": "Deploys on Mondays"}]}))
+        .await
+        .fine();
+    assert!(ada.post(&format!("{path}/list"), &json!({"scope": scope})).await.fine().to_string().contains("Mondays"));
+    let facts = as_person(&gateway, Method::Get, "/api/memory/user", ("u1", "agent"), None).await.fine();
+    assert!(facts.to_string().contains("Allergic"), "{facts}");
+}

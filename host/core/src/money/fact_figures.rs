@@ -36,6 +36,8 @@ pub struct FactOwners {
     pub user_field: &'static str,
     /// The id of the user in a scope.
     pub user: fn(&Scope) -> Option<&str>,
+    /// Sets the id of the user in a scope.
+    pub set_user: fn(&mut Scope, &str),
     /// The id of the drive in a scope.
     pub drive: fn(&Scope) -> Option<&str>,
     /// Whether an agent may name users other than itself: their facts are then read and written for it.
@@ -56,6 +58,13 @@ impl FactOwners {
         let drive = || (self.drive)(scope).map(|drive| Owner::Drive(drive.to_owned()));
         let agent = || scope.agent_id.as_ref().map(|agent| Owner::User(agent.to_string()));
         user.or_else(drive).or_else(agent)
+    }
+
+    /// Whether a binding has users' facts that are their owners' only.
+    fn keeps(&self, binding: &Binding) -> bool {
+        let is_theirs =
+            self.company == binding.company_id && self.binding.as_ref().is_none_or(|key| *key == binding.key);
+        is_theirs && !self.agents_name_users
     }
 
     /// The user and the drive that an operation names.
@@ -116,18 +125,24 @@ impl Service {
     /// Refuses an agent that names a user other than itself where users' facts are their owners' only.
     pub(crate) fn check_user(&self, principal: &str, scope: &Scope, binding: &Binding) -> Result<(), Denied> {
         let counted = self.recorder.facts.lock();
-        let Some(owners) = counted.owners.as_ref().filter(|owners| !owners.agents_name_users) else { return Ok(()) };
-        let is_theirs =
-            owners.company == binding.company_id && owners.binding.as_ref().is_none_or(|key| *key == binding.key);
-        // An integration that acts for an agent is that agent; one that acts for a person is confined to the person.
-        let agent = principal.strip_prefix("agent:").or_else(|| Some(principal.split_once(" as agent:")?.1));
-        match ((owners.user)(scope), agent) {
-            (Some(user), Some(agent)) if is_theirs && user != agent => Err(Denied::because(
+        let Some(owners) = counted.owners.as_ref().filter(|owners| owners.keeps(binding)) else { return Ok(()) };
+        match ((owners.user)(scope), agent_of(principal)) {
+            (Some(user), Some(agent)) if user != agent => Err(Denied::because(
                 owners.user_field,
                 "is another user, whose facts are that user's only; use an integration's token that acts for the user, \
                  or set `agents_name_users` in `[integrations.pagespace]`",
             )),
             _ => Ok(()),
+        }
+    }
+
+    /// Makes an agent the user of a scope that names none, where users' facts are their owners' only. A scope without a user
+    /// sees and removes the facts of all.
+    pub(crate) fn confine_user(&self, principal: &str, scope: &mut Scope, binding: &Binding) {
+        let counted = self.recorder.facts.lock();
+        let owners = counted.owners.as_ref().filter(|owners| owners.keeps(binding) && (owners.user)(scope).is_none());
+        if let (Some(owners), Some(agent)) = (owners, agent_of(principal)) {
+            (owners.set_user)(scope, agent);
         }
     }
 
@@ -236,6 +251,12 @@ impl FactFigures {
             Owner::Drive(_) => &mut self.drives,
         }
     }
+}
+
+/// The agent that asks. An integration that acts for an agent is that agent; one that acts for a person is confined to the
+/// person.
+fn agent_of(principal: &str) -> Option<&str> {
+    principal.strip_prefix("agent:").or_else(|| Some(principal.split_once(" as agent:")?.1))
 }
 
 /// Whether a person did it: no agent, and no program that speaks MCP.

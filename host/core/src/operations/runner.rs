@@ -236,6 +236,10 @@ impl Service {
             false => None,
         };
         let serving = self.admit(opened, &scope, home.as_ref().or(step.target().1)).await?;
+        // What it writes for the whole company stays the company's.
+        if S::KIND.is_read() || matches!(S::KIND, OperationKind::Forget | OperationKind::Correct) {
+            self.confine_user(&opened.operation().principal, step.target().0, &serving.binding);
+        }
         step.prepare(self, opened, &serving).await?;
         if let Some(whose) = step.whose() {
             opened.set_whose(&serving.binding, whose);

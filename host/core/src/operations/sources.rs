@@ -161,9 +161,18 @@ impl Service {
         self.admit_sources(caller, OperationKind::List, &mut request).await?;
         let reader = Reader::of(caller, &request.scope);
         let waits = |row: &RecordRow| self.reviews.waits(row.binding_id, &row.handle.provider_record_id);
-        let may_list = |row: &RecordRow| reader.may_read(row) && !waits(row);
+        let user = request.scope.subject_id.as_ref();
+        let is_theirs = |row: &RecordRow| match (user, &row.scope.subject_id) {
+            (Some(user), Some(of)) => user == of,
+            _ => true,
+        };
         let mut records = Vec::new();
         for binding in self.bindings.list(&company) {
+            // As with every other read: what was written for a user is told to no other, and no agent names one.
+            let may_list = |row: &RecordRow| {
+                let may = reader.may_read(row) && is_theirs(row) && !waits(row);
+                may && self.check_user(caller.principal(), &row.scope, &binding).is_ok()
+            };
             let most = MAX_SOURCE_RECORDS + 1 - records.len();
             let rows = self.records.of_sources(&binding, &request.sources, most, may_list).await?;
             records.extend(rows.into_iter().filter_map(|row| {
