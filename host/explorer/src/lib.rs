@@ -30,6 +30,7 @@ mod tokens;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 
@@ -41,6 +42,9 @@ use memhost_http::{AdminToken, detach_from_client};
 use memhost_integrations::PageSpaceOptions;
 use memhost_types::Origin;
 pub use reference::{STYLE as REFERENCE_STYLE, page as reference_page};
+
+/// The largest body of a request to sign in: a token, and a path to go on to.
+const MAX_SIGN_IN_BYTES: usize = 64 << 10;
 
 /// The state that all pages share.
 pub(crate) struct Explorer {
@@ -79,6 +83,8 @@ pub fn routes(
         .route_layer(from_fn(components::as_page))
         // For programs: what goes wrong is said in JSON.
         .route("/sign-in/link", post(sign_in_link::make))
+        // Anybody sends these.
+        .layer(DefaultBodyLimit::max(MAX_SIGN_IN_BYTES))
         .layer(axum::Extension(explorer));
     behind.merge(front).route_layer(from_fn_with_state(policy, headers)).merge(assets::routes())
 }

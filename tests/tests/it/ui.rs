@@ -49,6 +49,11 @@ async fn one_signs_in_with_a_token_and_out_again() {
         let set = answer.headers.get_all("set-cookie").iter();
         assert!(!set.into_iter().any(|cookie| cookie.to_str().unwrap().starts_with("memhost_session=")));
     }
+    // Anybody may send this form, so it costs little whatever it has.
+    for (fields, status) in [(1 << 20, 413), (2_000, 400)] {
+        let answer = anybody.send(Method::Post, "/sign-in", Some("a=b&".repeat(fields)), &[("cookie", &tie)]).await;
+        assert_eq!(answer.status, status, "{fields} fields");
+    }
     let admin = in_company(&api, "acme", "company_administrator").await;
     // What the session's cookie forbids: a script to read it, another site to send it.
     let value = api.post("/control/v1/tokens", &json!({"name": "op", "role": "operator"})).await.fine();

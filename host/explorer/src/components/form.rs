@@ -9,9 +9,10 @@ use maud::{Markup, Render, html};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::query::{join, pairs};
+use super::query::{fields, join};
 use super::view::View;
 use crate::session::is_same;
+use memhost_core::off_executor;
 use memhost_http::{Problem, ProblemCode};
 
 /// The fields of a form, after its CSRF token is checked.
@@ -47,7 +48,7 @@ pub(crate) async fn read<S: Send + Sync>(
     }
     let bytes = Bytes::from_request(request, state).await;
     let bytes = bytes.map_err(|rejection| Problem::unreadable(&rejection))?;
-    let mut fields = pairs(&String::from_utf8_lossy(&bytes));
+    let mut fields = fields(&String::from_utf8_lossy(&bytes))?;
     let given = fields.iter().position(|(name, _)| name == "csrf").map(|at| fields.remove(at).1);
     Ok((given, fields))
 }
@@ -57,7 +58,7 @@ pub(crate) async fn deserialize<T: DeserializeOwned + 'static>(fields: &[(String
     let wrong = |detail: String| Problem::invalid(detail);
     let request = Request::post("/")
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-        .body(Body::from(join(fields)))
+        .body(Body::from(off_executor(usize::MAX, || join(fields))))
         .map_err(|error| wrong(error.to_string()))?;
     let form = axum::extract::Form::<T>::from_request(request, &()).await;
     form.map(|form| form.0).map_err(|rejection| wrong(rejection.body_text()))

@@ -7,7 +7,11 @@ use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
 use super::view::{View, escape};
+use memhost_core::off_executor;
 use memhost_http::Problem;
+
+/// The most fields of a form or an address.
+const MAX_FIELDS: usize = 1_024;
 
 /// The query of the address. An empty field counts as absent, because forms send empty fields. An unknown field is an
 /// error.
@@ -21,7 +25,7 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for QueryParams<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
-        let pairs = pairs(parts.uri.query().unwrap_or_default());
+        let pairs = fields(parts.uri.query().unwrap_or_default())?;
         let wrong = |detail: String| Problem::invalid(detail);
         let uri: Uri =
             format!("/?{}", join(&pairs)).parse().map_err(|_| wrong("the address is too long".to_owned()))?;
@@ -31,8 +35,20 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for QueryParams<T> {
     }
 }
 
+/// Names and values of a query or a form that somebody sent, without empty ones.
+///
+/// # Errors
+/// Where there are more than any page has: each field takes many times its own memory, and the sign-in takes a form from
+/// anybody.
+pub(super) fn fields(text: &str) -> Result<Vec<(String, String)>, Problem> {
+    if text.bytes().filter(|byte| *byte == b'&').count() >= MAX_FIELDS {
+        return Err(Problem::invalid(format!("there are more than {MAX_FIELDS} fields")));
+    }
+    Ok(off_executor(text.len(), || pairs(text)))
+}
+
 /// Names and values of a query or a form, without empty ones.
-pub(super) fn pairs(text: &str) -> Vec<(String, String)> {
+fn pairs(text: &str) -> Vec<(String, String)> {
     let decode = |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
     let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
     pairs.map(|(name, value)| (decode(name), decode(value))).filter(|(_, value)| !value.trim().is_empty()).collect()
@@ -74,5 +90,7 @@ mod tests {
         let found = pairs("agentId=a+b%26c&issueId=&outcome=+&x=1=2");
         assert_eq!(found, [("agentId".to_owned(), "a b&c".to_owned()), ("x".to_owned(), "1=2".to_owned())]);
         assert_eq!(pairs(&join(&found)), found);
+        assert_eq!(fields(&"a=b&".repeat(MAX_FIELDS - 1)).ok().map(|found| found.len()), Some(MAX_FIELDS - 1));
+        assert!(fields(&"a=b&".repeat(MAX_FIELDS)).is_err());
     }
 }
