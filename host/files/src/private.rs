@@ -22,13 +22,20 @@ pub fn restrict_process() {
     rustix::process::umask(Mode::from_raw_mode(OTHERS));
 }
 
-/// Opens a file to write from its beginning, made where it is missing, with mode 0600.
+/// Opens a file to write from its beginning, made where it is missing, with mode 0600. In a directory of everybody's somebody
+/// else may have made a file or a link of this name.
 ///
 /// # Errors
-/// Where it cannot be opened, or belongs to somebody else.
+/// Where it cannot be opened, is a link, or belongs to somebody else.
 pub fn create(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = OpenOptions::new().write(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
+    let stat = rustix::fs::fstat(&file)?;
+    if stat.st_uid != own_user() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
+    }
     tighten_open(&file)?;
+    file.set_len(0)?;
     Ok(file)
 }
 
@@ -123,5 +130,9 @@ mod tests {
         assert_eq!((mode("outside"), mode("data/sub/guest/file")), (0o644, 0o644));
         create(&place.path().join("outside")).unwrap();
         assert_eq!(mode("outside"), 0o600);
+        // Somebody else's link leads nowhere.
+        std::fs::write(place.path().join("outside"), "kept").unwrap();
+        assert!(create(&place.path().join("data/link")).is_err());
+        assert_eq!(std::fs::read(place.path().join("outside")).unwrap(), b"kept");
     }
 }
