@@ -29,7 +29,8 @@ pub fn restrict_process() {
 /// Where it cannot be opened, is a link, or belongs to somebody else.
 pub fn create(path: &Path) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = OpenOptions::new().write(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
+    let file =
+        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).custom_flags(flags).open(path)?;
     let stat = rustix::fs::fstat(&file)?;
     if stat.st_uid != own_user() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
