@@ -192,7 +192,8 @@ async fn find(records: &OwnerRecords, query: String, limit: Option<u32>, intent:
         filter: None,
     };
     let found = records.service.query(&records.caller, request).await?;
-    let own = found.snippets.into_iter().filter(|record| records.owns(record) || records.shares(record));
+    let found = records.checked(found.snippets).await?;
+    let own = found.into_iter().filter(|record| records.owns(record) || records.shares(record));
     Ok(items(records, own.collect()))
 }
 

@@ -10,8 +10,8 @@ use serde_json::Value;
 use memhost_core::{Caller, Service};
 use memhost_http::{Problem, ProblemCode};
 use memhost_types::{
-    BindingKey, ForgetRequest, GetRequest, JsonObject, ListRequest, OperationKind, RecordHandle, RecordWrite, Scope,
-    Snippet, SourceRef, UpsertRequest, check_id,
+    BindingKey, ForgetRequest, GetRequest, JsonObject, ListRequest, OperationKind, RecordHandle, RecordRow,
+    RecordWrite, Scope, Snippet, SourceRef, UpsertRequest, check_id,
 };
 
 use super::options::ScopeField;
@@ -63,7 +63,44 @@ impl OwnerRecords {
     pub(super) async fn get(&self, given: &str) -> Result<Option<Snippet>, Problem> {
         let Some(handle) = self.handle(given).await? else { return Ok(None) };
         let get = GetRequest { binding_key: self.binding.clone(), scope: self.scope.clone(), handle };
-        Ok(self.service.get(&self.caller, get).await?.record)
+        let found = self.service.get(&self.caller, get).await?;
+        Ok(found.record.map(|record| self.believed(record, found.row.as_ref())))
+    }
+
+    /// The records of an answer with what may be believed of their metadata.
+    pub(super) async fn checked(&self, found: Vec<Snippet>) -> Result<Vec<Snippet>, Problem> {
+        if found.is_empty() {
+            return Ok(found);
+        }
+        let rows = self.service.rows_of(&self.caller, &self.scope, self.binding.as_ref(), &found).await?;
+        Ok(found.into_iter().zip(rows).map(|(record, row)| self.believed(record, row.as_ref())).collect())
+    }
+
+    /// A record without what an agent says of its owner and of who made it, where the host knows otherwise: an agent
+    /// writes any metadata. It owns what it wrote, and its scope names the other owners that it may write for.
+    fn believed(&self, mut record: Snippet, row: Option<&RecordRow>) -> Snippet {
+        let Some((row, agent)) = row.and_then(|row| Some((row, agent_of(&row.written_by)?))) else { return record };
+        let Some(metadata) = &mut record.metadata else { return record };
+        for name in OWNERS {
+            let is_known = |owner: &str| match name {
+                "userId" if self.owner.0 == "userId" => owner == agent || self.field.get(&row.scope) == Some(owner),
+                // Of another kind of owner than the request's, or shared with whoever names it.
+                _ => names(&row.scope, owner) || (name == "userId" && owner == agent),
+            };
+            if metadata.get(name).and_then(Value::as_str).is_some_and(|owner| !is_known(owner)) {
+                metadata.remove(name);
+            }
+        }
+        // A fact that an agent wrote for somebody else was added by nobody's hand.
+        if self.owner.0 != "projectId" && self.owner.1 != agent {
+            if metadata.contains_key("createdBy") {
+                metadata.insert("createdBy".to_owned(), agent.into());
+            }
+            if metadata.contains_key("source") {
+                metadata.insert("source".to_owned(), "ai".into());
+            }
+        }
+        record
     }
 
     /// Forgets a record.
@@ -95,7 +132,8 @@ impl OwnerRecords {
             filter: None,
         };
         let page = self.service.list(&self.caller, request).await?;
-        let items = page.items.into_iter().filter(|record| self.owns(record) || self.shares(record)).collect();
+        let found = self.checked(page.items).await?;
+        let items = found.into_iter().filter(|record| self.owns(record) || self.shares(record)).collect();
         Ok(OwnerPage { items, next_cursor: page.next_cursor })
     }
 
@@ -154,6 +192,18 @@ fn weight_of(value: &Value) -> usize {
         Value::Object(members) => members.iter().map(|(name, value)| name.len() + weight_of(value)).sum(),
         Value::Null | Value::Bool(_) | Value::Number(_) => 8,
     }
+}
+
+/// The agent that a principal is or acts for.
+fn agent_of(principal: &str) -> Option<&str> {
+    let acting = || principal.strip_prefix("integration:")?.rsplit_once(" as agent:").map(|(_, agent)| agent);
+    principal.strip_prefix("agent:").or_else(acting)
+}
+
+/// Whether a scope has an id in one of the fields that may hold owners.
+fn names(scope: &Scope, owner: &str) -> bool {
+    let fields = [&scope.subject_id, &scope.namespace, &scope.project_id, &scope.session_key];
+    fields.into_iter().any(|field| field.as_deref() == Some(owner))
 }
 
 /// Who owns a record, by the metadata field or the scope field that names owners of this kind.

@@ -3,10 +3,33 @@
 use std::sync::Arc;
 
 use crate::Service;
-use crate::error::Refusal;
-use memhost_types::{Binding, BindingKey, FieldError, RecordHandle, Scope};
+use crate::access::Caller;
+use crate::error::{Refusal, ServiceError};
+use memhost_types::{Binding, BindingKey, FieldError, RecordHandle, RecordRow, Scope, Snippet};
 
 impl Service {
+    /// What the host knows of records that an operation of this caller and scope has answered, in their order; none where
+    /// it knows nothing of one.
+    ///
+    /// # Errors
+    /// Where the scope is not the caller's, no binding answers for it, or the store fails.
+    pub async fn rows_of(
+        &self,
+        caller: &Caller,
+        scope: &Scope,
+        named: Option<&BindingKey>,
+        found: &[Snippet],
+    ) -> Result<Vec<Option<RecordRow>>, ServiceError> {
+        let mut scope = scope.clone();
+        caller.confine(&mut scope).map_err(ServiceError::Denied)?;
+        let binding = self.bindings.resolve(&scope.company_id, scope.agent_id.as_ref(), named)?.binding;
+        let mut rows = Vec::with_capacity(found.len());
+        for record in found {
+            rows.push(self.records.row(&binding, &record.handle.provider_record_id).await?);
+        }
+        Ok(rows)
+    }
+
     /// The binding that has the records of a request which names none; none where the rows say nothing of them, or where it
     /// is the one that the scope resolves to.
     ///
