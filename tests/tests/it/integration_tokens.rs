@@ -282,3 +282,35 @@ async fn tokens_show_when_they_were_last_used() {
     operator.send(Method::Delete, &path, None, &[]).await.fine();
     assert_eq!(shown(&operator).await, before);
 }
+
+/// The list, and what the host has in memory, do not grow for as long as somebody makes tokens.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_that_have_ended_leave_the_list() {
+    let clock = TestClock::new();
+    let mut host = TestHost::with(&[], |options| options.clock = Arc::clone(&clock) as Arc<dyn Clock>).await.unwrap();
+    let operator = Api::new(&host);
+    let soon = |host: &TestHost| host.service().now() + jiff::SignedDuration::from_mins(5);
+    let of_run = |number: usize, end: jiff::Timestamp| json!({"name": format!("run-{number}"), "role": "agent", "agentId": "ada", "expiresAt": end});
+    let end = soon(&host);
+    for number in 0..1_010 {
+        operator.post(TOKENS, &of_run(number, end)).await.fine();
+    }
+    clock.advance(jiff::SignedDuration::from_mins(6));
+    let made = operator.post(TOKENS, &json!({"name": "a", "role": "auditor"})).await.fine();
+    let count = async |operator: &Api| operator.get(TOKENS).await["items"].as_array().unwrap().len();
+    assert_eq!(count(&operator).await, 1_001, "1,000 that have ended, and the new one");
+    // One that was revoked has ended, too, and a month later all of them are gone. Those that are valid stay.
+    let path = format!("{TOKENS}/{}", made["id"].as_str().unwrap());
+    operator.send(Method::Delete, &path, None, &[]).await.fine();
+    clock.advance(jiff::SignedDuration::from_hours(31 * 24));
+    let mut left = 0;
+    for _ in 0..3 {
+        operator.post(TOKENS, &json!({"name": "b", "role": "auditor"})).await.fine();
+        left = count(&operator).await;
+    }
+    assert_eq!(left, 3);
+    drop(operator);
+    host.stop().await;
+    host.start().await.unwrap();
+    assert_eq!(count(&Api::new(&host)).await, 3, "in the store, too");
+}

@@ -214,6 +214,9 @@ impl Service {
         let made = self.tokens.make(caller, company, request).await;
         let (made, change) = self.covered(caller, company, made).await?;
         self.write_token(caller, company, ActivityAction::TokenCreated, &made.token, change).await?;
+        if let Err(error) = self.drop_ended_tokens(company).await {
+            tracing::error!(%error, "tokens that have ended could not be removed");
+        }
         Ok(made)
     }
 
@@ -259,6 +262,16 @@ impl Service {
     /// Stores when tokens were last used. A token that is changed at the same time is stored at the next call.
     pub(crate) async fn write_last_uses(&self) -> Result<(), ServiceError> {
         for change in self.tokens.last_uses().await? {
+            if store::write(&*self.store, std::slice::from_ref(&change)).await? {
+                self.tokens.apply(&change)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes tokens that ended long ago or are too many. A token that is changed at the same time goes at the next call.
+    pub(crate) async fn drop_ended_tokens(&self, only: Option<&CompanyId>) -> Result<(), ServiceError> {
+        for change in self.tokens.outdated(only).await? {
             if store::write(&*self.store, std::slice::from_ref(&change)).await? {
                 self.tokens.apply(&change)?;
             }

@@ -1,5 +1,7 @@
 //! All tokens, in the store and cached in memory, as digests of random values of 256 bits.
 
+mod ended;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -17,7 +19,7 @@ use memhost_ports::{Clock, new_id};
 use memhost_store::{self as store, Change, Expected, Store, Table};
 use memhost_types::{CompanyId, FieldError, NewToken, Token, TokenId};
 
-/// A company has at most so many tokens that were not revoked.
+/// A company has at most so many tokens that have not ended.
 const MAX_TOKENS: usize = 10_000;
 /// The last use is kept to the hour: it is written once in an hour and not with every request.
 const HOUR: i64 = 3_600;
@@ -113,10 +115,14 @@ impl Tokens {
         company: Option<&CompanyId>,
         request: CreateToken,
     ) -> Result<(NewToken, Change), AccessError> {
-        check(company, &request, self.clock.now())?;
-        let live = self.list(company).iter().filter(|token| token.revoked_at.is_none()).count();
+        let now = self.clock.now();
+        check(company, &request, now)?;
+        let live = self.list(company).iter().filter(|token| ended::ended_at(token, now).is_none()).count();
         if live >= MAX_TOKENS {
-            let message = format!("would be one too many; a company has at most {MAX_TOKENS}");
+            let message = format!(
+                "would be one too many; a company has at most {MAX_TOKENS} valid tokens; revoke those that nobody uses with \
+                 `memhost token delete ID`"
+            );
             return Err(FieldError::new("name", message).into());
         }
         let CreateToken { name, role, agent_id, run_id, operations, expires_at } = request;
@@ -169,7 +175,7 @@ impl Tokens {
         Ok((NewToken { token, value }, change))
     }
 
-    /// Revokes a token, permanently. It stays in the list, so that requests that still use it are attributed.
+    /// Revokes a token, permanently. It stays in the list for a while, so that requests that still use it are attributed.
     ///
     /// # Errors
     /// Where there is no such token in the company.
@@ -209,10 +215,7 @@ impl Tokens {
     /// # Errors
     /// Where it cannot be read back.
     pub fn apply(&self, change: &Change) -> Result<(), AccessError> {
-        if let Some(value) = &change.new {
-            self.all.write().put(store::decode("token", value)?);
-        }
-        Ok(())
+        self.reload(&change.key, change.new.as_deref())
     }
 
     /// Updates the cache with a row that somebody else wrote.
@@ -225,7 +228,10 @@ impl Tokens {
             Some(value) => all.put(store::decode("token", value)?),
             None => {
                 let id = key.last_chunk::<16>().map(|id| TokenId(Uuid::from_bytes(*id)));
-                id.into_iter().for_each(|id| all.remove(id));
+                for id in id {
+                    all.remove(id);
+                    all.last_hours.remove(&id);
+                }
             }
         }
         Ok(())
@@ -252,9 +258,7 @@ impl Tokens {
     }
 
     async fn change(&self, before: Option<&Stored>, after: &Stored) -> Result<Change, AccessError> {
-        let company = after.token.company_id.as_ref().map_or("", |company| company.as_str());
-        let id: Uuid = after.token.id.0;
-        let key = [company.as_bytes(), b"\0", id.as_bytes()].concat();
+        let key = key(&after.token);
         let expected = match before {
             Some(before) => store::unchanged(&*self.store, Table::Tokens, &key, "token", before).await?,
             None => Expected::Absent,
@@ -267,6 +271,13 @@ impl Tokens {
         let own = found.filter(|stored| stored.token.company_id.as_ref() == company);
         own.ok_or_else(|| AccessError::NotFound { id: id.0.to_string() })
     }
+}
+
+/// Where a token is stored.
+fn key(token: &Token) -> Vec<u8> {
+    let company = token.company_id.as_ref().map_or("", |company| company.as_str());
+    let id: Uuid = token.id.0;
+    [company.as_bytes(), b"\0", id.as_bytes()].concat()
 }
 
 /// The digest that is written as this text.

@@ -53,6 +53,9 @@ pub(crate) fn start(service: &Arc<Service>) {
                 if let Err(error) = service.write_last_uses().await {
                     tracing::error!(%error, "when tokens were last used could not be written");
                 }
+                if let Err(error) = service.drop_ended_tokens(None).await {
+                    tracing::error!(%error, "tokens that have ended could not be removed");
+                }
                 if let Err(error) = service.sweep_keys().await {
                     tracing::error!(%error, "old idempotency keys could not be removed");
                 }
