@@ -18,6 +18,9 @@ use super::problem::{Problem, ProblemCode};
 use memhost_core::off_executor;
 use memhost_types::{CompanyId, plain, plain_syntax};
 
+/// The most JSON values of a body. In memory a small value takes many times the bytes that it has in JSON.
+const MAX_VALUES: usize = 1_000_000;
+
 fn expect_media(request: &Request, expected: &[&str], what: &str) -> Result<(), Problem> {
     let media = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let media = media.split(';').next().unwrap_or_default().trim();
@@ -64,7 +67,25 @@ pub fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     off_executor(bytes.len(), || read_json_here(bytes))
 }
 
+/// How many JSON values a text has, at most.
+pub(crate) fn values(text: &[u8]) -> usize {
+    let (mut count, mut is_text, mut is_escaped) = (1, false, false);
+    for byte in text {
+        match (is_text, is_escaped, byte) {
+            (true, true, _) => is_escaped = false,
+            (true, false, b'\\') => is_escaped = true,
+            (_, _, b'"') => is_text = !is_text,
+            (false, _, b',' | b'[' | b'{' | b':') => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
 fn read_json_here<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    if values(bytes) > MAX_VALUES {
+        return Err(Problem::invalid(format!("the body has more than {MAX_VALUES} JSON values; send it in parts")));
+    }
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(Objects(&mut deserializer)).map_err(|error| {
         let path = error.path().to_string();
@@ -199,4 +220,15 @@ pub fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(field: &str, text: &s
         let message = error.to_string();
         Problem::invalid(format!("{field}: {}", without_name(&message))).at(field)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_counted_outside_of_texts() {
+        assert_eq!(values(br#"{"a":[1,2],"b":"[,:{\",,\\"}"#), 7);
+        assert_eq!(values(br#""text""#), 1);
+    }
 }

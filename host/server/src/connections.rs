@@ -59,6 +59,8 @@ pub struct ConnectionOptions {
     pub idle_timeout_ms: u64,
     /// How long the other side may not read what the host writes, in milliseconds.
     pub write_timeout_ms: u64,
+    /// What the bodies of all requests in progress may have together, in bytes, from 16 MiB. One more is refused.
+    pub max_bodies_bytes: usize,
 }
 
 impl Default for ConnectionOptions {
@@ -70,6 +72,7 @@ impl Default for ConnectionOptions {
             body_timeout_ms: 30_000,
             idle_timeout_ms: 75_000,
             write_timeout_ms: 30_000,
+            max_bodies_bytes: 256 << 20,
         }
     }
 }

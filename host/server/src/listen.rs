@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::ServerOptions;
+use super::bodies::Bodies;
 use super::connections::{Connections, open_files, stopped, within};
 use super::routes::{Surfaces, router_of};
 use memhost_core::{Service, ServiceError};
@@ -218,9 +219,10 @@ pub async fn run(
 ) -> Result<(), ServeError> {
     let (stopping, stopped) = watch::channel(false);
     let connections = Connections::new(within(options.connections, open_files()));
+    let bodies = Bodies::new(options.connections.max_bodies_bytes);
     let mut serving = JoinSet::new();
     for endpoint in endpoints {
-        let router = router_of(endpoint.surfaces, Arc::clone(&service), token.clone(), &options);
+        let router = router_of(endpoint.surfaces, Arc::clone(&service), token.clone(), &options, &bodies);
         let (connections, stopped) = (Arc::clone(&connections), stopped.clone());
         serving.spawn(async move {
             let _file = endpoint.file;

@@ -19,6 +19,7 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 use tracing::Instrument;
 
 use super::ServerOptions;
+use super::bodies::{self, Bodies};
 use super::openapi::Document;
 use memhost_core::{Health, Service, off_executor};
 use memhost_explorer::{REFERENCE_STYLE, reference_page};
@@ -160,7 +161,8 @@ async fn reference_style() -> Response {
 
 /// Every route.
 pub fn router(service: Arc<Service>, token: AdminToken, options: &ServerOptions) -> Router {
-    router_of(Surfaces::All, service, token, options)
+    let bodies = Bodies::new(options.connections.max_bodies_bytes);
+    router_of(Surfaces::All, service, token, options, &bodies)
 }
 
 /// The routes of some surfaces.
@@ -169,6 +171,7 @@ pub(super) fn router_of(
     service: Arc<Service>,
     token: AdminToken,
     options: &ServerOptions,
+    bodies: &Bodies,
 ) -> Router {
     let (planes, open) = document::undocumented(|| (Router::from(behind_the_token(surfaces)), Router::from(open())));
     let integrations = if surfaces == Surfaces::Control {
@@ -181,12 +184,14 @@ pub(super) fn router_of(
         // The last layer is the outermost: the token is required first. A request that outlives its client still stores
         // the answer of its key.
         .route_layer(from_fn_with_state(Arc::clone(&service), memhost_http::idempotency))
+        .layer(from_fn_with_state(bodies.clone(), bodies::bound))
         .layer(from_fn(memhost_http::detach_from_client))
         .layer(from_fn_with_state((token.clone(), Arc::clone(&service)), memhost_http::require_token));
     let mut surface = Router::new().merge(planes).merge(open);
     if surfaces != Surfaces::Control {
         let mcp = mcp::routes(&service)
             .layer(from_fn_with_state(Arc::clone(&service), memhost_http::idempotency))
+            .layer(from_fn_with_state(bodies.clone(), bodies::bound))
             .layer(from_fn(memhost_http::detach_from_client));
         surface = surface
             .merge(mcp.layer(from_fn_with_state((token.clone(), Arc::clone(&service)), memhost_http::require_token)));

@@ -60,6 +60,15 @@ async fn a_refused_request_is_recorded_without_what_was_not_checked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_of_very_many_values_is_refused() {
+    let (_host, api) = host().await;
+    let body = json!({"scope": {"companyId": "acme"}, "query": "q", "metadataFilter": {"a": vec![0; 1_000_001]}});
+    let refused = api.post(QUERY, &body).await;
+    assert_eq!(refused.problem(), (400, "invalid_request"));
+    assert!(refused.text.contains("JSON values"), "{}", refused.text);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_of_a_hook_is_stored_unchecked() {
     let (_host, api) = host().await;
     let event = |field: &str, value: Value| {

@@ -68,6 +68,7 @@ const SMALL: ConnectionOptions = ConnectionOptions {
     body_timeout_ms: 3_600_000,
     idle_timeout_ms: 3_600_000,
     write_timeout_ms: 3_600_000,
+    max_bodies_bytes: 256 << 20,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -98,6 +99,43 @@ async fn half_sent_bodies_keep_nobody_out() {
     }
     assert!(served.get("/healthz").await.starts_with("HTTP/1.1 200"));
     assert!(served.get("/control/v1/plugins").await.starts_with("HTTP/1.1 200"));
+    served.serving.stop().await.unwrap();
+}
+
+/// What the host keeps of bodies is bounded, however many connections there are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_bodies_of_all_requests_have_one_bound() {
+    let served = Served::with(ConnectionOptions { max_bodies_bytes: 1 << 20, ..SMALL }).await;
+    let post = |length: usize, sent: usize| {
+        format!(
+            "POST /control/v1/companies/acme/tokens HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\nconnection: close\r\n\
+             content-type: application/json\r\ncontent-length: {length}\r\n\r\n{}",
+            " ".repeat(sent)
+        )
+    };
+    let mut half = Vec::new();
+    for _ in 0..4 {
+        half.push(served.say(&post(8 << 20, (256 << 10) - 50)).await);
+    }
+    let whole = || async { heard(&mut served.say(&post(1_000, 1_000)).await).await };
+    // The host reads the half ones when it comes to them.
+    let refused = tokio::time::timeout(PATIENCE, async {
+        loop {
+            let answer = whole().await;
+            if answer.starts_with("HTTP/1.1 503") {
+                return answer;
+            }
+            assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+        }
+    });
+    let refused = refused.await.expect("the host reads every body");
+    assert!(refused.contains("too_many_bodies") && refused.contains("max_bodies_bytes"), "{refused}");
+    assert!(refused.to_lowercase().contains("retry-after: 1"), "{refused}");
+    assert!(served.get("/control/v1/plugins").await.starts_with("HTTP/1.1 200"), "what has no body is answered");
+    drop(half);
+    while !whole().await.starts_with("HTTP/1.1 400") {
+        tokio::task::yield_now().await;
+    }
     served.serving.stop().await.unwrap();
 }
 

@@ -20,6 +20,7 @@ pub(super) fn in_range<T: Copy + PartialOrd + std::fmt::Display>(
 pub(super) fn in_ranges(connections: ConnectionOptions) -> Result<ConnectionOptions, CliError> {
     in_range("connections.max", connections.max, 16, 1_000_000)?;
     in_range("connections.max_per_address", connections.max_per_address, 1, 1_000_000)?;
+    in_range("connections.max_bodies_bytes", connections.max_bodies_bytes, 16 << 20, 1 << 40)?;
     for (key, ms) in [
         ("connections.head_timeout_ms", connections.head_timeout_ms),
         ("connections.body_timeout_ms", connections.body_timeout_ms),

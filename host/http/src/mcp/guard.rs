@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::extract::values;
 use crate::{Problem, ProblemCode};
 use memhost_core::off_executor;
 
@@ -56,21 +57,6 @@ async fn read(request: Request) -> Result<(Request, usize), Problem> {
     }
     let length = body.len();
     Ok((Request::from_parts(parts, Body::from(body)), length))
-}
-
-/// How many JSON values a text has, at most.
-fn values(text: &[u8]) -> usize {
-    let (mut count, mut is_text, mut is_escaped) = (1, false, false);
-    for byte in text {
-        match (is_text, is_escaped, byte) {
-            (true, true, _) => is_escaped = false,
-            (true, false, b'\\') => is_escaped = true,
-            (_, _, b'"') => is_text = !is_text,
-            (false, _, b',' | b'[' | b'{' | b':') => count += 1,
-            _ => {}
-        }
-    }
-    count
 }
 
 /// Does what reads a message of so many bytes. Where they are many, each part of it is done away from the executor: the
@@ -121,12 +107,6 @@ fn is_local(headers: &HeaderMap) -> bool {
 mod tests {
     use super::*;
     use axum::http::HeaderValue;
-
-    #[test]
-    fn values_are_counted_outside_of_texts() {
-        assert_eq!(values(br#"{"a":[1,2],"b":"[,:{\",,\\"}"#), 7);
-        assert_eq!(values(br#""text""#), 1);
-    }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn long_messages_are_read_away_from_the_executor() {

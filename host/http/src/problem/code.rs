@@ -178,6 +178,9 @@ codes! {
     TooManyConnections = "too_many_connections", ServiceUnavailable,
         "The host has as many connections as it may have.",
         "Wait as long as `retry-after` says.";
+    TooManyBodies = "too_many_bodies", ServiceUnavailable,
+        "The bodies of all requests in progress have as many bytes as they may have.",
+        "Wait as long as `retry-after` says.";
     TimedOut = "timed_out", GatewayTimeout,
         "The provider did not answer in time.",
         "Ask for less, or raise `callTimeoutMs`.";
