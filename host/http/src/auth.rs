@@ -182,7 +182,7 @@ pub async fn require_token(
     };
     let detail = match (caller, bearer) {
         (Some(caller), _) => {
-            let whom = act_as(request.headers());
+            let whom = act_as(request.headers(), &caller);
             let caller = match whom {
                 Ok(whom) => service.act_for(caller, whom).await.map_err(Problem::from),
                 Err(problem) => Err(problem),
@@ -205,17 +205,26 @@ pub async fn require_token(
     response
 }
 
-/// For whom a request acts, as its headers say.
-fn act_as(headers: &HeaderMap) -> Result<ActAs, Problem> {
+/// For whom a request acts, as its headers say. A gateway whose variable is not set names nobody by mistake, and a request
+/// for nobody is confined to nobody: that one is refused.
+fn act_as(headers: &HeaderMap, caller: &Caller) -> Result<ActAs, Problem> {
     let [agent, run, person, role] = ACT_AS_HEADERS;
     let text =
         |name| header_text(headers, name).map_err(|message| Problem::invalid(format!("{name} {message}")).at(name));
-    Ok(ActAs {
+    let whom = ActAs {
         agent_id: text(agent)?.map(|id| parse(agent, &id)).transpose()?,
         run_id: text(run)?,
         person_id: text(person)?,
         role: text(role)?.map(|name| parse(role, &name)).transpose()?,
-    })
+    };
+    let names_nobody = caller.is_integration() && whom.agent_id.is_none() && whom.person_id.is_none();
+    match [person, agent].into_iter().find(|name| names_nobody && headers.contains_key(*name)) {
+        Some(empty) => {
+            let detail = format!("{empty} is empty; name for whom the request is, or leave the header out");
+            Err(Problem::invalid(detail).at(empty))
+        }
+        None => Ok(whom),
+    }
 }
 
 /// A header's text. Percent signs are decoded: a header carries ASCII only, an id any characters. Clients fill in their
@@ -223,7 +232,7 @@ fn act_as(headers: &HeaderMap) -> Result<ActAs, Problem> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn header_text(headers: &HeaderMap, name: &str) -> Result<Option<String>, &'static str> {
+pub fn header_text(headers: &HeaderMap, name: &str) -> Result<Option<String>, &'static str> {
     let Some(value) = headers.get(name) else { return Ok(None) };
     if headers.get_all(name).iter().count() > 1 {
         return Err("is sent twice; send it once");

@@ -18,7 +18,7 @@ mod problem;
 mod rate;
 mod response;
 
-pub use auth::{AdminToken, AuthError, authenticate, require_token};
+pub use auth::{AdminToken, AuthError, authenticate, header_text, require_token};
 pub use authorize::{Authenticated, Authorized, AuthorizedByCore, HostAuthorized};
 pub use detach::detach_from_client;
 pub(crate) use extract::read_value;

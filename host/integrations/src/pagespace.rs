@@ -13,7 +13,7 @@ use super::facts::{Fact, FactOwner, FactSource, Facts, own_user};
 use super::options::PageSpaceOptions;
 use super::owned::{id, invalid, options, path_id};
 use memhost_core::{Caller, Service};
-use memhost_http::{Authenticated, Body, Json, Problem, ProblemCode};
+use memhost_http::{Authenticated, Body, Json, Problem, ProblemCode, header_text};
 
 /// The routes of this system.
 pub(super) fn routes() -> Router<Arc<Service>> {
@@ -43,8 +43,11 @@ struct NewFact {
 /// that person's role is: an administrator of a drive does not own other users' facts.
 fn user(options: &PageSpaceOptions, caller: &Caller, headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let named = |header: &str| -> Result<Option<String>, Problem> {
-        let given = headers.get(header).map(|value| value.to_str().unwrap_or_default());
-        given.filter(|user| !user.is_empty() || header != ACTS_FOR).map(|user| id(header, user)).transpose()
+        let given = header_text(headers, header).map_err(|message| invalid(header, message))?;
+        if given.is_none() && header != ACTS_FOR && headers.contains_key(header) {
+            return Err(invalid(header, "is empty; name the user, or leave the header out"));
+        }
+        given.map(|user| id(header, &user)).transpose()
     };
     let given = named(&options.user_header)?;
     let own = match own_user(caller) {

@@ -41,6 +41,12 @@ async fn a_persons_role_decides_what_the_person_may_do_in_a_drive() {
     assert_eq!(refused.problem(), (403, "forbidden"));
     let added = as_person(&gateway, Method::Post, drive, admin, fact("Chose Zustand", "user")).await.fine();
     assert_eq!(added["createdBy"], "u2");
+    // A header carries ASCII only: the person is the same one, however the header is written.
+    let encoded = [("x-memhost-act-as-person", "%75%32"), ("x-memhost-act-as-role", "company_administrator")];
+    let mine = gateway.send(Method::Get, "/api/memory/user", None, &encoded).await.fine();
+    assert_eq!(mine, json!([]));
+    let own = gateway.send(Method::Post, "/api/memory/user", Some(json!({"fact": "x"}).to_string()), &encoded).await;
+    assert_eq!((own.status, &own.json["userId"]), (201, &json!("u2")), "{}", own.text);
     for who in [member, admin, ("u3", "agent")] {
         let seen = as_person(&gateway, Method::Get, drive, who, None).await.fine();
         assert_eq!(seen.as_array().unwrap().len(), 2, "members share them: {seen}");

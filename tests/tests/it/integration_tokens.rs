@@ -146,6 +146,25 @@ async fn nobody_else_acts_for_somebody() {
     assert_eq!(answer.problem(), (403, "forbidden"));
 }
 
+/// An empty header is that of a gateway whose variable is not set: the request would be confined to nobody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_integration_that_names_nobody_by_mistake_is_refused() {
+    let host = TestHost::new(&[]).await.unwrap();
+    let operator = Api::new(&host);
+    let gateway = gateway(&operator, "acme").await;
+    send(&gateway, "capture", &note("of u1", json!({})), &[(PERSON, "u1")]).await.fine();
+    let list = json!({"scope": {"companyId": "acme"}});
+    for headers in [vec![(PERSON, "")], vec![(PERSON, " "), (ROLE, "agent")], vec![(AGENT, "")]] {
+        let answer = send(&gateway, "list", &list, &headers).await;
+        assert_eq!((answer.status, &answer.json["field"]), (400, &json!(headers[0].0)), "{}", answer.text);
+        assert!(!answer.text.contains("of u1"));
+    }
+    // Somebody is named, or nobody on purpose.
+    for headers in [vec![(AGENT, ""), (PERSON, "u1")], vec![(AGENT, "ada"), (PERSON, ""), (RUN, "")], vec![]] {
+        send(&gateway, "list", &list, &headers).await.fine();
+    }
+}
+
 /// Paperclip's gateway names agent, run, issue and project in headers of its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn headers_of_paperclip_count_with_an_integrations_token_only() {
