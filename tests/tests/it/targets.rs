@@ -83,3 +83,20 @@ async fn the_command_line_asks_before_it_reroutes_a_company_or_deletes() {
     let changed = terminal.fine("binding update one --policy {\"pii\":\"redact\"}").await;
     assert!(changed.contains("policy.pii: \"allow\" → \"redact\"") && !changed.contains("onBudget"), "{changed}");
 }
+
+/// All bindings are in memory and in one answer, so that their number is bounded.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_company_has_room_for_a_thousand_bindings() {
+    let host = memhost_tests::TestHost::new(&[]).await.unwrap();
+    let api = Api::new(&host);
+    let binding = |number: usize| json!({"key": format!("b{number}"), "providerKey": "local-markdown"});
+    for number in 0..1_000 {
+        api.post(&path("bindings"), &binding(number)).await.fine();
+    }
+    let full = api.post(&path("bindings"), &binding(1_000)).await;
+    assert_eq!((full.problem(), &full.json["field"]), ((400, "invalid_request"), &json!("key")), "{}", full.text);
+    assert!(full.text.contains("at most 1000 bindings"), "{}", full.text);
+    assert_eq!(api.post(&path("bindings"), &binding(7)).await.problem(), (409, "binding_exists"));
+    api.send(Method::Delete, &path("bindings/b7"), None, &[]).await.fine();
+    api.post(&path("bindings"), &binding(1_000)).await.fine();
+}

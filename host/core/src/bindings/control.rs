@@ -15,10 +15,11 @@ use crate::plugins::{LOCAL_MARKDOWN_KEY, Plugin, PluginError, PluginSource};
 use crate::versions::asked::asked_by;
 use memhost_types::{
     ActivityAction, AgentId, Binding, BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, HookEvent,
-    JsonObject, Permission, ProviderKey, RequestedGrants, Scope, Target, VersionChoice,
+    JsonObject, Permission, ProviderKey, RequestedGrants, Scope, VersionChoice,
 };
 
 mod check;
+mod room;
 mod view;
 
 /// A request to make a binding.
@@ -98,6 +99,7 @@ impl Service {
         if request.grants.is_some() || request.limits != BindingLimits::default() {
             self.allow_new(caller, Act::Grant, company).await?;
         }
+        self.check_room(company, &request.key)?;
         request.policy.check()?;
         request.version.check()?;
         let plugin = self.build_for(&request.provider_key, &request.version).await?;
@@ -313,21 +315,6 @@ impl Service {
             }
         };
         found.ok_or_else(|| ServiceError::NoVersion { key: key.to_string(), choice: version.to_string() })
-    }
-
-    /// Assigns a binding to the company or to an agent, or removes the assignment.
-    ///
-    /// # Errors
-    /// Where there is no such binding.
-    #[boxed]
-    pub async fn set_target(
-        &self,
-        caller: &Caller,
-        company: &CompanyId,
-        request: SetTarget,
-    ) -> Result<(), ServiceError> {
-        let target = request.agent_id.map_or(Target::Company, Target::Agent);
-        Ok(self.bindings.set_target(caller.principal(), company, target, request.binding_key.as_ref()).await?)
     }
 
     /// Zero configuration for an event, as for an operation.
