@@ -48,7 +48,7 @@ pub(super) enum MemoriCommand {
 #[derive(Debug, Subcommand)]
 pub(super) enum MemsearchCommand {
     /// Import the entries of a directory or file; records that exist stay as they are.
-    Import(JournalsArgs),
+    Import(JournalsImportArgs),
     /// Write records as journals into a new directory, which memsearch can index.
     Export(JournalsArgs),
 }
@@ -59,6 +59,15 @@ pub(super) struct JournalsArgs {
     directory: PathBuf,
     #[command(flatten)]
     scope: ScopeArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct JournalsImportArgs {
+    #[command(flatten)]
+    journals: JournalsArgs,
+    /// Replace records that entries name by their ids and that say something else.
+    #[arg(long)]
+    replace: bool,
 }
 
 #[derive(Debug, Args)]

@@ -38,7 +38,7 @@ async fn journals_are_imported_once_and_exported_and_imported_elsewhere() {
     let (memory, out) = (journals(&place), place.file("out"));
     let import = ["memsearch", "import", text(&memory), "--project", "widgets"];
     let report = fine(&place, &import).await;
-    assert_eq!(report, json!({"files": 2, "entries": 3, "imported": 3, "unchanged": 0, "private": 0}));
+    assert_eq!(report, json!({"files": 2, "entries": 3, "imported": 3, "unchanged": 0, "private": 0, "apart": 0}));
     let first = place.records("widgets").await;
     let chose = first.iter().find(|record| record["text"] == "- Chose SQLite over Postgres").unwrap();
     for (name, value) in
@@ -75,6 +75,33 @@ async fn journals_are_imported_once_and_exported_and_imported_elsewhere() {
     assert_eq!(own["text"], "### 10:00\nOwn words\n\n# with headings");
     assert_eq!((&own["metadata"]["projectId"], &own["metadata"]["n"]), (&json!("elsewhere"), &json!(1.5)));
     assert_ne!(own["handle"]["providerRecordId"], "own");
+}
+
+/// Somebody else's file names records of this host by their ids, which are no secrets.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_journal_replaces_no_record_that_it_only_names() {
+    let place = Place::new().await;
+    let own = json!({"scope": {"companyId": "acme", "projectId": "widgets"},
+        "records": [{"id": "gate", "text": "The gate code is 17", "metadata": {"projectId": "widgets"}}]});
+    place.api.post("/runtime/v1/companies/acme/records", &own).await.fine();
+    let file = place.file("2026-03-01.md");
+    let note = json!({"id": "gate", "tag": {"createdAt": "2026-03-01T12:00:00Z", "metadata": json!({"projectId": "widgets"}).to_string()}});
+    let entry = |text: &str| format!("### 12:00\n<!-- memhost {} {note} -->\n{text}\n\n", text.len());
+    fs::write(&file, entry("The gate code is 99") + &entry("There is no gate")).unwrap();
+    let import = ["memsearch", "import", text(&file), "--project", "widgets"];
+    let report = fine(&place, &import).await;
+    assert_eq!((&report["imported"], &report["apart"]), (&json!(2), &json!(2)), "{report}");
+    let gate = |records: &Vec<Value>| {
+        records.iter().find(|record| record["handle"]["providerRecordId"] == "gate").unwrap()["text"].clone()
+    };
+    let first = place.records("widgets").await;
+    assert_eq!((gate(&first), first.len()), (json!("The gate code is 17"), 3));
+    let again = fine(&place, &import).await;
+    assert_eq!((&again["imported"], &again["unchanged"]), (&json!(0), &json!(2)), "{again}");
+    assert_eq!(place.records("widgets").await, first, "a second import writes nothing");
+    fs::write(&file, entry("The gate code is 99")).unwrap();
+    fine(&place, &["memsearch", "import", text(&file), "--project", "widgets", "--replace"]).await;
+    assert_eq!(gate(&place.records("widgets").await), "The gate code is 99");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

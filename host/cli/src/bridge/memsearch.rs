@@ -2,16 +2,16 @@
 
 mod files;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use memhost_journal::{Entry, New, anchor, entries};
 use memhost_types::counted;
 use serde_json::{Map, Value, json};
 
-use super::JournalsArgs;
 use super::records::{Import, Report, all, imported, is_of};
 use super::row::{clean, hash};
+use super::{JournalsArgs, JournalsImportArgs};
 use crate::CliError;
 
 /// Entries that are written together.
@@ -19,12 +19,14 @@ const BATCH: usize = 200;
 /// Members of an anchor, and of the metadata `memsearch`, in the order in which memsearch writes them.
 const ANCHOR: [&str; 3] = ["session", "turn", "transcript"];
 
-pub(super) async fn import(args: JournalsArgs) -> Result<(), CliError> {
+pub(super) async fn import(args: JournalsImportArgs) -> Result<(), CliError> {
+    let JournalsImportArgs { journals: args, replace } = args;
     let session = args.scope.open().await?;
     let files = files::markdown(&args.directory)?;
     let project = args.scope.project.as_deref();
     let mut import = Import::new(&session, &args.scope, "memsearch", "memsearch");
     let (mut count, mut private, mut batch) = (0, 0, Vec::new());
+    let (mut named, mut taken) = (Named::default(), None);
     for (name, file) in &files {
         let content = files::read(file)?;
         for entry in entries(&content) {
@@ -33,7 +35,18 @@ pub(super) async fn import(args: JournalsArgs) -> Result<(), CliError> {
                 private += 1;
                 continue;
             }
-            batch.push(record(name, &entry, project));
+            let mut record = record(name, &entry, project);
+            if !replace && names_id(&entry) {
+                let taken = match &mut taken {
+                    Some(taken) => taken,
+                    none => none.insert(import.taken().await?),
+                };
+                let content = import.content(&record);
+                if named.is_there(&mut record, content, taken) {
+                    continue;
+                }
+            }
+            batch.push(record);
             if batch.len() == BATCH {
                 import.write(None, None, std::mem::take(&mut batch)).await?;
             }
@@ -41,8 +54,9 @@ pub(super) async fn import(args: JournalsArgs) -> Result<(), CliError> {
     }
     import.write(None, None, batch).await?;
     let Report { imported, unchanged } = import.report;
+    let (unchanged, apart) = (unchanged + named.unchanged, named.apart);
     let answer = json!({"files": files.len(), "entries": count, "imported": imported, "unchanged": unchanged,
-        "private": private});
+        "private": private, "apart": apart});
     session.show(&answer, "", |_| {
         let left_out = match private {
             0 => String::new(),
@@ -51,8 +65,17 @@ pub(super) async fn import(args: JournalsArgs) -> Result<(), CliError> {
                 counted(private, "entry", "entries")
             ),
         };
+        let others = match apart {
+            0 => String::new(),
+            _ => format!(
+                "; {} the id of another record and {} a record of {} own; import with `--replace` to replace it",
+                counted(apart, "entry names", "entries name"),
+                if apart == 1 { "is" } else { "are each" },
+                if apart == 1 { "its" } else { "their" },
+            ),
+        };
         let (files, entries) = (counted(files.len(), "file", "files"), counted(count, "entry", "entries"));
-        format!("{entries} of {files}: {imported} imported, {unchanged} unchanged{left_out}")
+        format!("{entries} of {files}: {imported} imported, {unchanged} unchanged{left_out}{others}")
     })
 }
 
@@ -79,6 +102,43 @@ pub(super) async fn export(args: JournalsArgs) -> Result<(), CliError> {
         let (records, files) = (counted(records.len(), "record", "records"), counted(files, "file", "files"));
         format!("{records} written to {files} in {}; index them with `memsearch index`", args.directory.display())
     })
+}
+
+/// What was done with entries that name records by their ids. A file may come from anybody, and so may its ids.
+#[derive(Debug, Default)]
+struct Named {
+    /// Entries that name a record which says the same.
+    unchanged: usize,
+    /// Entries that name a record which says something else.
+    apart: usize,
+}
+
+impl Named {
+    /// Whether the record that an entry names is there as the entry says. Where it says something else, the entry becomes
+    /// a record of its own, and the same one whenever it is imported again.
+    fn is_there(&mut self, record: &mut Value, content: Value, taken: &mut HashMap<String, Value>) -> bool {
+        let id = record["id"].as_str().unwrap_or_default().to_owned();
+        let id = match taken.get(&id) {
+            Some(present) if *present == content => {
+                self.unchanged += 1;
+                return true;
+            }
+            Some(_) => {
+                self.apart += 1;
+                format!("memsearch-{}", hash(&["apart", &id, &content.to_string()]))
+            }
+            None => id,
+        };
+        record["id"] = id.as_str().into();
+        // The next entry of the same id in these files does not replace this one either.
+        taken.insert(id, content);
+        false
+    }
+}
+
+/// Whether an entry names a record by its id.
+fn names_id(entry: &Entry<'_>) -> bool {
+    entry.note.and_then(|note| ours(note, &entry.text, None)).is_some()
 }
 
 /// The record of an entry.

@@ -105,8 +105,19 @@ impl<'a> Import<'a> {
         Ok(found)
     }
 
+    /// The content of the records that are there, by id: in the scope of the arguments, and in that of the whole company,
+    /// where an id that a file names may be another record's.
+    pub(super) async fn taken(&self) -> Result<HashMap<String, Value>, CliError> {
+        let ScopeArgs { company, agent, binding, .. } = self.scope.clone();
+        let (project, issue, run, subject, session, namespace) = (None, None, None, None, None, None);
+        let whole = ScopeArgs { company, agent, binding, project, issue, run, subject, session, namespace };
+        let mut taken = self.present(&whole).await?;
+        taken.extend(self.present(self.scope).await?);
+        Ok(taken)
+    }
+
     /// The content of a record that an import compares.
-    fn content(&self, record: &Value) -> Value {
+    pub(super) fn content(&self, record: &Value) -> Value {
         let mut metadata = record["metadata"].clone();
         if let Some(metadata) = metadata.as_object_mut() {
             metadata.remove(self.kept);
