@@ -46,7 +46,7 @@ pub struct ConnectionOptions {
     /// Connections at a time, of all addresses that the host listens on: 16 to 1,000,000. The host uses less where the
     /// system lets it open fewer files.
     pub max: usize,
-    /// Connections of one IP address at a time, from 1. Sockets in the file system have none. Behind a proxy that is the
+    /// Connections of one IP address, or of one IPv6 network of 64 bits, at a time, from 1. Sockets in the file system have none. Behind a proxy that is the
     /// proxy's address.
     pub max_per_address: usize,
     /// How long the head of a request may take from its first byte, and a new connection until its first request has
@@ -103,6 +103,7 @@ struct State {
 /// One connection, as the host and its own task know it.
 #[derive(Debug)]
 struct Connection {
+    /// Its network, with IPv6.
     address: Option<IpAddr>,
     is_reserved: bool,
     state: Mutex<State>,
@@ -177,6 +178,17 @@ impl Open {
     }
 }
 
+/// What counts as one address: of IPv6 the network of 64 bits, of which one side has every address.
+fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(one) => {
+            let [a, b, c, d, ..] = one.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+    }
+}
+
 /// All connections of a host.
 #[derive(Debug)]
 pub(crate) struct Connections {
@@ -205,6 +217,7 @@ impl Connections {
 
     /// A place for a new connection. None: there is none, and no connection that the host only waits for.
     pub(crate) fn admit(self: &Arc<Self>, address: Option<IpAddr>) -> Option<Place> {
+        let address = address.map(network);
         let mut open = self.open.lock();
         let of_address = address.and_then(|address| open.by_address.get(&address)).copied().unwrap_or(0);
         let is_its_own = |connection: &Connection| !connection.is_reserved && connection.address == address;

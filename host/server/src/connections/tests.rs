@@ -52,6 +52,19 @@ async fn an_address_makes_room_among_its_own() {
     assert!(socket.iter().all(|place| !place.connection.is_reserved && !is_evicted(place)));
 }
 
+/// One side has every address of a network of 64 bits, so that it could have a limit for each.
+#[tokio::test]
+async fn a_network_of_ipv6_counts_as_one_address() {
+    let all = connections(100, 2);
+    let of = |text: &str| all.admit(text.parse().ok()).unwrap();
+    let other = of("2001:db8:0:2::1");
+    let mine = [of("2001:db8:0:1::1"), of("2001:db8:0:1::2")];
+    let next = of("2001:db8:0:1:ffff::3");
+    assert!(is_evicted(&mine[0]) && !is_evicted(&mine[1]) && !is_evicted(&other) && !is_evicted(&next));
+    drop((mine, next));
+    assert!(all.open.lock().by_address.len() == 1, "the places of a network are given back");
+}
+
 #[tokio::test]
 async fn reserved_places_are_bounded_and_make_room_for_each_other() {
     let all = connections(1, 1);
