@@ -1,5 +1,6 @@
 //! The tables of claude-mem, and rows of any table. The names were looked up in a database that version 13.25 makes.
 
+use rusqlite::config::DbConfig;
 use rusqlite::types::{self, ValueRef};
 use rusqlite::{Connection, Transaction, params_from_iter};
 use serde_json::{Map, Value, json};
@@ -28,6 +29,13 @@ CREATE TABLE session_summaries (id INTEGER PRIMARY KEY AUTOINCREMENT, memory_ses
   investigated TEXT, learned TEXT, completed TEXT, next_steps TEXT, files_read TEXT, files_edited TEXT, notes TEXT,
   prompt_number INTEGER, discovery_tokens INTEGER DEFAULT 0, created_at TEXT NOT NULL,
   created_at_epoch INTEGER NOT NULL);";
+
+/// Trusts nothing of the schema: a file of somebody else may have triggers, views and generated columns that call
+/// functions and virtual tables which do more than compute. Nor may it rewrite itself below SQLite.
+pub(crate) fn distrust(store: &Connection) -> rusqlite::Result<()> {
+    store.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    store.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true).map(drop)
+}
 
 /// The rows of a question about those with an id above `after`. Columns that are null or binary are left out; columns that
 /// are not known stay.
@@ -103,5 +111,27 @@ fn value(json: &Value) -> types::Value {
         },
         Value::String(text) => types::Value::Text(text.clone()),
         other => types::Value::Text(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_calls_only_what_computes() {
+        let store = Connection::open_in_memory().unwrap();
+        let asks = "CREATE TABLE observations (id INTEGER PRIMARY KEY);
+            CREATE VIEW asks AS SELECT rtreecheck('observations');
+            CREATE TRIGGER reads AFTER INSERT ON observations BEGIN SELECT rtreecheck('observations'); END;";
+        store.execute_batch(asks).unwrap();
+        distrust(&store).unwrap();
+        for text in ["SELECT * FROM asks", "INSERT INTO observations VALUES (1) RETURNING id"] {
+            let refused = store.query_row(text, [], |_| Ok(())).unwrap_err().to_string();
+            assert!(refused.contains("unsafe use of rtreecheck"), "{text}: {refused}");
+        }
+        // `writable_schema` stays off, whatever is asked.
+        store.execute_batch("PRAGMA writable_schema = ON").unwrap();
+        assert!(store.execute("UPDATE sqlite_schema SET sql = 'x'", []).is_err());
     }
 }

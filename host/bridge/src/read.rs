@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Map, Value, json};
 
-use crate::database::{OBSERVATIONS, SESSIONS, SUMMARIES, rows};
+use crate::database::{OBSERVATIONS, SESSIONS, SUMMARIES, distrust, rows};
 use crate::{Failure, greet, memori, put};
 
 /// Rows of one query. No read transaction stays open while the reader of the lines waits for a host.
@@ -84,6 +84,7 @@ fn open(system: System, file: &Path) -> Result<Connection, Failure> {
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let store = Connection::open_with_flags(file, flags).map_err(wrong)?;
+    distrust(&store).map_err(wrong)?;
     for table in system.needed {
         if !store.table_exists(None, *table).map_err(wrong)? {
             let message = format!("the database has no table `{table}`; give a database of {}", system.name);

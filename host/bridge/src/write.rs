@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags, Transaction};
 use serde_json::{Value, json};
 
-use crate::database::{OBSERVATIONS, SCHEMA, SUMMARIES, has, insert, insert_session};
+use crate::database::{OBSERVATIONS, SCHEMA, SUMMARIES, distrust, has, insert, insert_session};
 use crate::{Failure, greet, next, put};
 
 pub(crate) fn run(
@@ -32,9 +32,12 @@ fn create(file: &Path, copy_of: Option<&Path>) -> Result<Connection, Failure> {
     if let Some(original) = copy_of {
         let wrong = |error| Failure::new(original, error);
         let from = Connection::open_with_flags(original, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(wrong)?;
+        distrust(&from).map_err(wrong)?;
         // A consistent copy, even while claude-mem uses the original.
         from.execute("VACUUM INTO ?1", [file.to_string_lossy()]).map_err(wrong)?;
-        return Connection::open(file).map_err(|error| Failure::new(file, error));
+        let copy = Connection::open(file).map_err(|error| Failure::new(file, error))?;
+        distrust(&copy).map_err(|error| Failure::new(file, error))?;
+        return Ok(copy);
     }
     let store = Connection::open(file).map_err(wrong)?;
     store.execute_batch(SCHEMA).map_err(wrong)?;

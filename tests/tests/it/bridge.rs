@@ -151,6 +151,23 @@ async fn a_database_is_imported_once_and_exported_unchanged() {
     assert_eq!(report["imported"], 450 + 1, "{report}");
 }
 
+/// A database may come from anybody. Its schema calls nothing that does more than compute.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_schema_of_a_database_is_not_trusted() {
+    let place = Place::new().await;
+    let (file, out) = (place.file("theirs.db"), place.file("copy.db"));
+    store(&file, 1);
+    let trigger = "CREATE TRIGGER calls AFTER INSERT ON observations BEGIN SELECT rtreecheck('observations'); END;";
+    Connection::open(&file).unwrap().execute_batch(trigger).unwrap();
+    let own = json!({"scope": {"companyId": "acme", "projectId": "widgets"}, "records": [{"text": "Paint it green"}]});
+    place.api.post("/runtime/v1/companies/acme/records", &own).await.fine();
+    let [file, out] = [&file, &out].map(|path| path.to_str().unwrap());
+    let export = ["claude-mem", "export", out, "--copy-of", file, "--project", "widgets"];
+    let (code, said) = place.run(&export).await;
+    assert!(code != 0 && said.contains("unsafe use of rtreecheck"), "{code}: {said}");
+    assert!(!Path::new(out).exists(), "a half-written database is left");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_export_has_one_projects_items_and_keeps_preferences() {
     let place = Place::new().await;
