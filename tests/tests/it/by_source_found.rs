@@ -58,3 +58,25 @@ async fn nothing_of_a_forgotten_record_finds_it() {
     host.stop().await;
     assert_eq!(open_store(host.data_dir()).open_tree("record_sources").unwrap().len(), 0);
 }
+
+/// Whoever asks for sources is in the log, and keeps to the rate of the bindings that it reads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_of_sources_is_an_operation_with_a_rate() {
+    let (_host, api) = extracting().await;
+    api.post(CAPTURE, &material(&comment("c1"), "said")).await.fine();
+    let agent = api.agent("ada").await;
+    let sources = json!([{"commentId": "c1"}]);
+    agent.post(LIST, &of(&sources)).await.fine();
+    let log = api.get("/control/v1/companies/acme/operations?kind=list").await;
+    let (last, count) = (&log["items"][0], log["items"].as_array().unwrap().len());
+    assert_eq!((count, &last["principal"], &last["outcome"]), (1, &json!("agent:ada"), &json!("succeeded")), "{log}");
+    assert_eq!(last["recordCount"], 1, "{last}");
+    api.patch("/control/v1/companies/acme/bindings/extracts", &json!({"limits": {"callsPerSecond": 1}})).await.fine();
+    // The binding serves with its limit from its next call on.
+    api.post(CAPTURE, &material(&comment("c2"), "said too")).await;
+    let mut answers = Vec::new();
+    for _ in 0..20 {
+        answers.push(agent.post(LIST, &of(&sources)).await.status);
+    }
+    assert!(answers.contains(&429), "{answers:?}");
+}

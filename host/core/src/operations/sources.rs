@@ -14,8 +14,9 @@ use crate::records::Owner;
 use crate::records::sources::Since;
 use memhost_store::{self as store, Lease, LockKind, StoreError, TableWrite};
 use memhost_types::{
-    Binding, BindingKey, FieldError, ForgetRequest, ForgottenAt, ForgottenSources, MAX_SOURCE_RECORDS, RecordHandle,
-    RecordId, RecordRow, Scope, SourceRecord, SourceRecords, SourceRef, SourceSelector, SourcesRequest, limits,
+    Binding, BindingKey, CompanyId, FieldError, ForgetRequest, ForgottenAt, ForgottenSources, MAX_SOURCE_RECORDS,
+    OperationErrorCode, RecordHandle, RecordId, RecordRow, Scope, SourceRecord, SourceRecords, SourceRef,
+    SourceSelector, SourcesRequest, limits,
 };
 
 /// The most operations of one call at a binding; each forgets at most 1,000 records.
@@ -150,15 +151,45 @@ impl Service {
     /// What is known of the records that came from sources, in all bindings, of those that the caller may read.
     ///
     /// # Errors
-    /// Where a field is not valid, the caller may not list records, or the store fails.
+    /// Where a field is not valid, the caller may not list records, a binding is over its rate, or the store fails.
     #[boxed]
     pub async fn list_sources(
         &self,
         caller: &Caller,
         mut request: SourcesRequest,
     ) -> Result<SourceRecords, ServiceError> {
-        let company = request.scope.company_id.clone();
         self.admit_sources(caller, OperationKind::List, &mut request).await?;
+        let opened = self.begin(caller, OperationKind::List, &mut request.scope, true).await?;
+        let listed = match self.take_rates(&request.scope.company_id) {
+            Ok(()) => self.listed_sources(caller, &request).await.map_err(Refusal::from),
+            Err(refusal) => Err(refusal),
+        };
+        let found = match listed {
+            Ok(found) => found,
+            Err(refusal) => return Err(opened.refuse(refusal).await),
+        };
+        let mut ending = opened.without_a_call();
+        ending.set_records(found.records.iter().map(|record| record.handle.clone()).collect(), found.records.len());
+        ending.complete(Ended::Succeeded(found), Vec::new()).await.into_result()
+    }
+
+    /// Takes what reads all bindings from the rate of each that has a limit and serves.
+    fn take_rates(&self, company: &CompanyId) -> Result<(), Refusal> {
+        for binding in self.bindings.list(company) {
+            let serving = self.serving.warm(binding.id).filter(|_| binding.limits.calls_per_second > 0);
+            if let Some(Err(wait)) = serving.map(|serving| serving.rate.take()) {
+                let per_second = binding.limits.calls_per_second;
+                let message =
+                    format!("the binding `{}` is over its limit `callsPerSecond` of {per_second}", binding.key);
+                self.recorder.metrics.limit_hit("callsPerSecond");
+                return Err(Refusal::new(OperationErrorCode::RateLimited, message).retry_after(wait));
+            }
+        }
+        Ok(())
+    }
+
+    async fn listed_sources(&self, caller: &Caller, request: &SourcesRequest) -> Result<SourceRecords, StoreError> {
+        let company = &request.scope.company_id;
         let reader = Reader::of(caller, &request.scope);
         let waits = |row: &RecordRow| self.reviews.waits(row.binding_id, &row.handle.provider_record_id);
         let user = request.scope.subject_id.as_ref();
@@ -167,7 +198,7 @@ impl Service {
             _ => true,
         };
         let mut records = Vec::new();
-        for binding in self.bindings.list(&company) {
+        for binding in self.bindings.list(company) {
             // As with every other read: what was written for a user is told to no other, and no agent names one.
             let may_list = |row: &RecordRow| {
                 let may = reader.may_read(row) && is_theirs(row) && !waits(row);
@@ -236,7 +267,7 @@ impl Service {
             let forgotten = self.forget_of(&Caller::system(), request, of).await;
             forgotten.map_err(|error| {
                 let message = format!("what was forgotten meanwhile could not be forgotten here: {error}");
-                Refusal::new(memhost_types::OperationErrorCode::Host, message)
+                Refusal::new(OperationErrorCode::Host, message)
             })?;
         }
         Ok(())
