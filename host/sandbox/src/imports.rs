@@ -23,7 +23,7 @@ use super::open_files::{FAST_BYTES, OpenFiles};
 use super::quota::DirectoryQuota;
 use memhost_ports::{
     BindingStorage, Embedder, EmbeddingError, MAX_EMBEDDING_TEXT_BYTES, MAX_EMBEDDING_TEXTS, StorageEntry,
-    StorageError, StorageWrite,
+    StorageError, StorageWrite, off_executor,
 };
 use memhost_types::{BindingLimits, Grants, Microcents, Usage, limits};
 
@@ -139,6 +139,9 @@ impl From<StorageError> for storage::Error {
     }
 }
 
+/// What looking at an entry of the storage costs, as bytes: work on so many takes about as long.
+const SCANNED_BYTES: usize = 128;
+
 fn answer<T>(result: Result<T, storage::Error>) -> wasmtime::Result<Result<T, storage::Error>> {
     Ok(result)
 }
@@ -155,14 +158,24 @@ impl storage::Host for State {
         limit: u32,
     ) -> wasmtime::Result<Result<storage::Page, storage::Error>> {
         answer(self.storage().and_then(|storage| {
-            let page = storage.scan(&prefix, cursor.as_deref(), limit as usize)?;
-            let entries =
-                page.entries.into_iter().map(|StorageEntry { key, value }| storage::Entry { key, value }).collect();
-            Ok(storage::Page { entries, next: page.next })
+            // How much is there is known only once it is read.
+            let count = if limit == 0 { limits::MAX_STORAGE_PAGE } else { limit as usize };
+            off_executor(count.saturating_mul(SCANNED_BYTES), || {
+                let page = storage.scan(&prefix, cursor.as_deref(), limit as usize)?;
+                let entries =
+                    page.entries.into_iter().map(|StorageEntry { key, value }| storage::Entry { key, value }).collect();
+                Ok(storage::Page { entries, next: page.next })
+            })
         }))
     }
 
     fn apply(&mut self, batch: Vec<storage::Write>) -> wasmtime::Result<Result<(), storage::Error>> {
+        let bytes = batch.iter().map(|write| match write {
+            storage::Write::Put(entry) => entry.key.len() + entry.value.len(),
+            storage::Write::Delete(key) => key.len(),
+        });
+        // Of small writes the number counts: each is looked up.
+        let bytes = bytes.sum::<usize>() + batch.len() * SCANNED_BYTES;
         answer(self.storage().and_then(|storage| {
             let batch = batch
                 .into_iter()
@@ -173,7 +186,7 @@ impl storage::Host for State {
                     storage::Write::Delete(key) => StorageWrite::Delete(key),
                 })
                 .collect();
-            Ok(storage.apply(batch)?)
+            Ok(off_executor(bytes, || storage.apply(batch))?)
         }))
     }
 

@@ -12,7 +12,7 @@ use super::results::{
 };
 use super::schema::{check_range, check_text};
 use super::{text, uri};
-use memhost_core::{Abilities, Service};
+use memhost_core::{Abilities, Service, off_executor};
 use memhost_types::{
     BrowseRequest, CorrectRequest, CorrectionPatch, ForgetRequest, GetRequest, Intent, JobFilter, ProviderKey,
     QueryRequest, RecordHandle, RecordId, RecordWrite, Snippet, TextId, UpsertRequest, Visibility,
@@ -56,7 +56,8 @@ impl Call<'_> {
             records: records.collect(),
             profile_summary: answer.profile_summary,
         };
-        Ok(answered(text::searched(&answer), &answer))
+        let bytes = answer.records.iter().map(|record| record.text.len()).sum();
+        Ok(off_executor(bytes, || answered(text::searched(&answer), &answer)))
     }
 
     pub(super) async fn note(self, wanted: arguments::Note) -> Result<CallToolResult, McpError> {

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::extract::values;
 use crate::{Problem, ProblemCode};
-use memhost_core::off_executor;
+use memhost_core::{MAX_INLINE_BYTES, off_executor};
 
 /// The longest error text of the protocol that is passed on, in bytes.
 const MAX_TEXT: usize = 4 << 10;
@@ -47,7 +47,14 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
     refused
 }
 
-/// Reads the message, and answers how long it is.
+/// Whether a message may have a long answer, which the library writes where it reads: one that says how much of each
+/// record it wants.
+fn asks_for_much(message: &[u8]) -> bool {
+    const NAME: &[u8] = b"\"maxChars\"";
+    message.len() <= MAX_INLINE_BYTES && message.windows(NAME.len()).any(|part| part == NAME)
+}
+
+/// Reads the message, and answers how long it is, or its answer.
 async fn read(request: Request) -> Result<(Request, usize), Problem> {
     let (parts, body) = request.into_parts();
     let body = Bytes::from_request(Request::from_parts(parts.clone(), body), &());
@@ -55,7 +62,7 @@ async fn read(request: Request) -> Result<(Request, usize), Problem> {
     if off_executor(body.len(), || values(&body)) > MAX_VALUES {
         return Err(Problem::invalid(format!("the message has more than {MAX_VALUES} JSON values; send fewer")));
     }
-    let length = body.len();
+    let length = if asks_for_much(&body) { usize::MAX } else { body.len() };
     Ok((Request::from_parts(parts, Body::from(body)), length))
 }
 
@@ -114,6 +121,12 @@ mod tests {
         tokio::spawn(read(memhost_core::MAX_INLINE_BYTES + 1)).await.unwrap();
         let short = tokio::spawn(read(memhost_core::MAX_INLINE_BYTES)).await;
         assert_eq!(short.is_err(), cfg!(debug_assertions), "a short one is read where it is");
+    }
+
+    #[test]
+    fn long_answers_are_written_away_from_the_executor() {
+        assert!(asks_for_much(br#"{"params":{"arguments":{"query":"q","maxChars":20000}}}"#));
+        assert!(!asks_for_much(br#"{"params":{"arguments":{"query":"q"}}}"#));
     }
 
     #[test]
