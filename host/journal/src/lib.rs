@@ -17,6 +17,7 @@
 //! backslash in front, with which Markdown shows them as they are.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// One entry of a journal.
@@ -65,6 +66,11 @@ impl New<'_> {
         format!("### {time}\n{anchor}<!-- memhost {} {note} -->\n{text}\n\n", text.len())
     }
 
+    /// The word of the anchor that names its session.
+    fn session(&self) -> Option<&str> {
+        self.anchor.split(' ').next().filter(|word| word.starts_with("session:"))
+    }
+
     /// Adds it at the end of the journal of a day, such as `2026-03-01`. A new journal is an empty text.
     pub fn add_to(&self, journal: &mut String, day: &str) {
         if journal.is_empty() {
@@ -73,11 +79,41 @@ impl New<'_> {
         while !journal.ends_with("\n\n") {
             journal.push('\n');
         }
-        let session = self.anchor.split(' ').next().filter(|word| word.starts_with("session:"));
-        if !session.map_or_else(|| journal.contains(SESSION), |session| journal.contains(&format!("{session} "))) {
+        if !self.session().map_or_else(|| journal.contains(SESSION), |session| journal.contains(&format!("{session} ")))
+        {
             journal.push_str(&format!("{SESSION}{}\n\n", self.time));
         }
         journal.push_str(&self.encode());
+    }
+}
+
+/// The journal of a day that is made from nothing. Adding an entry does not read those before: a day may have many.
+#[derive(Debug, Default)]
+pub struct Journal {
+    text: String,
+    /// The sessions that have a heading.
+    sessions: HashSet<String>,
+}
+
+impl Journal {
+    /// Adds an entry, as [`New::add_to`] does. `day` is the journal's, such as `2026-03-01`.
+    pub fn add(&mut self, entry: &New<'_>, day: &str) {
+        if self.text.is_empty() {
+            self.text.push_str(&format!("# {day}\n\n"));
+        }
+        let needs_heading = match entry.session() {
+            Some(session) => self.sessions.insert(session.to_owned()),
+            None => self.sessions.is_empty() && self.sessions.insert(String::new()),
+        };
+        if needs_heading {
+            self.text.push_str(&format!("{SESSION}{}\n\n", entry.time));
+        }
+        self.text.push_str(&entry.encode());
+    }
+
+    /// The journal as it is in its file.
+    pub fn into_text(self) -> String {
+        self.text
     }
 }
 

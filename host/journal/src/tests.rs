@@ -64,6 +64,23 @@ fn any_text_is_read_back_exactly() {
     assert_eq!(entries(&journal).len(), texts.len() - 1);
 }
 
+/// A day that is written as a whole is the one to which its entries were added, and a large one is written at once.
+#[test]
+fn a_day_of_many_entries_is_written_without_reading_it() {
+    let (mut grown, mut made) = (String::new(), Journal::default());
+    for anchor in ["", "session:s turn:1", "session:t turn:2", "session:s turn:3", "", "session:u"] {
+        new(anchor, "one\n## Session 10:00\ntwo").add_to(&mut grown, "2026-03-01");
+        made.add(&new(anchor, "one\n## Session 10:00\ntwo"), "2026-03-01");
+    }
+    assert_eq!(made.into_text(), grown);
+    let mut large = Journal::default();
+    let text = "x".repeat(500);
+    for number in 0..20_000 {
+        large.add(&new(&format!("session:{number} turn:1"), &text), "2026-03-01");
+    }
+    assert_eq!(large.into_text().matches(SESSION).count(), 20_000);
+}
+
 #[test]
 fn an_edited_text_ends_at_the_next_entry() {
     let mut journal = String::new();

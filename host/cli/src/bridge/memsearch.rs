@@ -5,7 +5,7 @@ mod files;
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
-use memhost_journal::{Entry, New, anchor, entries};
+use memhost_journal::{Entry, Journal, New, anchor, entries};
 use memhost_types::counted;
 use serde_json::{Map, Value, json};
 
@@ -88,14 +88,15 @@ pub(super) async fn export(args: JournalsArgs) -> Result<(), CliError> {
     }
     let mut by_time: Vec<(Timestamp, &Value)> = records.iter().map(|record| (time_of(record), record)).collect();
     by_time.sort_by_key(|(at, _)| *at);
-    let mut journals: BTreeMap<String, String> = BTreeMap::new();
+    let mut journals: BTreeMap<String, Journal> = BTreeMap::new();
     for (at, record) in by_time {
         let day = at.strftime("%Y-%m-%d").to_string();
         let (time, anchor, note) = (at.strftime("%H:%M").to_string(), anchor_of(record), note_of(record));
         let text = record["text"].as_str().unwrap_or_default();
         let entry = New { time: &time, anchor: &anchor, note: &note, text };
-        entry.add_to(journals.entry(day.clone()).or_default(), &day);
+        journals.entry(day.clone()).or_default().add(&entry, &day);
     }
+    let journals = journals.into_iter().map(|(day, journal)| (day, journal.into_text())).collect();
     let files = new.write(&journals)?;
     let answer = json!({"records": records.len(), "files": files});
     session.show(&answer, "", |_| {
