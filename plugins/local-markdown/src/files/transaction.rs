@@ -89,6 +89,8 @@ impl Files {
             let draft = format!("{WORK}/journal.new");
             self.write_one(&draft, &journal)?;
             fs::rename(self.at(&draft), self.at(JOURNAL))?;
+            // No file takes its place before the journal is where a crash leaves it.
+            self.flush(WORK);
         }
         Ok(())
     }
@@ -100,13 +102,8 @@ impl Files {
                 return Err(error);
             }
         }
-        if self.durable {
-            let folders: BTreeSet<&str> = steps.iter().map(|step| folder(&step.target)).collect();
-            for folder in folders {
-                // Where a folder cannot be flushed by itself, the file system orders its renames.
-                let _ = File::open(self.at(folder)).and_then(|folder| folder.sync_all());
-            }
-        }
+        let folders: BTreeSet<&str> = steps.iter().map(|step| folder(&step.target)).collect();
+        folders.into_iter().for_each(|folder| self.flush(folder));
         if steps.len() > 1 {
             fs::remove_file(self.at(JOURNAL))?;
         }
@@ -154,10 +151,23 @@ impl Files {
         match act() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::create_dir_all(self.at(folder))?;
+                // The names of new folders are in those above them.
+                Path::new(folder).ancestors().skip(1).filter_map(Path::to_str).for_each(|above| self.flush(above));
                 act()
             }
             other => other,
         }
+    }
+
+    /// Flushes the names in a folder, so that they outlive a power failure.
+    fn flush(&self, folder: &str) {
+        if !self.durable {
+            return;
+        }
+        #[cfg(test)]
+        tests::FLUSHED.with_borrow_mut(|flushed| flushed.push(folder.to_owned()));
+        // Where a folder cannot be flushed by itself, the file system orders its renames.
+        let _ = File::open(self.at(folder)).and_then(|folder| folder.sync_all());
     }
 
     fn write_one(&self, path: &str, content: &[u8]) -> io::Result<()> {
@@ -180,7 +190,25 @@ impl Step {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
+
+    thread_local! {
+        /// The folders that were flushed.
+        pub(super) static FLUSHED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    }
+
+    #[test]
+    fn the_names_of_new_folders_and_of_the_journal_are_flushed() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut files = Files::new(directory.path().to_owned(), true);
+        files.write_all(&[write("a/b/one.md", "new", false)]).unwrap();
+        // The root has the name of `.memhost`, then that of `a`; `a` has that of `b`, and `b` that of the file.
+        assert_eq!(FLUSHED.take(), ["", "a", "", "a/b"]);
+        files.write_all(&[write("a/b/one.md", "newer", true), write("two.md", "new", false)]).unwrap();
+        assert_eq!(FLUSHED.take(), [".memhost", "", "a/b"], "the journal before the files");
+    }
 
     fn write(path: &str, content: &str, replaces: bool) -> Write {
         Write { path: path.to_owned(), content: content.to_owned(), replaces }
