@@ -117,7 +117,7 @@ impl Tokens {
     ) -> Result<(NewToken, Change), AccessError> {
         let now = self.clock.now();
         check(company, &request, now)?;
-        let live = self.list(company).iter().filter(|token| ended::ended_at(token, now).is_none()).count();
+        let live = self.list(company).iter().filter(|token| ended_at(token, now).is_none()).count();
         if live >= MAX_TOKENS {
             let message = format!(
                 "would be one too many; a company has at most {MAX_TOKENS} valid tokens; revoke those that nobody uses with \
@@ -271,6 +271,12 @@ impl Tokens {
         let own = found.filter(|stored| stored.token.company_id.as_ref() == company);
         own.ok_or_else(|| AccessError::NotFound { id: id.0.to_string() })
     }
+}
+
+/// When a token ended, by then; none: it is valid.
+fn ended_at(token: &Token, now: Timestamp) -> Option<Timestamp> {
+    let expired = token.expires_at.filter(|end| *end <= now);
+    [token.revoked_at, expired].into_iter().flatten().min()
 }
 
 /// Where a token is stored.

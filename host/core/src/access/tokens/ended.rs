@@ -1,9 +1,9 @@
 //! Tokens that have ended. They are kept for a while, so that requests that still use them are attributed, and then
 //! removed: otherwise a company's list grows for as long as somebody makes tokens.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 
-use super::{Tokens, key};
+use super::{Tokens, ended_at, key};
 use crate::access::AccessError;
 use memhost_store::{self as store, Change, Table};
 use memhost_types::{CompanyId, Token};
@@ -14,12 +14,6 @@ const KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
 const MAX_ENDED: usize = 1_000;
 /// One call removes at most so many.
 const AT_ONCE: usize = 500;
-
-/// When a token ended, by then; none: it is valid.
-pub(super) fn ended_at(token: &Token, now: Timestamp) -> Option<Timestamp> {
-    let expired = token.expires_at.filter(|end| *end <= now);
-    [token.revoked_at, expired].into_iter().flatten().min()
-}
 
 impl Tokens {
     /// The changes that remove tokens which ended long ago, and the first of too many that have ended: at most 500. Where
