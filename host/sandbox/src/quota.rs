@@ -4,7 +4,8 @@
 //! Counting every file at every write would cost more than the write. Instead each write reduces a remaining amount, and
 //! the directory is measured again only when that amount is used up; overwritten and deleted files are found then. So
 //! the directory never holds more than its grant, as long as only guests write there. Measuring walks the directory, on
-//! a blocking thread, and follows no link.
+//! a blocking thread, and follows no link. It is first done by the first write, or when somebody asks: the first question
+//! after a restart does not wait for a walk over 100,000 files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,25 +47,25 @@ struct Left {
     room: DirectoryUsage,
     /// What was taken since the present measurement began, which may not have seen it.
     taken: DirectoryUsage,
+    /// Whether it was measured. Before that no room is known.
+    is_known: bool,
     /// When it may be measured again.
     measure_after: Instant,
 }
 
 impl DirectoryQuota {
-    /// Measures the directory: call it where blocking is allowed.
+    /// The limits of a directory. It is measured when that is needed.
     pub fn new(path: &Path, max_bytes: u64, max_files: u64) -> Self {
         let max = DirectoryUsage { bytes: max_bytes, files: max_files };
         let (room, taken) = (DirectoryUsage::default(), DirectoryUsage::default());
-        let quota = Self {
+        Self {
             path: path.to_owned(),
             max,
-            left: Mutex::new(Left { room, taken, measure_after: Instant::now() }),
+            left: Mutex::new(Left { room, taken, is_known: false, measure_after: Instant::now() }),
             measuring: tokio::sync::Mutex::default(),
             open_files: Arc::default(),
             refused: AtomicBool::new(false),
-        };
-        quota.measure();
-        quota
+        }
     }
 
     /// The directory.
@@ -84,8 +85,9 @@ impl DirectoryQuota {
         })
     }
 
-    /// What it holds at most, as far as is known without measuring.
-    pub fn usage(&self) -> DirectoryUsage {
+    /// What it holds at most. Measures only if that was never done.
+    pub async fn usage(self: &Arc<Self>) -> DirectoryUsage {
+        self.measure_if(|left| !left.is_known).await;
         let room = self.left.lock().room;
         DirectoryUsage {
             bytes: self.max.bytes.saturating_sub(room.bytes),
@@ -106,6 +108,7 @@ impl DirectoryQuota {
         let mut left = self.left.lock();
         left.room.bytes = self.max.bytes.saturating_sub(used_bytes).saturating_sub(left.taken.bytes);
         left.room.files = self.max.files.saturating_sub(used.files).saturating_sub(left.taken.files);
+        left.is_known = true;
         left.measure_after = Instant::now() + MEASURE_AGAIN.max(started.elapsed() * MEASURE_SHARE);
     }
 
@@ -118,12 +121,17 @@ impl DirectoryQuota {
 
     /// Measures, if this amount is not left and it is time to.
     pub(super) async fn renew(self: &Arc<Self>, wanted: DirectoryUsage) {
-        if !self.needs_measuring(wanted) {
+        self.measure_if(|left| left.needs_measuring(wanted)).await;
+    }
+
+    async fn measure_if(self: &Arc<Self>, is_needed: impl Fn(&Left) -> bool) {
+        if !is_needed(&self.left.lock()) {
             return;
         }
         let _measuring = self.measuring.lock().await;
         // Another call may have measured meanwhile.
-        if self.needs_measuring(wanted) {
+        let is_needed = is_needed(&self.left.lock());
+        if is_needed {
             let quota = Arc::clone(self);
             // Without it, what was known before holds.
             drop(tokio::task::spawn_blocking(move || quota.measure()).await);
@@ -132,8 +140,7 @@ impl DirectoryQuota {
 
     /// Whether this amount is not left, and the directory may be measured again.
     pub(super) fn needs_measuring(&self, wanted: DirectoryUsage) -> bool {
-        let left = self.left.lock();
-        !left.fits(wanted) && Instant::now() >= left.measure_after
+        self.left.lock().needs_measuring(wanted)
     }
 
     /// Reserves an amount, if as much is known to be left.
@@ -154,6 +161,10 @@ impl DirectoryQuota {
 impl Left {
     fn fits(&self, wanted: DirectoryUsage) -> bool {
         wanted.bytes <= self.room.bytes && wanted.files <= self.room.files
+    }
+
+    fn needs_measuring(&self, wanted: DirectoryUsage) -> bool {
+        !self.fits(wanted) && Instant::now() >= self.measure_after
     }
 }
 
@@ -190,7 +201,7 @@ mod tests {
         let file = directory.path().join("sub/file");
         std::fs::write(&file, [0; 60]).unwrap();
         let quota = Arc::new(DirectoryQuota::new(directory.path(), 100, 3));
-        assert_eq!(quota.usage(), DirectoryUsage { bytes: 60, files: 2 });
+        assert_eq!(quota.usage().await, DirectoryUsage { bytes: 60, files: 2 });
         quota.take(bytes(40)).await.unwrap();
         quota.take(bytes(1)).await.unwrap_err();
         quota.take(ONE_FILE).await.unwrap();
@@ -203,6 +214,21 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn nothing_is_measured_before_somebody_writes_or_asks() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, size: usize| std::fs::write(directory.path().join(name), vec![0; size]).unwrap();
+        let quota = Arc::new(DirectoryQuota::new(directory.path(), 100, 10));
+        file("before the first write", 60);
+        quota.take(bytes(41)).await.unwrap_err();
+        quota.take(bytes(40)).await.unwrap();
+        let quota = Arc::new(DirectoryQuota::new(directory.path(), 100, 10));
+        file("before the first question", 10);
+        assert_eq!(quota.usage().await, DirectoryUsage { bytes: 70, files: 2 });
+        file("measured once", 10);
+        assert_eq!(quota.usage().await, DirectoryUsage { bytes: 70, files: 2 });
+    }
+
+    #[tokio::test]
     async fn removed_files_count_while_they_are_open_and_trees_that_are_too_deep_are_full() {
         let directory = tempfile::tempdir().unwrap();
         let quota = Arc::new(DirectoryQuota::new(directory.path(), 100, 1_000));
@@ -212,7 +238,7 @@ mod tests {
         quota.open_files().add(&opened);
         quota.left.lock().measure_after = Instant::now();
         quota.take(bytes(101)).await.unwrap_err();
-        assert_eq!(quota.usage(), DirectoryUsage { bytes: 60, files: 0 });
+        assert_eq!(quota.usage().await, DirectoryUsage { bytes: 60, files: 0 });
         drop((file, opened));
         let mut last = Directory::open(directory.path()).unwrap();
         for _ in 0..memhost_files::MAX_DEPTH + 2 {

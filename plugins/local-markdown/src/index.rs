@@ -9,7 +9,7 @@ mod sessions;
 mod table;
 
 pub(crate) use analysis::Analysis;
-use analysis::Weighted;
+use analysis::Terms;
 pub(crate) use entry::{Entry, Key, Partition, is_document, matches, member, partition};
 pub(crate) use pages::{PAGE_RECORDS, Pages, decode, seal, stored_size, unseal};
 pub(crate) use postings::{ByHash, Posting};

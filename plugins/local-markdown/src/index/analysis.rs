@@ -1,5 +1,7 @@
 //! The terms of a record with their weights, passage by passage.
 
+use std::rc::Rc;
+
 use serde_json::Value;
 
 use crate::record::{Record, instant};
@@ -17,14 +19,54 @@ const NAME_WORDS: usize = 3;
 const METADATA_WORDS: usize = 200;
 
 /// A record's terms.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Analysis {
     /// The number of words of each passage. A record without words has one passage of 0.
     pub(crate) lengths: Vec<u8>,
     /// The number of terms of each passage.
     pub(crate) counts: Vec<u16>,
     /// The distinct terms of each passage with their weights in quarters, passage by passage.
-    pub(crate) terms: Vec<Weighted>,
+    pub(crate) terms: Terms,
+}
+
+/// Terms as they are stored, in bytes that they may share with a whole page: nothing is copied when the index is opened.
+#[derive(Debug, Clone)]
+pub(crate) struct Terms {
+    bytes: Rc<Vec<u8>>,
+    from: u32,
+    to: u32,
+}
+
+impl Terms {
+    /// Those in a part of a page.
+    pub(super) fn shared(page: &Rc<Vec<u8>>, part: std::ops::Range<usize>) -> Option<Self> {
+        let (from, to) = (u32::try_from(part.start).ok()?, u32::try_from(part.end).ok()?);
+        (part.start <= part.end && part.end <= page.len()).then(|| Self { bytes: Rc::clone(page), from, to })
+    }
+
+    /// As they are stored.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[self.from as usize..self.to as usize]
+    }
+
+    /// Passage by passage.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Weighted> + '_ {
+        self.bytes().as_chunks::<{ Weighted::BYTES }>().0.iter().map(|bytes| Weighted(*bytes))
+    }
+}
+
+impl FromIterator<Weighted> for Terms {
+    fn from_iter<I: IntoIterator<Item = Weighted>>(all: I) -> Self {
+        let bytes: Vec<u8> = all.into_iter().flat_map(|weighted| weighted.0).collect();
+        let to = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        Self { bytes: Rc::new(bytes), from: 0, to }
+    }
+}
+
+impl PartialEq for Terms {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes() == other.bytes()
+    }
 }
 
 /// A term with its weight in quarters, as it is stored.
@@ -60,7 +102,7 @@ impl Weighted {
 impl Analysis {
     /// Reads a record.
     pub(crate) fn of(analyzer: &Analyzer, record: &Record) -> Self {
-        let mut analysis = Self::default();
+        let (mut lengths, mut counts, mut terms) = (Vec::new(), Vec::new(), Vec::new());
         let mut passage: Vec<(Term, u8)> = Vec::new();
         // Summary, dates and metadata count for the first passage.
         let first = describe(analyzer, record);
@@ -70,27 +112,29 @@ impl Analysis {
             passage.clear();
             // Stop words are included, because a question may consist of them.
             passage.extend(all.by_ref().take(length).map(|(_, word)| (analyzer.term(&word), TEXT)));
-            if analysis.lengths.is_empty() {
+            if lengths.is_empty() {
                 passage.extend_from_slice(&first);
             }
-            analysis.push(&mut passage, length);
+            let before = terms.len();
+            push(&mut terms, &mut passage);
+            counts.push(u16::try_from(terms.len() - before).unwrap_or(u16::MAX));
+            lengths.push(u8::try_from(length).unwrap_or(u8::MAX));
         }
-        analysis
+        Self { lengths, counts, terms: terms.into_iter().collect() }
     }
+}
 
-    fn push(&mut self, passage: &mut [(Term, u8)], length: usize) {
-        passage.sort_unstable();
-        let before = self.terms.len();
-        for (term, weight) in passage {
-            match self.terms.get_mut(before..).and_then(<[_]>::last_mut) {
-                Some(last) if last.term() == *term => {
-                    *last = Weighted::new(*term, last.weight().saturating_add(*weight));
-                }
-                _ => self.terms.push(Weighted::new(*term, *weight)),
+/// Adds the distinct terms of a passage.
+fn push(terms: &mut Vec<Weighted>, passage: &mut [(Term, u8)]) {
+    passage.sort_unstable();
+    let before = terms.len();
+    for (term, weight) in passage {
+        match terms.get_mut(before..).and_then(<[_]>::last_mut) {
+            Some(last) if last.term() == *term => {
+                *last = Weighted::new(*term, last.weight().saturating_add(*weight));
             }
+            _ => terms.push(Weighted::new(*term, *weight)),
         }
-        self.counts.push(u16::try_from(self.terms.len() - before).unwrap_or(u16::MAX));
-        self.lengths.push(u8::try_from(length).unwrap_or(u8::MAX));
     }
 }
 

@@ -1,5 +1,7 @@
 //! The index entry of a record.
 
+use std::rc::Rc;
+
 use serde_json::{Map, Value};
 
 use super::Analysis;
@@ -27,9 +29,9 @@ pub(crate) struct Key {
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     /// The record's id.
-    pub(crate) id: String,
+    pub(crate) id: Rc<str>,
     /// Its file.
-    pub(crate) path: String,
+    pub(crate) path: Rc<str>,
     /// The state of the file that is indexed.
     pub(crate) stamp: Stamp,
     /// Its partition.
@@ -60,8 +62,8 @@ impl Entry {
             session: session(front),
             members: front.metadata.iter().flatten().map(|(name, value)| member(name, value)).collect(),
             analysis: Analysis::of(analyzer, record),
-            id,
-            path,
+            id: id.into(),
+            path: path.into(),
             stamp,
         }
     }

@@ -3,10 +3,11 @@
 //! no word of a text, only hashes.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Analysis, DocId, Entry, Index, Key, Partition, Weighted};
+use super::{Analysis, DocId, Entry, Index, Key, Partition, Terms};
 use crate::files::Stamp;
 use crate::hash::hash;
 
@@ -125,7 +126,7 @@ pub(crate) fn stored_size(entry: &Entry) -> usize {
         + entry.partition.iter().flatten().map(String::len).sum::<usize>()
         + entry.members.len() * 10
         + entry.analysis.lengths.len() * 3
-        + entry.analysis.terms.len() * Weighted::BYTES
+        + entry.analysis.terms.bytes().len()
 }
 
 #[derive(Serialize, Deserialize)]
@@ -146,7 +147,6 @@ struct Stored<'a> {
 fn encode(entries: impl Iterator<Item = Entry>) -> Result<Vec<u8>, postcard::Error> {
     let mut body = Vec::new();
     for entry in entries {
-        let terms: Vec<u8> = entry.analysis.terms.iter().flat_map(|weighted| weighted.0).collect();
         let stored = Stored {
             id: &entry.id,
             path: &entry.path,
@@ -158,32 +158,34 @@ fn encode(entries: impl Iterator<Item = Entry>) -> Result<Vec<u8>, postcard::Err
             members: entry.members,
             lengths: &entry.analysis.lengths,
             counts: entry.analysis.counts,
-            terms: &terms,
+            terms: entry.analysis.terms.bytes(),
         };
         body = postcard::to_extend(&stored, body)?;
     }
     Ok(seal(&body))
 }
 
-/// The entries of a stored page. None if it is damaged.
-pub(crate) fn decode(page: &[u8]) -> Option<Vec<Entry>> {
-    let mut rest = unseal(page)?;
+/// The entries of a stored page, which share its bytes. None if it is damaged.
+pub(crate) fn decode(page: Vec<u8>) -> Option<Vec<Entry>> {
+    let page = Rc::new(page);
+    let mut rest = unseal(&page)?;
     let mut entries = Vec::with_capacity(PAGE_RECORDS);
     while !rest.is_empty() {
         let (stored, behind) = postcard::take_from_bytes::<Stored<'_>>(rest).ok()?;
         rest = behind;
-        let (terms, _) = stored.terms.as_chunks::<{ Weighted::BYTES }>();
-        let terms = terms.iter().map(|bytes| Weighted(*bytes));
+        // They are the last field.
+        let end = page.len() - rest.len();
+        let terms = Terms::shared(&page, end.checked_sub(stored.terms.len())?..end)?;
         entries.push(Entry {
-            id: stored.id.to_owned(),
-            path: stored.path.to_owned(),
+            id: stored.id.into(),
+            path: stored.path.into(),
             stamp: stored.stamp,
             partition: stored.partition,
             key: stored.key,
             when: stored.when,
             session: stored.session,
             members: stored.members,
-            analysis: Analysis { lengths: stored.lengths.to_vec(), counts: stored.counts, terms: terms.collect() },
+            analysis: Analysis { lengths: stored.lengths.to_vec(), counts: stored.counts, terms },
         });
     }
     Some(entries)
@@ -250,13 +252,13 @@ mod tests {
             &crate::record::Record { text: "some words here".to_owned(), ..Default::default() },
         );
         let page = encode([entry.clone(), entry.clone()].into_iter()).unwrap();
-        let found = decode(&page).unwrap();
+        let found = decode(page.clone()).unwrap();
         assert_eq!((found.len(), &found[1].analysis), (2, &entry.analysis));
         for at in 0..page.len() {
             let mut damaged = page.clone();
             damaged[at] ^= 1;
-            assert!(decode(&damaged).is_none(), "{at}");
+            assert!(decode(damaged).is_none(), "{at}");
         }
-        assert!(decode(&page[..page.len() - 1]).is_none());
+        assert!(decode(page[..page.len() - 1].to_vec()).is_none());
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::{DocId, Weighted};
+use super::{DocId, Terms};
 use crate::text::Term;
 
 /// The number of a term's list in this instance.
@@ -149,7 +149,7 @@ impl Postings {
     }
 
     /// Adds a record's passages and answers the number of the first.
-    pub(super) fn add(&mut self, owner: DocId, lengths: &[u8], counts: &[u16], terms: &[Weighted]) -> u32 {
+    pub(super) fn add(&mut self, owner: DocId, lengths: &[u8], counts: &[u16], terms: &Terms) -> u32 {
         let first = u32::try_from(self.owners.len()).unwrap_or(u32::MAX);
         for length in lengths {
             self.owners.push(owner);
@@ -171,13 +171,13 @@ impl Postings {
     }
 
     /// Removes a record's passages. Their postings stay until the next renumbering.
-    pub(super) fn remove(&mut self, first: u32, lengths: &[u8], terms: &[Weighted]) {
+    pub(super) fn remove(&mut self, first: u32, lengths: &[u8], terms: &Terms) {
         for (passage, length) in (first as usize..).zip(lengths) {
             self.owners[passage] = NOBODY;
             self.words -= u64::from(*length);
         }
         self.dead += lengths.len();
-        for weighted in terms {
+        for weighted in terms.iter() {
             if let Some(id) = self.ids.get(&weighted.term()) {
                 self.lists[*id as usize].alive -= 1;
             }

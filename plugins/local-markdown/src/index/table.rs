@@ -1,12 +1,14 @@
 //! The records of the index by number, id, path, event and place in lists.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::postings::Postings;
 use super::sessions::Sessions;
-use super::{Analysis, Entry, Key, Partition, Weighted};
+use super::{Analysis, Entry, Key, Partition, Terms};
 use crate::files::Stamp;
+use crate::hash::Seeded;
 use crate::text::Term;
 
 /// An index that is opened with more records makes the lists of terms when they are asked for.
@@ -40,7 +42,7 @@ pub(crate) struct Doc {
     pub(crate) first_passage: u32,
     lengths: Box<[u8]>,
     counts: Box<[u16]>,
-    terms: Box<[Weighted]>,
+    terms: Terms,
 }
 
 impl Doc {
@@ -58,11 +60,12 @@ pub(crate) struct Index {
     /// often.
     partition_of: Vec<u32>,
     free: Vec<DocId>,
-    by_id: HashMap<Rc<str>, DocId>,
-    by_path: HashMap<Rc<str>, DocId>,
-    order: BTreeSet<(Key, DocId)>,
+    by_id: HashMap<Rc<str>, DocId, Seeded>,
+    by_path: HashMap<Rc<str>, DocId, Seeded>,
+    /// The order of lists, made when it is first asked for: a search does not need it.
+    order: OnceCell<BTreeSet<(Key, DocId)>>,
     partitions: Vec<Partition>,
-    partition_numbers: HashMap<Partition, u32>,
+    partition_numbers: HashMap<Partition, u32, Seeded>,
     /// How often lists were made for some terms alone.
     readings: usize,
     /// The inverted index.
@@ -101,7 +104,9 @@ impl Index {
     pub(crate) fn behind(&self, key: Option<Key>) -> impl Iterator<Item = (DocId, &Doc)> {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = key.map_or(Unbounded, |key| Excluded((key, DocId::MAX)));
-        self.order.range((from, Unbounded)).filter_map(|(_, doc)| Some((*doc, self.doc(*doc)?)))
+        let keys = || (0..).zip(&self.docs).filter_map(|(number, doc)| Some((doc.as_ref()?.key, number)));
+        let order = self.order.get_or_init(|| keys().collect());
+        order.range((from, Unbounded)).filter_map(|(_, doc)| Some((*doc, self.doc(*doc)?)))
     }
 
     /// The number of a record's partition.
@@ -118,6 +123,11 @@ impl Index {
     pub(crate) fn insert(&mut self, entry: Entry) -> Option<DocId> {
         let before = [self.by_path(&entry.path), self.by_id(&entry.id)];
         before.into_iter().flatten().for_each(|doc| self.remove(doc));
+        self.add(entry)
+    }
+
+    /// Adds a record of whose id and file there is none. None if the index is full.
+    pub(crate) fn add(&mut self, entry: Entry) -> Option<DocId> {
         if !self.postings.has_room(entry.analysis.lengths.len()) {
             log::error!("the index is full; {} is not searchable until other records are forgotten", entry.path);
             return None;
@@ -131,8 +141,8 @@ impl Index {
         let Analysis { lengths, counts, terms } = entry.analysis;
         let words = lengths.iter().map(|length| usize::from(*length)).sum();
         let doc = Doc {
-            id: entry.id.into(),
-            path: entry.path.into(),
+            id: entry.id,
+            path: entry.path,
             stamp: entry.stamp,
             key: entry.key,
             when: entry.when,
@@ -141,11 +151,13 @@ impl Index {
             first_passage: self.postings.add(number, &lengths, &counts, &terms),
             lengths: lengths.into(),
             counts: counts.into(),
-            terms: terms.into(),
+            terms,
         };
         self.by_id.insert(Rc::clone(&doc.id), number);
         self.by_path.insert(Rc::clone(&doc.path), number);
-        self.order.insert((doc.key, number));
+        if let Some(order) = self.order.get_mut() {
+            order.insert((doc.key, number));
+        }
         self.sessions.insert(doc.session, doc.when, doc.key, number, words);
         self.docs[number as usize] = Some(doc);
         Some(number)
@@ -198,7 +210,9 @@ impl Index {
         self.postings.remove(doc.first_passage, &doc.lengths, &doc.terms);
         self.by_id.remove(&doc.id);
         self.by_path.remove(&doc.path);
-        self.order.remove(&(doc.key, number));
+        if let Some(order) = self.order.get_mut() {
+            order.remove(&(doc.key, number));
+        }
         self.sessions.remove(doc.session, doc.when, doc.key, number);
         self.free.push(number);
         if self.postings.is_worn() {
@@ -210,19 +224,15 @@ impl Index {
     pub(super) fn entry(&self, number: DocId) -> Option<Entry> {
         let doc = self.doc(number)?;
         Some(Entry {
-            id: doc.id.to_string(),
-            path: doc.path.to_string(),
+            id: Rc::clone(&doc.id),
+            path: Rc::clone(&doc.path),
             stamp: doc.stamp,
             partition: self.partitions[self.partition_of(number)].clone(),
             key: doc.key,
             when: doc.when,
             session: doc.session,
             members: doc.members.to_vec(),
-            analysis: Analysis {
-                lengths: doc.lengths.to_vec(),
-                counts: doc.counts.to_vec(),
-                terms: doc.terms.to_vec(),
-            },
+            analysis: Analysis { lengths: doc.lengths.to_vec(), counts: doc.counts.to_vec(), terms: doc.terms.clone() },
         })
     }
 

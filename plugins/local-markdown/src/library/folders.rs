@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::files::Stamp;
+use crate::hash::Seeded;
 use crate::index::DocId;
 
 /// The resolution of a file system's clock. A change at the time of a listing may not change the folder's time.
@@ -18,7 +19,7 @@ pub(super) struct Folder {
     /// Its state when it was listed; none: it must be listed.
     pub(super) listed: Option<Stamp>,
     /// Its records.
-    pub(super) docs: HashSet<DocId>,
+    pub(super) docs: HashSet<DocId, Seeded>,
 }
 
 /// All of them, by path.

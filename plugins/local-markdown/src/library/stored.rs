@@ -1,5 +1,7 @@
 //! The index in storage: a head, and one value for each page and each folder.
 
+use std::rc::Rc;
+
 use memhost_sdk::storage::{self, Batch};
 use memhost_sdk::types::Error;
 
@@ -57,7 +59,7 @@ impl Library {
         let mut number = 0_u32;
         for entry in storage::scan(PAGE) {
             let (key, page) = entry?;
-            let entries = decode(&page).filter(|_| key == page_key(number));
+            let entries = decode(page).filter(|_| key == page_key(number));
             let Some(entries) = entries else { return Ok(Err(format!("page {number} is missing or damaged"))) };
             self.pages.reserve(number);
             entries.into_iter().for_each(|entry| self.restore(entry, number));
@@ -82,8 +84,8 @@ impl Library {
         for before in [self.index.by_path(&entry.path), self.index.by_id(&entry.id)].into_iter().flatten() {
             self.drop_doc(before);
         }
-        let (size, path) = (stored_size(&entry), entry.path.clone());
-        if let Some(doc) = self.index.insert(entry) {
+        let (size, path) = (stored_size(&entry), Rc::clone(&entry.path));
+        if let Some(doc) = self.index.add(entry) {
             self.pages.enter_page(doc, size, page);
             self.folders.enter(folder(&path), doc);
         }

@@ -14,6 +14,7 @@ use crate::versions::asked::asked_by;
 use crate::versions::choice::{Choice, WaitingBuild, choose};
 use crate::versions::serving::Serving;
 use crate::versions::{BreakerState, HealthFound};
+use memhost_sandbox::DirectoryUsage;
 use memhost_types::{
     AgentId, AskedOrigin, Binding, BindingKey, CompanyId, Digest, Grants, Permission, PermissionRequest,
     RejectedVersion, RequestedGrants, ServingVersion, Target,
@@ -157,6 +158,10 @@ impl Service {
         let builds = self.plugins.builds(&binding.provider_key);
         let choice = choose(&binding, &builds, state.as_ref());
         let warm = self.serving.warm(binding.id);
+        let usage = match &warm {
+            Some(serving) => Some(UsageView::of(serving).await),
+            None => None,
+        };
         let mut view = BindingView {
             binding: (*binding).clone(),
             is_default: false,
@@ -168,7 +173,7 @@ impl Service {
             breaker: warm.as_ref().map_or(BreakerState::Closed, |serving| serving.breaker.state()),
             failing: warm.as_ref().and_then(|serving| serving.breaker.reason()),
             health: warm.as_ref().and_then(|serving| serving.health.lock().clone()),
-            usage: warm.map(|serving| UsageView::from(&*serving)),
+            usage,
         };
         for name in self.serving.missing_secrets(&binding).await {
             view.warnings.push(format!(
@@ -288,9 +293,12 @@ impl From<&WaitingBuild> for WaitingView {
     }
 }
 
-impl From<&Serving> for UsageView {
-    fn from(serving: &Serving) -> Self {
-        let directory = serving.quota.as_ref().map(|quota| quota.usage()).unwrap_or_default();
+impl UsageView {
+    async fn of(serving: &Serving) -> Self {
+        let directory = match &serving.quota {
+            Some(quota) => quota.usage().await,
+            None => DirectoryUsage::default(),
+        };
         let storage = serving.storage.as_ref().map(|storage| storage.used()).unwrap_or_default();
         let egress = serving.egress.as_ref();
         Self {

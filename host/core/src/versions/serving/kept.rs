@@ -27,12 +27,12 @@ impl ServingBindings {
 
     pub(crate) async fn quota(&self, binding: &Binding, bytes: u64) -> Result<Arc<DirectoryQuota>, Refusal> {
         let (path, files) = (self.directory(binding), binding.limits.directory_files);
-        let measured = tokio::task::spawn_blocking(move || {
+        let made = tokio::task::spawn_blocking(move || {
             memhost_files::durable::create_directory(&path, 0o700)?;
             memhost_files::private::tighten(&path)?;
             Ok::<_, std::io::Error>(DirectoryQuota::new(&path, bytes, files))
         });
-        Ok(Arc::new(measured.await.map_err(Refusal::host)?.map_err(Refusal::host)?))
+        Ok(Arc::new(made.await.map_err(Refusal::host)?.map_err(Refusal::host)?))
     }
 
     /// `memory/<company>/<key>.<end of the id>`: recognizable, and never the directory of another binding.
