@@ -87,7 +87,7 @@ pub struct Ranking {
 
 impl Default for Ranking {
     fn default() -> Self {
-        Self { words: 1.0, meaning: 0.5, k1: 0.9, b: 0.75, whole: 0.1, neighbours: 0.35, session: 0.3, names: 0.3 }
+        Self { words: 1.0, meaning: 0.75, k1: 0.9, b: 0.75, whole: 0.1, neighbours: 0.35, session: 0.3, names: 0.3 }
     }
 }
 

@@ -89,8 +89,7 @@ pub(crate) fn rank(
     // A large answer needs more candidates.
     let candidates = CANDIDATES.max(question.top.saturating_mul(2));
     let words = score::own(index, ranking, scratch, &terms, candidates, &admits);
-    let whole = score::whole(index, &terms);
-    let own = fuse::own(ranking, words, whole, question.nearest, candidates);
+    let own = fuse::own(ranking, words, question.nearest, candidates);
     let mut around = std::mem::take(&mut scratch.around);
     around.neighbours(index, ranking, &own, &admits);
     around.sessions(index, ranking);

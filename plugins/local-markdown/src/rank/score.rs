@@ -145,12 +145,6 @@ pub(super) fn own(
     scratch.found.iter().map(total).collect()
 }
 
-/// The score of a passage of average length that has every term once.
-pub(super) fn whole(index: &Index, terms: &[Term]) -> f32 {
-    let (alive, _) = index.postings.size();
-    terms.iter().map(|term| rarity(alive, index.postings.of(*term).1)).sum()
-}
-
 /// BM25's idf: the weight of a term that occurs in so many passages.
 #[allow(clippy::cast_precision_loss, reason = "a count for a formula")]
 fn rarity(alive: f32, frequency: u32) -> f32 {
