@@ -19,7 +19,7 @@ test *ARGS:
 providers:
     cargo build --locked --profile guest --target wasm32-wasip2 \
         -p memhost-agentcore -p memhost-claude-mem -p memhost-cross-agent -p memhost-facts \
-        -p memhost-mem0 -p memhost-memsearch -p memhost-openviking -p memhost-supermemory -p memhost-taxonomy
+        -p memhost-mem0 -p memhost-memos -p memhost-memsearch -p memhost-openviking -p memhost-supermemory -p memhost-taxonomy
     @ls "${CARGO_TARGET_DIR:-{{justfile_directory()}}/target}"/wasm32-wasip2/guest/memhost_*.wasm
 
 # An MCP client that is none of ours, for the tests: the official Python SDK, in target/venv.
@@ -33,7 +33,7 @@ claude-mem:
 
 # The memory systems that providers speak to, installed in target/vendors, under `plugin check` and through a proxy that
 # breaks things: real servers, and stand-ins that the vendors' own clients check. They are large: not a part of CI.
-vendors *NAMES="agentcore claude-mem mem0 memori memsearch openviking supermemory": providers
+vendors *NAMES="agentcore claude-mem mem0 memori memos memsearch openviking supermemory": providers
     cargo build -p memhost -p memhost-bridge
     for name in {{NAMES}}; do \
         built="${CARGO_TARGET_DIR:-{{justfile_directory()}}/target}/wasm32-wasip2/guest"; \
@@ -41,7 +41,7 @@ vendors *NAMES="agentcore claude-mem mem0 memori memsearch openviking supermemor
     done
 
 # What they answer, recorded anew for the ordinary tests.
-vendors-record *NAMES="agentcore claude-mem mem0 memori openviking supermemory":
+vendors-record *NAMES="agentcore claude-mem mem0 memori memos openviking supermemory":
     for name in {{NAMES}}; do tests/vendors/$name/record || exit 1; done
 
 # What CI runs.

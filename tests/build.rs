@@ -14,6 +14,7 @@ const PROVIDERS: &[&str] = &[
     "memhost-cross-agent",
     "memhost-facts",
     "memhost-mem0",
+    "memhost-memos",
     "memhost-memsearch",
     "memhost-openviking",
     "memhost-supermemory",

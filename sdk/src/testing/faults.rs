@@ -1,5 +1,5 @@
 //! Faults of a service, for native tests: each fault at each request of a call. [`hold`] tries them on the calls of records,
-//! with a [`Stand`] of the service.
+//! with a [`Stand`] of the service; [`hold_learnt`] does so for a service that keeps only what it makes of a text.
 //!
 //! ```
 //! use memhost_sdk::http::Client;
@@ -28,7 +28,7 @@ use serde_json::json;
 use super::http::{Answer, Sent, serve as serve_http};
 use crate::http::{Failure, Phase};
 
-pub use self::suite::{Stand, faulty, hold};
+pub use self::suite::{Stand, faulty, hold, hold_learnt};
 
 /// What happens to one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
-//! The providers `agentcore`, `claude-mem`, `openviking` and `supermemory` through the host and the sandbox, in front of the
-//! services of their own tests behind a port. What they do in detail is in those tests; `just vendors` has the real servers
-//! and the stand-ins.
+//! The providers `agentcore`, `claude-mem`, `memos`, `openviking` and `supermemory` through the host and the sandbox, in front
+//! of the services of their own tests behind a port. What they do in detail is in those tests; `just vendors` has the real
+//! servers and the stand-ins.
 
 #[allow(dead_code)]
 #[path = "../../../plugins/agentcore/tests/it/server.rs"]
@@ -8,6 +8,9 @@ mod agentcore;
 #[allow(dead_code)]
 #[path = "../../../plugins/claude-mem/tests/it/server.rs"]
 mod claude_mem;
+#[allow(dead_code)]
+#[path = "../../../plugins/memos/tests/it/server.rs"]
+mod memos;
 #[allow(dead_code)]
 #[path = "../../../plugins/openviking/tests/it/server.rs"]
 mod openviking;
@@ -282,4 +285,35 @@ async fn what_agentcore_extracts_is_a_job_and_a_company_is_forgotten() {
     assert_eq!(seen(&api, "tea").await, ["Ada likes tea"]);
     api.post(&format!("{CONTROL}/erase"), &json!({"confirm": "acme"})).await.fine();
     assert!(service.lock().unwrap().records.is_empty() && service.lock().unwrap().events.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_memos_makes_is_a_job_with_feedback_and_a_company_is_forgotten() {
+    let service = Arc::new(Mutex::new(memos::State::default()));
+    let port = serve(&service, |state, sent| {
+        assert_eq!(sent.header("authorization"), Some(format!("Token {KEY}").as_str()));
+        state.answer(sent)
+    });
+    let used = json!({"kind": "header", "name": "authorization", "prefix": "Token"});
+    let (_host, api) = host_with("memos", port, json!({}), Some(("MEMOS_API_KEY", KEY, used))).await;
+    api.capture("acme", "Ada likes tea").await.fine();
+    let job = ended(&api).await;
+    assert_eq!((&job["status"], &job["recordCount"]), (&json!("succeeded"), &json!(1)), "{job}");
+    assert_eq!(seen(&api, "tea").await, ["Ada likes tea"]);
+    let query = json!({"scope": {"companyId": "acme"}, "query": "tea", "topK": 1});
+    let handle = api.post(&format!("{RUNTIME}/query"), &query).await.fine()["snippets"][0]["handle"].clone();
+    for patch in [json!({"record": {"text": "Ada likes ships"}}), json!({"instruction": "Also boats."})] {
+        let body = json!({"scope": {"companyId": "acme"}, "handle": handle, "patch": patch});
+        api.post(&format!("{RUNTIME}/correct"), &body).await.fine();
+    }
+    assert_eq!(sorted(&service), ["Ada likes ships"]);
+    assert_eq!(service.lock().unwrap().feedback.len(), 1);
+    // A text as it is cannot be kept.
+    let body = json!({"scope": {"companyId": "acme"}, "records": [{"text": "as it is"}]});
+    let refused = api.post(&format!("{RUNTIME}/records"), &body).await;
+    assert!(refused.status >= 400 && refused.text.contains("capture the text"), "{}", refused.text);
+    // What was said stays in its conversation.
+    let told = api.post(&format!("{CONTROL}/erase"), &json!({"confirm": "acme"})).await;
+    assert!(told.status == 409 && told.text.contains("a history elsewhere still has them"), "{}", told.text);
+    assert!(service.lock().unwrap().memories.is_empty());
 }

@@ -1,0 +1,15 @@
+//! Records in MemOS's cloud. It is written with `memhost-sdk` only, like any other provider.
+
+mod answers;
+mod api;
+mod config;
+mod provider;
+
+pub use config::Config;
+pub use provider::Memos;
+
+memhost_sdk::export!(Memos);
+memhost_sdk::export_correction!(Memos);
+memhost_sdk::export_extraction!(Memos);
+memhost_sdk::export_health!(Memos);
+memhost_sdk::export_erasure!(Memos);
