@@ -88,18 +88,9 @@ impl Adapter for AgentCore {
     type Service = Api;
 
     fn describe() -> Description {
-        let schema = json!({"type": "object", "additionalProperties": false, "required": ["url", "memoryId"], "properties": {
-            "url": {"type": "string", "description": "https://bedrock-agentcore.REGION.amazonaws.com"},
-            "memoryId": {"type": "string", "minLength": 12, "description": "the id or ARN of the memory resource"},
-            "extract": {"enum": ["residue", "always", "never"], "default": "residue"},
-            "indexed": {"type": "array", "maxItems": 6, "items": {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,128}$"},
-                "description": "metadata keys, beside memhost_key, that the memory resource indexes"},
-            "settleSeconds": {"type": "integer", "minimum": 0, "maximum": 3600, "default": 600},
-            "addMicrocents": {"type": "integer", "minimum": 0}, "searchMicrocents": {"type": "integer", "minimum": 0},
-        }});
         let base = Description::new("agentcore", env!("CARGO_PKG_VERSION"), "Keeps records in AWS AgentCore Memory");
         Description {
-            config_schema: Some(schema.to_string()),
+            config_schema: Some(memhost_sdk::schema::of::<Config>()),
             capabilities: Capabilities { provider_managed_extraction: true, async_extraction: true },
             max_concurrency: 8,
             declarations: Declarations {

@@ -2,7 +2,6 @@
 
 use memhost_sdk::remote::{Adapter, Records, Tag, Writes, begun};
 use memhost_sdk::{Health, types::*};
-use serde_json::json;
 
 use crate::api::Api;
 use crate::config::Config;
@@ -18,15 +17,9 @@ impl Adapter for ClaudeMem {
     type Service = Api;
 
     fn describe() -> Description {
-        let schema = json!({"type": "object", "additionalProperties": false, "required": ["url"], "properties": {
-            "url": {"type": "string", "description": "where the worker is, such as http://127.0.0.1:37777"},
-            "project": {"type": "string", "pattern": "^[^\\s,][^,]*$", "description": "else memhost-COMPANY"},
-            "infer": {"enum": ["residue", "always", "never"], "default": "residue"},
-            "semantic": {"type": "boolean", "default": false, "description": "whether the worker has Chroma"},
-        }});
         let summary = "Keeps records as observations of claude-mem";
         Description {
-            config_schema: Some(schema.to_string()),
+            config_schema: Some(memhost_sdk::schema::of::<Config>()),
             capabilities: Capabilities { provider_managed_extraction: true, async_extraction: true },
             max_concurrency: 8,
             declarations: Declarations {

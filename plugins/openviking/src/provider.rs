@@ -4,7 +4,6 @@ mod sessions;
 
 use memhost_sdk::remote::{Adapter, Records, Tag, Writes, begun};
 use memhost_sdk::{Erasure, Health, types::*};
-use serde_json::json;
 
 use self::sessions::{messages, session};
 use crate::api::{Api, ROOTS};
@@ -22,14 +21,9 @@ impl Adapter for OpenViking {
     type Service = Api;
 
     fn describe() -> Description {
-        let schema = json!({"type": "object", "additionalProperties": false, "required": ["url"], "properties": {
-            "url": {"type": "string", "description": "where OpenViking is, such as http://10.0.0.5:1933"},
-            "infer": {"enum": ["residue", "always", "never"], "default": "residue"},
-            "threshold": {"type": "number", "minimum": 0, "maximum": 1},
-        }});
         let summary = "Keeps records as memories of a user of OpenViking";
         Description {
-            config_schema: Some(schema.to_string()),
+            config_schema: Some(memhost_sdk::schema::of::<Config>()),
             capabilities: Capabilities { provider_managed_extraction: true, async_extraction: true },
             max_concurrency: 8,
             declarations: Declarations {

@@ -1,20 +1,23 @@
 //! The binding's configuration.
 
 use memhost_sdk::remote::Infer;
+use memhost_sdk::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 /// What an operator sets.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Config {
-    /// Where supermemory is.
+    /// Where supermemory is: `https://api.supermemory.ai`, or your server.
     pub url: String,
     /// The container of the memories; without it `memhost-` and the company.
+    #[schemars(regex(pattern = r"^[a-zA-Z0-9_-]{1,100}$"))]
     pub container_tag: Option<String>,
     /// What supermemory extracts memories from.
     #[serde(default)]
     pub extract: Infer,
     /// The least similarity of a hit, 0 to 1; without it supermemory's own.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub threshold: Option<f64>,
     /// What it costs to add, in millionths of a cent. supermemory tells no costs.
     pub add_microcents: Option<u64>,

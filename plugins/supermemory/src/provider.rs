@@ -5,7 +5,6 @@ use std::time::SystemTime;
 use memhost_sdk::jobs::Job;
 use memhost_sdk::remote::{Adapter, Elsewhere, Records, Tag, Work, Writes, begun};
 use memhost_sdk::{Erasure, Health, Profile, types::*};
-use serde_json::json;
 
 use crate::api::Api;
 use crate::config::Config;
@@ -24,17 +23,9 @@ impl Adapter for Supermemory {
     type Service = Api;
 
     fn describe() -> Description {
-        let schema = json!({"type": "object", "additionalProperties": false, "required": ["url"], "properties": {
-            "url": {"type": "string", "description": "https://api.supermemory.ai, or where your server is"},
-            "containerTag": {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,100}$",
-                "description": "the container of the memories; else memhost-COMPANY"},
-            "extract": {"enum": ["residue", "always", "never"], "default": "residue"},
-            "threshold": {"type": "number", "minimum": 0, "maximum": 1},
-            "addMicrocents": {"type": "integer", "minimum": 0}, "searchMicrocents": {"type": "integer", "minimum": 0},
-        }});
         let base = Description::new("supermemory", env!("CARGO_PKG_VERSION"), "Keeps records in supermemory");
         Description {
-            config_schema: Some(schema.to_string()),
+            config_schema: Some(memhost_sdk::schema::of::<Config>()),
             capabilities: Capabilities { provider_managed_extraction: true, async_extraction: true },
             max_concurrency: 8,
             declarations: Declarations {

@@ -15,7 +15,7 @@ use crate::types::{
 use crate::{Correction, Extraction, Provider};
 
 /// What a service extracts from, for a configuration: `residue`, `always` or `never`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Infer {

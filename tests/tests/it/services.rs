@@ -317,3 +317,45 @@ async fn what_memos_makes_is_a_job_with_feedback_and_a_company_is_forgotten() {
     assert!(told.status == 409 && told.text.contains("a history elsewhere still has them"), "{}", told.text);
     assert!(service.lock().unwrap().memories.is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_configuration_that_cannot_work_is_refused_where_it_is_wrong() {
+    let host = TestHost::new(&["agentcore", "claude-mem", "memos", "openviking", "supermemory"]).await.unwrap();
+    let api = Api::new(&host);
+    let seven: Vec<_> = (0..7).map(|n| n.to_string()).collect();
+    let made = async |provider: &str, key: String, member: &str, value: &Value| {
+        let mut config = json!({"url": "http://127.0.0.1:1"});
+        if provider == "agentcore" {
+            config["memoryId"] = "memhost-AbCdEf0123".into();
+        }
+        config[member] = value.clone();
+        let body = json!({"key": key, "providerKey": provider, "config": config});
+        api.post(&format!("{CONTROL}/bindings"), &body).await
+    };
+    for (number, (provider, member, right, wrong)) in [
+        ("agentcore", "memoryId", json!("memhost-AbCdEf0124"), json!("short")),
+        ("agentcore", "indexed", json!(["a_b"]), json!(["a b"])),
+        ("agentcore", "indexed", json!(seven[..6]), json!(seven)),
+        ("agentcore", "settleSeconds", json!(3_600), json!(3_601)),
+        ("agentcore", "extract", json!("never"), json!("some")),
+        ("agentcore", "addMicrocents", json!(0), json!(-1)),
+        ("claude-mem", "project", json!("a b"), json!(" a")),
+        ("claude-mem", "project", json!("a"), json!("a,b")),
+        ("claude-mem", "semantic", json!(true), json!("yes")),
+        ("memos", "userId", json!("a"), json!("a b")),
+        ("openviking", "threshold", json!(1), json!(1.5)),
+        ("openviking", "infer", json!("always"), json!("some")),
+        ("supermemory", "containerTag", json!("a-b"), json!("a.b")),
+        ("supermemory", "threshold", json!(0), json!(-0.1)),
+        ("supermemory", "url", json!("https://example.com"), json!(1)),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        made(provider, format!("right-{number}"), member, &right).await.fine();
+        let told = made(provider, format!("wrong-{number}"), member, &wrong).await;
+        assert!(told.status == 422 && told.text.contains(member), "{provider}: {} {}", told.status, told.text);
+        let told = made(provider, format!("wrong-{number}"), "misspelt", &wrong).await;
+        assert!(told.status == 422 && told.text.contains("misspelt"), "{provider}: {} {}", told.status, told.text);
+    }
+}
