@@ -1,4 +1,5 @@
-//! Packs the files that `memhost plugin new` writes: the template, the SDK and the contract.
+//! Packs the files that `memhost plugin new` writes: the templates, the examples in other languages, the SDK and
+//! the contract.
 
 use std::env;
 use std::fs::File;
@@ -9,7 +10,7 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
 /// The sources of an author's project.
-const SOURCES: [&str; 18] = [
+const SOURCES: [&str; 29] = [
     "wit",
     "sdk/src",
     "sdk/examples",
@@ -23,6 +24,17 @@ const SOURCES: [&str; 18] = [
     "sdk/template-http/tests",
     "sdk/template-http/project",
     "sdk/template-http/Cargo.toml",
+    "plugins/examples/c",
+    "plugins/examples/python/README.md",
+    "plugins/examples/python/build.sh",
+    "plugins/examples/python/notes.py",
+    "plugins/examples/python/requirements.txt",
+    "plugins/examples/javascript/README.md",
+    "plugins/examples/javascript/build.mjs",
+    "plugins/examples/javascript/build.sh",
+    "plugins/examples/javascript/notes.js",
+    "plugins/examples/javascript/package-lock.json",
+    "plugins/examples/javascript/package.json",
     "Cargo.toml",
     "Cargo.lock",
     "rust-toolchain.toml",

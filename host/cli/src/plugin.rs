@@ -2,6 +2,7 @@
 
 mod call;
 mod dev;
+mod language;
 mod new;
 mod replay;
 mod run;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use memhost_tests::{guest_file, repository, stamped};
+use memhost_tests::{guest_file, needed, repository, stamped};
 use serde_json::{Value, json};
 
 use crate::cli::{Done, Terminal, run, words};
@@ -105,6 +105,55 @@ async fn a_new_project_for_a_service_is_tested_and_built_offline_and_says_what_i
     for wanted in ["blue-thread 0.1.0", "{{config:/url}}", "NOTES_API_KEY"] {
         assert!(inspected.contains(wanted), "{wanted}: {inspected}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_project_in_another_language_has_a_recipe_and_the_contract() {
+    let home = tempfile::tempdir().unwrap();
+    for (language, source) in [("python", "notes.py"), ("javascript", "notes.js"), ("c", "notes.c")] {
+        let said = fine(home.path(), &format!("plugin new {language}-thread --lang {language}")).await;
+        assert!(
+            said.contains("./build.sh") && said.contains(&format!("check target/{language}-thread.wasm")),
+            "{said}"
+        );
+        let project = home.path().join(format!("{language}-thread"));
+        for path in [source, "build.sh", "README.md", "vendor/wit/provider.wit"] {
+            assert!(project.join(path).is_file(), "{language}: {path}");
+        }
+        let text = std::fs::read_to_string(project.join(source)).unwrap();
+        assert!(text.contains(&format!("{language}-thread")) && !text.contains("notes-"), "{language}");
+        let checked = Command::new("bash").arg("-n").arg(project.join("build.sh")).status().unwrap();
+        assert!(checked.success(), "{language}");
+    }
+    for more in ["--http", "--ci", "--sdk sdk"] {
+        let refused = bare(home.path(), &format!("plugin new green-thread --lang c {more}")).await;
+        assert_eq!((refused.code, refused.err.contains("--lang")), (2, true), "{refused:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_project_in_c_is_built_by_its_recipe_and_keeps_every_rule() {
+    // The tools that `just examples c` installs, so that the recipe finds them where it would put them.
+    let tools = repository().join("target");
+    let is_there = |name: &&str| tools.join(name).exists();
+    let missing = ["tools/bin/wit-bindgen", "venv-ziglang"].into_iter().find(|name| !is_there(name));
+    let found = missing.map_or(Ok(()), |name| Err(format!("target/{name} does not exist; run `just examples c`")));
+    if needed(found).is_none() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    fine(home.path(), "plugin new red-thread --lang c").await;
+    let project = home.path().join("red-thread");
+    std::fs::create_dir(project.join("target")).unwrap();
+    for name in ["tools", "venv-ziglang"] {
+        std::os::unix::fs::symlink(tools.join(name), project.join("target").join(name)).unwrap();
+    }
+    let recipe = project.join("build.sh");
+    let done = tokio::task::spawn_blocking(move || Command::new(recipe).output().unwrap()).await.unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let file = project.join("target/red-thread.wasm");
+    let checked = fine(&project, &format!("plugin check {}", file.display())).await;
+    assert!(checked.contains("red-thread 0.1.0"), "{checked}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::language::{self, Language};
 use super::template::{self, Sdk, Template};
 use crate::CliError;
 use crate::output::line;
@@ -19,6 +20,9 @@ pub(crate) struct NewArgs {
     /// Begin with a provider whose records are at a service, over HTTP.
     #[arg(long)]
     http: bool,
+    /// Language of the provider; README.md names the tools that it needs [default: rust].
+    #[arg(long, value_enum, value_name = "LANG", conflicts_with_all = ["http", "ci", "sdk"])]
+    lang: Option<Language>,
     /// Add a GitHub workflow that tests and builds it.
     #[arg(long)]
     ci: bool,
@@ -44,6 +48,19 @@ fn name(text: &str) -> Result<String, String> {
 
 pub(super) fn run(args: &NewArgs) -> Result<(), CliError> {
     let place = args.dir.clone().unwrap_or_else(|| PathBuf::from(&args.name));
+    let other = args.lang.map_or(Ok(None), |lang| language::project(&args.name, lang)).map_err(CliError::host)?;
+    if let Some(files) = other {
+        write(&place, &files).map_err(|message| CliError::input("--dir", message))?;
+        return line(&format!(
+            "created a working provider in {shown}, {count} files; README.md names the tools that it needs\n\n  \
+             cd {shown}\n  \
+             ./build.sh\n  \
+             memhost plugin check target/{name}.wasm",
+            shown = place.display(),
+            count = files.len(),
+            name = args.name,
+        ));
+    }
     let sdk = args.sdk.as_deref().map_or(Ok(Sdk::Vendored), checked)?;
     let template = if args.http { Template::Http } else { Template::Storage };
     let files = template::project(&args.name, template, &sdk, args.ci).map_err(CliError::host)?;
@@ -83,7 +100,11 @@ fn write(place: &Path, files: &std::collections::BTreeMap<String, String>) -> Re
     for (path, text) in files {
         let path = made.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap_or(made.path())).map_err(wrong)?;
-        std::fs::write(path, text).map_err(wrong)?;
+        std::fs::write(&path, text).map_err(wrong)?;
+        #[cfg(unix)]
+        if text.starts_with("#!") {
+            std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).map_err(wrong)?;
+        }
     }
     // A temporary directory is readable by its owner only; a project need not be.
     #[cfg(unix)]

@@ -123,10 +123,11 @@ pub(super) fn underscored(name: &str) -> String {
     name.replace('-', "_")
 }
 
+/// Files by path.
 type Files = BTreeMap<String, String>;
 
-/// Unpacks every file.
-fn files() -> Result<Files, String> {
+/// Unpacks every file, by its path in our repository.
+pub(super) fn files() -> Result<Files, String> {
     let mut text = String::new();
     DeflateDecoder::new(PACKED).read_to_string(&mut text).map_err(|error| error.to_string())?;
     let (mut rest, mut files) = (text.as_str(), Files::new());
