@@ -227,8 +227,7 @@ impl Tokens {
         match value {
             Some(value) => all.put(store::decode("token", value)?),
             None => {
-                let id = key.last_chunk::<16>().map(|id| TokenId(Uuid::from_bytes(*id)));
-                for id in id {
+                if let Some(id) = key.last_chunk::<16>().map(|id| TokenId(Uuid::from_bytes(*id))) {
                     all.remove(id);
                     all.last_hours.remove(&id);
                 }

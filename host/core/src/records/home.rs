@@ -1,5 +1,6 @@
 //! Where a record lives: a handle names a provider and a record, and the rows say at which binding it is.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 
 use crate::Service;
@@ -13,6 +14,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the scope is not the caller's, no binding answers for it, or the store fails.
+    #[boxed]
     pub async fn rows_of(
         &self,
         caller: &Caller,

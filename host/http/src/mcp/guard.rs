@@ -118,8 +118,8 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn long_messages_are_read_away_from_the_executor() {
         let read = |bytes| away(bytes, async move { memhost_core::expect_off_executor("a message", usize::MAX) });
-        tokio::spawn(read(memhost_core::MAX_INLINE_BYTES + 1)).await.unwrap();
-        let short = tokio::spawn(read(memhost_core::MAX_INLINE_BYTES)).await;
+        tokio::spawn(read(MAX_INLINE_BYTES + 1)).await.unwrap();
+        let short = tokio::spawn(read(MAX_INLINE_BYTES)).await;
         assert_eq!(short.is_err(), cfg!(debug_assertions), "a short one is read where it is");
     }
 
