@@ -158,7 +158,7 @@ fn a_job_follows_its_task() {
     assert_eq!((&sent()[0].body["messages"], id.as_str()), (&said, "memhost-op_3a1"));
     assert_eq!(memos.get_job(id.clone()).unwrap().unwrap().job.status, JobStatus::Running);
     state.borrow_mut().status = "completed".to_owned();
-    let done = memos.get_job(id.clone()).unwrap().unwrap();
+    let done = memos.get_job(id).unwrap().unwrap();
     assert_eq!((done.job.status, done.records.len()), (JobStatus::Succeeded, 1));
 
     state.borrow_mut().status = "failed".to_owned();

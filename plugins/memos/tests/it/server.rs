@@ -23,7 +23,9 @@ pub(crate) struct State {
 }
 
 fn said(code: u32, data: Value) -> Answer {
-    Answer::json(200, json!({"code": code, "message": if code == 0 { "ok" } else { "No." }, "data": data}))
+    let mut answer = json!({"code": code, "message": if code == 0 { "ok" } else { "No." }});
+    answer["data"] = data;
+    Answer::json(200, answer)
 }
 
 fn words(text: &str) -> BTreeSet<String> {

@@ -91,7 +91,7 @@ fn rewrites<S: Stand, P: Provider + Correction + Extraction>(open: impl Fn() -> 
         let mut provider = open();
         let id = learnt(&mut provider, &at);
         let patch = Patch::Replacement(record(None, "two"));
-        let request = CorrectRequest { operation_id: "op-2".to_owned(), id: id.clone(), scope: scope(), patch };
+        let request = CorrectRequest { operation_id: "op-2".to_owned(), id, scope: scope(), patch };
         requests.start();
         let first = provider.correct(request.clone());
         let sent = requests.stop();
