@@ -20,6 +20,7 @@ struct Contract {
 impl Contract {
     fn of(resolve: &Resolve, package: PackageId) -> Self {
         let package = &resolve.packages[package];
+        let own = format!("{}:{}/", package.name.namespace, package.name.name);
         let (mut items, mut exported) = (BTreeMap::new(), Vec::new());
         for (name, id) in &package.interfaces {
             let interface: &Interface = &resolve.interfaces[*id];
@@ -37,7 +38,9 @@ impl Contract {
             for (verb, of_world) in [("import", &world.imports), ("export", &world.exports)] {
                 for (key, item) in of_world {
                     let key = resolve.name_world_key(key);
-                    let key = key.rsplit('/').next().unwrap().split('@').next().unwrap();
+                    let key = key.split('@').next().unwrap();
+                    // What is of another package keeps that package's name.
+                    let key = key.strip_prefix(&own).unwrap_or(key);
                     let what = match item {
                         WorldItem::Interface { .. } => "interface".to_owned(),
                         WorldItem::Function(function) => signature(resolve, function),
@@ -246,6 +249,23 @@ fn changes_that_break_older_components_are_refused() {
     refused("export provider;", "", "export provider is gone");
     refused("export provider;", "export provider; export storage;", "export storage is new");
     refused("world memory-provider", "world provider-of-memory", "world memory-provider is gone");
+}
+
+/// WASI has an interface `types`, too.
+#[test]
+fn an_import_of_another_package_is_told_from_ours() {
+    let with = |imports: &str| {
+        Contract::parse(&format!(
+            "package test:memory@0.1.0;
+            interface types {{ type json = string; }}
+            world memory-provider-http {{ {imports} }}
+            package wasi:http@0.2.0 {{ interface types {{ type status = u16; }} }}"
+        ))
+    };
+    let (both, ours) = (with("import types; import wasi:http/types@0.2.0;"), with("import types;"));
+    let gone = "world memory-provider-http, import wasi:http/types is gone; put it back";
+    assert_eq!(breaks(&both, &ours), [gone]);
+    assert_eq!(breaks(&ours, &both), Vec::<String>::new());
 }
 
 #[test]
