@@ -13,7 +13,22 @@ use self::bindings::wasi::io::streams::StreamError;
 #[allow(missing_docs, unsafe_code, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]
 #[allow(clippy::unwrap_used, clippy::expect_used, reason = "generated")]
 mod bindings {
-    wit_bindgen::generate!({ path: "src/http/wasi.wit", world: "memhost:outgoing/client", generate_all });
+    // The interfaces are whole: the standard library and the C library of the target describe them, too, and the linker
+    // joins all of them.
+    wit_bindgen::generate!({
+        path: ["../wit/deps/io.wit", "../wit/deps/clocks.wit", "../wit/deps/http.wit"],
+        inline: "
+            package memhost:outgoing@0.1.0;
+            world client {
+                import wasi:io/poll@0.2.0;
+                import wasi:io/streams@0.2.0;
+                import wasi:http/types@0.2.0;
+                import wasi:http/outgoing-handler@0.2.0;
+            }
+        ",
+        world: "memhost:outgoing/client",
+        generate_all,
+    });
 }
 
 /// What one write of a body takes.
