@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
 /// The sources of an author's project.
-const SOURCES: [&str; 29] = [
+const SOURCES: [&str; 30] = [
     "wit",
     "sdk/src",
     "sdk/examples",
@@ -32,6 +32,7 @@ const SOURCES: [&str; 29] = [
     "plugins/examples/javascript/README.md",
     "plugins/examples/javascript/build.mjs",
     "plugins/examples/javascript/build.sh",
+    "plugins/examples/javascript/fetch.js",
     "plugins/examples/javascript/notes.js",
     "plugins/examples/javascript/package-lock.json",
     "plugins/examples/javascript/package.json",

@@ -58,15 +58,16 @@ pub fn guest_file(name: &str) -> PathBuf {
     Path::new(env!("GUESTS")).join(format!("guest_{}.wasm", name.replace('-', "_")))
 }
 
-/// The component of an example in another language, by its folder's name in `plugins/examples`. They are in
-/// `target/examples`, or in the directory `MEMHOST_EXAMPLES`.
+/// The component of an example in another language, by its folder's name in `plugins/examples`, and what follows it in the
+/// name of a further one, such as `javascript-fetch`. They are in `target/examples`, or in the directory `MEMHOST_EXAMPLES`.
 ///
 /// # Errors
 /// A sentence that says how to build it, if it was not built.
-pub fn example_file(language: &str) -> std::result::Result<PathBuf, String> {
+pub fn example_file(name: &str) -> std::result::Result<PathBuf, String> {
+    let language = name.split('-').next().unwrap_or(name);
     let directory = std::env::var_os("MEMHOST_EXAMPLES").map(PathBuf::from);
     let directory = directory.unwrap_or_else(|| repository().join("target/examples"));
-    let file = directory.join(format!("notes-{language}.wasm"));
+    let file = directory.join(format!("notes-{name}.wasm"));
     match file.is_file() {
         true => Ok(file),
         false => Err(format!("{} does not exist; build it with `just examples {language}`", file.display())),

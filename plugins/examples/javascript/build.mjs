@@ -1,13 +1,15 @@
-// Makes the component: `node build.mjs OUTPUT`.
+// Makes a component: `node build.mjs SOURCE OUTPUT`.
 
 import { writeFile } from 'node:fs/promises';
 import { componentize } from '@bytecodealliance/componentize-js';
 
-const { component } = await componentize({
-  sourcePath: 'notes.js',
-  witPath: '../../../wit',
-  worldName: 'memory-provider',
-  // These are not used, so they are not imported. The clock stays, because `new Date()` reads it.
-  disableFeatures: ['http', 'fetch-event'],
-});
-await writeFile(process.argv[2], component);
+const [source, output] = process.argv.slice(2);
+// What a provider does not use is not imported. The clock stays, because `new Date()` reads it, and so does the timeout
+// of a request.
+const builds = {
+  'notes.js': { worldName: 'memory-provider', disableFeatures: ['http', 'fetch-event'] },
+  // `fetch` needs `http`; `fetch-event` would make it a server.
+  'fetch.js': { worldName: 'memory-provider-http', disableFeatures: ['fetch-event'] },
+};
+const { component } = await componentize({ sourcePath: source, witPath: '../../../wit', ...builds[source] });
+await writeFile(output, component);

@@ -8,11 +8,11 @@ use memhost_sandbox::{AdmissionError, Compiler, Component, Sandbox, SandboxOptio
 use memhost_tests::{TestHost, compiled_dir, example_file, needed, repository};
 
 /// Checks an example by every rule of the contract.
-async fn keeps_every_rule(language: &str) {
-    let Some(file) = needed(example_file(language)) else { return };
+pub(super) async fn keeps_every_rule(name: &str, options: &CheckOptions) {
+    let Some(file) = needed(example_file(name)) else { return };
     let suite = Suite::open(&Source::File(file), Some(compiled_dir()), Compiler::InProcess).await.unwrap();
     let selection = Selection { mode: Mode::Thorough, rules: Vec::new() };
-    let report = suite.check(&CheckOptions::default(), &selection).await.unwrap();
+    let report = suite.check(options, &selection).await.unwrap();
     suite.close().await;
     let mut passed = 0;
     let mut broken = Vec::new();
@@ -29,17 +29,17 @@ async fn keeps_every_rule(language: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn python_keeps_every_rule() {
-    keeps_every_rule("python").await;
+    keeps_every_rule("python", &CheckOptions::default()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn javascript_keeps_every_rule() {
-    keeps_every_rule("javascript").await;
+    keeps_every_rule("javascript", &CheckOptions::default()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn c_keeps_every_rule() {
-    keeps_every_rule("c").await;
+    keeps_every_rule("c", &CheckOptions::default()).await;
 }
 
 /// Their runtimes import sockets, files and the environment. These are not granted, and the default limits are enough.

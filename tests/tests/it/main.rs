@@ -41,6 +41,7 @@ mod explain_browse;
 mod fact_figures;
 mod facts;
 mod faults;
+mod fetch;
 mod files;
 mod first_calls;
 mod forgotten;

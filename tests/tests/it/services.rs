@@ -35,7 +35,7 @@ const RUNTIME: &str = "/runtime/v1/companies/acme";
 const KEY: &str = "the-key-of-this-test";
 
 /// Serves a service on a port, which is answered.
-fn serve<S: Send + 'static>(service: &Arc<Mutex<S>>, answer: fn(&mut S, &Sent) -> Answer) -> u16 {
+pub(super) fn serve<S: Send + 'static>(service: &Arc<Mutex<S>>, answer: fn(&mut S, &Sent) -> Answer) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let service = Arc::clone(service);

@@ -66,8 +66,8 @@ mod tests {
             [(Language::Python, "notes.py"), (Language::Javascript, "notes.js"), (Language::C, "notes.c")]
         {
             let project = project("red-thread", language).unwrap().unwrap();
-            for path in [source, "build.sh", "README.md", ".gitignore", "vendor/wit/provider.wit", "vendor/LICENSE-MIT"]
-            {
+            let contract = ["vendor/wit/provider.wit", "vendor/wit/deps/http.wit", "vendor/LICENSE-MIT"];
+            for path in [source, "build.sh", "README.md", ".gitignore"].into_iter().chain(contract) {
                 assert!(project.contains_key(path), "{language:?}: {path} is missing of {:?}", project.keys());
             }
             for (path, text) in project.iter().filter(|(path, _)| !path.starts_with("vendor/")) {
@@ -80,6 +80,8 @@ mod tests {
             assert!(project.iter().any(|(path, text)| path.starts_with("build.") && text.contains("vendor/wit")));
             assert!(project["README.md"].contains("red-thread") && project["README.md"].contains("plugin check"));
         }
+        let javascript = project("red-thread", Language::Javascript).unwrap().unwrap();
+        assert!(javascript["fetch.js"].contains("'red-thread-fetch'"), "the second example");
         assert_eq!(project("red-thread", Language::Rust).unwrap(), None);
     }
 }
