@@ -30,7 +30,8 @@ pub struct CompilerProcess {
 /// What compiling one component may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompileLimits {
-    /// How long it may take.
+    /// How long it may take by the clock. Compiling has a low priority, so that on a busy machine this is several times the
+    /// computing.
     pub time: Duration,
     /// Seconds of computing, on all cores together.
     pub cpu_seconds: u64,
@@ -40,7 +41,9 @@ pub struct CompileLimits {
 
 impl Default for CompileLimits {
     fn default() -> Self {
-        Self { time: Duration::from_secs(30), cpu_seconds: 60, memory_bytes: 2 << 30 }
+        let cpu_seconds = 60;
+        let time = Duration::from_secs(cpu_seconds).saturating_mul(WALL_CLOCK);
+        Self { time, cpu_seconds, memory_bytes: 2 << 30 }
     }
 }
 
@@ -85,4 +88,16 @@ pub enum CompileStop {
     Memory,
     /// It crashed, or somebody else ended it.
     Crash,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a component may compute, it can also compute beside other work.
+    #[test]
+    fn the_default_time_leaves_room_for_other_work() {
+        let limits = CompileLimits::default();
+        assert!(limits.time >= Duration::from_secs(limits.cpu_seconds) * 5, "{limits:?}");
+    }
 }
