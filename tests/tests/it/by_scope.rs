@@ -13,14 +13,14 @@ use super::whose::{ask, written};
 pub(super) const FORGET: &str = "/runtime/v1/companies/acme/scope/forget";
 
 /// A scope of `acme`.
-pub(super) fn of(scope: Value) -> Value {
+pub(super) fn of(scope: &Value) -> Value {
     let mut whole = json!({"companyId": "acme"});
     whole.as_object_mut().unwrap().extend(scope.as_object().unwrap().clone());
     json!({"scope": whole})
 }
 
 pub(super) async fn forget(api: &Api, scope: Value) -> Answer {
-    api.post(FORGET, &of(scope)).await
+    api.post(FORGET, &of(&scope)).await
 }
 
 /// The texts of all records of a company's default binding.
@@ -34,7 +34,7 @@ async fn texts(api: &Api, company: &str) -> Vec<String> {
 
 /// Writes a record in a scope of `acme`.
 async fn write(api: &Api, scope: Value, text: &str, visibility: &str) -> Value {
-    let mut beside = of(scope);
+    let mut beside = of(&scope);
     beside["visibility"] = json!(visibility);
     written(api, "acme", text, &beside).await
 }
@@ -135,7 +135,7 @@ async fn nobody_forgets_what_they_may_not_read() {
         write(&api, json!({"agentId": "carol", "subjectId": "u1"}), "private to u1", "person").await;
         write(&api, json!({"subjectId": "u1"}), "about u1", "company").await;
         let as_person = [("x-memhost-act-as-person", "u1")];
-        let body = of(json!({"subjectId": "u1"})).to_string();
+        let body = of(&json!({"subjectId": "u1"})).to_string();
         gateway.send(Method::Post, FORGET, Some(body), &as_person).await.fine();
         assert_eq!(texts(&api, "acme").await, ["private to carol"], "{provider}");
         write(&api, json!({"agentId": "carol", "subjectId": "u1"}), "private to u1", "person").await;
@@ -161,7 +161,7 @@ async fn a_scope_names_something_beside_the_company() {
     }
     let elsewhere = api.post(FORGET, &json!({"scope": {"companyId": "zeta", "runId": "r"}})).await;
     assert_eq!((elsewhere.status, elsewhere.json["field"].as_str()), (400, Some("scope.companyId")));
-    let unknown = of(json!({"runId": "r1"}));
+    let unknown = of(&json!({"runId": "r1"}));
     let unknown = json!({"scope": unknown["scope"], "bindingKey": "nowhere"});
     assert_eq!(api.post(FORGET, &unknown).await.status, 404);
     let auditor = api.with(&token(&host, "acme", json!({"name": "a", "role": "auditor"})).await);
@@ -212,11 +212,11 @@ async fn one_binding_or_all_of_them_and_one_that_fails_stops_no_other() {
     super::support::bind(&api, "acme", "second", &json!({})).await;
     let in_run = json!({"runId": "r1"});
     for key in ["extracts", "second"] {
-        let mut beside = of(in_run.clone());
+        let mut beside = of(&in_run);
         beside["bindingKey"] = json!(key);
         written(&api, "acme", &format!("at {key}"), &beside).await;
     }
-    let mut body = of(in_run.clone());
+    let mut body = of(&in_run);
     body["bindingKey"] = json!("extracts");
     let gone = api.post(FORGET, &body).await.fine();
     assert_eq!(gone["bindings"].as_array().unwrap().len(), 1, "{gone}");

@@ -155,7 +155,7 @@ async fn what_waits_of_an_import_goes_with_its_scope() {
     let path = "/control/v1/companies/acme/import?scope=company";
     let done = there.send(Method::Post, path, Some(more.collect()), &[]).await.fine();
     assert_eq!(done["waiting"], 2, "{done}");
-    let gone = there.post(FORGET, &of(json!({"runId": "r1"}))).await.fine();
+    let gone = there.post(FORGET, &of(&json!({"runId": "r1"}))).await.fine();
     assert_eq!((&gone["bindings"][0]["forgotten"], &gone["isComplete"]), (&json!(1), &json!(true)), "{gone}");
     let left = there.send(Method::Get, "/control/v1/companies/acme/export", None, &[]).await.text;
     assert!(!left.contains("said in r1") && left.contains("said in r2"), "{left}");
