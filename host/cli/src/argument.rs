@@ -1,6 +1,6 @@
 //! Values of arguments: text that may come from a file or standard input, JSON, and the names of choices.
 
-use std::io::Read;
+use std::io::{IsTerminal as _, Read};
 use std::path::Path;
 
 use clap::ValueEnum;
@@ -24,6 +24,23 @@ pub(super) fn input(file: Option<&Path>) -> Result<String, CliError> {
         return Ok(read);
     };
     std::fs::read_to_string(file).map_err(|error| CliError::file(file, &error))
+}
+
+/// Asks on a terminal. Elsewhere nobody can answer.
+pub(super) fn confirm(yes: bool, question: &str) -> Result<(), CliError> {
+    if yes {
+        return Ok(());
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(CliError::input("--yes", format!("is missing, and there is no terminal to ask on. {question}")));
+    }
+    eprint!("{question} [y/N] ");
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(CliError::Failed("nothing was changed".to_owned())),
+    }
 }
 
 /// Reads JSON; `what` names the argument or the file in errors.

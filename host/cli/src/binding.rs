@@ -1,6 +1,6 @@
 //! Bindings.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -10,7 +10,7 @@ use self::change::UpdateArgs;
 use self::grant::GrantArgs;
 use super::CliError;
 use super::args::{CompanyArgs, NamedArgs, PageArgs, ShowNamedArgs};
-use super::argument::{input, object, versions, without_nulls};
+use super::argument::{confirm, input, object, versions, without_nulls};
 use super::output::{escape, moment, table, text};
 use super::page::{self, items};
 
@@ -186,23 +186,6 @@ fn reroute(present: Option<&Value>, key: Option<&str>) -> Option<String> {
             "The whole company uses {present}, except for agents with their own. Let it use {key} from now on?"
         )),
         None => Some(format!("The whole company uses {present}, except for agents with their own. Let it use none?")),
-    }
-}
-
-/// Asks on a terminal. Elsewhere nobody can answer.
-fn confirm(yes: bool, question: &str) -> Result<(), CliError> {
-    if yes {
-        return Ok(());
-    }
-    if !std::io::stdin().is_terminal() {
-        return Err(CliError::input("--yes", format!("is missing, and there is no terminal to ask on. {question}")));
-    }
-    eprint!("{question} [y/N] ");
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    match answer.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" => Ok(()),
-        _ => Err(CliError::Failed("nothing was changed".to_owned())),
     }
 }
 

@@ -179,8 +179,14 @@ pub(super) struct GetArgs {
 #[derive(Debug, Args)]
 pub(super) struct ForgetArgs {
     /// Record IDs, or PROVIDER:ID.
-    #[arg(required = true)]
+    #[arg(required_unless_present = "all")]
     ids: Vec<String>,
+    /// Forget everything that was written in the scope, at every binding or at that of --binding.
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
+    /// With --all: do it without asking.
+    #[arg(long, requires = "all")]
+    yes: bool,
     #[command(flatten)]
     scope: ScopeArgs,
 }
@@ -290,6 +296,9 @@ pub(super) async fn get(args: GetArgs) -> Result<(), CliError> {
 
 pub(super) async fn forget(args: ForgetArgs) -> Result<(), CliError> {
     let session = args.scope.open().await?;
+    if args.all {
+        return forget_scope(&session, &args).await;
+    }
     let mut handles = Vec::new();
     for id in &args.ids {
         handles.push(handle(&session, &args.scope, id).await?);
@@ -302,6 +311,42 @@ pub(super) async fn forget(args: ForgetArgs) -> Result<(), CliError> {
     match missing.is_empty() {
         true => Ok(()),
         false => Err(not_here(&missing.join("`, `"), &answer)),
+    }
+}
+
+/// Forgets all that was written in a scope. What is left is an error.
+async fn forget_scope(session: &Session, args: &ForgetArgs) -> Result<(), CliError> {
+    let scope = &args.scope;
+    let named = [
+        ("agent", &session.agent),
+        ("project", &scope.project),
+        ("issue", &scope.issue),
+        ("run", &scope.run),
+        ("subject", &scope.subject),
+        ("session", &scope.session),
+        ("namespace", &scope.namespace),
+    ];
+    let named: Vec<String> =
+        named.iter().filter_map(|(what, value)| Some(format!("{what} {}", value.as_deref()?))).collect();
+    if named.is_empty() {
+        let message = "needs a scope: give --agent, --project, --issue, --run, --subject, --session or --namespace; `memhost \
+                       company delete` erases a whole company";
+        return Err(CliError::input("--all", message));
+    }
+    let place = match &scope.binding {
+        Some(key) => format!("at the binding {key}"),
+        None => "at every binding".to_owned(),
+    };
+    let (company, named) = (&session.company, named.join(", "));
+    let question = format!(
+        "Forget everything that was written for {named} in the company {company}, {place}? It cannot be undone."
+    );
+    argument::confirm(args.yes, &question)?;
+    let answer = session.send(scope, "scope/forget", json!({})).await?;
+    session.show(&answer, "bindings", shown::forgotten_scope)?;
+    match answer["isComplete"] == true {
+        true => Ok(()),
+        false => Err(CliError::Failed("not everything is forgotten; type the same again to go on".to_owned())),
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) mod record;
 pub(crate) mod refusals;
 mod replace;
 pub(crate) mod runner;
+mod scopes;
 mod sources;
 mod summary;
 mod upsert;

@@ -9,6 +9,7 @@ pub(crate) mod imported;
 mod marks;
 pub(crate) mod partition;
 mod reader;
+mod scopes;
 pub(crate) mod shown;
 mod source_index;
 pub(crate) mod sources;

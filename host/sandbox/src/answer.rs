@@ -23,7 +23,7 @@ impl<T> Answer<T> {
     }
 
     /// Adds what is known about a further call for the same request, and hands over its value.
-    pub(super) fn add<U>(&mut self, further: Answer<U>) -> U {
+    pub fn add<U>(&mut self, further: Answer<U>) -> U {
         self.log.extend(further.log);
         self.provider_us += further.provider_us;
         self.metered.extend(further.metered);
@@ -31,7 +31,8 @@ impl<T> Answer<T> {
     }
 
     /// A further call failed: what is known of this one belongs to the failure.
-    pub(super) fn into_failure(self, further: Failure) -> Failure {
+    #[must_use]
+    pub fn into_failure(self, further: Failure) -> Failure {
         Failure {
             log: [self.log, further.log].concat(),
             provider_us: self.provider_us + further.provider_us,

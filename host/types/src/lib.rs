@@ -12,6 +12,7 @@ mod cursor;
 mod delivery;
 mod event;
 mod failure;
+mod forget_scope;
 mod ids;
 mod job;
 pub mod limits;
@@ -52,6 +53,7 @@ pub use delivery::{
 pub use event::{Event, EventFilter, EventType, NewEvent};
 pub use failure::cut_message;
 pub use failure::{FieldError, ProviderError};
+pub use forget_scope::{ForgetScopeRequest, ForgottenScope};
 pub use ids::{
     AgentId, BindingId, BindingKey, CompanyId, DeliveryId, IdError, OperationId, ProviderKey, RecordId, TextId,
     check_id,

@@ -204,7 +204,8 @@ pub struct ForgottenSources {
 pub struct ForgottenAt {
     /// The binding.
     pub binding_key: BindingKey,
-    /// The operations that did it: one, and a further one for each 1,000 records.
+    /// The operations that did it: one, a further one for each 1,000 records, and for a scope one where the provider forgets
+    /// it at once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operation_ids: Vec<OperationId>,
     /// Records that are gone.

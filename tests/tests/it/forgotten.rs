@@ -129,7 +129,20 @@ async fn forget(api: &Api, handle: &Value) {
     assert_eq!(answer["outcomes"][0]["effect"], "hard", "{answer}");
 }
 
+async fn forget_scope(api: &Api, _: &Value) {
+    let body = json!({"scope": {"companyId": "acme", "runId": "r1"}});
+    let answer = api.post(&format!("{RUNTIME}/scope/forget"), &body).await.fine();
+    let at = &answer["bindings"][0];
+    assert_eq!((&at["forgotten"], &answer["isComplete"]), (&json!(1), &json!(true)), "{answer}");
+}
+
+/// By handle, and by scope.
 async fn forgotten_with(provider: &str) {
+    is_gone_after(provider, forget).await;
+    is_gone_after(provider, forget_scope).await;
+}
+
+async fn is_gone_after(provider: &str, forget: impl AsyncFnOnce(&Api, &Value)) {
     let (mut host, api) = host(provider, &talkative()).await;
     let handle = write(&api, &format!("The vendor is {WORD}")).await;
     for (key, path, body) in keyed() {

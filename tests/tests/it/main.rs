@@ -16,6 +16,8 @@ mod bounds;
 mod bridge;
 mod bridges;
 mod browser;
+mod by_scope;
+mod by_scope_late;
 mod by_source;
 mod by_source_found;
 mod by_source_late;

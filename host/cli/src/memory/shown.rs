@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::output::{clip, moment, printable, provenance, table, text};
 use crate::page::items;
+use memhost_types::counted;
 
 /// The results of a search.
 pub(crate) fn hits(answer: &Value) -> String {
@@ -57,6 +58,22 @@ fn corrected(record: &Value) -> String {
 pub(crate) fn forgotten(answer: &Value) -> String {
     let row = |outcome: &Value| vec![id(outcome), text(outcome, "/effect")];
     table(&["id", "effect"], items(answer, "outcomes").iter().map(row).collect())
+}
+
+/// What each binding has forgotten of a scope.
+pub(crate) fn forgotten_scope(answer: &Value) -> String {
+    let row = |at: &Value| {
+        let count = |name: &str| at[name].as_u64().unwrap_or_default().to_string();
+        vec![text(at, "/bindingKey"), count("forgotten"), count("hidden"), text(at, "/error")]
+    };
+    let bindings = items(answer, "bindings").iter().map(row).collect();
+    let mut shown = table(&["binding", "forgotten", "hidden", "error"], bindings);
+    let discarded = items(answer, "discarded").len();
+    if discarded > 0 {
+        let deliveries = counted(discarded, "delivery that had", "deliveries that had");
+        shown.push_str(&format!("\n\ndiscarded {deliveries} not been captured"));
+    }
+    shown
 }
 
 /// The records and jobs of a write.

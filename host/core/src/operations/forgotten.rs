@@ -8,11 +8,39 @@ use crate::companies::waiting;
 use crate::operations::idempotency;
 use memhost_store::{self as store, StoreError, Table};
 use memhost_types::{
-    Binding, Operation, OperationFilter, Outcome, RecordHandle, RecordId, ReviewItem, ReviewStatus, SourceSelector,
+    Binding, Operation, OperationFilter, OperationId, Outcome, RecordHandle, RecordId, ReviewItem, ReviewStatus, Scope,
+    SourceSelector,
 };
 
 /// Operations that are read at a time.
 const PAGE: usize = 200;
+
+/// What is forgotten beside the records that are known.
+#[derive(Clone, Copy)]
+pub(crate) enum Origin<'a> {
+    /// Nothing.
+    None,
+    /// What came from these sources.
+    Sources(&'a [SourceSelector]),
+    /// What was for a scope, of operations with a lower number than this one.
+    Scope(&'a Scope, OperationId),
+}
+
+impl Origin<'_> {
+    fn is_none(self) -> bool {
+        matches!(self, Self::None | Self::Sources([]))
+    }
+
+    fn is_of(self, operation: &Operation) -> bool {
+        match self {
+            Self::None => false,
+            Self::Sources(sources) => {
+                operation.source.as_ref().is_some_and(|source| sources.iter().any(|one| one.matches(source)))
+            }
+            Self::Scope(scope, before) => operation.id.sequence() < before.sequence() && scope.covers(&operation.scope),
+        }
+    }
+}
 
 impl Service {
     /// Removes what the host has of the text of records that their provider has forgotten or replaced. It can be repeated.
@@ -20,10 +48,10 @@ impl Service {
     /// # Errors
     /// Where the store fails. Some of it is removed then.
     pub(crate) async fn remove_traces(&self, binding: &Binding, gone: &[RecordHandle]) -> Result<(), StoreError> {
-        self.remove_traces_of(binding, gone, &[]).await
+        self.remove_traces_of(binding, gone, Origin::None).await
     }
 
-    /// The same, and what it has of what came from sources.
+    /// The same, and what it has of what came from sources or was for a scope.
     ///
     /// # Errors
     /// As [`Service::remove_traces`].
@@ -31,17 +59,14 @@ impl Service {
         &self,
         binding: &Binding,
         gone: &[RecordHandle],
-        sources: &[SourceSelector],
+        origin: Origin<'_>,
     ) -> Result<(), StoreError> {
         let ids: HashSet<&RecordId> = gone.iter().map(|handle| &handle.provider_record_id).collect();
-        if ids.is_empty() && sources.is_empty() {
+        if ids.is_empty() && origin.is_none() {
             return Ok(());
         }
-        self.clear_reviews(binding, &ids, sources).await?;
-        let is_about = |operation: &Operation| {
-            let from = |source| sources.iter().any(|one: &SourceSelector| one.matches(source));
-            operation.source.as_ref().is_some_and(from) || !ids.is_empty() && touches(operation, &ids)
-        };
+        self.clear_reviews(binding, &ids, origin).await?;
+        let is_about = |operation: &Operation| origin.is_of(operation) || !ids.is_empty() && touches(operation, &ids);
         self.clear_operations(binding, is_about).await?;
         idempotency::clear(&*self.store, &binding.company_id).await
     }
@@ -62,9 +87,9 @@ impl Service {
         &self,
         binding: &Binding,
         ids: &HashSet<&RecordId>,
-        sources: &[SourceSelector],
+        origin: Origin<'_>,
     ) -> Result<(), StoreError> {
-        if !self.reviews.may_be_about(binding.id, ids, !sources.is_empty()) {
+        if !self.reviews.may_be_about(binding.id, ids, !origin.is_none()) {
             return Ok(());
         }
         let prefix = store::company_key(&binding.company_id, b"");
@@ -72,9 +97,10 @@ impl Service {
         let mut found = Vec::new();
         while let Some((_, item)) = rows.next_row::<ReviewItem>("review").await? {
             let is_of = |handle: &RecordHandle| ids.contains(&handle.provider_record_id);
-            let is_from = |source| sources.iter().any(|one| one.matches(source));
-            let is_about = item.subject.record().is_some_and(is_of) || item.source().is_some_and(is_from);
-            if item.binding_id == binding.id && is_about && !item.is_without_text() {
+            if item.binding_id != binding.id || item.is_without_text() {
+                continue;
+            }
+            if item.subject.record().is_some_and(is_of) || self.is_review_of(&item, origin).await? {
                 found.push(item);
             }
         }
@@ -96,6 +122,20 @@ impl Service {
             }
         }
         Ok(())
+    }
+
+    /// Whether an item is about a change that came from these sources, or that was asked for in this scope.
+    async fn is_review_of(&self, item: &ReviewItem, origin: Origin<'_>) -> Result<bool, StoreError> {
+        match (origin, item.operation_id) {
+            (Origin::Sources(sources), _) => {
+                Ok(item.source().is_some_and(|source| sources.iter().any(|one| one.matches(source))))
+            }
+            (Origin::Scope(..), Some(id)) if item.change.is_some() => {
+                let asked = self.store.operation(&item.company_id, id).await?;
+                Ok(asked.is_some_and(|operation| origin.is_of(&operation)))
+            }
+            _ => Ok(false),
+        }
     }
 
     async fn clear_operations(

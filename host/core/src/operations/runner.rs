@@ -264,7 +264,7 @@ impl Service {
                 ending.add_usage(usage);
                 let mut answered = Answered { host: self, serving: &serving, ending: &mut ending };
                 let finished = step.finish(&mut answered, answer).await;
-                // What a source left that was forgotten meanwhile.
+                // What a source or a scope left that was forgotten meanwhile.
                 let left = self.forget_late(step, &ending, &serving, &written).await;
                 let (finished, written) = match (finished, left) {
                     (finished, Ok(gone)) => (finished, without(written, &gone)),
@@ -281,7 +281,8 @@ impl Service {
         self.conclude(step, ending, ended).await
     }
 
-    /// Forgets what an operation has written of a source that was forgotten after the host got the material. Answers which.
+    /// Forgets what an operation has written of a source, or for a scope, that was forgotten after the host got the material.
+    /// Answers which.
     async fn forget_late<S: Step>(
         &self,
         step: &S,
@@ -295,12 +296,12 @@ impl Service {
         let of_operation = &ending.operation().source;
         let with_source = |(number, handle): (usize, &RecordHandle)| {
             let source = step.record(number).and_then(|write| write.source.as_ref()).or(of_operation.as_ref());
-            source.map(|source| (handle.clone(), source.clone()))
+            (handle.clone(), source.cloned())
         };
-        let arrived = written.iter().enumerate().filter_map(with_source).collect();
+        let arrived = written.iter().enumerate().map(with_source).collect();
         let since = step.since().unwrap_or(Since::Operation(ending.id()));
         let owner = step.whose().and_then(Whose::owner);
-        self.forget_arrived(&serving.binding, arrived, owner, since).await
+        self.forget_arrived(&serving.binding, &ending.operation().scope, arrived, owner, since).await
     }
 
     /// Adds the rows of what an operation wrote. Where that fails, records without a row may be private.

@@ -1,4 +1,5 @@
-//! Forgetting and listing by source, in all bindings of a company, and replacing what came from a source before.
+//! Forgetting and listing by source, in all bindings of a company, and replacing what came from a source before. `scopes`
+//! forgets by scope.
 
 use std::collections::HashSet;
 
@@ -9,6 +10,7 @@ mod step;
 
 use self::step::ForgetSources;
 use crate::access::{Act, Denied};
+use crate::operations::forgotten::Origin;
 use crate::operations::prelude::*;
 use crate::records::Owner;
 use crate::records::sources::Since;
@@ -20,7 +22,7 @@ use memhost_types::{
 };
 
 /// The most operations of one call at a binding; each forgets at most 1,000 records.
-const MOST_ROUNDS: usize = 100;
+pub(super) const MOST_ROUNDS: usize = 100;
 
 impl Service {
     /// Forgets what came from sources, at every binding of the company, whoever may read it: what is there, what waits to
@@ -123,7 +125,7 @@ impl Service {
         let found = self.records.of_sources(binding, &request.sources, usize::MAX, |_| true).await?;
         let found: Vec<RecordHandle> = found.into_iter().map(|row| row.handle).collect();
         let waited = self.forget_waiting(binding, &found).await?;
-        self.remove_traces_of(binding, &found, &request.sources).await?;
+        self.remove_traces_of(binding, &found, Origin::Sources(&request.sources)).await?;
         let gone: Vec<_> = found.iter().filter(|handle| waited.contains(&handle.provider_record_id)).cloned().collect();
         let mut at =
             ForgottenAt { forgotten: u32::try_from(gone.len()).unwrap_or(u32::MAX), ..nothing_at(&binding.key) };
@@ -233,17 +235,28 @@ impl Service {
         self.store.lock(LockKind::Records, &store::company_key(&source.company_id, &name)).await
     }
 
-    /// Forgets what an operation has just written, where its source was forgotten meanwhile. Answers which.
+    /// Forgets what an operation has just written for a scope, where that or its source was forgotten meanwhile. Answers
+    /// which.
     pub(crate) async fn forget_arrived(
         &self,
         binding: &Binding,
-        arrived: Vec<(RecordHandle, SourceRef)>,
+        scope: &Scope,
+        arrived: Vec<(RecordHandle, Option<SourceRef>)>,
         owner: Option<&Owner>,
         since: Since,
     ) -> Result<HashSet<RecordId>, Refusal> {
+        if arrived.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let is_all_gone = self.records.is_scope_forgotten(binding, scope, owner, since).await?;
         let mut gone = Vec::new();
         for (handle, source) in arrived {
-            if self.records.is_forgotten(binding, &source, owner, since).await? {
+            let is_gone = match &source {
+                _ if is_all_gone => true,
+                Some(source) => self.records.is_forgotten(binding, source, owner, since).await?,
+                None => false,
+            };
+            if is_gone {
                 gone.push(handle);
             }
         }
@@ -315,6 +328,6 @@ fn names_nobody(scope: &Scope) -> Result<(), FieldError> {
     Err(FieldError::new(field, message))
 }
 
-fn nothing_at(key: &BindingKey) -> ForgottenAt {
+pub(super) fn nothing_at(key: &BindingKey) -> ForgottenAt {
     ForgottenAt { binding_key: key.clone(), operation_ids: Vec::new(), forgotten: 0, hidden: 0, error: None }
 }

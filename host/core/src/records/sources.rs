@@ -1,5 +1,6 @@
 //! Sources that were forgotten. A binding remembers each of them, so that what comes of the
-//! source later, of material that it got before, is not kept: such as by a job that runs for hours.
+//! source later, of material that it got before, is not kept: such as by a job that runs for hours. `scopes` has the same
+//! for scopes, in the same table.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ const KEPT: SignedDuration = SignedDuration::from_hours(24 * 365);
 /// When a source was forgotten at a binding. `Table::ForgottenSources` has it below the binding's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Forgotten {
+pub(super) struct Forgotten {
     /// What operations with a lower number than this have captured.
     sequence: u64,
     /// What came as an event before this.
@@ -32,7 +33,7 @@ pub(crate) enum Since {
 }
 
 impl Forgotten {
-    fn has(self, since: Since) -> bool {
+    pub(super) fn has(self, since: Since) -> bool {
         match since {
             Since::Received(at) => at < self.before,
             Since::Operation(id) => id.sequence() < self.sequence,
@@ -42,7 +43,7 @@ impl Forgotten {
 
 /// Which records of a source are forgotten.
 #[derive(Clone, Copy)]
-enum Part<'a> {
+pub(super) enum Part<'a> {
     All,
     /// Those that everybody in the company may read.
     Company,
@@ -52,7 +53,7 @@ enum Part<'a> {
 
 impl<'a> Part<'a> {
     /// All that a reader may read.
-    fn read_by(reader: &Reader) -> (Self, Option<Owner>) {
+    pub(super) fn read_by(reader: &Reader) -> (Self, Option<Owner>) {
         match reader {
             Reader::All => (Self::All, None),
             Reader::Agent(agent) => (Self::Company, Some(Owner::Agent(agent.clone()))),
@@ -62,15 +63,19 @@ impl<'a> Part<'a> {
     }
 
     /// That of a record which belongs to this owner, or else to the company.
-    fn with(owner: Option<&'a Owner>) -> Self {
+    pub(super) fn with(owner: Option<&'a Owner>) -> Self {
         owner.map_or(Self::Company, Self::Of)
     }
 }
 
 fn key(company: &CompanyId, binding: BindingId, source: &SourceSelector, part: Part<'_>) -> Vec<u8> {
     // The names of the fields are part of it, and none of them is left out: two sources have one key only if they are equal.
-    let mut text = serde_json::to_vec(source).unwrap_or_default();
     // JSON has no zero byte.
+    key_of(company, binding, serde_json::to_vec(source).unwrap_or_default(), part)
+}
+
+/// The key of what was forgotten: `text` says what it is, without a zero byte.
+pub(super) fn key_of(company: &CompanyId, binding: BindingId, mut text: Vec<u8>, part: Part<'_>) -> Vec<u8> {
     match part {
         Part::All => {}
         Part::Company => text.extend_from_slice(b"\0c"),
@@ -100,18 +105,29 @@ impl Records {
         }
         let mut rows = Vec::with_capacity(keys.len());
         for key in keys {
-            let known = self.forgotten_at(&key).await?;
-            let row = Forgotten {
-                sequence: known.map_or(0, |known| known.sequence).max(by.sequence()),
-                before: known.map_or(before, |known| known.before.max(before)),
-                at: now,
-            };
-            rows.push(TableWrite::new(Table::ForgottenSources, key, Some(store::encode("forgotten source", &row)?)));
+            rows.push(self.forgotten_from(key, by, before, now).await?);
         }
         Ok(rows)
     }
 
-    async fn forgotten_at(&self, key: &[u8]) -> Result<Option<Forgotten>, StoreError> {
+    /// The row that says that what has this key is forgotten from an operation on.
+    pub(super) async fn forgotten_from(
+        &self,
+        key: Vec<u8>,
+        by: OperationId,
+        before: Timestamp,
+        now: Timestamp,
+    ) -> Result<TableWrite, StoreError> {
+        let known = self.forgotten_at(&key).await?;
+        let row = Forgotten {
+            sequence: known.map_or(0, |known| known.sequence).max(by.sequence()),
+            before: known.map_or(before, |known| known.before.max(before)),
+            at: now,
+        };
+        Ok(TableWrite::new(Table::ForgottenSources, key, Some(store::encode("forgotten source", &row)?)))
+    }
+
+    pub(super) async fn forgotten_at(&self, key: &[u8]) -> Result<Option<Forgotten>, StoreError> {
         let found = self.store.get(Table::ForgottenSources, key).await?;
         found.map(|value| store::decode("forgotten source", &value)).transpose()
     }

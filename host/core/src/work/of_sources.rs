@@ -1,4 +1,4 @@
-//! What waits of forgotten sources: deliveries are discarded, and the review queue keeps no text of them.
+//! What waits of forgotten sources and scopes: deliveries are discarded, and the review queue keeps no text of them.
 
 use std::collections::HashSet;
 
@@ -11,8 +11,8 @@ use crate::review::ReviewError;
 use crate::work::DeliveryAction;
 use memhost_store::{self as store, Change, Table};
 use memhost_types::{
-    CompanyId, Decision, DeliveryId, DeliveryStatus, ReviewDecision, ReviewId, ReviewItem, ReviewSubject, SourceRef,
-    SourcesRequest,
+    CompanyId, Decision, Delivery, DeliveryId, DeliveryStatus, ReviewDecision, ReviewId, ReviewItem, ReviewSubject,
+    SourceRef, SourcesRequest,
 };
 
 impl Service {
@@ -24,12 +24,23 @@ impl Service {
         request: &SourcesRequest,
         until: Timestamp,
     ) -> Result<Vec<DeliveryId>, ServiceError> {
-        let company = &request.scope.company_id;
         let is_one = |from: &SourceRef| request.sources.iter().any(|source| source.matches(from));
+        let is_meant = |delivery: &Delivery| delivery.source.as_ref().is_some_and(is_one);
+        self.discard_of(caller, &request.scope.company_id, until, is_meant).await
+    }
+
+    /// The same with those that are meant.
+    pub(crate) async fn discard_of(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        until: Timestamp,
+        is_meant: impl Fn(&Delivery) -> bool + Send + Sync,
+    ) -> Result<Vec<DeliveryId>, ServiceError> {
         let mut all = self.deliveries.all(company);
         let (mut found, mut waiting) = (HashSet::new(), Vec::new());
         while let Some(delivery) = all.next().await? {
-            if delivery.received_at > until || !delivery.source.as_ref().is_some_and(is_one) {
+            if delivery.received_at > until || !is_meant(&delivery) {
                 continue;
             }
             found.insert(delivery.id);

@@ -9,13 +9,21 @@ use super::routes;
 use crate::failure::OperationCodes;
 use crate::{AuthorizedByCore, Body, Failure, Json, Problem, WithRateLimit, permission};
 use memhost_core::Service;
-use memhost_types::{CompanyId, ForgottenSources, Scope, SourceRecords, SourcesRequest};
+use memhost_types::{
+    CompanyId, ForgetScopeRequest, ForgottenScope, ForgottenSources, Scope, SourceRecords, SourcesRequest,
+};
 
 const RECORDED: &str = "The operation log has a record of it, also if it is refused.";
 
 /// The routes below `/runtime/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     operations().merge(routes! { "memory":
+        "/scope/forget" {
+            post forget_scope => "forgetScope", "Forget what was written in a scope, at every binding or at one",
+                "The scope names something beside the company. The operations of each binding have a record of it. What waits \
+                 to be captured is discarded, and what jobs make later of material that came before is forgotten, too. \
+                 Where `isComplete` is false, the same request goes on with what is left.";
+        }
         "/sources/forget" {
             post forget_sources => "forgetSources", "Forget what came from some sources, at every binding",
                 "An operation for each binding has a record of it. What waits to be captured is discarded, and what jobs \
@@ -64,6 +72,14 @@ macro_rules! operations {
 }
 
 memhost_types::operation_kinds!(operations);
+
+async fn forget_scope(
+    AuthorizedByCore { service, caller, company, .. }: AuthorizedByCore<permission::Forget>,
+    Body(request): Body<ForgetScopeRequest>,
+) -> Result<Json<ForgottenScope>, Failure<OperationCodes>> {
+    same_company(&company, &request.scope)?;
+    Ok(Json(service.forget_scope(&caller, request).await?))
+}
 
 async fn forget_sources(
     AuthorizedByCore { service, caller, company, .. }: AuthorizedByCore<permission::ForgetSources>,

@@ -7,8 +7,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::{
-    BrowseRequest, CaptureRequest, CorrectRequest, ExportRequest, FieldError, ForgetRequest, GetRequest, HookEvent,
-    ImportRequest, ListRequest, NewEvent, NewFinanceEvent, QueryRequest, ReviewDecision, UpsertRequest,
+    BrowseRequest, CaptureRequest, CorrectRequest, ExportRequest, FieldError, ForgetRequest, ForgetScopeRequest,
+    GetRequest, HookEvent, ImportRequest, ListRequest, NewEvent, NewFinanceEvent, QueryRequest, ReviewDecision,
+    UpsertRequest,
 };
 
 /// A request: its schema, its check, and an example that has every field.
@@ -73,6 +74,7 @@ fn requests() -> Vec<Request> {
         request(BrowseRequest::check, of(json!({"path": "a", "cursor": "a", "limit": 1}))),
         request(GetRequest::check, of(json!({"handle": handle}))),
         request(ForgetRequest::check, of(json!({"handles": [handle]}))),
+        request(ForgetScopeRequest::check, of(json!({}))),
         request(CorrectRequest::check, of(json!({"handle": handle, "patch": {"instruction": "a"}}))),
         request(CorrectRequest::check, of(json!({"handle": handle, "patch": {"record": record}}))),
         request(ExportRequest::check, of(json!({"cursor": "a"}))),

@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 
 use super::names_nobody;
 use crate::operations::forget::{forgotten, removed_rows, settle};
+use crate::operations::forgotten::Origin;
 use crate::operations::guard::partly;
 use crate::operations::prelude::*;
 use crate::operations::runner::Target;
@@ -111,7 +112,7 @@ impl Step for ForgetSources<'_> {
     ) -> Result<(OperationId, u32, u32), Refusal> {
         let found = std::mem::replace(&mut *self.found.lock(), Ok(Found::default()))?;
         let (host, binding) = (answered.host, &answered.serving.binding);
-        host.remove_traces_of(binding, &found.handles, &self.request.sources).await?;
+        host.remove_traces_of(binding, &found.handles, Origin::Sources(&self.request.sources)).await?;
         settle(&mut answer, &found.waited);
         let count = |is: fn(ForgetEffect) -> bool| {
             let of = answer.outcomes.iter().filter(|outcome| is(outcome.effect)).count();
