@@ -23,6 +23,7 @@ mod check;
 mod cli;
 mod company;
 mod company_backup;
+mod company_quota;
 mod company_unread;
 mod compiling;
 mod conformance;

@@ -77,6 +77,8 @@ impl Service {
             return Err(self.deny(caller, OperationKind::Control, Some(&company), &denied).await);
         }
         event.check()?;
+        // Also of an event that nobody takes, whose record would need room.
+        self.check_quota(caller, OperationKind::Capture, &event.scope.company_id).await?;
         check_owner(&event.scope, event.visibility.unwrap_or_default())?;
         if let (Some(source), Some(payload)) = (&event.source, &event.payload) {
             capture(event, source.clone(), payload.clone()).check()?;
