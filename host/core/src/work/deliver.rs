@@ -50,7 +50,8 @@ impl Service {
             HookKind::PreRunHydrate => {
                 let recalled = self.hydrate(&event, accepted).await?;
                 let budget = event.token_budget.unwrap_or(DEFAULT_TOKEN_BUDGET);
-                let rendered = in_turn(move || {
+                let company = event.scope.company_id.as_str();
+                let rendered = in_turn(company, move || {
                     let context = context(&recalled, budget);
                     (recalled.into_iter().map(|(delivery, _)| delivery).collect::<Vec<_>>(), Some(context))
                 });
