@@ -81,6 +81,7 @@ mod schemathesis;
 mod services;
 mod sign_in_link;
 mod signing;
+mod source_guards;
 mod stream;
 mod support;
 mod surfaces;
