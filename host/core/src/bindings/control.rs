@@ -19,6 +19,7 @@ use memhost_types::{
 };
 
 mod check;
+mod page;
 mod room;
 mod view;
 
