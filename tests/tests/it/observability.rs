@@ -107,13 +107,13 @@ async fn the_doctor_names_bindings_that_do_not_work() {
     let host = TestHost::new(&["traps", "cross-agent"]).await.unwrap();
     let api = super::support::Api::new(&host);
     let bindings = "/control/v1/companies/acme/bindings";
-    api.post(bindings, &serde_json::json!({"key": "bare", "providerKey": "cross-agent"})).await.fine();
+    api.post(bindings, &json!({"key": "bare", "providerKey": "cross-agent"})).await.fine();
     let found = check(&host.service().doctor().await, "bindings");
     assert_eq!(found.health, Health::Warning, "{found:?}");
     assert!(found.found.contains("`bare` of acme: the provider needs storage"), "{found:?}");
     let shown = api.get(&format!("{bindings}/bare")).await;
     assert!(shown["warnings"][0].as_str().unwrap().contains("memhost binding grant bare"), "{shown}");
-    api.put(&format!("{bindings}/bare/grants"), &serde_json::json!({"storageBytes": 1 << 20})).await.fine();
+    api.put(&format!("{bindings}/bare/grants"), &json!({"storageBytes": 1 << 20})).await.fine();
     assert_eq!(check(&host.service().doctor().await, "bindings").health, Health::Ok);
     host.bind("acme", "traps", BindingLimits::default()).await.unwrap();
     for _ in 0..10 {
