@@ -12,8 +12,8 @@ use jiff::civil::Date;
 use memhost_core::WrapStore;
 use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 use memhost_store::{
-    BackupReport, Change, ChangeFeed, Commit, Compacted, Coordination, DiskState, DueKind, Lease, Leases, LockKind,
-    LogPage, Maintenance, OperationLog, Partitions, Store, StoreError, Table, TablePage, TableWrite, Tables,
+    BackupReport, Change, ChangeFeed, Commit, Compacted, Coordination, DiskState, DueKind, Held, Lease, Leases,
+    LockKind, LogPage, Maintenance, OperationLog, Partitions, Store, StoreError, Table, TablePage, TableWrite, Tables,
     Transacted,
 };
 use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Outcome, Rollup, RollupKey};
@@ -266,6 +266,10 @@ impl Maintenance for FaultyStore {
 
     fn disk(&self) -> DiskState {
         self.inner.disk()
+    }
+
+    async fn held(&self, company: &CompanyId) -> Result<Held, StoreError> {
+        self.inner.held(company).await
     }
 
     async fn verify(&self) -> Result<Vec<String>, StoreError> {

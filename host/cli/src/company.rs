@@ -31,7 +31,7 @@ pub(super) enum CompanyCommand {
         #[command(flatten)]
         company: CompanyArgs,
     },
-    /// Show a company's retention, or its tombstone if it was erased.
+    /// Show a company's retention and how much the host keeps of it, or its tombstone if it was erased.
     Show {
         #[command(flatten)]
         company: CompanyArgs,
@@ -212,7 +212,9 @@ async fn show(session: &Session) -> Result<String, CliError> {
         Ok(left) => session.format.render(&left, "", details),
         // The company was not erased, or the caller may not read tombstones.
         Err(CliError::Problem { status: 403 | 404, .. }) => {
-            session.format.render(&session.get("retention").await?, "", kept)
+            let mut shown = session.get("retention").await?;
+            shown["usage"] = session.get("usage").await?;
+            session.format.render(&shown, "", kept)
         }
         Err(error) => Err(error),
     }
@@ -243,5 +245,13 @@ fn kept(retention: &Value) -> String {
     };
     let (days, count) = (kept("operationsMaxAgeDays", "day"), kept("operationsMaxCount", "operation"));
     let kinds = KINDS.map(|(name, field)| format!("{name} {}", kept(field, "day")));
-    format!("retention of operations: age {days}, count {count}\nretention of other records: {}", kinds.join(", "))
+    let kinds = kinds.join(", ");
+    let mut said = format!("retention of operations: age {days}, count {count}\nretention of other records: {kinds}");
+    if let Some(held) = retention.pointer("/usage/heldBytes").and_then(Value::as_u64) {
+        let _ = write!(said, "\nkept by the host: {} MiB", held >> 20);
+        if let Some(most) = retention.pointer("/usage/maxBytes").and_then(Value::as_u64) {
+            let _ = write!(said, " of {} MiB", most >> 20);
+        }
+    }
+    said
 }

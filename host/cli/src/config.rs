@@ -49,6 +49,8 @@ pub(super) struct HostConfig {
     store_max_batch: Option<usize>,
     #[serde(deserialize_with = "size")]
     store_reserve_bytes: Option<u64>,
+    #[serde(deserialize_with = "size")]
+    company_max_bytes: Option<u64>,
     metrics_company_label: bool,
     integrations: IntegrationOptions,
     issue_link: Option<String>,
@@ -86,7 +88,7 @@ struct EmbeddingsConfig {
 }
 
 /// Every key of [`HostConfig`].
-const KEYS: [&str; 27] = [
+const KEYS: [&str; 28] = [
     "listen",
     "control_listen",
     "data_dir",
@@ -105,6 +107,7 @@ const KEYS: [&str; 27] = [
     "store_cache_bytes",
     "store_max_batch",
     "store_reserve_bytes",
+    "company_max_bytes",
     "metrics_company_label",
     "integrations",
     "issue_link",
@@ -181,6 +184,9 @@ impl HostConfig {
         }
         if let Some(bytes) = self.store_reserve_bytes {
             options.store.reserve_bytes = in_range("store_reserve_bytes", bytes, 0, 1 << 40)?;
+        }
+        if let Some(bytes) = self.company_max_bytes {
+            options.store.company_bytes = in_range("company_max_bytes", bytes, 0, 1 << 50)?;
         }
         // The database does not survive a write that fails: whoever started this process starts it again.
         options.store.on_fatal = Some(Arc::new(|error| {

@@ -153,6 +153,9 @@ pub enum ServiceError {
     /// The disk is almost full, found where no operation runs.
     #[error("{0}")]
     DiskFull(String),
+    /// The company's quota is used up, found where no operation runs.
+    #[error("{0}")]
+    CompanyFull(String),
 }
 
 impl ServiceError {
@@ -166,8 +169,17 @@ impl ServiceError {
 
     /// Whether the disk is almost full: the same request succeeds when there is room again.
     pub fn is_disk_full(&self) -> bool {
-        let store = match self {
-            Self::DiskFull(_) => return true,
+        matches!(self, Self::DiskFull(_)) || matches!(self.of_store(), Some(StoreError::DiskFull { .. }))
+    }
+
+    /// Whether the host keeps as much of the company as it may: other companies are not concerned.
+    pub fn is_company_full(&self) -> bool {
+        matches!(self, Self::CompanyFull(_)) || matches!(self.of_store(), Some(StoreError::CompanyFull { .. }))
+    }
+
+    /// The error of the store behind this one.
+    fn of_store(&self) -> Option<&StoreError> {
+        match self {
             Self::Audit(error)
             | Self::Unrecorded { error, .. }
             | Self::Store(error)
@@ -175,10 +187,9 @@ impl ServiceError {
             | Self::Access(AccessError::Store(error))
             | Self::Work(WorkError::Store(error))
             | Self::Review(ReviewError::Store(error))
-            | Self::Ledger(LedgerError::Store(error)) => error,
-            _ => return false,
-        };
-        matches!(store, StoreError::DiskFull { .. })
+            | Self::Ledger(LedgerError::Store(error)) => Some(error),
+            _ => None,
+        }
     }
 
     pub(crate) fn host(error: impl Display) -> Self {
@@ -191,6 +202,7 @@ impl From<Refusal> for ServiceError {
     fn from(refusal: Refusal) -> Self {
         match refusal.error.code {
             OperationErrorCode::DiskFull => Self::DiskFull(refusal.error.message),
+            OperationErrorCode::QuotaExceeded => Self::CompanyFull(refusal.error.message),
             _ => Self::Host(refusal.error.message),
         }
     }
@@ -226,6 +238,7 @@ impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::DiskFull { .. } => Self::new(OperationErrorCode::DiskFull, error.to_string()),
+            StoreError::CompanyFull { .. } => Self::new(OperationErrorCode::QuotaExceeded, error.to_string()),
             error => Self::host(error),
         }
     }

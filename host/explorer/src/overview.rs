@@ -10,11 +10,11 @@ use serde::Deserialize;
 
 use super::bindings::budget;
 use super::components::{
-    Chart, CompanyView, Details, Page, QueryParams, Row, Tone, View, badge, binding_link, count, duration_us, empty,
-    long, money, panel, percent, sentence, table,
+    Chart, CompanyView, Details, Page, QueryParams, Row, Tone, View, badge, binding_link, bytes, count, duration_us,
+    empty, long, money, panel, percent, sentence, table,
 };
 use super::operations;
-use memhost_core::{Act, BindingView, Evaluation, GroupBy, Health, ServiceError, Sums, SumsQuery};
+use memhost_core::{Act, BindingView, CompanyUsage, Evaluation, GroupBy, Health, ServiceError, Sums, SumsQuery};
 use memhost_http::{Problem, permission};
 use memhost_types::{AgentId, CompanyId, OperationFilter};
 
@@ -50,10 +50,11 @@ pub(super) async fn show(
     let doctor = is_operator && params.query.doctor.is_some();
     let days = view.service.sums(company, &SumsQuery { group_by: vec![GroupBy::Day], ..SumsQuery::default() }).await?;
     let quality = quality(&view, &days).await?;
+    let usage = view.service.company_usage(company).await?;
     let body = html! {
         div.stack #overview data-live {
             (attention::list(&view, &bindings).await?)
-            (figures(&days, quality.as_ref()))
+            (figures(&days, quality.as_ref(), usage))
             div.two {
                 div.panel { (volume(&days)) }
                 div.panel { (latency(&days)) }
@@ -144,7 +145,7 @@ async fn quality<P>(view: &CompanyView<P>, days: &Sums) -> Result<Option<Evaluat
     Ok(Some(view.service.evaluation(&view.company, &query).await?.total))
 }
 
-fn figures(days: &Sums, quality: Option<&Evaluation>) -> Markup {
+fn figures(days: &Sums, quality: Option<&Evaluation>, usage: CompanyUsage) -> Markup {
     let total = &days.total;
     let latency = |us: Option<u64>| us.map_or_else(|| "–".to_owned(), duration_us);
     let rate = |rate: Option<f64>| rate.map_or_else(|| "–".to_owned(), percent);
@@ -183,6 +184,13 @@ fn figures(days: &Sums, quality: Option<&Evaluation>) -> Markup {
             div { dt { "Empty queries" } dd { (rate(empty)) small { "of " (count(queries)) " queries" } } }
             div {
                 dt { "Billed" } dd { (money(total.cost)) small { (money(total.reported_cost)) " reported in total" } }
+            }
+            div {
+                dt { "Kept by the host" } dd {
+                    (bytes(usage.held_bytes)) small {
+                        @match usage.max_bytes { Some(most) => { "of " (bytes(most)) }, None => { "no quota" } }
+                    }
+                }
             }
         }
     }

@@ -273,8 +273,8 @@ pub fn idempotent(mut item: TransformPathItem<'_>) -> TransformPathItem<'_> {
         }
         let codes = [ProblemCode::InvalidRequest, ProblemCode::IdempotencyKeyReused, ProblemCode::IdempotencyUnknown];
         problems(operation, codes);
-        // Anything that writes may find the disk full.
-        problems(operation, [ProblemCode::DiskFull]);
+        // Anything that writes may find the disk full, or the company's quota used up.
+        problems(operation, [ProblemCode::DiskFull, ProblemCode::QuotaExceeded]);
         // The layer reads a body as a whole before it passes it on.
         if operation.request_body.is_some() {
             problems(operation, [ProblemCode::BodyTooLarge]);

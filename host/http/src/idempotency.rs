@@ -100,7 +100,7 @@ async fn answer(
             // Refusals had no effect, so the key may try again. After a failed provider call the effect is unknown, so
             // the key must not repeat it.
             let is_final = !matches!(status.as_u16(), 401 | 402 | 403 | 429 | 503)
-                && !off_executor(body.len(), || is_refused_tool(&parts, &body) || is_of_unknown_company(status, &body));
+                && !off_executor(body.len(), || is_refused_tool(&parts, &body) || is_of_the_company(status, &body));
             let media = parts.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
             let kept = is_final.then(|| KeptAnswer {
                 status: status.as_u16(),
@@ -157,12 +157,15 @@ fn is_refused_tool(parts: &axum::http::response::Parts, body: &[u8]) -> bool {
         })
 }
 
-/// Whether a request was refused because there is no such company. Nothing is kept of it: the company may be made, and
-/// what is not there has no rows.
-fn is_of_unknown_company(status: StatusCode, body: &[u8]) -> bool {
-    status == StatusCode::NOT_FOUND
+/// Whether a request was refused because there is no such company, or because the company's quota is used up. Nothing is
+/// kept of it: the company may be made, what is not there has no rows, and the quota may be raised. Of a provider's own
+/// quota there is an operation, and its effect is not known.
+fn is_of_the_company(status: StatusCode, body: &[u8]) -> bool {
+    matches!(status, StatusCode::NOT_FOUND | StatusCode::INSUFFICIENT_STORAGE)
         && serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|problem| {
-            problem.get("code").and_then(|code| code.as_str()) == Some(ProblemCode::UnknownCompany.name())
+            let code = problem.get("code").and_then(|code| code.as_str());
+            let is_full = code == Some(ProblemCode::QuotaExceeded.name()) && problem.get("operationId").is_none();
+            is_full || code == Some(ProblemCode::UnknownCompany.name())
         })
 }
 

@@ -161,6 +161,9 @@ fn code_of(error: &ServiceError) -> ProblemCode {
     if error.is_disk_full() {
         return Code::DiskFull;
     }
+    if error.is_company_full() {
+        return Code::QuotaExceeded;
+    }
     match error {
         ServiceError::Operation { error, .. } => error.code.into(),
         ServiceError::Field(_)
@@ -198,6 +201,7 @@ fn code_of(error: &ServiceError) -> ProblemCode {
         ServiceError::Ledger(LedgerError::NoBudget { .. }) => Code::NoBudget,
         ServiceError::Host(_)
         | ServiceError::DiskFull(_)
+        | ServiceError::CompanyFull(_)
         | ServiceError::Vault(_)
         | ServiceError::Unrecorded { .. }
         | ServiceError::Audit(_)

@@ -1,12 +1,13 @@
 //! Computing away from the threads that drive async tasks: what computes there for long delays every other request.
 
 use std::cell::Cell;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use serde::Serialize;
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::sync::Semaphore;
 use tokio::task::JoinError;
+
+use super::turns::Turns;
 
 /// The most bytes that are worked on where an async task runs. What the host does with texts takes less than a
 /// millisecond for so many.
@@ -48,17 +49,20 @@ pub fn off_executor<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Does long work on a thread of its own, as soon as less than half of the processors do such work. Callers take turns.
+/// Does long work of a company on a thread of its own, as soon as less than half of the processors do such work. Companies
+/// take turns.
 ///
 /// # Errors
 /// If the work panics.
-pub async fn in_turn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
-    static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
+pub async fn in_turn<T: Send + 'static>(
+    company: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, JoinError> {
+    static TURNS: LazyLock<Arc<Turns>> = LazyLock::new(|| {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Semaphore::new((processors / 2).max(1))
+        Turns::new(processors / 2)
     });
-    // Nobody closes it.
-    let turn = TURNS.acquire().await.ok();
+    let turn = TURNS.take(company).await;
     tokio::task::spawn_blocking(move || {
         let _off = Off::begin();
         let done = work();
@@ -117,7 +121,7 @@ mod tests {
     async fn what_is_long_is_done_elsewhere_and_the_mark_ends_with_it() {
         expect_off_executor("a test", MAX_INLINE_BYTES);
         off_executor(MANY, || expect_off_executor("a test", MANY));
-        in_turn(|| expect_off_executor("a test", MANY)).await.unwrap();
+        in_turn("acme", || expect_off_executor("a test", MANY)).await.unwrap();
         let caught = std::panic::catch_unwind(|| expect_off_executor("a test", MANY));
         assert!(caught.is_err() == cfg!(debug_assertions));
         let caught = std::panic::catch_unwind(|| off_executor(MANY, || panic!("the work fails")));

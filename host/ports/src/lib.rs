@@ -5,6 +5,7 @@ mod clock;
 mod embedder;
 mod executor;
 mod storage;
+mod turns;
 
 pub use clock::{Clock, SystemClock, new_id};
 pub use embedder::{
@@ -12,3 +13,4 @@ pub use embedder::{
 };
 pub use executor::{MAX_INLINE_BYTES, expect_off_executor, in_turn, off_executor, to_json};
 pub use storage::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite};
+pub use turns::{Turn, Turns};

@@ -1,5 +1,5 @@
-//! How long a call computes: the guest, and the host for it. Both run on the executor's threads, so the time is that
-//! which the system gave those threads while they worked for the call. Time in which a call waits does not count.
+//! How long a call computes: the guest, and the host for it, there and on other threads. The time is that which the system
+//! gave the threads while they worked for the call. Time in which a call waits does not count.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -39,7 +39,8 @@ impl Computing {
         self.nanos.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    fn has_spent(&self, budget: Duration) -> bool {
+    /// Whether it is more than a budget.
+    pub(super) fn has_spent(&self, budget: Duration) -> bool {
         u128::from(self.nanos.load(Ordering::Relaxed)) > budget.as_nanos()
     }
 
@@ -61,9 +62,22 @@ impl Computing {
         })
         .await
     }
+
+    /// Runs what the host does for a call in a task of its own.
+    pub(super) async fn counted<T>(&self, part: impl Future<Output = T>) -> T {
+        let mut part = pin!(part);
+        std::future::poll_fn(|context| {
+            let before = time_of_thread();
+            let polled = part.as_mut().poll(context);
+            self.add(time_of_thread().saturating_sub(before));
+            polled
+        })
+        .await
+    }
 }
 
-fn time_of_thread() -> Duration {
+/// How long this thread has computed, by the system's count.
+pub(super) fn time_of_thread() -> Duration {
     let time = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
@@ -86,6 +100,14 @@ mod tests {
         };
         let spent: Result<(), _> = computing.within(Duration::from_millis(25), work).await;
         assert!(spent.is_err());
+        computing.begin();
+        computing
+            .counted(async {
+                let until = time_of_thread() + Duration::from_millis(30);
+                while time_of_thread() < until {}
+            })
+            .await;
+        assert!(computing.has_spent(Duration::from_millis(25)));
         computing.begin();
         computing.add(Duration::from_secs(1));
         assert!(computing.within(Duration::from_millis(25), tokio::task::yield_now()).await.is_err());

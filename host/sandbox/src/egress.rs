@@ -8,6 +8,7 @@ mod error;
 mod escape;
 mod guest;
 mod kept;
+mod load;
 mod rewrite;
 mod scrub;
 mod secret;
@@ -24,12 +25,13 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::Semaphore;
 use wasmtime_wasi_http::{RequestOptions, WasiBody};
 
-use self::blocking::{Interrupted, SLOW_BODY, SLOW_SECRETS, on_blocking_thread};
+use self::blocking::{Interrupted, Place, SLOW_BODY, SLOW_SECRETS, on_blocking_thread};
 pub(super) use self::client::Client;
 use self::client::{Connection, RequestFailed};
 pub(super) use self::error::EgressError;
 pub(super) use self::guest::GuestHttp;
 use self::kept::Kept;
+use self::load::Load;
 use self::rewrite::{Outgoing, read_response, rewrite};
 pub use self::secret::{Secret, SecretError, Secrets};
 use self::tally::Minute;
@@ -138,7 +140,7 @@ impl Egress {
 
     async fn send(
         &self,
-        tally: &Arc<Tally>,
+        load: &Load,
         request: http::Request<WasiBody>,
         options: RequestOptions,
     ) -> Result<http::Response<WasiBody>, EgressError> {
@@ -146,18 +148,26 @@ impl Egress {
         let authority = parts.uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
         let target = HttpTarget::parse(parts.uri.scheme_str(), authority)?;
         let grant = self.grant(&target, &parts.method)?;
-        self.count(tally)?;
-        let place = Arc::clone(&self.connections)
+        self.count(load.tally())?;
+        let permit = Arc::clone(&self.connections)
             .try_acquire_owned()
-            .map(Arc::new)
             .map_err(|_| EgressError::limit("outgoingConnections", self.limits.outgoing_connections.into()))?;
+        let place = Place::new(permit, load);
         let call = Duration::from_millis(self.limits.call_timeout_ms);
         let clamped = |asked: Option<Duration>, most: Duration| asked.map_or(most, |asked| asked.min(most));
         let between = clamped(options.between_bytes_timeout, call);
-        let body = client::collect(body, between, |bytes| tally.take_sent(bytes, self.limits.outgoing_bytes)).await?;
+        let sending = load.holding();
+        let body = client::collect(body, between, |bytes| {
+            load.tally().take_sent(bytes, self.limits.outgoing_bytes)?;
+            load.hold(&sending, bytes)
+        });
+        let body = body.await?;
         let sent = body.len() as u64;
         let granted = Arc::clone(&self.secrets.read());
         let (secrets, outgoing) = (granted.for_target(&target), Outgoing { target: target.clone(), parts, body });
+        // Where secrets are put in, it is there twice for a moment.
+        load.hold(&sending, outgoing.length() as u64)?;
+        load.check()?;
         let request = on_blocking_thread(outgoing.length(), SLOW_BODY, Some(&place), move || {
             // The server compares a signature's time with its own clock.
             rewrite(outgoing, &secrets, SystemClock.now())
@@ -166,9 +176,14 @@ impl Egress {
         let (connect, answer) =
             (clamped(options.connect_timeout, CONNECT_TIMEOUT), clamped(options.first_byte_timeout, call));
         let (connection, response) = self.exchange(&target, &grant.private_ranges, request, connect, answer).await?;
+        drop(sending);
         let (head, body) = response.into_parts();
-        let body =
-            client::collect(body, between, |bytes| tally.take_received(bytes, self.limits.incoming_bytes)).await?;
+        let receiving = load.holding();
+        let body = client::collect(body, between, |bytes| {
+            load.tally().take_received(bytes, self.limits.incoming_bytes)?;
+            load.hold(&receiving, bytes)
+        });
+        let body = body.await?;
         {
             // Held, so that what closes the connections after a change of the secrets finds this one.
             let now = self.secrets.read();
@@ -177,14 +192,20 @@ impl Egress {
             }
         }
         self.network.counters.request(sent, body.len() as u64);
+        // Masking secrets writes it a second time, and so it is with what is unpacked.
+        load.hold(&receiving, body.len() as u64)?;
+        load.check()?;
         // The call's limits go on: a call that has ended does not wait for this.
-        let (counted, most) = (Arc::clone(tally), self.limits.incoming_bytes);
+        let (counted, most) = (load.clone(), self.limits.incoming_bytes);
         let length = match rewrite::is_packed(&head.headers) {
             true => SLOW_BODY,
             false => body.len() + head.headers.values().map(http::HeaderValue::len).sum::<usize>(),
         };
         let response = on_blocking_thread(length, SLOW_BODY, Some(&place), move || {
-            read_response(&head, body, &granted.all, |bytes| counted.take_received(bytes, most))
+            read_response(&head, body, &granted.all, |bytes| {
+                counted.tally().take_received(bytes, most)?;
+                counted.hold(&receiving, bytes.saturating_mul(2))
+            })
         })
         .await?;
         Ok(response.map(|body: Bytes| Full::new(body).map_err(|never| match never {}).boxed_unsync()))

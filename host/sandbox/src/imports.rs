@@ -1,6 +1,7 @@
 //! The host's side of every import. An import that was not granted is linked, too, and answers `denied`.
 
 mod directory;
+mod headers;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,6 +11,7 @@ use wasmtime::{Engine, Store};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
+pub(super) use self::headers::HttpMemory;
 use super::clocks;
 use super::computing::Computing;
 use super::contract::{MemoryProvider, binding, call, embeddings, meter, storage, types};
@@ -31,6 +33,8 @@ use memhost_types::{BindingLimits, Grants, Microcents, Usage, limits};
 pub(super) struct State {
     pub(super) wasi: WasiCtx,
     pub(super) http: WasiHttpCtx,
+    /// What the guest has of header fields, requests and responses.
+    pub(super) http_memory: HttpMemory,
     pub(super) outgoing: GuestHttp,
     pub(super) table: ResourceTable,
     pub(super) limiter: Limiter,
@@ -78,6 +82,7 @@ pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     directory::replace(&mut linker)?;
+    headers::replace(&mut linker)?;
     MemoryProvider::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
     Ok(linker)
 }

@@ -14,7 +14,7 @@ use super::computing::Computing;
 use super::contract::Exports;
 use super::egress::{Egress, GuestHttp};
 use super::engine::Sandbox;
-use super::imports::{GuestStore, State};
+use super::imports::{GuestStore, HttpMemory, State};
 use super::limiter::Limiter;
 use super::log::GuestLog;
 use super::open_files::OpenFiles;
@@ -135,7 +135,8 @@ impl Instance {
         let state = State {
             wasi: wasi.build(),
             http,
-            outgoing: GuestHttp::new(setup.egress.clone(), log.clone(), limiter.memory().clone()),
+            http_memory: HttpMemory::default(),
+            outgoing: GuestHttp::new(setup.egress.clone(), log.clone(), limiter.memory().clone(), computing.clone()),
             table,
             limiter,
             quota,
@@ -194,6 +195,7 @@ impl Instance {
     pub(super) fn is_sound(&mut self) -> bool {
         let state = self.store.data_mut();
         state.files.count();
+        state.settle_http();
         let kept = state.table.iter_mut().count();
         if kept > MAX_KEPT_HANDLES {
             tracing::debug!(kept, most = MAX_KEPT_HANDLES, "an instance kept handles after its call and is dropped");

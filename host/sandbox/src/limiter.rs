@@ -23,6 +23,22 @@ impl Memory {
     pub(super) fn hold(&self, bytes: usize) -> Option<Held> {
         self.grow(bytes).then(|| Held(Arc::clone(&self.0), bytes))
     }
+
+    /// Counts a buffer of the host that grows, from nothing on.
+    pub(super) fn holding(&self) -> Holding {
+        Holding { memory: self.clone(), bytes: AtomicUsize::new(0) }
+    }
+}
+
+/// What header fields take of the host's memory, in bytes, with their places in a map.
+pub(super) fn bytes_of_fields(fields: &http::HeaderMap) -> usize {
+    fields.iter().map(|(name, value)| bytes_of_field(name.as_str().len(), value.len())).sum()
+}
+
+/// The same of one field, by the lengths of its name and its value.
+pub(super) fn bytes_of_field(name: usize, value: usize) -> usize {
+    const PLACE: usize = 128;
+    PLACE.saturating_add(name).saturating_add(value)
 }
 
 /// Memory of the host that counts as the guest's.
@@ -31,6 +47,29 @@ pub(super) struct Held(Arc<AtomicUsize>, usize);
 impl Drop for Held {
     fn drop(&mut self) {
         self.0.fetch_sub(self.1, Ordering::Relaxed);
+    }
+}
+
+/// Memory of the host that counts as the guest's and grows while it is in use.
+pub(super) struct Holding {
+    memory: Memory,
+    bytes: AtomicUsize,
+}
+
+impl Holding {
+    /// Counts more of it. False: the guest has no room for that, and it is not counted.
+    pub(super) fn add(&self, bytes: usize) -> bool {
+        let fits = self.memory.grow(bytes);
+        if fits {
+            self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+        fits
+    }
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        self.memory.0.fetch_sub(*self.bytes.get_mut(), Ordering::Relaxed);
     }
 }
 
@@ -65,6 +104,11 @@ impl Limiter {
     /// Where buffers of the host are counted.
     pub(super) fn memory(&self) -> &Memory {
         &self.memory
+    }
+
+    /// Something of the host was refused because the guest has no room for it, and the call ends for that.
+    pub(super) fn refuse_memory(&mut self) {
+        self.hit = Some(LimitKind::Memory);
     }
 
     pub(super) fn forget_hit(&mut self) {

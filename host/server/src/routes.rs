@@ -204,6 +204,7 @@ pub(super) fn router_of(
                 options.links.clone(),
                 options.integrations.pagespace.clone(),
                 &options.frame_ancestors,
+                |pages| pages.route_layer(from_fn_with_state(bodies.clone(), bodies::bound)),
             ),
         );
     }

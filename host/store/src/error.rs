@@ -18,6 +18,12 @@ pub enum StoreError {
         free >> 20, reserve >> 20
     )]
     DiskFull { free: u64, reserve: u64 },
+    /// Numbers in bytes.
+    #[error(
+        "the host keeps {held} bytes of this company, and its quota `company_max_bytes` is {quota}: new data is refused, and a \
+         quarter above it reads, too; set a shorter retention, or ask the operator for a higher quota; deletions go on"
+    )]
+    CompanyFull { held: u64, quota: u64 },
     /// The store takes no more calls.
     #[error(
         "{action} failed: {message}; nothing was acknowledged, and the store takes no more calls: check the disk's free \

@@ -13,6 +13,7 @@ mod coordination;
 mod cost_order;
 mod disk;
 mod error;
+mod held;
 mod maintenance;
 mod operations;
 mod partitions;
@@ -30,6 +31,7 @@ pub use self::cost_order::{
 };
 pub use self::disk::{DiskLevel, DiskSeam, DiskState, DiskStep, OnFatal};
 pub use self::error::StoreError;
+pub use self::held::Held;
 pub use self::maintenance::{BackupReport, Compacted, Maintenance};
 pub use self::operations::{LogPage, OperationLog, next_sequence};
 pub use self::partitions::Partitions;

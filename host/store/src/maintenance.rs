@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{DiskState, StoreError};
+use crate::{DiskState, Held, StoreError};
 use memhost_types::CompanyId;
 
 /// What a backup contains.
@@ -64,6 +64,14 @@ pub trait Maintenance: Send + Sync {
 
     /// How much room the disk has. This never waits.
     fn disk(&self) -> DiskState;
+
+    /// How much is kept of a company, which every write changes in its own transaction. Asked for every operation. A
+    /// transaction with a new row of a company that has reached its quota is refused with [`StoreError::CompanyFull`], where
+    /// a deletion needs no such row.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    async fn held(&self, company: &CompanyId) -> Result<Held, StoreError>;
 
     /// Compares everything that is stored with its indexes. Answers one line for each difference.
     ///

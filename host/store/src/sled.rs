@@ -9,6 +9,7 @@ mod cost_order;
 mod directory;
 mod disk;
 mod gate;
+mod held;
 mod index;
 mod keys;
 mod log;
@@ -38,7 +39,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use sled::{Batch, Db};
+use sled::Db;
 
 pub use self::backup::BackupError;
 use self::disk::Disk;
@@ -49,7 +50,7 @@ use self::query::Reader;
 pub use self::repair::Repaired;
 use self::room::{Need, Room};
 use self::state::{Companies, CompanyState};
-use self::trees::Trees;
+use self::trees::{KeyChange, Trees};
 use self::watch::Watch;
 use super::{DiskSeam, LocalLeases, LocalLocks, OnFatal, StoreError};
 use memhost_ports::StorageSize;
@@ -65,6 +66,8 @@ pub struct SledOptions {
     /// Disk space that is kept free, in bytes: with less, new data is refused. 0 turns this off; then a full disk ends the
     /// store.
     pub reserve_bytes: u64,
+    /// What is kept of one company, in bytes, at which its new data is refused; see [`crate::Held`]. 0 turns this off.
+    pub company_bytes: u64,
     /// Called once when the store can take no more calls.
     pub on_fatal: Option<OnFatal>,
     /// What a test puts between the store and its disk.
@@ -73,7 +76,14 @@ pub struct SledOptions {
 
 impl Default for SledOptions {
     fn default() -> Self {
-        Self { cache_bytes: 128 << 20, max_batch: 1_024, reserve_bytes: 256 << 20, on_fatal: None, seam: None }
+        Self {
+            cache_bytes: 128 << 20,
+            max_batch: 1_024,
+            reserve_bytes: 256 << 20,
+            company_bytes: 16 << 30,
+            on_fatal: None,
+            seam: None,
+        }
     }
 }
 
@@ -120,7 +130,9 @@ impl SledStore {
         room.make_room_to_open();
         disk::prepare(&store).map_err(failed("opening the store"))?;
         let db = open_db(&config).map_err(failed("opening the store"))?;
-        let trees = Trees::open(Disk::open(db, &store, room, options.seam, options.on_fatal).map_err(opening)?)?;
+        let disk = Disk::open(db, &store, room, options.seam, options.on_fatal).map_err(opening)?;
+        let trees = Trees::open(disk, options.company_bytes)?;
+        held::measure(&trees)?;
         let companies = Companies::default();
         recover(&trees, &companies)?;
         let (applied, incoming) = mpsc::channel();
@@ -278,8 +290,7 @@ fn recover(trees: &Trees, companies: &Companies) -> Result<(), StoreError> {
 
 fn interrupt(trees: &Trees, company: &CompanyId, sequence: u64) -> Result<(), StoreError> {
     let records = &trees.records;
-    let mut batch = Batch::default();
-    batch.remove(keys::intent(company, sequence));
+    let mut changes: Vec<KeyChange> = vec![(keys::intent(company, sequence).into(), None)];
     let key = keys::record(company, sequence);
     if let Some(value) = records.get(&key).map_err(failed("reading"))? {
         let mut operation: Operation = super::decode("operation", &value)?;
@@ -293,9 +304,9 @@ fn interrupt(trees: &Trees, company: &CompanyId, sequence: u64) -> Result<(), St
                 field: None,
                 retry_after_ms: None,
             });
-            batch.insert(key, super::encode("operation", &operation)?);
+            changes.push((key.into(), Some(super::encode("operation", &operation)?.into())));
         }
     }
     let _writing = trees.enter(Need::Present, 0)?;
-    trees.disk.wrote("writing", records.apply_batch(batch))
+    trees.transact(&changes, &[])
 }

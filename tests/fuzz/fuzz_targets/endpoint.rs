@@ -54,7 +54,7 @@ fuzz_target!(|input: (Vec<(String, String)>, Option<Vec<u8>>, Vec<(u8, Vec<f32>)
     fuzzed.answers.send(answer).unwrap();
     // Another binding each time, and other texts: nothing is remembered.
     let text = |n: u8| format!("{n} {:?}", uuid::Uuid::new_v4());
-    let embedder = fuzzed.embeddings.for_binding(BindingId(uuid::Uuid::new_v4()));
+    let embedder = fuzzed.embeddings.for_binding(&"acme".parse().unwrap(), BindingId(uuid::Uuid::new_v4()));
     if let Ok(embedded) = fuzzed.runtime.block_on(embedder.embed(vec![text(1), text(2)])) {
         assert_eq!(embedded.vectors.len(), 2);
         for vector in embedded.vectors {

@@ -12,7 +12,7 @@ use memhost_types::{
 use tokio::task::JoinSet;
 
 /// Short limits, so that tests are quick.
-fn tight() -> BindingLimits {
+pub(super) fn tight() -> BindingLimits {
     BindingLimits {
         memory_bytes: 32 << 20,
         // Far more than a call that another limit ends takes, also on a busy machine.
@@ -23,18 +23,18 @@ fn tight() -> BindingLimits {
     }
 }
 
-async fn host_with(guest: &str) -> TestHost {
+pub(super) async fn host_with(guest: &str) -> TestHost {
     host_with_limits(guest, tight()).await
 }
 
-async fn host_with_limits(guest: &str, limits: BindingLimits) -> TestHost {
+pub(super) async fn host_with_limits(guest: &str, limits: BindingLimits) -> TestHost {
     let host = TestHost::new(&[guest, "echo"]).await.unwrap();
     host.bind("hostile", guest, limits).await.unwrap();
     host.bind("innocent", "echo", BindingLimits::default()).await.unwrap();
     host
 }
 
-fn code(error: &ServiceError) -> (OperationErrorCode, Outcome) {
+pub(super) fn code(error: &ServiceError) -> (OperationErrorCode, Outcome) {
     match error {
         ServiceError::Operation { error, outcome, .. } => (error.code, *outcome),
         other => panic!("{other}"),

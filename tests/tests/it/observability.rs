@@ -7,6 +7,9 @@ use memhost_core::{Check, Health};
 use memhost_server::{InProcess, Method, Request};
 use memhost_tests::TestHost;
 use memhost_types::BindingLimits;
+use serde_json::json;
+
+use super::support::Api;
 
 async fn get(host: &TestHost, path: &str) -> (u16, String) {
     let http = InProcess::new(Arc::clone(host.service()));
@@ -104,13 +107,13 @@ async fn the_doctor_names_bindings_that_do_not_work() {
     let host = TestHost::new(&["traps", "cross-agent"]).await.unwrap();
     let api = super::support::Api::new(&host);
     let bindings = "/control/v1/companies/acme/bindings";
-    api.post(bindings, &serde_json::json!({"key": "bare", "providerKey": "cross-agent"})).await.fine();
+    api.post(bindings, &json!({"key": "bare", "providerKey": "cross-agent"})).await.fine();
     let found = check(&host.service().doctor().await, "bindings");
     assert_eq!(found.health, Health::Warning, "{found:?}");
     assert!(found.found.contains("`bare` of acme: the provider needs storage"), "{found:?}");
     let shown = api.get(&format!("{bindings}/bare")).await;
     assert!(shown["warnings"][0].as_str().unwrap().contains("memhost binding grant bare"), "{shown}");
-    api.put(&format!("{bindings}/bare/grants"), &serde_json::json!({"storageBytes": 1 << 20})).await.fine();
+    api.put(&format!("{bindings}/bare/grants"), &json!({"storageBytes": 1 << 20})).await.fine();
     assert_eq!(check(&host.service().doctor().await, "bindings").health, Health::Ok);
     host.bind("acme", "traps", BindingLimits::default()).await.unwrap();
     for _ in 0..10 {
@@ -119,4 +122,35 @@ async fn the_doctor_names_bindings_that_do_not_work() {
     let found = check(&host.service().doctor().await, "bindings");
     assert_eq!(found.health, Health::Warning, "{found:?}");
     assert!(found.found.contains("its circuit is open"), "{found:?}");
+}
+
+/// A company may have 1,000 bindings, each with a large configuration: their list has pages, in number and in bytes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_list_of_bindings_has_pages() {
+    let host = TestHost::new(&["hosted"]).await.unwrap();
+    let api = Api::new(&host);
+    let path = "/control/v1/companies/acme/bindings";
+    for number in 0..20 {
+        let config = json!({"key": "x".repeat(240 << 10)});
+        let body = json!({"key": format!("b{number:02}"), "providerKey": "hosted", "config": config});
+        api.post(path, &body).await.fine();
+    }
+    let (mut keys, mut pages, mut cursor) = (Vec::new(), 0, String::new());
+    loop {
+        let page = api.get(&format!("{path}?limit=18{cursor}")).await;
+        assert!(page.to_string().len() < (4 << 20) + (300 << 10));
+        keys.extend(page["items"].as_array().unwrap().iter().map(|item| item["key"].as_str().unwrap().to_owned()));
+        pages += 1;
+        match page["nextCursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!((keys.len(), pages), (20, 2));
+    assert!(keys.is_sorted(), "{keys:?}");
+    let whole = api.get(path).await;
+    assert!(whole["items"].as_array().unwrap().len() < 20 && whole["nextCursor"].is_string());
+    let few = api.get(&format!("{path}?limit=3")).await;
+    assert_eq!((few["items"].as_array().unwrap().len(), few["nextCursor"].is_string()), (3, true));
+    assert_eq!(api.send(Method::Get, &format!("{path}?cursor=guessed"), None, &[]).await.status, 400);
 }

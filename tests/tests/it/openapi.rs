@@ -187,7 +187,7 @@ fn problems_follow_from_the_types_of_a_handler() {
     assert_eq!(statuses("get", "/control/v1/tombstones/{company}"), "400 401 403 404 500");
     let bindings = "/control/v1/companies/{company}/bindings";
     assert_eq!(statuses("get", bindings), "400 401 403 404 410 500 503");
-    assert_eq!(statuses("post", bindings), "400 401 403 404 409 410 413 415 422 500 502 503");
+    assert_eq!(statuses("post", bindings), "400 401 403 404 409 410 413 415 422 500 502 503 507");
     let query = "/runtime/v1/companies/{company}/query";
     assert_eq!(statuses("post", query), "400 401 402 403 404 409 410 413 415 422 429 500 502 503 504 507");
 }

@@ -293,3 +293,22 @@ async fn a_page_is_told_that_something_changed_and_nothing_more() {
     assert!(mine.text.contains("data: operations") && !mine.text.contains("secret") && !mine.text.contains("ada"));
     assert!(!jobs.text.contains("operations"), "{}", jobs.text);
 }
+
+/// Bodies of forms count with those of all other requests, once it is known who sends them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn forms_are_in_the_sum_of_all_bodies() {
+    let host = TestHost::new(&[]).await.unwrap().surfaces(|surfaces| surfaces.connections.max_bodies_bytes = 1_000);
+    let api = Api::new(&host);
+    let visitor = operator(&api).await;
+    let body = encode(&[("csrf", &visitor.csrf), ("text", &"x".repeat(2_000))]);
+    let send = async |cookie: &str| {
+        visitor
+            .api
+            .with("nobody's")
+            .send(Method::Post, "/c/acme/new-record", Some(body.clone()), &[("cookie", cookie)])
+            .await
+    };
+    let refused = send(&visitor.session).await;
+    assert!(refused.status == 503 && refused.text.contains("max_bodies_bytes"), "{} {}", refused.status, refused.text);
+    assert_eq!(send("memhost_session=guessed").await.status, 303, "who may not send it is not counted");
+}

@@ -19,6 +19,7 @@ use memhost_types::{
 };
 
 mod check;
+mod page;
 mod room;
 mod view;
 
@@ -106,7 +107,7 @@ impl Service {
         if !plugin.is_present() && matches!(request.version, VersionChoice::Follow(_)) {
             return Err(self.no_provider(&request.provider_key));
         }
-        self.check(&plugin, &request.config, &request.limits).await?;
+        self.check(company, &plugin, &request.config, &request.limits).await?;
         let grants = request.grants.unwrap_or_else(|| default_grants(&plugin, self.serving.embeddings.computes_here()));
         check_grants(&grants)?;
         check_asked(&grants, &plugin, &request.config, &Grants::default())?;
@@ -153,7 +154,7 @@ impl Service {
         let limits = request.limits.as_ref().unwrap_or(&present.limits);
         if request.version.is_some() || request.config.is_some() || request.limits.is_some() {
             let plugin = self.build_for(&present.provider_key, version).await?;
-            self.check(&plugin, config, limits).await?;
+            self.check(company, &plugin, config, limits).await?;
         }
         let by = (caller.principal(), ActivityAction::BindingChanged);
         let change = |binding: &mut Binding| {
@@ -257,7 +258,7 @@ impl Service {
     /// Whether a binding that came from another host can be served by this one.
     pub(crate) async fn can_be_served(&self, binding: &Binding) -> Result<(), ServiceError> {
         let plugin = self.build_for(&binding.provider_key, &binding.version).await?;
-        self.check(&plugin, &binding.config, &binding.limits).await
+        self.check(&binding.company_id, &plugin, &binding.config, &binding.limits).await
     }
 
     /// Makes a request of what an imported binding may reach and use, unless an operator accepts it. A binding gets what a

@@ -34,20 +34,20 @@ pub struct Check {
 }
 
 impl Check {
-    pub(super) fn ok(name: &'static str, found: impl Into<String>) -> Self {
+    pub(crate) fn ok(name: &'static str, found: impl Into<String>) -> Self {
         Self { name, health: Health::Ok, found: found.into(), advice: String::new(), unnamed: None }
     }
 
-    pub(super) fn warning(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub(crate) fn warning(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { name, health: Health::Warning, found: found.into(), advice: advice.into(), unnamed: None }
     }
 
-    pub(super) fn error(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub(crate) fn error(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { health: Health::Error, ..Self::warning(name, found, advice) }
     }
 
     /// The same, with what is said to somebody who may not know companies.
-    pub(super) fn unnamed(self, found: impl Into<String>) -> Self {
+    pub(crate) fn unnamed(self, found: impl Into<String>) -> Self {
         Self { unnamed: Some(found.into()), ..self }
     }
 }

@@ -65,6 +65,7 @@ impl Service {
         all.push(check_log(&*self.store).await);
         let data_dir = self.data_dir.clone();
         all.push(check_space(self.store.disk()));
+        all.push(self.check_companies().await);
         let disk = move || vec![check_keys(&data_dir), privacy::check(&data_dir)];
         all.extend(tokio::task::spawn_blocking(disk).await.unwrap_or_default());
         all.push(self.check_clock().await);

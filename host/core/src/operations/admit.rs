@@ -50,6 +50,7 @@ impl Service {
             }
             Ok(()) => {
                 self.check_disk(caller, kind)?;
+                self.check_quota(caller, kind, &scope.company_id).await?;
                 match is_checked {
                     true => Opened::begin(&self.recorder, caller, kind, scope).await,
                     false => Opened::begin(&self.recorder, caller, kind, &scope.only_checked()).await,

@@ -264,7 +264,7 @@ impl ServingBindings {
             config: config(binding)?.into(),
             storage: storage.clone(),
             directory,
-            embeddings: grants.embeddings.then(|| self.embeddings.for_binding(binding.id)),
+            embeddings: grants.embeddings.then(|| self.embeddings.for_binding(&binding.company_id, binding.id)),
             grants: Arc::clone(&grants),
             egress: egress.clone(),
             limits: binding.limits,

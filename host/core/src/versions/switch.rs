@@ -136,7 +136,7 @@ impl ServingBindings {
             config: config(binding).map_err(|refusal| refusal.error.message)?.into(),
             storage: storage.clone().map(|storage| storage as Arc<dyn BindingStorage>),
             directory,
-            embeddings: grants.embeddings.then(|| self.embeddings.for_binding(binding.id)),
+            embeddings: grants.embeddings.then(|| self.embeddings.for_binding(&binding.company_id, binding.id)),
             grants: Arc::clone(&grants),
             egress: None,
             limits: binding.limits,

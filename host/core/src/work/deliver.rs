@@ -50,7 +50,8 @@ impl Service {
             HookKind::PreRunHydrate => {
                 let recalled = self.hydrate(&event, accepted).await?;
                 let budget = event.token_budget.unwrap_or(DEFAULT_TOKEN_BUDGET);
-                let rendered = in_turn(move || {
+                let company = event.scope.company_id.as_str();
+                let rendered = in_turn(company, move || {
                     let context = context(&recalled, budget);
                     (recalled.into_iter().map(|(delivery, _)| delivery).collect::<Vec<_>>(), Some(context))
                 });
@@ -77,6 +78,8 @@ impl Service {
             return Err(self.deny(caller, OperationKind::Control, Some(&company), &denied).await);
         }
         event.check()?;
+        // Also of an event that nobody takes, whose record would need room.
+        self.check_quota(caller, OperationKind::Capture, &event.scope.company_id).await?;
         check_owner(&event.scope, event.visibility.unwrap_or_default())?;
         if let (Some(source), Some(payload)) = (&event.source, &event.payload) {
             capture(event, source.clone(), payload.clone()).check()?;

@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::list::PageQuery;
 use super::{Items, routes};
 use crate::extract::read_json;
 use crate::failure::{BindingCodes, BindingStateCodes, GrantCodes, ResolveCodes, TargetCodes};
@@ -23,7 +24,8 @@ use crate::{
     permission,
 };
 use memhost_core::{
-    Act, BindingView, CreateBinding, GrantsView, ResolutionStep, ResolvedView, Service, SetTarget, UpdateBinding, Why,
+    Act, BindingView, CreateBinding, GrantsView, Page, ResolutionStep, ResolvedView, Service, SetTarget, UpdateBinding,
+    Why,
 };
 use memhost_types::{AgentId, BindingKey, Grants, JsonObject, ProviderKey, Target};
 
@@ -31,7 +33,7 @@ use memhost_types::{AgentId, BindingKey, Grants, JsonObject, ProviderKey, Target
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     routes! { "bindings":
         "/bindings" {
-            get list => "listBindings", "List the bindings of a company";
+            get list => "listBindings", "List the bindings of a company", "By key. Without `limit` a page has 1,000.";
             post create => "createBinding", "Create a binding", "Its provider checks the configuration.";
         }
         "/bindings/{key}" {
@@ -106,8 +108,11 @@ impl OperationInput for IfMatch {
 #[expect(dead_code, reason = "it describes a header")]
 struct EntityTag(#[schemars(length(min = 1), regex(pattern = "^(\\*|\"[0-9]+\")$"))] String);
 
-async fn list(allowed: Authorized<permission::View>) -> Result<Json<Items<BindingView>>, Problem> {
-    Ok(Json(Items { items: allowed.service.bindings(&allowed.company).await? }))
+async fn list(
+    allowed: Authorized<permission::View>,
+    Query(page): Query<PageQuery>,
+) -> Result<Json<Page<BindingView>>, Problem> {
+    Ok(Json(allowed.service.bindings_page(&allowed.company, page.cursor.as_deref(), page.limit).await?))
 }
 
 async fn create(

@@ -22,7 +22,9 @@ use crate::{
     Authorized, Body, Company, Created, Failure, HostAuthorized, Json, NdjsonAnswer, Problem, ProblemCode, Query,
     document, permission,
 };
-use memhost_core::{BackupRequest, BackupView, Erased, ImportOptions, Imported, MAX_IMPORT_LINE, Retention, Service};
+use memhost_core::{
+    BackupRequest, BackupView, CompanyUsage, Erased, ImportOptions, Imported, MAX_IMPORT_LINE, Retention, Service,
+};
 use memhost_types::{BindingKey, CompanyId};
 
 /// The routes below `/control/v1/companies/{company}`.
@@ -31,6 +33,10 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
         "/retention" {
             get retention => "getRetention", "Show how long operations are kept";
             put set_retention => "setRetention", "Set how long operations are kept", "Replaces all settings.";
+        }
+        "/usage" {
+            get usage => "getUsage", "Show how much the host keeps of a company",
+                "Without the storage and the directories of its bindings.";
         }
         "/export" {
             get export => "exportCompany", "Export everything of a company",
@@ -68,6 +74,10 @@ async fn set_retention(
     Body(request): Body<Retention>,
 ) -> Result<Json<Retention>, Problem> {
     Ok(Json(allowed.service.set_retention(&allowed.caller, &allowed.company, request).await?))
+}
+
+async fn usage(allowed: Authorized<permission::View>) -> Result<Json<CompanyUsage>, Problem> {
+    Ok(Json(allowed.service.company_usage(&allowed.company).await?))
 }
 
 async fn export(allowed: Authorized<permission::Move>) -> Result<NdjsonAnswer, Failure<OperationCodes>> {

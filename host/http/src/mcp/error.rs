@@ -70,6 +70,7 @@ impl McpError {
                 OperationErrorCode::InvalidRequest.as_str()
             }
             Self::Service(error) if error.is_disk_full() => OperationErrorCode::DiskFull.as_str(),
+            Self::Service(error) if error.is_company_full() => OperationErrorCode::QuotaExceeded.as_str(),
             Self::Service(_) | Self::NoCaller => OperationErrorCode::Host.as_str(),
             Self::NoCompany | Self::Header { .. } => "configuration",
             Self::NoTool(_) | Self::NoPrompt(_) | Self::NoRecord(_) => OperationErrorCode::NotFound.as_str(),

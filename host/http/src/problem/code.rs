@@ -185,7 +185,7 @@ codes! {
         "The provider did not answer in time.",
         "Ask for less, or raise `callTimeoutMs`.";
     QuotaExceeded = "quota_exceeded", InsufficientStorage,
-        "A limit on stored data is reached.",
+        "A limit on stored data is reached: of the binding, or of what the host keeps of the company.",
         "Forget something, or raise the quota that `detail` names.";
 }
 

@@ -7,8 +7,10 @@ use http_body_util::BodyExt;
 use hyper::body::Body as _;
 use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpHooks};
 
+use super::load::Load;
 use super::{Egress, EgressError, Tally};
-use crate::limiter::Memory;
+use crate::computing::Computing;
+use crate::limiter::{Memory, bytes_of_fields};
 use crate::log::GuestLog;
 use memhost_types::BindingLimits;
 
@@ -18,12 +20,14 @@ pub(crate) struct GuestHttp {
     log: GuestLog,
     /// Where responses count until the guest has dropped them.
     memory: Memory,
+    /// What the present call has computed.
+    computing: Computing,
     tally: Arc<Tally>,
 }
 
 impl GuestHttp {
-    pub(crate) fn new(egress: Option<Arc<Egress>>, log: GuestLog, memory: Memory) -> Self {
-        Self { egress, log, memory, tally: Arc::default() }
+    pub(crate) fn new(egress: Option<Arc<Egress>>, log: GuestLog, memory: Memory, computing: Computing) -> Self {
+        Self { egress, log, memory, computing, tally: Arc::default() }
     }
 
     /// A call of the binding begins: its requests and bytes are counted from 0.
@@ -66,13 +70,14 @@ impl std::fmt::Display for Told {
     }
 }
 
-/// A response that counts as the guest's memory.
+/// A response that counts as the guest's memory, with its head.
 fn held(
     response: http::Response<WasiBody>,
     memory: &Memory,
     limits: &BindingLimits,
 ) -> Result<http::Response<WasiBody>, EgressError> {
-    let bytes = usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX);
+    let body = usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX);
+    let bytes = body.saturating_add(bytes_of_fields(response.headers()));
     let held = memory.hold(bytes).ok_or_else(|| EgressError::limit("memoryBytes", limits.memory_bytes))?;
     // The closure lives as long as the body.
     let keep = move |error| {
@@ -100,18 +105,19 @@ impl WasiHttpHooks for GuestHttp {
         _processed: Box<dyn Future<Output = wasmtime_wasi_http::Result<()>> + Send>,
     ) -> Box<dyn Future<Output = Sent> + Send> {
         let (egress, log, tally) = (self.egress.clone(), self.log.clone(), Arc::clone(&self.tally));
-        let memory = self.memory.clone();
+        let (memory, computing) = (self.memory.clone(), self.computing.clone());
         Box::new(async move {
             let target = request.uri().authority().map(ToString::to_string).unwrap_or_default();
             let told = Told::of(&request);
             let sent = async {
                 let egress = egress.as_ref().ok_or(EgressError::NotGranted { target })?;
+                let load = Load::new(computing.clone(), memory.clone(), Arc::clone(&tally), &egress.limits);
                 tokio::select! {
                     () = tally.ended() => Err(EgressError::Ended),
-                    sent = egress.send(&tally, request, options.unwrap_or_default()) => held(sent?, &memory, &egress.limits),
+                    sent = egress.send(&load, request, options.unwrap_or_default()) => held(sent?, &memory, &egress.limits),
                 }
             };
-            match sent.await {
+            match computing.counted(sent).await {
                 Ok(response) => {
                     log.host("debug", &told.answered(&response));
                     Ok((response, Box::new(async { Ok(()) }) as Box<dyn Future<Output = _> + Send>))

@@ -42,6 +42,10 @@ impl Tally {
         take(&self.received, bytes, most, "incomingBytes")
     }
 
+    pub(super) fn has_ended(&self) -> bool {
+        *self.ended.borrow()
+    }
+
     pub(super) fn end(&self) {
         self.ended.send_replace(true);
     }

@@ -110,7 +110,8 @@ pub(super) fn new_store(data_dir: &Path) -> Result<Trees, StoreError> {
     let config = sled::Config::new().path(&store).mode(sled::Mode::HighThroughput).flush_every_ms(None);
     let db = config.open().map_err(failed("making the store"))?;
     let room = Room::new(data_dir, 0, None);
-    Trees::open(Disk::open(db, &store, room, None, None).map_err(failed("making the store"))?)
+    let disk = Disk::open(db, &store, room, None, None).map_err(failed("making the store"))?;
+    Trees::open(disk, 0)
 }
 
 /// One frame, as it is read.

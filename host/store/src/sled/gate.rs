@@ -14,6 +14,8 @@ pub(super) const OPERATIONS: &str = "operations";
 pub(super) const INDEX: &str = "operation_index";
 /// The tree of the providers' private storage.
 pub(super) const STORAGE: &str = "binding_storage";
+/// The tree of how many bytes each company has. A backup leaves it out.
+pub(super) const HELD: &str = "held";
 
 /// The gate of a store.
 #[derive(Default)]

@@ -10,7 +10,7 @@ use sled::IVec;
 use tokio::sync::oneshot;
 
 use super::disk::Disk;
-use super::gate::{OPERATIONS, Place};
+use super::gate::{HELD, OPERATIONS, Place};
 use super::room::Need;
 use super::state::{Companies, Erased, Message};
 use super::tree::Tree;
@@ -57,10 +57,11 @@ impl Item {
         self.operation.id.sequence()
     }
 
-    /// Where its record and the mark of its intent are.
-    fn places(&self) -> [Place; 2] {
+    /// Where its record, the mark of its intent and what its company has are.
+    fn places(&self) -> [Place; 3] {
         let (company, sequence) = (&self.operation.company_id, self.sequence());
-        [(OPERATIONS, keys::record(company, sequence)), (OPERATIONS, keys::intent(company, sequence))]
+        let record = (OPERATIONS, keys::record(company, sequence));
+        [record, (OPERATIONS, keys::intent(company, sequence)), (HELD, keys::all(company))]
     }
 
     fn has_ended(&self) -> bool {

@@ -2,11 +2,11 @@
 
 use sled::Batch;
 
-use super::gate::{INDEX, OPERATIONS, STORAGE};
+use super::gate::{HELD, INDEX, OPERATIONS, STORAGE};
 use super::room::Need;
 use super::state::{Companies, last, watermark};
 use super::tree::Tree;
-use super::trees::Trees;
+use super::trees::{KeyChange, Trees};
 use super::{failed, keys, partition};
 use crate::{StoreError, Table, due_at};
 use memhost_types::CompanyId;
@@ -31,6 +31,8 @@ pub(super) fn company(trees: &Trees, company: &CompanyId) -> Result<u64, StoreEr
     for own in [partition::state_key(&own), partition::sum_key(&own)] {
         count += prefix(trees, STORAGE, &trees.storage, &own)?;
     }
+    // Last: nothing of it is there any more.
+    prefix(trees, HELD, &trees.held, &keys::all(company))?;
     Ok(count)
 }
 
@@ -91,11 +93,13 @@ pub(super) fn operations(
             break;
         }
         let writing = trees.enter(Need::Present, some.len() * REMOVAL)?;
-        writing.note(|| some.iter().map(|key| (OPERATIONS, key.to_vec())).collect::<Vec<_>>());
-        let mut batch = Batch::default();
-        some.iter().for_each(|key| batch.remove(key));
-        trees.disk.wrote("trimming", trees.records.apply_batch(batch))?;
+        writing.note(|| {
+            let removed = some.iter().map(|key| (OPERATIONS, key.to_vec()));
+            removed.chain([(HELD, keys::all(company))]).collect::<Vec<_>>()
+        });
         count += some.len() as u64;
+        let removed: Vec<KeyChange> = some.into_iter().map(|key| (key, None)).collect();
+        trees.transact(&removed, &[])?;
     }
     let (mut batch, mut removed) = (Batch::default(), Vec::new());
     let block = below / keys::BLOCK;

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use super::gate::OPERATIONS;
 use super::{SledStore, backup, compaction, failed, index, keys, partition, query, remove};
 use crate::{
-    BackupReport, Change, ChangeFeed, Commit, Compacted, Coordination, DiskState, DueKind, Lease, Leases, LockKind,
-    Maintenance, Partitions, Store, StoreError, Table, TablePage, Tables, Transacted,
+    BackupReport, Change, ChangeFeed, Commit, Compacted, Coordination, DiskState, DueKind, Held, Lease, Leases,
+    LockKind, Maintenance, Partitions, Store, StoreError, Table, TablePage, Tables, Transacted,
 };
 use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 use memhost_types::CompanyId;
@@ -136,6 +136,11 @@ impl Maintenance for SledStore {
 
     fn disk(&self) -> DiskState {
         self.trees.disk.room.state()
+    }
+
+    async fn held(&self, company: &CompanyId) -> Result<Held, StoreError> {
+        self.trees.disk.alive()?;
+        self.trees.held(&keys::all(company))
     }
 
     async fn verify(&self) -> Result<Vec<String>, StoreError> {

@@ -8,10 +8,11 @@ use sled::{IVec, Transactional};
 
 use super::disk::Disk;
 use super::failed;
-use super::gate::{Gate, INDEX, OPERATIONS, STORAGE, Writing};
+use super::gate::{Gate, HELD, INDEX, OPERATIONS, STORAGE, Writing};
+use super::held::{self, Growth};
 use super::room::Need;
 use super::tree::Tree;
-use crate::{Change, DiskLevel, DiskStep, Expected, StoreError, Table, TableWrite};
+use crate::{Change, DiskLevel, DiskStep, Expected, Held, StoreError, Table, TableWrite};
 
 /// A key, and what will be there; none removes.
 pub(super) type KeyChange = (IVec, Option<IVec>);
@@ -19,13 +20,17 @@ pub(super) type KeyChange = (IVec, Option<IVec>);
 /// What a write takes besides its values, in bytes: keys, and the parts of a page that are written with them.
 const OVERHEAD: u64 = 256;
 
-/// Every tree. Derived data is in `index` only.
+/// Every tree. Derived data is in `index` and `held` only.
 #[derive(Clone)]
 pub(super) struct Trees {
     pub(super) disk: Arc<Disk>,
     pub(super) records: Tree,
     pub(super) index: Tree,
     pub(super) storage: Tree,
+    /// How many bytes each company has, by its prefix.
+    pub(super) held: Tree,
+    /// The bytes at which new data of a company is refused; 0: never.
+    quota: u64,
     tables: Arc<[Tree]>,
     pub(super) gate: Arc<Gate>,
     /// Held for writing while operations move from memory into the sums.
@@ -35,15 +40,18 @@ pub(super) struct Trees {
 }
 
 impl Trees {
-    pub(super) fn open(disk: Disk) -> Result<Self, StoreError> {
+    /// `quota`: the bytes at which new data of a company is refused; 0: never.
+    pub(super) fn open(disk: Disk, quota: u64) -> Result<Self, StoreError> {
         let tree = |name: &str| disk.db().open_tree(name).map(Tree::from).map_err(failed("opening the store"));
         let tables = Table::ALL.iter().map(|table| tree(table.name())).collect::<Result<_, _>>()?;
-        let (records, index, storage) = (tree(OPERATIONS)?, tree(INDEX)?, tree(STORAGE)?);
+        let (records, index, storage, held) = (tree(OPERATIONS)?, tree(INDEX)?, tree(STORAGE)?, tree(HELD)?);
         Ok(Self {
             disk: Arc::new(disk),
             records,
             index,
             storage,
+            held,
+            quota,
             tables,
             gate: Arc::default(),
             sums: Arc::default(),
@@ -81,13 +89,42 @@ impl Trees {
         Ok(Need::Present)
     }
 
-    /// The trees that a backup contains, by name: all but the derived one.
+    /// How much a company has, whose keys begin with this prefix.
+    pub(super) fn held(&self, company: &[u8]) -> Result<Held, StoreError> {
+        let stored = self.held.get(company).map_err(failed("reading"))?;
+        Ok(Held { bytes: stored.map_or(0, |value| held::decode(&value)), quota: self.quota })
+    }
+
+    /// Refuses new rows of a company that has as much as it may have. What changes or removes something is not refused, nor
+    /// what a deletion adds.
+    fn check_quota(&self, changes: &[Change]) -> Result<(), StoreError> {
+        if self.quota == 0 {
+            return Ok(());
+        }
+        let mut known: Option<(&[u8], Held)> = None;
+        for change in changes.iter().filter(|change| change.new.is_some() && is_new_data(change.table)) {
+            let Some(company) = held::company_in(&change.key) else { continue };
+            let held = match known {
+                Some((same, held)) if same == company => held,
+                _ => self.held(company)?,
+            };
+            known = Some((company, held));
+            if held.level() != DiskLevel::Plenty
+                && !self.table(change.table).contains_key(&change.key).map_err(failed("reading"))?
+            {
+                return Err(StoreError::CompanyFull { held: held.bytes, quota: held.quota });
+            }
+        }
+        Ok(())
+    }
+
+    /// The trees that a backup contains, by name: all but the derived ones.
     pub(super) fn kept(&self) -> impl Iterator<Item = (&'static str, &Tree)> {
         let tables = Table::ALL.iter().map(|table| (table.name(), self.table(*table)));
         [(OPERATIONS, &self.records), (STORAGE, &self.storage)].into_iter().chain(tables)
     }
 
-    /// The trees whose keys begin with a company, by name, but for those of the host itself and the derived one.
+    /// The trees whose keys begin with a company, by name, but for those of the host itself and the derived ones.
     pub(super) fn of_companies(&self) -> impl Iterator<Item = (&'static str, &Tree)> {
         let others = [Table::Host.name(), Table::Due.name(), STORAGE];
         self.kept().filter(move |(name, _)| !others.contains(name))
@@ -95,15 +132,20 @@ impl Trees {
 
     /// All trees, by name.
     pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, &Tree)> {
-        self.kept().chain([(INDEX, &self.index)])
+        self.kept().chain([(INDEX, &self.index), (HELD, &self.held)])
     }
 
     /// Makes all changes or none. Answers the position of the first change whose condition does not hold.
     pub(super) fn change(&self, changes: &[Change]) -> Result<Option<usize>, StoreError> {
         let bytes = changes.iter().map(|change| change.new.as_ref().map_or(0, Vec::len)).sum();
+        self.check_quota(changes)?;
         let writing = self.enter(self.need(changes)?, bytes)?;
-        writing.note(|| changes.iter().map(|change| (change.table.name(), change.key.clone())).collect::<Vec<_>>());
-        let (distinct, places) = distinct(changes.iter().map(|change| self.table(change.table)).collect());
+        writing.note(|| {
+            let written = changes.iter().map(|change| (change.table.name(), change.key.clone()));
+            written.chain(held::places(changes.iter().map(|change| change.key.as_slice()))).collect::<Vec<_>>()
+        });
+        let trees = changes.iter().map(|change| self.table(change.table)).chain([&self.held]);
+        let (distinct, places) = distinct(trees.collect());
         let done = distinct.iter().collect::<Vec<_>>().as_slice().transaction(|views: &Vec<TransactionalTree>| {
             for (number, (change, place)) in changes.iter().zip(&places).enumerate() {
                 if matches!(change.expected, Expected::Anything) {
@@ -119,9 +161,14 @@ impl Trees {
                     return Err(ConflictableTransactionError::Abort(number));
                 }
             }
+            let mut growth = Growth::default();
             for (change, place) in changes.iter().zip(&places) {
-                put(&views[*place], &change.key, change.new.as_deref())?;
+                let before = put(&views[*place], &change.key, change.new.as_deref())?;
+                if held::counts(change.table) {
+                    growth.add(&change.key, before, change.new.as_ref().map(Vec::len));
+                }
             }
+            growth.write(&views[places[changes.len()]])?;
             Ok(())
         });
         match done {
@@ -131,20 +178,27 @@ impl Trees {
         }
     }
 
-    /// Writes an operation's record together with table writes. The caller has entered the gate.
+    /// Writes operations' records together with table writes. The caller has entered the gate and noted all keys, and the
+    /// numbers of their companies.
     pub(super) fn transact(&self, records: &[KeyChange], beside: &[TableWrite]) -> Result<(), StoreError> {
         let trees = std::iter::once(&self.records).chain(beside.iter().map(|write| self.table(write.table)));
-        let (distinct, places) = distinct(trees.collect());
+        let (distinct, places) = distinct(trees.chain([&self.held]).collect());
         let done = distinct.iter().collect::<Vec<_>>().as_slice().transaction(|views: &Vec<TransactionalTree>| {
+            let mut growth = Growth::default();
             for (key, value) in records {
-                match value {
+                let before = match value {
                     Some(value) => views[0].insert(key.clone(), value.clone())?,
                     None => views[0].remove(key.clone())?,
                 };
+                growth.add(key, before.map(|value| value.len()), value.as_ref().map(|value| value.len()));
             }
             for (write, place) in beside.iter().zip(&places[1..]) {
-                put(&views[*place], &write.key, write.new.as_deref())?;
+                let before = put(&views[*place], &write.key, write.new.as_deref())?;
+                if held::counts(write.table) {
+                    growth.add(&write.key, before, write.new.as_ref().map(Vec::len));
+                }
             }
+            growth.write(&views[places[beside.len() + 1]])?;
             Ok::<(), ConflictableTransactionError<()>>(())
         });
         done.map_err(|error| match error {
@@ -185,16 +239,17 @@ fn is_new_data(table: Table) -> bool {
     }
 }
 
+/// Answers the length of the value before.
 fn put(
     view: &TransactionalTree,
     key: &[u8],
     value: Option<&[u8]>,
-) -> Result<(), sled::transaction::UnabortableTransactionError> {
-    match value {
+) -> Result<Option<usize>, sled::transaction::UnabortableTransactionError> {
+    let before = match value {
         Some(value) => view.insert(key, value)?,
         None => view.remove(key)?,
     };
-    Ok(())
+    Ok(before.map(|value| value.len()))
 }
 
 /// Each tree once, because a transaction locks the trees that it names, and the position of each given tree in that list.

@@ -24,6 +24,9 @@ pub(crate) struct Send {
     /// It does not wait for the answer.
     #[serde(default)]
     forgets: bool,
+    /// It does not read the body of the answer.
+    #[serde(default)]
+    skips: bool,
 }
 
 impl Send {
@@ -70,6 +73,9 @@ impl Send {
         }
         answer.subscribe().block();
         let response = answer.get().ok_or_else(|| other("waiting"))?.map_err(|()| other("the answer"))??;
+        if self.skips {
+            return Ok(response.status().to_string());
+        }
         read(&response).map_err(|()| other("reading"))
     }
 }

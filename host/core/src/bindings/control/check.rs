@@ -6,20 +6,21 @@ use crate::plugins::Plugin;
 use crate::versions::asked::asked_by;
 use memhost_ports::in_turn;
 use memhost_sandbox::{Component, InstanceSetup, Instances};
-use memhost_types::{BindingLimits, FieldError, Grants, JsonObject, Permission, ProviderDescription};
+use memhost_types::{BindingLimits, CompanyId, FieldError, Grants, JsonObject, Permission, ProviderDescription};
 use serde_json::Value;
 
 impl Service {
     /// Asks the provider, in a sandbox without grants, whether it accepts the configuration.
     pub(crate) async fn check(
         &self,
+        company: &CompanyId,
         plugin: &Plugin,
         config: &JsonObject,
         limits: &BindingLimits,
     ) -> Result<(), ServiceError> {
         limits.check(self.sandbox.options().max_memory_bytes)?;
         memhost_types::check_json("config", Some(config))?;
-        check_schema(plugin.component.description(), config).await?;
+        check_schema(company, plugin.component.description(), config).await?;
         check_origins(plugin.component.description(), config)?;
         let config = serde_json::to_string(config).unwrap_or_default();
         self.validate_config(&plugin.component, config).await
@@ -106,10 +107,15 @@ fn is_token(text: &str, allowed: impl Fn(u8) -> bool) -> bool {
 }
 
 /// Checks a configuration against the provider's JSON Schema, if it has one.
-async fn check_schema(description: &ProviderDescription, config: &JsonObject) -> Result<(), ServiceError> {
+async fn check_schema(
+    company: &CompanyId,
+    description: &ProviderDescription,
+    config: &JsonObject,
+) -> Result<(), ServiceError> {
     let Some(schema) = &description.config_schema else { return Ok(()) };
     let (schema, config) = (schema.clone(), Value::Object(config.clone()));
-    let found = in_turn(move || memhost_config_schema::errors(&schema, &config)).await.map_err(ServiceError::host)?;
+    let found = in_turn(company.as_str(), move || memhost_config_schema::errors(&schema, &config));
+    let found = found.await.map_err(ServiceError::host)?;
     let found = found.map_err(|message| {
         let key = &description.provider_key;
         let message = format!("the schema of the provider `{key}` cannot be used: {message}; tell its author");

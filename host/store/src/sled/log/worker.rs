@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use sled::Batch;
 use tokio::sync::oneshot;
 
 use super::{Item, Shared};
@@ -125,23 +124,19 @@ impl Worker {
         }
     }
 
-    /// Records without further writes share a batch. A record with further writes is a transaction of its own, after the
-    /// batches: one of them may contain the intent that it completes.
+    /// Records without further writes share a transaction. A record with further writes has one of its own, after those: one
+    /// of them may contain the intent that it completes.
     fn apply(&self, items: &[Item]) -> Result<(), StoreError> {
         let (alone, joined): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.beside.is_empty());
-        let (mut batch, mut bytes, mut first) = (Batch::default(), 0, 0);
+        let (mut changes, mut bytes, mut first) = (Vec::new(), 0, 0);
         for (number, item) in alone.iter().enumerate() {
-            for (key, value) in &item.changes {
-                match value {
-                    Some(value) => batch.insert(key.clone(), value.clone()),
-                    None => batch.remove(key.clone()),
-                }
-            }
+            changes.extend_from_slice(&item.changes);
             bytes += item.bytes;
             if bytes >= PIECE || number + 1 == alone.len() {
                 let writing = self.trees.enter(Need::Present, std::mem::take(&mut bytes))?;
                 writing.note(|| alone[first..=number].iter().flat_map(|item| item.places()).collect::<Vec<_>>());
-                self.trees.disk.wrote("writing", self.trees.records.apply_batch(std::mem::take(&mut batch)))?;
+                self.trees.transact(&changes, &[])?;
+                changes.clear();
                 first = number + 1;
             }
         }

@@ -1,0 +1,98 @@
+//! How much the host keeps of each company, and the quota at which new data of that company is refused.
+
+use async_recursion::async_recursion as boxed;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Service;
+use crate::access::Caller;
+use crate::error::ServiceError;
+use crate::host::Check;
+use memhost_store::{DiskLevel, Held, StoreError};
+use memhost_types::{CompanyId, OperationKind, counted};
+
+/// What the host itself keeps of a company: operations, deliveries, events, reviews, jobs and other rows. The providers'
+/// storage and directories are not in it: see the usage of the bindings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CompanyUsage {
+    /// Bytes, keys included. On the disk it is more.
+    pub held_bytes: u64,
+    /// The bytes at which new data is refused; at a quarter more, reads are refused, too. Absent: there is no quota.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u64>,
+}
+
+impl From<Held> for CompanyUsage {
+    fn from(held: Held) -> Self {
+        Self { held_bytes: held.bytes, max_bytes: Some(held.quota).filter(|quota| *quota > 0) }
+    }
+}
+
+impl Service {
+    /// How much the host keeps of a company.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    #[boxed]
+    pub async fn company_usage(&self, company: &CompanyId) -> Result<CompanyUsage, ServiceError> {
+        Ok(self.store.held(company).await?.into())
+    }
+
+    /// Refuses what a company has no room for. What ends something goes on: forgetting, decisions about what waits, and the
+    /// host's own work, such as deliveries that were accepted before. There is no record of the refusal: it would need
+    /// room, too.
+    pub(crate) async fn check_quota(
+        &self,
+        caller: &Caller,
+        kind: OperationKind,
+        company: &CompanyId,
+    ) -> Result<(), StoreError> {
+        if caller.is_host() || matches!(kind, OperationKind::Forget | OperationKind::Review) {
+            return Ok(());
+        }
+        let held = self.store.held(company).await?;
+        let has_room = match held.level() {
+            DiskLevel::Plenty => true,
+            DiskLevel::Low => !kind.is_write(),
+            DiskLevel::Spent => false,
+        };
+        if has_room {
+            return Ok(());
+        }
+        self.recorder.metrics.limit_hit("companyMaxBytes");
+        Err(StoreError::CompanyFull { held: held.bytes, quota: held.quota })
+    }
+
+    /// Warns of companies that have nearly as much as they may have.
+    pub(crate) async fn check_companies(&self) -> Check {
+        let (mut most, mut near) = (Held::default(), Vec::new());
+        let companies = self.companies();
+        for company in &companies {
+            let held = match self.store.held(company).await {
+                Ok(held) => held,
+                Err(error) => return Check::error("companies", error.to_string(), "check the disk's device"),
+            };
+            if held.bytes >= most.bytes {
+                most = held;
+            }
+            if held.quota > 0 && held.bytes >= held.quota - held.quota / 10 {
+                near.push((company, held));
+            }
+        }
+        let all = counted(companies.len(), "company", "companies");
+        match near.first() {
+            None if most.quota == 0 => Check::ok("companies", format!("{all}, without a quota")),
+            None => {
+                let (held, quota) = (most.bytes >> 20, most.quota >> 20);
+                Check::ok("companies", format!("{all}, the largest with {held} MiB of {quota} MiB in the host's store"))
+            }
+            Some((company, held)) => {
+                let found = format!("{} of {all} near or over the quota of {} MiB", near.len(), held.quota >> 20);
+                let named = format!("{found}, the first is {company} with {} MiB", held.bytes >> 20);
+                let advice = "set a shorter retention with `memhost company update`, or raise `company_max_bytes`";
+                Check::warning("companies", named, advice).unnamed(found)
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Turns at what few may do at a time, fair by company: whoever waits comes after one turn of each other company, however
+//! many turns the others wait for.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::oneshot;
+
+/// Some turns that companies share.
+pub struct Turns(Mutex<Waiting>);
+
+struct Waiting {
+    free: usize,
+    /// Of each company that waits, in the order in which they come next. No queue is empty, and there is none while a turn
+    /// is free.
+    queues: VecDeque<(String, VecDeque<oneshot::Sender<Turn>>)>,
+}
+
+/// A turn. It goes on to the next one when this is dropped.
+pub struct Turn(Option<Arc<Turns>>);
+
+impl Turns {
+    /// So many at a time, at least one.
+    pub fn new(count: usize) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Waiting { free: count.max(1), queues: VecDeque::new() })))
+    }
+
+    /// Waits for a turn of this company. Who stops waiting loses nothing but their place.
+    pub async fn take(self: &Arc<Self>, company: &str) -> Turn {
+        loop {
+            let receiver = {
+                let mut waiting = self.lock();
+                if waiting.free > 0 {
+                    waiting.free -= 1;
+                    return Turn(Some(Arc::clone(self)));
+                }
+                let (sender, receiver) = oneshot::channel();
+                match waiting.queues.iter_mut().find(|(known, _)| known == company) {
+                    Some((_, queue)) => queue.push_back(sender),
+                    None => waiting.queues.push_back((company.to_owned(), VecDeque::from([sender]))),
+                }
+                receiver
+            };
+            // Every sender in a queue is used: a turn that is taken is given on.
+            if let Ok(turn) = receiver.await {
+                return turn;
+            }
+        }
+    }
+
+    /// Gives a turn to who comes next.
+    fn pass(self: &Arc<Self>) {
+        loop {
+            let next = {
+                let mut waiting = self.lock();
+                let Some((company, mut queue)) = waiting.queues.pop_front() else {
+                    waiting.free += 1;
+                    return;
+                };
+                let next = queue.pop_front();
+                if !queue.is_empty() {
+                    waiting.queues.push_back((company, queue));
+                }
+                next
+            };
+            let Some(sender) = next else { continue };
+            match sender.send(Turn(Some(Arc::clone(self)))) {
+                Ok(()) => return,
+                // Nobody waits there any more: the turn stays here.
+                Err(mut unwanted) => drop(unwanted.0.take()),
+            }
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(turns) = self.0.take() {
+            turns.pass();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::{Pin, pin};
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+        future.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    /// Who gets a turn when it is passed on, again and again.
+    fn order(turns: &Arc<Turns>, waiting: &[&str]) -> Vec<String> {
+        let Poll::Ready(mut turn) = poll(pin!(turns.take("first"))) else { panic!("a turn is free") };
+        let mut waiting: Vec<_> = waiting.iter().map(|company| (*company, Box::pin(turns.take(company)))).collect();
+        for (_, wait) in &mut waiting {
+            assert!(poll(wait.as_mut()).is_pending());
+        }
+        let mut order = Vec::new();
+        while !waiting.is_empty() {
+            drop(turn);
+            let mut next = None;
+            waiting.retain_mut(|(company, wait)| match poll(wait.as_mut()) {
+                Poll::Ready(taken) => {
+                    assert!(next.replace(taken).is_none(), "two have the one turn");
+                    order.push((*company).to_owned());
+                    false
+                }
+                Poll::Pending => true,
+            });
+            turn = next.expect("the turn is lost");
+        }
+        order
+    }
+
+    #[test]
+    fn companies_take_turns_however_many_one_of_them_waits_for() {
+        let turns = Turns::new(1);
+        let waiting = ["a", "a", "a", "a", "b", "b", "c"];
+        assert_eq!(order(&turns, &waiting), ["a", "b", "c", "a", "b", "a", "a"]);
+        assert_eq!(order(&turns, &["a", "a"]), ["a", "a"]);
+    }
+
+    #[test]
+    fn who_stops_waiting_loses_no_turn() {
+        let turns = Turns::new(1);
+        let Poll::Ready(turn) = poll(pin!(turns.take("a"))) else { panic!("a turn is free") };
+        let mut gone = Box::pin(turns.take("b"));
+        let mut late = Box::pin(turns.take("c"));
+        assert!(poll(gone.as_mut()).is_pending() && poll(late.as_mut()).is_pending());
+        let mut unread = Box::pin(turns.take("d"));
+        assert!(poll(unread.as_mut()).is_pending());
+        drop(gone);
+        drop(turn);
+        let Poll::Ready(turn) = poll(late.as_mut()) else { panic!("the turn is lost") };
+        // A turn that was given and not fetched goes on, too.
+        drop(turn);
+        drop(unread);
+        assert!(poll(pin!(turns.take("a"))).is_ready());
+    }
+}
