@@ -3,10 +3,10 @@
 #![allow(clippy::derivable_impls, reason = "the types are generated, so nothing can be derived on them here")]
 
 use crate::types::{
-    Capabilities, CaptureResponse, ContextBundle, Continuation, Declarations, Description, Error, ForgetEffect,
-    ForgetOutcome, ForgetResponse, GetResponse, HttpPermission, InvalidRequest, ListPage, Permission,
-    PermissionRequest, RecordId, RecordWrite, RetryLater, Scope, Score, Snippet, SourceKind, SourcePayload, Turn,
-    UpsertResponse, Usage,
+    Capabilities, CaptureResponse, ContextBundle, Continuation, Declarations, Description, Error, Exception, Extent,
+    ForgetEffect, ForgetOutcome, ForgetResponse, ForgetScopeResponse, GetResponse, HttpPermission, InvalidRequest,
+    ListPage, Permission, PermissionRequest, ProfileResponse, RecordId, RecordWrite, RetryLater, Scope, Score, Snippet,
+    SourceKind, SourcePayload, Turn, UpsertResponse, Usage,
 };
 
 impl Description {
@@ -37,6 +37,80 @@ impl Description {
     pub fn prefer(mut self, permission: Permission, reason: &str) -> Self {
         self.permissions.push(PermissionRequest { permission, reason: reason.to_owned(), optional: true });
         self
+    }
+
+    /// Its configuration has the schema of this type, see [`schema`](crate::schema).
+    #[cfg(feature = "schema")]
+    #[must_use]
+    pub fn configured_by<C: schemars::JsonSchema>(self) -> Self {
+        Self { config_schema: Some(crate::schema::of::<C>()), ..self }
+    }
+
+    /// Something behind the provider extracts records of captures, in jobs.
+    #[must_use]
+    pub fn extracts(self) -> Self {
+        let capabilities = Capabilities { provider_managed_extraction: true, async_extraction: true };
+        Self { capabilities, ..self }
+    }
+
+    /// So many calls can run at the same time, each in an instance of its own.
+    #[must_use]
+    pub fn concurrent(self, max_concurrency: u32) -> Self {
+        Self { max_concurrency, ..self }
+    }
+
+    /// The most records of one upsert, and of one forget; `None` where there is no such limit. The host divides longer
+    /// requests.
+    #[must_use]
+    pub fn at_most(mut self, upsert: impl Into<Option<u32>>, forget: impl Into<Option<u32>>) -> Self {
+        (self.declarations.max_upsert, self.declarations.max_forget) = (upsert.into(), forget.into());
+        self
+    }
+
+    /// Promises of the contract that it cannot keep.
+    #[must_use]
+    pub fn without<const N: usize>(mut self, promises: [Exception; N]) -> Self {
+        self.declarations.exceptions.extend(promises);
+        self
+    }
+}
+
+impl Score {
+    /// A similarity that is comparable between queries, brought into 0 to 1; no score for what is no number.
+    pub fn similarity(score: f64) -> Self {
+        if score.is_finite() { Self::Similarity(score.clamp(0.0, 1.0)) } else { Self::None }
+    }
+
+    /// A score that says no more than which hit of a query is better, brought into 0 to 1; no score for what is no number.
+    pub fn rank(score: f64) -> Self {
+        if score.is_finite() { Self::Rank(score.clamp(0.0, 1.0)) } else { Self::None }
+    }
+}
+
+impl ForgetEffect {
+    /// [`ForgetEffect::HistoryKept`] where something that the record said stays, and otherwise [`ForgetEffect::Hard`].
+    pub fn hard_unless(stays: bool) -> Self {
+        if stays { Self::HistoryKept } else { Self::Hard }
+    }
+}
+
+impl ProfileResponse {
+    /// A list of these lines, of as many of the first ones as have so many bytes; no summary without a line.
+    pub fn of_lines(lines: impl IntoIterator<Item = String>, most_bytes: usize) -> Self {
+        let mut summary = String::new();
+        for line in lines {
+            if summary.len() + line.len() > most_bytes {
+                break;
+            }
+            summary.push_str(&format!("- {line}\n"));
+        }
+        Self { summary: (!summary.is_empty()).then_some(summary), usage: Vec::new() }
+    }
+}
+
+impl From<Extent> for ForgetScopeResponse {
+    fn from(extent: Extent) -> Self {
+        Self { extent, count: None, usage: Vec::new() }
     }
 }
 
@@ -255,5 +329,31 @@ impl ForgetResponse {
     pub fn all(ids: Vec<RecordId>, effect: ForgetEffect) -> Self {
         let outcomes = ids.into_iter().map(|id| ForgetOutcome { id, effect }).collect();
         Self { outcomes, usage: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_is_put_together() {
+        let about = Description::new("a", "1", "b").extracts().concurrent(8).at_most(None, 4);
+        let about = about.without([Exception::ReadAfterWrite]).without([Exception::AllOrNoneUpserts]);
+        assert!(about.capabilities.async_extraction && about.capabilities.provider_managed_extraction);
+        assert_eq!((about.max_concurrency, about.declarations.exceptions.len()), (8, 2));
+        assert_eq!((about.declarations.max_upsert, about.declarations.max_forget), (None, Some(4)));
+    }
+
+    #[test]
+    fn scores_are_within_their_range() {
+        assert_eq!((Score::similarity(1.5), Score::rank(-1.0)), (Score::Similarity(1.0), Score::Rank(0.0)));
+        assert_eq!((Score::similarity(f64::NAN), Score::rank(f64::INFINITY)), (Score::None, Score::None));
+    }
+
+    #[test]
+    fn a_profile_has_as_many_lines_as_fit() {
+        let of = |most| ProfileResponse::of_lines(["one", "two"].map(str::to_owned), most).summary;
+        assert_eq!((of(20).as_deref(), of(8).as_deref(), of(2)), (Some("- one\n- two\n"), Some("- one\n"), None));
     }
 }

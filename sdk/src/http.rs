@@ -129,7 +129,7 @@ impl Client {
     fn request(&self, method: &'static str, path: &str) -> Request<'_> {
         let headers = self.headers.clone();
         let path = format!("{}{path}", self.base.path);
-        Request { client: self, method, path, query: String::new(), headers, body: None, reads: false }
+        Request { client: self, method, path, query: String::new(), headers, body: None, reads: false, at: "" }
     }
 }
 
@@ -143,6 +143,7 @@ pub struct Request<'a> {
     headers: Vec<(String, String)>,
     body: Option<Vec<u8>>,
     reads: bool,
+    at: &'static str,
 }
 
 impl Request<'_> {
@@ -174,12 +175,20 @@ impl Request<'_> {
         Self { reads: true, ..self }
     }
 
+    /// Of the answer's JSON only what is at this JSON Pointer is read, such as `/results`. An answer without it is
+    /// [`Error::Answer`].
+    #[must_use]
+    pub fn at(self, pointer: &'static str) -> Self {
+        Self { at: pointer, ..self }
+    }
+
     /// Sends it and reads the answer's JSON. An empty answer is `null`.
     ///
     /// # Errors
     /// As [`Request::send`], and [`Error::Answer`] if the answer is something else.
     pub fn answer<T: DeserializeOwned>(self) -> Result<T, Error> {
-        self.send()?.json()
+        let at = self.at;
+        self.send()?.json_at(at)
     }
 
     /// As [`Request::answer`], where the status 404 and the answer `null` mean that there is no such thing.
@@ -190,6 +199,19 @@ impl Request<'_> {
         match self.answer() {
             Err(Error::Status { status: 404, .. }) => Ok(None),
             found => found,
+        }
+    }
+
+    /// As [`Request::answer_if_found`], for one thing that was asked for: `is_it` says whether the answer is about it, mostly
+    /// by its id.
+    ///
+    /// # Errors
+    /// As [`Request::answer`], and [`Error::Answer`] if it is about another thing.
+    pub fn answer_about<T: DeserializeOwned>(self, is_it: impl FnOnce(&T) -> bool) -> Result<Option<T>, Error> {
+        let name = self.name();
+        match self.answer_if_found()? {
+            Some(other) if !is_it(&other) => Err(Error::unexpected(&name, "it is about another thing")),
+            found => Ok(found),
         }
     }
 
@@ -276,9 +298,26 @@ impl Response {
     /// [`Error::Answer`] if it is not JSON of this type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let body = if self.body.is_empty() { b"null" } else { self.body.as_slice() };
-        serde_json::from_slice(body)
-            .map_err(|error| Error::Answer { request: self.request.clone(), reason: error.to_string() })
+        serde_json::from_slice(body).map_err(|error| Error::unexpected(&self.request, &error.to_string()))
     }
+
+    fn json_at<T: DeserializeOwned>(&self, pointer: &str) -> Result<T, Error> {
+        let mut whole: Value = match pointer {
+            "" => return self.json(),
+            _ => self.json()?,
+        };
+        let part = if whole.is_null() { Some(&mut whole) } else { whole.pointer_mut(pointer) };
+        let part = part.ok_or_else(|| Error::unexpected(&self.request, &format!("it has no {pointer}")))?;
+        serde_json::from_value(part.take()).map_err(|error| Error::unexpected(&self.request, &error.to_string()))
+    }
+}
+
+/// A body without its members that are null, for a service that takes a member left out for its own choice.
+pub fn filled(mut body: Value) -> Value {
+    if let Value::Object(members) = &mut body {
+        members.retain(|_, member| !member.is_null());
+    }
+    body
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 //! another trait and another line: [`Correction`] with `export_correction!`, and so on. The types in [`types`] are the
 //! contract's own. [`storage`] keeps values between calls, [`jobs`] keeps work for later, [`directory`] is the granted
 //! directory, [`embeddings`] are vectors by the operator's model, [`meter`] reports what a call used, [`call`] says how long it may
-//! still take and what was granted, [`http`] and [`remote`] are for records at a service, `log`'s macros reach
-//! the operator, and [`testing`] runs a provider natively under `cargo test`.
+//! still take and what was granted, [`http`] and [`remote`] are for records at a service, [`words`] is a search by words,
+//! `log`'s macros reach the operator, and [`testing`] runs a provider natively under `cargo test`.
 //!
 //! ```
 //! use memhost_sdk::{types::*, Provider};
@@ -68,6 +68,7 @@ pub mod storage;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
 pub mod types;
+pub mod words;
 
 /// For `#[derive(JsonSchema)]` beside [`schema::of`].
 #[cfg(feature = "schema")]

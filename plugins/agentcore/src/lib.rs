@@ -2,12 +2,13 @@
 
 mod api;
 mod config;
+mod extraction;
 mod metadata;
 mod place;
 mod provider;
 
+pub use api::AgentCore;
 pub use config::Config;
-pub use provider::AgentCore;
 
 memhost_sdk::export!(AgentCore);
 memhost_sdk::export_correction!(AgentCore);

@@ -25,9 +25,7 @@ pub(crate) fn write(key: Option<&str>, tag: &Tag, indexed: &[String]) -> Option<
     let mut all = Map::new();
     let mut put = |name: String, value: &str| all.insert(name, json!({"stringValue": value}));
     key.map(|key| put(KEY.to_owned(), key));
-    let mut tag_value = json!(tag);
-    without_nulls(&mut tag_value);
-    let text = encoded(tag_value.to_string().as_bytes());
+    let text = encoded(tag.compact().to_string().as_bytes());
     // The first one says how many there are: those of an older, longer tag may be there, too.
     let pieces: Vec<&str> =
         (0..text.len()).step_by(LONGEST - 3).map(|at| &text[at..text.len().min(at + LONGEST - 3)]).collect();
@@ -52,13 +50,6 @@ pub(crate) fn read(metadata: Option<&Map<String, Value>>) -> (Option<String>, Op
         serde_json::from_slice(&decoded(&whole)?).ok()
     };
     (text(KEY).map(str::to_owned), tag())
-}
-
-fn without_nulls(value: &mut Value) {
-    if let Value::Object(members) = value {
-        members.retain(|_, member| !member.is_null());
-        members.values_mut().for_each(without_nulls);
-    }
 }
 
 /// Base64 without padding.

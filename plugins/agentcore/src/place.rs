@@ -1,5 +1,6 @@
 //! Where a scope's records are: its actor, and the namespaces below `/memhost/`.
 
+use memhost_sdk::remote;
 use memhost_sdk::types::Scope;
 
 /// What a part of a place stands for that the scope does not name.
@@ -37,21 +38,14 @@ pub(crate) fn read(namespace: &str) -> Option<(Scope, bool)> {
     Some((Scope { agent_id, subject_id, namespace, ..Scope::company(&company) }, rest == ["records"]))
 }
 
-/// A text of letters and digits, and `-` in it: other bytes are two digits after `_`.
+/// A text as a part of a place, which is never [`NONE`].
 pub(crate) fn escaped(text: &str) -> String {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' && text != NONE;
-    text.bytes().map(|byte| if fits(byte) { char::from(byte).to_string() } else { format!("_{byte:02x}") }).collect()
+    remote::escaped(text, '_', if text == NONE { "" } else { "-" })
 }
 
 /// What was escaped.
 pub(crate) fn unescaped(text: &str) -> Option<String> {
-    let mut pieces = text.split('_');
-    let mut bytes = pieces.next()?.as_bytes().to_vec();
-    for piece in pieces {
-        bytes.push(u8::from_str_radix(piece.get(..2)?, 16).ok()?);
-        bytes.extend_from_slice(&piece.as_bytes()[2..]);
-    }
-    String::from_utf8(bytes).ok()
+    remote::unescaped(text, '_')
 }
 
 #[cfg(test)]

@@ -1,72 +1,25 @@
-//! The provider: captures, forgetting everything, and what the SDK makes of AgentCore's routes.
+//! What AgentCore is to the SDK: a service with these routes, and a company that can be wiped.
 
-mod extraction;
-
-use std::cell::Cell;
-use std::time::SystemTime;
-
-use memhost_sdk::http::{self, segment};
-use memhost_sdk::jobs::Job;
-use memhost_sdk::remote::{Adapter, Records, Tag, Writes, without_recall};
-use memhost_sdk::{Erasure, Health, types::*};
-use serde::Deserialize;
+use memhost_sdk::Health;
+use memhost_sdk::http::{Client, Error, segment};
+use memhost_sdk::meter;
+use memhost_sdk::remote::{Capture, Learnt, Listing, Record, Search, Service, Tag, Wipes};
+use memhost_sdk::types::{self, *};
 use serde_json::{Value, json};
 
-use self::extraction::{Event, jobs, shown};
-use crate::api::{Api, now, odd};
+use crate::api::{AgentCore, Budget, MemoryRecord, PAGE, PAGES, filters, now};
 use crate::config::Config;
-use crate::place;
+use crate::extraction::Event;
+use crate::{metadata, place};
 
-/// The most requests of forgetting a company; a call has 64.
-const BUDGET: u32 = 48;
+/// The longest text of a record, and the longest query, in characters.
+const LONGEST_TEXT: usize = 16_000;
+const LONGEST_QUERY: usize = 10_000;
 /// The longest turn, in characters, and the most of one event.
 const LONGEST_TURN: usize = 100_000;
 const TURNS: usize = 100;
-
-/// The provider of a binding.
-#[derive(Debug)]
-pub struct AgentCore {
-    records: Records<Api>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Named {
-    actor_id: Option<String>,
-    session_id: Option<String>,
-    event_id: Option<String>,
-}
-
-impl AgentCore {
-    pub(crate) fn api_of(&self, scope: &Scope) -> &Api {
-        &self.records(scope).service
-    }
-
-    /// Deletes the events of a company. Whether that is all of them.
-    fn delete_events(&self, api: &Api, company: &str, spend: &dyn Fn() -> bool) -> Result<bool, http::Error> {
-        let ours = format!("{}/", place::escaped(company));
-        let page = || json!({"maxResults": 100});
-        let (actors, mut is_all) = api.pages::<Named>("actors", page(), "actorSummaries", spend)?;
-        for actor in actors.into_iter().filter_map(|named| named.actor_id).filter(|actor| actor.starts_with(&ours)) {
-            let sessions = format!("actor/{}/sessions", segment(&actor));
-            let (found, all) = api.pages::<Named>(&sessions, page(), "sessionSummaries", spend)?;
-            is_all &= all;
-            for session in found.into_iter().filter_map(|named| named.session_id) {
-                let session = format!("{sessions}/{}", segment(&session));
-                let body = json!({"maxResults": 100, "includePayloads": false});
-                let (events, all) = api.pages::<Named>(&session, body, "events", spend)?;
-                is_all &= all;
-                for event in events.into_iter().filter_map(|named| named.event_id) {
-                    if !spend() {
-                        return Ok(false);
-                    }
-                    api.delete_at(&format!("{session}/events/{}", segment(&event)))?;
-                }
-            }
-        }
-        Ok(is_all)
-    }
-}
+/// The most requests of forgetting a company; a call has 64.
+const BUDGET: usize = 48;
 
 fn message(turn: &Turn) -> Value {
     let role = match turn.role.as_str() {
@@ -75,125 +28,209 @@ fn message(turn: &Turn) -> Value {
         "tool" => "TOOL",
         _ => "OTHER",
     };
-    said(role, &without_recall(&turn.text))
-}
-
-fn said(role: &str, text: &str) -> Value {
-    let text: String = text.chars().take(LONGEST_TURN).collect();
+    let text: String = turn.text.chars().take(LONGEST_TURN).collect();
     json!({"conversational": {"content": {"text": text}, "role": role}})
 }
 
-impl Adapter for AgentCore {
+impl Service for AgentCore {
     type Config = Config;
-    type Service = Api;
+
+    const MOST_HITS: usize = PAGE;
+    const RETRIES_JOBS: bool = true;
 
     fn describe() -> Description {
-        let base = Description::new("agentcore", env!("CARGO_PKG_VERSION"), "Keeps records in AWS AgentCore Memory");
-        Description {
-            config_schema: Some(memhost_sdk::schema::of::<Config>()),
-            capabilities: Capabilities { provider_managed_extraction: true, async_extraction: true },
-            max_concurrency: 8,
-            declarations: Declarations {
-                // A record takes up to five requests, and a call has 64.
-                max_upsert: Some(12),
-                max_forget: Some(16),
-                exceptions: vec![Exception::AllOrNoneUpserts, Exception::ReadAfterWrite],
-                ..Declarations::default()
-            },
-            ..base
+        Description::new("agentcore", env!("CARGO_PKG_VERSION"), "Keeps records in AWS AgentCore Memory")
+            .configured_by::<Config>()
+            .extracts()
+            .concurrent(8)
+            // A record takes up to five requests, and a call has 64.
+            .at_most(12, 16)
+            .without([Exception::AllOrNoneUpserts, Exception::ReadAfterWrite])
+            .require(Permission::Http(HttpPermission::to("{{config:/url}}")), "The memories are there")
+            .require(Permission::Storage(64 << 20), "Notes what was written, so that nothing is written twice")
+            .require(Permission::Secret("AWS_KEY".to_owned()), "The host signs each request with it")
+    }
+
+    fn open(config: Config) -> Result<Self, types::Error> {
+        Ok(Self { http: Client::new(&config.url)?.signed("AWS_KEY"), config, company: String::new() })
+    }
+
+    fn serve(&mut self, company: &str) {
+        company.clone_into(&mut self.company);
+    }
+
+    fn takes(&self, text: &str, tag: &Tag) -> Result<(), types::Error> {
+        let id = tag.id.as_deref().unwrap_or_default();
+        let problem = if text.chars().count() > LONGEST_TEXT {
+            ("text", "has more than the 16,000 characters that AgentCore takes")
+        } else if !metadata::fits(&format!("id_2f{}", place::escaped(id))) {
+            (
+                "id",
+                "is too long for AgentCore: at most 250 letters and digits, where any other character counts as three",
+            )
+        } else if metadata::write(None, tag, &[]).is_none() {
+            ("metadata", "is too long for AgentCore, with source and summary: about 2,400 bytes in all")
+        } else {
+            return Ok(());
+        };
+        Err(types::Error::invalid(problem.0, problem.1))
+    }
+
+    fn is_id(&self, id: &str) -> bool {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        id.starts_with("mem-") && (40..=50).contains(&id.len()) && id.bytes().all(fits)
+    }
+
+    fn add(&self, key: &str, text: &str, tag: &Tag) -> Result<String, Error> {
+        let mut record = self.stored(Some(key), text, tag);
+        record["requestIdentifier"] = "memhost".into();
+        record["namespaces"] = tag.scope.iter().map(place::records).collect();
+        let id = self.batch("memoryRecords/batchCreate", &record)?;
+        meter::charge("agentcore", "add", self.config.add_microcents);
+        Ok(id)
+    }
+
+    fn written(&self, key: &str, _: &str) -> Result<Vec<Record>, Error> {
+        Ok(self.records(self.records_below(&place::path(&self.company), Some(&place::escaped(key)))?))
+    }
+
+    fn find(&self, id: &str) -> Result<Option<Record>, Error> {
+        let request = self.get(&format!("memoryRecord/{}", segment(id))).at("/memoryRecord");
+        let found = request.answer_about(|record: &MemoryRecord| record.id == id)?;
+        Ok(found.and_then(|record| self.record(record)))
+    }
+
+    fn replace(&self, old: &Record, text: &str, tag: &Tag) -> Result<(), Error> {
+        let mut record = self.stored(old.key.as_deref(), text, tag);
+        record["memoryRecordId"] = old.id.as_str().into();
+        self.batch("memoryRecords/batchUpdate", &record).map(drop)
+    }
+
+    fn delete(&self, id: &str) -> Result<(), Error> {
+        self.delete_at(&format!("memoryRecords/{}", segment(id)))
+    }
+
+    /// Of an extracted record the events stay until they expire.
+    fn left_of(&self, gone: &Record) -> Result<ForgetEffect, Error> {
+        Ok(ForgetEffect::hard_unless(gone.is_extracted))
+    }
+
+    fn search(&self, search: &Search<'_>) -> Result<Vec<Record>, Error> {
+        let query: String = search.query.chars().take(LONGEST_QUERY).collect();
+        let mut criteria = json!({"searchQuery": query, "topK": search.most});
+        let can_filter = |(name, text): &&(String, String)| self.config.indexed.contains(name) && metadata::fits(text);
+        let asked = search.members.iter().filter(can_filter).take(5);
+        let asked: Vec<_> = asked.map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        if !asked.is_empty() {
+            criteria["metadataFilters"] = filters(asked.into_iter());
         }
-        .require(Permission::Http(HttpPermission::to("{{config:/url}}")), "The memories are there")
-        .require(Permission::Storage(64 << 20), "Notes what was written, so that nothing is written twice")
-        .require(Permission::Secret("AWS_KEY".to_owned()), "The host signs each request with it")
+        let path = place::path(&self.company);
+        let body = json!({"namespacePath": path, "searchCriteria": criteria, "maxResults": search.most});
+        let found = self.post("retrieve", &body).reads().at("/memoryRecordSummaries").answer()?;
+        meter::charge("agentcore", "search", self.config.search_microcents);
+        Ok(self.records(found))
     }
 
-    fn open(config: Config) -> Result<Self, Error> {
-        Ok(Self { records: Records::new(Api::new(config)?) })
+    fn list(&self, _: u32) -> Result<(Vec<Record>, bool), Error> {
+        Ok((self.records(self.records_below(&place::path(&self.company), None)?), false))
     }
 
-    fn records(&self, scope: &Scope) -> &Records<Api> {
-        self.records.service.belong_to(&scope.company_id);
-        &self.records
+    fn listing(&self) -> Listing {
+        Listing::Whole(PAGE * PAGES)
     }
 
     fn learns(&self, mode: CaptureMode) -> bool {
-        self.records.service.config.extract.is_for(mode)
+        self.config.extract.is_for(mode)
     }
 
-    fn learn(&self, request: &CaptureRequest, text: &str, _: &Tag) -> Result<CaptureResponse, Error> {
-        let (api, key) = (self.api_of(&request.scope), request.operation_id.as_str());
-        let mut payload: Vec<Value> = request.payload.turns.iter().rev().take(TURNS).rev().map(message).collect();
-        payload.retain(|turn| {
-            turn["conversational"]["content"]["text"].as_str().is_some_and(|text| !text.trim().is_empty())
-        });
-        if payload.is_empty() {
-            payload.push(said("USER", text));
-        }
-        let session = request.scope.session_key.as_deref().map(place::escaped);
-        let session = session.filter(|session| session.len() <= 100).unwrap_or_else(|| place::escaped(key));
-        let asked = now();
-        let body = json!({"actorId": place::actor(&request.scope), "sessionId": session, "eventTimestamp": asked,
-            "payload": payload, "clientToken": key});
-        let write = || {
-            let made: Value = api.post("events", &body).answer()?;
-            let id = made["event"]["eventId"].as_str().ok_or_else(|| odd("events", "it names no event"))?.to_owned();
-            let actor = segment(&place::actor(&request.scope));
-            let path = format!("actor/{actor}/sessions/{}/events/{}", segment(&session), segment(&id));
-            let found: Value = api.get(&path)?.unwrap_or_default();
-            match found["event"]["eventTimestamp"].as_f64().filter(|_| found["event"]["eventId"] == *id) {
-                Some(since) => Ok((id, since)),
-                None => Err(odd("events", &format!("no event is there as {id}"))),
+    /// A capture is an event, which is read back. The same token again is the same event.
+    fn learn(&self, capture: &Capture<'_>) -> Result<Learnt, Error> {
+        let last = capture.turns.len().saturating_sub(TURNS);
+        let payload: Vec<Value> = capture.turns[last..].iter().map(message).collect();
+        let session = capture.scope.session_key.as_deref().map(place::escaped);
+        let session = session.filter(|session| session.len() <= 100).unwrap_or_else(|| place::escaped(capture.key));
+        let (actor, asked) = (place::actor(capture.scope), now());
+        let body = json!({"actorId": actor, "sessionId": session, "eventTimestamp": asked, "payload": payload,
+            "clientToken": capture.key});
+        let id: String = self.post("events", &body).at("/event/eventId").answer()?;
+        let path = format!("actor/{}/sessions/{}/events/{}", segment(&actor), segment(&session), segment(&id));
+        let found: Value = self.get(&path).at("/event").answer_if_found()?.unwrap_or_default();
+        match found["eventTimestamp"].as_f64().filter(|_| found["eventId"] == *id) {
+            Some(since) => {
+                let details = json!(Event { session, tries: 0, since, asked });
+                Ok(Learnt { details, ..Learnt::job(id) })
             }
-        };
-        // The same token again is the same event.
-        let (id, since) = Writes::new("captures").once(key, false, || Ok(None), write)?;
-        let event = || Event { scope: request.scope.clone(), session, tries: 0, since, asked };
-        let job = jobs().find(&id)?.unwrap_or_else(|| Job::new(id, SystemTime::now(), event()));
-        jobs().put(&job)?;
-        Ok(CaptureResponse { jobs: vec![shown(&job)], ..CaptureResponse::default() })
+            None => Err(Error::unexpected("events", &format!("no event is there as {id}"))),
+        }
     }
 }
 
 impl Health for AgentCore {
-    fn check_health(&mut self) -> Result<Report, Error> {
-        let api = &self.records.service;
-        api.ping()?;
-        Ok(Report { summary: format!("AgentCore answers at {} for {}", api.config.url, api.config.memory_id) })
+    fn check_health(&mut self) -> Result<Report, types::Error> {
+        let body = json!({"namespacePath": "/memhost/", "maxResults": 1});
+        self.post("memoryRecords", &body).reads().answer::<Value>()?;
+        Ok(Report { summary: format!("AgentCore answers at {} for {}", self.config.url, self.config.memory_id) })
     }
 }
 
-impl Erasure for AgentCore {
-    fn forget_scope(&mut self, request: ForgetScopeRequest) -> Result<ForgetScopeResponse, Error> {
-        let company = &request.scope.company_id;
-        if request.scope != Scope::company(company) {
-            return Err(Error::unsupported("only a whole company is forgotten at once"));
+impl AgentCore {
+    /// The ids in a list, and whether these are all.
+    fn ids(&self, rest: &str, list: &str, id: &str, budget: &Budget) -> Result<(Vec<String>, bool), Error> {
+        let mut body = json!({"maxResults": 100});
+        if list == "events" {
+            body["includePayloads"] = false.into();
         }
-        let (api, left, mut count) = (self.api_of(&request.scope), Cell::new(BUDGET), 0);
-        let spend = || left.replace(left.get().saturating_sub(1)) > 0;
-        let again = || {
-            Error::Unavailable(RetryLater {
-                message: "a part of the company's memory is deleted; the next call deletes more".to_owned(),
-                retry_after_ms: Some(1_000),
-            })
-        };
-        if !self.delete_events(api, company, &spend)? {
-            return Err(again());
+        let (found, are_all) = self.pages::<Value>(rest, body, list, budget)?;
+        Ok((found.iter().filter_map(|item| Some(item[id].as_str()?.to_owned())).collect(), are_all))
+    }
+
+    /// Deletes the events of the company. Whether that is all of them.
+    fn delete_events(&self, budget: &Budget) -> Result<bool, Error> {
+        let ours = format!("{}/", place::escaped(&self.company));
+        let (actors, mut is_all) = self.ids("actors", "actorSummaries", "actorId", budget)?;
+        for actor in actors.into_iter().filter(|actor| actor.starts_with(&ours)) {
+            let sessions = format!("actor/{}/sessions", segment(&actor));
+            let (found, all) = self.ids(&sessions, "sessionSummaries", "sessionId", budget)?;
+            is_all &= all;
+            for session in found {
+                let session = format!("{sessions}/{}", segment(&session));
+                let (events, all) = self.ids(&session, "events", "eventId", budget)?;
+                is_all &= all;
+                for event in events {
+                    if !budget.spend() {
+                        return Ok(false);
+                    }
+                    self.delete_at(&format!("{session}/events/{}", segment(&event)))?;
+                }
+            }
         }
-        let body = json!({"namespacePath": place::path(company), "maxResults": 100});
-        loop {
-            let only = Cell::new(true);
-            let (found, _) = api.pages::<Value>("memoryRecords", body.clone(), "memoryRecordSummaries", || {
-                only.replace(false) && spend()
-            })?;
-            let ids: Vec<_> = found.iter().map(|record| json!({"memoryRecordId": record["memoryRecordId"]})).collect();
-            if ids.is_empty() && left.get() > 0 {
+        Ok(is_all)
+    }
+}
+
+impl Wipes for AgentCore {
+    fn wipe(&self) -> Result<ForgetScopeResponse, Error> {
+        let (budget, mut count) = (Budget::new(BUDGET), 0);
+        let a_part = "a part of the company's memory is deleted; the next call deletes more";
+        let again = || Err(types::Error::unavailable(a_part, Some(1_000)).into());
+        if !self.delete_events(&budget)? {
+            return again();
+        }
+        let body = json!({"namespacePath": place::path(&self.company), "maxResults": 100});
+        // Reading a page, and deleting it.
+        while budget.spend() {
+            let list = self.post("memoryRecords", &body).reads().at("/memoryRecordSummaries");
+            let found: Vec<Value> = list.answer_if_found()?.unwrap_or_default();
+            if found.is_empty() {
                 return Ok(ForgetScopeResponse { extent: Extent::Hard, count: Some(count), usage: Vec::new() });
             }
-            if !spend() {
-                return Err(again());
+            if !budget.spend() {
+                break;
             }
-            let done: Value = api.post("memoryRecords/batchDelete", &json!({"records": ids})).answer()?;
-            count += done["successfulRecords"].as_array().map_or(0, Vec::len) as u64;
+            let ids: Vec<_> = found.iter().map(|record| json!({"memoryRecordId": record["memoryRecordId"]})).collect();
+            let deleted = self.post("memoryRecords/batchDelete", &json!({"records": ids})).at("/successfulRecords");
+            count += deleted.answer::<Vec<Value>>()?.len() as u64;
         }
+        again()
     }
 }

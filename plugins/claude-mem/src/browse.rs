@@ -1,15 +1,10 @@
 //! claude-mem's timeline as the contract's tree: the observations, the newest first, and below each one what was seen
 //! around it.
 
-use memhost_sdk::remote::{Adapter, Record, Service};
+use memhost_sdk::remote::{Record, Records, Service, offset};
 use memhost_sdk::{Browse, types::*};
 
-use crate::provider::ClaudeMem;
-
-/// The most characters of a label.
-const LABEL: usize = 80;
-/// The most observations that are read at once.
-const MOST: usize = 200;
+use crate::api::ClaudeMem;
 
 impl Browse for ClaudeMem {
     /// A path is an observation's number, or two: one that was seen around the other. The cursor counts entries of
@@ -21,33 +16,26 @@ impl Browse for ClaudeMem {
         cursor: Option<String>,
         limit: u32,
     ) -> Result<NodePage, Error> {
-        let records = Adapter::records(self, &scope);
-        let service = &records.service;
-        let offset = cursor.as_deref().unwrap_or("0").parse();
-        let offset: usize = offset.map_err(|_| Error::invalid("cursor", "is no cursor of this tree; begin again"))?;
-        let limit = (limit as usize).min(MOST);
-        let (found, read, more): (Vec<Record>, usize, bool) = if path.is_empty() {
-            let page = service.observations("", offset, limit)?;
-            let (read, more) = (page.len(), page.len() == limit);
-            (page.into_iter().map(Record::from).collect(), read, more)
+        self.serve(&scope.company_id);
+        let (offset, limit) = (offset(cursor.as_deref())?, (limit as usize).min(Self::MOST_HITS));
+        let (found, more): (Vec<Record>, bool) = if path.is_empty() {
+            let page = self.observations("", offset, limit)?;
+            let is_full = page.len() == limit;
+            (page.into_iter().map(Record::from).collect(), is_full)
         } else {
             let gone = || Error::NotFound(format!("claude-mem has no observation {path} to show the time around"));
-            let anchor = service.is_id(&path).then(|| path.parse::<u64>().ok()).flatten().ok_or_else(gone)?;
-            let is_visible = |record: &Record| record.tag.is_visible_in(&scope);
-            service.find(&path)?.filter(is_visible).ok_or_else(gone)?;
-            let around = service.timeline(anchor)?;
+            let anchor = self.is_id(&path).then(|| path.parse::<u64>().ok()).flatten().ok_or_else(gone)?;
+            self.find(&path)?.filter(|record| record.tag.is_visible_in(&scope)).ok_or_else(gone)?;
+            let around = self.timeline(anchor)?;
             let here: Vec<_> = around.iter().skip(offset).take(limit).copied().collect();
-            let mut found = if here.is_empty() { Vec::new() } else { service.batch(&here)? };
+            let mut found = if here.is_empty() { Vec::new() } else { self.batch(&here)? };
             found.sort_by_key(|record| here.iter().position(|id| id.to_string() == record.id));
-            (found, here.len(), offset + here.len() < around.len())
+            (found, offset + limit < around.len())
         };
-        let node = |record: Record| Node {
-            path: if path.is_empty() { record.id.clone() } else { format!("{path}/{}", record.id) },
-            label: record.text.lines().next().unwrap_or_default().chars().take(LABEL).collect(),
-            has_children: path.is_empty(),
-            record_id: Some(record.known_as().to_owned()),
-        };
-        let visible = found.into_iter().filter(|record| records.shows(record, &scope));
-        Ok(NodePage { nodes: visible.map(node).collect(), next_cursor: more.then(|| (offset + read).to_string()) })
+        let place = |id: &str| if path.is_empty() { id.to_owned() } else { format!("{path}/{id}") };
+        let records = Records::of(self);
+        let visible = found.iter().filter(|record| records.shows(record, &scope));
+        let nodes = visible.map(|record| record.node(place(&record.id), path.is_empty())).collect();
+        Ok(NodePage { nodes, next_cursor: more.then(|| (offset + limit).to_string()) })
     }
 }

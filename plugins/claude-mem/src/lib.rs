@@ -5,10 +5,9 @@ mod api;
 mod browse;
 mod config;
 mod provider;
-mod sessions;
 
+pub use api::ClaudeMem;
 pub use config::Config;
-pub use provider::ClaudeMem;
 
 memhost_sdk::export!(ClaudeMem);
 memhost_sdk::export_correction!(ClaudeMem);

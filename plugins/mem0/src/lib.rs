@@ -3,11 +3,10 @@
 
 mod api;
 mod config;
-mod extraction;
 mod provider;
 
+pub use api::Mem0;
 pub use config::Config;
-pub use provider::Mem0;
 
 memhost_sdk::export!(Mem0);
 memhost_sdk::export_correction!(Mem0);

@@ -33,11 +33,6 @@ pub(crate) fn data<T: DeserializeOwned>(path: &str, request: Request<'_>) -> Res
     Err(Error::Status { request: path.to_owned(), status, message, retry_after: None })
 }
 
-/// An answer that is none of this request.
-pub(crate) fn odd(path: &str, reason: &str) -> Error {
-    Error::Answer { request: path.to_owned(), reason: reason.to_owned() }
-}
-
 /// A memory, or a preference, as every route shows it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Memory {

@@ -5,8 +5,8 @@ mod api;
 mod config;
 mod provider;
 
+pub use api::Memos;
 pub use config::Config;
-pub use provider::Memos;
 
 memhost_sdk::export!(Memos);
 memhost_sdk::export_correction!(Memos);

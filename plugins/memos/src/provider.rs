@@ -1,196 +1,193 @@
-//! The provider: captures, corrections, and what the SDK makes of MemOS's routes.
+//! What MemOS is to the SDK: a service that keeps what it makes of captures, its tasks as jobs, and a user who can be wiped.
 
-use std::time::SystemTime;
-
-use memhost_sdk::jobs::Job;
-use memhost_sdk::remote::{Elsewhere, Records, Service, Tag, Work, Writes, begun, without_recall};
-use memhost_sdk::{Correction, Erasure, Health, Provider, types::*};
+use memhost_sdk::Health;
+use memhost_sdk::http::{Client, Error, filled, segment};
+use memhost_sdk::remote::{
+    Capture, Elsewhere, Learnt, Progress, Record, Search, Service, Tag, Wipes, Work, owner, partition_choices,
+};
+use memhost_sdk::types::{self, *};
 use serde_json::{Value, json};
 
-use crate::api::{Api, Learnt, OURS, as_it_is, captures};
+use crate::answers::{Memory, data};
+use crate::api::{MEMBER, Memos, OURS, USER, conversation};
 use crate::config::Config;
 
-/// The longest name of a conversation, in characters.
-const LONGEST: usize = 100;
-
-/// The provider of a binding.
-#[derive(Debug)]
-pub struct Memos {
-    records: Records<Api>,
+fn message(turn: &Turn) -> Value {
+    let role = if turn.role == "assistant" { "assistant" } else { "user" };
+    filled(json!({"role": role, "content": turn.text, "chat_time": turn.at}))
 }
 
-impl Memos {
-    /// The records of the company that a call is about.
-    fn of(&self, scope: &Scope) -> &Records<Api> {
-        self.records.service.serve(scope);
-        &self.records
-    }
-}
-
-/// What was said, or the text as one message, without what was recalled.
-fn messages(payload: &SourcePayload) -> Vec<Value> {
-    let message = |role: &str, text: &str, at: Option<&String>| {
-        let text = without_recall(text);
-        let role = if role == "assistant" { role } else { "user" };
-        let mut message = json!({"role": role, "content": text});
-        if let Some(at) = at {
-            message["chat_time"] = at.as_str().into();
-        }
-        (!text.trim().is_empty()).then_some(message)
-    };
-    if payload.turns.is_empty() {
-        let text = payload.text.as_ref().or(payload.object.as_ref());
-        return text.and_then(|text| message("user", text, None)).into_iter().collect();
-    }
-    payload.turns.iter().filter_map(|turn| message(&turn.role, &turn.text, turn.at.as_ref())).collect()
-}
-
-/// The conversation of a capture, which is also its job here.
-fn conversation(operation_id: &str) -> Result<String, Error> {
-    let plain = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' => char::from(byte).to_string(),
-        _ => format!("_{byte:02x}"),
-    };
-    let name = format!("{OURS}{}", operation_id.bytes().map(plain).collect::<String>());
-    let too_long = || Error::invalid("operationId", "is too long for the name of a conversation of MemOS");
-    (name.len() <= LONGEST).then_some(name).ok_or_else(too_long)
-}
-
-impl Provider for Memos {
+impl Service for Memos {
     type Config = Config;
 
+    /// Of memories and of preferences each.
+    const MOST_HITS: usize = 25;
+    const KEEPS_TEXTS: bool = false;
+    const TAKES_INSTRUCTIONS: bool = true;
+
     fn describe() -> Description {
-        let base = Description::new("memos", env!("CARGO_PKG_VERSION"), "Lets MemOS's cloud make and find memories");
-        Description {
-            config_schema: Some(memhost_sdk::schema::of::<Config>()),
-            capabilities: Capabilities { provider_managed_extraction: true, async_extraction: true },
-            max_concurrency: 8,
-            declarations: Declarations {
-                // A record that is forgotten takes up to seven requests, and a call has 64.
-                max_forget: Some(8),
-                exceptions: vec![Exception::ReadAfterWrite, Exception::ExactlyOnceLists],
-                ..Declarations::default()
-            },
-            ..base
+        Description::new("memos", env!("CARGO_PKG_VERSION"), "Lets MemOS's cloud make and find memories")
+            .configured_by::<Config>()
+            .extracts()
+            .concurrent(8)
+            // A record that is forgotten takes up to seven requests, and a call has 64.
+            .at_most(None, 8)
+            .without([Exception::ReadAfterWrite, Exception::ExactlyOnceLists])
+            .require(Permission::Http(HttpPermission::to("{{config:/url}}")), "The memories are there")
+            .require(
+                Permission::Storage(64 << 20),
+                "Notes what was captured, of which scope, and which task works on it",
+            )
+            .require(Permission::Secret("MEMOS_API_KEY".to_owned()), "MemOS's key")
+    }
+
+    fn open(config: Config) -> Result<Self, types::Error> {
+        let http = Client::new(&config.url)?.secret("authorization", "Token", "MEMOS_API_KEY");
+        Ok(Self { config, http, company: String::new(), user: String::new() })
+    }
+
+    fn serve(&mut self, company: &str) {
+        company.clone_into(&mut self.company);
+        self.user = owner(self.config.user_id.as_deref(), company);
+    }
+
+    /// Of a replacement it takes the text.
+    fn takes(&self, _: &str, tag: &Tag) -> Result<(), types::Error> {
+        if tag.summary.is_none() && tag.metadata.is_none() && tag.expires_at.is_none() {
+            return Ok(());
         }
-        .require(Permission::Http(HttpPermission::to("{{config:/url}}")), "The memories are there")
-        .require(Permission::Storage(64 << 20), "Notes what was captured, of which scope, and which task works on it")
-        .require(Permission::Secret("MEMOS_API_KEY".to_owned()), "MemOS's key")
+        Err(types::Error::unsupported("MemOS changes the text of a memory, not summary, metadata or expiry"))
     }
 
-    fn open(config: Config) -> Result<Self, Error> {
-        Ok(Self { records: Records::new(Api::new(config)?) })
+    fn is_id(&self, id: &str) -> bool {
+        (1..=200).contains(&id.len())
     }
 
-    fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
-        let (tag, messages) = (Tag::captured(&request)?, messages(&request.payload));
-        if messages.is_empty() {
-            return Ok(CaptureResponse::default());
+    fn add(&self, _: &str, _: &str, _: &Tag) -> Result<String, Error> {
+        Err(Error::unexpected("adding a memory", "MemOS keeps no text as it is"))
+    }
+
+    fn written(&self, _: &str, _: &str) -> Result<Vec<Record>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn find(&self, id: &str) -> Result<Option<Record>, Error> {
+        let path = format!("/get/memory/{}", segment(id));
+        let Some(found) = data::<Memory>(&path, self.http.get(&path))? else { return Ok(None) };
+        if found.id != id {
+            return Err(Error::unexpected(&path, "it is another memory"));
         }
-        let (conversation, api) = (conversation(&request.operation_id)?, &self.of(&request.scope).service);
-        let look = || Ok(api.has(&conversation)?.then(|| Learnt { task: None, tag: tag.clone() }));
-        let write = || api.learn(&conversation, &messages, &tag);
-        captures().once(&conversation, request.hook.is_some(), look, write)?;
-        begun(conversation, &request.scope)
+        // The key reads the memories of every user.
+        let is_ours = match found.user_id.as_deref().or(found.told(USER)) {
+            Some(user) => user == self.user,
+            None => self.newest(|memory| memory.id == id).next().transpose()?.is_some(),
+        };
+        Some(found).filter(|found| is_ours && found.is_there()).map(|found| self.record(found)).transpose()
     }
 
-    fn upsert_records(&mut self, _: UpsertRequest) -> Result<UpsertResponse, Error> {
-        Err(as_it_is())
-    }
-
-    fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
-        self.of(&request.scope).query(&request)
-    }
-
-    fn list_records(&mut self, request: ListRequest) -> Result<ListPage, Error> {
-        self.of(&request.scope).list(&request)
-    }
-
-    fn get_record(&mut self, id: RecordId, scope: Scope) -> Result<GetResponse, Error> {
-        self.of(&scope).get(&id, &scope)
-    }
-
-    fn forget(&mut self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
-        self.of(&request.scope).forget(request)
-    }
-}
-
-impl Correction for Memos {
-    /// An instruction is feedback, which MemOS works on later. Of a replacement it takes the text.
-    fn correct(&mut self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
-        let (id, api) = (request.id, &self.of(&request.scope).service);
-        let found = if api.is_id(&id) { api.find(&id)? } else { None };
-        let visible = found.filter(|record| record.tag.is_visible_in(&request.scope));
-        let old = visible.ok_or_else(|| Error::NotFound(format!("there is no record {id}")))?;
-        match request.patch {
-            Patch::Instruction(said) => {
-                let conversation = old.key.filter(|key| !key.is_empty()).unwrap_or_else(|| format!("{OURS}feedback"));
-                let said = format!("{said}\n\nThis is about: {}", old.text);
-                let give = || api.feedback(&conversation, &said).map(|()| true);
-                Writes::new("feedback").once(&request.operation_id, false, || Ok(None), give)?;
+    fn replace(&self, old: &Record, text: &str, _: &Tag) -> Result<(), Error> {
+        let (path, body) = ("/update/memory", json!({"memory_id": old.id, "content": text}));
+        let gone = || Error::unexpected(path, "there is no such memory");
+        match self.post::<Value>(path, &body).and_then(|done| done.ok_or_else(gone)) {
+            // The tag stays what it was, so only the text tells.
+            Err(error) if error.may_have_acted() => {
+                self.find(&old.id)?.filter(|now| now.text == text).map(drop).ok_or(error)
             }
-            Patch::Replacement(new) => {
-                if new.summary.is_some() || new.metadata.is_some() || new.expires_at.is_some() {
-                    return Err(Error::unsupported(
-                        "MemOS changes the text of a memory, not summary, metadata or expiry",
-                    ));
-                }
-                match api.rewrite(&id, &new.text) {
-                    Err(error) if error.may_have_acted() => {
-                        let now = api.find(&id)?;
-                        now.filter(|now| now.text == new.text).ok_or(error)?;
-                    }
-                    done => done?,
-                }
+            done => done.map(drop),
+        }
+    }
+
+    fn delete(&self, id: &str) -> Result<(), Error> {
+        self.post::<Value>("/delete/memory", &json!({"memory_ids": [id]})).map(drop)
+    }
+
+    /// What was said stays in the conversation, which has no route that deletes it.
+    fn left_of(&self, _: &Record) -> Result<ForgetEffect, Error> {
+        Ok(ForgetEffect::HistoryKept)
+    }
+
+    fn search(&self, search: &Search<'_>) -> Result<Vec<Record>, Error> {
+        let body = filled(json!({"query": search.query, "user_id": self.user, "memory_limit_number": search.most,
+            "include_preference": true, "preference_limit_number": search.most, "include_tool_memory": false,
+            "relativity": self.config.threshold}));
+        let either = |(name, values): (&str, [String; 2])| json!({"or": values.map(|value| json!({name: value}))});
+        let members = search.members.iter().map(|(name, text)| json!({format!("{MEMBER}{name}"): text}));
+        let narrow: Vec<_> = partition_choices(search.scope).into_iter().map(either).chain(members).collect();
+        if !narrow.is_empty() {
+            let mut filtered = body.clone();
+            filtered["filter"] = json!({"and": narrow});
+            let found = self.hits(&filtered)?;
+            if !found.is_empty() {
+                return self.records(found);
             }
         }
-        Ok(CorrectResponse { record_id: id, superseded: None, usage: Vec::new() })
+        // Also what somebody else wrote.
+        self.records(self.hits(&body)?)
+    }
+
+    fn list(&self, page: u32) -> Result<(Vec<Record>, bool), Error> {
+        let (found, more) = self.entries(page)?;
+        Ok((self.records(found)?, more))
+    }
+
+    /// An instruction is feedback, which MemOS works on later: it finds and changes the memories by itself.
+    fn instruct(&self, old: &Record, instruction: &str) -> Result<(), Error> {
+        let conversation = old.key.as_deref().filter(|key| !key.is_empty());
+        let feedback = format!("{OURS}feedback");
+        let said = format!("{instruction}\n\nThis is about: {}", old.text);
+        let body = json!({"user_id": self.user, "conversation_id": conversation.unwrap_or(&feedback),
+            "feedback_content": said});
+        self.added("/add/feedback", &body).map(drop)
+    }
+
+    /// A capture is a conversation of its own.
+    fn learn(&self, capture: &Capture<'_>) -> Result<Learnt, Error> {
+        let conversation = conversation(capture.key)?;
+        let messages: Vec<_> = capture.turns.iter().map(message).collect();
+        let mut info = capture.tag.members(MEMBER);
+        info.insert(USER.to_owned(), self.user.as_str().into());
+        let body = json!({"messages": messages, "user_id": self.user, "conversation_id": conversation, "info": info,
+            "async_mode": true, "allow_public": false});
+        let task = self.added("/add/message", &body)?.task_id;
+        Ok(Learnt { details: json!({"task": task, "tag": capture.tag}), ..Learnt::job(conversation) })
+    }
+
+    /// The task is not known: the answer that named it was lost.
+    fn learnt(&self, capture: &Capture<'_>) -> Result<Option<Learnt>, Error> {
+        let conversation = conversation(capture.key)?;
+        let is_there = self.has(&conversation)?;
+        Ok(is_there.then(|| Learnt { details: json!({"tag": capture.tag}), ..Learnt::job(conversation) }))
     }
 }
 
 impl Elsewhere for Memos {
-    fn ask(&self, job: &mut Job<Work>) -> Result<(), Error> {
-        let (now, api) = (SystemTime::now(), &self.of(&job.work.scope).service);
-        let task = captures().find(&job.id)?.and_then(|learnt| learnt.task);
-        let status = task.map_or(Ok(None), |task| api.status(&task))?;
-        match status.as_deref() {
-            Some("completed") => {
-                job.records = api.made_of(&job.id)?;
-                job.succeed(now);
-            }
-            Some("failed") => job.fail("MemOS could not process the messages", now),
-            Some(_) => job.go_on(now),
+    fn ask(&self, id: &str, work: &Work) -> Result<Progress, Error> {
+        let status = work.details["task"].as_str().map_or(Ok(None), |task| self.status(task))?;
+        Ok(match status.as_deref() {
+            Some("completed") => Progress::done(self.made_of(id)?),
+            Some("failed") => Progress::failed("MemOS could not process the messages"),
+            Some(_) => Progress::Working,
             // The task is not known: what there is of the conversation tells.
-            None => {
-                job.records = api.made_of(&job.id)?;
-                if !job.records.is_empty() {
-                    job.succeed(now);
-                } else if api.has(&job.id)? {
-                    job.go_on(now);
-                } else {
-                    job.fail("MemOS does not have the messages", now);
-                }
-            }
-        }
-        Ok(())
+            None => match self.made_of(id)? {
+                made if !made.is_empty() => Progress::done(made),
+                _ if self.has(id)? => Progress::Working,
+                _ => Progress::failed("MemOS does not have the messages"),
+            },
+        })
     }
 }
 
 impl Health for Memos {
-    fn check_health(&mut self) -> Result<Report, Error> {
-        let api = &self.records.service;
-        let many = api.ping()?.map(|total| format!(", {total} memories")).unwrap_or_default();
-        Ok(Report { summary: format!("MemOS answers at {}{many}", api.config.url) })
+    fn check_health(&mut self) -> Result<Report, types::Error> {
+        let many = self.page(1, 1)?.total.map(|total| format!(", {total} memories")).unwrap_or_default();
+        Ok(Report { summary: format!("MemOS answers at {}{many}", self.config.url) })
     }
 }
 
-impl Erasure for Memos {
-    fn forget_scope(&mut self, request: ForgetScopeRequest) -> Result<ForgetScopeResponse, Error> {
-        if request.scope != Scope::company(&request.scope.company_id) {
-            return Err(Error::unsupported("MemOS forgets a whole user at once, and no part of one"));
-        }
-        self.of(&request.scope).service.delete_all()?;
+impl Wipes for Memos {
+    fn wipe(&self) -> Result<ForgetScopeResponse, Error> {
+        self.post::<Value>("/delete/memory", &json!({"user_id": self.user}))?;
         // What was said stays in its conversations.
-        Ok(ForgetScopeResponse { extent: Extent::HistoryKept, count: None, usage: Vec::new() })
+        Ok(Extent::HistoryKept.into())
     }
 }

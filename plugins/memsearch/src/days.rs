@@ -3,6 +3,7 @@
 use std::cell::{Ref, RefCell};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
+use std::hash::{Hash, Hasher};
 use std::io::{Error, ErrorKind, Result, Write};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -10,11 +11,11 @@ use std::time::SystemTime;
 
 use memhost_journal::{Entry, entries};
 use memhost_sdk::log;
-use memhost_sdk::remote::{Record, Tag};
+use memhost_sdk::remote::{Record, Tag, utc};
+use memhost_sdk::words::Words;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::words::{Words, hash};
+use serde_json::{Map, Value, json};
+use siphasher::sip::SipHasher13;
 
 /// What the name of a journal ends with.
 const END: &str = ".md";
@@ -35,22 +36,11 @@ struct Note {
 
 /// The note of a record, as JSON.
 pub(crate) fn note(id: &str, tag: &Tag, updated_at: Option<String>) -> String {
-    let mut tag = json!(tag);
+    let mut tag = tag.compact();
     if let Some(scope) = tag.get_mut("scope").and_then(Value::as_object_mut) {
         scope.remove("company_id");
     }
-    json!(Note { id: id.to_owned(), tag: without_nulls(tag), updated_at }).to_string()
-}
-
-fn without_nulls(value: Value) -> Value {
-    match value {
-        Value::Object(members) => members
-            .into_iter()
-            .filter(|(_, member)| !member.is_null())
-            .map(|(name, of)| (name, without_nulls(of)))
-            .collect(),
-        other => other,
-    }
+    json!(Note { id: id.to_owned(), tag, updated_at }).to_string()
 }
 
 /// A record, and where it is.
@@ -182,25 +172,25 @@ fn records<'a>(day: &'a str, content: &'a str, company: &'a str) -> impl Iterato
 }
 
 fn record(day: &str, entry: &Entry<'_>, company: &str) -> Record {
-    let at = entry.time.map(|time| format!("{day}T{time}:00Z")).and_then(|at| memhost_sdk::remote::utc(&at));
+    let at = entry.time.map(|time| format!("{day}T{time}:00Z")).and_then(|at| utc(&at));
     let text = entry.text.clone().into_owned();
     if let Some((Note { id, updated_at, .. }, mut tag)) = entry.note.and_then(|note| read(note, company)) {
         tag.created_at = tag.created_at.or(at);
         let updated_at = updated_at.or_else(|| tag.created_at.clone());
-        return Record { key: Some(id.clone()), id, text, tag, score: None, updated_at };
+        return Record { key: Some(id.clone()), id, text, tag, updated_at, ..Record::default() };
     }
-    let anchor: serde_json::Map<_, _> = ["session", "turn", "transcript"]
+    let anchor: Map<_, _> = ["session", "turn", "transcript"]
         .into_iter()
         .filter_map(|name| Some((name.to_owned(), entry.named(name)?.into())))
         .collect();
     let metadata = (!anchor.is_empty()).then(|| json!({"memsearch": anchor}).to_string());
     // As with memsearch's own ids: an edited text is another record.
-    let id = format!(
-        "file-{:016x}",
-        hash(&format!("{day}\n{}\n{}\n{text}", entry.time.unwrap_or(""), entry.anchor.unwrap_or("")))
-    );
+    let told = format!("{day}\n{}\n{}\n{text}", entry.time.unwrap_or(""), entry.anchor.unwrap_or(""));
+    let mut hasher = SipHasher13::new();
+    told.hash(&mut hasher);
+    let id = format!("file-{:016x}", hasher.finish());
     let tag = Tag { metadata, created_at: at.clone(), ..Tag::default() };
-    Record { id, key: None, text, tag, score: None, updated_at: at }
+    Record { id, text, tag, updated_at: at, ..Record::default() }
 }
 
 /// A note and its tag; none where a person broke it.

@@ -3,8 +3,6 @@
 
 mod days;
 mod provider;
-mod rank;
-mod words;
 
 pub use provider::Memsearch;
 

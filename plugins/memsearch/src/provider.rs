@@ -1,81 +1,27 @@
-//! The provider: what the SDK makes of reading and writing journals.
-
-use std::cell::OnceCell;
-use std::time::SystemTime;
+//! The provider: what the SDK makes of reading and writing journals, as if they were a service.
 
 use memhost_journal::{New, anchor, entries};
-use memhost_sdk::remote::{Adapter, Listing, Record, Records, Service, Tag, of_unix, to_unix_millis, utc};
+use memhost_sdk::remote::{Listing, Record, Search, Service, Tag, now, utc};
+use memhost_sdk::words::rank;
 use memhost_sdk::{NoConfig, http, types::*};
 
 use crate::days::{Days, note};
-use crate::rank::rank;
 
-/// The provider of a binding.
+/// The journals of a company: the provider of a binding.
 #[derive(Debug)]
 pub struct Memsearch {
-    records: Records<Journals>,
-}
-
-/// The journals as what the SDK calls a service.
-#[derive(Debug)]
-pub struct Journals {
     days: Days,
-    company: OnceCell<String>,
+    company: String,
 }
 
-impl Adapter for Memsearch {
-    type Config = NoConfig;
-    type Service = Journals;
-
-    fn describe() -> Description {
-        let version = env!("CARGO_PKG_VERSION");
-        let base = Description::new("memsearch", version, "Writes Markdown journals that memsearch indexes");
-        Description {
-            declarations: Declarations {
-                // Each record is a file written anew.
-                max_upsert: Some(100),
-                max_forget: Some(100),
-                exceptions: vec![Exception::AllOrNoneUpserts],
-                ..Declarations::default()
-            },
-            ..base
-        }
-        .require(Permission::Directory(32 << 20), "The journals are in it: memsearch indexes this directory")
-        .require(Permission::Storage(64 << 20), "Notes what was written, so that nothing is written twice")
-        .prefer(Permission::Clock, "The times in the journals are exact")
-    }
-
-    fn open(_: NoConfig) -> Result<Self, Error> {
-        let days = Days::new(memhost_sdk::directory());
-        Ok(Self { records: Records::new(Journals { days, company: OnceCell::new() }) })
-    }
-
-    fn records(&self, scope: &Scope) -> &Records<Journals> {
-        self.records.service.company.get_or_init(|| scope.company_id.clone());
-        &self.records
-    }
-
-    fn learns(&self, _: CaptureMode) -> bool {
-        false
-    }
-
-    fn learn(&self, _: &CaptureRequest, _: &str, _: &Tag) -> Result<CaptureResponse, Error> {
-        Err(Error::unsupported("memsearch extracts nothing; every capture is an entry"))
-    }
-}
-
-impl Journals {
-    fn company(&self) -> &str {
-        self.company.get().map_or("", String::as_str)
-    }
-
+impl Memsearch {
     /// Changes the file of a record, as it is now, and answers whether there was such a record.
     fn change(&self, id: &str, entry: impl FnOnce(&str) -> String) -> Result<bool, http::Error> {
         let changed = {
-            let all = self.days.all(self.company())?;
+            let all = self.days.all(&self.company)?;
             let Some(found) = all.iter().find(|found| found.record.id == id) else { return Ok(false) };
             let Some(mut content) = self.days.content(&found.day)? else { return Ok(false) };
-            let Some(range) = found.range_in(&content, self.company()) else { return Ok(false) };
+            let Some(range) = found.range_in(&content, &self.company) else { return Ok(false) };
             let new = entry(&content[range.clone()]);
             content.replace_range(range, &new);
             (found.day.clone(), content)
@@ -86,20 +32,43 @@ impl Journals {
 
     /// Removes the entries that have expired, from where memsearch would still find them.
     fn expire(&self) -> Result<(), http::Error> {
-        let all = self.days.all(self.company())?;
+        let all = self.days.all(&self.company)?;
         let expired: Vec<_> =
-            all.iter().filter(|found| is_over(&found.record)).map(|found| found.record.id.clone()).collect();
+            all.iter().filter(|found| found.record.tag.has_expired()).map(|found| found.record.id.clone()).collect();
         drop(all);
         expired.iter().try_for_each(|id| self.delete(id))
     }
 
     fn pick(&self, fits: impl Fn(&Record) -> bool) -> Result<Option<Record>, http::Error> {
-        let all = self.days.all(self.company())?;
+        let all = self.days.all(&self.company)?;
         Ok(all.iter().map(|found| &found.record).find(|record| fits(record)).cloned())
     }
 }
 
-impl Service for Journals {
+impl Service for Memsearch {
+    type Config = NoConfig;
+
+    const MOST_HITS: usize = usize::MAX;
+
+    fn describe() -> Description {
+        let summary = "Writes Markdown journals that memsearch indexes";
+        Description::new("memsearch", env!("CARGO_PKG_VERSION"), summary)
+            // Each record is a file written anew.
+            .at_most(100, 100)
+            .without([Exception::AllOrNoneUpserts])
+            .require(Permission::Directory(32 << 20), "The journals are in it: memsearch indexes this directory")
+            .require(Permission::Storage(64 << 20), "Notes what was written, so that nothing is written twice")
+            .prefer(Permission::Clock, "The times in the journals are exact")
+    }
+
+    fn open(_: NoConfig) -> Result<Self, Error> {
+        Ok(Self { days: Days::new(memhost_sdk::directory()), company: String::new() })
+    }
+
+    fn serve(&mut self, company: &str) {
+        company.clone_into(&mut self.company);
+    }
+
     fn is_id(&self, id: &str) -> bool {
         !id.is_empty()
     }
@@ -122,7 +91,7 @@ impl Service for Journals {
     }
 
     fn find(&self, id: &str) -> Result<Option<Record>, http::Error> {
-        self.pick(|record| record.id == id && !is_over(record))
+        self.pick(|record| record.id == id && !record.tag.has_expired())
     }
 
     fn replace(&self, old: &Record, text: &str, tag: &Tag) -> Result<(), http::Error> {
@@ -145,38 +114,27 @@ impl Service for Journals {
         Ok(())
     }
 
-    fn left_of(&self, _: &str) -> Result<ForgetEffect, http::Error> {
+    fn left_of(&self, _: &Record) -> Result<ForgetEffect, http::Error> {
         Ok(ForgetEffect::Hard)
     }
 
-    fn search(&self, query: &str, _: &[(String, String)], most: usize) -> Result<Vec<Record>, http::Error> {
-        let mut hits = rank(&self.days.all(self.company())?, query, most);
-        hits.retain(|record| !is_over(record));
-        Ok(hits)
-    }
-
-    fn most_hits(&self) -> usize {
-        usize::MAX
+    fn search(&self, search: &Search<'_>) -> Result<Vec<Record>, http::Error> {
+        let all = self.days.all(&self.company)?;
+        let mut hits = rank(&all, |found| &found.words, search.query);
+        hits.retain(|(at, _)| !all[*at].record.tag.has_expired());
+        // What was written later comes first of equal ones.
+        let updated_at = |at: usize| &all[at].record.updated_at;
+        hits.sort_by(|(a, one), (b, other)| other.total_cmp(one).then_with(|| updated_at(*b).cmp(updated_at(*a))));
+        let hit = |(at, score): (usize, f64)| Record { score: Some(Score::Rank(score)), ..all[at].record.clone() };
+        Ok(hits.into_iter().take(search.most).map(hit).collect())
     }
 
     fn list(&self, _: u32) -> Result<(Vec<Record>, bool), http::Error> {
-        let all = self.days.all(self.company())?;
-        Ok((all.iter().map(|found| found.record.clone()).filter(|record| !is_over(record)).collect(), false))
+        let all = self.days.all(&self.company)?;
+        Ok((all.iter().map(|found| found.record.clone()).filter(|record| !record.tag.has_expired()).collect(), false))
     }
 
     fn listing(&self) -> Listing {
         Listing::Whole(usize::MAX)
     }
-}
-
-/// Whether a record has expired.
-fn is_over(record: &Record) -> bool {
-    let millis = |at: &str| to_unix_millis(at).unwrap_or(i64::MAX);
-    record.tag.expires_at.as_deref().is_some_and(|at| millis(at) <= millis(&now()))
-}
-
-/// The time now, in UTC.
-fn now() -> String {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    of_unix(since.as_secs_f64()).unwrap_or_default()
 }

@@ -1,12 +1,11 @@
 //! OpenViking's directories as the contract's tree.
 
-use memhost_sdk::remote::Tag;
+use memhost_sdk::remote::{Tag, offset};
 use memhost_sdk::{Browse, types::*};
 use serde_json::json;
 
-use crate::api::{ROOTS, uri};
+use crate::api::{Entry, OpenViking, ROOTS, uri};
 use crate::name::{id_of, partition};
-use crate::provider::OpenViking;
 
 /// The most characters of a label.
 const LABEL: usize = 80;
@@ -27,29 +26,25 @@ impl Browse for OpenViking {
             record_id: None,
         };
         let gone = || Error::NotFound(format!("OpenViking has no directory {path}"));
-        let offset = cursor.as_deref().unwrap_or("0").parse();
-        let offset: u32 = offset.map_err(|_| Error::invalid("cursor", "is no cursor of this tree; begin again"))?;
+        let offset = offset(cursor.as_deref())?;
         if path.is_empty() {
-            let roots: Vec<_> = ROOTS.iter().skip(offset as usize).take(limit as usize).collect();
-            let read = offset as usize + roots.len();
-            let next_cursor = (read < ROOTS.len()).then(|| read.to_string());
-            return Ok(NodePage { nodes: roots.into_iter().map(|root| directory(root, root)).collect(), next_cursor });
+            let roots = ROOTS.iter().skip(offset).take(limit as usize).map(|root| directory(root, root));
+            let nodes: Vec<_> = roots.collect();
+            let read = offset + nodes.len();
+            return Ok(NodePage { nodes, next_cursor: (read < ROOTS.len()).then(|| read.to_string()) });
         }
         let parts: Vec<_> = path.split('/').collect();
         if !ROOTS.contains(&parts[0]) || parts.iter().any(|part| part.is_empty() || part.starts_with('.')) {
             return Err(gone());
         }
-        let service = &self.records.service;
-        let found = match service.entries("ls", &uri(&path), offset, limit.min(100))? {
+        let found = match self.entries("ls", &uri(&path), offset, limit.min(100))? {
             Some(found) => found,
             None if ROOTS.contains(&path.as_str()) => return Ok(NodePage { nodes: Vec::new(), next_cursor: None }),
             None => return Err(gone()),
         };
-        let read = u32::try_from(found.result.len()).unwrap_or(u32::MAX);
         let files: Vec<_> = found.result.iter().filter(|entry| !entry.is_dir).map(|entry| &entry.uri).collect();
-        let records =
-            if files.is_empty() { Vec::new() } else { service.find_in("", &json!(files), &[], files.len())? };
-        let node = |entry: &crate::api::Entry| {
+        let records = if files.is_empty() { Vec::new() } else { self.find_in("", &json!(files), &[], files.len())? };
+        let node = |entry: &Entry| {
             let name = entry.uri.rsplit('/').next()?;
             let path = format!("{path}/{name}");
             if entry.is_dir {
@@ -58,11 +53,9 @@ impl Browse for OpenViking {
                 return is_visible.then(|| directory(&path, name));
             }
             let record = records.iter().find(|record| Some(record.id.as_str()) == id_of(&entry.uri))?;
-            let label = record.text.lines().next().unwrap_or_default().chars().take(LABEL).collect();
-            let record_id = Some(record.known_as().to_owned());
-            record.tag.is_visible_in(&scope).then_some(Node { path, label, has_children: false, record_id })
+            record.tag.is_visible_in(&scope).then(|| record.node(path, false))
         };
-        let next_cursor = found.has_more.then(|| (offset + read).to_string());
+        let next_cursor = found.has_more.then(|| (offset + found.result.len()).to_string());
         Ok(NodePage { nodes: found.result.iter().filter_map(node).collect(), next_cursor })
     }
 }

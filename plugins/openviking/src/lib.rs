@@ -6,9 +6,10 @@ mod browse;
 mod config;
 mod name;
 mod provider;
+mod sessions;
 
+pub use api::OpenViking;
 pub use config::Config;
-pub use provider::OpenViking;
 
 memhost_sdk::export!(OpenViking);
 memhost_sdk::export_correction!(OpenViking);

@@ -1,12 +1,11 @@
 //! Records in supermemory. It is written with `memhost-sdk` only, like any other provider.
 
-mod answers;
 mod api;
 mod config;
 mod provider;
 
+pub use api::Supermemory;
 pub use config::Config;
-pub use provider::Supermemory;
 
 memhost_sdk::export!(Supermemory);
 memhost_sdk::export_correction!(Supermemory);

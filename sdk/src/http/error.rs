@@ -98,6 +98,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// An answer that is not what this service answers to a request, such as `POST /notes`.
+    pub fn unexpected(request: &str, reason: &str) -> Self {
+        Self::Answer { request: request.to_owned(), reason: reason.to_owned() }
+    }
+
     pub(super) fn failed(request: String, failure: Failure) -> Self {
         match failure {
             Failure::Denied(reason) => Self::Denied { request, reason },
@@ -121,6 +126,8 @@ impl Error {
     /// Whether the server may have done what was asked. If not, it can be sent again.
     pub fn may_have_acted(&self) -> bool {
         match self {
+            // Refused by the provider itself.
+            Self::Other(types::Error::Unsupported(_) | types::Error::InvalidRequest(_)) => false,
             Self::MaybeSent { .. } | Self::Answer { .. } | Self::Other(_) => true,
             Self::Status { status, .. } => *status >= 500,
             Self::Denied { .. } | Self::NotSent { .. } | Self::Limit { .. } => false,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Client, Error, Failure, Phase, segment};
+use super::{Client, Error, Failure, Phase, filled, segment};
 use crate::testing::http::{Answer, sent, serve, waited};
 use crate::testing::{reset, set_remaining};
 use crate::types;
@@ -141,4 +141,48 @@ fn an_answer_of_another_shape_may_have_been_done() {
     assert_eq!(client.get("/a").answer_if_found::<u8>(), Ok(None));
     answers(vec![Ok(status(404, None))]);
     assert_eq!(client.get("/a").answer_if_found::<u8>(), Ok(None));
+}
+
+#[test]
+fn a_part_of_an_answer_must_be_there_unless_nothing_is() {
+    let client = client();
+    let body = json!({"found": {"ids": [1, 2]}, "none": null});
+    serve(move |_| Ok(Answer::json(200, body.clone())));
+    assert_eq!(client.get("/a").at("/found/ids/1").answer::<u8>().unwrap(), 2);
+    assert_eq!(client.get("/a").at("/none").answer_if_found::<u8>().unwrap(), None);
+    for wrong in ["/lost", "/found"] {
+        let refused = client.get("/a").at(wrong).answer_if_found::<u8>().unwrap_err();
+        assert!(matches!(&refused, Error::Answer { request, .. } if request == "GET /v1/a"), "{refused:?}");
+    }
+    answers(vec![Ok(status(404, None)), Ok(Answer::json(200, Value::Null))]);
+    for _ in 0..2 {
+        assert_eq!(client.get("/a").at("/found").answer_if_found::<u8>().unwrap(), None);
+    }
+}
+
+#[test]
+fn an_answer_about_another_thing_is_an_error() {
+    let client = client();
+    answers(vec![
+        Ok(Answer::json(200, json!({"id": "a"}))),
+        Ok(Answer::json(200, json!({"id": "b"}))),
+        Ok(status(404, None)),
+    ]);
+    let ask = || client.get("/notes/a").answer_about(|note: &Value| note["id"] == "a");
+    assert_eq!(ask().unwrap().unwrap()["id"], "a");
+    assert!(matches!(ask(), Err(Error::Answer { .. })));
+    assert_eq!(ask().unwrap(), None);
+}
+
+#[test]
+fn a_body_has_what_is_filled() {
+    assert_eq!(filled(json!({"a": null, "b": {"c": null}, "d": 0})), json!({"b": {"c": null}, "d": 0}));
+    assert_eq!(filled(json!([null])), json!([null]));
+}
+
+#[test]
+fn what_the_provider_refuses_was_not_done() {
+    assert!(!Error::from(types::Error::unsupported("no")).may_have_acted());
+    assert!(!Error::from(types::Error::invalid("text", "is too long")).may_have_acted());
+    assert!(Error::from(types::Error::internal("storage")).may_have_acted());
 }

@@ -85,3 +85,40 @@ pub fn pages<T>(
     }
     Ok((kept, last.map_or(Continuation::End, Continuation::Next)))
 }
+
+/// Those items of the first pages of a list that fit, for what a service can only be asked for by its lists. `fetch` answers
+/// a page, from 1, and whether another one follows; it is called once an item of the page is asked for.
+pub fn items<T, E>(
+    most: u32,
+    mut fetch: impl FnMut(u32) -> Result<(Vec<T>, bool), E>,
+    fits: impl Fn(&T) -> bool,
+) -> impl Iterator<Item = Result<T, E>> {
+    let (mut page, mut more, mut here) = (0, true, Vec::new().into_iter());
+    std::iter::from_fn(move || {
+        loop {
+            if let Some(item) = here.find(&fits) {
+                return Some(Ok(item));
+            }
+            if !more || page == most {
+                return None;
+            }
+            page += 1;
+            match fetch(page) {
+                Ok((items, follows)) => (here, more) = (items.into_iter(), follows),
+                Err(error) => {
+                    more = false;
+                    return Some(Err(error));
+                }
+            }
+        }
+    })
+}
+
+/// The place that a cursor of a tree says, where cursors count a service's entries; 0 without one.
+///
+/// # Errors
+/// An invalid request at `cursor` if it is none of this tree.
+pub fn offset(cursor: Option<&str>) -> Result<usize, Error> {
+    let invalid = |_| Error::invalid("cursor", "is no cursor of this tree; begin again without a cursor");
+    cursor.map_or(Ok(0), |cursor| cursor.parse().map_err(invalid))
+}

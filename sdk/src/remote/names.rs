@@ -27,6 +27,63 @@ pub fn plain(text: &str) -> String {
     text.bytes().map(plain).collect()
 }
 
+/// A text in letters, digits and `signs`: other bytes are `escape` and two hexadecimal digits. No two texts are alike unless
+/// `escape` is one of the signs; [`unescaped`] reads it.
+pub fn escaped(text: &str, escape: char, signs: &str) -> String {
+    let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || signs.as_bytes().contains(&byte);
+    let write = |byte: u8| if is_kept(byte) { char::from(byte).to_string() } else { format!("{escape}{byte:02x}") };
+    text.bytes().map(write).collect()
+}
+
+/// The inverse of [`escaped`]; none for what is not such a text.
+pub fn unescaped(text: &str, escape: char) -> Option<String> {
+    let mut pieces = text.split(escape);
+    let mut bytes = pieces.next()?.as_bytes().to_vec();
+    for piece in pieces {
+        bytes.push(u8::from_str_radix(piece.get(..2)?, 16).ok()?);
+        bytes.extend_from_slice(&piece.as_bytes()[2..]);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// What a service calls the company: the name in the binding's configuration, or else `memhost-` and the company. Without a
+/// company it is `memhost`.
+pub fn owner(configured: Option<&str>, company: &str) -> String {
+    match configured {
+        Some(name) => name.to_owned(),
+        None if company.is_empty() => "memhost".to_owned(),
+        None => format!("memhost-{company}"),
+    }
+}
+
+/// The members of metadata that tell the partition of a record.
+pub(super) const PARTITION: [&str; 3] = ["memhost_agent", "memhost_subject", "memhost_namespace"];
+
+fn parts(scope: &Scope) -> [Option<&str>; 3] {
+    [scope.agent_id.as_deref(), scope.subject_id.as_deref(), scope.namespace.as_deref()]
+}
+
+fn is_part(part: &str) -> String {
+    format!("={part}")
+}
+
+/// What is in no agent, subject or namespace.
+const OF_ALL: &str = "-";
+
+/// Agent, subject and namespace as members of a record's metadata, for a service that filters by texts.
+pub(super) fn partition_members(scope: Option<&Scope>) -> [(&'static str, String); 3] {
+    let [agent, subject, namespace] = scope.map(parts).unwrap_or_default();
+    let text = |part: Option<&str>| part.map_or_else(|| OF_ALL.to_owned(), is_part);
+    [(PARTITION[0], text(agent)), (PARTITION[1], text(subject)), (PARTITION[2], text(namespace))]
+}
+
+/// What a scope may see, for a service that filters by the members of [`Tag::members`](super::Tag::members): each member
+/// that must have one of two values. None of them for the whole company.
+pub fn partition_choices(scope: &Scope) -> Vec<(&'static str, [String; 2])> {
+    let choice = |(name, part): (&'static str, Option<&str>)| Some((name, [is_part(part?), OF_ALL.to_owned()]));
+    PARTITION.into_iter().zip(parts(scope)).filter_map(choice).collect()
+}
+
 /// A name for the partition of a scope, that [`partition_of`] reads: for a service that keeps what it extracts apart by
 /// peer, agent or directory. About twice as long as company, agent, subject and namespace together.
 pub fn partition_name(scope: &Scope) -> String {

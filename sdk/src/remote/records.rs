@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Filter, Listing, Record, Service, Tag, Writes, pages, whole};
+use super::{Filter, Listing, Record, Search, Service, Tag, Writes, pages, whole};
 use crate::http;
 use crate::types::{
     ContextBundle, CorrectRequest, CorrectResponse, Error, ForgetEffect, ForgetOutcome, ForgetRequest, ForgetResponse,
@@ -12,15 +12,14 @@ use crate::types::{
 
 /// The contract's calls on the records of a service. Partitions and filters are kept here whatever the service does.
 #[derive(Debug)]
-pub struct Records<S> {
-    /// The service.
-    pub service: S,
+pub struct Records<'a, S> {
+    pub(super) service: &'a S,
     pub(super) writes: Writes<String>,
 }
 
-impl<S: Service> Records<S> {
-    /// On a service. What was written is noted in storage.
-    pub fn new(service: S) -> Self {
+impl<'a, S: Service> Records<'a, S> {
+    /// Those of a service. What was written is noted in storage.
+    pub fn of(service: &'a S) -> Self {
         Self { service, writes: Writes::new("records") }
     }
 
@@ -30,7 +29,7 @@ impl<S: Service> Records<S> {
     /// What the service answers, or if storage fails.
     pub fn add(&self, key: &str, may_repeat: bool, text: &str, tag: &Tag) -> Result<RecordId, Error> {
         self.service.takes(text, tag)?;
-        let look = || Ok(self.service.written(key, text)?.into_iter().next().map(|record| record.id));
+        let look = || Ok(self.written(key, text)?.map(|record| record.id));
         let write = || {
             let id = self.service.add(key, text, tag)?;
             match self.service.find(&id)? {
@@ -43,6 +42,11 @@ impl<S: Service> Records<S> {
         };
         let id = self.writes.once(key, may_repeat, look, write)?;
         Ok(tag.id.clone().unwrap_or(id))
+    }
+
+    /// The record that was added with this key.
+    fn written(&self, key: &str, text: &str) -> Result<Option<Record>, http::Error> {
+        Ok(self.service.written(key, text)?.into_iter().find(|record| record.key.as_deref() == Some(key)))
     }
 
     /// The record that the host knows by this id, if the scope may see it.
@@ -89,7 +93,7 @@ impl<S: Service> Records<S> {
         if self.writes.find(&given(id))?.is_some() {
             self.writes.forget(&given(id))?;
         }
-        let found = self.service.written(&given(id), text)?.into_iter().next();
+        let found = self.written(&given(id), text)?;
         if let Some(record) = &found {
             self.writes.note(&given(id), &record.id)?;
         }
@@ -135,11 +139,11 @@ impl<S: Service> Records<S> {
             all.truncate(top_k);
             return Ok(all.into_iter().map(Record::snippet).collect::<Vec<_>>().into());
         }
-        let most = self.service.most_hits();
+        let (most, members) = (S::MOST_HITS, filter.texts());
         let is_narrow = scope.agent_id.is_some() || scope.subject_id.is_some() || scope.namespace.is_some();
         let mut asked = if is_narrow || !filter.is_empty() { (top_k * 4).max(50) } else { top_k }.min(most);
         loop {
-            let mut hits = self.service.search(query, &filter.texts(), asked)?;
+            let mut hits = self.service.search(&Search { query, members: &members, scope, most: asked })?;
             let are_all = hits.len() < asked || asked == most;
             hits.retain(fits);
             hits.truncate(top_k);
@@ -196,7 +200,7 @@ impl<S: Service> Records<S> {
                 deleted?;
                 return Err(Error::internal(format!("the record {id} was deleted and is still there; try again")));
             }
-            let effect = self.service.left_of(&record.id)?;
+            let effect = self.service.left_of(&record)?;
             self.writes.forget(&given(&id))?;
             Ok(ForgetOutcome { id, effect })
         };
@@ -204,17 +208,23 @@ impl<S: Service> Records<S> {
         Ok(ForgetResponse { outcomes, usage: Vec::new() })
     }
 
-    /// The call of the interface `correction`. Instructions are not supported.
+    /// The call of the interface `correction`. An instruction is given once.
     ///
     /// # Errors
     /// What the service answers, or if there is no such record.
     pub fn correct(&self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
-        let Patch::Replacement(new) = request.patch else {
+        if matches!(request.patch, Patch::Instruction(_)) && !S::TAKES_INSTRUCTIONS {
             return Err(Error::unsupported("instructions are not read; send the record as it should be"));
-        };
+        }
         let missing = || Error::NotFound(format!("there is no record {}", request.id));
         let old = self.find(&request.id, &request.scope)?.ok_or_else(missing)?;
-        self.replace(&old, &new.text, Tag::written(&new, &request.scope, None))?;
+        match request.patch {
+            Patch::Replacement(new) => self.replace(&old, &new.text, Tag::written(&new, &request.scope, None))?,
+            Patch::Instruction(said) => {
+                let give = || self.service.instruct(&old, &said).map(|()| true);
+                Writes::new("instructions").once(&request.operation_id, false, || Ok(None), give)?;
+            }
+        }
         Ok(CorrectResponse { record_id: request.id, superseded: None, usage: Vec::new() })
     }
 }

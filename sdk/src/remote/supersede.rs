@@ -4,7 +4,7 @@ use super::records::given;
 use super::{Record, Records, Service, Tag};
 use crate::types::{Error, Scope};
 
-impl<S: Service> Records<S> {
+impl<S: Service> Records<'_, S> {
     /// Adds what takes the place of a record, then deletes the record. What is noted between makes [`Records::is_current`]
     /// true of exactly one of them, and lets the next call finish what broke.
     pub(super) fn supersede(&self, old: &Record, text: &str, tag: &Tag) -> Result<(), Error> {

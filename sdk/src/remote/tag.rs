@@ -1,8 +1,10 @@
 //! What the contract knows of a record and a service does not.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::names::{PARTITION, partition_members};
+use super::{now, to_unix_millis, utc};
 use crate::types::{CaptureRequest, Error, RecordId, RecordWrite, Scope, Score, Snippet, SourceRef};
 
 /// What a service does not keep of a record by itself. Put it into the record's metadata there as one member, and read it
@@ -33,6 +35,9 @@ pub struct Tag {
     pub expires_at: Option<String>,
 }
 
+/// The member of a service's metadata that a tag is.
+const MEMBER: &str = "memhost";
+
 impl Tag {
     /// Of what is captured.
     ///
@@ -53,6 +58,63 @@ impl Tag {
     /// With nothing but a scope.
     pub fn of(scope: &Scope) -> Self {
         Self { scope: Some(scope.clone()), ..Self::default() }
+    }
+
+    /// The tag in a member of a service's metadata: as JSON, or as a text of JSON where the service takes no objects.
+    pub fn read(member: &Value) -> Option<Self> {
+        match member {
+            Value::String(json) => serde_json::from_str(json).ok(),
+            json => Self::deserialize(json).ok(),
+        }
+    }
+
+    /// The tag as members of a service's metadata that are texts: itself as `memhost`, its partition, which
+    /// [`partition_choices`](super::partition_choices) filters by, and [`Tag::texts`] with their names after `prefix`.
+    pub fn members(&self, prefix: &str) -> Map<String, Value> {
+        let texts = self.texts().into_iter().map(|(name, text)| (format!("{prefix}{name}"), text));
+        let partition = partition_members(self.scope.as_ref()).map(|(name, text)| (name.to_owned(), text));
+        let own = [(MEMBER.to_owned(), json!(self).to_string())];
+        texts.chain(partition).chain(own).map(|(name, text)| (name, text.into())).collect()
+    }
+
+    /// The tag among the members of a service's metadata, where it is `memhost`: as JSON, or as text.
+    pub fn of_members(all: &Map<String, Value>) -> Option<Self> {
+        Self::read(all.get(MEMBER)?)
+    }
+
+    /// Of a record that somebody else wrote and of which a service knows this metadata; without members whose names this SDK
+    /// gives.
+    pub fn foreign(metadata: &Map<String, Value>) -> Self {
+        let is_own = |name: &str| name == MEMBER || PARTITION.contains(&name);
+        let all: Map<_, _> = metadata.clone().into_iter().filter(|(name, _)| !is_own(name)).collect();
+        Self { metadata: (!all.is_empty()).then(|| Value::Object(all).to_string()), ..Self::default() }
+    }
+
+    /// The tag as JSON without members that are null, where each byte counts.
+    pub fn compact(&self) -> Value {
+        fn without_nulls(value: &mut Value) {
+            if let Value::Object(members) = value {
+                members.retain(|_, member| !member.is_null());
+                members.values_mut().for_each(without_nulls);
+            }
+        }
+        let mut compact = json!(self);
+        without_nulls(&mut compact);
+        compact
+    }
+
+    /// With the times that a service tells, in any form that [`utc`] reads, where the tag has none.
+    #[must_use]
+    pub fn or_times(mut self, created_at: Option<&str>, expires_at: Option<&str>) -> Self {
+        self.created_at = self.created_at.or_else(|| utc(created_at?));
+        self.expires_at = self.expires_at.or_else(|| utc(expires_at?));
+        self
+    }
+
+    /// Whether the record has expired, for services that go on answering with it.
+    pub fn has_expired(&self) -> bool {
+        let millis = |at: &str| to_unix_millis(at).unwrap_or(i64::MAX);
+        self.expires_at.as_deref().is_some_and(|at| millis(at) <= millis(&now()))
     }
 
     /// Of a record that is written as it is. `source` is that of the request.

@@ -1,12 +1,14 @@
 //! The helpers for records at a service.
 
+mod provider;
+
 use std::cell::{Cell, RefCell};
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::{
-    Filter, Tag, Writes, hex, of_unix, pages, partition_name, partition_of, plain, to_unix_millis, unhex, utc, whole,
-    without_recall,
+    Filter, Kept, Tag, Writes, escaped, hex, items, now, of_unix, offset, owner, pages, partition_choices,
+    partition_name, partition_of, plain, to_unix_millis, unescaped, unhex, utc, whole, without_recall,
 };
 use crate::http::{Error as HttpError, Phase};
 use crate::testing;
@@ -173,4 +175,89 @@ fn names_are_read_back_and_no_two_are_alike() {
     let scope = Scope { agent_id: Some("Ada".to_owned()), namespace: Some("n".to_owned()), ..Scope::company("acme") };
     assert_eq!(partition_of(&partition_name(&scope)), Some(scope));
     assert!(["memhost-", "memhost-5b5d", "ada", "memhost-zz"].iter().all(|name| partition_of(name).is_none()));
+}
+
+#[test]
+fn names_in_a_services_signs_are_read_back() {
+    assert_eq!(
+        (escaped("op:1-_", '.', "-_"), escaped("a-b_c", '_', "-")),
+        ("op.3a1-_".to_owned(), "a-b_5fc".to_owned())
+    );
+    for text in ["", "a-b_c", "ä/=\n", "_5f"] {
+        assert_eq!(unescaped(&escaped(text, '_', "-"), '_').as_deref(), Some(text));
+    }
+    assert!(["_", "_5", "_zz", "_c3"].iter().all(|wrong| unescaped(wrong, '_').is_none()));
+    assert_eq!(
+        (owner(None, "acme"), owner(None, ""), owner(Some("me"), "acme")),
+        ("memhost-acme".into(), "memhost".into(), "me".into())
+    );
+}
+
+fn members(tag: &Tag) -> Map<String, Value> {
+    tag.members("my_")
+}
+
+#[test]
+fn a_tag_is_read_from_members_and_its_partition_can_be_filtered_by() {
+    let scope = Scope { agent_id: Some("-".into()), ..Scope::company("c") };
+    let metadata = Some(r#"{"topic":"gate","n":1}"#.to_owned());
+    let tag = Tag { metadata, ..Tag::of(&scope) };
+    let all = members(&tag);
+    assert_eq!((&all["my_topic"], all.get("my_n"), all.len()), (&json!("gate"), None, 5));
+    assert!(all.values().all(Value::is_string));
+    assert_eq!(Tag::of_members(&all), Some(tag.clone()));
+    assert_eq!(Tag::read(&json!(tag)), Some(tag), "also as JSON");
+    let fits = |scope: &Scope, all: &Map<String, Value>| {
+        partition_choices(scope).iter().all(|(name, values)| values.iter().any(|value| all[*name] == **value))
+    };
+    let other = Scope { agent_id: Some("b".into()), subject_id: Some("s".into()), ..Scope::company("c") };
+    assert!(fits(&scope, &all) && !fits(&other, &all) && fits(&Scope::company("c"), &all));
+    assert!(fits(&other, &members(&Tag::of(&Scope::company("c")))), "it is of all, and of nobody called `-`");
+    // What somebody else wrote has what is left.
+    let foreign = Tag::foreign(&all);
+    assert_eq!((foreign.metadata.as_deref(), foreign.scope), (Some(r#"{"my_topic":"gate"}"#), None));
+    assert_eq!(Tag::foreign(&Map::new()), Tag::default());
+}
+
+#[test]
+fn a_tag_is_compact_and_has_times() {
+    let tag = Tag { created_at: Some("2026-01-01T00:00:00Z".into()), ..Tag::of(&Scope::company("c")) };
+    assert_eq!(tag.compact(), json!({"scope": {"company_id": "c"}, "createdAt": "2026-01-01T00:00:00Z"}));
+    let timed = tag.or_times(Some("2020-01-01T00:00:00Z"), Some("2020-01-01 00:00:00"));
+    assert_eq!(timed.created_at.as_deref(), Some("2026-01-01T00:00:00Z"), "its own");
+    assert_eq!(timed.expires_at.as_deref(), Some("2020-01-01T00:00:00Z"));
+    assert!(timed.has_expired() && !Tag::default().has_expired());
+    assert!(!Tag { expires_at: Some("9999-01-01T00:00:00Z".into()), ..Tag::default() }.has_expired());
+    let now = now();
+    assert_eq!(utc(&now), Some(now));
+}
+
+#[test]
+fn what_is_kept_of_a_record_has_its_text_where_it_would_change() {
+    for (changes, text) in [(true, " own "), (false, "own")] {
+        let kept: Kept = serde_json::from_value(json!(Kept::new("key", " own ", &Tag::default(), changes))).unwrap();
+        let record = kept.record("id".to_owned(), "own".to_owned());
+        assert_eq!((record.key.as_deref(), record.id.as_str(), record.text.as_str()), (Some("key"), "id", text));
+    }
+}
+
+#[test]
+fn pages_are_fetched_as_far_as_they_are_looked_through() {
+    let fetched = Cell::new(0);
+    let fetch = |page: u32| {
+        fetched.set(page);
+        if page == 4 { Err("broken") } else { Ok((vec![page * 10, page * 10 + 1], page < 5)) }
+    };
+    let is_odd = |number: &u32| number % 2 == 1;
+    assert_eq!((items(9, fetch, is_odd).next(), fetched.get()), (Some(Ok(11)), 1));
+    assert_eq!(items(2, fetch, is_odd).collect::<Vec<_>>(), [Ok(11), Ok(21)]);
+    assert_eq!(items(9, fetch, is_odd).collect::<Result<Vec<_>, _>>(), Err("broken"));
+    assert_eq!(items(9, fetch, is_odd).count(), 4, "it ends with the error");
+    assert_eq!(items(9, |_| Ok::<_, ()>((vec![1], false)), is_odd).count(), 1);
+}
+
+#[test]
+fn a_cursor_of_a_tree_is_a_number() {
+    assert_eq!((offset(None).unwrap(), offset(Some("20")).unwrap()), (0, 20));
+    assert!(matches!(offset(Some("x")), Err(Error::InvalidRequest(_))));
 }

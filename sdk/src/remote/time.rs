@@ -1,5 +1,7 @@
 //! Times as services write them, in the contract's form.
 
+use std::time::SystemTime;
+
 /// An RFC 3339 time of any offset in UTC, such as `2026-03-01T12:00:00.5Z`; also with a space for the `T`, and without an
 /// offset, which is taken for UTC. None for anything else.
 pub fn utc(time: &str) -> Option<String> {
@@ -52,6 +54,12 @@ pub fn of_unix(seconds: f64) -> Option<String> {
     let fraction = if rest == 0 { String::new() } else { format!(".{rest:03}") };
     let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
     Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z"))
+}
+
+/// The time now, in UTC: in steps of 100 ms without the permission `clock`.
+pub fn now() -> String {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    of_unix(since.as_secs_f64()).unwrap_or_default()
 }
 
 /// The milliseconds since 1970 of a time that [`utc`] reads, for services that write them; negative before 1970.
