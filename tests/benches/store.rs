@@ -1,5 +1,4 @@
-//! Durable operations a second by concurrency, beside bare sled in the same run: once with the records alone, and once
-//! with as many entries as memhost writes for each, which are its indexes.
+//! Durable operations a second by concurrency, beside bare sled in the same run.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
@@ -71,28 +70,20 @@ fn per_second(count: u64, elapsed: Duration) -> f64 {
     count / elapsed.as_secs_f64()
 }
 
-/// Bare records of the same size, each with so many short entries of a second tree, in groups; each group on disk before
-/// the next one if it is durable.
-fn bare(batch_size: u64, entries: u64, is_durable: bool) -> f64 {
+/// Bare records of the same size, nothing else; each group on disk before the next one if it is durable.
+fn bare(batch_size: u64, is_durable: bool) -> f64 {
     let directory = tempfile::tempdir().unwrap();
     let db = sled::Config::new().path(directory.path()).flush_every_ms(None).open().unwrap();
-    let index = db.open_tree("index").unwrap();
     let file = std::fs::File::open(directory.path().join("db")).unwrap();
     let value = serde_json::to_vec(&operation(1)).unwrap();
     let (started, mut count) = (Instant::now(), 0_u64);
     while started.elapsed() < Duration::from_secs(SECONDS) {
-        let (mut batch, mut beside) = (sled::Batch::default(), sled::Batch::default());
+        let mut batch = sled::Batch::default();
         for _ in 0..batch_size {
             count += 1;
             batch.insert(&count.to_be_bytes(), value.as_slice());
-            for entry in 0..entries {
-                // As an index has it: the company, a value that few records share, and the record.
-                let of = count.wrapping_add(entry).wrapping_mul(0x9e37_79b9_7f4a_7c15) % 1_000;
-                beside.insert(format!("6f1c2c5e-0000-4000-8000-{entry:04}-{of:08}-{count:012}").as_str(), &[]);
-            }
         }
         db.apply_batch(batch).unwrap();
-        index.apply_batch(beside).unwrap();
         db.flush().unwrap();
         if is_durable {
             file.sync_data().unwrap();
@@ -101,8 +92,7 @@ fn bare(batch_size: u64, entries: u64, is_durable: bool) -> f64 {
     per_second(count, started.elapsed())
 }
 
-/// Operations a second, and the entries beside its record that were written for each.
-async fn ours(concurrency: usize) -> (f64, u64) {
+async fn ours(concurrency: usize) -> f64 {
     let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(SledStore::open(directory.path(), SledOptions::default()).unwrap());
     let company = operation(1).company_id;
@@ -126,11 +116,7 @@ async fn ours(concurrency: usize) -> (f64, u64) {
     for task in tasks {
         count += task.await.unwrap();
     }
-    let rate = per_second(count, started.elapsed());
-    drop(store);
-    let db = sled::open(directory.path()).unwrap();
-    let written: usize = db.tree_names().iter().map(|name| db.open_tree(name).unwrap().len()).sum();
-    (rate, u64::try_from(written).unwrap() / count - 1)
+    per_second(count, started.elapsed())
 }
 
 fn main() {
@@ -138,18 +124,14 @@ fn main() {
     let bytes = serde_json::to_vec(&operation(1)).unwrap().len();
     let mut rows = Vec::new();
     for concurrency in [1, 8, 64, 256] {
-        let (ours, entries) = runtime.block_on(ours(usize::try_from(concurrency).unwrap()));
-        let (weak, alone) = (bare(concurrency, 0, false), bare(concurrency, 0, true));
-        let floor = bare(concurrency, entries, true);
+        let (weak, floor) = (bare(concurrency, false), bare(concurrency, true));
+        let ours = runtime.block_on(ours(usize::try_from(concurrency).unwrap()));
         rows.push(vec![
             concurrency.to_string(),
             format!("{ours:.0}"),
-            entries.to_string(),
             format!("{floor:.0}"),
-            format!("{alone:.0}"),
             format!("{weak:.0}"),
             format!("{:.2}", ours / floor),
-            format!("{:.2}", ours / alone),
         ]);
     }
     table(
@@ -157,12 +139,9 @@ fn main() {
         &[
             "at once",
             "memhost",
-            "entries beside each",
-            "bare sled with as many entries, one flush and fdatasync for as many (floor)",
-            "the same without entries",
-            "without entries and fdatasync",
+            "bare sled, one flush and fdatasync for as many (floor)",
+            "bare sled without fdatasync",
             "share of the floor",
-            "share without entries",
         ],
         &rows,
     );

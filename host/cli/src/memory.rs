@@ -1,6 +1,6 @@
 //! `memhost record` and its short forms.
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::CliError;
@@ -177,15 +177,15 @@ pub(super) struct GetArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("which").required(true).args(["ids", "whole_scope"])))]
 pub(super) struct ForgetArgs {
     /// Record IDs, or PROVIDER:ID.
-    #[arg(required_unless_present = "all")]
     ids: Vec<String>,
     /// Forget everything that was written in the scope, at every binding or at that of --binding.
-    #[arg(long, conflicts_with = "ids")]
-    all: bool,
-    /// With --all: do it without asking.
-    #[arg(long, requires = "all")]
+    #[arg(long)]
+    whole_scope: bool,
+    /// Do it without asking.
+    #[arg(long, requires = "whole_scope")]
     yes: bool,
     #[command(flatten)]
     scope: ScopeArgs,
@@ -296,7 +296,7 @@ pub(super) async fn get(args: GetArgs) -> Result<(), CliError> {
 
 pub(super) async fn forget(args: ForgetArgs) -> Result<(), CliError> {
     let session = args.scope.open().await?;
-    if args.all {
+    if args.whole_scope {
         return forget_scope(&session, &args).await;
     }
     let mut handles = Vec::new();
@@ -331,7 +331,7 @@ async fn forget_scope(session: &Session, args: &ForgetArgs) -> Result<(), CliErr
     if named.is_empty() {
         let message = "needs a scope: give --agent, --project, --issue, --run, --subject, --session or --namespace; `memhost \
                        company delete` erases a whole company";
-        return Err(CliError::input("--all", message));
+        return Err(CliError::input("--whole-scope", message));
     }
     let place = match &scope.binding {
         Some(key) => format!("at the binding {key}"),

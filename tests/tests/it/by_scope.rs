@@ -237,16 +237,16 @@ async fn the_command_line_asks_before_it_forgets_a_scope() {
     terminal.fine("note 'in the run' --run r1").await;
     terminal.fine("note 'outside of it'").await;
     for (line, says) in [
-        ("forget --all --yes", "--all"),
-        ("forget --all --run r1", "--yes"),
-        ("forget --yes --run r1", "--all"),
-        ("forget some --all --yes --run r1", "--all"),
+        ("forget --whole-scope --yes", "--whole-scope"),
+        ("forget --whole-scope --run r1", "--yes"),
+        ("forget --yes --run r1", "--whole-scope"),
+        ("forget some --whole-scope --yes --run r1", "--whole-scope"),
     ] {
         let done = terminal.run(line).await;
         assert_eq!(done.code, 2, "{line}: {done:?}");
         assert!(done.err.contains(says), "{line}: {done:?}");
     }
-    let gone = terminal.json("record delete --all --run r1 --yes").await;
+    let gone = terminal.json("record delete --whole-scope --run r1 --yes").await;
     assert_eq!((&gone["bindings"][0]["forgotten"], &gone["isComplete"]), (&json!(1), &json!(true)), "{gone}");
     let left = terminal.fine("record list").await;
     assert!(left.contains("outside of it") && !left.contains("in the run"), "{left}");

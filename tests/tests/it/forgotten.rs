@@ -109,9 +109,7 @@ fn with_word(directory: &Path) -> Vec<PathBuf> {
         let path = entry.path();
         if path.is_dir() {
             found.extend(with_word(&path));
-        } else if std::fs::read(&path)
-            .is_ok_and(|bytes| bytes.windows(WORD.len()).any(|bytes| bytes == WORD.as_bytes()))
-        {
+        } else if std::fs::read(&path).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(WORD)) {
             found.push(path);
         }
     }

@@ -105,7 +105,7 @@ async fn the_doctor_finds_what_is_wrong_and_says_what_to_do() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_doctor_names_bindings_that_do_not_work() {
     let host = TestHost::new(&["traps", "cross-agent"]).await.unwrap();
-    let api = super::support::Api::new(&host);
+    let api = Api::new(&host);
     let bindings = "/control/v1/companies/acme/bindings";
     api.post(bindings, &json!({"key": "bare", "providerKey": "cross-agent"})).await.fine();
     let found = check(&host.service().doctor().await, "bindings");

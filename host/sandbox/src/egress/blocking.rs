@@ -101,7 +101,7 @@ mod tests {
             Ok(())
         });
         // The call waits for a while and is then over.
-        assert!(tokio::time::timeout(std::time::Duration::from_millis(50), work).await.is_err());
+        assert!(tokio::time::timeout(Duration::from_millis(50), work).await.is_err());
         drop(place);
         assert_eq!(places.available_permits(), 0);
         go_on.send(()).unwrap();
