@@ -13,7 +13,8 @@ use crate::host::Audit;
 use crate::operations::refusals::Taken;
 use memhost_store::TableWrite;
 use memhost_types::{
-    Operation, OperationErrorCode, OperationId, OperationKind, Outcome, Scope, SourceKind, SourceRef, Visibility,
+    Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, Scope, SourceKind, SourceRef,
+    Visibility,
 };
 
 macro_rules! states {
@@ -184,9 +185,43 @@ impl Intended {
     }
 }
 
+/// What became of an operation's record.
+enum Recorded {
+    /// It is written, and on disk where that is waited for.
+    Written,
+    /// It is counted in the record of an earlier refusal.
+    Counted(OperationId),
+    /// The caller must know that it is not on disk.
+    Not(ServiceError),
+}
+
 impl Ending {
     /// Ends the operation. With durable audit, and always for a write, its record is on disk when this returns.
     pub(crate) async fn complete<R>(self, ended: Ended<R>, beside: Vec<TableWrite>) -> Concluded<R> {
+        let operation_id = self.id();
+        let (answer, outcome, error) = match ended {
+            Ended::Succeeded(answer) => (Ok(answer), Outcome::Succeeded, None),
+            // What is held was taken: nothing failed.
+            Ended::Held(answer, Refusal { outcome, error }) => (Ok(answer), outcome, Some(error)),
+            Ended::Failed(Refusal { outcome, error }) => {
+                (Err(ServiceError::Operation { operation_id, outcome, error: error.clone() }), outcome, Some(error))
+            }
+        };
+        Concluded(match self.record(answer.is_err(), outcome, error, beside).await {
+            Recorded::Written => answer,
+            Recorded::Counted(first) => answer.map_err(|error| error.recorded_as(first)),
+            Recorded::Not(error) => Err(error),
+        })
+    }
+
+    /// Writes the record. No type of an answer is known here, so it is compiled once and not for each step.
+    async fn record(
+        self,
+        is_failure: bool,
+        outcome: Outcome,
+        error: Option<OperationError>,
+        beside: Vec<TableWrite>,
+    ) -> Recorded {
         let mut record = self.0;
         record.beside.extend(beside);
         // Where no provider was asked, nothing was removed.
@@ -196,11 +231,7 @@ impl Ending {
                 Err(error) => tracing::error!(%error, "it could not be noted that something was removed"),
             }
         }
-        let code = match &ended {
-            Ended::Failed(refusal) => Some(refusal.error.code),
-            Ended::Succeeded(_) | Ended::Held(..) => None,
-        };
-        match record.end_private(code) {
+        match record.end_private(error.as_ref().filter(|_| is_failure).map(|error| error.code)) {
             Ok(rows) => record.beside.extend(rows),
             Err(error) => tracing::error!(%error, "the end of a private write could not be noted"),
         }
@@ -208,15 +239,7 @@ impl Ending {
         let latency = u64::try_from(record.started.elapsed().as_micros()).unwrap_or(u64::MAX);
         record.change().latency_us = Some(latency);
         let operation_id = record.id();
-        let (answer, outcome, error) = match ended {
-            Ended::Succeeded(answer) => (Ok(answer), Outcome::Succeeded, None),
-            // What is held was taken: nothing failed.
-            Ended::Held(answer, Refusal { outcome, error }) => (Ok(answer), outcome, Some(error)),
-            Ended::Failed(Refusal { outcome, error }) => {
-                (Err(ServiceError::Operation { operation_id, outcome, error: error.clone() }), outcome, Some(error))
-            }
-        };
-        let reason = record.countable(outcome, error.as_ref()).filter(|_| answer.is_err());
+        let reason = record.countable(outcome, error.as_ref()).filter(|_| is_failure);
         record.end(outcome, error);
         record.add_event();
         let recorder = Arc::clone(&record.recorder);
@@ -224,7 +247,7 @@ impl Ending {
             match recorder.refusals.take(&record.operation.company_id, reason, operation_id, recorder.clock.now()) {
                 Taken::Again(first) => {
                     recorder.store.return_sequence(&record.operation.company_id, operation_id.sequence());
-                    return Concluded(answer.map_err(|error| error.recorded_as(first)));
+                    return Recorded::Counted(first);
                 }
                 Taken::First { is_of_others, ended } => {
                     if is_of_others {
@@ -244,7 +267,7 @@ impl Ending {
         let may_go_on = recorder.audit == Audit::Relaxed && !is_write && operation.error.is_none();
         if may_go_on && !recorder.store.is_behind(&operation.company_id) {
             recorder.feed.operation(&operation);
-            return Concluded(answer);
+            return Recorded::Written;
         }
         let mut committed = commit.await;
         // The provider may have done the write and its intent is on disk: failing the request at once would make the caller
@@ -255,7 +278,7 @@ impl Ending {
             tracing::error!(%error, operation = %operation_id, "a completion could not be recorded; trying again");
             committed = write().await;
         }
-        Concluded(match committed {
+        match committed {
             Ok(()) => {
                 if let Some(private) = &record.private {
                     recorder.records.ended(private);
@@ -265,14 +288,14 @@ impl Ending {
                 if record.has_new_jobs {
                     recorder.wake.notify_one();
                 }
-                answer
+                Recorded::Written
             }
-            Err(error) if may_be_done => Err(ServiceError::Unrecorded { operation_id, error }),
+            Err(error) if may_be_done => Recorded::Not(ServiceError::Unrecorded { operation_id, error }),
             Err(error) => {
                 recorder.refusals.not_written(&operation.company_id, operation_id);
-                Err(ServiceError::Audit(error))
+                Recorded::Not(ServiceError::Audit(error))
             }
-        })
+        }
     }
 }
 
