@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::routing::post;
 use axum::{Json, Router};
@@ -19,6 +19,8 @@ use serde_json::{Value, json};
 const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
 /// How many records are stored before the measurement.
 const RECORDS: usize = 1_000;
+/// How long the first request waits for the providers.
+const COMPILED: Duration = Duration::from_secs(60);
 
 /// A process that is ended with the benchmark.
 struct Server {
@@ -73,7 +75,8 @@ fn load(url: &str, directory: &Path, requests: &str) -> Load {
         "#
     );
     fs::write(&script, text).unwrap();
-    let arguments = ["-t2".to_owned(), format!("-c{connections}"), format!("-d{seconds}s"), "-s".to_owned()];
+    let threads = connections.min(2);
+    let arguments = [format!("-t{threads}"), format!("-c{connections}"), format!("-d{seconds}s"), "-s".to_owned()];
     let output = Command::new("wrk").args(arguments).arg(&script).arg(url).output();
     let output = output.expect("wrk is needed: `apt-get install wrk`");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -86,10 +89,18 @@ fn load(url: &str, directory: &Path, requests: &str) -> Load {
     Load { per_second, p50: Duration::from_micros(p50), p99: Duration::from_micros(p99), wrong }
 }
 
+/// The answer to a request, which the host refuses as long as it compiles its providers.
 fn send(url: &str, path: &str, body: &Value) -> Vec<u8> {
-    let request = ureq::post(format!("{url}{path}")).header("authorization", format!("Bearer {TOKEN}"));
-    let mut answer = request.header("content-type", "application/json").send(body.to_string()).unwrap();
-    answer.body_mut().read_to_vec().unwrap()
+    let started = Instant::now();
+    loop {
+        let request = ureq::post(format!("{url}{path}")).header("authorization", format!("Bearer {TOKEN}"));
+        match request.header("content-type", "application/json").send(body.to_string()) {
+            Err(ureq::Error::StatusCode(503)) if started.elapsed() < COMPILED => {
+                std::thread::sleep(Duration::from_millis(200));
+            }
+            answer => return answer.unwrap().body_mut().read_to_vec().unwrap(),
+        }
+    }
 }
 
 /// A handler that reads JSON and answers the bytes of a file.

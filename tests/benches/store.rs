@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
+use std::hint::black_box;
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use memhost_store::{OperationLog, SledOptions, SledStore};
+use memhost_store::{DiskSeam, DiskStep, OperationLog, SledOptions, SledStore};
 use memhost_tests::measure::table;
 use memhost_tests::parse;
 use memhost_types::{
@@ -70,7 +73,21 @@ fn per_second(count: u64, elapsed: Duration) -> f64 {
     count / elapsed.as_secs_f64()
 }
 
-/// Bare records of the same size, nothing else; each group on disk before the next one if it is durable.
+/// How often the store had something synchronized.
+#[derive(Default)]
+struct Syncs(AtomicU64);
+
+impl DiskSeam for Syncs {
+    fn step(&self, step: DiskStep) -> io::Result<()> {
+        if matches!(step, DiskStep::Sync) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+/// Bare records of the same size, nothing else; each group on disk before the next one if it is durable. Making an operation
+/// is the callers' work, here as there.
 fn bare(batch_size: u64, is_durable: bool) -> f64 {
     let directory = tempfile::tempdir().unwrap();
     let db = sled::Config::new().path(directory.path()).flush_every_ms(None).open().unwrap();
@@ -81,6 +98,7 @@ fn bare(batch_size: u64, is_durable: bool) -> f64 {
         let mut batch = sled::Batch::default();
         for _ in 0..batch_size {
             count += 1;
+            black_box(operation(count));
             batch.insert(&count.to_be_bytes(), value.as_slice());
         }
         db.apply_batch(batch).unwrap();
@@ -92,9 +110,13 @@ fn bare(batch_size: u64, is_durable: bool) -> f64 {
     per_second(count, started.elapsed())
 }
 
-async fn ours(concurrency: usize) -> f64 {
+/// Records a second, and how many were synchronized at a time.
+async fn ours(concurrency: usize) -> (f64, u64) {
     let directory = tempfile::tempdir().unwrap();
-    let store = Arc::new(SledStore::open(directory.path(), SledOptions::default()).unwrap());
+    let syncs = Arc::new(Syncs::default());
+    let seam: Arc<dyn DiskSeam> = syncs.clone();
+    let options = SledOptions { seam: Some(seam), ..SledOptions::default() };
+    let store = Arc::new(SledStore::open(directory.path(), options).unwrap());
     let company = operation(1).company_id;
     let until = Instant::now() + Duration::from_secs(SECONDS);
     let started = Instant::now();
@@ -116,7 +138,8 @@ async fn ours(concurrency: usize) -> f64 {
     for task in tasks {
         count += task.await.unwrap();
     }
-    per_second(count, started.elapsed())
+    let elapsed = started.elapsed();
+    (per_second(count, elapsed), (count / syncs.0.load(Ordering::Relaxed).max(1)).max(1))
 }
 
 fn main() {
@@ -124,10 +147,11 @@ fn main() {
     let bytes = serde_json::to_vec(&operation(1)).unwrap().len();
     let mut rows = Vec::new();
     for concurrency in [1, 8, 64, 256] {
-        let (weak, floor) = (bare(concurrency, false), bare(concurrency, true));
-        let ours = runtime.block_on(ours(usize::try_from(concurrency).unwrap()));
+        let (ours, batch) = runtime.block_on(ours(concurrency));
+        let (weak, floor) = (bare(batch, false), bare(batch, true));
         rows.push(vec![
             concurrency.to_string(),
+            batch.to_string(),
             format!("{ours:.0}"),
             format!("{floor:.0}"),
             format!("{weak:.0}"),
@@ -138,8 +162,9 @@ fn main() {
         &format!("Durable operations a second, records of {bytes} bytes with their indexes"),
         &[
             "at once",
+            "at a time",
             "memhost",
-            "bare sled, one flush and fdatasync for as many (floor)",
+            "bare sled, flush and fdatasync of as many at a time (floor)",
             "bare sled without fdatasync",
             "share of the floor",
         ],
