@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use axum::Router;
 use serde::Deserialize;
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -24,6 +24,9 @@ use memhost_http::AdminToken;
 
 /// How long calls in progress may take after the host was stopped.
 const GRACE: Duration = Duration::from_secs(10);
+/// Connections that may wait to be accepted. The system drops the next one without a word, and its client tries again after
+/// a second: a burst of others' connections must not do that to a health check. Linux takes at most `net.core.somaxconn`.
+const BACKLOG: u32 = 4_096;
 /// How long to wait after a connection could not be accepted.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(10);
 
@@ -174,7 +177,7 @@ impl Endpoint {
         let failed = |error: io::Error| ServeError::Bind { address: address.clone(), message: error.to_string() };
         let (listener, address, file) = match address {
             Address::Tcp(wanted) => {
-                let listener = TcpListener::bind(wanted).await.map_err(failed)?;
+                let listener = listen(*wanted).map_err(failed)?;
                 let address = Address::Tcp(listener.local_addr().map_err(failed)?);
                 (Listener::Tcp(listener), address, None)
             }
@@ -190,6 +193,17 @@ impl Endpoint {
     pub fn address(&self) -> &Address {
         &self.address
     }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A host that is started again does not wait for connections of the one before.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 async fn take_socket(path: &Path) -> io::Result<UnixListener> {
@@ -246,5 +260,22 @@ pub async fn run(
     match tokio::time::timeout(GRACE, service.flush()).await {
         Ok(flushed) => Ok(flushed?),
         Err(_) => Err(ServeError::Serve(format!("the disk did not answer within {} s", GRACE.as_secs()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_burst_of_connections_waits_and_is_not_dropped() {
+        crate::connections::raise_open_files();
+        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = listener.local_addr().unwrap();
+        // Nobody accepts. What the system drops is tried again after a second.
+        let patience = Duration::from_millis(900);
+        let connect = || std::net::TcpStream::connect_timeout(&address, patience);
+        let open: Vec<_> = (0..1_500).map(|number| connect().map_err(|error| (number, error)).unwrap()).collect();
+        assert_eq!(open.len(), 1_500);
     }
 }

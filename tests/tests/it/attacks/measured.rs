@@ -37,6 +37,11 @@ pub(super) fn measure(attack: &Attack, time: Duration) -> Measured {
     Measured { quiet_bytes, max_bytes, quiet, harmless, attacked, health, errors }
 }
 
+/// Lets everybody else compute first: what an attacker computes for its requests, it computes on another machine.
+fn give_way() {
+    rustix::process::nice(19).unwrap();
+}
+
 fn phase(host: &Host, run: Option<Round>, threads: usize, time: Duration) -> (Timings, u64, Duration, Vec<String>) {
     let (stop, most, errors) = (AtomicBool::new(false), AtomicU64::new(0), Mutex::new(Vec::new()));
     let (stop, most, errors) = (&stop, &most, &errors);
@@ -45,6 +50,7 @@ fn phase(host: &Host, run: Option<Round>, threads: usize, time: Duration) -> (Ti
     let (latencies, health) = std::thread::scope(|scope| {
         for thread in 0..threads as u64 {
             scope.spawn(move || {
+                give_way();
                 let mut round = thread << 32;
                 while goes_on() {
                     if let Some(Err(error)) = run.map(|run| run(host, round)) {
