@@ -10,8 +10,8 @@ use crate::hash::hash;
 use crate::record::{Front, Record, instant};
 use crate::text::Analyzer;
 
-/// This bit of a session's hash says that it is a document.
-const DOCUMENT: u64 = 1;
+/// This bit of a session's hash says that its records stand alone.
+const ALONE: u64 = 1;
 
 /// The fields that separate scopes: agent, subject, namespace.
 pub(crate) type Partition = [Option<String>; 3];
@@ -95,11 +95,12 @@ fn session(front: &Front) -> u64 {
         .or_else(|| source("runId").or_else(|| front.scope("runId")).map(|key| ("run", key)));
     found.map_or(0, |(kind, key)| {
         let hash = hash(kind.as_bytes(), key.as_bytes());
-        if kind == "document" { hash | DOCUMENT } else { (hash & !DOCUMENT).max(2) }
+        if matches!(kind, "document" | "issue") { hash | ALONE } else { (hash & !ALONE).max(2) }
     })
 }
 
-/// Whether a session is a document: its records are sections.
-pub(crate) fn is_document(session: u64) -> bool {
-    session & DOCUMENT != 0
+/// Whether the records of a session stand alone: sections of a document and comments of an issue are written to be
+/// understood by themselves, turns of a conversation and steps of a run are not.
+pub(crate) fn stands_alone(session: u64) -> bool {
+    session & ALONE != 0
 }

@@ -31,15 +31,8 @@ impl Own {
     }
 }
 
-/// The best `most` records by both, in the order of their numbers.
-pub(super) fn own(
-    ranking: &Ranking,
-    mut words: Vec<(DocId, f32)>,
-    nearest: &Nearest,
-    most: usize,
-) -> Vec<(DocId, Own)> {
-    // A common word is in most of the records. Records that have only such a word are left out.
-    keep_best(&mut words, most, |score| *score);
+/// The best `most` records by both, in the order of their numbers. `words` are the best by words.
+pub(super) fn own(ranking: &Ranking, words: Vec<(DocId, f32)>, nearest: &Nearest, most: usize) -> Vec<(DocId, Own)> {
     let sureness = if ranking.meaning > 0.0 { sureness(nearest) } else { 0.0 };
     let mut own: Vec<(DocId, Own)> = if sureness > 0.0 {
         let of_words = Scale::of(words.iter().map(|(_, score)| *score), 0.0);
@@ -64,7 +57,7 @@ pub(super) fn own(
 }
 
 /// In no order.
-fn keep_best<T>(all: &mut Vec<(DocId, T)>, most: usize, score: impl Fn(&T) -> f32) {
+pub(super) fn keep_best<T>(all: &mut Vec<(DocId, T)>, most: usize, score: impl Fn(&T) -> f32) {
     if all.len() > most {
         all.select_nth_unstable_by(most, |a, b| score(&b.1).total_cmp(&score(&a.1)).then_with(|| a.0.cmp(&b.0)));
         all.truncate(most);
