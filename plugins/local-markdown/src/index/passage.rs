@@ -16,14 +16,22 @@ pub(crate) struct Passage<'a> {
 }
 
 impl Passage<'_> {
-    /// The place of a term among those of the passage, to be looked for in [`Self::telling`].
+    /// The place of a term among those of the passage, for [`Self::beside`].
     pub(crate) fn place(&self, term: Term) -> Option<u8> {
         let found = self.terms.binary_search_by_key(&term, |bytes| Weighted(*bytes).term());
         found.ok().and_then(|place| u8::try_from(place).ok()).filter(|place| *place != UNTOLD)
     }
 
-    /// The places of its words in their order, without stop words.
-    pub(crate) fn telling(&self) -> impl Iterator<Item = u8> + '_ {
-        self.order.iter().copied().filter(|place| *place != UNTOLD)
+    /// How often the word of one place is followed by that of another. Stop words between them do not count.
+    pub(crate) fn beside(&self, first: u8, second: u8) -> f32 {
+        let mut telling = self.order.iter().filter(|place| **place != UNTOLD);
+        let mut count = 0.0;
+        while let Some(place) = telling.next() {
+            // Looked at again, because it may be the first one of another pair.
+            if *place == first && telling.clone().next() == Some(&second) {
+                count += 1.0;
+            }
+        }
+        count
     }
 }

@@ -20,62 +20,76 @@ pub(super) fn look(index: &Index, ranking: &Ranking, scratch: &Scratch, asked: &
         // one that lacks a word is not far behind one that has them all.
         *score *= (scratch.covered(*doc) / most).sqrt().sqrt();
     }
-    let pairs = pairs(index, asked);
-    if ranking.pairs == 0.0 || pairs.is_empty() {
+    let pairs = Pairs::of(index, asked);
+    if ranking.pairs == 0.0 || pairs.of.is_empty() {
         return;
     }
     let closely = CLOSELY.min(found.len());
     if found.len() > closely {
         found.select_nth_unstable_by(closely, |a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     }
-    let mut left = PASSAGES;
-    let counts: Vec<Vec<f32>> =
-        found[..closely].iter().map(|(doc, _)| count(index, scratch, &pairs, *doc, &mut left)).collect();
+    let counts = pairs.count(index, scratch, &found[..closely]);
     let norm = Norm::of(index, ranking);
-    for pair in 0..pairs.len() {
-        let having = counts.iter().filter(|counts| counts[pair] > 0.0).count();
+    for (pair, _) in pairs.of.iter().enumerate() {
+        let counts = || counts.iter().skip(pair).step_by(pairs.of.len());
+        let having = counts().filter(|count| **count > 0.0).count();
         #[allow(clippy::cast_precision_loss, reason = "a count for a formula")]
         let weight = ranking.pairs * rarity(index.len() as f32, u32::try_from(having).unwrap_or(u32::MAX));
-        for ((doc, score), counts) in found.iter_mut().zip(&counts) {
-            *score += weight * (WHOLE_K1 + 1.0) * counts[pair] / (counts[pair] + norm.at(index, *doc));
+        for ((doc, score), count) in found.iter_mut().zip(counts()).filter(|(_, count)| **count > 0.0) {
+            *score += weight * (WHOLE_K1 + 1.0) * count / (count + norm.at(index, *doc));
         }
     }
 }
 
 /// The pairs of neighbouring words of a question that records may have.
-fn pairs(index: &Index, asked: &[Term]) -> Vec<[Term; 2]> {
-    let mut pairs: Vec<[Term; 2]> = Vec::new();
-    for pair in asked.array_windows::<2>() {
-        let is_known = pair.iter().all(|term| index.postings.of(*term).1 > 0);
-        if is_known && pair[0] != pair[1] && !pairs.contains(pair) {
-            pairs.push(*pair);
-        }
-    }
-    pairs
+struct Pairs {
+    terms: Vec<Term>,
+    /// Places of terms.
+    of: Vec<[usize; 2]>,
 }
 
-/// How often a record has each pair.
-fn count(index: &Index, scratch: &Scratch, pairs: &[[Term; 2]], doc: DocId, left: &mut usize) -> Vec<f32> {
-    let mut counts = vec![0.0; pairs.len()];
-    let Some(doc) = index.doc(doc) else { return counts };
-    for (number, passage) in (doc.first_passage as usize..).zip(doc.read()) {
-        if *left == 0 {
-            break;
-        }
-        if scratch.of_passage(number) == 0.0 {
-            continue;
-        }
-        *left -= 1;
-        for (pair, count) in pairs.iter().zip(&mut counts) {
-            let [Some(first), Some(second)] = pair.map(|term| passage.place(term)) else { continue };
-            let mut before = None;
-            for place in passage.telling() {
-                if place == second && before == Some(first) {
-                    *count += 1.0;
-                }
-                before = Some(place);
+impl Pairs {
+    fn of(index: &Index, asked: &[Term]) -> Self {
+        let mut pairs = Self { terms: Vec::new(), of: Vec::new() };
+        for pair in asked.array_windows::<2>() {
+            if pair[0] == pair[1] || pair.iter().any(|term| index.postings.of(*term).1 == 0) {
+                continue;
+            }
+            let places = pair.map(|term| pairs.place(term));
+            if !pairs.of.contains(&places) {
+                pairs.of.push(places);
             }
         }
+        pairs
     }
-    counts
+
+    fn place(&mut self, term: Term) -> usize {
+        self.terms.iter().position(|known| *known == term).unwrap_or_else(|| {
+            self.terms.push(term);
+            self.terms.len() - 1
+        })
+    }
+
+    /// How often each record has each pair, record by record.
+    fn count(&self, index: &Index, scratch: &Scratch, found: &[(DocId, f32)]) -> Vec<f32> {
+        let mut counts = vec![0.0; found.len() * self.of.len()];
+        let mut places = vec![None; self.terms.len()];
+        let mut left = PASSAGES;
+        for ((doc, _), counts) in found.iter().zip(counts.chunks_exact_mut(self.of.len())) {
+            let Some(doc) = index.doc(*doc) else { continue };
+            let passages = (doc.first_passage as usize..).zip(doc.read());
+            for (_, passage) in passages.filter(|(number, _)| scratch.of_passage(*number) > 0.0).take(left) {
+                left -= 1;
+                for (place, term) in places.iter_mut().zip(&self.terms) {
+                    *place = passage.place(*term);
+                }
+                for ([first, second], count) in self.of.iter().zip(&mut *counts) {
+                    if let (Some(first), Some(second)) = (places[*first], places[*second]) {
+                        *count += passage.beside(first, second);
+                    }
+                }
+            }
+        }
+        counts
+    }
 }
