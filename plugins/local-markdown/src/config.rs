@@ -98,7 +98,7 @@ impl Default for Ranking {
             b: 0.75,
             whole: 0.2,
             record: 0.7,
-            pairs: 0.4,
+            pairs: 0.6,
             neighbours: 0.35,
             session: 0.3,
             names: 0.3,

@@ -93,7 +93,7 @@ pub(crate) fn rank(
     // A common word is in most of the records. Records that have only such a word are left out.
     fuse::keep_best(&mut words, candidates, |score| *score);
     closer::look(index, ranking, scratch, &analyzer.in_order(question.text), &mut words);
-    let own = fuse::own(ranking, words, question.nearest, candidates);
+    let own = fuse::own(ranking, &words, question.nearest, candidates);
     let mut around = std::mem::take(&mut scratch.around);
     around.neighbours(index, ranking, &own, &admits);
     around.sessions(index, ranking);

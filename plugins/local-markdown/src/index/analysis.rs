@@ -16,8 +16,8 @@ const LEAD: u8 = 6;
 const LEAD_WORDS: usize = 25;
 const SUMMARY: u8 = 6;
 const METADATA: u8 = 4;
-/// A part of a name such as `readUserName` counts less than a word, because the name is one.
-const PART: u8 = 2;
+/// A part of a name such as `readUserName`.
+const PART: u8 = 4;
 /// Words of a date count less, because every record of that day has them.
 const DATE: u8 = 2;
 /// A metadata value of at most this many words may be a name.
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_names_count_half() {
+    fn parts_of_names_count() {
         let analyzer = Analyzer::new(Language::English);
         let found = Analysis::of(&analyzer, &Record { text: "readUserName".to_owned(), ..Record::default() });
         let weight = |word| found.terms.iter().find(|found| found.term() == analyzer.term(word)).map(Weighted::weight);

@@ -3,7 +3,7 @@
 use super::Parts;
 use super::fuse::Own;
 use crate::config::Ranking;
-use crate::index::{ByHash, DocId, Index, stands_alone};
+use crate::index::{ByHash, DocId, Index, is_issue, stands_alone};
 use crate::text::{Analyzer, words};
 
 /// How many neighbours count on each side, and the factor for each step of distance.
@@ -98,7 +98,7 @@ impl Around {
     }
 
     /// Adds the scores of sessions: a session about a subject has several records about it. A record without a session
-    /// is a session of its own.
+    /// is a session of its own. That somebody wrote many comments says little of what each of them is about.
     pub(super) fn sessions(&mut self, index: &Index, ranking: &Ranking) {
         let mut sums: ByHash<f32> = ByHash::default();
         let mut best = 0.0_f32;
@@ -124,7 +124,8 @@ impl Around {
                 session => sums.get(&session).copied().unwrap_or(0.0),
             };
             // A long record counts as a session of its own, by the rest of the share.
-            let (alone, share) = (parts.own(), index.sessions.share(*doc));
+            let kind = if is_issue(index.sessions.of(*doc)) { ALONE } else { 1.0 };
+            let (alone, share) = (parts.own(), index.sessions.share(*doc) * kind);
             parts.session = ranking.session * ((sum / best).sqrt() * share + alone * (1.0 - share));
         }
     }

@@ -63,12 +63,12 @@ fn the_beginning_of_a_text_counts_more() {
     assert_eq!(found[0].id, "first");
 }
 
-/// What each record gets from those beside it.
-fn neighbours(home: &mut Home, question: &str) -> impl Fn(&str) -> f64 + use<> {
+/// A part of the score of each record.
+fn parts(home: &mut Home, question: &str) -> impl Fn(&str, &str) -> f64 + use<> {
     let hits = home.provider.explain_query(testing::query(question)).unwrap().hits;
-    move |id| {
+    move |id, part| {
         let hit = hits.iter().find(|hit| hit.id == id).unwrap_or_else(|| panic!("{id} is not found"));
-        hit.contributions.iter().find(|part| part.name == "neighbours").map_or(0.0, |part| part.value)
+        hit.contributions.iter().find(|one| one.name == part).map_or(0.0, |part| part.value)
     }
 }
 
@@ -85,9 +85,11 @@ fn comments_of_an_issue_get_less_from_those_beside_them_than_turns() {
         say(&mut home, scope(), issue, &format!("{name}-hit"), "What did the vet say about the rabbit?");
         say(&mut home, scope(), issue, &format!("{name}-beside"), "It must rest.");
     }
-    let of = neighbours(&mut home, "what did the vet say about the rabbit");
-    let (turn, comment) = (of("turn-beside"), of("comment-beside"));
-    assert!((turn - 4.0 * comment).abs() < 1e-6 && comment > 0.0, "{turn} {comment}");
+    let of = parts(&mut home, "what did the vet say about the rabbit");
+    for part in ["neighbours", "session"] {
+        let (turn, comment) = (of("turn-beside", part), of("comment-beside", part));
+        assert!((turn - 4.0 * comment).abs() < 1e-6 && comment > 0.0, "{part}: {turn} {comment}");
+    }
 }
 
 #[test]
@@ -102,14 +104,10 @@ fn weak_hits_give_little_and_strong_ones_get_little() {
     say(&mut home, scope(), None, "twice-1", "The vet looked at the rabbit's ear");
     say(&mut home, scope(), None, "twice-2", "The vet looked at the rabbit's ear");
     let question = "the rabbit's ear, the vet";
-    let hits = home.provider.explain_query(testing::query(question)).unwrap().hits;
-    let words = |id: &str| {
-        let hit = hits.iter().find(|hit| hit.id == id).unwrap();
-        hit.contributions.iter().find(|part| part.name == "words").unwrap().value
-    };
-    let of = neighbours(&mut home, question);
+    let of = parts(&mut home, question);
     // By the square of their scores.
-    let share = words("weak-hit") / words("strong-hit");
-    assert!(share < 0.7 && of("weak-beside") < 1.05 * share * share * of("strong-beside"), "{share}");
-    assert!(of("twice-1") < 0.05 * of("strong-beside"), "{} {}", of("twice-1"), of("strong-beside"));
+    let share = of("weak-hit", "words") / of("strong-hit", "words");
+    let [strong, weak] = ["strong-beside", "weak-beside"].map(|id| of(id, "neighbours"));
+    assert!(share < 0.7 && weak < 1.05 * share * share * strong, "{share} {strong} {weak}");
+    assert!(of("twice-1", "neighbours") < 0.05 * strong, "{} {strong}", of("twice-1", "neighbours"));
 }
