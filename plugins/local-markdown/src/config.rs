@@ -77,6 +77,10 @@ pub struct Ranking {
     pub b: f32,
     /// The share that a record's other passages add to its best one. 0 to 1.
     pub whole: f32,
+    /// The weight of the whole record, beside 1 for its passages. 0 to 1.
+    pub record: f32,
+    /// The weight of words that stand together in the question and in the record. 0 to 1.
+    pub pairs: f32,
     /// The share of its neighbours' scores that a record gets. 0 to 1.
     pub neighbours: f32,
     /// The weight of the session's score, beside 1 for the record's own. 0 to 1.
@@ -87,7 +91,18 @@ pub struct Ranking {
 
 impl Default for Ranking {
     fn default() -> Self {
-        Self { words: 1.0, meaning: 0.75, k1: 0.9, b: 0.75, whole: 0.1, neighbours: 0.35, session: 0.3, names: 0.3 }
+        Self {
+            words: 1.0,
+            meaning: 0.75,
+            k1: 1.2,
+            b: 0.75,
+            whole: 0.2,
+            record: 0.7,
+            pairs: 0.6,
+            neighbours: 0.35,
+            session: 0.3,
+            names: 0.3,
+        }
     }
 }
 
@@ -99,13 +114,15 @@ impl Ranking {
 
     /// Name, value, largest value and purpose of each weight. Schema and check are made from this list. The smallest
     /// value is 0.
-    fn weights(&self) -> [(&'static str, f32, f32, &'static str); 8] {
+    fn weights(&self) -> [(&'static str, f32, f32, &'static str); 10] {
         [
             ("words", self.words, 1.0, "The weight of a record's words"),
             ("meaning", self.meaning, 1.0, "The weight of what a record means, where the binding has a model"),
             ("k1", self.k1, 10.0, "How soon a repeated word stops counting (BM25)"),
             ("b", self.b, 1.0, "How much a long passage is held against it (BM25)"),
             ("whole", self.whole, 1.0, "The share that a record's other passages add to its best one"),
+            ("record", self.record, 1.0, "The weight of the whole record, beside 1 for its passages"),
+            ("pairs", self.pairs, 1.0, "The weight of words that stand together in the question and in the record"),
             ("neighbours", self.neighbours, 1.0, "The share of its neighbours' scores that a record gets"),
             ("session", self.session, 1.0, "The weight of the session's score, beside 1 for the record's own"),
             ("names", self.names, 1.0, "What a record gains when the question names somebody in its metadata"),

@@ -4,13 +4,15 @@
 mod analysis;
 mod entry;
 mod pages;
+mod passage;
 mod postings;
 mod sessions;
 mod table;
 
 pub(crate) use analysis::Analysis;
-use analysis::Terms;
-pub(crate) use entry::{Entry, Key, Partition, is_document, matches, member, partition};
+use analysis::{Bytes, Terms, Weighted};
+pub(crate) use entry::{Entry, Key, Partition, is_issue, matches, member, partition, stands_alone};
 pub(crate) use pages::{PAGE_RECORDS, Pages, decode, seal, stored_size, unseal};
+pub(crate) use passage::Passage;
 pub(crate) use postings::{ByHash, Posting};
 pub(crate) use table::{Doc, DocId, Index};

@@ -6,4 +6,4 @@ mod stop_words;
 mod words;
 
 pub(crate) use analyzer::{Analyzer, Term};
-pub(crate) use words::{passage_lengths, passage_starts, words};
+pub(crate) use words::{parts, passage_lengths, passage_starts, words};

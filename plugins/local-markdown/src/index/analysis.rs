@@ -4,13 +4,20 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
+use super::passage::UNTOLD;
 use crate::record::{Record, instant};
-use crate::text::{Analyzer, Term, passage_lengths, words};
+use crate::text::{Analyzer, Term, parts, passage_lengths, words};
 
 /// The weights of words by their place, in quarters of a word of the text. A word of the summary counts more.
 const TEXT: u8 = 4;
+/// A text often says first what it is about.
+const LEAD: u8 = 6;
+/// So many words of a text are its first ones.
+const LEAD_WORDS: usize = 25;
 const SUMMARY: u8 = 6;
 const METADATA: u8 = 4;
+/// A part of a name such as `readUserName`.
+const PART: u8 = 4;
 /// Words of a date count less, because every record of that day has them.
 const DATE: u8 = 2;
 /// A metadata value of at most this many words may be a name.
@@ -25,47 +32,68 @@ pub(crate) struct Analysis {
     pub(crate) lengths: Vec<u8>,
     /// The number of terms of each passage.
     pub(crate) counts: Vec<u16>,
-    /// The distinct terms of each passage with their weights in quarters, passage by passage.
+    /// The distinct terms of each passage with their weights in quarters, passage by passage, each in order.
     pub(crate) terms: Terms,
+    /// For each word of the text: the place of its term among those of its passage, or [`UNTOLD`].
+    pub(crate) order: Bytes,
 }
 
-/// Terms as they are stored, in bytes that they may share with a whole page: nothing is copied when the index is opened.
+/// Bytes as they are stored, which they may share with a whole page: nothing is copied when the index is opened.
 #[derive(Debug, Clone)]
-pub(crate) struct Terms {
+pub(crate) struct Bytes {
     bytes: Rc<Vec<u8>>,
     from: u32,
     to: u32,
 }
 
-impl Terms {
-    /// Those in a part of a page.
+impl Bytes {
+    /// A part of a page.
     pub(super) fn shared(page: &Rc<Vec<u8>>, part: std::ops::Range<usize>) -> Option<Self> {
         let (from, to) = (u32::try_from(part.start).ok()?, u32::try_from(part.end).ok()?);
         (part.start <= part.end && part.end <= page.len()).then(|| Self { bytes: Rc::clone(page), from, to })
     }
+}
 
-    /// As they are stored.
-    pub(super) fn bytes(&self) -> &[u8] {
+impl std::ops::Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
         &self.bytes[self.from as usize..self.to as usize]
-    }
-
-    /// Passage by passage.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Weighted> + '_ {
-        self.bytes().as_chunks::<{ Weighted::BYTES }>().0.iter().map(|bytes| Weighted(*bytes))
     }
 }
 
-impl FromIterator<Weighted> for Terms {
-    fn from_iter<I: IntoIterator<Item = Weighted>>(all: I) -> Self {
-        let bytes: Vec<u8> = all.into_iter().flat_map(|weighted| weighted.0).collect();
+impl From<Vec<u8>> for Bytes {
+    fn from(bytes: Vec<u8>) -> Self {
         let to = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         Self { bytes: Rc::new(bytes), from: 0, to }
     }
 }
 
-impl PartialEq for Terms {
+impl PartialEq for Bytes {
     fn eq(&self, other: &Self) -> bool {
-        self.bytes() == other.bytes()
+        **self == **other
+    }
+}
+
+/// Terms as they are stored.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Terms(pub(super) Bytes);
+
+impl Terms {
+    /// Passage by passage.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Weighted> + '_ {
+        self.chunks().iter().map(|bytes| Weighted(*bytes))
+    }
+
+    /// Each as it is stored.
+    pub(super) fn chunks(&self) -> &[[u8; Weighted::BYTES]] {
+        self.0.as_chunks().0
+    }
+}
+
+impl FromIterator<Weighted> for Terms {
+    fn from_iter<I: IntoIterator<Item = Weighted>>(all: I) -> Self {
+        Self(all.into_iter().flat_map(|weighted| weighted.0).collect::<Vec<u8>>().into())
     }
 }
 
@@ -102,26 +130,39 @@ impl Weighted {
 impl Analysis {
     /// Reads a record.
     pub(crate) fn of(analyzer: &Analyzer, record: &Record) -> Self {
-        let (mut lengths, mut counts, mut terms) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut lengths, mut counts, mut terms, mut order) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut passage: Vec<(Term, u8)> = Vec::new();
         // Summary, dates and metadata count for the first passage.
         let first = describe(analyzer, record);
         let count = words(&record.text).count();
-        let mut all = words(&record.text);
+        let mut all = words(&record.text).enumerate();
         for length in passage_lengths(count) {
             passage.clear();
-            // Stop words are included, because a question may consist of them.
-            passage.extend(all.by_ref().take(length).map(|(_, word)| (analyzer.term(&word), TEXT)));
+            let mut said = Vec::with_capacity(length);
+            for (number, (at, word)) in all.by_ref().take(length) {
+                let term = analyzer.term(&word);
+                said.push((!analyzer.is_stop_word(&word)).then_some(term));
+                // Stop words are included, because a question may consist of them.
+                passage.push((term, if number < LEAD_WORDS { LEAD } else { TEXT }));
+                passage.extend(parts(&record.text[at..]).iter().map(|part| (analyzer.term(part), PART)));
+            }
             if lengths.is_empty() {
                 passage.extend_from_slice(&first);
             }
             let before = terms.len();
             push(&mut terms, &mut passage);
+            order.extend(said.into_iter().map(|term| term.map_or(UNTOLD, |term| place(&terms[before..], term))));
             counts.push(u16::try_from(terms.len() - before).unwrap_or(u16::MAX));
             lengths.push(u8::try_from(length).unwrap_or(u8::MAX));
         }
-        Self { lengths, counts, terms: terms.into_iter().collect() }
+        Self { lengths, counts, terms: terms.into_iter().collect(), order: order.into() }
     }
+}
+
+/// The place of a term among those of a passage, [`UNTOLD`] if it has none.
+fn place(terms: &[Weighted], term: Term) -> u8 {
+    let found = terms.binary_search_by_key(&term, |weighted| weighted.term());
+    found.ok().and_then(|place| u8::try_from(place).ok()).unwrap_or(UNTOLD)
 }
 
 /// Adds the distinct terms of a passage.
@@ -210,11 +251,33 @@ mod tests {
         };
         let found = Analysis::of(&analyzer, &Record { front, text: "The launch, the launch".to_owned() });
         let weight = |term| found.terms.iter().find(|found| found.term() == term).map(|found| found.weight());
-        assert_eq!(weight(analyzer.term("launch")), Some(TEXT * 2 + SUMMARY));
+        assert_eq!(weight(analyzer.term("launch")), Some(LEAD * 2 + SUMMARY));
         assert_eq!(weight(analyzer.term("march")), Some(DATE));
         assert_eq!(weight(analyzer.term("ana")), Some(METADATA));
         assert!(weight(Analyzer::name("ana")).is_some());
-        assert_eq!(weight(analyzer.term("the")), Some(TEXT * 2));
+        assert_eq!(weight(analyzer.term("the")), Some(LEAD * 2));
         assert_eq!((found.lengths, found.counts), (vec![4], vec![7]));
+        let launch = place(&found.terms.iter().collect::<Vec<_>>(), analyzer.term("launch"));
+        assert_eq!(*found.order, [UNTOLD, launch, UNTOLD, launch]);
+    }
+
+    #[test]
+    fn parts_of_names_count() {
+        let analyzer = Analyzer::new(Language::English);
+        let found = Analysis::of(&analyzer, &Record { text: "readUserName".to_owned(), ..Record::default() });
+        let weight = |word| found.terms.iter().find(|found| found.term() == analyzer.term(word)).map(Weighted::weight);
+        let expected = [Some(LEAD), Some(PART), Some(PART), None];
+        assert_eq!(["readusername", "user", "name", "us"].map(weight), expected);
+        // They are not words of the text.
+        assert_eq!((found.lengths, found.order.len()), (vec![1], 1));
+    }
+
+    #[test]
+    fn the_first_words_of_a_text_count_more() {
+        let analyzer = Analyzer::new(Language::English);
+        let text = format!("zebra {} lion", "filler ".repeat(LEAD_WORDS - 1));
+        let found = Analysis::of(&analyzer, &Record { text, ..Record::default() });
+        let weight = |word| found.terms.iter().find(|found| found.term() == analyzer.term(word)).unwrap().weight();
+        assert_eq!((weight("zebra"), weight("lion")), (LEAD, TEXT));
     }
 }

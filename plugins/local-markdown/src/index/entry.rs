@@ -10,8 +10,10 @@ use crate::hash::hash;
 use crate::record::{Front, Record, instant};
 use crate::text::Analyzer;
 
-/// This bit of a session's hash says that it is a document.
+/// These bits of a session's hash say what it is; a conversation or a run has none of them.
 const DOCUMENT: u64 = 1;
+const ISSUE: u64 = 2;
+const KIND: u64 = DOCUMENT | ISSUE;
 
 /// The fields that separate scopes: agent, subject, namespace.
 pub(crate) type Partition = [Option<String>; 3];
@@ -95,11 +97,21 @@ fn session(front: &Front) -> u64 {
         .or_else(|| source("runId").or_else(|| front.scope("runId")).map(|key| ("run", key)));
     found.map_or(0, |(kind, key)| {
         let hash = hash(kind.as_bytes(), key.as_bytes());
-        if kind == "document" { hash | DOCUMENT } else { (hash & !DOCUMENT).max(2) }
+        match kind {
+            "document" => hash & !KIND | DOCUMENT,
+            "issue" => hash & !KIND | ISSUE,
+            _ => (hash & !KIND).max(KIND + 1),
+        }
     })
 }
 
-/// Whether a session is a document: its records are sections.
-pub(crate) fn is_document(session: u64) -> bool {
-    session & DOCUMENT != 0
+/// Whether the records of a session stand alone: sections of a document and comments of an issue are written to be
+/// understood by themselves, turns of a conversation and steps of a run are not.
+pub(crate) fn stands_alone(session: u64) -> bool {
+    session & KIND != 0
+}
+
+/// Whether a session is an issue with its comments.
+pub(crate) fn is_issue(session: u64) -> bool {
+    session & ISSUE != 0
 }

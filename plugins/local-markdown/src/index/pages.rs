@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Analysis, DocId, Entry, Index, Key, Partition, Terms};
+use super::{Analysis, Bytes, DocId, Entry, Index, Key, Partition, Terms};
 use crate::files::Stamp;
 use crate::hash::hash;
 
@@ -126,7 +126,8 @@ pub(crate) fn stored_size(entry: &Entry) -> usize {
         + entry.partition.iter().flatten().map(String::len).sum::<usize>()
         + entry.members.len() * 10
         + entry.analysis.lengths.len() * 3
-        + entry.analysis.terms.bytes().len()
+        + entry.analysis.terms.0.len()
+        + entry.analysis.order.len()
 }
 
 #[derive(Serialize, Deserialize)]
@@ -141,6 +142,7 @@ struct Stored<'a> {
     members: Vec<u64>,
     lengths: &'a [u8],
     counts: Vec<u16>,
+    order: &'a [u8],
     terms: &'a [u8],
 }
 
@@ -158,7 +160,8 @@ fn encode(entries: impl Iterator<Item = Entry>) -> Result<Vec<u8>, postcard::Err
             members: entry.members,
             lengths: &entry.analysis.lengths,
             counts: entry.analysis.counts,
-            terms: entry.analysis.terms.bytes(),
+            order: &entry.analysis.order,
+            terms: &entry.analysis.terms.0,
         };
         body = postcard::to_extend(&stored, body)?;
     }
@@ -173,9 +176,11 @@ pub(crate) fn decode(page: Vec<u8>) -> Option<Vec<Entry>> {
     while !rest.is_empty() {
         let (stored, behind) = postcard::take_from_bytes::<Stored<'_>>(rest).ok()?;
         rest = behind;
-        // They are the last field.
-        let end = page.len() - rest.len();
-        let terms = Terms::shared(&page, end.checked_sub(stored.terms.len())?..end)?;
+        let shared = |part: &[u8]| {
+            let from = part.as_ptr().addr().checked_sub(page.as_ptr().addr())?;
+            Bytes::shared(&page, from..from + part.len())
+        };
+        let (terms, order) = (Terms(shared(stored.terms)?), shared(stored.order)?);
         entries.push(Entry {
             id: stored.id.into(),
             path: stored.path.into(),
@@ -185,7 +190,7 @@ pub(crate) fn decode(page: Vec<u8>) -> Option<Vec<Entry>> {
             when: stored.when,
             session: stored.session,
             members: stored.members,
-            analysis: Analysis { lengths: stored.lengths.to_vec(), counts: stored.counts, terms },
+            analysis: Analysis { lengths: stored.lengths.to_vec(), counts: stored.counts, terms, order },
         });
     }
     Some(entries)

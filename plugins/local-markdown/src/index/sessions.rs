@@ -51,7 +51,7 @@ impl Sessions {
     }
 
     /// Adds a record to its session; 0 is none.
-    pub(super) fn insert(&mut self, session: u64, when: i64, key: Key, doc: DocId, words: usize) {
+    pub(super) fn insert(&mut self, session: u64, when: i64, key: Key, doc: DocId, words: u32) {
         if self.beside.len() <= doc as usize {
             self.beside.resize(doc as usize + 1, (NONE, NONE));
             self.of.resize(doc as usize + 1, Of::default());

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::postings::Postings;
 use super::sessions::Sessions;
-use super::{Analysis, Entry, Key, Partition, Terms};
+use super::{Analysis, Bytes, Entry, Key, Partition, Passage, Terms};
 use crate::files::Stamp;
 use crate::hash::Seeded;
 use crate::text::Term;
@@ -43,12 +43,25 @@ pub(crate) struct Doc {
     lengths: Box<[u8]>,
     counts: Box<[u16]>,
     terms: Terms,
+    order: Bytes,
 }
 
 impl Doc {
     /// How many passages it has.
     pub(crate) fn passages(&self) -> usize {
         self.lengths.len()
+    }
+
+    /// Its passages.
+    pub(crate) fn read(&self) -> impl Iterator<Item = Passage<'_>> {
+        let (mut terms, mut order) = (self.terms.chunks(), &*self.order);
+        self.counts.iter().zip(&self.lengths).map_while(move |(count, length)| {
+            let passage;
+            (passage, terms) = terms.split_at_checked(usize::from(*count))?;
+            let words;
+            (words, order) = order.split_at_checked(usize::from(*length))?;
+            Some(Passage { terms: passage, order: words })
+        })
     }
 }
 
@@ -59,6 +72,8 @@ pub(crate) struct Index {
     /// By record: the number of its partition. It is stored apart from the records, because a search reads it far more
     /// often.
     partition_of: Vec<u32>,
+    /// By record: how many words it has.
+    words_of: Vec<u32>,
     free: Vec<DocId>,
     by_id: HashMap<Rc<str>, DocId, Seeded>,
     by_path: HashMap<Rc<str>, DocId, Seeded>,
@@ -114,6 +129,11 @@ impl Index {
         self.partition_of[doc as usize] as usize
     }
 
+    /// How many words the text of a record has.
+    pub(crate) fn words_of(&self, doc: DocId) -> u32 {
+        self.words_of[doc as usize]
+    }
+
     /// The partitions by number.
     pub(crate) fn partitions(&self) -> &[Partition] {
         &self.partitions
@@ -135,11 +155,13 @@ impl Index {
         let number = self.free.pop().unwrap_or_else(|| {
             self.docs.push(None);
             self.partition_of.push(0);
+            self.words_of.push(0);
             DocId::try_from(self.docs.len() - 1).unwrap_or(DocId::MAX)
         });
         self.partition_of[number as usize] = self.partition(entry.partition);
-        let Analysis { lengths, counts, terms } = entry.analysis;
-        let words = lengths.iter().map(|length| usize::from(*length)).sum();
+        let Analysis { lengths, counts, terms, order } = entry.analysis;
+        let words = lengths.iter().map(|length| u32::from(*length)).sum();
+        self.words_of[number as usize] = words;
         let doc = Doc {
             id: entry.id,
             path: entry.path,
@@ -152,6 +174,7 @@ impl Index {
             lengths: lengths.into(),
             counts: counts.into(),
             terms,
+            order,
         };
         self.by_id.insert(Rc::clone(&doc.id), number);
         self.by_path.insert(Rc::clone(&doc.path), number);
@@ -170,6 +193,7 @@ impl Index {
         let records = records.min(MOST_RESERVED);
         index.docs.reserve(records);
         index.partition_of.reserve(records);
+        index.words_of.reserve(records);
         index.by_id.reserve(records);
         index.by_path.reserve(records);
         index
@@ -232,7 +256,12 @@ impl Index {
             when: doc.when,
             session: doc.session,
             members: doc.members.to_vec(),
-            analysis: Analysis { lengths: doc.lengths.to_vec(), counts: doc.counts.to_vec(), terms: doc.terms.clone() },
+            analysis: Analysis {
+                lengths: doc.lengths.to_vec(),
+                counts: doc.counts.to_vec(),
+                terms: doc.terms.clone(),
+                order: doc.order.clone(),
+            },
         })
     }
 

@@ -12,7 +12,7 @@ use crate::files::{Stamp, folder};
 use crate::index::{Entry, Index, PAGE_RECORDS, Pages, decode, seal, stored_size, unseal};
 
 /// Increased when the stored form or the making of terms changes. An index of another version is rebuilt.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 const HEAD: &[u8] = b"head";
 const PAGE: &[u8] = b"page/";
 const FOLDER: &[u8] = b"folder/";

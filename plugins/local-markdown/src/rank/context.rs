@@ -3,15 +3,16 @@
 use super::Parts;
 use super::fuse::Own;
 use crate::config::Ranking;
-use crate::index::{ByHash, DocId, Index, is_document};
+use crate::index::{ByHash, DocId, Index, is_issue, stands_alone};
 use crate::text::{Analyzer, words};
 
 /// How many neighbours count on each side, and the factor for each step of distance.
 const REACH: [f32; 3] = [1.0, 0.5, 0.25];
 /// The record after a hit answers it more often than the record before it.
 const BEFORE: f32 = 0.8;
-/// What neighbours count in a document. A section answers by itself, a turn of a conversation often does not.
-const IN_DOCUMENT: f32 = 0.25;
+/// What neighbours count in a document and in an issue. A section or a comment answers by itself, a turn of a
+/// conversation often does not.
+const ALONE: f32 = 0.25;
 /// A name in more than this share of all records does not count.
 const COMMON_NAME: f32 = 0.9;
 /// About how many postings can be read in the time of one search among many of them.
@@ -58,7 +59,8 @@ impl Around {
     }
 
     /// Adds to each record shares of its neighbours' scores: an answer follows its question, and a pronoun refers to the
-    /// record before.
+    /// record before. A weak hit says little of the records beside it, so it gives by the square of its score; and a
+    /// record gets less, the more of the question it has itself: it is found without its neighbours.
     pub(super) fn neighbours(
         &mut self,
         index: &Index,
@@ -75,7 +77,7 @@ impl Around {
             return;
         }
         for (doc, own) in own {
-            let score = own.words + own.meaning;
+            let score = (own.words + own.meaning).powi(2);
             let (mut before, mut behind) = (Some(*doc), Some(*doc));
             for share in REACH {
                 before = before.and_then(|doc| index.sessions.before(doc));
@@ -84,16 +86,19 @@ impl Around {
                     let gain = ranking.neighbours * share * side * score;
                     if let Some(beside) = beside.filter(|beside| admits(*beside)) {
                         let share = index.sessions.share(beside);
-                        let kind = if is_document(index.sessions.of(beside)) { IN_DOCUMENT } else { 1.0 };
+                        let kind = if stands_alone(index.sessions.of(beside)) { ALONE } else { 1.0 };
                         self.enter(beside).neighbours += gain * share * kind;
                     }
                 }
             }
         }
+        for (_, parts) in &mut self.found {
+            parts.neighbours *= (1.0 - parts.own()).max(0.0);
+        }
     }
 
     /// Adds the scores of sessions: a session about a subject has several records about it. A record without a session
-    /// is a session of its own.
+    /// is a session of its own. That somebody wrote many comments says little of what each of them is about.
     pub(super) fn sessions(&mut self, index: &Index, ranking: &Ranking) {
         let mut sums: ByHash<f32> = ByHash::default();
         let mut best = 0.0_f32;
@@ -119,7 +124,8 @@ impl Around {
                 session => sums.get(&session).copied().unwrap_or(0.0),
             };
             // A long record counts as a session of its own, by the rest of the share.
-            let (alone, share) = (parts.own(), index.sessions.share(*doc));
+            let kind = if is_issue(index.sessions.of(*doc)) { ALONE } else { 1.0 };
+            let (alone, share) = (parts.own(), index.sessions.share(*doc) * kind);
             parts.session = ranking.session * ((sum / best).sqrt() * share + alone * (1.0 - share));
         }
     }

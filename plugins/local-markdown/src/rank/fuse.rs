@@ -31,15 +31,8 @@ impl Own {
     }
 }
 
-/// The best `most` records by both, in the order of their numbers.
-pub(super) fn own(
-    ranking: &Ranking,
-    mut words: Vec<(DocId, f32)>,
-    nearest: &Nearest,
-    most: usize,
-) -> Vec<(DocId, Own)> {
-    // A common word is in most of the records. Records that have only such a word are left out.
-    keep_best(&mut words, most, |score| *score);
+/// The best `most` records by both, in the order of their numbers. `words` are the best by words.
+pub(super) fn own(ranking: &Ranking, words: &[(DocId, f32)], nearest: &Nearest, most: usize) -> Vec<(DocId, Own)> {
     let sureness = if ranking.meaning > 0.0 { sureness(nearest) } else { 0.0 };
     let mut own: Vec<(DocId, Own)> = if sureness > 0.0 {
         let of_words = Scale::of(words.iter().map(|(_, score)| *score), 0.0);
@@ -64,7 +57,7 @@ pub(super) fn own(
 }
 
 /// In no order.
-fn keep_best<T>(all: &mut Vec<(DocId, T)>, most: usize, score: impl Fn(&T) -> f32) {
+pub(super) fn keep_best<T>(all: &mut Vec<(DocId, T)>, most: usize, score: impl Fn(&T) -> f32) {
     if all.len() > most {
         all.select_nth_unstable_by(most, |a, b| score(&b.1).total_cmp(&score(&a.1)).then_with(|| a.0.cmp(&b.0)));
         all.truncate(most);
@@ -139,7 +132,7 @@ mod tests {
     }
 
     fn order(words: &[(DocId, f32)], nearest: &Nearest) -> Vec<DocId> {
-        let mut own = own(&RANKING(), words.to_vec(), nearest, 10);
+        let mut own = own(&RANKING(), words, nearest, 10);
         own.sort_by(|a, b| b.1.sum().total_cmp(&a.1.sum()));
         own.into_iter().map(|(doc, _)| doc).collect()
     }
@@ -170,13 +163,13 @@ mod tests {
     fn each_side_counts_from_its_thirty_first_record() {
         let records: Vec<f32> = (0..60_u8).map(|doc| 0.5 - f32::from(doc) / 1_000.0).collect();
         let words: Vec<(DocId, f32)> = (0..60_u8).map(|doc| (DocId::from(doc), 90.0 - f32::from(doc))).collect();
-        let found = own(&RANKING(), words.clone(), &nearest(&records, 0.1, 0.1), 100);
+        let found = own(&RANKING(), &words, &nearest(&records, 0.1, 0.1), 100);
         assert_eq!(found.len(), 30);
         let [(0, first), .., (29, last)] = found[..] else { panic!("{found:?}") };
         assert!((first.words - 1.0 / 1.75).abs() < 1e-4 && (first.meaning - 0.75 / 1.75).abs() < 1e-4, "{first:?}");
         assert!(last.words > 0.0 && last.words < 0.03 && last.meaning > 0.0 && last.meaning < 0.03, "{last:?}");
         // A model without information leaves the words' own scale.
-        let found = own(&RANKING(), words, &nearest(&records, 0.4, 0.3), 100);
+        let found = own(&RANKING(), &words, &nearest(&records, 0.4, 0.3), 100);
         assert_eq!(found.len(), 60);
         assert!((found[30].1.words - 60.0 / 90.0).abs() < 1e-4 && found[30].1.meaning == 0.0, "{:?}", found[30]);
     }
@@ -184,18 +177,18 @@ mod tests {
     #[test]
     fn only_the_best_are_ranked_closely() {
         let words: Vec<(DocId, f32)> = (0..100_u8).map(|doc| (DocId::from(doc), f32::from(doc))).collect();
-        let found = own(&RANKING(), words, &nearest(&[], 0.0, 0.0), 3);
+        let found = own(&RANKING(), &words, &nearest(&[], 0.0, 0.0), 3);
         assert_eq!(found.into_iter().map(|(doc, _)| doc).collect::<Vec<_>>(), [97, 98, 99]);
     }
 
     #[test]
     fn both_parts_together_count_more_than_one() {
-        let found = own(&RANKING(), vec![(0, 6.0), (1, 6.0)], &nearest(&[0.0, 0.8, 0.8], 0.1, 0.1), 10);
+        let found = own(&RANKING(), &[(0, 6.0), (1, 6.0)], &nearest(&[0.0, 0.8, 0.8], 0.1, 0.1), 10);
         let [(_, words), (_, both), (_, meaning)] = found[..] else { panic!("{found:?}") };
         assert!((both.sum() - 1.0).abs() < 1e-6 && words.sum().max(meaning.sum()) < 1.0, "{found:?}");
         assert_eq!((words.passage, both.passage, meaning.passage), (None, None, Some(3)));
-        assert!(own(&RANKING(), Vec::new(), &nearest(&[], 0.0, 0.0), 10).is_empty());
+        assert!(own(&RANKING(), &[], &nearest(&[], 0.0, 0.0), 10).is_empty());
         let none = Ranking { words: 0.0, meaning: 0.0, ..RANKING() };
-        assert!(own(&none, vec![(0, 1.0)], &nearest(&[0.9], 0.0, 0.1), 10).is_empty());
+        assert!(own(&none, &[(0, 1.0)], &nearest(&[0.9], 0.0, 0.1), 10).is_empty());
     }
 }

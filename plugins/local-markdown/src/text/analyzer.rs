@@ -56,10 +56,15 @@ impl Analyzer {
 
     /// The distinct terms of a question.
     pub(crate) fn question(&self, text: &str) -> Vec<Term> {
-        let mut terms: Vec<Term> = self.telling(text).iter().map(|word| self.term(word)).collect();
+        let mut terms = self.in_order(text);
         let mut seen = std::collections::HashSet::new();
         terms.retain(|term| seen.insert(*term));
         terms
+    }
+
+    /// The terms of a question in its order, some of them perhaps several times.
+    pub(crate) fn in_order(&self, text: &str) -> Vec<Term> {
+        self.telling(text).iter().map(|word| self.term(word)).collect()
     }
 
     /// The words of a question without stop words, unless it has no others.

@@ -43,6 +43,37 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = (usize, String)> + '_ {
     })
 }
 
+/// The parts of a word that is written as one of several, such as `readUserName` or `HTTPServer`, in lower case. Other words have
+/// none. `text` begins with the word.
+pub(crate) fn parts(text: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    let letters = text.chars().take_while(|c| c.is_alphanumeric());
+    if !letters.clone().skip(1).any(char::is_uppercase) {
+        return parts;
+    }
+    let mut letters = letters.peekable();
+    let (mut before, mut part) = (None::<char>, String::new());
+    while let Some(letter) = letters.next() {
+        let begins = letter.is_uppercase()
+            && before.is_some_and(|before| {
+                // The last capital of several begins the next part.
+                before.is_lowercase() || before.is_uppercase() && letters.peek().is_some_and(|next| next.is_lowercase())
+            });
+        if begins {
+            parts.push(std::mem::take(&mut part));
+        }
+        part.extend(letter.to_lowercase());
+        before = Some(letter);
+    }
+    if parts.is_empty() {
+        return parts;
+    }
+    parts.push(part);
+    // A single letter says nothing.
+    parts.retain(|part| part.chars().nth(1).is_some());
+    parts
+}
+
 /// How many words of each passage a text of this many words has.
 pub(crate) fn passage_lengths(words: usize) -> impl Iterator<Item = usize> {
     let full = words / PASSAGE_WORDS;
@@ -90,6 +121,16 @@ mod tests {
         assert_eq!(plain("it’s 標識ab"), ["it", "標", "識", "ab"]);
         assert_eq!(plain("cafe\u{301}s"), ["cafes"]);
         assert!(plain("… --- \u{0}").is_empty());
+    }
+
+    #[test]
+    fn names_of_several_words_have_parts() {
+        assert_eq!(parts("readUserName(x)"), ["read", "user", "name"]);
+        assert_eq!(parts("HTTPServer2 Other"), ["http", "server2"]);
+        assert_eq!(parts("aList"), ["list"]);
+        for whole in ["word", "Word", "WORD", "word2", "snake_caseWord", "", "("] {
+            assert!(parts(whole).is_empty(), "{whole}");
+        }
     }
 
     #[test]

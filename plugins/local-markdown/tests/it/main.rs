@@ -12,6 +12,7 @@ mod restarts;
 mod scopes;
 mod search;
 mod tree;
+mod words;
 
 use std::path::{Path, PathBuf};
 

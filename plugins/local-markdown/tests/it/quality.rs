@@ -12,6 +12,9 @@ use bodies::{Body, Scores, documents, measure, measure_with, paraphrases, work};
 
 /// What a weight may cost, in MRR, on a body of text that has no use for it.
 const TOLERANCE: f64 = 0.02;
+/// The same for the whole record's score. It costs the first place of some questions about a detail of a section, and on
+/// texts that are asked for as a whole it gains more than that (decision 0083). Recall must not fall.
+const TOLERANCE_RECORD: f64 = 0.07;
 
 fn floor(body: &Body, most_behind: f64) -> Scores {
     let (plain, ours) = (baseline::measure(body), measure(body, &json!({})));
@@ -48,7 +51,9 @@ fn no_weight_harms_text_that_does_not_need_it() {
         {
             let without = measure(&body, &Value::Object([(name.clone(), json!(0))].into_iter().collect()));
             println!("{} without {name}: {without:?}", body.name);
-            assert!(ours.mrr >= without.mrr - TOLERANCE, "{} without {name}: {without:?}; with {ours:?}", body.name);
+            let tolerance = if name == "record" { TOLERANCE_RECORD } else { TOLERANCE };
+            assert!(ours.mrr >= without.mrr - tolerance, "{} without {name}: {without:?}; with {ours:?}", body.name);
+            assert!(ours.recall_10 >= without.recall_10 - TOLERANCE, "{} without {name}: {without:?}", body.name);
         }
     }
 }
