@@ -106,3 +106,48 @@ async fn a_person_who_names_an_agent_gets_nothing_of_the_agents_over_mcp() {
     assert_eq!(ask(&ada, "acme", "list", json!({})).await.fine()["items"].as_array().unwrap().len(), 1);
     assert_eq!(person.does("memory.search", json!({"query": SECRET})).await["records"], json!([]));
 }
+
+/// What waits for a decision about a record that a person may not read stays, with the text in its operation.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_who_forgets_their_scope_ends_no_private_change_of_an_agent() {
+    let (host, api) = host("local-markdown").await;
+    let [ada, ..] = agents(&host).await;
+    let gateway = api.with(&gateway(&host).await);
+    let scope = json!({"companyId": "acme", "subjectId": "u1"});
+    let private = json!({"scope": scope, "visibility": "agent"});
+    let handle = written(&ada, "acme", "ada's view of u1", &private).await;
+    let shared = json!({"scope": scope});
+    let of_all = written(&ada, "acme", "what all know of u1", &shared).await;
+    let policy = json!({"policy": {"review": {"all": true}, "retention": {"snapshots": "full"}}});
+    api.patch("/control/v1/companies/acme/bindings/memory", &policy).await.fine();
+    let change = |handle: &Value, text: &str, visibility: Value| {
+        json!({"scope": scope, "visibility": visibility,
+            "records": [{"id": handle["providerRecordId"], "text": text}]})
+    };
+    let correction = json!({"scope": scope, "handle": handle, "patch": {"record": {"text": "ada's correction"}}});
+    let mut operations = Vec::new();
+    for (route, body) in [
+        ("records", change(&handle, "ada's second view", json!("agent"))),
+        ("correct", correction),
+        ("records", change(&of_all, "what all know better", Value::Null)),
+    ] {
+        let waits = ada.post(&format!("/runtime/v1/companies/acme/{route}"), &body).await.fine();
+        assert_eq!(waits["inReview"].as_array().unwrap().len(), 1, "{waits}");
+        operations.push(waits["operationId"].as_str().unwrap().to_owned());
+    }
+    as_person(&gateway, "scope/forget", &json!({"scope": {"companyId": "acme", "subjectId": "u1"}})).await.fine();
+    let reviews = api.get("/control/v1/companies/acme/reviews?limit=50").await;
+    let mut left = Vec::new();
+    for operation in &operations {
+        let item = reviews["items"].as_array().unwrap().iter().find(|item| item["operationId"] == **operation);
+        let path = format!("/control/v1/companies/acme/operations/{operation}");
+        let has_text = api.get(&path).await["payload"]["text"].as_str().is_some_and(|text| text.contains("acme"));
+        left.push((item.unwrap()["status"].as_str().unwrap().to_owned(), has_text));
+    }
+    let pending = || ("pending".to_owned(), true);
+    assert_eq!(left, [pending(), pending(), ("rejected".to_owned(), false)], "{reviews}");
+    // Whoever may read it ends it.
+    ada.post("/runtime/v1/companies/acme/scope/forget", &json!({"scope": scope})).await.fine();
+    let reviews = api.get("/control/v1/companies/acme/reviews?status=pending").await;
+    assert_eq!(reviews["items"], json!([]));
+}

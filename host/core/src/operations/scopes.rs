@@ -191,7 +191,7 @@ impl Service {
         let mut ending = opened.write_intent(rows).await?.called();
         let found = self.of_scope(binding, wanted, by).await?;
         let waited = self.forget_waiting(binding, &found).await?;
-        self.remove_traces_of(binding, &found, Origin::Scope(&wanted.scope, by)).await?;
+        self.remove_traces_of(binding, &found, Origin::Scope(&wanted.scope, &wanted.reader, by)).await?;
         let gone: Vec<_> = found.iter().filter(|handle| waited.contains(&handle.provider_record_id)).cloned().collect();
         let mut at = ForgottenAt { forgotten: number(gone.len()), ..nothing_at(&binding.key) };
         at.operation_ids.push(by);
