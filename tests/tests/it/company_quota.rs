@@ -8,6 +8,7 @@ use memhost_tests::TestHost;
 use memhost_tests::clock::TestClock;
 use serde_json::{Value, json};
 
+use super::mcp_http;
 use super::support::{Answer, Api};
 
 const QUOTA: u64 = 200 << 10;
@@ -165,6 +166,34 @@ async fn what_deletions_leave_has_an_end() {
     api.post(path, &forget(&handles[..1])).await.fine();
     describe(&api, 4).await.fine();
     api.post("/control/v1/companies/acme/erase", &json!({ "confirm": "acme" })).await.fine();
+}
+
+/// Over MCP as over HTTP: the key of a refusal by the quota is free again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_over_mcp_does_later_what_a_full_company_refused() {
+    let clock = TestClock::new();
+    let shared = Arc::clone(&clock);
+    let host = TestHost::with(&[], |options| {
+        options.clock = shared;
+        options.store.company_bytes = QUOTA;
+    })
+    .await
+    .unwrap();
+    let api = Api::new(&host);
+    write(&api, "acme", "the first").await.fine();
+    let client = mcp_http::agent(&host, mcp_http::listening(host.service()).await).await;
+    let client = client.with("idempotency-key", "note-1");
+    let mut events = 0;
+    while events < 100 && emit(&api, "acme", events).await.status < 300 {
+        events += 1;
+    }
+    clock.advance(SignedDuration::from_hours(49));
+    let note = json!({ "text": "The gate is green" });
+    let text = client.is_refused("memory.note", note.clone()).await;
+    assert!(text.starts_with("quota_exceeded:"), "{text}");
+    let retention = json!({ "eventsMaxAgeDays": 1, "operationsMaxAgeDays": 1 });
+    api.put("/control/v1/companies/acme/retention", &retention).await.fine();
+    client.does("memory.note", note).await;
 }
 
 #[tokio::test]
