@@ -151,3 +151,28 @@ async fn a_person_who_forgets_their_scope_ends_no_private_change_of_an_agent() {
     let reviews = api.get("/control/v1/companies/acme/reviews?status=pending").await;
     assert_eq!(reviews["items"], json!([]));
 }
+
+/// Each reads all that a company has: many at once would keep others from an answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn scopes_of_a_company_are_forgotten_one_after_another() {
+    let (host, api) = host("local-markdown").await;
+    let [ada, ..] = agents(&host).await;
+    let many: Vec<Value> = (0..300).map(|number| json!({"text": format!("fact {number}")})).collect();
+    ask(&ada, "acme", "records", json!({"records": many})).await.fine();
+    let forget = |run: usize| {
+        let (ada, scope) = (ada.with_same(), json!({"companyId": "acme", "runId": format!("r{run}")}));
+        async move { ada.post("/runtime/v1/companies/acme/scope/forget", &json!({"scope": scope})).await.fine() }
+    };
+    let all: Vec<_> = (0..8).map(|run| tokio::spawn(forget(run))).collect();
+    for one in all {
+        one.await.unwrap();
+    }
+    let operations = api.get("/control/v1/companies/acme/operations?kind=forget&limit=50").await;
+    let time = |operation: &Value, field: &str| operation[field].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let mut times: Vec<_> = operations["items"].as_array().unwrap().iter().collect::<Vec<_>>();
+    times.sort_by_key(|operation| time(operation, "startedAt"));
+    assert_eq!(times.len(), 8, "{operations}");
+    for pair in times.windows(2) {
+        assert!(time(pair[0], "finishedAt") <= time(pair[1], "startedAt"), "{} and {}", pair[0], pair[1]);
+    }
+}
