@@ -153,7 +153,10 @@ fn is_refused_tool(parts: &axum::http::response::Parts, body: &[u8]) -> bool {
         && serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|answer| {
             let text = answer.pointer("/result/content/0/text").and_then(serde_json::Value::as_str).unwrap_or_default();
             let code = text.split(':').next().unwrap_or_default();
-            answer.pointer("/result/isError") == Some(&serde_json::Value::Bool(true)) && NO_EFFECT.contains(&code)
+            // As over HTTP: the company's quota leaves no operation, and a provider's does.
+            let is_full = code == ProblemCode::QuotaExceeded.name() && !mcp::names_operation(text);
+            let is_error = answer.pointer("/result/isError") == Some(&serde_json::Value::Bool(true));
+            is_error && (is_full || NO_EFFECT.contains(&code))
         })
 }
 

@@ -29,6 +29,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 
 use serde_json::Value;
 
+pub(crate) use self::error::names_operation;
 use self::server::MemoryServer;
 use self::tools::Tool;
 use crate::MAX_BODY_BYTES;

@@ -310,7 +310,13 @@ async fn answer(
 ) -> Result<Response<AnswerBody>, std::convert::Infallible> {
     connection.enter(Phase::Busy);
     let is_for_health = matches!(request.uri().path(), "/healthz" | "/readyz");
-    let mut response = if connection.is_reserved && !is_for_health {
+    let mut response = if head_bytes(&request) > MAX_HEAD_BYTES {
+        // The buffer of a connection may be larger than what is asked for, so that its size is no limit.
+        let mut too_large = Response::new(Body::empty());
+        *too_large.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        too_large.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        too_large
+    } else if connection.is_reserved && !is_for_health {
         let detail = "the host has as many connections as it may have; try again in a second";
         let mut full = Problem::new(ProblemCode::TooManyConnections, detail).into_response();
         full.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
@@ -327,6 +333,14 @@ async fn answer(
         tracing::error!("a route answers with another protocol, which the host does not speak");
     }
     Ok(response.map(|body| AnswerBody::new(body, connection)))
+}
+
+/// What the head of a request has, in bytes, as HTTP/1.1 writes it.
+fn head_bytes<B>(request: &Request<B>) -> usize {
+    // Spaces, the version and the ends of lines.
+    let line = request.method().as_str().len() + request.uri().to_string().len() + 12;
+    let fields = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    line + fields.sum::<usize>()
 }
 
 /// Lets the process open as many files as the system allows, and answers how many those are.

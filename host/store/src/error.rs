@@ -21,7 +21,8 @@ pub enum StoreError {
     /// Numbers in bytes.
     #[error(
         "the host keeps {held} bytes of this company, and its quota `company_max_bytes` is {quota}: new data is refused, and a \
-         quarter above it reads, too; set a shorter retention, or ask the operator for a higher quota; deletions go on"
+         quarter above it reads and new idempotency keys, too; set a shorter retention, or ask the operator for a higher \
+         quota; deletions without a key go on up to twice the quota"
     )]
     CompanyFull { held: u64, quota: u64 },
     /// The store takes no more calls.

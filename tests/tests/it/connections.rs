@@ -210,3 +210,18 @@ fn the_host_lets_itself_open_as_many_files_as_it_may() {
     let most = numbers.get(1).copied().unwrap_or(u64::MAX).min(1 << 20);
     assert!(numbers[0] == most && most > 256, "{line}");
 }
+
+/// `limits.md` says what a head may have, to the byte.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_head_is_as_large_as_it_may_be_and_no_larger() {
+    let served = Served::with(ConnectionOptions::default()).await;
+    let of = |bytes: usize| {
+        let (before, after) = ("GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx: ", "\r\n\r\n");
+        // The empty line after the head is not a part of it.
+        format!("{before}{}{after}", "y".repeat(bytes + 2 - before.len() - after.len()))
+    };
+    for (bytes, status) in [(64 << 10, "200"), ((64 << 10) + 1, "431"), (100_000, "431")] {
+        let answer = heard(&mut served.say(&of(bytes)).await).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{bytes}: {answer}");
+    }
+}

@@ -73,6 +73,7 @@ mod openapi;
 mod operations;
 mod optional;
 mod paperclip_host;
+mod persons;
 mod plugins;
 mod project_events;
 mod provenance;

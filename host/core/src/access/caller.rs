@@ -249,9 +249,14 @@ impl Caller {
         self.confine(scope)
     }
 
-    /// Fills in what the token fixes of a scope, and denies other values.
+    /// Fills in what the token fixes of a scope, and denies other values. A person is no agent: the scope of one names none,
+    /// because whoever is in an agent's scope has the agent's private records.
     pub(crate) fn confine(&self, scope: &mut Scope) -> Result<(), Denied> {
         let text = |id: &str| Some(id.to_owned());
+        if self.person.is_some() && scope.agent_id.is_some() {
+            let why = "names an agent, and this request acts for a person; leave it out";
+            return Err(Denied::because("scope.agentId", why));
+        }
         self.own("scope.agentId", Fixed::Agent, &mut scope.agent_id, |id| id.parse().ok())?;
         self.own("scope.runId", Fixed::Run, &mut scope.run_id, text)?;
         self.own("scope.subjectId", Fixed::Person, &mut scope.subject_id, text)
@@ -367,6 +372,17 @@ mod tests {
         scope.agent_id = Some("bob".parse().unwrap());
         assert_eq!(agent(None, None).may_in(query, &mut scope).unwrap_err().field, Some("scope.agentId"));
         assert!(agent(None, None).may_in(query, &mut Scope::company("other".parse().unwrap())).is_err());
+    }
+
+    #[test]
+    fn a_person_is_no_agent() {
+        let whom = ActAs { person_id: Some("u1".to_owned()), ..ActAs::default() };
+        let person = Caller { agent: None, ..agent(None, None) }.on_behalf(whom);
+        let mut scope = Scope::company("acme".parse().unwrap());
+        person.confine(&mut scope).unwrap();
+        assert_eq!(scope.subject_id.as_deref(), Some("u1"));
+        scope.agent_id = Some("ada".parse().unwrap());
+        assert_eq!(person.confine(&mut scope).unwrap_err().field, Some("scope.agentId"));
     }
 
     #[test]

@@ -67,14 +67,21 @@ impl Service {
     /// company's log, never in another's, and says the same whether or not what was asked for exists.
     ///
     /// # Errors
-    /// Where it may not, or the refusal cannot be recorded; where the company is unknown, was erased or is being imported.
+    /// Where it may not, or the refusal cannot be recorded; where the company is unknown, was erased or is being imported, or
+    /// has so much that its settings stay as they are.
     #[boxed]
     pub async fn allow(&self, caller: &Caller, act: Act, company: Option<&CompanyId>) -> Result<(), ServiceError> {
         match caller.may(act, company) {
             Ok(()) => match company {
                 // An erasure that was cut short goes on.
                 Some(company) if act == Act::Erase && self.closed(company).is_some() => Ok(()),
-                Some(company) => self.usable(caller, company).await,
+                Some(company) => {
+                    self.usable(caller, company).await?;
+                    match act {
+                        Act::Administer => Ok(self.check_settings(caller, company).await?),
+                        _ => Ok(()),
+                    }
+                }
                 None => Ok(()),
             },
             Err(denied) => Err(self.deny(caller, OperationKind::Control, company, &denied).await),

@@ -50,11 +50,13 @@ impl Service {
             }
             Ok(()) => {
                 self.check_disk(caller, kind)?;
-                self.check_quota(caller, kind, &scope.company_id).await?;
-                match is_checked {
-                    true => Opened::begin(&self.recorder, caller, kind, scope).await,
-                    false => Opened::begin(&self.recorder, caller, kind, &scope.only_checked()).await,
-                }
+                let room = self.check_quota(caller, kind, &scope.company_id).await?;
+                let mut opened = match is_checked {
+                    true => Opened::begin(&self.recorder, caller, kind, scope).await?,
+                    false => Opened::begin(&self.recorder, caller, kind, &scope.only_checked()).await?,
+                };
+                opened.set_room(room);
+                Ok(opened)
             }
             Err(denied) => Err(self.deny(caller, kind, Some(&scope.company_id), &denied).await),
         }

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use crate::Service;
 use crate::companies::waiting;
 use crate::operations::idempotency;
+use crate::records::{Owner, Reader};
 use memhost_store::{self as store, StoreError, Table};
 use memhost_types::{
     Binding, Operation, OperationFilter, OperationId, Outcome, RecordHandle, RecordId, ReviewItem, ReviewStatus, Scope,
@@ -22,8 +23,8 @@ pub(crate) enum Origin<'a> {
     None,
     /// What came from these sources.
     Sources(&'a [SourceSelector]),
-    /// What was for a scope, of operations with a lower number than this one.
-    Scope(&'a Scope, OperationId),
+    /// What was for a scope and a reader may read, of operations with a lower number than this one.
+    Scope(&'a Scope, &'a Reader, OperationId),
 }
 
 impl Origin<'_> {
@@ -37,7 +38,11 @@ impl Origin<'_> {
             Self::Sources(sources) => {
                 operation.source.as_ref().is_some_and(|source| sources.iter().any(|one| one.matches(source)))
             }
-            Self::Scope(scope, before) => operation.id.sequence() < before.sequence() && scope.covers(&operation.scope),
+            Self::Scope(scope, reader, before) => {
+                let owner = Owner::of(operation.visibility, &operation.scope);
+                let may_read = owner.is_none_or(|owner| reader.is(&owner));
+                operation.id.sequence() < before.sequence() && scope.covers(&operation.scope) && may_read
+            }
         }
     }
 }

@@ -73,6 +73,7 @@ pub struct Ticket {
     key: Vec<u8>,
     request: String,
     begun_at: Timestamp,
+    company: Option<CompanyId>,
     /// A second request with this key waits for it.
     _lock: Lease,
 }
@@ -81,7 +82,7 @@ impl Service {
     /// What an idempotency key stands for. Keys of different callers are different.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// Where the store fails, or the key is new and the company has no room for it.
     #[boxed]
     pub async fn idempotent(
         &self,
@@ -98,8 +99,8 @@ impl Service {
             }
             digest.finalize().to_hex().to_string()
         });
-        let company = company.map_or("", |company| company.as_str());
-        let key = [company.as_bytes(), b"\0", caller.key().as_bytes(), b"\0", key.as_bytes()].concat();
+        let name = company.map_or("", |company| company.as_str());
+        let key = [name.as_bytes(), b"\0", caller.key().as_bytes(), b"\0", key.as_bytes()].concat();
         let lock = self.store.lock(LockKind::Request, &key).await?;
         let now = self.clock.now();
         let stored = self.store.get(Table::Idempotency, &key).await?;
@@ -109,7 +110,11 @@ impl Service {
             Some(Stored { answer: Some(answer), .. }) => Ok(Idempotent::Answered(answer)),
             Some(Stored { answer: None, .. }) => Ok(Idempotent::Unknown),
             None => {
-                let ticket = Ticket { key, request, begun_at: now, _lock: lock };
+                // What the host does not know has no rows, and is refused.
+                if let Some(company) = company {
+                    self.check_key(caller, company).await?;
+                }
+                let ticket = Ticket { key, request, begun_at: now, company: company.cloned(), _lock: lock };
                 self.write_ticket(&ticket, Some(None)).await?;
                 Ok(Idempotent::New(ticket))
             }
@@ -122,8 +127,12 @@ impl Service {
     /// Where the store fails.
     #[boxed]
     pub async fn answered(&self, ticket: Ticket, answer: Option<KeptAnswer>) -> Result<(), ServiceError> {
-        // An answer that is too large is kept without its body.
-        let kept = answer.map(|answer| match answer.body.len() <= MAX_ANSWER {
+        let room = match &ticket.company {
+            Some(company) => self.store.held(company).await?.room(),
+            None => u64::MAX,
+        };
+        // An answer that is too large, or for which the company has no room, is kept without its body.
+        let kept = answer.map(|answer| match answer.body.len() <= MAX_ANSWER && answer.body.len() as u64 <= room {
             true => answer,
             false => KeptAnswer { body: String::new(), ..answer },
         });

@@ -69,6 +69,7 @@ pub(crate) struct Record {
     /// The caller's key; none where the host itself works: each of its refusals has a record.
     token: Option<String>,
     is_systems: bool,
+    room: u64,
     /// Where the operator says that the binding's cost is counted.
     attribution: Option<AttributionMode>,
     /// Shared with the log while the log writes it. A change meanwhile changes a copy.
@@ -129,6 +130,11 @@ impl Record {
         self.change().principal = sender.to_owned();
     }
 
+    /// The bytes that the company had room for when it began.
+    pub(crate) fn set_room(&mut self, bytes: u64) {
+        self.room = bytes;
+    }
+
     /// Whether the host itself exports, imports or erases a company.
     pub(crate) fn is_systems(&self) -> bool {
         self.is_systems
@@ -182,7 +188,7 @@ impl Record {
         self.change().provider_version = Some(serving.plugin.version().to_string());
     }
 
-    /// Keeps as much of the request as the binding's policy says.
+    /// Keeps as much of the request as the binding's policy says; nothing where the company has no room for it.
     pub(crate) fn keep_payload(&mut self, serving: &Serving, request: &impl Serialize) {
         let most = match serving.binding.policy.retention.snapshots {
             Snapshots::Off => return,
@@ -192,6 +198,9 @@ impl Record {
         let Ok(mut text) = serde_json::to_string(request) else { return };
         let bytes = text.len() as u64;
         text.truncate(text.floor_char_boundary(most));
+        if text.len() as u64 > self.room {
+            return;
+        }
         self.change().payload = Some(PayloadSnapshot { text, bytes });
     }
 

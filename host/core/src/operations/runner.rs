@@ -240,10 +240,12 @@ impl Service {
         if S::KIND.is_read() || matches!(S::KIND, OperationKind::Forget | OperationKind::Correct) {
             self.confine_user(&opened.operation().principal, step.target().0, &serving.binding);
         }
-        step.prepare(self, opened, &serving).await?;
+        let prepared = step.prepare(self, opened, &serving).await;
+        // Also where the change waits for a person: its operation has the text.
         if let Some(whose) = step.whose() {
             opened.set_whose(&serving.binding, whose);
         }
+        prepared?;
         let intent = step.intent(self, opened.id()).await?;
         Ok((serving, intent))
     }

@@ -19,7 +19,7 @@ use crate::operations::sources::{MOST_ROUNDS, nothing_at};
 use crate::records::Owner;
 use crate::records::partition::OwnPartitions;
 use memhost_sandbox::OptionalInterface;
-use memhost_store::{StoreError, TableWrite};
+use memhost_store::{self as store, LockKind, StoreError, TableWrite};
 use memhost_types::{
     Binding, Delivery, ForgetScopeRequest, ForgottenAt, ForgottenScope, OperationErrorCode, RecordHandle, RecordRow,
     Scope,
@@ -67,6 +67,8 @@ impl Service {
         self.admit_scope(caller, &mut request).await?;
         let ForgetScopeRequest { binding_key, scope } = request;
         let company = scope.company_id.clone();
+        // One at a time: each reads all rows of the company's bindings, and many at once would keep others from an answer.
+        let _turn = self.store.lock(LockKind::Records, &store::company_key(&company, b"a scope")).await?;
         let reader = match caller.is_for_everybody() {
             true => Reader::All,
             false => Reader::of(caller, &scope),
@@ -191,7 +193,7 @@ impl Service {
         let mut ending = opened.write_intent(rows).await?.called();
         let found = self.of_scope(binding, wanted, by).await?;
         let waited = self.forget_waiting(binding, &found).await?;
-        self.remove_traces_of(binding, &found, Origin::Scope(&wanted.scope, by)).await?;
+        self.remove_traces_of(binding, &found, Origin::Scope(&wanted.scope, &wanted.reader, by)).await?;
         let gone: Vec<_> = found.iter().filter(|handle| waited.contains(&handle.provider_record_id)).cloned().collect();
         let mut at = ForgottenAt { forgotten: number(gone.len()), ..nothing_at(&binding.key) };
         at.operation_ids.push(by);

@@ -41,8 +41,12 @@ pub(crate) enum Reader {
 }
 
 impl Reader {
-    /// The reader that a caller is in a scope, which is confined to what the caller may name.
+    /// The reader that a caller is in a scope, which is confined to what the caller may name. Whoever acts for a person is
+    /// that person, whatever the scope says.
     pub(crate) fn of(caller: &Caller, scope: &Scope) -> Self {
+        if let Some(person) = caller.person() {
+            return Self::Person(person.to_owned());
+        }
         match (&scope.agent_id, &scope.subject_id) {
             (Some(agent), _) => Self::Agent(agent.clone()),
             (None, Some(person)) => Self::Person(person.clone()),

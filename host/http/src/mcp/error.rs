@@ -12,6 +12,14 @@ use memhost_types::OperationErrorCode;
 /// The code where the client's configuration names a company that the host does not have.
 const UNKNOWN_COMPANY: &str = ProblemCode::UnknownCompany.name();
 
+/// What stands before an operation's id in the text of a refusal.
+const OPERATION: &str = " (operation ";
+
+/// Whether the text of a tool's refusal says which operation it was.
+pub(crate) fn names_operation(text: &str) -> bool {
+    text.contains(OPERATION)
+}
+
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum McpError {
@@ -110,7 +118,7 @@ impl McpError {
             if let Some(wait) = error.retry_after_ms {
                 text.push_str(&format!(" It may go in {wait} ms."));
             }
-            text.push_str(&format!(" (operation {operation_id})"));
+            text.push_str(&format!("{OPERATION}{operation_id})"));
         }
         CallToolResult::error(vec![ContentBlock::text(format!("{text} {}", self.advice()))])
     }

@@ -124,6 +124,7 @@ impl Opened {
             recorder: Arc::clone(recorder),
             token: (!caller.is_host()).then(|| caller.key().to_owned()),
             is_systems: *caller == Caller::system(),
+            room: u64::MAX,
             attribution: None,
             operation: Arc::new(operation),
             started,

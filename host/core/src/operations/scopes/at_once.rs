@@ -90,7 +90,7 @@ impl Step for ForgetAtOnce {
     async fn finish(&mut self, answered: &mut Answered<'_>, answer: ErasureAnswer) -> Result<Gone, Refusal> {
         let (operation_id, host, binding) = (answered.id(), answered.host, &answered.serving.binding);
         self.is_gone = answer.effect == ForgetEffect::Hard;
-        let origin = Origin::Scope(&self.wanted.scope, operation_id);
+        let origin = Origin::Scope(&self.wanted.scope, &self.wanted.reader, operation_id);
         host.remove_traces_of(binding, &self.known, origin).await?;
         let records = self.known.iter().map(|handle| &handle.provider_record_id);
         // What is only hidden is still there, and stays whose it is.

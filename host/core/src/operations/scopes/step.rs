@@ -200,7 +200,8 @@ impl Step for ForgetScope<'_> {
         let found = std::mem::replace(&mut *self.found.lock(), Ok(Found::default()))?;
         let (operation_id, host, binding) = (answered.id(), answered.host, &answered.serving.binding);
         let by = self.wanted.by.unwrap_or(operation_id);
-        host.remove_traces_of(binding, &found.handles, Origin::Scope(&self.wanted.scope, by)).await?;
+        let origin = Origin::Scope(&self.wanted.scope, &self.wanted.reader, by);
+        host.remove_traces_of(binding, &found.handles, origin).await?;
         settle(&mut answer, &found.waited);
         let count =
             |is: fn(ForgetEffect) -> bool| number(answer.outcomes.iter().filter(|outcome| is(outcome.effect)).count());
