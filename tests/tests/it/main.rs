@@ -44,6 +44,7 @@ mod examples;
 mod explain_browse;
 mod fact_figures;
 mod facts;
+mod facts_private;
 mod faults;
 mod fetch;
 mod files;
