@@ -9,6 +9,7 @@ mod exposition;
 pub(crate) mod feed;
 mod follow;
 mod health;
+mod integrations;
 mod keys;
 pub(crate) mod metrics;
 mod open;

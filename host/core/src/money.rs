@@ -4,14 +4,16 @@ mod budgets;
 mod evaluation;
 mod events;
 mod fact_figures;
+mod fact_owners;
 mod ledger;
 mod sums;
 mod trim;
 
 pub use evaluation::{Evaluation, EvaluationReport};
 pub use events::CostEventPage;
-pub use fact_figures::FactOwners;
 pub(crate) use fact_figures::{Counted, FactFigures, Figures};
+pub use fact_owners::FactOwners;
+pub(crate) use fact_owners::says_drive;
 pub use ledger::LedgerError;
 pub(crate) use ledger::{Ledger, MayCost, budget_key};
 pub use sums::{GroupBy, Sums, SumsQuery, SumsRow, SumsView};

@@ -10,20 +10,24 @@ mod marks;
 pub(crate) mod partition;
 mod reader;
 mod scopes;
+mod settled;
 pub(crate) mod shown;
 mod source_index;
 pub(crate) mod sources;
 pub(crate) mod written;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use parking_lot::RwLock;
+use uuid::Uuid;
 
 use self::marks::Marks;
 pub(crate) use self::marks::{Mark, PrivateWrite};
 pub(crate) use self::reader::{Owner, Reader};
 pub(crate) use self::written::Whose;
+use crate::operations::record::Ending;
 use memhost_store::{self as store, Change, Lease, LockKind, Store, StoreError, Table, TableWrite};
 use memhost_types::{Binding, BindingId, CompanyId, RecordId, RecordRow};
 
@@ -50,10 +54,15 @@ impl Records {
         Ok(())
     }
 
-    /// Reads the marks of a company that another process has written.
-    pub(crate) async fn follow(&self, company: &CompanyId) -> Result<(), StoreError> {
-        let found = Marks::as_written(&*self.store, &store::company_key(company, b"")).await?;
-        self.marks.write().extend(found);
+    /// Reads the marks of a binding after another process has written or removed the one of this key.
+    pub(crate) async fn follow(&self, company: &CompanyId, key: &[u8]) -> Result<(), StoreError> {
+        let bytes = key.get(store::company_key(company, b"").len()..).and_then(|rest| rest.first_chunk::<16>());
+        let Some(binding) = bytes.map(|bytes| BindingId(Uuid::from_bytes(*bytes))) else { return Ok(()) };
+        let prefix = store::company_key(company, binding.0.as_bytes());
+        let found = Marks::as_written(&*self.store, &prefix).await?;
+        let mut marks = self.marks.write();
+        marks.forget(binding);
+        marks.extend(found);
         Ok(())
     }
 
@@ -93,15 +102,19 @@ impl Records {
         writes
     }
 
-    /// What removes the rows of records and their entries by source.
+    /// What removes the rows of records and their entries by source, in an operation after which nobody may have private
+    /// ones any more.
     pub(crate) async fn remove(
         &self,
+        ending: &mut Ending,
         binding: &Binding,
         records: impl Iterator<Item = &RecordId>,
     ) -> Result<Vec<TableWrite>, StoreError> {
         let mut writes = Vec::new();
         for record in records {
-            source_index::change(self.row(binding, record).await?.as_ref(), None, &mut writes);
+            let row = self.row(binding, record).await?;
+            ending.takes_from(row.as_ref().and_then(|row| Owner::of(row.visibility, &row.scope)));
+            source_index::change(row.as_ref(), None, &mut writes);
             writes.push(TableWrite::new(Table::Records, key(&binding.company_id, binding.id, record), None));
         }
         Ok(writes)
@@ -113,11 +126,13 @@ impl Records {
     }
 
     /// Removes the rows of records that are expired and were for the whole company: they are in no answer any more. A
-    /// private one stays private, whatever its provider does. Answers how many there were.
+    /// private one stays private, whatever its provider does. Removes the marks of owners who have none. Answers how many
+    /// rows there were.
     pub(crate) async fn sweep(&self, company: &CompanyId, now: Timestamp) -> Result<u64, StoreError> {
         let mut rows = store::scan_all(&*self.store, Table::Records, &store::company_key(company, b""));
-        let (mut old, mut count) = (Vec::new(), 0);
+        let (mut old, mut count, mut owners) = (Vec::new(), 0, BTreeSet::new());
         while let Some((key, row)) = rows.next_row::<RecordRow>("record row").await? {
+            owners.extend(Owner::of(row.visibility, &row.scope).map(|owner| (row.binding_id, owner)));
             if !row.is_private() && row.expires_at.is_some_and(|at| at <= now) {
                 count += 1;
                 let mut writes = vec![TableWrite::new(Table::Records, key, None)];
@@ -131,6 +146,7 @@ impl Records {
         if !old.is_empty() {
             store::write(&*self.store, &old).await?;
         }
+        self.settle_others(company, &owners).await?;
         Ok(count)
     }
 }

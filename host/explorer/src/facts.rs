@@ -1,5 +1,5 @@
-//! PageSpace's facts of a user and of a drive: what is in every context of theirs, adding a fact, removing one or all.
-//! They are the facts of the routes, under the same rules.
+//! PageSpace's facts of a user, of a drive and of the company: what is in every context of theirs, adding a fact, removing
+//! one or all. They are the facts of the routes, under the same rules.
 
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
@@ -26,12 +26,14 @@ pub(super) struct FactsQuery {
     drive: Option<String>,
 }
 
-/// Which of the two lists a form is about.
+/// Which of the lists a form is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Whose {
     User,
     Drive,
+    /// Nobody's, and in everybody's context.
+    Company,
 }
 
 impl Whose {
@@ -39,11 +41,12 @@ impl Whose {
         match self {
             Self::User => "user",
             Self::Drive => "drive",
+            Self::Company => "company",
         }
     }
 }
 
-/// A form: the owners of its page, and which of the two lists it is about.
+/// A form: the owners of its page, and which of the lists it is about.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FactsForm {
@@ -92,6 +95,7 @@ impl<'a> Shown<'a> {
         let owner = match whose {
             Whose::User => self.user.clone().map(FactOwner::User),
             Whose::Drive => self.drive.clone().map(FactOwner::Drive),
+            Whose::Company => Some(FactOwner::Company),
         };
         owner.map(|owner| Facts::of(&self.view.service, &self.view.caller, self.options, owner)).transpose()
     }
@@ -139,7 +143,9 @@ async fn page(
     refused: Option<Refused<'_>>,
 ) -> Result<Markup, Problem> {
     let mut lists = Vec::new();
-    for whose in [Whose::User, Whose::Drive] {
+    // Who is one user has the company's facts in each context, and manages none of them.
+    let is_user = own_user(&shown.view.caller).is_some();
+    for whose in [Whose::User, Whose::Drive, Whose::Company].into_iter().take(if is_user { 2 } else { 3 }) {
         if let Some(facts) = shown.facts(whose)? {
             let refused = refused.filter(|(of, ..)| *of == whose);
             lists.push(section(shown, whose, &facts, &facts.list().await?, refused));
@@ -152,14 +158,14 @@ async fn page(
             @let filter = if own_user(&view.caller).is_none() { filter.text("user", "User") } else { filter };
             (filter.text("drive", "Drive"))
         }
-        @if lists.is_empty() {
+        @if shown.user.is_none() && shown.drive.is_none() {
             (empty("No user or drive is named", &html! {
                 "Enter the ID of a user, of a drive, or both to see what every chat of theirs has."
             }))
         }
         @for list in &lists { (list) }
     };
-    let about = "Short sentences that are in every context of a user, and of a drive's members.";
+    let about = "Short sentences that are in every context: of a user, of a drive's members, of everybody.";
     Ok(Page::new(view, "Facts", about).render(&body))
 }
 
@@ -167,11 +173,13 @@ fn section(shown: &Shown<'_>, whose: Whose, facts: &Facts, all: &[Fact], refused
     let (title, owner) = match whose {
         Whose::User => ("About the user", &shown.user),
         Whose::Drive => ("About the drive", &shown.drive),
+        Whose::Company => ("Of the company", &None),
     };
-    let title = format!("{title} {}", owner.as_deref().unwrap_or_default());
+    let title = format!("{title} {}", owner.as_deref().unwrap_or_default()).trim_end().to_owned();
     let may_remove = facts.allows(OperationKind::Forget);
     let rows = all.iter().take(MOST_SHOWN).map(|fact| row(shown, whose, fact, may_remove));
     let body = html! {
+        @if whose == Whose::Company { p.about { "They name no user and no drive: everybody has them in every context." } }
         @if all.is_empty() { p.soft { "No facts." } } @else { (table(&title, rows)) }
         @if all.len() > MOST_SHOWN { p.soft { "The first " (MOST_SHOWN) " of " (all.len()) ". The route lists all." } }
         @if facts.allows(OperationKind::RecordUpsert) { (add_form(shown, whose, refused)) }

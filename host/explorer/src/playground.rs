@@ -241,8 +241,11 @@ fn bars(parts: &[Contribution], largest: f64) -> Markup {
 
 fn block(answer: &Answer) -> Markup {
     let bundle = &answer.bundle;
-    let recall =
-        Recall { snippets: bundle.snippets.clone(), profile_summary: bundle.profile_summary.clone(), degraded: None };
+    let recall = Recall {
+        snippets: bundle.snippets.clone(),
+        profile_summary: bundle.profile_summary.clone(),
+        degraded: bundle.degraded.clone(),
+    };
     let size = recall.snippets.iter().map(|snippet| snippet.text.len()).sum();
     let block = off_executor(size, || render_recall(&[(answer.binding.as_str(), &recall)], answer.budget));
     html! {

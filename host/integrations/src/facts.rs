@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::options::PageSpaceOptions;
-use super::owned::{OwnerRecords, id, invalid, owner_of, text};
+use super::owned::{COMPANY, OwnerRecords, id, invalid, owner_of, text};
 use memhost_core::{Act, Caller, Service};
 use memhost_http::{Problem, ProblemCode};
 use memhost_types::{
@@ -39,6 +39,8 @@ pub enum FactOwner {
     User(String),
     /// A drive's, by the drive's id. Its members share them.
     Drive(String),
+    /// Nobody's: everybody in the company has them in every context.
+    Company,
 }
 
 /// A row of `user_memories` or of `drive_memories`.
@@ -57,7 +59,7 @@ pub struct Fact {
     pub fact: String,
     /// When it was added, where it is known.
     pub created_at: Option<Timestamp>,
-    /// Of a drive's fact: who added it, where it is known.
+    /// Of a fact that is no user's: who added it, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_by: Option<Option<String>>,
     /// `ai` or `user`.
@@ -86,14 +88,22 @@ impl Facts {
         let (name, owner, field) = match owner {
             FactOwner::User(user) => (USER, user, options.user),
             FactOwner::Drive(drive) => (DRIVE, drive, options.drive),
+            FactOwner::Company => (COMPANY, options.company.to_string(), options.drive),
         };
         let owner = id(name, &owner)?;
+        if let Some(own) = own_user(caller).filter(|_| name == COMPANY) {
+            let detail =
+                format!("the token is for {own}; the facts of the company are for whoever may view the company");
+            return Err(Problem::new(ProblemCode::Forbidden, detail));
+        }
         if let Some(own) = own_user(caller).filter(|own| name == USER && *own != owner) {
             let detail = format!("the token is for {own}; it cannot be used for another user");
             return Err(Problem::new(ProblemCode::Forbidden, detail));
         }
         let mut scope = Scope::company(options.company.clone());
-        field.set(&mut scope, &owner);
+        if name != COMPANY {
+            field.set(&mut scope, &owner);
+        }
         let (service, binding) = (Arc::clone(service), options.binding.clone());
         Ok(Self(OwnerRecords { service, caller: caller.clone(), binding, scope, owner: (name, owner), field }))
     }
@@ -122,9 +132,9 @@ impl Facts {
         drive.map(|drive| Self::of(service, caller, options, FactOwner::Drive(drive))).transpose()
     }
 
-    /// Whether they are a drive's.
-    pub fn is_drive(&self) -> bool {
-        self.0.owner.0 == DRIVE
+    /// Whether they are one user's. Those of a drive and of the company are shared.
+    fn is_users(&self) -> bool {
+        self.0.owner.0 == USER
     }
 
     /// Whether the caller may do this with the owner's facts by hand. To hide buttons; each call checks again.
@@ -132,15 +142,15 @@ impl Facts {
         self.0.caller.may(Act::Operate(kind), Some(&self.0.scope.company_id)).is_ok() && self.check_manage("").is_ok()
     }
 
-    /// Refuses who may not manage a drive's facts by hand. A user's own facts are the user's, whatever the role.
+    /// Refuses who may not manage shared facts by hand. A user's own facts are the user's, whatever the role.
     fn check_manage(&self, what: &str) -> Result<(), Problem> {
         // Moving records is what only an operator, a company's administrator, or whom an integration acts for as one, may.
         let act = Act::Operate(OperationKind::Export);
-        if !self.is_drive() || self.0.caller.may(act, Some(&self.0.scope.company_id)).is_ok() {
+        if self.is_users() || self.0.caller.may(act, Some(&self.0.scope.company_id)).is_ok() {
             return Ok(());
         }
         let detail = format!(
-            "only an administrator or the owner of a drive may {what}; an integration says so with \
+            "only an administrator, or the owner of a drive, may {what}; an integration says so with \
              x-memhost-act-as-role: company_administrator"
         );
         Err(Problem::new(ProblemCode::Forbidden, detail))
@@ -167,7 +177,7 @@ impl Facts {
         let source = source.unwrap_or(if is_agent { FactSource::Ai } else { FactSource::User });
         // A model saves what it learns in a chat of any member; what a person adds by hand is for administrators.
         if source == FactSource::User {
-            self.check_manage("add a drive's fact by hand")?;
+            self.check_manage("add a shared fact by hand")?;
         }
         let (sentence, length) = (fact.trim(), fact.trim().chars().count());
         if !(1..=MAX_FACT_CHARS).contains(&length) {
@@ -177,9 +187,13 @@ impl Facts {
         let mut metadata = records.filter();
         metadata.insert("source".to_owned(), json!(source));
         // As `save_memory` writes it: a user's fact is bound to no drive, and a drive's to no user.
-        metadata.insert("scope".to_owned(), if self.is_drive() { "drive" } else { "user" }.into());
+        match records.owner.0 {
+            USER => drop(metadata.insert("scope".to_owned(), "user".into())),
+            DRIVE => drop(metadata.insert("scope".to_owned(), "drive".into())),
+            _ => {}
+        }
         metadata.insert("createdAt".to_owned(), json!(Timestamp::now()));
-        if let Some(by) = by.filter(|_| self.is_drive()) {
+        if let Some(by) = by.filter(|_| !self.is_users()) {
             metadata.insert("createdBy".to_owned(), by.into());
         }
         let record =
@@ -207,7 +221,7 @@ impl Facts {
     /// # Errors
     /// If the owner has no such fact, or the caller may not remove it.
     pub async fn remove(&self, fact: &str) -> Result<(), Problem> {
-        self.check_manage("remove a drive's fact")?;
+        self.check_manage("remove a shared fact")?;
         let not_found = || Problem::new(ProblemCode::NotFound, "there is no such fact here");
         let found = self.0.get(fact).await?.filter(|record| self.0.owns(record)).ok_or_else(not_found)?;
         self.0.forget(found.handle).await
@@ -218,7 +232,7 @@ impl Facts {
     /// # Errors
     /// If the caller may not remove them.
     pub async fn clear(&self) -> Result<usize, Problem> {
-        self.check_manage("remove a drive's facts")?;
+        self.check_manage("remove shared facts")?;
         let records = &self.0;
         let found = records.all(None).await?.items;
         let mut removed = 0;
@@ -232,21 +246,18 @@ impl Facts {
     }
 
     fn fact(&self, record: Snippet) -> Fact {
-        let (is_drive, metadata) = (self.is_drive(), record.metadata.as_ref());
+        let (kind, metadata) = (self.0.owner.0, record.metadata.as_ref());
         let owner = Some(self.0.owner.1.clone());
         let kept = text(metadata, "createdAt").and_then(|at| at.parse().ok());
-        // A record that a tool or a program wrote has no member for it; the host knows who asserts where it comes from.
-        let writer = record.source.as_ref().and_then(|source| source.asserted_by.clone());
-        let agent = writer.as_deref().and_then(|writer| Some(writer.rsplit_once("agent:")?.1.to_owned()));
-        let made = if agent.is_some() { "ai" } else { "user" };
         Fact {
             id: record.handle.provider_record_id.to_string(),
-            user_id: owner.clone().filter(|_| !is_drive),
-            drive_id: owner.filter(|_| is_drive),
+            user_id: owner.clone().filter(|_| kind == USER),
+            drive_id: owner.filter(|_| kind == DRIVE),
             fact: record.text,
             created_at: kept.or(record.created_at),
-            created_by: is_drive.then(|| text(metadata, "createdBy").or(agent)),
-            source: Some(text(metadata, "source").unwrap_or_else(|| made.to_owned())),
+            // Of a record that the host has no row of nobody knows who made it.
+            created_by: (kind != USER).then(|| text(metadata, "createdBy")),
+            source: Some(text(metadata, "source").unwrap_or_else(|| "user".to_owned())),
         }
     }
 }

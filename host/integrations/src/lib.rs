@@ -18,6 +18,7 @@
 //! | `POST /api/memory/drive/{driveId}` | |
 //! | `DELETE /api/memory/drive/{id}` | |
 //! | `DELETE /api/memory/drive/{driveId}/all` | |
+//! | `GET`, `POST /api/memory/company`, `DELETE /api/memory/company/{id}` | the same for facts without a user and a drive |
 //!
 //! | field of a fact | from | to |
 //! | --- | --- | --- |
@@ -63,6 +64,7 @@ mod item;
 mod options;
 mod owned;
 mod pagespace;
+mod writer;
 
 use std::sync::Arc;
 

@@ -63,6 +63,7 @@ impl PageSpaceOptions {
             user: self.user.reader(),
             set_user: self.user.setter(),
             drive: self.drive.reader(),
+            clear_drive: self.drive.clearer(),
             agents_name_users: self.agents_name_users,
         }
     }
@@ -113,6 +114,16 @@ impl ScopeField {
             Self::Namespace => |scope, id| Self::Namespace.set(scope, id),
             Self::ProjectId => |scope, id| Self::ProjectId.set(scope, id),
             Self::SessionKey => |scope, id| Self::SessionKey.set(scope, id),
+        }
+    }
+
+    /// What clears the field.
+    fn clearer(self) -> fn(&mut Scope) {
+        match self {
+            Self::SubjectId => |scope| scope.subject_id = None,
+            Self::Namespace => |scope| scope.namespace = None,
+            Self::ProjectId => |scope| scope.project_id = None,
+            Self::SessionKey => |scope| scope.session_key = None,
         }
     }
 

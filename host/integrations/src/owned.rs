@@ -15,11 +15,14 @@ use memhost_types::{
 };
 
 use super::options::ScopeField;
+use super::writer::{Writer, is_mcp};
 
 /// The records of one page.
 const PAGE: u32 = 1_000;
 /// The most pages that one request reads.
 const MAX_PAGES: usize = 10;
+/// The same for those of nobody: the list has those of everybody.
+const MAX_PAGES_OF_ALL: usize = 100;
 /// Once the owner's records of one request have so many bytes, no further page is read.
 const MAX_BYTES: usize = 16 << 20;
 
@@ -38,6 +41,9 @@ pub(super) struct OwnerRecords {
 /// The metadata fields that name an owner. A record that has one of them belongs to nobody else.
 const OWNERS: [&str; 3] = ["userId", "driveId", "projectId"];
 
+/// In the place of such a field: the records of nobody, which everybody in the company gets.
+pub(super) const COMPANY: &str = "companyId";
+
 /// A page of an owner's records.
 pub(super) struct OwnerPage {
     pub(super) items: Vec<Snippet>,
@@ -48,6 +54,9 @@ impl OwnerRecords {
     /// Whether a record belongs to this owner: its metadata says so or, where it names no owner, because a tool or a
     /// program wrote it, its scope.
     pub(super) fn owns(&self, record: &Snippet) -> bool {
+        if self.owner.0 == COMPANY {
+            return is_nobodys(record);
+        }
         owner_of(record, self.owner.0, self.field).as_deref() == Some(self.owner.1.as_str())
     }
 
@@ -76,31 +85,62 @@ impl OwnerRecords {
         Ok(found.into_iter().zip(rows).map(|(record, row)| self.believed(record, row.as_ref())).collect())
     }
 
-    /// A record without what an agent says of its owner and of who made it, where the host knows otherwise: an agent
-    /// writes any metadata. It owns what it wrote, and its scope names the other owners that it may write for.
+    /// A record without what its writer says of its owner and of who made it, where the host knows otherwise: an agent
+    /// writes any metadata, and so does a member. They own what they wrote, and its scope names the other owners that they
+    /// may write for.
     fn believed(&self, mut record: Snippet, row: Option<&RecordRow>) -> Snippet {
-        let Some((row, agent)) = row.and_then(|row| Some((row, agent_of(&row.written_by)?))) else { return record };
-        let Some(metadata) = &mut record.metadata else { return record };
-        for name in OWNERS {
-            let is_known = |owner: &str| match name {
-                "userId" if self.owner.0 == "userId" => owner == agent || self.field.get(&row.scope) == Some(owner),
-                // Of another kind of owner than the request's, or shared with whoever names it.
-                _ => names(&row.scope, owner) || (name == "userId" && owner == agent),
-            };
-            if metadata.get(name).and_then(Value::as_str).is_some_and(|owner| !is_known(owner)) {
-                metadata.remove(name);
+        let Some(row) = row else { return record };
+        // Not every provider returns the scope.
+        record.scope.get_or_insert_with(|| row.scope.clone());
+        let writer = Writer::of(&row.written_by);
+        if let (Some(writer), Some(metadata)) = (writer.filter(|writer| writer.is_confined), &mut record.metadata) {
+            for name in OWNERS {
+                let is_known = |owner: &str| match name {
+                    "userId" if self.owner.0 == "userId" => {
+                        owner == writer.id || self.field.get(&row.scope) == Some(owner)
+                    }
+                    // Of another kind of owner than the request's, or shared with whoever names it.
+                    _ => names(&row.scope, owner) || (name == "userId" && owner == writer.id),
+                };
+                if metadata.get(name).and_then(Value::as_str).is_some_and(|owner| !is_known(owner)) {
+                    metadata.remove(name);
+                }
             }
         }
-        // A fact that an agent wrote for somebody else was added by nobody's hand.
-        if self.owner.0 != "projectId" && self.owner.1 != agent {
-            if metadata.contains_key("createdBy") {
-                metadata.insert("createdBy".to_owned(), agent.into());
-            }
-            if metadata.contains_key("source") {
-                metadata.insert("source".to_owned(), "ai".into());
-            }
+        if self.owner.0 != "projectId" {
+            self.tell_maker(record.metadata.get_or_insert_default(), row, writer);
         }
         record
+    }
+
+    /// Puts into a fact's metadata who made it. What nobody may claim is what the host knows; of the rest the metadata say
+    /// it, if they do.
+    fn tell_maker(&self, metadata: &mut JsonObject, row: &RecordRow, writer: Option<Writer<'_>>) {
+        let is_users = self.owner.0 == "userId";
+        // Nobody's hand: neither an agent's nor, in a drive, that of a member, who adds nothing by hand there.
+        let is_ai = |who: Option<Writer<'_>>, client: Option<&str>| {
+            is_mcp(client) || who.is_some_and(|who| who.is_agent || (who.is_confined && !is_users))
+        };
+        let source = |is_ai: bool| Value::from(if is_ai { "ai" } else { "user" });
+        if let Some(by) = &row.corrected_by {
+            // The words are the corrector's.
+            let corrector = Writer::of(by);
+            metadata.insert("source".to_owned(), source(is_ai(corrector, row.corrected_via.as_deref())));
+            if !is_users {
+                metadata.insert("createdBy".to_owned(), corrector.map_or(by.as_str(), |who| who.id).into());
+            }
+            return;
+        }
+        let client = row.source.as_ref().and_then(|source| source.external_ref.as_deref());
+        let wrote_for_others = writer.is_some_and(|writer| writer.is_confined && self.owner.1 != writer.id);
+        if wrote_for_others || is_mcp(client) || !metadata.contains_key("source") {
+            metadata.insert("source".to_owned(), source(is_ai(writer, client) || wrote_for_others));
+        }
+        if let Some(writer) = writer.filter(|_| !is_users)
+            && (wrote_for_others || !metadata.contains_key("createdBy"))
+        {
+            metadata.insert("createdBy".to_owned(), writer.id.into());
+        }
     }
 
     /// Forgets a record.
@@ -113,6 +153,9 @@ impl OwnerRecords {
     /// The metadata filter that finds this owner's records.
     pub(super) fn filter(&self) -> JsonObject {
         let (name, value) = &self.owner;
+        if *name == COMPANY {
+            return JsonObject::new();
+        }
         JsonObject::from_iter([((*name).to_owned(), value.as_str().into())])
     }
 
@@ -142,10 +185,12 @@ impl OwnerRecords {
         self.owner.0 == "projectId" && text(record.metadata.as_ref(), "visibility").as_deref() == Some("global")
     }
 
-    /// The owner's records out of 10,000 that the scope sees, from a cursor on. Fewer, once they have 16 MiB.
+    /// The owner's records out of 10,000 that the scope sees, from a cursor on, or nobody's out of 100,000. Fewer, once
+    /// they have 16 MiB.
     pub(super) async fn all(&self, cursor: Option<String>) -> Result<OwnerPage, Problem> {
         let (mut all, mut bytes) = (OwnerPage { items: Vec::new(), next_cursor: cursor }, 0);
-        for _ in 0..MAX_PAGES {
+        let pages = if self.owner.0 == COMPANY { MAX_PAGES_OF_ALL } else { MAX_PAGES };
+        for _ in 0..pages {
             let page = self.page(all.next_cursor.take(), PAGE, JsonObject::new()).await?;
             let own = page.items.into_iter().filter(|record| self.owns(record));
             all.items.extend(own.inspect(|record| bytes += weight(record)));
@@ -194,12 +239,6 @@ fn weight_of(value: &Value) -> usize {
     }
 }
 
-/// The agent that a principal is or acts for.
-fn agent_of(principal: &str) -> Option<&str> {
-    let acting = || principal.strip_prefix("integration:")?.rsplit_once(" as agent:").map(|(_, agent)| agent);
-    principal.strip_prefix("agent:").or_else(acting)
-}
-
 /// Whether a scope has an id in one of the fields that may hold owners.
 fn names(scope: &Scope, owner: &str) -> bool {
     let fields = [&scope.subject_id, &scope.namespace, &scope.project_id, &scope.session_key];
@@ -220,6 +259,16 @@ pub(super) fn owner_of(record: &Snippet, name: &str, field: ScopeField) -> Optio
     let is_agents_own = name == "userId" && scope.project_id.is_none() && scope.namespace.is_none();
     let agent = scope.agent_id.as_ref().filter(|_| is_agents_own).map(|agent| agent.as_str());
     field.get(scope).or(agent).map(str::to_owned)
+}
+
+/// Whether a record names no owner, neither in its metadata nor in its scope.
+fn is_nobodys(record: &Snippet) -> bool {
+    let is_open = |scope: &Scope| {
+        let ids = [&scope.subject_id, &scope.namespace, &scope.project_id, &scope.session_key];
+        scope.agent_id.is_none() && ids.into_iter().all(Option::is_none)
+    };
+    let metadata = record.metadata.as_ref();
+    OWNERS.into_iter().all(|owner| text(metadata, owner).is_none()) && record.scope.as_ref().is_some_and(is_open)
 }
 
 /// The options of an integration.

@@ -25,6 +25,8 @@ pub(super) fn routes() -> Router<Arc<Service>> {
         // One pattern for two things: a drive's id to list and add, a fact's id to delete.
         .route("/api/memory/drive/{id}", get(list::<DriveFacts>).post(add_drive).delete(delete_drive))
         .route("/api/memory/drive/{id}/all", delete(clear::<DriveFacts>))
+        .route("/api/memory/company", get(list::<CompanyFacts>).post(add_company))
+        .route("/api/memory/company/{id}", delete(delete_company))
 }
 
 /// The header by which an integration says for which person it acts.
@@ -93,7 +95,20 @@ impl FromRequestParts<Arc<Service>> for DriveFacts {
     }
 }
 
-/// The facts of a user or of a drive.
+/// The facts that name no user and no drive.
+struct CompanyFacts(Facts);
+
+impl FromRequestParts<Arc<Service>> for CompanyFacts {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
+        let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
+        let options = options::<PageSpaceOptions>(parts, service).await?;
+        Facts::of(service, &caller, &options, FactOwner::Company).map(Self)
+    }
+}
+
+/// The facts of a user, of a drive or of the company.
 trait Owned: FromRequestParts<Arc<Service>, Rejection = Problem> + Send {
     fn facts(&self) -> &Facts;
 }
@@ -105,6 +120,12 @@ impl Owned for UserFacts {
 }
 
 impl Owned for DriveFacts {
+    fn facts(&self) -> &Facts {
+        &self.0
+    }
+}
+
+impl Owned for CompanyFacts {
     fn facts(&self) -> &Facts {
         &self.0
     }
@@ -129,6 +150,23 @@ async fn add_drive(
     let by = user(&options, &caller, &headers)?;
     let added = facts.add(&new.fact, new.source, by).await?;
     Ok((StatusCode::CREATED, Json(added)))
+}
+
+async fn add_company(
+    CompanyFacts(facts): CompanyFacts,
+    Authenticated(caller): Authenticated,
+    Extension(options): Extension<Arc<PageSpaceOptions>>,
+    headers: HeaderMap,
+    Body(new): Body<NewFact>,
+) -> Result<(StatusCode, Json<Fact>), Problem> {
+    let by = user(&options, &caller, &headers)?;
+    let added = facts.add(&new.fact, new.source, by).await?;
+    Ok((StatusCode::CREATED, Json(added)))
+}
+
+async fn delete_company(CompanyFacts(facts): CompanyFacts, Path(fact): Path<String>) -> Result<StatusCode, Problem> {
+    facts.remove(&fact).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 async fn delete_user(UserFacts(facts): UserFacts, Path(fact): Path<String>) -> Result<StatusCode, Problem> {

@@ -231,7 +231,7 @@ pub struct Recall {
     pub snippets: Vec<Snippet>,
     /// What is known about the scope as a whole.
     pub profile_summary: Option<String>,
-    /// Why there is nothing.
+    /// Why there is nothing, or why something is missing.
     pub degraded: Option<String>,
 }
 
@@ -246,7 +246,7 @@ pub struct Recalled {
     pub record_count: u32,
     /// Whether the provider's summary of the scope was included.
     pub has_profile_summary: bool,
-    /// Why there is nothing.
+    /// Why there is nothing, or why something is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub degraded: Option<String>,
 }

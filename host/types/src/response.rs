@@ -169,6 +169,9 @@ pub struct ContextBundle {
     pub snippets: Vec<Snippet>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile_summary: Option<String>,
+    /// Why something of the summary is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub degraded: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<Usage>,
 }

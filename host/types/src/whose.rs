@@ -70,6 +70,12 @@ pub struct RecordRow {
     /// What it took the place of, or will once a person has approved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Replacement>,
+    /// Who has corrected what was written last, such as `agent:ada`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrected_by: Option<String>,
+    /// The client of that correction, such as `mcp:claude-code/2.1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrected_via: Option<String>,
 }
 
 impl RecordRow {

@@ -70,10 +70,11 @@ impl Owner {
 
     /// All owners that a scope names.
     pub(crate) fn named(scope: &Scope) -> Vec<Self> {
-        // An agent counts as a user, too.
+        // An agent counts as a user, too, under whichever name.
+        let subject = scope.agent_id.clone().filter(|_| scope.subject_id.is_none()).map(Self::Subject);
         let agent = scope.agent_id.clone().filter(|agent| scope.subject_id.as_ref() == Some(agent)).map(Self::Agent);
         let namespace = scope.namespace.clone().filter(|_| scope.project_id.is_some()).map(Self::Namespace);
-        [Self::user(scope), agent, Self::drive(scope), namespace].into_iter().flatten().collect()
+        [Self::user(scope), subject, agent, Self::drive(scope), namespace].into_iter().flatten().collect()
     }
 }
 
@@ -235,6 +236,7 @@ mod tests {
         let own = scope("a", "", "", "");
         assert!(sees(&own, None, &own));
         assert!(sees(&own, None, &scope("a", "a", "", "")), "under whichever name");
+        assert!(sees(&scope("", "a", "", ""), None, &own) && !sees(&scope("", "u", "", ""), None, &own));
         assert!(!sees(&own, None, &scope("b", "", "", "")), "an agent's own facts are not shared");
         for anybody in [&own, &mine, &scope("", "u", "", "n")] {
             assert!(sees(&scope("", "", "", ""), None, anybody), "the company's facts are everybody's");

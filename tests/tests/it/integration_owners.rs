@@ -226,13 +226,14 @@ async fn an_agent_that_names_no_user_has_no_users_facts_with_any_provider() {
     }
     let forgotten = ada.post(&format!("{path}/forget"), &json!({"scope": scope, "handles": [handle]})).await.fine();
     assert_eq!(forgotten["outcomes"][0]["effect"], "not_found");
-    // What it writes without a user is the company's, and everybody's.
+    // What it writes without a user is its own.
     ada.post(&format!("{path}/records"), &json!({"scope": scope, "records": [{"text": "Deploys on Mondays"}]}))
         .await
         .fine();
     assert!(ada.post(&format!("{path}/list"), &json!({"scope": scope})).await.fine().to_string().contains("Mondays"));
     let facts = as_person(&gateway, Method::Get, "/api/memory/user", ("u1", "agent"), None).await.fine();
-    assert!(facts.to_string().contains("Allergic"), "{facts}");
+    assert!(facts.to_string().contains("Allergic") && !facts.to_string().contains("Mondays"), "{facts}");
+    assert_eq!(ada.get("/api/memory/user").await[0]["fact"], "Deploys on Mondays");
 }
 
 /// An agent writes any metadata. Whose a fact is and who added it is what the host knows.
@@ -265,7 +266,7 @@ async fn an_agent_writes_no_fact_in_another_ones_name() {
     assert_eq!((&added[0]["createdBy"], &added[0]["source"]), (&json!("ada"), &json!("ai")), "{added}");
     // A user that is an agent owns what it wrote, and a program that may name anybody is believed.
     ada.post(upsert, &write(company.clone(), json!({"userId": "ada"}))).await.fine();
-    assert_eq!(ada.get("/api/memory/user").await.as_array().unwrap().len(), 1);
+    assert_eq!(ada.get("/api/memory/user").await.as_array().unwrap().len(), 4, "and what it planted for others");
     api.post(upsert, &write(company, of_u1)).await.fine();
     let facts = as_person(&gateway, Method::Get, "/api/memory/user", ("u1", "agent"), None).await.fine();
     assert_eq!((facts.as_array().unwrap().len(), &facts[0]["source"]), (1, &json!("user")), "{facts}");

@@ -44,6 +44,8 @@ mod examples;
 mod explain_browse;
 mod fact_figures;
 mod facts;
+mod facts_private;
+mod facts_writers;
 mod faults;
 mod fetch;
 mod files;

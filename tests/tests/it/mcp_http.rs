@@ -17,12 +17,17 @@ pub(crate) const ACCEPT: &str = "application/json, text/event-stream";
 
 /// A host that listens.
 pub(crate) async fn listening(service: &Arc<Service>) -> SocketAddr {
+    listening_until(service).await.0
+}
+
+/// The same, for a test that stops the host: after the task has been ended.
+pub(crate) async fn listening_until(service: &Arc<Service>) -> (SocketAddr, tokio::task::JoinHandle<()>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let router =
         router(Arc::clone(service), AdminToken::known(OPERATOR).unwrap(), &memhost_server::ServerOptions::default());
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    address
+    let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap_or_else(|_| ()) });
+    (address, task)
 }
 
 /// A token's value.

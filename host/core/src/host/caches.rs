@@ -41,7 +41,7 @@ impl Service {
             (Table::Budgets, Some(company), _) => self.recorder.ledger.reload(&company).await?,
             (Table::Companies, Some(company), _) => self.reload_retention(&company).await?,
             (Table::Tokens, _, value) => self.tokens.reload(&row.key, value)?,
-            (Table::PrivateWrites, Some(company), _) => self.records.follow(&company).await?,
+            (Table::PrivateWrites, Some(company), _) => self.records.follow(&company, &row.key).await?,
             (Table::Reviews, _, Some(value)) => self.reviews.apply(&store::decode::<ReviewItem>("review", value)?),
             (Table::CostEvents, _, Some(value)) => {
                 self.recorder.ledger.count(&store::decode::<CostEvent>("cost event", value)?);

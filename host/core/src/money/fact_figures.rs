@@ -8,13 +8,11 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::Service;
-use crate::access::Denied;
 use crate::error::ServiceError;
 use crate::money::evaluation::MOST_READ;
+use crate::money::fact_owners::{FactOwners, Owner};
 use memhost_store::{self as store, Table};
-use memhost_types::{
-    Binding, BindingKey, CompanyId, Operation, OperationFilter, OperationKind, Outcome, RecordHandle, RecordRow, Scope,
-};
+use memhost_types::{BindingKey, Operation, OperationFilter, OperationKind, Outcome, RecordHandle, RecordRow};
 
 /// The days that the figures are about.
 const DAYS: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -24,56 +22,6 @@ const SOON: SignedDuration = SignedDuration::from_hours(7 * 24);
 const MOST_GONE: usize = 100_000;
 /// For how long figures are answered again: reading the log takes a while.
 const KEPT: SignedDuration = SignedDuration::from_mins(1);
-
-/// Whose facts are counted.
-#[derive(Debug, Clone)]
-pub struct FactOwners {
-    /// The company.
-    pub company: CompanyId,
-    /// The binding that has the facts. Where absent, the company's default.
-    pub binding: Option<BindingKey>,
-    /// The field of a scope that names a user, such as `scope.subjectId`, and the id in it.
-    pub user_field: &'static str,
-    /// The id of the user in a scope.
-    pub user: fn(&Scope) -> Option<&str>,
-    /// Sets the id of the user in a scope.
-    pub set_user: fn(&mut Scope, &str),
-    /// The id of the drive in a scope.
-    pub drive: fn(&Scope) -> Option<&str>,
-    /// Whether an agent may name users other than itself: their facts are then read and written for it.
-    pub agents_name_users: bool,
-}
-
-/// A user, or a drive.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Owner {
-    User(String),
-    Drive(String),
-}
-
-impl FactOwners {
-    /// Who owns a fact that was written in a scope: its user, else its drive, else the agent, which counts as a user.
-    fn owner(&self, scope: &Scope) -> Option<Owner> {
-        let user = (self.user)(scope).map(|user| Owner::User(user.to_owned()));
-        let drive = || (self.drive)(scope).map(|drive| Owner::Drive(drive.to_owned()));
-        let agent = || scope.agent_id.as_ref().map(|agent| Owner::User(agent.to_string()));
-        user.or_else(drive).or_else(agent)
-    }
-
-    /// Whether a binding has users' facts that are their owners' only.
-    fn keeps(&self, binding: &Binding) -> bool {
-        let is_theirs =
-            self.company == binding.company_id && self.binding.as_ref().is_none_or(|key| *key == binding.key);
-        is_theirs && !self.agents_name_users
-    }
-
-    /// The user and the drive that an operation names.
-    fn named(&self, scope: &Scope) -> impl Iterator<Item = Owner> {
-        let drive = (self.drive)(scope).map(|drive| Owner::Drive(drive.to_owned()));
-        let owner = self.owner(scope).filter(|owner| Some(owner) != drive.as_ref());
-        [owner, drive].into_iter().flatten()
-    }
-}
 
 /// The figures of users, or of drives.
 #[derive(Debug, Clone, Copy, Default)]
@@ -102,7 +50,7 @@ pub(crate) struct FactFigures {
 /// Whose facts are counted, and what was counted last.
 #[derive(Default)]
 pub(crate) struct Counted {
-    owners: Option<FactOwners>,
+    pub(crate) owners: Option<FactOwners>,
     last: Option<(Timestamp, FactFigures)>,
     /// Whoever counts holds it; others wait for the figures.
     turn: Arc<tokio::sync::Mutex<()>>,
@@ -120,30 +68,6 @@ impl Service {
     /// From here on the metrics have figures of a company's facts.
     pub fn count_facts(&self, owners: FactOwners) {
         *self.recorder.facts.lock() = Counted { owners: Some(owners), ..Counted::default() };
-    }
-
-    /// Refuses an agent that names a user other than itself where users' facts are their owners' only.
-    pub(crate) fn check_user(&self, principal: &str, scope: &Scope, binding: &Binding) -> Result<(), Denied> {
-        let counted = self.recorder.facts.lock();
-        let Some(owners) = counted.owners.as_ref().filter(|owners| owners.keeps(binding)) else { return Ok(()) };
-        match ((owners.user)(scope), agent_of(principal)) {
-            (Some(user), Some(agent)) if user != agent => Err(Denied::because(
-                owners.user_field,
-                "is another user, whose facts are that user's only; use an integration's token that acts for the user, \
-                 or set `agents_name_users` in `[integrations.pagespace]`",
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    /// Makes an agent the user of a scope that names none, where users' facts are their owners' only. A scope without a user
-    /// sees and removes the facts of all.
-    pub(crate) fn confine_user(&self, principal: &str, scope: &mut Scope, binding: &Binding) {
-        let counted = self.recorder.facts.lock();
-        let owners = counted.owners.as_ref().filter(|owners| owners.keeps(binding) && (owners.user)(scope).is_none());
-        if let (Some(owners), Some(agent)) = (owners, agent_of(principal)) {
-            (owners.set_user)(scope, agent);
-        }
     }
 
     /// The figures, at most a minute old; none where no company has facts.
@@ -251,12 +175,6 @@ impl FactFigures {
             Owner::Drive(_) => &mut self.drives,
         }
     }
-}
-
-/// The agent that asks. An integration that acts for an agent is that agent; one that acts for a person is confined to the
-/// person.
-fn agent_of(principal: &str) -> Option<&str> {
-    principal.strip_prefix("agent:").or_else(|| Some(principal.split_once(" as agent:")?.1))
 }
 
 /// Whether a person did it: no agent, and no program that speaks MCP.

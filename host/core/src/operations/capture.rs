@@ -1,5 +1,6 @@
 //! Capture: the one operation that may be tried again with the same effect, be held back, and leave jobs.
 
+use crate::money::says_drive;
 use crate::operations::prelude::*;
 use crate::operations::privacy::{must_wait, private};
 use crate::records::sources::Since;
@@ -184,6 +185,10 @@ impl<A: Attempt> Step for Capture<'_, A> {
         }
         opened.keep_payload(serving, &self.request);
         Ok(())
+    }
+
+    fn is_drives(&self) -> bool {
+        says_drive(self.request.payload.metadata.as_ref()) || says_drive(self.request.metadata.as_ref())
     }
 
     fn whose(&self) -> Option<&Whose> {

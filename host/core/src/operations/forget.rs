@@ -76,7 +76,8 @@ impl Service {
         };
         let outcomes = request.handles.into_iter().map(outcome).collect();
         let answer = ForgetResponse { operation_id: ending.id(), outcomes, usage: Vec::new() };
-        let rows = self.records.remove(binding, gone.iter().map(|handle| &handle.provider_record_id)).await?;
+        let rows =
+            self.records.remove(&mut ending, binding, gone.iter().map(|handle| &handle.provider_record_id)).await?;
         ending.complete(Ended::Succeeded(answer), rows).await.into_result()
     }
 }
@@ -99,11 +100,12 @@ pub(super) fn settle(answer: &mut ForgetAnswer, waited: &HashSet<RecordId>) {
 /// What removes the rows of records that are gone. What is only hidden is still there, and stays whose it is.
 pub(super) async fn removed_rows(
     host: &Service,
+    ending: &mut Ending,
     binding: &Binding,
     answer: &ForgetAnswer,
 ) -> Result<Vec<TableWrite>, StoreError> {
     let gone = answer.outcomes.iter().filter(|outcome| outcome.effect == ForgetEffect::Hard);
-    host.records.remove(binding, gone.map(|outcome| &outcome.handle.provider_record_id)).await
+    host.records.remove(ending, binding, gone.map(|outcome| &outcome.handle.provider_record_id)).await
 }
 
 struct Forget {
@@ -181,7 +183,8 @@ impl Step for Forget {
         let gone: Vec<RecordHandle> = answer.outcomes.iter().map(|outcome| outcome.handle.clone()).collect();
         let binding = &answered.serving.binding;
         answered.host.remove_traces(binding, &gone).await?;
-        answered.ending.write_beside(removed_rows(answered.host, binding, &answer).await?);
+        let rows = removed_rows(answered.host, answered.ending, binding, &answer).await?;
+        answered.ending.write_beside(rows);
         if let Some(rest) = answer.rest {
             return Err(partly("forgotten", gone.len(), self.known.len(), &rest));
         }

@@ -1,7 +1,10 @@
 //! Query: what fits, best first, without the records that wait for a person.
 
+use std::collections::HashSet;
+
 use crate::operations::prelude::*;
 use crate::operations::privacy::private;
+use crate::operations::summary::{lines_of, only_of};
 use crate::records::partition::OwnPartitions;
 use async_recursion::async_recursion as boxed;
 use memhost_ports::off_executor;
@@ -29,7 +32,7 @@ impl Service {
         hook: Option<(&HookContext, &str)>,
     ) -> Result<ContextBundle, ServiceError> {
         let wanted = request.top_k.unwrap_or(limits::DEFAULT_TOP_K);
-        self.operate(caller, &mut Query { request, hook, wanted, reader: Reader::default() }).await
+        self.operate(caller, &mut Query { request, hook, wanted, reader: Reader::default(), hides: false }).await
     }
 }
 
@@ -40,6 +43,8 @@ struct Query<'a> {
     /// How many snippets the caller wants. The provider is asked for more where some may have to be hidden.
     wanted: u32,
     reader: Reader,
+    /// Whether the provider was asked while the reader must not see some of its records.
+    hides: bool,
 }
 
 impl Query<'_> {
@@ -49,6 +54,17 @@ impl Query<'_> {
         let declarations = &serving.plugin.component.description().declarations;
         let keeps_partition = !OwnPartitions::of(declarations, &self.request.scope).is_empty();
         is_filtered || keeps_partition || host.records.hides_from(serving.binding.id, &self.reader)
+    }
+
+    /// Whether a summary may be made of records that the caller must not see: they are private to others, or wait for a
+    /// person.
+    fn hides_some(&self, host: &Service, serving: &Serving) -> bool {
+        serving.binding.policy.review.is_some() || host.records.hides_from(serving.binding.id, &self.reader)
+    }
+
+    /// What the provider answers beside a summary of which something may have to be hidden, as lines.
+    fn lines_of(&self, summary: Option<&str>, snippets: &[Snippet]) -> HashSet<String> {
+        if self.hides && summary.is_some() { lines_of(snippets) } else { HashSet::new() }
     }
 
     /// Takes out what the caller must not see or does not want.
@@ -111,6 +127,7 @@ impl Step for Query<'_> {
     async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         private(serving, &mut self.request)?;
         opened.keep_payload(serving, &self.request);
+        self.hides = self.hides_some(host, serving);
         let wanted = match self.narrows(host, serving) {
             true => self.wanted.saturating_mul(SPARE).min(limits::MAX_PAGE),
             false => self.wanted,
@@ -129,21 +146,26 @@ impl Step for Query<'_> {
 
     async fn finish(&mut self, answered: &mut Answered<'_>, answer: QueryAnswer) -> Result<ContextBundle, Refusal> {
         let QueryAnswer { mut snippets, mut profile_summary, .. } = answer;
-        let hides = answered.host.records.hides_from(answered.serving.binding.id, &self.reader);
-        if hides || answered.serving.binding.policy.review.is_some() {
-            // It may be made from records that must be hidden.
-            profile_summary = None;
-        } else if profile_summary.is_none() {
+        if profile_summary.is_none() {
             profile_summary = answered.summary(&self.request).await;
         }
+        // After the provider was asked for it, too.
+        self.hides |= self.hides_some(answered.host, answered.serving);
         let asked = self.request.top_k.unwrap_or(self.wanted);
         let may_be_more = snippets.len() >= asked as usize && asked < limits::MAX_PAGE;
+        let mut answers = self.lines_of(profile_summary.as_deref(), &snippets);
         self.only(answered, &mut snippets).await?;
-        if may_be_more && snippets.len() < self.wanted as usize && self.narrows(answered.host, answered.serving) {
+        let are_too_few = snippets.len() < self.wanted as usize && self.narrows(answered.host, answered.serving);
+        if may_be_more && (are_too_few || (self.hides && profile_summary.is_some())) {
             snippets = self.all(answered).await?;
+            answers = self.lines_of(profile_summary.as_deref(), &snippets);
             self.only(answered, &mut snippets).await?;
         }
         answered.hide(&mut snippets).await?;
+        let mut degraded = None;
+        if let Some(summary) = profile_summary.as_deref().filter(|_| self.hides) {
+            (profile_summary, degraded) = only_of(summary, &answers, &snippets);
+        }
         snippets.truncate(self.wanted as usize);
         if let Some(budget) = self.request.token_budget {
             cut(&mut snippets, budget as usize);
@@ -153,6 +175,7 @@ impl Step for Query<'_> {
             answered.host.recorder.metrics.preamble(&answered.serving.binding.provider_key, tokens);
         }
         answered.returns(&snippets);
-        Ok(ContextBundle { operation_id: answered.id(), snippets, profile_summary, usage: answered.usage() })
+        let (operation_id, usage) = (answered.id(), answered.usage());
+        Ok(ContextBundle { operation_id, snippets, profile_summary, degraded, usage })
     }
 }

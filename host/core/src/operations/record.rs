@@ -1,9 +1,11 @@
 //! One operation's record, from its opening to its end. Rule: no operation without a record.
 
 mod refused;
+mod settling;
 mod state;
 mod teller;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -20,7 +22,7 @@ use crate::host::feed::Feed;
 use crate::host::metrics::Metrics;
 use crate::money::{Counted, Ledger};
 use crate::operations::refusals::{Reason, Refusals};
-use crate::records::{PrivateWrite, Records, Whose};
+use crate::records::{Owner, PrivateWrite, Records, Whose};
 use crate::versions::serving::Serving;
 use crate::work::jobs::Jobs;
 use memhost_ports::Clock;
@@ -28,8 +30,8 @@ use memhost_sandbox::{Answer, Failure};
 use memhost_store::{Lease, Store, StoreError, TableWrite};
 use memhost_types::{
     AttributionMode, Binding, ExtractionJob, HookContext, Job, JsonObject, LogLine, Operation, OperationError,
-    OperationErrorCode, OperationId, OperationKind, Outcome, PayloadSnapshot, RecordHandle, Snapshots, SourceRef,
-    Usage, limits,
+    OperationErrorCode, OperationId, OperationKind, Outcome, PayloadSnapshot, RecordHandle, Scope, Snapshots,
+    SourceRef, Usage, limits,
 };
 
 /// Where operations are recorded.
@@ -83,6 +85,8 @@ pub(crate) struct Record {
     /// What it will write that is not for the whole company, and the same once a mark on disk says so.
     planned: Option<PrivateWrite>,
     private: Option<PrivateWrite>,
+    /// Of whom it removes private records, or gives them to others.
+    taken_from: BTreeSet<Owner>,
     /// Whether the provider has records of it whose rows are not among what is written.
     lacks_rows: bool,
     has_new_jobs: bool,
@@ -133,6 +137,13 @@ impl Record {
     /// The bytes that the company had room for when it began.
     pub(crate) fn set_room(&mut self, bytes: u64) {
         self.room = bytes;
+    }
+
+    /// The scope that it is bound to.
+    pub(crate) fn set_scope(&mut self, scope: &Scope) {
+        if self.operation.scope != *scope {
+            self.change().scope = scope.clone();
+        }
     }
 
     /// Whether the host itself exports, imports or erases a company.

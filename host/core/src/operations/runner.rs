@@ -81,6 +81,11 @@ pub(crate) trait Step: Send + Sync {
         ready(Ok(()))
     }
 
+    /// Whether what it writes says that it is a drive's, whatever user its scope names.
+    fn is_drives(&self) -> bool {
+        false
+    }
+
     /// Whose the records are that it writes; none where it writes none. Asked after [`Step::prepare`].
     fn whose(&self) -> Option<&Whose> {
         None
@@ -236,9 +241,13 @@ impl Service {
             false => None,
         };
         let serving = self.admit(opened, &scope, home.as_ref().or(step.target().1)).await?;
-        // What it writes for the whole company stays the company's.
         if S::KIND.is_read() || matches!(S::KIND, OperationKind::Forget | OperationKind::Correct) {
             self.confine_user(&opened.operation().principal, step.target().0, &serving.binding);
+        } else if matches!(S::KIND, OperationKind::RecordUpsert | OperationKind::Capture) && !opened.is_systems() {
+            let is_drives = step.is_drives();
+            self.bind_write(&opened.operation().principal, step.target().0, &serving.binding, is_drives);
+            // Its rows say whose the records are.
+            opened.set_scope(step.target().0);
         }
         let prepared = step.prepare(self, opened, &serving).await;
         // Also where the change waits for a person: its operation has the text.

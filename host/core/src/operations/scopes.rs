@@ -200,7 +200,8 @@ impl Service {
         if gone.len() < found.len() {
             at.error = Some("its records were given to its provider meanwhile; send the request again".to_owned());
         }
-        let rows = self.records.remove(binding, gone.iter().map(|handle| &handle.provider_record_id)).await?;
+        let rows =
+            self.records.remove(&mut ending, binding, gone.iter().map(|handle| &handle.provider_record_id)).await?;
         ending.set_records(gone, waited.len());
         ending.complete(Ended::Succeeded(at), rows).await.into_result()
     }

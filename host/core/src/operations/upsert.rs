@@ -1,5 +1,6 @@
 //! Upsert: records as the caller writes them.
 
+use crate::money::says_drive;
 use crate::operations::guard::partly;
 use crate::operations::prelude::*;
 use crate::operations::privacy::private;
@@ -160,6 +161,10 @@ impl Step for Upsert {
             true => Err(change::waits()),
             false => Ok(()),
         }
+    }
+
+    fn is_drives(&self) -> bool {
+        self.request.records.iter().any(|record| says_drive(record.metadata.as_ref()))
     }
 
     fn whose(&self) -> Option<&Whose> {

@@ -34,6 +34,9 @@ impl Answered<'_> {
             filter: None,
         };
         let (mut pages, mut seen, mut rows) = (Pages::default(), 0, Vec::new());
+        // Until its rows are on disk nobody finds that an agent has no private records.
+        let lock = host.records.lock(binding.id).await?;
+        self.ending.hold(lock);
         while seen < MOST
             && let Some(cursor) = pages.next()
         {
@@ -84,6 +87,8 @@ impl Answered<'_> {
             expires_at: snippet.expires_at,
             received_at: None,
             replaces: None,
+            corrected_by: None,
+            corrected_via: None,
         }
     }
 }

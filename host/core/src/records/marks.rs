@@ -3,7 +3,8 @@
 //! A private write leaves a mark in one step with its intent, before the provider is called. The completion removes it in
 //! one step with the records' rows. In between the provider may have a record without a row: a read does not return such
 //! a record to others. A write that ended without an answer, or with a crash, leaves the time in which it ran. A record
-//! without a row that may have been made in that time stays invisible to others.
+//! without a row that may have been made in that time stays invisible to others. The mark of an owner goes with the last
+//! private record ([`settled`](super::settled)).
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -41,7 +42,7 @@ pub(crate) struct Mark {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", rename_all_fields = "camelCase")]
 enum What {
-    /// The owner has private records, or had.
+    /// The owner has private records, or may have.
     Owns,
     /// A private write goes on.
     Goes { operation_id: OperationId, since: Timestamp },
@@ -67,6 +68,11 @@ impl Mark {
             What::Unknown { .. } => (b"u", owner.concat().into_bytes()),
         };
         store::company_key(&self.company_id, &[self.binding_id.0.as_bytes(), &kind[..], &rest].concat())
+    }
+
+    /// Whose it is, where it says no more than that they have private records.
+    pub(super) fn owner_only(self) -> Option<(BindingId, Owner)> {
+        (self.what == What::Owns).then_some((self.binding_id, self.owner))
     }
 
     /// The row as it is written.
@@ -114,10 +120,10 @@ impl Marks {
         let mut rows = store::scan_all(store, Table::PrivateWrites, prefix);
         while let Some((_, mark)) = rows.next_row::<Mark>("private write").await? {
             let of = all.of(mark.binding_id);
+            // Every mark says it: that of an owner is removed when nothing seems to go on.
+            of.owners.insert(mark.owner.clone());
             match mark.what {
-                What::Owns => {
-                    of.owners.insert(mark.owner);
-                }
+                What::Owns => {}
                 What::Goes { operation_id, since } => {
                     of.going.insert(operation_id, (mark.owner, since));
                 }
@@ -135,6 +141,21 @@ impl Marks {
 
     pub(super) fn forget(&mut self, binding: BindingId) {
         self.0.remove(&binding);
+    }
+
+    /// Whether no private write of this owner goes on or ended without being known.
+    pub(super) fn is_idle(&self, binding: BindingId, owner: &Owner) -> bool {
+        let Some(of) = self.0.get(&binding) else { return true };
+        !of.unknown.contains_key(owner) && of.going.values().all(|(going, _)| going != owner)
+    }
+
+    /// These owners have no private records any more. Answers those of whom a write has begun meanwhile: they have.
+    pub(super) fn disown(&mut self, binding: BindingId, owners: &BTreeSet<Owner>) -> Vec<Owner> {
+        let (idle, began): (Vec<&Owner>, Vec<&Owner>) = owners.iter().partition(|owner| self.is_idle(binding, owner));
+        for owner in idle {
+            self.of(binding).owners.remove(owner);
+        }
+        began.into_iter().cloned().collect()
     }
 
     fn of(&mut self, binding: BindingId) -> &mut OfBinding {

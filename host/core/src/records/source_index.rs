@@ -91,6 +91,8 @@ mod tests {
             visibility: memhost_types::Visibility::Company,
             received_at: None,
             replaces: None,
+            corrected_by: None,
+            corrected_via: None,
         }
     }
 

@@ -7,7 +7,8 @@ use crate::Service;
 use crate::operations::record::Ending;
 use memhost_store::StoreError;
 use memhost_types::{
-    Binding, FieldError, Operation, RecordHandle, RecordRow, RecordWrite, Replacement, Scope, Sharing, Visibility,
+    Binding, FieldError, Operation, OperationKind, RecordHandle, RecordRow, RecordWrite, Replacement, Scope, Sharing,
+    Visibility,
 };
 
 /// Whose the records are that an operation writes.
@@ -150,11 +151,13 @@ impl Service {
                 Some(before) => replaced(before, new, whose),
                 None => new,
             };
+            let owner = |row: &RecordRow| Owner::of(row.visibility, &row.scope);
+            ending.takes_from(before.as_ref().and_then(owner).filter(|before| owner(&row).as_ref() != Some(before)));
             rows.extend(Records::write(&row, before.as_ref())?);
             // A company's import brings the row under the name that the record had; the provider may give another one.
             let moved = one.origin.filter(|origin| origin.handle != *one.handle && ending.is_systems());
             let moved = moved.map(|origin| &origin.handle.provider_record_id);
-            rows.extend(self.records.remove(binding, moved.into_iter()).await?);
+            rows.extend(self.records.remove(ending, binding, moved.into_iter()).await?);
         }
         ending.write_beside(rows);
         Ok(())
@@ -163,6 +166,8 @@ impl Service {
 
 fn new_row(operation: &Operation, binding: &Binding, whose: &Whose, one: &Made<'_>) -> RecordRow {
     let source = one.write.and_then(|write| write.source.clone()).or_else(|| operation.source.clone());
+    let is_correction = operation.kind == OperationKind::Correct;
+    let client = operation.source.as_ref().and_then(|source| source.external_ref.clone());
     RecordRow {
         company_id: binding.company_id.clone(),
         binding_id: binding.id,
@@ -177,6 +182,8 @@ fn new_row(operation: &Operation, binding: &Binding, whose: &Whose, one: &Made<'
         visibility: whose.visibility,
         received_at: whose.received_at,
         replaces: whose.replaces.clone(),
+        corrected_by: is_correction.then(|| operation.principal.clone()),
+        corrected_via: client.filter(|_| is_correction),
     }
 }
 
@@ -224,6 +231,8 @@ mod tests {
             visibility,
             received_at: None,
             replaces: None,
+            corrected_by: None,
+            corrected_via: None,
         }
     }
 

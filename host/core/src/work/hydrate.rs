@@ -7,7 +7,8 @@ use crate::Service;
 use crate::access::Caller;
 use crate::error::ServiceError;
 use memhost_types::{
-    DEFAULT_HYDRATE_MS, Delivery, DeliveryStatus, HookEvent, Intent, QueryRequest, Recall, Snippet, limits,
+    ContextBundle, DEFAULT_HYDRATE_MS, Delivery, DeliveryStatus, HookEvent, Intent, QueryRequest, Recall, Snippet,
+    limits,
 };
 
 impl Service {
@@ -56,7 +57,10 @@ impl Service {
         let asked = tokio::time::timeout_at(until, asking).await;
         let asked = asked.map(|joined| joined.unwrap_or_else(|error| Err(ServiceError::host(error))));
         let (recall, operation_id) = match asked {
-            Ok(Ok(bundle)) => (bounded(bundle.snippets, bundle.profile_summary), Some(bundle.operation_id)),
+            Ok(Ok(bundle)) => {
+                let operation_id = bundle.operation_id;
+                (bounded(bundle), Some(operation_id))
+            }
             Ok(Err(error)) => {
                 let operation_id = match &error {
                     ServiceError::Operation { operation_id, .. } => Some(*operation_id),
@@ -83,7 +87,8 @@ impl Service {
 }
 
 /// What is answered of recall.
-fn bounded(mut snippets: Vec<Snippet>, profile_summary: Option<String>) -> Recall {
+fn bounded(bundle: ContextBundle) -> Recall {
+    let ContextBundle { mut snippets, profile_summary, degraded: missing, .. } = bundle;
     let mut bytes = 0;
     let size = |snippet: &Snippet| snippet.text.len() + snippet.summary.as_ref().map_or(0, String::len);
     let fit = snippets.iter().take_while(|snippet| {
@@ -92,9 +97,11 @@ fn bounded(mut snippets: Vec<Snippet>, profile_summary: Option<String>) -> Recal
     });
     let (kept, found) = (fit.count(), snippets.len());
     snippets.truncate(kept);
-    let degraded = (kept < found).then(|| {
+    let too_large = (kept < found).then(|| {
         format!("{} of {found} records left out: together they are larger than 4 MiB; ask for fewer", found - kept)
     });
+    let reasons: Vec<String> = missing.into_iter().chain(too_large).collect();
+    let degraded = Some(reasons.join("; ")).filter(|reasons| !reasons.is_empty());
     Recall { snippets, profile_summary, degraded }
 }
 

@@ -15,8 +15,10 @@ use memhost_types::{ForgetEffect, JsonObject, RecordWrite, Snippet};
 /// `save_memory`.
 pub(super) async fn save(mut call: Call<'_>, wanted: SaveMemory) -> Result<CallToolResult, McpError> {
     check_text("fact", &wanted.fact, MAX_FACT)?;
-    narrow(&mut call.request, wanted.scope)?;
+    check(&call.request, wanted.scope)?;
+    // Before the scope is narrowed: a drive's fact names the user in whose chat it was saved.
     let metadata = Some(metadata(&call.request, wanted.scope));
+    narrow(&mut call.request, wanted.scope);
     let record = RecordWrite { text: wanted.fact, metadata, ..RecordWrite::default() };
     let Written { operation_id, record, waits_for_review } = call.write(record, None).await?;
     let answer = SaveResult { operation_id, fact_id: record.provider_record_id.as_str().to_owned(), waits_for_review };
@@ -25,13 +27,13 @@ pub(super) async fn save(mut call: Call<'_>, wanted: SaveMemory) -> Result<CallT
 
 /// The metadata that PageSpace's own routes look for in a fact.
 fn metadata(from: &RequestScope, whose: FactScope) -> JsonObject {
-    let agent = || from.caller.agent().or(from.scope.agent_id.as_ref()).map(ToString::to_string);
     let (kind, name, owner) = match whose {
-        FactScope::User => ("user", "userId", from.scope.subject_id.clone().or_else(agent)),
+        FactScope::User => ("user", "userId", from.scope.subject_id.clone().or_else(|| agent(from))),
         FactScope::Drive => ("drive", "driveId", from.scope.namespace.clone()),
     };
-    // Who added it: the agent, in a chat of this user.
-    let by = agent().or_else(|| from.scope.subject_id.clone()).filter(|_| whose == FactScope::Drive);
+    // Who added it: the agent, in a chat of this user. An integration names the person beside the scope.
+    let user = from.scope.subject_id.clone().or_else(|| from.caller.person().map(str::to_owned));
+    let by = agent(from).or_else(|| user.clone()).filter(|_| whose == FactScope::Drive);
     let source = Some("ai".to_owned());
     let members = [("scope", Some(kind.to_owned())), ("source", source), (name, owner), ("createdBy", by)];
     members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect()
@@ -67,13 +69,21 @@ fn is_drives(record: &Snippet) -> bool {
 
 /// The user's memory is that of the subject, or the agent's own where no subject is named; the workspace's is that of
 /// the namespace.
-fn narrow(from: &mut RequestScope, whose: FactScope) -> Result<(), McpError> {
-    check(from, whose)?;
+fn narrow(from: &mut RequestScope, whose: FactScope) {
     match whose {
-        FactScope::User => from.scope.namespace = None,
+        FactScope::User => {
+            from.scope.namespace = None;
+            if from.scope.subject_id.is_none() {
+                from.scope.subject_id = agent(from);
+            }
+        }
         FactScope::Drive => from.scope.subject_id = None,
     }
-    Ok(())
+}
+
+/// The agent that the client is, or acts as.
+fn agent(from: &RequestScope) -> Option<String> {
+    from.caller.agent().or(from.scope.agent_id.as_ref()).map(ToString::to_string)
 }
 
 fn check(from: &RequestScope, whose: FactScope) -> Result<(), McpError> {

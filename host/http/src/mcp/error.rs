@@ -96,6 +96,10 @@ impl McpError {
             Self::Service(ServiceError::Operation { error, .. }) => match error.code {
                 Code::InvalidRequest => "Correct the arguments and call again.",
                 Code::NotFound => "Search again: ids of other scopes and of forgotten records name nothing.",
+                Code::QuotaExceeded => {
+                    "There is no room for more: remove what is not needed any more (memory.forget, or remove_memory), then \
+                     call again."
+                }
                 Code::RateLimited | Code::Busy | Code::CircuitOpen | Code::ProviderLoading => {
                     "Wait a moment before you call again."
                 }

@@ -1,5 +1,6 @@
 //! The three states of an operation that is being run, and the only way from each to the next.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -133,6 +134,7 @@ impl Opened {
             beside: Vec::new(),
             planned: None,
             private: None,
+            taken_from: BTreeSet::new(),
             lacks_rows: false,
             has_new_jobs: false,
             teller: Teller::default(),
@@ -284,6 +286,7 @@ impl Ending {
                 if let Some(private) = &record.private {
                     recorder.records.ended(private);
                 }
+                record.settle().await;
                 recorder.feed.operation(&operation);
                 recorder.feed.jobs(&record.beside);
                 if record.has_new_jobs {

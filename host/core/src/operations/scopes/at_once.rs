@@ -96,7 +96,7 @@ impl Step for ForgetAtOnce {
         // What is only hidden is still there, and stays whose it is.
         let gone: Vec<&RecordId> = records.filter(|record| self.is_gone || self.waited.contains(*record)).collect();
         for some in gone.chunks(AT_ONCE) {
-            let rows = host.records.remove(binding, some.iter().copied()).await?;
+            let rows = host.records.remove(answered.ending, binding, some.iter().copied()).await?;
             store::write(&*host.store, &rows.into_iter().map(Change::from).collect::<Vec<_>>()).await?;
         }
         let count = answer.count.map_or(number(self.known.len()), |count| u32::try_from(count).unwrap_or(u32::MAX));

@@ -207,7 +207,8 @@ impl Step for ForgetScope<'_> {
             |is: fn(ForgetEffect) -> bool| number(answer.outcomes.iter().filter(|outcome| is(outcome.effect)).count());
         let hidden = count(|effect| matches!(effect, ForgetEffect::Soft | ForgetEffect::HistoryKept));
         let forgotten = count(|effect| effect == ForgetEffect::Hard);
-        answered.ending.write_beside(removed_rows(host, binding, &answer).await?);
+        let rows = removed_rows(host, answered.ending, binding, &answer).await?;
+        answered.ending.write_beside(rows);
         if let Some(rest) = answer.rest {
             return Err(partly("forgotten", answer.outcomes.len(), found.handles.len(), &rest));
         }

@@ -119,7 +119,8 @@ impl Step for ForgetSources<'_> {
             u32::try_from(of).unwrap_or(u32::MAX)
         };
         let hidden = count(|effect| matches!(effect, ForgetEffect::Soft | ForgetEffect::HistoryKept));
-        answered.ending.write_beside(removed_rows(host, binding, &answer).await?);
+        let rows = removed_rows(host, answered.ending, binding, &answer).await?;
+        answered.ending.write_beside(rows);
         if let Some(rest) = answer.rest {
             return Err(partly("forgotten", answer.outcomes.len(), found.handles.len(), &rest));
         }
