@@ -141,9 +141,7 @@ impl Record {
 
     /// The scope that it is bound to.
     pub(crate) fn set_scope(&mut self, scope: &Scope) {
-        if self.operation.scope != *scope {
-            self.change().scope = scope.clone();
-        }
+        self.change().scope.clone_from(scope);
     }
 
     /// Whether the host itself exports, imports or erases a company.
@@ -385,8 +383,7 @@ impl Drop for Record {
                  not finish the steps that follow"
             }
         };
-        let error = OperationErrorCode::Interrupted;
-        self.end(Outcome::Interrupted, Some(Refusal::new(error, message).error));
+        self.end(Outcome::Interrupted, Some(Refusal::new(OperationErrorCode::Interrupted, message).error));
         self.write_unawaited();
     }
 }
