@@ -144,7 +144,8 @@ impl Analysis {
                 said.push((!analyzer.is_stop_word(&word)).then_some(term));
                 // Stop words are included, because a question may consist of them.
                 passage.push((term, if number < LEAD_WORDS { LEAD } else { TEXT }));
-                passage.extend(parts(&record.text[at..]).iter().map(|part| (analyzer.term(part), PART)));
+                let length = word.chars().count();
+                passage.extend(parts(&record.text[at..], length).iter().map(|part| (analyzer.term(part), PART)));
             }
             if lengths.is_empty() {
                 passage.extend_from_slice(&first);

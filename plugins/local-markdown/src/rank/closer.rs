@@ -11,6 +11,8 @@ use crate::text::Term;
 const CLOSELY: usize = 100;
 /// In how many of their passages at most, so that a few very long records do not make a question slow.
 const PASSAGES: usize = 2_048;
+/// How many pairs of a question are looked for, so that a very long one is not slow: its first ones.
+const PAIRS: usize = 64;
 
 /// Changes the scores of the records that were found by words. `asked` are the telling words of the question in order.
 pub(super) fn look(index: &Index, ranking: &Ranking, scratch: &Scratch, asked: &[Term], found: &mut [(DocId, f32)]) {
@@ -52,6 +54,9 @@ impl Pairs {
     fn of(index: &Index, asked: &[Term]) -> Self {
         let mut pairs = Self { terms: Vec::new(), of: Vec::new() };
         for pair in asked.array_windows::<2>() {
+            if pairs.of.len() == PAIRS {
+                break;
+            }
             if pair[0] == pair[1] || pair.iter().any(|term| index.postings.of(*term).1 == 0) {
                 continue;
             }

@@ -44,10 +44,10 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = (usize, String)> + '_ {
 }
 
 /// The parts of a word that is written as one of several, such as `readUserName` or `HTTPServer`, in lower case. Other words have
-/// none. `text` begins with the word.
-pub(crate) fn parts(text: &str) -> Vec<String> {
+/// none. `text` begins with the word, whose length is in letters: more of a text without spaces is not read.
+pub(crate) fn parts(text: &str, length: usize) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
-    let letters = text.chars().take_while(|c| c.is_alphanumeric());
+    let letters = text.chars().take(length).take_while(|c| c.is_alphanumeric());
     if !letters.clone().skip(1).any(char::is_uppercase) {
         return parts;
     }
@@ -125,12 +125,16 @@ mod tests {
 
     #[test]
     fn names_of_several_words_have_parts() {
-        assert_eq!(parts("readUserName(x)"), ["read", "user", "name"]);
-        assert_eq!(parts("HTTPServer2 Other"), ["http", "server2"]);
-        assert_eq!(parts("aList"), ["list"]);
+        let long = |text| parts(text, 100);
+        assert_eq!(long("readUserName(x)"), ["read", "user", "name"]);
+        assert_eq!(long("HTTPServer2 Other"), ["http", "server2"]);
+        assert_eq!(long("aList"), ["list"]);
         for whole in ["word", "Word", "WORD", "word2", "snake_caseWord", "", "("] {
-            assert!(parts(whole).is_empty(), "{whole}");
+            assert!(long(whole).is_empty(), "{whole}");
         }
+        // The rest is another word.
+        assert_eq!(parts("標readUserName", 1), [""; 0]);
+        assert_eq!(parts("readUserName", 8), ["read", "user"]);
     }
 
     #[test]
