@@ -12,6 +12,10 @@
 //! assert!(rank(&words, |words| words, "window").is_empty());
 //! ```
 
+mod function;
+
+pub use function::is_function_word;
+
 /// Signs from here on, such as those of Chinese, are words of their own.
 const IDEOGRAPHS: char = '\u{2e80}';
 /// How soon repetitions of a word stop counting.

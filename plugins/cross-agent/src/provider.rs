@@ -167,6 +167,7 @@ impl Explain for CrossAgent {
             let parts = [
                 Some(("words", hit.words)),
                 hit.meaning.map(|meaning| ("meaning", meaning)),
+                Some(("coverage", hit.coverage)),
                 Some(("relevance", hit.relevance)),
                 Some(("recency", hit.recency)),
                 Some(("confidence", hit.confidence)),

@@ -20,7 +20,7 @@ const DAY: f64 = 86_400e6;
 
 /// A question.
 pub(crate) struct Ask<'a> {
-    /// Its terms. Without terms the most useful items are returned.
+    /// Its terms. Without terms nothing answers it.
     pub(crate) terms: Vec<Term>,
     /// Its vector.
     pub(crate) question: Option<Question>,
@@ -49,6 +49,9 @@ pub(crate) struct Hit {
     pub(crate) meaning: Option<f32>,
     /// The cosine of its vector and the question's.
     pub(crate) cosine: Option<f32>,
+    /// How much of the question the best item by words has: the sum of its words' rarities, 0 to 1. It is the same for all
+    /// hits, so it changes no order.
+    pub(crate) coverage: f32,
     /// The factors.
     pub(crate) relevance: f32,
     pub(crate) recency: f32,
@@ -97,7 +100,9 @@ impl Ask<'_> {
     /// If storage cannot be read.
     pub(crate) fn best(&self, store: &Store, meaning: &Meaning, scratch: &mut Scratch) -> Result<Vec<Hit>, Error> {
         let mut worded = self.by_words(store, scratch);
-        let most = worded.iter().map(|(_, sum)| *sum).fold(0.0, f32::max);
+        let first = worded.iter().max_by(|a, b| a.1.total_cmp(&b.1)).copied();
+        let coverage = first.map_or(1.0, |(doc, _)| self.coverage(store, doc));
+        let most = first.map_or(0.0, |(_, sum)| sum);
         worded.iter_mut().for_each(|(_, sum)| *sum /= most);
         let mut best = Best::new(self.top);
         let Some(question) = &self.question else {
@@ -106,7 +111,7 @@ impl Ask<'_> {
                 if best.takes(words)
                     && let Some(known) = store.index.known(doc)
                 {
-                    best.offer(self.hit(doc, known, words, None, words));
+                    best.offer(Hit { coverage, ..self.hit(doc, known, words, None, words * coverage) });
                 }
             }
             return Ok(best.sorted());
@@ -135,7 +140,9 @@ impl Ask<'_> {
             let meaning = similarity.map(|value| if most > least { (value - least) / (most - least) } else { 1.0 });
             // Items without a vector are judged by their words alone.
             let relevance = meaning.map_or(words, |meaning| share * words + (1.0 - share) * meaning);
-            best.offer(Hit { cosine: similarity, ..self.hit(doc, known, words, meaning, relevance) });
+            // The words' part says how much is covered; a meaning has no such measure.
+            let relevance = relevance * (share * coverage + 1.0 - share);
+            best.offer(Hit { cosine: similarity, coverage, ..self.hit(doc, known, words, meaning, relevance) });
         }
         Ok(best.sorted())
     }
@@ -147,14 +154,10 @@ impl Ask<'_> {
             scratch.sums[doc as usize] = 0.0;
         }
         scratch.sums.resize(index.slots(), 0.0);
-        #[allow(clippy::cast_precision_loss, reason = "counts for a formula")]
-        let (all, average) = (index.len() as f32, index.average().max(1.0));
+        let average = index.average().max(1.0);
         for term in self.telling(store) {
-            let (postings, alive) = index.of(term);
-            #[allow(clippy::cast_precision_loss, reason = "counts for a formula")]
-            let alive = alive as f32;
-            let weight = (1.0 + (all - alive + 0.5) / (alive + 0.5)).ln() * (K1 + 1.0);
-            for posting in postings {
+            let weight = rarity(store, term) * (K1 + 1.0);
+            for posting in index.of(term).0 {
                 let doc = posting.doc();
                 let sum = &mut scratch.sums[doc as usize];
                 if *sum == 0.0 {
@@ -177,6 +180,20 @@ impl Ask<'_> {
         seen.filter(|(_, sum)| *sum > 0.0).collect()
     }
 
+    /// The share of the rarities of the terms that an item has.
+    fn coverage(&self, store: &Store, doc: Doc) -> f32 {
+        let (mut has, mut all) = (0.0, 0.0);
+        for term in self.telling(store) {
+            let rarity = rarity(store, term);
+            all += rarity;
+            // Postings are in the order of items.
+            if store.index.of(term).0.binary_search_by_key(&doc, |posting| posting.doc()).is_ok() {
+                has += rarity;
+            }
+        }
+        if all > 0.0 { has / all } else { 1.0 }
+    }
+
     /// The terms without those that more than half of all items have, unless no others are left. Such terms distinguish
     /// nothing, in any language.
     fn telling(&self, store: &Store) -> Vec<Term> {
@@ -194,8 +211,26 @@ impl Ask<'_> {
         let recency = 1.0 - narrow(weights.recency) * (1.0 - fresh);
         let confidence = 1.0 - narrow(weights.confidence) * (1.0 - known.confidence);
         let score = (relevance * recency * confidence).clamp(0.0, 1.0);
-        Hit { doc, score, words, meaning, cosine: None, relevance, recency, confidence, when: known.when }
+        Hit {
+            doc,
+            score,
+            words,
+            meaning,
+            cosine: None,
+            coverage: 1.0,
+            relevance,
+            recency,
+            confidence,
+            when: known.when,
+        }
     }
+}
+
+/// BM25's weight of a term.
+#[allow(clippy::cast_precision_loss, reason = "counts for a formula")]
+fn rarity(store: &Store, term: Term) -> f32 {
+    let (all, alive) = (store.index.len() as f32, store.index.of(term).1 as f32);
+    (1.0 + (all - alive + 0.5) / (alive + 0.5)).ln()
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "a share needs no more")]

@@ -1,5 +1,6 @@
 //! Converts text into terms.
 
+use memhost_sdk::words::is_function_word;
 use rust_stemmers::{Algorithm, Stemmer};
 use siphasher::sip::SipHasher13;
 use std::collections::HashMap;
@@ -43,6 +44,7 @@ const REMEMBERED: usize = 50_000;
 /// Turns words into terms.
 pub(crate) struct Analyzer {
     stemmer: Option<Stemmer>,
+    is_english: bool,
     /// Its keys are chosen by whoever writes, so its hash has a random key.
     known: HashMap<String, Term>,
 }
@@ -51,32 +53,44 @@ impl Analyzer {
     /// For a language of [`LANGUAGES`]. Words of other languages are not stemmed.
     pub(crate) fn new(language: &str) -> Self {
         let found = LANGUAGES.iter().find(|(name, _)| *name == language).and_then(|(_, algorithm)| *algorithm);
-        Self { stemmer: found.map(Stemmer::create), known: HashMap::new() }
+        Self { stemmer: found.map(Stemmer::create), is_english: language == "english", known: HashMap::new() }
     }
 
     /// The terms of a text, in their order, with repetitions. A name such as `memory_saved` or `sessionId` counts as a
     /// whole and in its parts.
     pub(crate) fn terms(&mut self, text: &str) -> Vec<Term> {
         let mut terms = Vec::new();
-        for word in text.unicode_words().filter(|word| word.len() <= MAX_WORD) {
-            terms.push(self.term(word));
-            if word.chars().all(char::is_alphanumeric) && !word.chars().skip(1).any(char::is_uppercase) {
-                continue;
-            }
-            let parts: Vec<&str> = parts(word).collect();
-            if parts.len() > 1 {
-                terms.extend(parts.into_iter().map(|part| self.term(part)));
-            }
+        for word in text.unicode_words() {
+            self.add(&mut terms, word);
         }
         terms
     }
 
-    /// The distinct terms of a question, in their order.
+    /// The distinct terms of a question, in their order. The words that every sentence has are left out. There is a list of
+    /// them for English only.
     pub(crate) fn question(&mut self, text: &str) -> Vec<Term> {
         let mut seen = rustc_hash::FxHashSet::default();
-        let mut terms = self.terms(text);
+        let mut terms = Vec::new();
+        let is_english = self.is_english;
+        for word in text.unicode_words().filter(|word| !(is_english && is_function_word(word))) {
+            self.add(&mut terms, word);
+        }
         terms.retain(|term| seen.insert(*term));
         terms
+    }
+
+    fn add(&mut self, terms: &mut Vec<Term>, word: &str) {
+        if word.len() > MAX_WORD {
+            return;
+        }
+        terms.push(self.term(word));
+        if word.chars().all(char::is_alphanumeric) && !word.chars().skip(1).any(char::is_uppercase) {
+            return;
+        }
+        let parts: Vec<&str> = parts(word).collect();
+        if parts.len() > 1 {
+            terms.extend(parts.into_iter().map(|part| self.term(part)));
+        }
     }
 
     fn term(&mut self, word: &str) -> Term {

@@ -7,6 +7,7 @@ use regex_lite::Regex;
 use super::clause::Clause;
 use crate::due;
 use crate::kind::Kind;
+use crate::rule::compile;
 
 /// One circumstance: its pattern, how much it adds, and the kinds that it applies to.
 struct Adjuster {
@@ -14,11 +15,53 @@ struct Adjuster {
     pattern: &'static str,
     by: f64,
     concerns: fn(Kind) -> bool,
+    /// The pattern of what is excepted; empty: nothing.
+    unless: &'static str,
+}
+
+impl Adjuster {
+    const fn unless(self, pattern: &'static str) -> Self {
+        Self { unless: pattern, ..self }
+    }
 }
 
 const fn about(id: &'static str, by: f64, pattern: &'static str, concerns: fn(Kind) -> bool) -> Adjuster {
-    Adjuster { id, pattern, by, concerns }
+    Adjuster { id, pattern, by, concerns, unless: "" }
 }
+
+/// A state, and that it is today's: an adjective at the end of the clause.
+const OF_TODAY: &str = concat!(
+    r"\b(?:is|are|feels?|looks?) (?:(?:being|feeling|acting|running|just|so|very|really|quite|a|an|a bit|a little|rather|",
+    r"pretty|extremely|super|too|such) )*(?:in an? (?:\w+ )?(?:mood|state|mess|shape)|[\w-]+(?: (?:up|mess|slow|weird|strange|day))?)",
+    r"(?: and [\w-]+)? ",
+    r"(?:today|tonight|this (?:morning|afternoon|evening)|at the moment|right now|lately|these days)[.!]*$",
+);
+/// What is so for a day, but is news.
+const NEWS: &str = concat!(
+    r"\b(?:is|are) (?:[\w-]+ )?(?:open|off|away|out|due|here|back|sick|ill|(?:clos|releas|schedul|postpon|delay|publish|launch|cancel|cancell)ed|",
+    r"(?:arriv|leav|com|fly|mov|start|open|clos|visit|gett|hav|meet)ing) \w",
+);
+/// That there is no decision.
+const NOTHING_DECIDED: &str = concat!(
+    r"\b(?:decided|settled|chose|chosen|picked|resolved|concluded|agreed) (?:on |upon )?(?:\w+ly )?(?:nothing|no one|none)\b",
+    r"(?:[.!,]|$| (?:yet|yesterday|today|so far|in|at|about|during|lol|really|again|new|definite|concrete|final|this|last|as)\b)",
+    r"|^(?:nothing|neither|none|nobody|no one|no (?:[\w-]+ )?(?:decision|choice|agreement|consensus|option|one))\b",
+    r"(?: [\w-]+){0,5}? (?:decided|chosen|chose|agreed|settled|picked|selected|made|reached)\b",
+    r"|^(?:[\w'-]+ ){1,4}(?:could|did|do|does|have|has|had|were|was|are|is|am) not (?:\w+ )?(?:been able to |able to )?",
+    r"(?:decide|agree|choose|settle|pick|reach|make|chosen|picked|made|reached|decided|agreed|settled)\b",
+    r"|\b(?:unable|failed|struggling|unwilling) to (?:decide|agree|choose|settle|pick|reach)\b",
+);
+/// A wish that ends with this conversation: `I want to understand why this test fails`.
+const AT_HAND: &str = concat!(
+    r"\bto (?:\w+ly )?(?:understand|know|see|learn|check|find out|figure out|work out|verify|test) ",
+    r"(?:(?:exactly |just )*(?:why|how|whether|if|what|which|where|when)(?: (?:is|are) wrong with| happens(?: when| if)?)? ",
+    r"(?:{athand}|i )|what (?:happens|is (?:wrong|going on))\b",
+    r"|(?:an? |the |some )(?:[\w-]+ )?(?:examples?|differences?|outputs?|results?)\b|{athand})",
+    r"|\bto (?:print|sort|filter|parse|split|join|rename|remove|delete|replace|convert|check|test|run|call|copy|move|read|",
+    r"load|open|close|format|align|count|loop|iterate|show|display|hide|select|add|pass|return|reverse|change|see|try|",
+    r"get rid of|fix|debug|silence) (?:over |through )?{athand}",
+    r"|\bto (?:make|get) (?:this|that|these) ",
+);
 
 /// A circumstance that lowers by at least this leaves it to a person: see [`DOUBTED`].
 const DOUBT: f64 = -0.25;
@@ -62,7 +105,7 @@ const ADJUSTERS: &[Adjuster] = &[
     about(
         "reported",
         -0.3,
-        r"^(?:in|according to) (?:the|this|that|a) (?:[\w-]+ )?(?:story|film|movie|book|novel|article|game|song|example|poem|paper|text|recipe)\b|\b(?:she|he) (?:whispered|shouted|replied|asked)\b|\bsays? the \w+|\bsaid the \w+|^(?:the )?(?:lyrics|song|proverb|saying|example sentence|recipe|story)\b|\b(?:knight|king|queen|princess|dragon|hero|protagonist|detective|wizard|narrator|character)\b|^(?:translate|how (?:do|would) (?:i|you) say|write|make|give me|used in)\b.*\x22|(?:小说|电影|故事|文章|书|诗|游戏|菜谱|案例)(?:里|中|说|提到|上说)|文中|主角|主人公|骑士|公主|国王|侦探|歌词|例句|俗话|教科书|\x22,?说|\x22[^,。]*(?:翻译|怎么说)|\x22造(?:个)?句|对话,?里|\b(?:he|she|they|people|someone|somebody|everyone|the (?:article|author|book|paper|docs?|post|result|guy|speaker)s?) (?:said|says|claims?|claimed|wrote|writes|argues?|thinks?|believes?|told)\b",
+        r"^(?:in|according to) (?:the|this|that|a) (?:[\w-]+ )?(?:story|film|movie|book|novel|article|game|song|example|poem|paper|text|recipe)\b|\b(?:she|he) (?:whispered|shouted|replied|asked)\b|\b(?:says|they say|people say) the \w+|\bsaid the \w+|^(?:the )?(?:lyrics|song|proverb|saying|example sentence|recipe|story)\b|\b(?:knight|king|queen|princess|dragon|hero|protagonist|detective|wizard|narrator|character)\b|^(?:translate|how (?:do|would) (?:i|you) say|write|make|give me|used in)\b.*\x22|(?:小说|电影|故事|文章|书|诗|游戏|菜谱|案例)(?:里|中|说|提到|上说)|文中|主角|主人公|骑士|公主|国王|侦探|歌词|例句|俗话|教科书|\x22,?说|\x22[^,。]*(?:翻译|怎么说)|\x22造(?:个)?句|对话,?里|\b(?:he|she|they|people|someone|somebody|everyone|the (?:article|author|book|paper|docs?|post|result|guy|speaker)s?) (?:said|says|claims?|claimed|wrote|writes|argues?|thinks?|believes?|told)\b",
         |kind| kind != Kind::Hypothesis,
     ),
     about(
@@ -86,6 +129,10 @@ const ADJUSTERS: &[Adjuster] = &[
     about("of the moment", -0.3, r"\b(?:just now|again|right now|a second ago|a minute ago)\b", |kind| {
         kind == Kind::Fact
     }),
+    // How a thing is today, and not what it is: `my laptop is slow today`. What is off, due or cancelled is an event.
+    about("of today", -0.3, OF_TODAY, |kind| matches!(kind, Kind::Fact | Kind::Project | Kind::Profile)).unless(NEWS),
+    about("nothing decided", -0.4, NOTHING_DECIDED, |kind| matches!(kind, Kind::Decision | Kind::Fact)),
+    about("at hand", -0.3, AT_HAND, |kind| kind == Kind::Goal),
     about(
         "of the text",
         -0.4,
@@ -129,10 +176,28 @@ const ADJUSTERS: &[Adjuster] = &[
     ),
 ];
 
-static PATTERNS: LazyLock<Vec<(&Adjuster, Regex)>> = LazyLock::new(|| {
-    let compile = |adjuster: &'static Adjuster| Some((adjuster, Regex::new(adjuster.pattern).ok()?));
-    ADJUSTERS.iter().filter_map(compile).collect()
+static PATTERNS: LazyLock<Vec<Circumstance>> = LazyLock::new(|| {
+    let ready = |adjuster: &'static Adjuster| {
+        let unless = if adjuster.unless.is_empty() { None } else { Some(compile(adjuster.unless)?) };
+        Some(Circumstance { adjuster, pattern: compile(adjuster.pattern)?, unless })
+    };
+    ADJUSTERS.iter().filter_map(ready).collect()
 });
+
+/// An adjuster that is compiled.
+struct Circumstance {
+    adjuster: &'static Adjuster,
+    pattern: Regex,
+    unless: Option<Regex>,
+}
+
+impl Circumstance {
+    fn is_met(&self, clause: &Clause, kind: Kind) -> bool {
+        (self.adjuster.concerns)(kind)
+            && self.pattern.is_match(&clause.plain)
+            && !self.unless.as_ref().is_some_and(|unless| unless.is_match(&clause.plain))
+    }
+}
 
 /// Leads that ask to remember what follows.
 const EXPLICIT: [&str; 9] = [
@@ -151,12 +216,13 @@ const EXPLICIT: [&str; 9] = [
 pub(crate) fn adjustments(clause: &Clause, kind: Kind) -> Vec<(&'static str, f64)> {
     let mut found: Vec<(&'static str, f64)> = PATTERNS
         .iter()
-        .filter(|(adjuster, pattern)| (adjuster.concerns)(kind) && pattern.is_match(&clause.plain))
-        .filter(|(adjuster, _)| adjuster.id != "common knowledge" || !clause.is_own())
-        .filter(|(adjuster, _)| {
+        .filter(|circumstance| circumstance.is_met(clause, kind))
+        .map(|circumstance| circumstance.adjuster)
+        .filter(|adjuster| adjuster.id != "common knowledge" || !clause.is_own())
+        .filter(|adjuster| {
             adjuster.id != "due once" || !["every", "all", "each", "any"].iter().any(|word| clause.has(word))
         })
-        .map(|(adjuster, _)| (adjuster.id, adjuster.by))
+        .map(|adjuster| (adjuster.id, adjuster.by))
         .collect();
     if EXPLICIT.iter().any(|words| clause.lead.contains(words)) {
         found.push(("explicit", 0.06));

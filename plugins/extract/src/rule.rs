@@ -21,6 +21,8 @@ pub(crate) struct Rule {
     pub(crate) pattern: &'static str,
     /// The pattern that excludes it; empty: none.
     pub(crate) unless: &'static str,
+    /// What the clause must be as it was written, with its capitals; empty: anything.
+    pub(crate) written: &'static str,
     /// 0 to 1, before adjustments.
     pub(crate) confidence: f64,
     pub(crate) tags: &'static [&'static str],
@@ -32,11 +34,16 @@ pub(crate) struct Rule {
 
 impl Rule {
     pub(crate) const fn new(id: &'static str, confidence: f64, cues: &'static str, pattern: &'static str) -> Self {
-        Self { id, cues, pattern, unless: "", confidence, tags: &[], asks: false, anchored: false }
+        Self { id, cues, pattern, unless: "", written: "", confidence, tags: &[], asks: false, anchored: false }
     }
 
     pub(crate) const fn unless(mut self, pattern: &'static str) -> Self {
         self.unless = pattern;
+        self
+    }
+
+    pub(crate) const fn written(mut self, pattern: &'static str) -> Self {
+        self.written = pattern;
         self
     }
 
@@ -64,12 +71,16 @@ pub(crate) struct Ready {
     pub(crate) rule: &'static Rule,
     pattern: OnceLock<Option<Regex>>,
     unless: OnceLock<Option<Regex>>,
+    written: OnceLock<Option<Regex>>,
 }
 
 /// All rules, in the order of the kinds. A test compiles every pattern.
 pub(crate) static RULES: LazyLock<Vec<Ready>> = LazyLock::new(|| {
     let ready = |kind: Kind, chinese: bool| {
-        move |rule| Ready { kind, chinese, rule, pattern: OnceLock::new(), unless: OnceLock::new() }
+        move |rule| {
+            let (pattern, unless, written) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+            Ready { kind, chinese, rule, pattern, unless, written }
+        }
     };
     let of = |kind: Kind| rules::of(kind).map(ready(kind, false)).chain(rules::of_chinese(kind).map(ready(kind, true)));
     Kind::ALL.into_iter().flat_map(of).collect()
@@ -101,6 +112,12 @@ impl Ready {
         if !pattern.as_ref().is_some_and(|pattern| pattern.is_match(&clause.plain)) {
             return false;
         }
+        if !self.rule.written.is_empty() {
+            let written = self.written.get_or_init(|| compile(self.rule.written));
+            if !written.as_ref().is_some_and(|written| written.is_match(&clause.text)) {
+                return false;
+            }
+        }
         self.rule.unless.is_empty() || {
             let unless = self.unless.get_or_init(|| compile(self.rule.unless));
             !unless.as_ref().is_some_and(|unless| unless.is_match(&clause.plain))
@@ -122,7 +139,9 @@ mod tests {
             assert!(rule.id.starts_with(&format!("{}.", ready.kind.name())), "{}", rule.id);
             assert!(ids.insert(rule.id), "{} is there twice", rule.id);
             assert!(compile(rule.pattern).is_some(), "the pattern of {} is wrong", rule.id);
-            assert!(rule.unless.is_empty() || compile(rule.unless).is_some(), "`unless` of {} is wrong", rule.id);
+            for (name, pattern) in [("unless", rule.unless), ("written", rule.written)] {
+                assert!(pattern.is_empty() || compile(pattern).is_some(), "`{name}` of {} is wrong", rule.id);
+            }
             assert!((0.5..=0.95).contains(&rule.confidence), "{}", rule.id);
             assert!(!compile(rule.pattern).unwrap().is_match(""), "{} matches everything", rule.id);
         }

@@ -14,9 +14,10 @@ impl CrossAgent {
     pub(super) fn search(&mut self, request: &QueryRequest) -> Result<Vec<(Hit, Item)>, Error> {
         let filter = object("metadataFilter", request.metadata_filter.as_deref())?;
         let asked = Asked::recalling(&request.scope, filter.as_ref());
+        let terms = self.store.analyzer.question(&request.query);
         let ask = Ask {
-            terms: self.store.analyzer.question(&request.query),
-            question: if request.query.trim().is_empty() { None } else { self.question(&request.query) },
+            question: if terms.is_empty() { None } else { self.question(&request.query) },
+            terms,
             seen: self.store.index.places.seen(&asked),
             members: members(filter.as_ref()),
             now: now().as_microsecond(),

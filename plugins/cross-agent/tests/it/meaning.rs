@@ -45,7 +45,7 @@ fn items_are_found_by_meaning() {
     let request = QueryRequest { scope: project("p"), ..testing::query("gate hours") };
     let told = again.explain_query(request).unwrap();
     let names: Vec<&str> = told.hits[0].contributions.iter().map(|part| part.name.as_str()).collect();
-    assert_eq!(names, ["words", "meaning", "relevance", "recency", "confidence"]);
+    assert_eq!(names, ["words", "meaning", "coverage", "relevance", "recency", "confidence"]);
     // A changed text has another meaning.
     put(&mut again, &project("p"), "a", "Breakfast is at eight", &json!({}));
     put(&mut again, &project("p"), "b", "The door is green", &json!({}));

@@ -80,6 +80,47 @@ fn other_forms_tags_and_names_are_found() {
     assert!(ids(&mut provider, &project("p"), "?!").is_empty());
 }
 
+#[test]
+fn nothing_fits_nonsense_in_ordinary_words() {
+    let mut provider = open();
+    for (id, text) in [
+        ("gate", "The gate is red, and it is locked at night"),
+        ("lunch", "What we eat is in the kitchen"),
+        ("deploy", "Deployments are frozen on Fridays"),
+        ("style", "I prefer short answers"),
+        ("db", "Postgres is the database of the shop"),
+    ] {
+        put(&mut provider, &project("p"), id, text, &json!({}));
+    }
+    for nonsense in ["what is the weather in the Bahamas", "zzqx the blorf of wibble", "What is it?", "Who isn't on it"]
+    {
+        assert_eq!(ids(&mut provider, &project("p"), nonsense), Vec::<String>::new(), "{nonsense}");
+        let start = QueryRequest { scope: project("p"), intent: Intent::AgentPreamble, ..testing::query(nonsense) };
+        assert_eq!(provider.query(start).unwrap().snippets.len(), 5, "a run starts with the newest: {nonsense}");
+    }
+    assert_eq!(ids(&mut provider, &project("p"), "what is in the kitchen"), ["lunch"]);
+    // Another language has no list, so a word counts there.
+    let mut german = with(&json!({"language": "german"}));
+    put(&mut german, &project("p"), "was", "Er was hier", &json!({}));
+    put(&mut german, &project("p"), "tee", "Tee", &json!({}));
+    assert_eq!(ids(&mut german, &project("p"), "was"), ["was"]);
+}
+
+#[test]
+fn a_score_says_how_much_of_the_question_is_there() {
+    let mut provider = open();
+    put(&mut provider, &project("p"), "gate", "red gate", &json!({}));
+    put(&mut provider, &project("p"), "door", "green door", &json!({}));
+    put(&mut provider, &project("p"), "shed", "blue shed", &json!({}));
+    let best = |provider: &mut CrossAgent, query: &str| score(&ask(provider, &project("p"), query, None)[0]);
+    assert!((best(&mut provider, "the red gate") - 1.0).abs() < 1e-3);
+    assert!((best(&mut provider, "gate or door") - 0.5).abs() < 1e-3, "half of it");
+    assert!(
+        best(&mut provider, "when does somebody paint the gate") < 0.25,
+        "a word of four, and the others are rarer"
+    );
+}
+
 /// An item as the reckoning has it.
 #[derive(Debug, Clone)]
 struct Plain {
@@ -115,7 +156,16 @@ fn reckon(all: &BTreeMap<String, Plain>, asked: &str, query: &[String]) -> Vec<(
     let seen = |item: &Plain| item.is_global || item.project.as_deref().is_none_or(|project| project == asked);
     let found: Vec<(&String, &Plain, f64)> =
         all.iter().filter(|(_, item)| seen(item)).map(|(id, item)| (id, item, sum(item))).collect();
-    let most = found.iter().map(|(.., sum)| *sum).fold(0.0, f64::max);
+    let first = found.iter().max_by(|a, b| a.2.total_cmp(&b.2));
+    let rarity = |word: &String| {
+        let (all, with) = (count(all.len()), count(with(word)));
+        (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
+    };
+    let covered = |item: &Plain| -> f64 {
+        words.iter().filter(|word| item.words.contains(word)).map(rarity).sum::<f64>()
+            / words.iter().map(rarity).sum::<f64>()
+    };
+    let (most, coverage) = first.map_or((1.0, 1.0), |(_, item, sum)| (*sum, covered(item)));
     let mut scored: Vec<(String, f64)> = found
         .into_iter()
         .filter(|(.., sum)| *sum > 0.0)
@@ -123,7 +173,7 @@ fn reckon(all: &BTreeMap<String, Plain>, asked: &str, query: &[String]) -> Vec<(
             #[allow(clippy::cast_precision_loss)]
             let fresh = 0.5_f64.powf(item.days as f64 / 30.0);
             let factors = (1.0 - 0.3 * (1.0 - fresh)) * (1.0 - 0.5 * (1.0 - item.confidence));
-            (id.clone(), sum / most * factors)
+            (id.clone(), sum / most * coverage * factors)
         })
         .collect();
     scored.sort_by(|a, b| b.1.total_cmp(&a.1));

@@ -130,15 +130,15 @@ fn a_change_of_many_pages_is_complete() {
         request
     };
     for start in (0..10_000).step_by(1_000) {
-        provider.upsert_records(many("before", start..start + 1_000)).unwrap();
+        provider.upsert_records(many("early", start..start + 1_000)).unwrap();
     }
-    let mut scattered = many("after", 0..1_000);
+    let mut scattered = many("late", 0..1_000);
     for (n, record) in scattered.records.iter_mut().enumerate() {
         record.id = Some(format!("i{}", n * 10));
     }
     provider.upsert_records(scattered).unwrap();
     for round in 0..2 {
-        assert_eq!(ids(&mut provider, &project("p"), "after").len(), 10, "{round}");
+        assert_eq!(ids(&mut provider, &project("p"), "late").len(), 10, "{round}");
         assert_eq!(ids(&mut provider, &project("p"), "w9999"), ["i9999"], "{round}");
         assert!(!ids(&mut provider, &project("p"), "w50").contains(&"i50".to_owned()), "{round}");
         provider = testing::reopen().unwrap();

@@ -1,8 +1,8 @@
 //! Records as the contract has them.
 
 use memhost_sdk::types::{
-    CaptureMode, CaptureRequest, Continuation, ForgetEffect, HookContext, HookKind, ListRequest, RecordWrite,
-    UpsertRequest,
+    CaptureMode, CaptureRequest, Continuation, ForgetEffect, HookContext, HookKind, ListRequest, QueryRequest,
+    RecordWrite, UpsertRequest,
 };
 use memhost_sdk::{Provider, testing};
 use serde_json::json;
@@ -165,4 +165,22 @@ fn duplicates_are_detected_if_configured() {
     assert_eq!(home.list(&user()).len(), 2);
     let ids = home.try_write(&user(), vec![fact("Knows Rust"), fact("knows rust")]).unwrap();
     assert_eq!(ids[0], ids[1], "within a request as well");
+}
+
+#[test]
+fn a_search_finds_nothing_for_nonsense_in_ordinary_words() {
+    let mut home = Home::new();
+    for text in ["The office is in the old mill", "What he drinks is tea", "Doesn't like to be called"] {
+        home.write(&user(), text);
+    }
+    let mut texts = |query: &str| {
+        let request = QueryRequest { scope: user(), ..testing::query(query) };
+        let found = home.provider.query(request).unwrap().snippets;
+        found.into_iter().map(|hit| hit.text).collect::<Vec<_>>()
+    };
+    for nonsense in ["what is the weather in the Bahamas", "zzqx the blorf of wibble", "What is it?", "who doesn't"] {
+        assert_eq!(texts(nonsense), Vec::<String>::new(), "{nonsense}");
+    }
+    assert_eq!(texts("what is in the mill?"), ["The office is in the old mill"]);
+    assert_eq!(texts("").len(), 3, "without a word it is a list");
 }

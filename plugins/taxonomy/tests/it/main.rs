@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod capturing;
+mod forms;
 mod kinds;
 mod labelled;
 mod lives;

@@ -1,0 +1,55 @@
+//! Words of a language that nearly every sentence has.
+
+/// Sorted, as the search needs it. Also what is left of `don't` or `we've` at the apostrophe.
+#[rustfmt::skip]
+const ENGLISH: &[&str] = &[
+    "a", "about", "above", "after", "again", "against", "all", "also", "am", "an", "and", "any", "are", "as", "at",
+    "be", "because", "been", "before", "being", "below", "between", "both", "but", "by", "can", "could", "d", "did",
+    "do", "does", "doing", "don", "down", "during", "each", "few", "for", "from", "further", "had", "has", "have",
+    "having", "he", "her", "here", "hers", "herself", "him", "himself", "his", "how", "i", "if", "in", "into", "is",
+    "it", "its", "itself", "just", "let", "ll", "m", "me", "might", "more", "most", "must", "my", "myself", "no",
+    "nor", "not", "now", "of", "off", "on", "once", "only", "or", "other", "our", "ours", "ourselves", "out", "over",
+    "own", "re", "s", "same", "shall", "she", "should", "so", "some", "such", "t", "than", "that", "the", "their",
+    "theirs", "them", "themselves", "then", "there", "these", "they", "this", "those", "through", "to", "too",
+    "under", "until", "up", "us", "ve", "very", "was", "we", "were", "what", "when", "where", "which", "while",
+    "who", "whom", "why", "will", "with", "would", "you", "your", "yours", "yourself", "yourselves",
+];
+
+/// Whether an English word only holds sentences together, such as `the`, `which` or `don't`. Such a word tells nothing
+/// about what is asked for. Capitals do not matter.
+///
+/// ```
+/// use memhost_sdk::words::is_function_word;
+///
+/// let asked = "What's the weather in the Bahamas?".split([' ', '?']).filter(|word| !word.is_empty());
+/// assert_eq!(asked.filter(|word| !is_function_word(word)).collect::<Vec<_>>(), ["weather", "Bahamas"]);
+/// ```
+#[must_use]
+pub fn is_function_word(word: &str) -> bool {
+    let word = word.to_lowercase().replace('\u{2019}', "'");
+    // `doesn't` is `does not`; three of them are shortened.
+    if let Some(short) = word.strip_suffix("n't") {
+        return ["ca", "wo", "sha"].contains(&short) || ENGLISH.binary_search(&short).is_ok();
+    }
+    word.split('\'').all(|part| ENGLISH.binary_search(&part).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sorted_for_the_search() {
+        assert!(ENGLISH.is_sorted());
+    }
+
+    #[test]
+    fn contractions_are_function_words_and_names_are_not() {
+        for word in ["The", "don't", "won't", "DOESN'T", "we\u{2019}ve", "What's"] {
+            assert!(is_function_word(word), "{word}");
+        }
+        for word in ["", "'", "o'clock", "gate", "It's-me"] {
+            assert!(!is_function_word(word), "{word}");
+        }
+    }
+}
