@@ -19,6 +19,9 @@ const REMEMBERED: NonZeroUsize = NonZeroUsize::MIN.saturating_add(8_191);
 /// A call of more texts is a job's, and nobody asks for the same again.
 const QUESTIONS: usize = 4;
 
+/// Batches that wait for an endpoint at a time.
+const AT_AN_ENDPOINT: usize = 16;
+
 /// How long a question waits for its vector, a free place included: somebody waits for the answer, and providers can do
 /// without.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -40,8 +43,8 @@ pub enum EmbeddingsOptions {
 /// The host's model, if it has one.
 pub struct Embeddings {
     model: Option<Arc<dyn Model>>,
-    /// Batches that are computed at a time: half of the cores, so that the other half answers everybody else. Companies
-    /// take turns.
+    /// Batches that are computed at a time: half of the cores, so that the other half answers everybody else. At an
+    /// endpoint nothing is computed here, and more of them wait for it. Companies take turns.
     turns: Arc<Turns>,
     remembered: Mutex<LruCache<blake3::Hash, Vec<f32>>>,
     patience: Duration,
@@ -74,9 +77,10 @@ impl Embeddings {
 
     fn with(model: Option<Arc<dyn Model>>) -> Self {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        let computes_here = model.as_deref().is_none_or(Model::is_local);
         Self {
             model,
-            turns: Turns::new(cores / 2),
+            turns: Turns::new(if computes_here { cores / 2 } else { AT_AN_ENDPOINT }),
             remembered: Mutex::new(LruCache::new(REMEMBERED)),
             patience: PATIENCE,
         }
@@ -181,11 +185,12 @@ mod tests {
         about: EmbeddingModel,
         computed: AtomicUsize,
         takes: Duration,
+        is_local: bool,
     }
 
     fn counting(takes: Duration) -> Arc<Counting> {
         let about = EmbeddingModel { name: "m".into(), dimensions: 1 };
-        Arc::new(Counting { about, computed: AtomicUsize::new(0), takes })
+        Arc::new(Counting { about, computed: AtomicUsize::new(0), takes, is_local: true })
     }
 
     impl Model for Counting {
@@ -194,7 +199,7 @@ mod tests {
         }
 
         fn is_local(&self) -> bool {
-            true
+            self.is_local
         }
 
         fn batch(&self) -> usize {
@@ -252,6 +257,28 @@ mod tests {
             matches!(one.embed(texts(1)).await, Err(EmbeddingError::Failed(message)) if message.contains("within"))
         );
         assert_eq!(one.embed(texts(5)).await.unwrap().vectors.len(), 5);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_company_with_slow_batches_at_an_endpoint_does_not_keep_others_from_it() {
+        let model = Counting { is_local: false, ..Arc::into_inner(counting(Duration::from_millis(400))).unwrap() };
+        let model = Arc::new(model);
+        let embeddings = Embeddings::with(Some(Arc::clone(&model) as Arc<dyn Model>));
+        let embeddings = Arc::new(Embeddings { patience: Duration::from_millis(700), ..embeddings });
+        let texts = |count: usize| vec!["text".to_owned(); count];
+        let slow: Vec<_> = (0..30)
+            .map(|number| {
+                let one = embeddings.for_binding(&acme(), binding(number));
+                let texts = texts(6);
+                tokio::spawn(async move { one.embed(texts).await.map(drop) })
+            })
+            .collect();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let other = embeddings.for_binding(&"zeta".parse().unwrap(), binding(99));
+        other.embed(texts(1)).await.expect("a turn is free for others");
+        for batches in slow {
+            batches.await.unwrap().unwrap();
+        }
     }
 
     #[tokio::test]

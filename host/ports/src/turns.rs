@@ -1,7 +1,8 @@
 //! Turns at what few may do at a time, fair by company: whoever waits comes after one turn of each other company, however
-//! many turns the others wait for.
+//! many turns the others wait for. Of several turns one company has all but one, so that another need not wait until the
+//! work of the first is done.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::oneshot;
@@ -11,18 +12,42 @@ pub struct Turns(Mutex<Waiting>);
 
 struct Waiting {
     free: usize,
-    /// Of each company that waits, in the order in which they come next. No queue is empty, and there is none while a turn
-    /// is free.
+    /// How many turns one company may have.
+    most: usize,
+    /// How many each company has. None has 0.
+    held: HashMap<String, usize>,
+    /// Of each company that waits, in the order in which they come next. No queue is empty. While a turn is free, only
+    /// companies wait that have as many as they may have.
     queues: VecDeque<(String, VecDeque<oneshot::Sender<Turn>>)>,
 }
 
-/// A turn. It goes on to the next one when this is dropped.
-pub struct Turn(Option<Arc<Turns>>);
+impl Waiting {
+    fn may_have_one(&self, company: &str) -> bool {
+        self.held.get(company).is_none_or(|held| *held < self.most)
+    }
+
+    fn give(&mut self, company: &str) {
+        *self.held.entry(company.to_owned()).or_default() += 1;
+    }
+
+    fn give_back(&mut self, company: &str) {
+        if let Some(held) = self.held.get_mut(company) {
+            *held -= 1;
+            if *held == 0 {
+                self.held.remove(company);
+            }
+        }
+    }
+}
+
+/// A turn of a company. It goes on to the next one when this is dropped.
+pub struct Turn(Option<(Arc<Turns>, String)>);
 
 impl Turns {
     /// So many at a time, at least one.
     pub fn new(count: usize) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Waiting { free: count.max(1), queues: VecDeque::new() })))
+        let (free, most) = (count.max(1), count.saturating_sub(1).max(1));
+        Arc::new(Self(Mutex::new(Waiting { free, most, held: HashMap::new(), queues: VecDeque::new() })))
     }
 
     /// Waits for a turn of this company. Who stops waiting loses nothing but their place.
@@ -30,9 +55,10 @@ impl Turns {
         loop {
             let receiver = {
                 let mut waiting = self.lock();
-                if waiting.free > 0 {
+                if waiting.free > 0 && waiting.may_have_one(company) {
                     waiting.free -= 1;
-                    return Turn(Some(Arc::clone(self)));
+                    waiting.give(company);
+                    return Turn(Some((Arc::clone(self), company.to_owned())));
                 }
                 let (sender, receiver) = oneshot::channel();
                 match waiting.queues.iter_mut().find(|(known, _)| known == company) {
@@ -48,27 +74,32 @@ impl Turns {
         }
     }
 
-    /// Gives a turn to who comes next.
-    fn pass(self: &Arc<Self>) {
+    /// Gives the turn that a company had to who comes next.
+    fn pass(self: &Arc<Self>, mut from: String) {
         loop {
-            let next = {
+            let (company, sender) = {
                 let mut waiting = self.lock();
-                let Some((company, mut queue)) = waiting.queues.pop_front() else {
+                waiting.give_back(&from);
+                let next = waiting.queues.iter().position(|(company, _)| waiting.may_have_one(company));
+                let Some((company, mut queue)) = next.and_then(|next| waiting.queues.remove(next)) else {
                     waiting.free += 1;
                     return;
                 };
-                let next = queue.pop_front();
+                waiting.give(&company);
+                let sender = queue.pop_front();
                 if !queue.is_empty() {
-                    waiting.queues.push_back((company, queue));
+                    waiting.queues.push_back((company.clone(), queue));
                 }
-                next
+                (company, sender)
             };
-            let Some(sender) = next else { continue };
-            match sender.send(Turn(Some(Arc::clone(self)))) {
-                Ok(()) => return,
-                // Nobody waits there any more: the turn stays here.
-                Err(mut unwanted) => drop(unwanted.0.take()),
+            if let Some(sender) = sender {
+                match sender.send(Turn(Some((Arc::clone(self), company.clone())))) {
+                    Ok(()) => return,
+                    // Nobody waits there any more: the turn stays here.
+                    Err(mut unwanted) => drop(unwanted.0.take()),
+                }
             }
+            from = company;
         }
     }
 
@@ -79,8 +110,8 @@ impl Turns {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        if let Some(turns) = self.0.take() {
-            turns.pass();
+        if let Some((turns, company)) = self.0.take() {
+            turns.pass(company);
         }
     }
 }
@@ -127,6 +158,28 @@ mod tests {
         let waiting = ["a", "a", "a", "a", "b", "b", "c"];
         assert_eq!(order(&turns, &waiting), ["a", "b", "c", "a", "b", "a", "a"]);
         assert_eq!(order(&turns, &["a", "a"]), ["a", "a"]);
+    }
+
+    #[test]
+    fn one_company_has_all_but_one_of_several_turns() {
+        let turns = Turns::new(3);
+        let taken = |company| match poll(pin!(turns.take(company))) {
+            Poll::Ready(turn) => Some(turn),
+            Poll::Pending => None,
+        };
+        let (first, second) = (taken("a").unwrap(), taken("a").unwrap());
+        let mut third = Box::pin(turns.take("a"));
+        assert!(poll(third.as_mut()).is_pending(), "the last one is for others");
+        let other = taken("b").expect("a turn is free for others");
+        assert!(taken("c").is_none());
+        // What another gives back stays free, and its own is passed on.
+        drop(other);
+        assert!(poll(third.as_mut()).is_pending());
+        drop(first);
+        let Poll::Ready(third) = poll(third.as_mut()) else { panic!("the turn is lost") };
+        assert!(taken("a").is_none());
+        drop((second, third));
+        assert_eq!((0..9).map(|_| taken("c")).collect::<Vec<_>>().iter().flatten().count(), 2);
     }
 
     #[test]

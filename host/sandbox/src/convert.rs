@@ -228,6 +228,13 @@ pub(super) fn grants(grants: &Grants) -> Vec<call::Grant> {
     sizes.chain(flags).chain(http).chain(secrets).collect()
 }
 
+/// How long a caller is told to wait at most, in milliseconds. A server behind a provider says anything.
+const MOST_WAIT_MS: u64 = 24 * 60 * 60 * 1_000;
+
+fn within_a_day(wait: Option<u64>) -> Option<u64> {
+    wait.map(|ms| ms.min(MOST_WAIT_MS))
+}
+
 pub(super) fn error(error: wit::Error) -> ProviderError {
     match error {
         wit::Error::InvalidRequest(error) => {
@@ -236,12 +243,14 @@ pub(super) fn error(error: wit::Error) -> ProviderError {
         wit::Error::NotFound(message) => ProviderError::NotFound(cut_message(message)),
         wit::Error::Unsupported(message) => ProviderError::Unsupported(cut_message(message)),
         wit::Error::Unauthorized(message) => ProviderError::Unauthorized(cut_message(message)),
-        wit::Error::RateLimited(later) => {
-            ProviderError::RateLimited { message: cut_message(later.message), retry_after_ms: later.retry_after_ms }
-        }
-        wit::Error::Unavailable(later) => {
-            ProviderError::Unavailable { message: cut_message(later.message), retry_after_ms: later.retry_after_ms }
-        }
+        wit::Error::RateLimited(later) => ProviderError::RateLimited {
+            message: cut_message(later.message),
+            retry_after_ms: within_a_day(later.retry_after_ms),
+        },
+        wit::Error::Unavailable(later) => ProviderError::Unavailable {
+            message: cut_message(later.message),
+            retry_after_ms: within_a_day(later.retry_after_ms),
+        },
         wit::Error::QuotaExceeded(message) => ProviderError::QuotaExceeded(cut_message(message)),
         wit::Error::Internal(message) => ProviderError::Internal(cut_message(message)),
     }
@@ -250,4 +259,24 @@ pub(super) fn error(error: wit::Error) -> ProviderError {
 fn json(object: Option<&JsonObject>) -> Option<String> {
     // A map that was parsed from JSON always becomes JSON again.
     object.map(|object| serde_json::to_string(object).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_told_to_wait_longer_than_a_day() {
+        for (said, told) in [(None, None), (Some(5), Some(5)), (Some(315_360_000_000), Some(86_400_000))] {
+            let later = || wit::RetryLater { message: "later".to_owned(), retry_after_ms: said };
+            for answer in [wit::Error::RateLimited(later()), wit::Error::Unavailable(later())] {
+                let (ProviderError::RateLimited { retry_after_ms, .. }
+                | ProviderError::Unavailable { retry_after_ms, .. }) = error(answer)
+                else {
+                    panic!("another error")
+                };
+                assert_eq!(retry_after_ms, told);
+            }
+        }
+    }
 }

@@ -115,9 +115,11 @@ impl AgentCore {
             let Some(mut page) = self.post(rest, &body).reads().answer_if_found::<Value>()? else {
                 return Ok((all, true));
             };
-            let found = serde_json::from_value::<Vec<T>>(page[items].take());
+            // Not by index: that ends the guest where the answer is no object.
+            let mut taken = |name: &str| page.get_mut(name).map(Value::take).unwrap_or_default();
+            let found = serde_json::from_value::<Vec<T>>(taken(items));
             all.extend(found.map_err(|error| Error::unexpected(rest, &error.to_string()))?);
-            match page["nextToken"].take() {
+            match taken("nextToken") {
                 Value::String(next) => body["nextToken"] = next.into(),
                 _ => return Ok((all, true)),
             }

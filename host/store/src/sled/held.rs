@@ -17,8 +17,8 @@ const COUNTED: &[u8] = b"\0counted";
 /// Rows that a measurement writes at once.
 const AT_ONCE: usize = 512;
 
-/// Whether rows of this table count. The keys of the first two begin with no company, and sums grow with days and bindings
-/// only.
+/// Whether rows of this table count. The keys of the first two begin with no company. Sums have so many rows a day at most
+/// (`sums.rs`), and no retention removes them.
 pub(super) fn counts(table: Table) -> bool {
     !matches!(table, Table::Host | Table::Due | Table::Sums)
 }

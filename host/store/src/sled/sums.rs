@@ -15,6 +15,14 @@ use super::{failed, keys};
 use crate::{StoreError, Table, decode, encode};
 use memhost_types::{CompanyId, Rollup, RollupKey};
 
+/// The most rows of one company and day. What would be a further one is added to its binding's row of all others: agents,
+/// providers and models are names that callers and providers choose.
+pub(super) const MOST_ROWS: usize = 10_000;
+/// Days of companies whose rows are counted in memory.
+const MOST_COUNTS: usize = 1_000;
+/// The agent, provider and model of that row.
+const OTHERS: &str = "other";
+
 /// Adds operations, each once.
 pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> {
     let tree = trees.table(Table::Sums);
@@ -35,8 +43,13 @@ pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> 
         }
         summed.insert(offset);
         for (key, sums) in &operation.sums {
-            let row = rows.entry(keys::sum(&operation.company, key));
-            row.or_insert_with(|| (key.clone(), Rollup::default())).1.add(sums);
+            let mut place = keys::sum(&operation.company, key);
+            let mut key = key.clone();
+            if !rows.contains_key(&place) && !has_row(trees, &operation.company, &key, &place)? {
+                key = others(key);
+                place = keys::sum(&operation.company, &key);
+            }
+            rows.entry(place).or_insert_with(|| (key, Rollup::default())).1.add(sums);
         }
     }
     let mut batch = Batch::default();
@@ -58,6 +71,32 @@ pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> 
     let writing = trees.enter(Need::Present, bytes)?;
     writing.note(|| written.drain(..).map(|key| (Table::Sums.name(), key)).collect::<Vec<_>>());
     trees.disk.wrote("summing", tree.apply_batch(batch))
+}
+
+/// Whether there is a row, or may be one more: then it is counted.
+fn has_row(trees: &Trees, company: &CompanyId, key: &RollupKey, place: &[u8]) -> Result<bool, StoreError> {
+    let tree = trees.table(Table::Sums);
+    if tree.contains_key(place).map_err(failed("reading"))? {
+        return Ok(true);
+    }
+    let day = keys::sums(company, Some(key.day));
+    let mut counts = trees.sum_rows.lock();
+    let count = match counts.get(&day) {
+        Some(count) => *count,
+        None => tree.scan_prefix(&day).take(MOST_ROWS).count(),
+    };
+    if counts.len() >= MOST_COUNTS {
+        counts.clear();
+    }
+    // A row that is not written after all, because the disk fails, is counted: then the store takes no more calls.
+    let may = count < MOST_ROWS;
+    counts.insert(day, count + usize::from(may));
+    Ok(may)
+}
+
+fn others(key: RollupKey) -> RollupKey {
+    let (provider, model) = (OTHERS.to_owned(), Some(OTHERS.to_owned()));
+    RollupKey { agent_id: OTHERS.parse().ok(), provider, model, ..key }
 }
 
 /// Whether a row from outside is one of these. Answers the highest number that it says is summed, or 0.
@@ -118,4 +157,45 @@ pub(super) fn rows(
     let mut rows: Vec<_> = rows.into_iter().collect();
     rows.sort_by(|(a, _), (b, _)| a.cmp(b));
     Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sled::{SledOptions, SledStore};
+
+    #[test]
+    fn a_day_has_so_many_rows_at_most_and_nothing_is_lost() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let store = SledStore::open(directory.path(), SledOptions::default()).unwrap();
+        let company: CompanyId = "acme".parse().unwrap();
+        let day: Date = "2026-11-20".parse().unwrap();
+        let key = |number: usize, day: Date| RollupKey {
+            day,
+            binding_key: "memory".parse().ok(),
+            agent_id: format!("agent-{number}").parse().ok(),
+            provider: format!("provider-{number}"),
+            model: Some(format!("model-{number}")),
+        };
+        let one = || Rollup { operations: 1, ..Rollup::default() };
+        let of = |sequence: u64, numbers: std::ops::Range<usize>, day: Date| Applied {
+            company: company.clone(),
+            sequence,
+            facets: Vec::new(),
+            named: Vec::new(),
+            sums: numbers.map(|number| (key(number, day), one())).collect(),
+        };
+        let next = day.tomorrow().unwrap();
+        add(&store.trees, &[of(0, 0..MOST_ROWS - 1, day)]).unwrap();
+        // Also after a restart, when nothing is counted in memory.
+        store.trees.sum_rows.lock().clear();
+        add(&store.trees, &[of(1, MOST_ROWS - 10..MOST_ROWS + 20, day), of(2, 0..3, next)]).unwrap();
+        add(&store.trees, &[of(3, MOST_ROWS + 20..MOST_ROWS + 40, day)]).unwrap();
+        let rows = rows(&store.trees, store.log.as_ref().unwrap(), &company, day, next).unwrap();
+        let of_day = |wanted: Date| rows.iter().filter(move |(key, _)| key.day == wanted);
+        assert_eq!((of_day(day).count(), of_day(next).count()), (MOST_ROWS + 1, 3));
+        let (_, others) = rows.iter().find(|(key, _)| key.provider == OTHERS).unwrap();
+        assert_eq!(others.operations, 40);
+        assert_eq!(of_day(day).map(|(_, sums)| sums.operations).sum::<u64>(), MOST_ROWS as u64 - 1 + 50);
+    }
 }

@@ -1,8 +1,9 @@
 //! The trees of the database, and transactions over several of them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use sled::transaction::{ConflictableTransactionError, TransactionError, TransactionalTree};
 use sled::{IVec, Transactional};
 
@@ -35,6 +36,8 @@ pub(super) struct Trees {
     pub(super) gate: Arc<Gate>,
     /// Held for writing while operations move from memory into the sums.
     pub(super) sums: Arc<RwLock<()>>,
+    /// How many rows of sums a company has of a day, by what their keys begin with: of days that had new rows lately.
+    pub(super) sum_rows: Arc<Mutex<HashMap<Vec<u8>, usize>>>,
     /// Held by reads that take long. A compaction keeps the database before until they have ended.
     pub(super) long_reads: Arc<RwLock<()>>,
 }
@@ -55,6 +58,7 @@ impl Trees {
             tables,
             gate: Arc::default(),
             sums: Arc::default(),
+            sum_rows: Arc::default(),
             long_reads: Arc::default(),
         })
     }

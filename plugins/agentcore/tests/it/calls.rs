@@ -1,7 +1,7 @@
 //! What the recorded exchanges do not show: errors, prices, what does not fit.
 
 use memhost_sdk::testing::http::{Answer, sent, serve};
-use memhost_sdk::testing::{capture, query, reported, upsert};
+use memhost_sdk::testing::{capture, list, query, reported, upsert};
 use memhost_sdk::types::*;
 use memhost_sdk::{Erasure, Extraction, Health, Provider};
 use serde_json::json;
@@ -17,6 +17,17 @@ fn errors_say_what_to_do() {
         assert!(error.contains(said) && error.contains("No."), "{error}");
     }
     assert_eq!(sent()[0].header("authorization"), Some("{{sigv4:AWS_KEY}}"));
+}
+
+#[test]
+fn an_answer_that_is_no_object_is_an_error() {
+    for answer in [json!([1]), json!(7), json!({"memoryRecordSummaries": 7})] {
+        serve(move |_| Ok(Answer::json(200, answer.clone())));
+        let (listed, found) = (open(json!({})).list_records(list(None, 3)), open(json!({})).query(query("tea")));
+        for error in [listed.unwrap_err(), found.unwrap_err()] {
+            assert!(matches!(error, Error::Internal(_)), "{error:?}");
+        }
+    }
 }
 
 #[test]
