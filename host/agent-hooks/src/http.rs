@@ -55,6 +55,13 @@ pub(super) fn post(url: &str, token: Option<&str>, path: &str, body: &[u8], unti
     Ok((response.status().as_u16(), body))
 }
 
+/// Asks for `url` + `path`, and returns the status of the answer.
+pub(super) fn status(url: &str, token: &str, path: &str, limit: Duration) -> Result<u16, RequestError> {
+    let (base, agent) = agent_for(url, limit);
+    let request = agent.get(format!("{base}{path}")).header("authorization", format!("Bearer {token}"));
+    Ok(request.call()?.status().as_u16())
+}
+
 /// The first part of the address, and the client for it.
 fn agent_for(url: &str, remaining: Duration) -> (&str, Agent) {
     let config = Agent::config_builder().http_status_as_error(false).max_redirects(0).timeout_global(Some(remaining));

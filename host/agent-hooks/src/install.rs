@@ -15,10 +15,11 @@ use similar::{ChangeTag, TextDiff};
 use super::HooksError;
 use super::hook::{NAME, program};
 use super::output::line;
-use super::settings::{HookArgs, RecallAt, Settings, config_path, env_text};
+use super::settings::{HookArgs, RecallAt, Settings, config_path, env_text, holds_token};
 use super::settings_entries::{Entries, SettingsFormat};
 use super::state::{State, open_private, short_hash};
 use super::tools::{InstallScope, Place, SettingsFile, Tool};
+use super::whose_token;
 
 /// Which settings are changed.
 #[derive(Debug, Args)]
@@ -62,16 +63,17 @@ pub(super) fn install(tool: Tool, args: &InstallArgs) -> Result<(), HooksError> 
     for warning in warnings {
         line(&format!("warning: {warning}"))?;
     }
-    if settings.company.is_none() {
-        return Err(HooksError::input(
-            "--company",
-            "is missing; add --company ID, or set MEMHOST_COMPANY or `company` in the settings file of the hooks",
-        ));
-    }
+    let company = settings.company.as_deref().ok_or_else(|| {
+        let message =
+            "is missing; add --company ID, or set MEMHOST_COMPANY or `company` in the settings file of the hooks";
+        HooksError::input("--company", message)
+    })?;
     if args.save_token && !args.place.dry_run {
         save_token(tool, &args.hook, &settings)?;
     } else if settings.token.is_none() {
         line("warning: there is no token; set MEMHOST_TOKEN where the tool runs, or install with --save-token")?;
+    } else if !args.save_token {
+        whose_token::warn(&settings, company)?;
     }
     let SettingsFile { path, format } = settings_file(tool, &args.place)?;
     let entries = Entries { format, tool: tool.name() };
@@ -141,7 +143,16 @@ pub(super) fn uninstall(tool: Tool, args: &PlaceArgs) -> Result<(), HooksError> 
         None => fs::remove_file(&path)?,
     }
     let _ = fs::remove_file(record);
-    line("removed")
+    line("removed")?;
+    // Other settings of the same tool may use it.
+    match config_path(&HookArgs::default()).filter(|path| holds_token(path, tool.name())) {
+        Some(path) => line(&format!(
+            "the token of {} stays in {}; `memhost token delete` revokes it",
+            tool.title(),
+            path.display()
+        )),
+        None => Ok(()),
+    }
 }
 
 /// The tool's file. Settings are often a link to where a person keeps them: then that file is changed, and the link

@@ -26,6 +26,7 @@ mod state;
 mod tools;
 mod transcript;
 mod unix_socket;
+mod whose_token;
 
 pub use command::{AgentHooksCommand, is_hook, run};
 pub use error::HooksError;

@@ -166,6 +166,8 @@ pub(super) struct Settings {
     /// The issue of that run.
     pub(super) issue: Option<String>,
     pub(super) token: Option<String>,
+    /// Whether the settings file of the hooks has it.
+    pub(super) has_own_token: bool,
     pub(super) recall: RecallAt,
     /// The query at the start of a session.
     pub(super) query: Option<String>,
@@ -201,7 +203,9 @@ impl Settings {
             url.or_else(|| of_file.clone()).or_else(|| of_context.clone()).unwrap_or_else(|| DEFAULT_URL.to_owned());
         // A token beside the address of a host is for that host. Another host must not learn it.
         let is_for = |host: &Option<String>| host.as_ref().is_none_or(|host| *host == url);
-        let stored = file.token.filter(|_| is_for(&of_file)).or_else(|| context.token.filter(|_| is_for(&of_context)));
+        let own = file.token.filter(|_| is_for(&of_file));
+        let has_own_token = own.is_some();
+        let stored = own.or_else(|| context.token.filter(|_| is_for(&of_context)));
         let token = env_text("MEMHOST_TOKEN").or(stored).filter(|token| token.chars().all(|c| c.is_ascii_graphic()));
         let either = |flag: &Option<String>, ours: &str, theirs: &str, stored: Option<String>| {
             flag.clone().or_else(|| env_text(ours)).or_else(|| env_text(theirs)).or(stored)
@@ -217,6 +221,7 @@ impl Settings {
             run: env_text("MEMHOST_RUN").or_else(|| env_text("PAPERCLIP_RUN_ID")).map(|id| clean(&id)),
             issue: env_text("PAPERCLIP_TASK_ID").map(|id| clean(&id)),
             token,
+            has_own_token,
             recall: args.recall.or(file.recall).unwrap_or_default(),
             query: file.query,
             deadline: Duration::from_millis(args.deadline_ms.or(file.deadline_ms).unwrap_or(1_000).clamp(20, 30_000)),
@@ -249,6 +254,12 @@ fn configuration(name: &str) -> Option<PathBuf> {
 /// The path of the settings file, whether or not there is one.
 pub(super) fn config_path(args: &HookArgs) -> Option<PathBuf> {
     args.config.clone().or_else(|| env_path("MEMHOST_AGENT_HOOKS_CONFIG")).or_else(|| configuration("agent-hooks.toml"))
+}
+
+/// Whether the settings file of the hooks has a token for this tool, or for all.
+pub(super) fn holds_token(path: &Path, tool: &str) -> bool {
+    let file: SettingsFile = read(path, &mut Vec::new());
+    file.token.is_some() || file.tools.get(tool).is_some_and(|own| own.token.is_some())
 }
 
 fn read_settings(path: &Path, warnings: &mut Vec<String>) -> SettingsFile {

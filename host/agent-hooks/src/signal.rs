@@ -96,6 +96,7 @@ impl Signals<'_> {
         let recall = json!({
             "query": cut(&query, MAX_QUERY), "tokenBudget": self.settings.token_budget,
             "deadlineMs": u64::try_from(deadline).unwrap_or(1_000).max(1),
+            "metadata": {"agentKind": self.tool.name(), "sessionId": self.event.session},
         });
         Some(self.hook("pre_run_hydrate", &id, recall))
     }

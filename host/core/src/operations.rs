@@ -21,7 +21,7 @@ mod import;
 mod list;
 pub(crate) mod prelude;
 pub(crate) mod privacy;
-mod query;
+pub(crate) mod query;
 pub(crate) mod record;
 pub(crate) mod refusals;
 mod replace;

@@ -93,13 +93,16 @@ async fn one(Project(records): Project, Path(of): Path<Of>) -> Result<Json<Item>
     Ok(Json(Item::of(&records, found)))
 }
 
-/// Changes the fields that the body has. The item keeps its id and `createdAt`.
+/// Changes the fields that the body has; without one nothing is written. The item keeps its id and `createdAt`.
 async fn change(
     Project(records): Project,
     Path(of): Path<Of>,
     Body(change): Body<ItemChange>,
 ) -> Result<Json<Item>, Problem> {
     let found = records.get(&of.item).await?.filter(|record| records.owns(record)).ok_or_else(not_found)?;
+    if change.is_empty() {
+        return Ok(Json(Item::of(&records, found)));
+    }
     let (source, record) = (found.source.clone(), change.record(&records, &found)?);
     records.write_one(source, record.clone()).await?;
     Ok(Json(Item::of(&records, Snippet { text: record.text, metadata: record.metadata, ..found })))
@@ -200,6 +203,7 @@ async fn find(records: &OwnerRecords, query: String, limit: Option<u32>, intent:
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Recall {
+    #[serde(default)]
     query: String,
     #[serde(default)]
     limit: Option<u32>,

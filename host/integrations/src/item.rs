@@ -83,7 +83,7 @@ pub(super) struct NewItem {
 }
 
 /// What is changed of an item.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ItemChange {
     #[serde(default, rename = "type")]
@@ -103,6 +103,11 @@ pub(super) struct ItemChange {
 }
 
 impl ItemChange {
+    /// Whether it changes nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// The record as it is after the change.
     pub(super) fn record(self, records: &OwnerRecords, found: &Snippet) -> Result<RecordWrite, Problem> {
         let new = NewItem {
@@ -291,7 +296,7 @@ impl Item {
             id: record.handle.provider_record_id.to_string(),
             project_id: owner_of(&record, records.owner.0, records.field).unwrap_or_else(|| records.owner.1.clone()),
             session_id: text(metadata, "sessionId").or_else(|| record.scope.as_ref()?.session_key.clone()),
-            agent_kind: text(metadata, "agentKind"),
+            agent_kind: text(metadata, "agentKind").or_else(|| record.source.as_ref()?.client().map(str::to_owned)),
             kind: read(metadata, "type"),
             tags,
             visibility: read(metadata, "visibility"),

@@ -156,7 +156,23 @@ impl SourceRef {
             asserted_by: None,
         }
     }
+
+    /// The name of the client that is not the host's own, as it gave it: `claude-code` of `mcp:claude-code/2.1`.
+    pub fn client(&self) -> Option<&str> {
+        let named =
+            CLIENTS.into_iter().find_map(|way| self.external_ref.as_deref()?.strip_prefix(way)?.strip_prefix(':'));
+        named.and_then(|client| client.split('/').next()).filter(|client| !client.is_empty())
+    }
+
+    /// Whether it came from such a client, named or not.
+    pub fn is_of_client(&self) -> bool {
+        let via = self.external_ref.as_deref();
+        via.is_some_and(|via| via == "mcp" || CLIENTS.into_iter().any(|way| via.starts_with(&format!("{way}:"))))
+    }
 }
+
+/// The ways by which clients come that name themselves in `externalRef`, before a colon.
+const CLIENTS: [&str; 2] = ["mcp", "apropos"];
 
 /// What triggered an automatic call. Kinds beyond the plan's five are carried by name, so that one can be added
 /// without a change of the core.

@@ -81,13 +81,24 @@ const ADJUSTERS: &[Adjuster] = &[
     about(
         "hedged",
         -0.25,
-        r"\b(?:maybe|perhaps|probably|possibly|presumably|apparently|supposedly|likely|might|i (?:think|guess|suppose|assume|believe|suspect|wonder)|sort of|kind of|not (?:sure|certain)|no idea|seems?|unsure|unclear|not decided|my (?:guess|hunch|theory|hypothesis|suspicion|assumption) is|chances? (?:are|is|that)|i (?:am |would )?guess(?:ing)?|i bet|could be|i reckon)\b|可能|也许|或许|大概|恐怕|说不定|估计",
+        concat!(
+            r"\b(?:maybe|perhaps|probably|possibly|presumably|apparently|supposedly|likely|might|i (?:think|",
+            r"guess|suppose|assume|believe|suspect|wonder)|sort of|kind of|not (?:sure|certain)|no idea|",
+            r"seems?|unsure|unclear|not decided|my (?:guess|hunch|theory|hypothesis|suspicion|assumption) is|",
+            r"chances? (?:are|is|that)|i (?:am |would )?guess(?:ing)?|i bet|could be|i reckon)\b",
+            r"|可能|也许|或许|大概|恐怕|说不定|估计",
+        ),
         |kind| !matches!(kind, Kind::Hypothesis | Kind::Note),
     ),
     about(
         "conditional",
         -0.3,
-        r"^(?:如果|假如|假设我|要是|想象|假装|倘若|万一)|^(?:if (?:i|we|you|it|they|he|she|only) |suppose|pretend|let us say|imagine|assuming|what if|had (?:i|we)|unless|in case)|\bwould have\b",
+        concat!(
+            r"^(?:如果|假如|假设我|要是|想象|假装|倘若|万一)",
+            r"|^(?:if (?:i|we|you|it|they|he|she|only) |suppose|pretend|let us say|imagine|assuming|what if|",
+            r"had (?:i|we)|unless|in case)",
+            r"|\bwould have\b",
+        ),
         |kind| !matches!(kind, Kind::Hypothesis | Kind::Constraint | Kind::Preference),
     ),
     about(
@@ -105,7 +116,19 @@ const ADJUSTERS: &[Adjuster] = &[
     about(
         "reported",
         -0.3,
-        r"^(?:in|according to) (?:the|this|that|a) (?:[\w-]+ )?(?:story|film|movie|book|novel|article|game|song|example|poem|paper|text|recipe)\b|\b(?:she|he) (?:whispered|shouted|replied|asked)\b|\b(?:says|they say|people say) the \w+|\bsaid the \w+|^(?:the )?(?:lyrics|song|proverb|saying|example sentence|recipe|story)\b|\b(?:knight|king|queen|princess|dragon|hero|protagonist|detective|wizard|narrator|character)\b|^(?:translate|how (?:do|would) (?:i|you) say|write|make|give me|used in)\b.*\x22|(?:小说|电影|故事|文章|书|诗|游戏|菜谱|案例)(?:里|中|说|提到|上说)|文中|主角|主人公|骑士|公主|国王|侦探|歌词|例句|俗话|教科书|\x22,?说|\x22[^,。]*(?:翻译|怎么说)|\x22造(?:个)?句|对话,?里|\b(?:he|she|they|people|someone|somebody|everyone|the (?:article|author|book|paper|docs?|post|result|guy|speaker)s?) (?:said|says|claims?|claimed|wrote|writes|argues?|thinks?|believes?|told)\b",
+        concat!(
+            r"^(?:in|according to) (?:the|this|that|a) (?:[\w-]+ )?(?:story|film|movie|book|novel|article|",
+            r"game|song|example|poem|paper|text|recipe)\b",
+            r"|\b(?:she|he) (?:whispered|shouted|replied|asked)\b|\b(?:says|they say|people say) the \w+",
+            r"|\bsaid the \w+|^(?:the )?(?:lyrics|song|proverb|saying|example sentence|recipe|story)\b",
+            r"|\b(?:knight|king|queen|princess|dragon|hero|protagonist|detective|wizard|narrator|character)\b",
+            r"|^(?:translate|how (?:do|would) (?:i|you) say|write|make|give me|used in)\b.*\x22",
+            r"|(?:小说|电影|故事|文章|书|诗|游戏|菜谱|案例)(?:里|中|说|提到|上说)|文中|主角|主人公|骑士|公主",
+            r"|国王|侦探|歌词|例句|俗话|教科书|\x22,?说|\x22[^,。]*(?:翻译|怎么说)|\x22造(?:个)?句|对话,?里",
+            r"|\b(?:he|she|they|people|someone|somebody|everyone|the (?:article|author|book|paper|docs?|post|",
+            r"result|guy|speaker)s?) (?:said|says|claims?|claimed|wrote|writes|argues?|thinks?|believes?|",
+            r"told)\b",
+        ),
         |kind| kind != Kind::Hypothesis,
     ),
     about(
@@ -117,13 +140,22 @@ const ADJUSTERS: &[Adjuster] = &[
     about(
         "for this once",
         -0.25,
-        r"这(?:一)?(?:次|封|段|句|份)|\bright now waiting\b|\b(?:once more|one second|one minute|in a minute|just now)\b|\b(?:just this once|just for this|only today|this time|this (?:one|answer|reply|response|email|message|paragraph|sentence|function|file|text|article|question|page|section|code|line|document|part)|that (?:one|answer|paragraph|sentence|function|file|line|part)|the (?:above|following|attached|first|second|third|last|next) (?:one|sentence|paragraph|line|file|question|part|section|answer|example|word|step|page|table|item|message|column|row|chapter)\b)",
+        concat!(
+            r"这(?:一)?(?:次|封|段|句|份)|\bright now waiting\b",
+            r"|\b(?:once more|one second|one minute|in a minute|just now)\b",
+            r"|\b(?:just this once|just for this|only today|this time|this {parts_of_answer}|that (?:one|",
+            r"answer|paragraph|sentence|function|file|line|part)|the (?:above|following|attached|first|second|",
+            r"third|last|next) {parts_of_text}\b)",
+        ),
         |kind| matches!(kind, Kind::Profile | Kind::Preference | Kind::Constraint | Kind::Goal),
     ),
     about(
         "standing",
         0.05,
-        r"\b(?:always|never|every time|whenever|in general|by default|from now on|going forward|at all times|under no circumstances|without exception|all (?:my|your|our)|any)\b",
+        concat!(
+            r"\b(?:always|never|every time|whenever|in general|by default|from now on|going forward|",
+            r"at all times|under no circumstances|without exception|all (?:my|your|our)|any)\b",
+        ),
         |kind| matches!(kind, Kind::Preference | Kind::Constraint),
     ),
     about("of the moment", -0.3, r"\b(?:just now|again|right now|a second ago|a minute ago)\b", |kind| {
@@ -136,44 +168,68 @@ const ADJUSTERS: &[Adjuster] = &[
     about(
         "of the text",
         -0.4,
-        r"\b(?:this (?:paper|chapter|section|article|book|sentence|function|loop|word|variable)|as follows|the reader|figure \d|table \d|section \d|the (?:picture|example|equation|loop|sentence|variable|word|text|passage|answer)|line \d)\b|^(?:answer|word|loop|variable|output|step|page|line|result|total|\d+) ",
+        concat!(
+            r"\b(?:this (?:paper|chapter|section|article|book|sentence|function|loop|word|variable)|",
+            r"as follows|the reader|figure \d|table \d|section \d|the (?:picture|example|equation|loop|",
+            r"sentence|variable|word|text|passage|answer)|line \d)\b",
+            r"|^(?:answer|word|loop|variable|output|step|page|line|result|total|\d+) ",
+        ),
         |kind| matches!(kind, Kind::Fact | Kind::Todo),
     ),
     // What everybody can look up is no fact of this user.
     about(
         "common knowledge",
         -0.35,
-        r"^(?:an? |every |most |some |all |the human |the average |world |mount )|\b(?:human body|of light|of sound|atomic|species|planets?|solar|on earth|the (?:earth|moon|sun|universe|atlantic|pacific|heart|brain)|(?:metres?|meters?|m|km|miles|feet) (?:high|long|tall|deep|wide)|celsius|per second|square root|century|revolution|founded by|invented by|created by)\b|^[\w ]+ (?:was|were|is|began|ended|became) (?:\w+ )*(?:in|since|on) (?:1\d{3}|200\d|201[0-4])\b",
+        concat!(
+            r"^(?:an? |every |most |some |all |the human |the average |world |mount )",
+            r"|\b(?:human body|of light|of sound|atomic|species|planets?|solar|on earth|the (?:earth|moon|sun|",
+            r"universe|atlantic|pacific|heart|brain)|(?:metres?|meters?|m|km|miles|feet) (?:high|long|tall|",
+            r"deep|wide)|celsius|per second|square root|century|revolution|founded by|invented by|",
+            r"created by)\b",
+            r"|^[\w ]+ (?:was|were|is|began|ended|became) (?:\w+ )*(?:in|since|on) (?:1\d{3}|200\d|201[0-4])\b",
+        ),
         |kind| kind == Kind::Fact,
     ),
     // A hard rule has no due date; what has to be done by one is a task.
     about(
         "due once",
         -0.25,
-        r"^[^,]*\b(?:by|before|until|this|next|on the|tomorrow|tonight)\b ?(?:the )?(?:end|week|month|sprint|weekend|year|evening|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|june|july|august|september|october|november|december|\d{1,2} \w+|\d{1,2}(?:st|nd|rd|th)|first|second|third|fourth|fifth|ninth|tenth|release|deadline|demo|meeting|exam)\b",
+        concat!(
+            r"^[^,]*\b(?:by|before|until|this|next|on the|tomorrow|tonight)\b ?(?:the )?(?:end|week|month|",
+            r"sprint|weekend|year|evening|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|",
+            r"february|march|april|june|july|august|september|october|november|december|\d{1,2} \w+|",
+            r"\d{1,2}(?:st|nd|rd|th)|first|second|third|fourth|fifth|ninth|tenth|release|deadline|demo|",
+            r"meeting|exam)\b",
+        ),
         |kind| kind == Kind::Constraint,
     ),
     about(
         "about the reader",
         -0.3,
-        r"^(?:i (?:think|guess|suppose|believe|bet|assume) |maybe |perhaps |apparently |probably )?(?:that )?(?:you|your|you are)\b|^(?:也许|可能|大概|我想|我觉得|看来|好像)?[你您]",
+        concat!(
+            r"^(?:i (?:think|guess|suppose|believe|bet|assume) |maybe |perhaps |apparently |",
+            r"probably )?(?:that )?(?:you|your|you are)\b",
+            r"|^(?:也许|可能|大概|我想|我觉得|看来|好像)?[你您]",
+        ),
         |kind| matches!(kind, Kind::Hypothesis | Kind::Fact | Kind::Project | Kind::Note | Kind::Todo),
     ),
     about(
         "a commonplace",
         -0.3,
-        r"^(?:doctors|people|children|students|parents|teachers|men|women|humans|most|some|many|nobody|everybody|one) (?:\w+ )?(?:should|must|need|needs|prefer|like|never|always|may|might|can|is|are)\b|\bmight say\b|会说",
+        concat!(
+            r"^(?:doctors|people|children|students|parents|teachers|men|women|humans|most|some|many|nobody|",
+            r"everybody|one) (?:\w+ )?(?:should|must|need|needs|prefer|like|never|always|may|might|can|is|",
+            r"are)\b",
+            r"|\bmight say\b|会说",
+        ),
         |kind| kind != Kind::Decision,
     ),
     about("of no thing", -0.25, r"^(?:please )?\w+ (?:it|this|that|them|these|those)\b", |kind| kind == Kind::Todo),
     about("please", -0.1, r"^please |, please\W*$", |kind| kind == Kind::Todo),
     // What the assistant can do at once is a request of this turn, unless it has a date.
-    about(
-        "a request",
-        -0.2,
-        r"^(?:please |then |now |finally,? |first,? )*(?:fix|add|write|delete|remove|replace|rename|convert|compare|find|choose|pick a|fill|read|check|close|open|cancel the|restart|show|try|move|copy|merge|split|debug|explain|create|install|test|run|print|format|sort|translate|undo|repeat|draw|plot|count|improve|proofread|rewrite|extract|describe|define|generate|calculate|compute|solve|insert|select|press|click|scroll|turn|refresh|load|save|summari[sz]e|search|list|name|make|put|change|reformat)\b",
-        |kind| kind == Kind::Todo,
-    ),
+    about("a request", -0.2, r"^(?:please |then |now |finally,? |first,? )*{request_verbs}\b", |kind| {
+        kind == Kind::Todo
+    }),
 ];
 
 static PATTERNS: LazyLock<Vec<Circumstance>> = LazyLock::new(|| {

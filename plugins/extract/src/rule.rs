@@ -11,7 +11,7 @@ use crate::rules;
 /// One rule: its pattern, the pattern that excludes it, and its confidence.
 ///
 /// Patterns see the clause in the form of [`Clause::plain`]: lower case, contractions written out, greetings gone.
-/// `{i}` and the like are the fragments of [`rules::FRAGMENTS`].
+/// `{i}` and the like are fragments, see [`rules::filled`].
 #[derive(Debug)]
 pub(crate) struct Rule {
     /// Stable, `kind.what-it-looks-for`: it is stored in every item that the rule made.
@@ -88,11 +88,7 @@ pub(crate) static RULES: LazyLock<Vec<Ready>> = LazyLock::new(|| {
 
 /// A pattern with its fragments filled in.
 pub(crate) fn compile(pattern: &str) -> Option<Regex> {
-    let mut whole = pattern.to_owned();
-    for (name, fragment) in rules::FRAGMENTS {
-        whole = whole.replace(name, fragment);
-    }
-    Regex::new(&whole).ok()
+    Regex::new(&rules::filled(pattern)).ok()
 }
 
 impl Ready {
@@ -141,6 +137,11 @@ mod tests {
             assert!(compile(rule.pattern).is_some(), "the pattern of {} is wrong", rule.id);
             for (name, pattern) in [("unless", rule.unless), ("written", rule.written)] {
                 assert!(pattern.is_empty() || compile(pattern).is_some(), "`{name}` of {} is wrong", rule.id);
+            }
+            for pattern in [rule.pattern, rule.unless, rule.written] {
+                let filled = rules::filled(pattern);
+                let named = filled.split('{').skip(1).find(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()));
+                assert_eq!(named, None, "{} names a fragment that is not there", rule.id);
             }
             assert!((0.5..=0.95).contains(&rule.confidence), "{}", rule.id);
             assert!(!compile(rule.pattern).unwrap().is_match(""), "{} matches everything", rule.id);

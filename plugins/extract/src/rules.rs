@@ -23,10 +23,13 @@ macro_rules! of_every_kind {
     };
 }
 
+mod aims;
 mod chinese;
 mod episodic;
 mod everyday;
 mod fragments;
+mod open;
+mod project;
 mod terms;
 mod user;
 mod workspace;
@@ -34,7 +37,7 @@ mod workspace;
 use crate::Rule;
 use crate::kind::Kind;
 
-pub(crate) use fragments::FRAGMENTS;
+pub(crate) use fragments::filled;
 
 /// The rules of a kind for English.
 pub(crate) fn of(kind: Kind) -> impl Iterator<Item = &'static Rule> {
@@ -50,13 +53,13 @@ const fn defined(kind: Kind) -> &'static [Rule] {
     match kind {
         Kind::Profile => user::PROFILE,
         Kind::Preference => user::PREFERENCE,
-        Kind::Goal => user::GOAL,
-        Kind::Constraint => user::CONSTRAINT,
-        Kind::Project => user::PROJECT,
+        Kind::Goal => aims::GOAL,
+        Kind::Constraint => aims::CONSTRAINT,
+        Kind::Project => project::PROJECT,
         Kind::Fact => episodic::FACT,
         Kind::Decision => episodic::DECISION,
-        Kind::Hypothesis => episodic::HYPOTHESIS,
-        Kind::Todo => episodic::TODO,
+        Kind::Hypothesis => open::HYPOTHESIS,
+        Kind::Todo => open::TODO,
         Kind::KeywordSet => workspace::KEYWORD_SET,
         Kind::Note => workspace::NOTE,
     }

@@ -26,6 +26,10 @@ const ENGLISH: &[&str] = &[
 /// ```
 #[must_use]
 pub fn is_function_word(word: &str) -> bool {
+    // Most words need no more.
+    if word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return ENGLISH.binary_search(&word).is_ok();
+    }
     let word = word.to_lowercase().replace('\u{2019}', "'");
     // `doesn't` is `does not`; three of them are shortened.
     if let Some(short) = word.strip_suffix("n't") {

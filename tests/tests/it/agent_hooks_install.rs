@@ -4,9 +4,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use serde_json::Value;
+use memhost_tests::{Serving, TestHost};
+use serde_json::{Value, json};
 
 use super::agent_hooks::{Machine, files};
+use super::mcp_http::{OPERATOR, token};
 
 const SETTINGS: &str = "{\n    \"model\": \"opus\",\n    \"hooks\": {\n        \"Stop\": [\n            { \"hooks\": [ { \"type\": \"command\", \"command\": \"say done\" } ] }\n        ]\n    },\n    \"permissions\": { \"allow\": [\"Bash(npm test)\"] }\n}\n";
 
@@ -131,6 +133,33 @@ fn settings_that_cannot_be_read_are_not_changed() {
     let mut nameless = machine.command(&["agent-hooks", "claude", "install"]);
     nameless.env_remove("MEMHOST_COMPANY");
     assert!(super::agent_hooks::run(nameless, "").errors.contains("--company"));
+}
+
+/// A host with an operator's token and an agent's: only the first may be warned of.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_installation_warns_of_a_token_that_is_no_agents() {
+    let host = TestHost::new(&[]).await.unwrap();
+    let serving = Serving::start(&host, OPERATOR).await.unwrap();
+    let ada = token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
+    let mut machine = Machine::new(serving.url().to_owned());
+    machine.token = OPERATOR.to_owned();
+    let install = ["agent-hooks", "claude", "install", "--company", "acme"];
+    let said = done(&machine, &install);
+    for wanted in [
+        "no agent's",
+        "memhost token create claude --role agent --agent claude --company acme",
+        "MEMHOST_TOKEN=mh_… memhost agent-hooks claude install --company acme --save-token",
+    ] {
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+    assert!(!done(&machine, &["agent-hooks", "claude", "uninstall"]).contains("stays in"), "no token was saved");
+    machine.token = ada;
+    let said = done(&machine, &install);
+    assert!(!said.contains("no agent's"), "{said}");
+    assert!(!done(&machine, &[&install[..], &["--save-token"]].concat()).contains("no agent's"));
+    let said = done(&machine, &["agent-hooks", "claude", "uninstall"]);
+    assert!(said.contains("stays in") && said.contains("agent-hooks.toml"), "{said}");
+    serving.stop().await.unwrap();
 }
 
 #[test]

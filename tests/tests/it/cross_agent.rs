@@ -137,7 +137,7 @@ async fn apropos_routes_work_with_cross_agent() {
     let told = api.post("/runtime/v1/companies/acme/explain", &asked).await.fine();
     let parts = told["hits"][0]["contributions"].as_array().unwrap();
     let names: Vec<&str> = parts.iter().map(|part| part["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["words", "relevance", "recency", "confidence"]);
+    assert_eq!(names, ["words", "coverage", "relevance", "recency", "confidence"]);
     let record = json!({"scope": {"companyId": "acme"}, "records": [{"text": "x", "metadata": {"type": "rumour"}}]});
     let refused = api.post("/runtime/v1/companies/acme/records", &record).await;
     assert_eq!((refused.status, &refused.json["field"]), (400, &json!("records.0.metadata.type")), "{}", refused.text);

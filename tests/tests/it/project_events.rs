@@ -51,6 +51,10 @@ async fn every_write_and_recall_of_a_project_leaves_one_event() {
     let one = format!("{path}/{}", made["id"].as_str().unwrap());
     api.patch(&one, &json!({"tags": ["ops"]})).await.fine();
     wanted.push(row("saved", "codex", "s1", 1));
+    let unchanged = api.get(&one).await;
+    let patched = api.patch(&one, &json!({})).await.fine();
+    assert_eq!(patched, unchanged, "a change of nothing leaves no event and no new time");
+    assert_eq!(api.get(&one).await, unchanged);
     let two = json!({"items": [{"content": "The gate has two locks"}, {"content": "The office is in Bonn"}]});
     api.post(&format!("{path}/import"), &two).await.fine();
     wanted.push(row("saved", "unknown", "none", 2));
@@ -58,6 +62,10 @@ async fn every_write_and_recall_of_a_project_leaves_one_event() {
     let recall = json!({"query": "deploys", "sessionId": "s2", "agentKind": "claude"});
     api.post(&format!("{path}/recall"), &recall).await.fine();
     wanted.push(row("recalled", "claude", "s2", 1));
+    // Without a question: the most useful items.
+    let useful = api.post(&format!("{path}/recall"), &json!({})).await.fine();
+    assert_eq!(useful["items"].as_array().unwrap().len(), 3, "{useful:?}");
+    wanted.push(row("recalled", "unknown", "none", 3));
     // By a tool.
     let ada = token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
     let serving = Serving::start(&host, OPERATOR).await.unwrap();
@@ -67,6 +75,9 @@ async fn every_write_and_recall_of_a_project_leaves_one_event() {
     wanted.push(row("saved", "claude-code", "none", 1));
     ada.does("memory.search", json!({"query": "builds"})).await;
     wanted.push(row("recalled", "claude-code", "none", 1));
+    let listed = api.get(path).await;
+    let note = listed["items"].as_array().unwrap().iter().find(|item| item["content"] == "Builds run on Mondays");
+    assert_eq!(note.unwrap()["agentKind"], "claude-code", "the item names the client as its event does: {listed:?}");
     // By the command line.
     let home = tempfile::tempdir().unwrap();
     let environment = [("MEMHOST_URL", serving.url()), ("MEMHOST_TOKEN", OPERATOR), ("MEMHOST_COMPANY", "acme")];
@@ -96,6 +107,10 @@ async fn every_write_and_recall_of_a_project_leaves_one_event() {
         "scope": scope, "query": "printer"});
     api.post("/runtime/v1/companies/acme/hooks", &hydrate).await.fine();
     wanted.push(row("recalled", "unknown", "s3", 1));
+    let hydrate = json!({"hookKind": "pre_run_hydrate", "hookId": "h3", "triggeredAt": "2026-11-23T12:00:00Z",
+        "scope": scope, "query": "printer", "metadata": {"agentKind": "claude"}});
+    api.post("/runtime/v1/companies/acme/hooks", &hydrate).await.fine();
+    wanted.push(row("recalled", "claude", "s3", 1));
     assert_eq!(told(&api).await, wanted);
     // An idempotent repetition is answered from what was kept.
     let admin = json!({"name": "admin", "role": "company_administrator"});

@@ -9,7 +9,8 @@ use crate::Service;
 use crate::companies::events::index_of;
 use memhost_store::{self as store, StoreError, Table, TableWrite};
 use memhost_types::{
-    BindingKey, CompanyId, Event, EventType, JsonObject, NewEvent, Operation, OperationKind, Outcome, Scope, check_id,
+    BindingKey, CompanyId, Event, EventType, JsonObject, NewEvent, Operation, OperationKind, Outcome, Scope, SourceRef,
+    check_id,
 };
 
 /// The most bytes of ids in an event. `count` says how many there are; the operation's record has all of them.
@@ -68,9 +69,7 @@ impl ProjectEvents {
             return None;
         }
         let project = (self.project)(&operation.scope)?;
-        // How a client that is not the host's own names itself, such as `mcp:claude-code/2.1`.
-        let via = operation.source.as_ref().and_then(|source| source.external_ref.as_deref());
-        let client = via.filter(|via| *via == "mcp" || via.starts_with("mcp:") || via.starts_with("apropos:"));
+        let is_of_client = operation.source.as_ref().is_some_and(SourceRef::is_of_client);
         let kind = match operation.kind {
             OperationKind::Capture
             | OperationKind::RecordUpsert
@@ -82,14 +81,13 @@ impl ProjectEvents {
                 EventType::MemorySaved
             }
             // What a run, or an agent by a tool, gets. A search of a person is none.
-            OperationKind::Query if !operation.records.is_empty() && (operation.hook.is_some() || client.is_some()) => {
+            OperationKind::Query if !operation.records.is_empty() && (operation.hook.is_some() || is_of_client) => {
                 EventType::MemoryRecalled
             }
             _ => return None,
         };
         let scope = &operation.scope;
-        let named = client.and_then(|via| via.split_once(':')).map(|(_, client)| client);
-        let named = named.and_then(|client| client.split('/').next()).filter(|client| !client.is_empty());
+        let named = operation.source.as_ref().and_then(SourceRef::client);
         let or = |value: Option<&str>, other: &str| value.unwrap_or(other).to_owned();
         let mut bytes = 0;
         let ids = operation.records.iter().map(|handle| handle.provider_record_id.as_str());

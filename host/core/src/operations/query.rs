@@ -9,7 +9,7 @@ use crate::records::partition::OwnPartitions;
 use async_recursion::async_recursion as boxed;
 use memhost_ports::off_executor;
 use memhost_sandbox::QueryAnswer;
-use memhost_types::{ContextBundle, HookContext, Intent, QueryRequest, Snippet, limits};
+use memhost_types::{ContextBundle, HookContext, Intent, JsonObject, QueryRequest, Snippet, limits};
 
 /// How many times as many records the provider is asked for at first, where the host takes some out.
 const SPARE: u32 = 4;
@@ -29,17 +29,25 @@ impl Service {
         &self,
         caller: &Caller,
         request: QueryRequest,
-        hook: Option<(&HookContext, &str)>,
+        hook: Option<ForHook<'_>>,
     ) -> Result<ContextBundle, ServiceError> {
         let wanted = request.top_k.unwrap_or(limits::DEFAULT_TOP_K);
         self.operate(caller, &mut Query { request, hook, wanted, reader: Reader::default(), hides: false }).await
     }
 }
 
+/// The event that a query is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ForHook<'a> {
+    pub(crate) context: &'a HookContext,
+    pub(crate) sender: &'a str,
+    /// What it says of the session.
+    pub(crate) metadata: Option<&'a JsonObject>,
+}
+
 struct Query<'a> {
     request: QueryRequest,
-    /// The event, and who sent it.
-    hook: Option<(&'a HookContext, &'a str)>,
+    hook: Option<ForHook<'a>>,
     /// How many snippets the caller wants. The provider is asked for more where some may have to be hidden.
     wanted: u32,
     reader: Reader,
@@ -118,9 +126,10 @@ impl Step for Query<'_> {
     }
 
     fn describe(&self, opened: &mut Opened) {
-        if let Some((hook, sender)) = self.hook {
-            opened.set_provenance(None, Some(hook));
-            opened.set_principal(sender);
+        if let Some(hook) = self.hook {
+            opened.set_provenance(None, Some(hook.context));
+            opened.set_principal(hook.sender);
+            opened.note_teller(hook.metadata);
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::Service;
 use crate::access::Caller;
 use crate::error::ServiceError;
+use crate::operations::query::ForHook;
 use memhost_types::{
     ContextBundle, DEFAULT_HYDRATE_MS, Delivery, DeliveryStatus, HookEvent, Intent, QueryRequest, Recall, Snippet,
     limits,
@@ -52,8 +53,11 @@ impl Service {
         };
         // The deadline ends the waiting and not the query: what the provider does and costs is recorded.
         let (service, hook, sender) = (Arc::clone(self), before.hook.clone(), before.principal.clone());
-        let asking =
-            tokio::spawn(async move { service.query_for(&Caller::worker(), query, Some((&hook, &sender))).await });
+        let metadata = event.metadata.clone();
+        let asking = tokio::spawn(async move {
+            let hook = ForHook { context: &hook, sender: &sender, metadata: metadata.as_ref() };
+            service.query_for(&Caller::worker(), query, Some(hook)).await
+        });
         let asked = tokio::time::timeout_at(until, asking).await;
         let asked = asked.map(|joined| joined.unwrap_or_else(|error| Err(ServiceError::host(error))));
         let (recall, operation_id) = match asked {
@@ -77,6 +81,7 @@ impl Service {
             finished_at: Some(self.clock.now()),
             operation_id: before.operation_id.or(operation_id),
             last_operation_id: operation_id.or(before.last_operation_id),
+            metadata: None,
             recall: Some((&recall).into()),
             ..before.clone()
         };

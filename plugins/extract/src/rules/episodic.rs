@@ -1,110 +1,308 @@
-//! Episodic memory: what happened, what was decided, what is guessed, what is to be done.
+//! Episodic memory: what happened and what was decided.
 
 use crate::Rule;
 
 /// Something specific: an event, a date, a number, what somebody else is or does.
 pub(super) const FACT: &[Rule] = &[
-    Rule::new("fact.dated-thing", 0.8, "", r"\b(?:the|my|our|their|his|her|user's|this|[\w-]+'s) (?:[\w'-]+ ){0,4}?(?:deadline|due date|meeting|exam|interview|flight|train|appointment|presentation|demo|release|launch|budget|submission|review|conference|workshop|trip|defen[sc]e|contract|subscription|invoice|lease|warranty|sprint|standup|stand-up|call|talk|event|wedding|vacation|holiday|surgery|delivery|shipment|payment|rent|domain|certificate|election|party|birthday|anniversary|class|course|semester|term|season|audit|migration|kickoff|kick-off|offsite|retro|session|game|match|concert|visit|hearing|webinar|deposit|quote|order|package|training|rehearsal|dinner|lunch|exhibition|inspection|maintenance window|freeze|grant|fellowship|internship|visa)(?: (?:with|for|at|in|of|to|on|from)(?: [\w'.-]+){1,4}?)? (?:(?:is|are|was|were|will be) (?:\w+ )?(?:on|at|due|set|scheduled|over|cancelled|canceled|postponed|moved|confirmed|sold out|delayed|valid|booked|planned|from|until|by|after|before|{day}|in \d|in {day}|in the|\d|[$\u{20ac}\u{a3}]\d)|takes|took|starts?|ends?|began|begins?|has been|have been|got|moved|falls|runs|lasts?|costs?|expires?|leaves|departs|arrives|closes|opens|happens|slipped|went)\b")
-        .unless(r"\b(?:is|was|were|are) (?:to|about|on|going|great|good|fun|bad|boring|long|important|nice|terrible|not)\b.{0,12}$|\bneeds? to\b|\bmust\b")
-        .tags(&["event"]),
-    Rule::new("fact.passive", 0.77, "was were been got is are", r"^(?:the |our |my |their |a |an |this |all |both |two |three |\d+ )?(?:[\w'./#-]+ ){1,7}?(?:was|were|has been|have been|got|had been) (?:{adv})(?:not )?(?:\w+ly )?(?:\w{3,}ed|signed|shipped|sent|delivered|migrated|reverted|trained|collected|filed|opened|reported|hired|fired|promoted|acquired|founded|updated|upgraded|rolled|paid|completed|finished|moved|postponed|cancelled|canceled|delayed|renewed|raised|lowered|cut|increased|reduced|added|removed|installed|replaced|built|written|created|recorded|measured|tested|born|awarded|granted|denied|returned|stolen|lost|found|damaged|repaired|leaked|hacked|launched|presented|introduced|announced|scheduled|rescheduled|booked|ordered|bought|sold|charged|refunded|assigned|transferred|archived|deleted|renamed|invited|elected|appointed|diagnosed|admitted|discharged|interviewed|evaluated|labelled|labeled|annotated|invented|discovered|extended|approved|blocked|suspended|down|offline|out of|unavailable)\b")
-        .unless(r"^(?:it|that|this|what|which|who|there) (?:was|were|got)\b|\b(?:decided|agreed|chosen|interested|bored|tired|excited|confused|surprised|supposed|used|impressed|worried|pleased|disappointed|annoyed|scared|needed|required|allowed|permitted|based|named|called|related|caused|wanted|embarrassed|ashamed|stored|hosted|cached)\b")
-        .anchored()
-        .tags(&["event"]),
-    Rule::new("fact.did", 0.73, "", r"^(?:we|i|the user|user|[\w.'-]+|(?:the |my |our |their |a )(?:[\w-]+ ){0,2}[\w'-]+|[\w.-]+ and [\w.-]+|(?:dr|mr|mrs|ms|prof)\.? \w+) (?:has |have |had |just |already |finally |recently |also |only |now )*(?:submitted|finished|completed|published|released|deployed|launched|merged|shipped|presented|signed|received|bought|sold|passed|failed|hired|fired|joined|moved|visited|attended|met|won|lost|booked|sent|reported|migrated|upgraded|measured|trained|collected|raised|lowered|left|quit|resigned|retired|arrived|returned|ordered|paid|cancelled|canceled|postponed|renewed|announced|delivered|replaced|installed|reviewed|wrote|called|emailed|confirmed|defended|graduated|started (?:at|as|in|on|working|using|a|her|his|their|last)|ended|closed|opened|crashed|dropped|grew|rose|fell|increased|decreased|doubled|tripled|reached|scored|took (?:over|the|place|\w+ (?:hours|minutes|days|weeks))|gave|got (?:a|the|an|accepted|promoted|married|rejected|back|\d)|spent|earned|saved|ran (?:for|out|on|the|a)|broke|fixed|introduced|acquired|changed|rolled back|went (?:live|down|to|on)|came|found|discovered|counted|recorded|interviewed|invited|handed|submitted|accepted|rejected|sponsored|borrowed|donated|planted|adopted|flew|drove|slept|ate|cooked|baked|ran|swam|hurt|injured|recovered|asked for|requested|promised|offered|expired|shut|celebrated|tested|downloaded|uploaded|transferred|withdrew|deposited|cost|saw)\b")
-        .unless(r"^(?:it|that|this|he|she|they|what|which|who|there|you|nothing|something|everything) |^the [\w-]+ (?:\w+ )?(?:you|i|we|they|he|she)\b|^\w+ (?:got|took|found|fixed|left|lost|changed|sent|wrote|ran|saw|finished|met|came|tested) (?:it|that|this|them)\b|^(?:i|we) (?:got|found|saw|asked|changed|fixed|ran|tested|wrote|gave|came|left) (?:it|that|this|them|an error|the error|the same|you|a bug|nothing|out|up|across|lost)\b|\b(?:he|she) (?:left the room)|^turn (?:left|right)|^\d")
-        .anchored()
-        .tags(&["event"]),
-    Rule::new("fact.number", 0.75, "", r"^(?:the |our |my |this |a |their |each |every |user's )?(?:[\w'./-]+ ){1,7}?(?:has|have|contains|includes|takes|costs?|weighs|measures|reached|dropped|grew|increased|decreased|achieved|scored|got|holds|uses|needs|is|are|was|were|serves|handles|processes|employs|covers|spans|lasts|earns|charges|pays|received|averages?|totals?|supports|gets|runs at|stands at|sits at) (?:about |around |roughly |nearly |almost |over |more than |less than |only |up to |at |to |by |exactly |approximately |currently |a total of |just |under |now )*[$\u{20ac}\u{a3}]?\d[\d,.]*\s?(?:%|percent|k\b|m\b|gb|mb|tb|kb|ms|seconds?|minutes?|hours?|days?|weeks?|months?|years?|rows?|users?|people|employees|images|samples|records|pages|lines|files|euros?|dollars?|pounds?|kg|km|miles?|meters?|metres?|requests|queries|students|patients|participants|customers|members|nodes|gpus?|cores|tests|items|points|words|tokens|parameters|layers|tickets|servers|square|degrees|watts|volts|litres|liters|cups|grams|subscribers|downloads|stars|chapters|episodes|seats|tables|rooms|beds|units|copies|articles|papers|million|billion|thousand|[\w-]+s\b)?")
-        .unless(r"^(?:it|that|this|he|she|they|what|which|i|we|there|you) |\b(?:must|should|cannot|at most|no more|never|need to|have to|has to)\b|\b(?:uses|runs|needs|supports|requires|is|are) (?:python|java|node|version|v)\b|^\d|\bversion\b.*\brequired\b|^the (?:answer|output|solution|correct \w+) is\b")
-        .anchored()
-        .tags(&["number"]),
-    Rule::new("fact.when", 0.77, "", r"^(?:the |our |my |their |a |this |user's )?(?:[\w'.-]+ ){1,6}?(?:is|are|was|were|starts?|ends?|begins?|happens?|takes place|is scheduled|are scheduled|was scheduled|is due|are due|was due|happened|opens?|closes?|arrives?|leaves?|expires?|departs?|is closed|is open|is out|is away|is on (?:vacation|holiday|leave)|are on (?:vacation|holiday|leave)|lands?|launched|meets?|visits?|returns?|comes|retires?) (?:back |out |up |again |only |every )*(?:on |at |for |in |by |until |from |between |since |early |late |this |around |before |after |the |next )*{day}\b")
-        .unless(r"^(?:it|that|this|what|which|who|there|today|tomorrow|yesterday|i|we) |\b(?:must|should|need to|have to|has to|let us)\b")
-        .tags(&["date"]),
-    Rule::new("fact.third-person", 0.73, "", r"\b(?:my|our|the user's|user's|the|his|her|[\w-]+'s) (?:[\w-]+ )?(?:colleagues?|boss|manager|advis[oe]r|supervisor|wife|husband|partner|co-?worker|co-?author|friend|brother|sister|mother|mom|father|dad|parents|son|daughter|kids?|doctor|landlord|neighbou?r|team ?mate|teammate|client|customer|contact|accountant|lawyer|roommate|flatmate|cousin|uncle|aunt|grandmother|grandfather|professor|teacher|coach|assistant|intern|dog|cat|designer|ceo|cto|vendor|supplier|reviewer|sponsor) (?:\w+ )?(?:is|are|was|works?|lives?|has|likes|prefers|wants|speaks|teaches|plays|owns|needs|uses|called|named|said|told|asked|moved|comes|studies|runs|hates|loves|knows) ?\w")
-        .unless(r"\b(?:is|are|was) (?:great|nice|good|bad|annoying|awesome|mean|cool|funny|the best|right|wrong|happy|sad|angry)\W*$|\b(?:probably|maybe|might|may|likely|seems?)\b")
-        .tags(&["person"]),
-    Rule::new("fact.person-is", 0.74, "is was became", r"^(?:[a-z][\w.'-]+|(?:dr|mr|mrs|ms|prof)\.? \w+|[a-z][\w'-]+ [a-z][\w'-]+) (?:is|was|became) (?:now |currently )?(?:the |our |my |his |her )(?:new |current |former |main |only |first |acting |interim |next )?(?:[\w-]+ ){0,3}{role}\b")
-        .unless(r"^(?:it|that|this|he|she|they|there|what|which|who|here|user|the user|one of) ")
-        .anchored()
-        .tags(&["person"]),
-    Rule::new("fact.owns", 0.73, "owns maintains leads manages responsible charge handles runs heads owner contact chairs oversees administers", r"^(?:[a-z][\w.'-]*|[\w'-]+ [\w'-]+|(?:the |our )[\w-]+ (?:team|group|department|office)) (?:now |currently |also )?(?:owns|maintains|leads|manages|is responsible for|is in charge of|handles|heads|is the owner of|is our contact|is the contact|oversees|administers|is the point of contact|is on call|takes care of|chairs)\b")
-        .unless(r"^(?:i|we|it|that|this|what|which|who|he|she|they|user|the user) ")
-        .tags(&["person"]),
-    Rule::new("fact.where", 0.72, "stored located kept available saved lives sits hosted found headquartered", r"^(?:the |our |my |all |user's )?(?:[\w'.-]+ ){1,6}?(?:is|are|was|were) (?:stored|located|kept|available|saved|found|headquartered|parked|hidden|documented|listed) (?:in|at|on|under|behind|near)\b|^(?:the |our |my )(?:[\w'.-]+ ){1,4}?(?:lives|sits) (?:in|at|on|under|behind)\b").unless(r"^(?:it|that|this) ").tags(&["place"]),
-    Rule::new("fact.reads", 0.7, "is", r"\b(?:the|our|my) (?:[\w-]+ ){0,3}(?:wifi|wi-fi|room|office|phone|account|order|invoice|ticket|flight|case|booking|confirmation|license|licence|project|tracking|model|serial|version|door|gate|port|floor|zip|postal|building|desk|table|locker)(?: (?:number|code|id|name|key|version|address|reference))? (?:is|was) (?:[\w-]*\d[\w-]*|[a-z]+-?\d+)\b").tags(&["number"]),
-    Rule::new("fact.label", 0.82, "fact facts deadline", r"^(?:fact|facts|deadline|due date|venue|date|location|status)\s?: ?\w").tags(&["event"]),
-    Rule::new("fact.user-said", 0.7, "user", r"^(?:the )?user (?:mentioned|reported|confirmed|asked for|has|was|had|said that|stated|submitted|uploaded|created|changed|owns|uses|bought|visited|attended)\b").tags(&["event"]),
+    Rule::new(
+        "fact.dated-thing",
+        0.8,
+        "",
+        concat!(
+            r"\b(?:the|my|our|their|his|her|user's|this|[\w-]+'s) (?:[\w'-]+ ){0,4}?{dated_things}(?: (?:with|",
+            r"for|at|in|of|to|on|from)(?: [\w'.-]+){1,4}?)? (?:(?:is|are|was|were|",
+            r"will be) (?:\w+ )?{dated_how}|takes|took|starts?|ends?|began|begins?|has been|have been|got|",
+            r"moved|falls|runs|lasts?|costs?|expires?|leaves|departs|arrives|closes|opens|happens|slipped|",
+            r"went)\b",
+        ),
+    )
+    .unless(concat!(
+        r"\b(?:is|was|were|are) (?:to|about|on|going|great|good|fun|bad|boring|long|important|nice|",
+        r"terrible|not)\b.{0,12}$",
+        r"|\bneeds? to\b|\bmust\b",
+    ))
+    .tags(&["event"]),
+    Rule::new(
+        "fact.passive",
+        0.77,
+        "was were been got is are",
+        concat!(
+            r"^(?:the |our |my |their |a |an |this |all |both |two |three |\d+ )?(?:[\w'./#-]+ ){1,7}?(?:was|",
+            r"were|has been|have been|got|had been) (?:{adv})(?:not )?(?:\w+ly )?{done_to}\b",
+        ),
+    )
+    .unless(r"^(?:it|that|this|what|which|who|there) (?:was|were|got)\b|\b{not_done_to}\b")
+    .anchored()
+    .tags(&["event"]),
+    Rule::new(
+        "fact.did",
+        0.73,
+        "",
+        concat!(
+            r"^(?:we|i|the user|user|[\w.'-]+|(?:the |my |our |their |a )(?:[\w-]+ ){0,2}[\w'-]+|",
+            r"[\w.-]+ and [\w.-]+|(?:dr|mr|mrs|ms|prof)\.? \w+) (?:has |have |had |just |already |finally |",
+            r"recently |also |only |now )*(?:submitted|finished|completed|published|released|deployed|",
+            r"launched|merged|shipped|presented|signed|received|bought|sold|passed|failed|hired|fired|joined|",
+            r"moved|visited|attended|met|won|lost|booked|sent|reported|migrated|upgraded|measured|trained|",
+            r"collected|raised|lowered|left|quit|resigned|retired|arrived|returned|ordered|paid|cancelled|",
+            r"canceled|postponed|renewed|announced|delivered|replaced|installed|reviewed|wrote|called|emailed|",
+            r"confirmed|defended|graduated|started (?:at|as|in|on|working|using|a|her|his|their|last)|ended|",
+            r"closed|opened|crashed|dropped|grew|rose|fell|increased|decreased|doubled|tripled|reached|scored|",
+            r"took (?:over|the|place|\w+ (?:hours|minutes|days|weeks))|gave|got (?:a|the|an|accepted|promoted|",
+            r"married|rejected|back|\d)|spent|earned|saved|ran (?:for|out|on|the|a)|broke|fixed|introduced|",
+            r"acquired|changed|rolled back|went (?:live|down|to|on)|came|found|discovered|counted|recorded|",
+            r"interviewed|invited|handed|submitted|accepted|rejected|sponsored|borrowed|donated|planted|",
+            r"adopted|flew|drove|slept|ate|cooked|baked|ran|swam|hurt|injured|recovered|asked for|requested|",
+            r"promised|offered|expired|shut|celebrated|tested|downloaded|uploaded|transferred|withdrew|",
+            r"deposited|cost|saw)\b",
+        ),
+    )
+    .unless(concat!(
+        r"^(?:it|that|this|he|she|they|what|which|who|there|you|nothing|something|everything) ",
+        r"|^the [\w-]+ (?:\w+ )?(?:you|i|we|they|he|she)\b",
+        r"|^\w+ (?:got|took|found|fixed|left|lost|changed|sent|wrote|ran|saw|finished|met|came|",
+        r"tested) (?:it|that|this|them)\b",
+        r"|^(?:i|we) (?:got|found|saw|asked|changed|fixed|ran|tested|wrote|gave|came|left) (?:it|that|",
+        r"this|them|an error|the error|the same|you|a bug|nothing|out|up|across|lost)\b",
+        r"|\b(?:he|she) (?:left the room)|^turn (?:left|right)|^\d",
+    ))
+    .anchored()
+    .tags(&["event"]),
+    Rule::new(
+        "fact.number",
+        0.75,
+        "",
+        concat!(
+            r"^(?:the |our |my |this |a |their |each |every |user's )?(?:[\w'./-]+ ){1,7}?{counts} ",
+            r"{about}*[$\u{20ac}\u{a3}]?\d[\d,.]*\s?{units}?",
+        ),
+    )
+    .unless(concat!(
+        r"^(?:it|that|this|he|she|they|what|which|i|we|there|you) ",
+        r"|\b(?:must|should|cannot|at most|no more|never|need to|have to|has to)\b",
+        r"|\b(?:uses|runs|needs|supports|requires|is|are) (?:python|java|node|version|v)\b|^\d",
+        r"|\bversion\b.*\brequired\b|^the (?:answer|output|solution|correct \w+) is\b",
+    ))
+    .anchored()
+    .tags(&["number"]),
+    Rule::new(
+        "fact.when",
+        0.77,
+        "",
+        concat!(
+            r"^(?:the |our |my |their |a |this |user's )?(?:[\w'.-]+ ){1,6}?(?:is|are|was|were|starts?|ends?|",
+            r"begins?|happens?|takes place|is scheduled|are scheduled|was scheduled|is due|are due|was due|",
+            r"happened|opens?|closes?|arrives?|leaves?|expires?|departs?|is closed|is open|is out|is away|",
+            r"is on (?:vacation|holiday|leave)|are on (?:vacation|holiday|leave)|lands?|launched|meets?|",
+            r"visits?|returns?|comes|retires?) (?:back |out |up |again |only |every )*(?:on |at |for |in |by |",
+            r"until |from |between |since |early |late |this |around |before |after |the |next )*{day}\b",
+        ),
+    )
+    .unless(concat!(
+        r"^(?:it|that|this|what|which|who|there|today|tomorrow|yesterday|i|we) ",
+        r"|\b(?:must|should|need to|have to|has to|let us)\b",
+    ))
+    .tags(&["date"]),
+    Rule::new(
+        "fact.third-person",
+        0.73,
+        "",
+        concat!(
+            r"\b(?:my|our|the user's|user's|the|his|her|[\w-]+'s) (?:[\w-]+ )?{persons} (?:\w+ ",
+            r")?{person_does} ?\w",
+        ),
+    )
+    .unless(concat!(
+        r"\b(?:is|are|was) (?:great|nice|good|bad|annoying|awesome|mean|cool|funny|the best|right|wrong|",
+        r"happy|sad|angry)\W*$",
+        r"|\b(?:probably|maybe|might|may|likely|seems?)\b",
+    ))
+    .tags(&["person"]),
+    Rule::new(
+        "fact.person-is",
+        0.74,
+        "is was became",
+        concat!(
+            r"^(?:[a-z][\w.'-]+|(?:dr|mr|mrs|ms|prof)\.? \w+|[a-z][\w'-]+ [a-z][\w'-]+) (?:is|was|",
+            r"became) (?:now |currently )?(?:the |our |my |his |her )(?:new |current |former |main |only |",
+            r"first |acting |interim |next )?(?:[\w-]+ ){0,3}{role}\b",
+        ),
+    )
+    .unless(r"^(?:it|that|this|he|she|they|there|what|which|who|here|user|the user|one of) ")
+    .anchored()
+    .tags(&["person"]),
+    Rule::new(
+        "fact.owns",
+        0.73,
+        concat!(
+            "owns maintains leads manages responsible charge handles runs heads owner contact chairs ",
+            "oversees administers",
+        ),
+        concat!(
+            r"^(?:[a-z][\w.'-]*|[\w'-]+ [\w'-]+|(?:the |our )[\w-]+ (?:team|group|department|office)) (?:now |",
+            r"currently |also )?{is_in_charge}\b",
+        ),
+    )
+    .unless(r"^(?:i|we|it|that|this|what|which|who|he|she|they|user|the user) ")
+    .tags(&["person"]),
+    Rule::new(
+        "fact.where",
+        0.72,
+        "stored located kept available saved lives sits hosted found headquartered",
+        concat!(
+            r"^(?:the |our |my |all |user's )?(?:[\w'.-]+ ){1,6}?(?:is|are|was|were) (?:stored|located|kept|",
+            r"available|saved|found|headquartered|parked|hidden|documented|listed) (?:in|at|on|under|behind|",
+            r"near)\b",
+            r"|^(?:the |our |my )(?:[\w'.-]+ ){1,4}?(?:lives|sits) (?:in|at|on|under|behind)\b",
+        ),
+    )
+    .unless(r"^(?:it|that|this) ")
+    .tags(&["place"]),
+    Rule::new(
+        "fact.reads",
+        0.7,
+        "is",
+        concat!(
+            r"\b(?:the|our|my) (?:[\w-]+ ){0,3}{numbered_things}(?: (?:number|code|id|name|key|version|",
+            r"address|reference))? (?:is|was) (?:[\w-]*\d[\w-]*|[a-z]+-?\d+)\b",
+        ),
+    )
+    .tags(&["number"]),
+    Rule::new(
+        "fact.label",
+        0.82,
+        "fact facts deadline",
+        r"^(?:fact|facts|deadline|due date|venue|date|location|status)\s?: ?\w",
+    )
+    .tags(&["event"]),
+    Rule::new("fact.user-said", 0.7, "user", r"^(?:the )?user {user_did}\b").tags(&["event"]),
 ];
 
 /// What was decided by `we` or `I`.
 pub(super) const DECISION: &[Rule] = &[
-    Rule::new("decision.chose", 0.88, "chose chosen decided decide picked selected agreed settled opted concluded resolved voted committed finalized finalised elected ended turned made signed", r"{we} {adv}(?:chose|chosen|decided|picked|selected|agreed|settled on|settled for|opted|resolved to|voted|committed to|finali[sz]ed|concluded (?:that|to)|made (?:the|a) (?:decision|call)|ended up (?:choosing|going|picking|using|taking|buying|hiring|with)|turned down|elected to|signed off on)\b|^(?:chose|decided|picked|selected|agreed|settled on|opted|voted)\b|^[\w'.-]+(?: and [\w'.-]+)? {adv}(?:decided|agreed|chose|opted|voted) (?:to|on|that|for|not|against)\b|^(?:both|all|everyone|everybody|the \w+(?: \w+)?|my \w+ and i) {adv}(?:decided|agreed|chose|opted|voted)\b")
-        .unless(r"\b(?:not|never|yet to|have not|has not) (?:yet )?(?:decided|agreed|chosen|settled|decide)\b|\b(?:once|after|when|before|until) (?:we|i|they) (?:have )?(?:decided|agreed|chosen|decide)\b")
-        .tags(&["decision"]),
-    Rule::new("decision.passive", 0.86, "decided agreed settled chosen selected picked decision verdict decisions outcome", r"\b(?:it was|has been|have been|was|were|is|it is|been) (?:{adv})(?:decided|agreed|settled|chosen|selected|picked)\b|\b(?:the|our|my|final) (?:final )?(?:decision|verdict|choice|call|consensus|plan of record) (?:is|was)\b|^(?:final )?(?:decision|decisions|decided|agreed|resolution|verdict|outcome)\s?[:-]|\bmade the (?:decision|call) to\b")
-        .unless(r"\b(?:not|never) (?:been )?(?:yet )?(?:decided|agreed|settled|chosen)\b|\bnot final\b|\bis (?:hard|difficult|pending|still|not|up to)\b")
-        .tags(&["decision"]),
-    Rule::new("decision.going-with", 0.84, "going go stick sticking staying stay went sticking proceed", r"\b(?:we|i|let us|the team) (?:{adv})(?:are |am |will |is )?(?:be )?(?:going|go|sticking|stick|staying|stay|went|moving ahead|going ahead|proceeding|proceed|moving forward|move forward|going forward) (?:with|for)\b").tags(&["decision"]),
-    Rule::new("decision.we-will", 0.8, "will going", r"\b(?:we|the team|i) (?:will|are going to|am going to|is going to|shall) (?:not |no longer |only |all |always |now |also |just )*(?:use|adopt|switch|move|migrate|drop|keep|host|store|deploy|skip|postpone|replace|build (?:on|the|it)|start with|stay|stick|go|support|outsource|rely|standardi[sz]e|rewrite|target|cancel|hire|rent|sell|publish|split|charge|offer|launch|focus on|delay|retire|deprecate|freeze|license|require|run (?:it|the|on|our)|hold|meet|ship|buy|phase|stop|continue|limit|accept|ignore|treat|name|call it)\b")
-        .unless(r"\b(?:go|move|stay|meet|call|buy|run) (?:home|out|there|now|to (?:the (?:store|shop|doctor|gym|beach)|bed|lunch|sleep))\b|\b(?:tomorrow|tonight|later|next week|soon|in a (?:minute|moment|bit))\b")
-        .tags(&["decision"]),
-    Rule::new("decision.using-for", 0.78, "using switching moving migrating adopting dropping going replacing standardizing keeping", r"^(?:{weare} {adv})?(?:using|switching (?:from \S+ )?to|moving (?:from \S+ )?to|migrating (?:from \S+ )?to|adopting|dropping|replacing|standardi[sz]ing on|keeping|going) (?:[\w.+/#-]+ ){1,4}?(?:for|as|instead of|over|rather than|to|from|with|in favou?r of|by default|everywhere)\b|^(?:{weare} {adv})?(?:switching|moving|migrating) (?:over )?(?:from [\w.+-]+(?: [\w.+-]+)? )?to \w+")
-        .unless(r"^(?:going to|moving to (?:the )?(?:next|new (?:flat|house|apartment|city)))|^i am (?:going|moving|keeping) |^(?:using|keeping|replacing) (?:it|this|that) (?:for|as)\b")
-        .tags(&["decision"]),
-    Rule::new("decision.lets", 0.78, "let", r"^let us (?:use|adopt|switch|drop|keep|host|store|skip|postpone|replace|standardi[sz]e|make (?:it|the|\w+) (?:the|our|a)|call (?:it|the)|not|stay|move|rename|default|settle|pick|choose|name|stick|target|support|cancel)\b")
-        .unless(r"^let us (?:not (?:worry|forget|panic)|move on|keep going|stay in touch|use this|keep (?:it|this) (?:simple|short))\b")
-        .tags(&["decision"]),
-    Rule::new("decision.instead", 0.76, "", r"\b(?:we|i|the team) (?:{adv})(?:use|used|are using|am using|took|take|keep|kept|prefer to use|switched to|moved to|migrated to|replaced|dropped|adopted|rejected|ruled out|abandoned|discarded|scrapped|standardi[sz]ed on|went for|will take|go) .*\b(?:instead of|over|rather than|in favou?r of|because|due to|since|for (?:all|the|our|now))\b|\b(?:we|i|the team) (?:have |has )?(?:switched (?:from .* )?to|adopted|rejected|ruled out|abandoned|scrapped|standardi[sz]ed on|moved away from|migrated from|dropped (?:support|the (?:idea|plan|feature))|approved the|rejected the|postponed the|called off)\b").tags(&["decision"]),
-    Rule::new("decision.from-now", 0.8, "we", r"^we (?:deploy|use|meet|release|write|review|ship|run|store|keep|only|no longer|do|will)\b.*").unless(r"^we (?:use|store|keep|run|write|do|meet|will|deploy|release|review|ship|only) .*(?:\?|yesterday)$").tags(&["decision"]),
-];
-
-/// What is only assumed.
-pub(super) const HYPOTHESIS: &[Rule] = &[
-    Rule::new("hypothesis.may", 0.66, "may might could", r"^(?:the |this |that |a |an |his |her |their |our |my |these |those |some |most )?(?:[\w'./-]+ ){1,8}?(?:may|might|could) (?:also |just |well |already |actually |simply |soon |still |not |even |really |only |eventually |have )*(?:be|been|have|has|need|want|prefer|like|mean|come|depend|know|explain|cause|caused|work|lead|indicate|suggest|improve|help|reduce|affect|make|live|use|leave|fail|run|stem|reflect|get|take|happen|contain|struggle|switch|cancel|buy|speak|share|drop|increase|lack|forgotten|missed|changed|moved|lost|left|gone|broken|confused|overestimate|underestimate|belong|benefit|interact|expect|plan|suffer|relate|churn|become|go|plateau|perform|generalize|transfer|hide|delay|miss|consider|find|try|think|feel|enjoy|correlate|result|trigger|lie|already|see)\b")
-        .unless(r"^(?:you|i|we) (?:may|might|could) (?:also )?(?:use|try|want|need|find|like|go|take|make|get|have|see|help|consider|run)\b|^could (?:you|we|i)\b|\b(?:could|may|might) be worth\b|\bit (?:would|could|might) be (?:nice|good|great|useful|helpful|worth)\b|\bas (?:fast|soon|much|well) as .* could\b|\bmay not (?:use|share|be (?:used|shared|changed|removed))\b")
-        .tags(&["assumption"]),
-    Rule::new("hypothesis.adverb-first", 0.66, "likely probably possibly perhaps maybe presumably apparently seemingly conceivably", r"^(?:most |very |quite )?(?:likely|probably|possibly|perhaps|maybe|presumably|apparently|seemingly|conceivably|chances are|odds are),? \w+ \w+")
-        .unless(r"^(?:maybe|perhaps|possibly) (?:we|you|i|let us|use|try|add|consider|later|next time|tomorrow) ?(?:should|could|can|might|would|need)?\b|^(?:maybe|probably|perhaps) (?:not|so|yes|no|just|later|a bit)\b")
-        .tags(&["assumption"]),
-    Rule::new("hypothesis.adverb", 0.65, "likely probably possibly presumably apparently perhaps maybe supposedly", r"\b(?:is|are|was|were|has|have|does|do|did|will|would|must|comes?|had|means?) (?:most |very |quite |more |also )?(?:likely|probably|possibly|presumably|apparently|perhaps|maybe|supposedly)\b|\b(?:probably|presumably|apparently|possibly|likely) (?:caused|due|because|means?|meant|an?|the|from|wants?|needs?|has|have|is|are|was|were|works?|lives?|uses?|prefers?|comes?|knows?|forgot|will|not|related|interested|did|thinks?|expects?|runs?|depends?|happens?|explains?|belongs?|stems?|got|left|lost|lies|sits|reads?|speaks?|lacks?|overfits?|correlates?|had|does|never|just|too|in|at|on|working|looking|based|still)\b|\bit is (?:likely|possible|plausible|probable|conceivable) that\b|\blikely to\b|\b(?:is|are) unlikely\b|\bunlikely (?:to|that)\b")
-        .unless(r"^(?:i|we) (?:will|would|should) (?:probably|likely|maybe|perhaps)\b")
-        .tags(&["assumption"]),
-    Rule::new("hypothesis.seems", 0.64, "seems seem appears appear looks look suggests suggest implies points hints indicates", r"\b(?:seems?|appears?) (?:to (?:be|have|prefer|like|want|use|work|need|know|live|come|depend|cause|help|matter|struggle|enjoy|fail|be|think|care|go|run|\w+)|like|that|as if|as though)\b|\blooks? (?:like|as if|as though) (?:the|a|an|he|she|they|it|we|there|\w+ (?:is|are|was|has|have))\b|\b(?:suggests?|implies|hints?|indicates?|points? to)(?: that)? (?:the|a|an|it|that|he|she|they|there|\w+ (?:is|are|was|may|might))\b|\bthe (?:user|client|customer|team|problem|issue) (?:seems?|appears?|sounds?) \w+")
-        .unless(r"\bseems? to (?:work|be (?:fine|ok|okay|working))\b|\b(?:seems?|looks?|sounds?) (?:good|fine|great|ok|okay|right|nice|like (?:a plan|fun|it worked|it is working))\b")
-        .tags(&["assumption"]),
-    Rule::new("hypothesis.suspect", 0.72, "suspect guess assume suppose bet believe think imagine hunch reckon hypothesize theory hypothesis assumption suspicion wonder assuming feeling figure speculate gut doubt presume", r"\b(?:i|we) (?:strongly |also |would |can only |have to |now |still |just |kind of |sort of |really )*(?:suspect|guess|assume|suppose|bet|believe|think|imagine|reckon|hypothesi[sz]e|speculate|presume|figure|doubt) (?:that |it |the |this |a |an |he |she |they |there |users? |most |our |my |we |you are |some |[\w'-]+)|\b(?:my|our|the|one|a) (?:\w+ )?(?:guess|hunch|hypothesis|theory|assumption|suspicion|gut feeling|intuition) (?:is|was|here|being)\b|^(?:working )?(?:hypothesis|assumption|guess|theory|hypotheses|assumptions|conjecture|speculation)\s?(?:\d+ ?)?[:-]|\bi (?:have|had|get) (?:a|the) (?:hunch|feeling|suspicion|impression|theory) that\b|\bi wonder (?:if|whether)\b|\bworking (?:hypothesis|assumption|theory)\b|\bwe (?:are|have been) assuming\b|\bi would not be surprised if\b")
-        .unless(r"\bi (?:think|guess|suppose|believe) (?:so|not|we should|you should|i will|we can|you can|that is (?:fine|ok|all|right|it)|it is (?:fine|ok|time|good|great)|this is (?:fine|good|great)|i|about|of)\b|\blet me think\b|\bi do not (?:think|believe|suppose) so\b")
-        .tags(&["assumption"]),
-    Rule::new("hypothesis.must-be", 0.58, "must", r"^(?:it|this|that|he|she|they|the (?:problem|issue|bug|cause|user|error|customer|client)) must (?:have been|be|have) ").tags(&["assumption"]),
-    Rule::new("hypothesis.not-sure", 0.62, "sure certain unclear confirmed unconfirmed unverified rumor rumour tentative tentatively", r"\bnot (?:entirely |completely |yet |fully |quite )?(?:sure|certain|confirmed),? but\b|\b(?:not (?:yet )?(?:confirmed|verified|proven)|unconfirmed|unverified|rumou?r has it|tentative(?:ly)?)\b").tags(&["assumption"]),
-    Rule::new("hypothesis.if-then", 0.6, "if", r"^if .*\b(?:might|may|could|should|would) (?:also )?(?:explain|mean|suggest|indicate|be (?:because|due|the (?:reason|cause)))\b").tags(&["assumption"]),
-];
-
-/// What is to be done by somebody.
-pub(super) const TODO: &[Rule] = &[
-    Rule::new("todo.label", 0.92, "todo to-do task action fixme next ai tbd open to", r"^(?:todo|to-do|to do|action item|action|task|next steps?|follow[- ]?ups?|fixme|ai|tbd|open (?:item|task|point|issue)|still to do|remaining(?: work)?|pending|outstanding)s?\s?(?:\(.{1,30}\))?\s?[:-] ?\w").unless(r"^(?:ai|pending|outstanding|remaining|task|action|next)-\w").tags(&["task"]),
-    Rule::new("todo.checkbox", 0.9, "", r"^\[ ?\] \w").tags(&["task"]),
-    Rule::new("todo.need-to", 0.77, "need needs have has got ought", r"^(?:(?:i|we|you|someone|somebody|the user|user|the team|[a-z]\w+) )?(?:still |also |really |just |then |first |will |now )*(?:need|needs|have|has|ought|have got) to (?:also |still |first |quickly |finally )?\w+")
-        .unless(r"\b(?:need|have|has|needs) to (?:stop|go$|go[.!]|know|say|admit|agree|be (?:honest|clear|fair|able|careful)|go now|ask|comply|think|wait|see|understand|remember that|disagree|laugh)\b|^(?:it|this|that|there|everything|all|any|every|the|each|they) |\bdo(?:es)? not (?:need|have) to\b|\bif you\b|^you (?:need|have) to\b")
-        .tags(&["task"]),
-    Rule::new("todo.should", 0.66, "should must", r"^(?:i|we|the team|someone|somebody) (?:really |also |still |probably )?(?:should|must) (?:also |still |really |probably |definitely )?(?:review|implement|fix|update|add|write|finish|prepare|schedule|book|email|call|buy|send|submit|deploy|refactor|migrate|test|document|check|investigate|set up|clean|create|remove|delete|rename|upgrade|merge|order|pay|renew|contact|draft|organi[sz]e|plan|publish|release|verify|follow up|reach out|ask|rewrite|extend|complete|register|arrange|confirm|rotate|archive|replace|configure|install|talk to|meet|revisit|tell|return|file|invite|hire|apply|get|start|look|back up|run|measure|benchmark|print|clarify|discuss|revise|sign|read)\b").tags(&["task"]),
-    Rule::new("todo.remember-to", 0.84, "remember forget remind reminder make", r"^(?:please )?(?:remember|do not forget|do not let me forget|must not forget|must remember|make a note|i must not forget|i must remember|i should remember) to \w+|^(?:please )?(?:can you |could you )?remind (?:me|us|\w+) (?:to|about|that|on|in|at|of|next|tomorrow)\b|^reminder(?: to self)?\s?[:-] ?\w+|^reminder to \w+|^do not forget (?:about|my|our)\b|\bto self\s?:")
-        .unless(r"\bto (?:always|never) ")
-        .asks()
-        .tags(&["task"]),
-    Rule::new("todo.will-later", 0.68, "will going", r"^(?:i|we|[a-z]\w+) (?:will|are going to|am going to|is going to) (?:follow up|circle back|get back|look into|take care of|handle|send|write|review|call|email|fix|finish|prepare|schedule|book|submit|update|check|draft|contact|share|file|meet|order|pay|renew|deliver|test|deploy|clean up|talk to|ask|merge|create|add|complete|organi[sz]e|set up|present|pick up|bring|return|visit|confirm|revisit|investigate|document|translate|publish)\b")
-        .unless(r"\b(?:in a (?:minute|second|moment|sec|bit)|now|right away|immediately|shortly)\b|^it ")
-        .tags(&["task"]),
-    Rule::new("todo.imperative", 0.68, "", r"^(?:please )?(?:then |also |first |finally )?(?:(?:review|implement|fix|add|write (?:tests?|docs?|documentation|unit tests|a (?:test|blog post|report|proposal|script|migration|guide|letter|summary for)|the (?:tests?|docs?|documentation|report|changelog|readme|release notes|minutes|migration|introduction|abstract|paper|proposal|letter))|finish|prepare|schedule|reschedule|buy|send|submit|resubmit|deploy|refactor|migrate|investigate|create|remove|rename|upgrade|renew|organi[sz]e|publish|verify|sync|rewrite|extend|complete|arrange|confirm|collect|rerun|re-run|archive|replace|configure|install|revisit|revise|proofread|invite|cancel|repair|announce|hire|apply|delete|merge|disable|enable|vacuum|annotate|analy[sz]e|evaluate|resolve|triage|purge|dispute|sell|practi[cs]e|convert|reply to|respond to|look into|follow up|reach out|set up|write up|clean up|back up|pick up|drop off|talk to|meet with|find (?:an?|the|out)|get (?:the|an?|quotes?|approval|feedback|in touch)|ask|call|email|e-mail|book|pay|contact|update|clean|check|phone|text) (?:[\w'#-]+)|(?:order|plan|test|document|release|benchmark|profile|port|register|rotate|print|tag|file|return|mail|ship|post|interview|measure|sign|tell|water|feed|mow|wash|polish|run|train|label|compare|close|split|move|export|import|pull|push|audit|patch|bump|transfer|claim|cut|pack|learn|study|read|try|debug|change|draft|remind|meet|draw|record|count|cook|paint|hang|fill|finali[sz]e|negotiate|translate|approve|restart|restore|reset|backup|reserve|backfill|decide|choose|discuss|clarify|pin|lock|secure|monitor|swap|sort|sand|oil|stock|list|trim|tidy|empty|descale|insure|notify) (?:up |out |back |down |off |on )?(?:the|an?|our|my|with|to|for|on|all|some|new|two|three|missing|old|in|at|more|every|each|both|his|her|their|whether)\b)")
-        .unless(r"^(?:please )?(?:\w+ ){1,2}(?:me|us|to me|for me)\b|^(?:please )?(?:call me|run away|move on|try again|try to|try it|test test|check out|read on|ask away|tell|close enough|post-|plan (?:is|was)|test (?:is|was)|order (?:is|was)|change (?:is|was)|study (?:is|was|shows)|profile (?:is|was)|release \d|version)\b|^(?:\w+) (?:is|are|was|were|has|have|had|will|can|of|and)\b|\b(?:second|first|last|previous|following|above) (?:sentence|paragraph|line|word|part|version|answer|one)\b|\bthis (?:sentence|paragraph|function|text|code|answer|line|article|file|word|question|equation|snippet|poem|essay|email)\b|, please\W*$|\b(?:again|now)\W*$|^(?:please )?(?:write|compare|analy[sz]e|find|explain) .*\b(?:for me|step by step)\b|^(?:update|note|reminder|plan|order|report|release|test|review|draft|post|label|tag|file|patch|call|study|profile|mail|book|text)s?\s?[:,-]")
-        .tags(&["task"]),
-    Rule::new("todo.needs-doing", 0.74, "needs need requires require remains still left missing pending outstanding overdue waiting open", r"\b(?:needs?|need) (?:to be |to get )(?:\w+ )?(?:\w+ed|\w+t|done|written|rewritten|sent|built|redone|set up|paid|drawn|taken|chosen|bought|found|shown|begun)\b|\b(?:needs?|requires?) (?:a |an |some |another |more )?(?:fixing|testing|review|updating|work|rewriting|cleaning|attention|a second look|proofreading|refactoring|replacing|documentation|follow-up|painting|repairing|new batteries|approval from)\b|\b(?:remains?|still) (?:to be|has to be|have to be|needs to be|need to be) \w+|\b(?:is|are) (?:still )?(?:left to|yet to be|outstanding|overdue|waiting (?:for|on) (?:me|us|my|our|a reply|review|approval))\b|\bstill needs? (?:an?|some|more|the|\w+ing)\b|\bstill (?:missing|pending|open|outstanding|waiting (?:for|on))\b")
-        .unless(r"^(?:all|every|any|each|no) |\bdo(?:es)? not need\b")
-        .tags(&["task"]),
-    Rule::new("todo.on-my-list", 0.74, "list plate plan", r"\b(?:on my (?:to-?do )?(?:list|plate)|on the (?:to-?do )?list|on our backlog|in the backlog|to-do list)\b|\bit is on (?:me|us|\w+) to\b|\b(?:i|we) (?:promised|agreed|committed) to (?:send|write|call|deliver|review|finish|prepare|help|fix|give)\b|\b(?:i|we) owe \w+ (?:a|an|the)\b|\bwaiting on me\b").tags(&["task"]),
-    Rule::new("todo.due", 0.72, "due by", r"^(?:[\w'-]+ ){1,8}(?:by|before|until|no later than) (?:the end of |end of |next |this )?(?:{day}|the week|the month|eod|eow|cob)\W*$")
-        .unless(r"\b(?:is|are|was|were|will|must|should|has|have|had|want|wants|hope|hopes|plan|plans|goal|may|might|could|decided|prefer|always|never|goes|closes|opens|leaves|ends|runs)\b")
-        .tags(&["task"]),
+    Rule::new(
+        "decision.chose",
+        0.88,
+        concat!(
+            "chose chosen decided decide picked selected agreed settled opted concluded resolved voted ",
+            "committed finalized finalised elected ended turned made signed",
+        ),
+        concat!(
+            r"{we} {adv}(?:chose|chosen|decided|picked|selected|agreed|settled on|settled for|opted|",
+            r"resolved to|voted|committed to|finali[sz]ed|concluded (?:that|to)|made (?:the|a) (?:decision|",
+            r"call)|ended up (?:choosing|going|picking|using|taking|buying|hiring|with)|turned down|",
+            r"elected to|signed off on)\b",
+            r"|^(?:chose|decided|picked|selected|agreed|settled on|opted|voted)\b",
+            r"|^[\w'.-]+(?: and [\w'.-]+)? {adv}(?:decided|agreed|chose|opted|voted) (?:to|on|that|for|not|",
+            r"against)\b",
+            r"|^(?:both|all|everyone|everybody|the \w+(?: \w+)?|my \w+ and i) {adv}(?:decided|agreed|chose|",
+            r"opted|voted)\b",
+        ),
+    )
+    .unless(concat!(
+        r"\b(?:not|never|yet to|have not|has not) (?:yet )?(?:decided|agreed|chosen|settled|decide)\b",
+        r"|\b(?:once|after|when|before|until) (?:we|i|they) (?:have )?(?:decided|agreed|chosen|decide)\b",
+    ))
+    .tags(&["decision"]),
+    Rule::new(
+        "decision.passive",
+        0.86,
+        "decided agreed settled chosen selected picked decision verdict decisions outcome",
+        concat!(
+            r"\b(?:it was|has been|have been|was|were|is|it is|been) (?:{adv})(?:decided|agreed|settled|",
+            r"chosen|selected|picked)\b",
+            r"|\b(?:the|our|my|final) (?:final )?(?:decision|verdict|choice|call|consensus|",
+            r"plan of record) (?:is|was)\b",
+            r"|^(?:final )?(?:decision|decisions|decided|agreed|resolution|verdict|outcome)\s?[:-]",
+            r"|\bmade the (?:decision|call) to\b",
+        ),
+    )
+    .unless(concat!(
+        r"\b(?:not|never) (?:been )?(?:yet )?(?:decided|agreed|settled|chosen)\b|\bnot final\b",
+        r"|\bis (?:hard|difficult|pending|still|not|up to)\b",
+    ))
+    .tags(&["decision"]),
+    Rule::new(
+        "decision.going-with",
+        0.84,
+        "going go stick sticking staying stay went sticking proceed",
+        r"\b(?:we|i|let us|the team) (?:{adv})(?:are |am |will |is )?(?:be )?{going_with} (?:with|for)\b",
+    )
+    .tags(&["decision"]),
+    Rule::new(
+        "decision.we-will",
+        0.8,
+        "will going",
+        concat!(
+            r"\b(?:we|the team|i) (?:will|are going to|am going to|is going to|shall) (?:not |no longer |",
+            r"only |all |always |now |also |just )*(?:use|adopt|switch|move|migrate|drop|keep|host|store|",
+            r"deploy|skip|postpone|replace|build (?:on|the|it)|start with|stay|stick|go|support|outsource|",
+            r"rely|standardi[sz]e|rewrite|target|cancel|hire|rent|sell|publish|split|charge|offer|launch|",
+            r"focus on|delay|retire|deprecate|freeze|license|require|run (?:it|the|on|our)|hold|meet|ship|buy|",
+            r"phase|stop|continue|limit|accept|ignore|treat|name|call it)\b",
+        ),
+    )
+    .unless(concat!(
+        r"\b(?:go|move|stay|meet|call|buy|run) (?:home|out|there|now|to (?:the (?:store|shop|doctor|gym|",
+        r"beach)|bed|lunch|sleep))\b",
+        r"|\b(?:tomorrow|tonight|later|next week|soon|in a (?:minute|moment|bit))\b",
+    ))
+    .tags(&["decision"]),
+    Rule::new(
+        "decision.using-for",
+        0.78,
+        "using switching moving migrating adopting dropping going replacing standardizing keeping",
+        concat!(
+            r"^(?:{weare} {adv})?(?:using|switching (?:from \S+ )?to|moving (?:from \S+ )?to|",
+            r"migrating (?:from \S+ )?to|adopting|dropping|replacing|standardi[sz]ing on|keeping|",
+            r"going) (?:[\w.+/#-]+ ){1,4}?(?:for|as|instead of|over|rather than|to|from|with|in favou?r of|",
+            r"by default|everywhere)\b",
+            r"|^(?:{weare} {adv})?(?:switching|moving|migrating) (?:over )?(?:from [\w.+-]+(?: [\w.+-]+)? ",
+            r")?to \w+",
+        ),
+    )
+    .unless(concat!(
+        r"^(?:going to|moving to (?:the )?(?:next|new (?:flat|house|apartment|city)))",
+        r"|^i am (?:going|moving|keeping) |^(?:using|keeping|replacing) (?:it|this|that) (?:for|as)\b",
+    ))
+    .tags(&["decision"]),
+    Rule::new(
+        "decision.lets",
+        0.78,
+        "let",
+        concat!(
+            r"^let us (?:use|adopt|switch|drop|keep|host|store|skip|postpone|replace|standardi[sz]e|",
+            r"make (?:it|the|\w+) (?:the|our|a)|call (?:it|the)|not|stay|move|rename|default|settle|pick|",
+            r"choose|name|stick|target|support|cancel)\b",
+        ),
+    )
+    .unless(concat!(
+        r"^let us (?:not (?:worry|forget|panic)|move on|keep going|stay in touch|use this|keep (?:it|",
+        r"this) (?:simple|short))\b",
+    ))
+    .tags(&["decision"]),
+    Rule::new(
+        "decision.instead",
+        0.76,
+        "",
+        concat!(
+            r"\b(?:we|i|the team) (?:{adv}){used_instead} .*\b(?:instead of|over|rather than|in favou?r of|",
+            r"because|due to|since|for (?:all|the|our|now))\b",
+            r"|\b(?:we|i|the team) (?:have |has )?(?:switched (?:from .* )?to|adopted|rejected|ruled out|",
+            r"abandoned|scrapped|standardi[sz]ed on|moved away from|migrated from|dropped (?:support|",
+            r"the (?:idea|plan|feature))|approved the|rejected the|postponed the|called off)\b",
+        ),
+    )
+    .tags(&["decision"]),
+    Rule::new(
+        "decision.from-now",
+        0.8,
+        "we",
+        r"^we (?:deploy|use|meet|release|write|review|ship|run|store|keep|only|no longer|do|will)\b.*",
+    )
+    .unless(concat!(
+        r"^we (?:use|store|keep|run|write|do|meet|will|deploy|release|review|ship|only) .*(?:\?|",
+        r"yesterday)$",
+    ))
+    .tags(&["decision"]),
 ];

@@ -21,7 +21,10 @@ const FACT: &[Rule] = &[
     Rule::new(
         "fact.term-means",
         0.84,
-        "means mean refers stands short denotes code word name term abbreviation acronym nickname shorthand slang",
+        concat!(
+"means mean refers stands short denotes code word name term abbreviation acronym nickname ",
+"shorthand slang",
+),
         concat!(
             // `In our office, "the aquarium" means …`
             r"^(?:in|at|on|within|for|among|inside) (?:our|this|the|my) (?:[\w-]+ ){0,3}?[\w-]+,? ",
@@ -43,7 +46,11 @@ const FACT: &[Rule] = &[
             r#"|^(?:the |our |my )?(?:term|word|name|phrase|abbreviation|acronym|expression|label) "[^"]+" {means}\b"#,
         ),
     )
-    .unless(r"^(?:it|this|that|what|which|he|she|they)\b|\b(?:function|loop|sentence|text|example|equation|formula|code|file|line|paragraph|poem|story|article),? .*{means}")
+    .unless(concat!(
+r"^(?:it|this|that|what|which|he|she|they)\b",
+r"|\b(?:function|loop|sentence|text|example|equation|formula|code|file|line|paragraph|poem|story|",
+r"article),? .*{means}",
+))
     .tags(&["term"]),
     Rule::new(
         "fact.term-we-mean",
@@ -81,15 +88,24 @@ const FACT: &[Rule] = &[
         ),
     )
     // The name is in quotes, has a capital after a word without one, or has an article of its own.
-    .written(r#"(?:["“”'‘][^"”]+["”'’]|\b[a-z][\w-]* (?:the )?[A-Z][a-z][\w-]*(?: [A-Z][a-z][\w-]*)*|\b[a-z]\w+ (?:the|a|an) [\w-]+(?: [\w-]+)?)[.!]*$"#)
-    .unless(r"\b(?:every|each|once|twice|again|when|before|after|if|on (?:\w+day|the phone)|with|from|at|for|the (?:next|same|other|first|last)(?: \w+)?[.!]*$)\b")
+    .written(concat!(
+r#"(?:["“”'‘][^"”]+["”'’]|\b[a-z][\w-]* (?:the )?[A-Z][a-z][\w-]*(?: [A-Z][a-z][\w-]*)*|"#,
+r"\b[a-z]\w+ (?:the|a|an) [\w-]+(?: [\w-]+)?)[.!]*$",
+))
+    .unless(concat!(
+r"\b(?:every|each|once|twice|again|when|before|after|if|on (?:\w+day|the phone)|with|from|at|for|",
+r"the (?:next|same|other|first|last)(?: \w+)?[.!]*$)\b",
+))
     .tags(&["term"]),
     // Who tells the assistant what letters stand for, tells what they stand for here.
     Rule::new(
         "fact.term-letters",
         0.74,
         "stands short",
-        r#"^(?:the )?(?:abbreviation |acronym |letters )?"?[\w./&-]+"? (?:stands for|is short for)(?: [\w'-]+)+"#,
+        concat!(
+r#"^(?:the )?(?:abbreviation |acronym |letters )?"?[\w./&-]+"? (?:stands for|"#,
+r"is short for)(?: [\w'-]+)+",
+),
     )
     .unless(KNOWN)
     .tags(&["term"]),
@@ -104,6 +120,9 @@ const FACT: &[Rule] = &[
             r"|^(?:for|with|among) us,? an? [\w-]+(?: [\w-]+)? (?:is|counts as) ",
         ),
     )
-    .unless(r"\b(?:function|loop|sentence|text|example|equation|code|file|line|paragraph|poem|story|article|word)s?\b,? ")
+    .unless(concat!(
+r"\b(?:function|loop|sentence|text|example|equation|code|file|line|paragraph|poem|story|article|",
+r"word)s?\b,? ",
+))
     .tags(&["term"]),
 ];

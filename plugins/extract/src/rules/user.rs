@@ -1,160 +1,372 @@
-//! User memory: who the user is, how the user likes things, what for, within which rules, on which project.
+//! User memory: who somebody is and how things are to be for them.
 
 use crate::Rule;
 
 /// Identity: explicit statements in the first person, which the taxonomy wants to be sure of (0.85).
 pub(super) const PROFILE: &[Rule] = &[
-    Rule::new("profile.name", 0.93, "name call go", r"\b(?:my|the user's|user's) (?:full |first |last |given |real |middle |family )?name is \S|^(?:you can |please )?call me \w+[.!]?$|\bi go by \w+").tags(&["name"]),
-    Rule::new("profile.i-am-role", 0.9, "am is", r"{iam} {adv}(?:an? |the |one of the |your )(?:[\w'/&.-]+,? ){0,5}{role}s?\b")
-        .unless(r"\b(?:fan|bit|little|lot) (?:of|too)?\b|{iam} (?:not |the one|the only one)")
-        .tags(&["role"]),
-    Rule::new("profile.i-am-named", 0.9, "am is been", r"{iam} \w+(?: \w+)?, (?:an? |the |your )(?:[\w'/&-]+ ){0,4}{role}\b|\bi have (?:{adv})been an? (?:[\w-]+ ){0,4}{role}\b").tags(&["name", "role"]),
-    Rule::new("profile.i-am-suffix", 0.88, "am is", r"{iam} {adv}an? (?:[\w-]+ ){0,3}\w{3,}(?:ologist|ician|ographer|ist|wright)\b")
-        .unless(r"\b(?:list|twist|mist|waist|exist|optimist|pessimist)\b")
-        .tags(&["role"]),
-    Rule::new("profile.i-am-state", 0.88, "am is", r"{iam} {adv}(?:married|single|divorced|retired|self-employed|unemployed|left-handed|color-?blind|colour-?blind|deaf|blind|dyslexic|autistic|pregnant|vegan|vegetarian|lactose intolerant|gluten intolerant|celiac|diabetic|bilingual|trilingual|allergic to \w+|hard of hearing|\d{1,3} years old|in my (?:early |mid|late )?-?\w+ies)\b")
-        .tags(&["background"]),
-    Rule::new("profile.i-work", 0.9, "work works worked working", r"{i} {adv}(?:work|works|worked|have been working|am working|is working) (?:full[- ]time |part[- ]time |remotely |nights |days |weekends |shifts |mostly |mainly |freelance )*(?:at|for|as)\b")
-        .unless(r"\bwork(?:s|ed|ing)? (?:at|for) (?:night|home|the moment|me|it|this|that|once|now|all)\b|\bwork(?:s|ed)? (?:\w+ )?as (?:expected|intended|well|usual|soon|long)")
-        .tags(&["employment"]),
-    Rule::new("profile.i-work-in", 0.88, "work works", r"{i} {adv}works? in (?:the )?(?:[\w-]+ ){0,2}(?:finance|banking|insurance|healthcare|health care|education|marketing|sales|hr|it|law|media|advertising|logistics|retail|publishing|research|academia|government|engineering|manufacturing|construction|hospitality|biotech|pharma|tech|consulting|security|support|industry|sector|department|team|lab|office|field|hospital|factory)\b")
-        .tags(&["employment"]),
-    Rule::new("profile.i-live", 0.9, "live lives am is reside based from", r"{i} {adv}(?:live|lives|reside|resides) (?:in|near|on|outside)\b|{iam} {adv}(?:based|located|living) (?:in|near|out of)\b|{iam} {adv}from (?:\w+)|\bi (?:grew up|was born|was raised) (?:in|on|near)\b|\bi moved to \w+ (?:from|in|when)\b")
-        .unless(r"{iam} {adv}from (?:the future|here|now)|\blive in (?:fear|hope|the moment)")
-        .tags(&["location"]),
-    Rule::new("profile.affiliation", 0.9, "am is", r"{iam} {adv}(?:affiliated with|employed (?:at|by)|enrolled (?:at|in)|on the faculty|on the board of|with the (?:\w+ ){0,3}(?:team|group|department|lab|university))\b")
-        .tags(&["affiliation"]),
-    Rule::new("profile.i-study", 0.89, "study studies studied studying major majored majoring graduated minored", r"{i} {adv}(?:study|studies|studied|am studying|is studying|majored|major|graduated|minored|am majoring) (?:\w+ ){0,4}(?:in|at|from)\b")
-        .tags(&["education"]),
-    Rule::new("profile.degree", 0.9, "degree phd doctorate master's masters bachelor's mba diploma certificate certification licence license ph.d msc bsc", r"{i} {adv}(?:have|has|hold|holds|got|earned|completed|did|received|finished|am doing|am finishing|is doing) (?:an? |my |two |his |her )?(?:[\w.'-]+ ){0,3}(?:degrees?|phd|ph\.d|doctorate|master'?s?|bachelor'?s?|mba|msc|bsc|diploma|certificat\w+|licen[cs]e)\b")
-        .tags(&["education"]),
-    Rule::new("profile.my-role", 0.9, "my", r"(?:^|[^f] |\bthat )my (?:current |official |full |main |own )?(?:role|job|job title|title|position|profession|occupation|background|major|affiliation|employer|native language|native tongue|mother tongue|first language|second language|pronouns|time ?zone|home ?town|nationality|birthday|age|department|university|school|alma mater|field|specialty|speciality|area of expertise|expertise|day job|degree|phd|handle|github handle|username|advisor|supervisor|boss|manager|wife|husband|partner|company) (?:is|are|was|were)\b")
-        .unless(r"\bmy (?:background|title|field|company|manager|boss|advisor|supervisor|partner|wife|husband|position|school|university|department|job) (?:is|was) (?:not|being|going|on|out|asking|waiting|late|sick|away|very|so|too|really|quite|un\w+|blocked|broken|empty|missing|wrong|null|happy|angry|traveling|travelling|coming|great|good|boring|hard|safe|done|closed|hiring|moving|closing|paying)\b")
-        .tags(&["background"]),
-    Rule::new("profile.i-speak", 0.9, "speak speaks fluent native", r"{i} {adv}(?:speak|speaks) (?:\w+,? ){0,4}{lang}\b|{iam} (?:{adv}fluent in|an? (?:native|fluent) )").tags(&["language"]),
-    Rule::new("profile.experience", 0.89, "years year decade decades experience", r"{i} {adv}(?:(?:been |worked |taught |written |run |led |built |spent |used )?(?:[\w+#'-]+ ){0,8}?(?:for|over|since|about|around|nearly|almost|more than)? ?(?:\w+[ -]){0,3}(?:years?|decades?)\b)|{i} {adv}(?:\w+ ){0,3}years? of experience")
-        .unless(r"\b(?:this|next|last|every|each|per|in|a few|ago) years?\b|\byears? ago\b|\bwant|\bplan|\bhope|\bwould|\bdecided|\bchose|\blease|\bcontract")
-        .tags(&["experience"]),
-    Rule::new("profile.i-lead", 0.88, "lead leads manage manages run runs head heads supervise supervises teach teaches founded own owns chair", r"{i} {adv}(?:lead|leads|manage|manages|head|heads|supervise|supervises|co-?founded|founded|chair|chairs|teach|teaches) (?:an? |the |our |my |\w+ )?\w+|{i} {adv}(?:run|runs|own|owns) (?:an? |the |our |my )(?:[\w-]+ ){0,3}(?:company|business|shop|store|lab|team|group|agency|studio|startup|restaurant|bakery|farm|clinic|practice|blog|podcast|newsletter|channel|bookshop|bookstore|caf[eé]|gym|school|salon|garage|firm|nonprofit|charity)\b")
-        .unless(r"\bmanage to\b|\blead(?:s)? to\b")
-        .tags(&["role"]),
-    Rule::new("profile.family", 0.87, "have has", r"{i} {adv}(?:have|has) (?:an? |\w+ )(?:\w+ )?(?:kids?|child|children|sons?|daughters?|twins|dogs?|cats?|wife|husband|brothers?|sisters?|siblings|grandchildren|toddler|baby|disability|dyslexia|adhd|diabetes|asthma|(?:\w+ )?allergy)\b")
-        .tags(&["background"]),
-    Rule::new("profile.as-a", 0.87, "as", r"^as an? (?:[\w'-]+ ){0,5}{role}(?: (?:at|in|of|from|with|working)(?: [\w'-]+){1,4})?, (?:i|we)\b").tags(&["role"]),
-    Rule::new("profile.user-is", 0.88, "user", r"^(?:the )?user (?:is|works|lives|studies|has|was|speaks|holds|teaches) (?:an? |the |at |in |as |for |from |based |been |\d)")
-        .unless(r"\b(?:asking|question|problem|issue|error|deadline|meeting)\b")
-        .tags(&["role"]),
+    Rule::new(
+        "profile.name",
+        0.93,
+        "name call go",
+        concat!(
+            r"\b(?:my|the user's|user's) (?:full |first |last |given |real |middle |family )?name is \S",
+            r"|^(?:you can |please )?call me \w+[.!]?$|\bi go by \w+",
+        ),
+    )
+    .tags(&["name"]),
+    Rule::new(
+        "profile.i-am-role",
+        0.9,
+        "am is",
+        r"{iam} {adv}(?:an? |the |one of the |your )(?:[\w'/&.-]+,? ){0,5}{role}s?\b",
+    )
+    .unless(r"\b(?:fan|bit|little|lot) (?:of|too)?\b|{iam} (?:not |the one|the only one)")
+    .tags(&["role"]),
+    Rule::new(
+        "profile.i-am-named",
+        0.9,
+        "am is been",
+        concat!(
+            r"{iam} \w+(?: \w+)?, (?:an? |the |your )(?:[\w'/&-]+ ){0,4}{role}\b",
+            r"|\bi have (?:{adv})been an? (?:[\w-]+ ){0,4}{role}\b",
+        ),
+    )
+    .tags(&["name", "role"]),
+    Rule::new(
+        "profile.i-am-suffix",
+        0.88,
+        "am is",
+        r"{iam} {adv}an? (?:[\w-]+ ){0,3}\w{3,}(?:ologist|ician|ographer|ist|wright)\b",
+    )
+    .unless(r"\b(?:list|twist|mist|waist|exist|optimist|pessimist)\b")
+    .tags(&["role"]),
+    Rule::new(
+        "profile.i-am-state",
+        0.88,
+        "am is",
+        concat!(
+            r"{iam} {adv}(?:married|single|divorced|retired|self-employed|unemployed|left-handed|color-?blind|",
+            r"colour-?blind|deaf|blind|dyslexic|autistic|pregnant|vegan|vegetarian|lactose intolerant|",
+            r"gluten intolerant|celiac|diabetic|bilingual|trilingual|allergic to \w+|hard of hearing|",
+            r"\d{1,3} years old|in my (?:early |mid|late )?-?\w+ies)\b",
+        ),
+    )
+    .tags(&["background"]),
+    Rule::new(
+        "profile.i-work",
+        0.9,
+        "work works worked working",
+        concat!(
+            r"{i} {adv}(?:work|works|worked|have been working|am working|is working) (?:full[- ]time |",
+            r"part[- ]time |remotely |nights |days |weekends |shifts |mostly |mainly |freelance )*(?:at|for|",
+            r"as)\b",
+        ),
+    )
+    .unless(concat!(
+        r"\bwork(?:s|ed|ing)? (?:at|for) (?:night|home|the moment|me|it|this|that|once|now|all)\b",
+        r"|\bwork(?:s|ed)? (?:\w+ )?as (?:expected|intended|well|usual|soon|long)",
+    ))
+    .tags(&["employment"]),
+    Rule::new(
+        "profile.i-work-in",
+        0.88,
+        "work works",
+        r"{i} {adv}works? in (?:the )?(?:[\w-]+ ){0,2}{lines_of_work}\b",
+    )
+    .tags(&["employment"]),
+    Rule::new(
+        "profile.i-live",
+        0.9,
+        "live lives am is reside based from",
+        concat!(
+            r"{i} {adv}(?:live|lives|reside|resides) (?:in|near|on|outside)\b",
+            r"|{iam} {adv}(?:based|located|living) (?:in|near|out of)\b|{iam} {adv}from (?:\w+)",
+            r"|\bi (?:grew up|was born|was raised) (?:in|on|near)\b|\bi moved to \w+ (?:from|in|when)\b",
+        ),
+    )
+    .unless(r"{iam} {adv}from (?:the future|here|now)|\blive in (?:fear|hope|the moment)")
+    .tags(&["location"]),
+    Rule::new(
+        "profile.affiliation",
+        0.9,
+        "am is",
+        concat!(
+            r"{iam} {adv}(?:affiliated with|employed (?:at|by)|enrolled (?:at|in)|on the faculty|",
+            r"on the board of|with the (?:\w+ ){0,3}(?:team|group|department|lab|university))\b",
+        ),
+    )
+    .tags(&["affiliation"]),
+    Rule::new(
+        "profile.i-study",
+        0.89,
+        "study studies studied studying major majored majoring graduated minored",
+        concat!(
+            r"{i} {adv}(?:study|studies|studied|am studying|is studying|majored|major|graduated|minored|",
+            r"am majoring) (?:\w+ ){0,4}(?:in|at|from)\b",
+        ),
+    )
+    .tags(&["education"]),
+    Rule::new(
+        "profile.degree",
+        0.9,
+        concat!(
+            "degree phd doctorate master's masters bachelor's mba diploma certificate certification ",
+            "licence license ph.d msc bsc",
+        ),
+        concat!(
+            r"{i} {adv}(?:have|has|hold|holds|got|earned|completed|did|received|finished|am doing|",
+            r"am finishing|is doing) (?:an? |my |two |his |her )?(?:[\w.'-]+ ){0,3}(?:degrees?|phd|ph\.d|",
+            r"doctorate|master'?s?|bachelor'?s?|mba|msc|bsc|diploma|certificat\w+|licen[cs]e)\b",
+        ),
+    )
+    .tags(&["education"]),
+    Rule::new(
+        "profile.my-role",
+        0.9,
+        "my",
+        r"(?:^|[^f] |\bthat )my (?:current |official |full |main |own )?{own_place} (?:is|are|was|were)\b",
+    )
+    .unless(r"\bmy {not_of_user} (?:is|was) {not_a_role}\b")
+    .tags(&["background"]),
+    Rule::new(
+        "profile.i-speak",
+        0.9,
+        "speak speaks fluent native",
+        concat!(
+            r"{i} {adv}(?:speak|speaks) (?:\w+,? ){0,4}{lang}\b",
+            r"|{iam} (?:{adv}fluent in|an? (?:native|fluent) )",
+        ),
+    )
+    .tags(&["language"]),
+    Rule::new(
+        "profile.experience",
+        0.89,
+        "years year decade decades experience",
+        concat!(
+            r"{i} {adv}(?:(?:been |worked |taught |written |run |led |built |spent |",
+            r"used )?(?:[\w+#'-]+ ){0,8}?(?:for|over|since|about|around|nearly|almost|",
+            r"more than)? ?(?:\w+[ -]){0,3}(?:years?|decades?)\b)",
+            r"|{i} {adv}(?:\w+ ){0,3}years? of experience",
+        ),
+    )
+    .unless(concat!(
+        r"\b(?:this|next|last|every|each|per|in|a few|ago) years?\b|\byears? ago\b|\bwant|\bplan|\bhope",
+        r"|\bwould|\bdecided|\bchose|\blease|\bcontract",
+    ))
+    .tags(&["experience"]),
+    Rule::new(
+        "profile.i-lead",
+        0.88,
+        concat!(
+            "lead leads manage manages run runs head heads supervise supervises teach teaches founded ",
+            "own owns chair",
+        ),
+        concat!(
+            r"{i} {adv}(?:lead|leads|manage|manages|head|heads|supervise|supervises|co-?founded|founded|chair|",
+            r"chairs|teach|teaches) (?:an? |the |our |my |\w+ )?\w+",
+            r"|{i} {adv}(?:run|runs|own|owns) (?:an? |the |our |my )(?:[\w-]+ ){0,3}{groups}\b",
+        ),
+    )
+    .unless(r"\bmanage to\b|\blead(?:s)? to\b")
+    .tags(&["role"]),
+    Rule::new(
+        "profile.family",
+        0.87,
+        "have has",
+        concat!(
+            r"{i} {adv}(?:have|has) (?:an? |\w+ )(?:\w+ )?(?:kids?|child|children|sons?|daughters?|twins|",
+            r"dogs?|cats?|wife|husband|brothers?|sisters?|siblings|grandchildren|toddler|baby|disability|",
+            r"dyslexia|adhd|diabetes|asthma|(?:\w+ )?allergy)\b",
+        ),
+    )
+    .tags(&["background"]),
+    Rule::new(
+        "profile.as-a",
+        0.87,
+        "as",
+        r"^as an? (?:[\w'-]+ ){0,5}{role}(?: (?:at|in|of|from|with|working)(?: [\w'-]+){1,4})?, (?:i|we)\b",
+    )
+    .tags(&["role"]),
+    Rule::new(
+        "profile.user-is",
+        0.88,
+        "user",
+        concat!(
+            r"^(?:the )?user (?:is|works|lives|studies|has|was|speaks|holds|teaches) (?:an? |the |at |in |as |",
+            r"for |from |based |been |\d)",
+        ),
+    )
+    .unless(r"\b(?:asking|question|problem|issue|error|deadline|meeting)\b")
+    .tags(&["role"]),
 ];
 
 /// How the user wants things: said of oneself, or told to the machine in the plural, which is more than one request.
 pub(super) const PREFERENCE: &[Rule] = &[
-    Rule::new("preference.prefer", 0.86, "prefer prefers preferred preference favor favour", r"{i} {adv}(?:prefers?|favou?rs?)\b|\bmy (?:\w+ )?preference is\b|\bmy preferred\b|\bpreferred (?:\w+ )?(?:language|format|style|tone|editor|tool|way)\b|^(?:please )?prefer \w").tags(&["preference"]),
-    Rule::new("preference.favourite", 0.86, "favorite favourite go-to", r"\bmy (?:\w+ )?(?:favou?rite|go-to)\b|\b(?:is|are) my (?:favou?rites?|go-to)\b").tags(&["preference"]),
-    Rule::new("preference.rather", 0.82, "rather", r"\b(?:i|user|the user) would (?:much |far )?rather\b").unless(r"\brather not (?:say|talk|answer|go)\b").tags(&["preference"]),
-    Rule::new("preference.like", 0.77, "like likes love loves enjoy enjoys hate hates dislike dislikes appreciate adore despise detest stand mind", r"{i} {adv}(?:not )?(?:likes?|loves?|enjoys?|hates?|dislikes?|appreciates?|adores?|despises?|detests?|cannot stand|can not stand) \w")
-        .unless(r"\b(?:would|should|could) (?:\w+ )?(?:like|love|hate|appreciate|enjoy) (?:to|you|if|some|an?\b)|\bappreciate (?:it|your|the|you|that)\b|\b(?:like|love|hate|enjoy|dislike|loved|liked) (?:it[.!]|it$|that[.!]|this[.!]|you|your (?:idea|help)|the (?:idea|way|look|sound|new|first|second|last)|what|how (?:you|it|this)|to (?:ask|say|be that)|that (?:idea|one)|this (?:idea|one|version|song))")
-        .tags(&["taste"]),
-    Rule::new("preference.would-like-output", 0.78, "like want appreciate need love wants likes", r"{i} {adv}(?:want|wants|like|likes|love|appreciate|need) (?:my |your |all |the |more |less |fewer |very )?(?:[\w-]+,? ){0,4}{output}\b")
-        .unless(r"\b(?:want|like|love|need|appreciate) (?:to|you|an?|some|one|two|three|another|this|that|these|the (?:first|last|following|above|answer|output|result|code))\b")
+    Rule::new(
+        "preference.prefer",
+        0.86,
+        "prefer prefers preferred preference favor favour",
+        concat!(
+            r"{i} {adv}(?:prefers?|favou?rs?)\b|\bmy (?:\w+ )?preference is\b|\bmy preferred\b",
+            r"|\bpreferred (?:\w+ )?(?:language|format|style|tone|editor|tool|way)\b|^(?:please )?prefer \w",
+        ),
+    )
+    .tags(&["preference"]),
+    Rule::new(
+        "preference.favourite",
+        0.86,
+        "favorite favourite go-to",
+        r"\bmy (?:\w+ )?(?:favou?rite|go-to)\b|\b(?:is|are) my (?:favou?rites?|go-to)\b",
+    )
+    .tags(&["preference"]),
+    Rule::new("preference.rather", 0.82, "rather", r"\b(?:i|user|the user) would (?:much |far )?rather\b")
+        .unless(r"\brather not (?:say|talk|answer|go)\b")
+        .tags(&["preference"]),
+    Rule::new(
+        "preference.like",
+        0.77,
+        concat!(
+            "like likes love loves enjoy enjoys hate hates dislike dislikes appreciate adore despise ",
+            "detest stand mind",
+        ),
+        concat!(
+            r"{i} {adv}(?:not )?(?:likes?|loves?|enjoys?|hates?|dislikes?|appreciates?|adores?|despises?|",
+            r"detests?|cannot stand|can not stand) \w",
+        ),
+    )
+    .unless(concat!(
+        r"\b(?:would|should|could) (?:\w+ )?(?:like|love|hate|appreciate|enjoy) (?:to|you|if|some|an?\b)",
+        r"|\bappreciate (?:it|your|the|you|that)\b",
+        r"|\b(?:like|love|hate|enjoy|dislike|loved|liked) (?:it[.!]|it$|that[.!]|this[.!]|you|",
+        r"your (?:idea|help)|the (?:idea|way|look|sound|new|first|second|last)|what|how (?:you|it|this)|",
+        r"to (?:ask|say|be that)|that (?:idea|one)|this (?:idea|one|version|song))",
+    ))
+    .tags(&["taste"]),
+    Rule::new(
+        "preference.would-like-output",
+        0.78,
+        "like want appreciate need love wants likes",
+        concat!(
+            r"{i} {adv}(?:want|wants|like|likes|love|appreciate|need) (?:my |your |all |the |more |less |",
+            r"fewer |very )?(?:[\w-]+,? ){0,4}{output}\b",
+        ),
+    )
+    .unless(concat!(
+        r"\b(?:want|like|love|need|appreciate) (?:to|you|an?|some|one|two|three|another|this|that|these|",
+        r"the (?:first|last|following|above|answer|output|result|code))\b",
+    ))
+    .tags(&["style"]),
+    Rule::new(
+        "preference.be-style",
+        0.78,
+        "be keep stay sound",
+        concat!(
+            r"^(?:please )?(?:always )?(?:be|stay|sound) (?:more |as |very |less )?{style}\b",
+            r"|^(?:please )?(?:always )?keep (?:it|things|everything|your|the|all|",
+            r"my)?\W*(?:[\w-]+ ){0,3}(?:{style}|under|below|to \w+ (?:lines?|sentences?|words?|paragraphs?))\b",
+        ),
+    )
+    .unless(r"\bbe (?:honest with|direct with|short with)\b")
+    .asks()
+    .tags(&["style"]),
+    Rule::new(
+        "preference.tell-output",
+        0.79,
+        concat!(
+            "use write answer respond reply keep make give format explain default avoid skip include ",
+            "show present phrase structure start end put omit limit drop leave add prefer wrap indent ",
+            "name address call spell stick",
+        ),
+        concat!(
+            r"^(?:please )?(?:always |when \w+ing,? |whenever possible,? |for me,? )?{tell_verbs} (?:me |it |",
+            r"out |with |in |your |all |the |any |every |my |more |fewer |less |shorter |",
+            r"longer )*(?:[\w-]+,? ){0,3}(?:answers|responses|replies|explanations|summaries|messages|emails|",
+            r"comments|docstrings|commit messages|bullets|bullet points|tables|headings|diagrams|links|",
+            r"citations|emojis?|jargon|plain text|markdown|plain english|plain language|metric units|metric|",
+            r"imperial|celsius|fahrenheit|kilometers|kilometres|24-hour|iso dates?|iso 8601|tabs|spaces|",
+            r"snake_case|camelcase|camel case|type hints|type annotations|dark mode|light mode|first name|",
+            r"british spelling|american spelling|oxford comma|active voice|passive voice|first person|tone|",
+            r"step by step|latex|examples|pleasantries|small talk|preamble|(?:complete|full|short|long|",
+            r"simple) sentences|(?:short|long) paragraphs|lower ?case|upper ?case|capital letters|dates|",
+            r"numbers|currencies|measurements|variable names|prose|rhymes?|haiku)\b",
+        ),
+    )
+    .unless(concat!(
+        r"\b(?:this|these|those|following|above|attached|below)\b",
+        r"|^(?:please )?(?:give|show|make|write|include|put) (?:me )?(?:an?|two|three|four|five|six|ten|",
+        r"some|the) ",
+    ))
+    .asks()
+    .tags(&["style"]),
+    Rule::new(
+        "preference.language",
+        0.8,
+        "in use speak talk answer reply respond write",
+        concat!(
+            r"^(?:please )?(?:always )?(?:use|answer|respond|reply|speak|talk|communicate|write)(?: (?:to me|",
+            r"me|back|your \w+|everything|all \w+|only))?(?: in| to me in| only in)? (?:only |simple |",
+            r"simplified |plain )?{lang}\b",
+        ),
+    )
+    .unless(r"\bthis\b")
+    .asks()
+    .tags(&["language"]),
+    Rule::new(
+        "preference.no-thing",
+        0.76,
+        "no less more fewer without skip",
+        concat!(
+            r"^(?:please,? )?(?:no|less|more|fewer|without|skip(?: the)?) (?:[\w-]+ )?{output}(?:,? please|",
+            r" when .*| in .*| for me)?[.!]?$",
+        ),
+    )
+    .tags(&["style"]),
+    Rule::new(
+        "preference.when-you",
+        0.78,
+        "when whenever if",
+        concat!(
+            r"^(?:when|whenever|if|every time) (?:you|i ask you to|i ask|",
+            r"you are) (?:\w+ ){1,8}?[^,]*, (?:please )?{when_verbs}\b",
+        ),
+    )
+    .tags(&["style"]),
+    Rule::new(
+        "preference.comfortable",
+        0.78,
+        "comfortable fan fond partial used allergic into keen",
+        concat!(
+            r"{iam} {adv}(?:more comfortable|most comfortable|(?:not )?(?:a |an )?(?:\w+ )?fan of|partial to|",
+            r"fond of|keen on|not keen on|used to \w+ing|accustomed to|picky about|a sucker for|not into)\b",
+        ),
+    )
+    .tags(&["taste"]),
+    Rule::new(
+        "preference.works-best",
+        0.8,
+        "works work suits easier find better like prefer helps help best",
+        concat!(
+            r"\b(?:works?|is|are|reads?) (?:best|better|easiest|easier|most comfortable|nicest) for me\b",
+            r"|\bi find [\w-]+ (?:[\w-]+ )?(?:easier|clearer|nicer|better|more \w+|distracting|annoying|",
+            r"helpful|confusing)",
+            r"|\bis (?:what|how|the way) i (?:like|prefer|want)\b|\bsuits? me\b",
+            r"|\beasier for me to (?:read|follow|understand|work)\b|\bhelps? me (?:\w+ )?(?:most|best)\b",
+            r"|^for me,? .*\bworks? (?:best|better)\b",
+        ),
+    )
+    .tags(&["taste"]),
+    Rule::new("preference.default-to", 0.76, "default defaults", r"^(?:please )?(?:by default,? |default to )\w+")
         .tags(&["style"]),
-    Rule::new("preference.be-style", 0.78, "be keep stay sound", r"^(?:please )?(?:always )?(?:be|stay|sound) (?:more |as |very |less )?{style}\b|^(?:please )?(?:always )?keep (?:it|things|everything|your|the|all|my)?\W*(?:[\w-]+ ){0,3}(?:{style}|under|below|to \w+ (?:lines?|sentences?|words?|paragraphs?))\b")
-        .unless(r"\bbe (?:honest with|direct with|short with)\b")
-        .asks()
-        .tags(&["style"]),
-    Rule::new("preference.tell-output", 0.79, "use write answer respond reply keep make give format explain default avoid skip include show present phrase structure start end put omit limit drop leave add prefer wrap indent name address call spell stick", r"^(?:please )?(?:always |when \w+ing,? |whenever possible,? |for me,? )?(?:use|write|answer|respond|reply|keep|make|give|format|explain|default|skip|include|show|present|phrase|structure|start|end|put|omit|drop|leave out|wrap|indent|spell|stick to|address|limit) (?:me |it |out |with |in |your |all |the |any |every |my |more |fewer |less |shorter |longer )*(?:[\w-]+,? ){0,3}(?:answers|responses|replies|explanations|summaries|messages|emails|comments|docstrings|commit messages|bullets|bullet points|tables|headings|diagrams|links|citations|emojis?|jargon|plain text|markdown|plain english|plain language|metric units|metric|imperial|celsius|fahrenheit|kilometers|kilometres|24-hour|iso dates?|iso 8601|tabs|spaces|snake_case|camelcase|camel case|type hints|type annotations|dark mode|light mode|first name|british spelling|american spelling|oxford comma|active voice|passive voice|first person|tone|step by step|latex|examples|pleasantries|small talk|preamble|(?:complete|full|short|long|simple) sentences|(?:short|long) paragraphs|lower ?case|upper ?case|capital letters|dates|numbers|currencies|measurements|variable names|prose|rhymes?|haiku)\b")
-        .unless(r"\b(?:this|these|those|following|above|attached|below)\b|^(?:please )?(?:give|show|make|write|include|put) (?:me )?(?:an?|two|three|four|five|six|ten|some|the) ")
-        .asks()
-        .tags(&["style"]),
-    Rule::new("preference.language", 0.8, "in use speak talk answer reply respond write", r"^(?:please )?(?:always )?(?:use|answer|respond|reply|speak|talk|communicate|write)(?: (?:to me|me|back|your \w+|everything|all \w+|only))?(?: in| to me in| only in)? (?:only |simple |simplified |plain )?{lang}\b")
-        .unless(r"\bthis\b")
-        .asks()
-        .tags(&["language"]),
-    Rule::new("preference.no-thing", 0.76, "no less more fewer without skip", r"^(?:please,? )?(?:no|less|more|fewer|without|skip(?: the)?) (?:[\w-]+ )?{output}(?:,? please| when .*| in .*| for me)?[.!]?$").tags(&["style"]),
-    Rule::new("preference.when-you", 0.78, "when whenever if", r"^(?:when|whenever|if|every time) (?:you|i ask you to|i ask|you are) (?:\w+ ){1,8}?[^,]*, (?:please )?(?:use|give|start|show|write|explain|keep|include|add|put|answer|prefer|make|skip|list|begin|mention|tell|provide|do not|don't|be|just|avoid|stick|format|quote|link)\b").tags(&["style"]),
-    Rule::new("preference.comfortable", 0.78, "comfortable fan fond partial used allergic into keen", r"{iam} {adv}(?:more comfortable|most comfortable|(?:not )?(?:a |an )?(?:\w+ )?fan of|partial to|fond of|keen on|not keen on|used to \w+ing|accustomed to|picky about|a sucker for|not into)\b").tags(&["taste"]),
-    Rule::new("preference.works-best", 0.8, "works work suits easier find better like prefer helps help best", r"\b(?:works?|is|are|reads?) (?:best|better|easiest|easier|most comfortable|nicest) for me\b|\bi find [\w-]+ (?:[\w-]+ )?(?:easier|clearer|nicer|better|more \w+|distracting|annoying|helpful|confusing)|\bis (?:what|how|the way) i (?:like|prefer|want)\b|\bsuits? me\b|\beasier for me to (?:read|follow|understand|work)\b|\bhelps? me (?:\w+ )?(?:most|best)\b|^for me,? .*\bworks? (?:best|better)\b").tags(&["taste"]),
-    Rule::new("preference.default-to", 0.76, "default defaults", r"^(?:please )?(?:by default,? |default to )\w+").tags(&["style"]),
-    Rule::new("preference.habit", 0.75, "usually normally typically tend tends always mostly rarely never", r"{i} (?:usually|normally|typically|mostly|always|rarely|almost always|almost never|never) (?:use|uses|write|writes|work|works|code|codes|start|starts|read|reads|run|runs|drink|drinks|eat|eats|take|takes|do|does|test|tests|prefer|book|fly|listen|order|commit|sleep|cook|travel|sit|check|watch|buy|wear|pay)\b|{i} tends? to \w+")
-        .unless(r"\btends? to (?:fail|crash|break|forget|get|be)\b")
-        .tags(&["habit"]),
-];
-
-/// What somebody wants to reach over more than one session.
-pub(super) const GOAL: &[Rule] = &[
-    Rule::new("goal.my-goal", 0.87, "goal goals aim objective ambition dream mission plan intention resolution target aspiration", r"\b(?:my|our|the|user's) (?:[\w-]+ ){0,3}?(?:goals?|aims?|objectives?|ambitions?|dreams?|missions?|intention|resolution|aspirations?|plan|target)(?: (?:for|this|in|with|here|of)(?: [\w-]+){1,5}?)? (?:is|are|remains) (?:to|an?|for|getting|becoming|having|that)\b|\b(?:my|our) (?:[\w-]+ ){0,2}(?:goals?|aims?|objectives?|ambition|dream) (?:is|are)\b|^(?:goals?|objectives?|aims?|mission)\s?[:-]").tags(&["goal"]),
-    Rule::new("goal.working-on", 0.77, "working work", r"(?:^{adv}|{weare} {adv}|{i} have been |\bspend my \w+ )working (?:on|towards?) (?:an?|my|our|the|\w+)\b")
-        .unless(r"\bworking on (?:it|this|that|these|them|the (?:bug|issue|ticket|fix|problem|error|task|pr|same)|a (?:bug|fix|ticket|laptop|mac|pc))\b|\bworking (?:on|towards?) \w+[.!]?$")
-        .tags(&["work"]),
-    Rule::new("goal.researching", 0.78, "researching investigating studying exploring developing building learning pursuing aiming writing preparing training saving applying trying hoping looking striving planning compiling", r"(?:^{adv}|{weare} {adv}|{i} have been )(?:researching|investigating|studying|exploring|developing|learning|teaching myself|pursuing|aiming|striving|writing (?:an?|my|the) (?:[\w-]+ ){0,3}(?:paper|thesis|book|dissertation|novel|proposal|grant|textbook|memoir|screenplay|article|survey|play)|preparing (?:for|to)|training (?:for|to)|saving (?:up )?(?:for|to)|applying (?:to|for)|hoping to|looking to|planning (?:to|on)|building (?:an?|my) |on track to)\b")
-        .unless(r"\b(?:learning|exploring|investigating|building|studying) (?:this|that|it|the (?:issue|bug|crash|error|problem))\b|\bstudying (?:\w+ ){1,4}at\b|^(?:learning|building|writing|developing|exploring|investigating|studying) (?:[\w-]+ ){1,4}(?:is|was|can|will|takes|requires)\b|\bplanning (?:to|on) (?:go|eat|leave|call|have) ")
-        .tags(&["work"]),
-    Rule::new("goal.trying-to", 0.7, "trying", r"{weare} {adv}trying to (?:become|learn|build|publish|finish|master|get better|improve|reach|break into|find a (?:\w+ )?job|quit|lose|save|grow|cut|reduce|understand how|write|raise|develop|prove|show that|establish|create)\b").tags(&["goal"]),
-    Rule::new("goal.want-to", 0.76, "want wants like hope hopes intend intends plan plans aim aims aspire aspires love wish", r"{we} {adv}(?:eventually |ultimately |one day |someday )?(?:want|wants|like|hope|hopes|intend|intends|plan|plans|aim|aims|aspire|aspires|love|wish|wishes) to (?:eventually |ultimately |one day |really |be able to )?(?:become|learn|publish|finish|build|write|master|understand|get (?:better|into|a|my|an|fluent|promoted|certified|fit)|start|launch|ship|run (?:a|my|the)|improve|reach|achieve|create|develop|move (?:to|into|in)|switch|find|graduate|be|earn|study|work (?:at|in|for|as|on)|open|found|grow|reduce|cut|save|buy|retire|complete|speak|read|contribute|make|raise|expand|apply|pursue|specialize|prove|compete|qualify|replace|submit|give|double|travel|visit|translate|release|have|turn|bring|help|automate|teach|climb|walk|win|quit|sell|scale|increase|establish|train|record|design|use|explore|transition|lose)\b")
-        .unless(r"\b(?:want|like|love) to (?:make sure|be clear|be sure|be able to see|start by|start with|be honest|use (?:this|that|it)|have a look|help you|give you)\b")
-        .tags(&["goal"]),
-    Rule::new("goal.long-term", 0.76, "eventually someday long-term ultimately", r"(?:{we}|\bmy \w+) .*\b(?:eventually|ultimately|someday|some day|one day|in the long (?:run|term)|long[- ]term|in the next \w+ years|within \w+ years)\b|\b(?:eventually|ultimately|someday|some day|one day|in the long (?:run|term)|long[- ]term|over the next \w+ (?:months|years)),? {we} ")
-        .unless(r"\b(?:eventually|ultimately) (?:\w+ed|found|got)\b")
-        .tags(&["goal"]),
-    Rule::new("goal.by-date", 0.75, "by before", r"{we} (?:will |want |plan |hope |aim |intend |expect |would like )(?:to )?.*\b(?:by|before) (?:the end of (?:the |this |next )?(?:year|decade|quarter|summer|degree)|20\d\d|next (?:year|summer|spring|fall|autumn|winter)|i turn)\b").tags(&["goal"]),
-    Rule::new("goal.my-research", 0.8, "research thesis dissertation phd study paper book work", r"\b(?:my|our) (?:\w+ )?(?:research|thesis|dissertation|phd|doctoral work|study|book|novel)(?: \w+)? (?:is about|is on|concerns|focuses|centers|centres|looks|deals|revolves|examines|explores|investigates|studies|aims|asks|is titled|covers|will)\b|\b(?:my|our) (?:research|work|phd|thesis) (?:is )?(?:focused|centered|centred) on\b|\b(?:my|our) (?:main |central |core )?research (?:question|direction|focus|agenda) (?:is|concerns)\b").tags(&["research"]),
-    Rule::new("goal.interested", 0.72, "interested curious passionate", r"{iam} {adv}(?:interested in|passionate about|curious about) (?:learning|understanding|building|becoming|working|pursuing|studying|researching|getting|starting|how|why)\b").tags(&["goal"]),
-];
-
-/// What must or must not be.
-pub(super) const CONSTRAINT: &[Rule] = &[
-    Rule::new("constraint.never", 0.87, "never", r"^(?:please )?(?:you (?:must|should|may|can) )?never (?:ever )?\w+|\b(?:must|should|may|can|shall|will|to) never\b|\b(?:is|are) never (?:to be |allowed)")
-        .unless(r"^never mind|^never (?:seen|heard|been|knew|thought|had|got|worked|again[.!])|\b(?:i|he|she|they) (?:can|will|should) never\b")
-        .tags(&["rule"]),
-    Rule::new("constraint.always", 0.84, "always", r"^(?:please )?(?:you (?:must|should) )?always \w+|\b(?:must|should|shall|has to|have to) always\b").unless(r"^always (?:fun|nice|good|happy|the same|a pleasure|been|has|had|happens)\b").tags(&["rule"]),
-    Rule::new("constraint.do-not", 0.74, "not", r"^(?:please )?(?:you )?(?:must not|may not|shall not|should not|cannot|do not(?: ever)?) \w+")
-        .unless(r"^(?:please )?do not (?:worry|get|know|forget|bother|think|get me wrong|mind|panic|be|care|remember|understand|see|have|want|like|need|feel|stop|give up|hesitate|laugh|move|go|run away|look|believe|lose|miss)\b|^(?:you )?(?:cannot|should not) (?:be|believe|have|miss)\b")
-        .tags(&["rule"]),
-    Rule::new("constraint.avoid", 0.7, "avoid refrain", r"^(?:please )?(?:avoid|refrain from) \w+").tags(&["rule"]),
-    Rule::new("constraint.must", 0.78, "must shall", r"^(?:all |every |any |each |no |the |our |my |this |these |it |its |they |you |your |we |[\w-]+ )(?:[\w'/-]+ ){0,9}(?:must|shall)(?: not| never| always| only| all| also)? (?:be|have|use|run|stay|remain|include|contain|follow|pass|support|work|fit|comply|keep|come|go|take|meet|match|exceed|cite|mention|end|start|begin|return|respect|conform|happen|carry|sign|leave|wear|cost|get|reach|store|log|encrypt|live|finish|share|touch|talk|call|depend|reveal|ask|write|say|provide|ship|compile|load|target|respond|answer|handle|approve|sit|build|cover|land|accept|last|arrive|send|rely|name|require|preserve|expose|validate|allow|complete|state|read|show|do|make)\b")
-        .unless(r"\b(?:i|we|he|she|they) must (?:have|be)\b|\bmust (?:be|have) (?:been|a (?:bug|mistake|typo|reason)|something|missing|wrong|because|due|the (?:reason|cause|problem|wind))\b|^(?:it|this|that|there|you) must (?:be|have)\b")
-        .tags(&["rule"]),
-    Rule::new("constraint.may-not", 0.74, "may cannot can not", r"\bmay not (?:be|appear|contain|include|leave|share|use|store|exceed|touch|change|access|run|enter|see|go|have|take)\b|^we (?:cannot|can not|may not|are not allowed to) (?:use|ship|store|share|exceed|spend|rely|deploy|change|break|send|publish|host|process|move|hire|accept|depend|touch|serve|charge|mention|record|work|start)\b")
-        .unless(r"\bmay not be (?:the|true|right|enough|correct|possible|because|able|worth|a good|so|sure)\b")
-        .tags(&["rule"]),
-    Rule::new("constraint.ask-first", 0.76, "ask check consult confirm notify tell run", r"^(?:please )?(?:always )?(?:ask|check with|consult|notify|tell|warn|confirm with|run it by) (?:me|us|\w+) (?:first|before|prior|whenever|every time|if you|for (?:approval|permission))\b").tags(&["rule"]),
-    Rule::new("constraint.required", 0.8, "required mandatory forbidden prohibited allowed permitted banned off-limits non-negotiable limits compulsory obligatory essential acceptable", r"\b(?:is|are|be) (?:strictly |absolutely |completely |explicitly |legally |always |never |only )?(?:required(?: to| by| for| in| on| at|[.!]|$)|mandatory|compulsory|obligatory|forbidden|prohibited|not allowed|not permitted|not acceptable|unacceptable|never allowed|only allowed|only permitted|allowed only|permitted only|banned|off[- ]limits|non-negotiable|not negotiable|not an option|out of the question)").tags(&["rule"]),
-    Rule::new("constraint.only", 0.74, "only", r"^(?:please )?only (?:ever )?(?:use|include|send|write|deploy|show|answer|call|accept|suggest|recommend|merge|change|edit|cite|quote|run|access|store|work|give|touch|rely|install|propose|book|buy|add|commit|publish|email|import|pick|choose|read|return|reply|respond)\b|\b(?:can|may|must|should|shall|to|are to|is to) only (?:be |use |run |have |contain |include |access |\w+)")
-        .unless(r"\b(?:i|we|he|she|it|one) (?:can|could|may) only (?:hope|guess|assume|imagine|say|see|tell|find|speak|come|think)\b")
-        .tags(&["rule"]),
-    Rule::new("constraint.limit", 0.77, "than exceed limit limited maximum minimum most least capped cap within budget under above below over longer larger", r"\b(?:no|not|never)(?: be| go| take| use| cost| spend| have| get)? (?:more|longer|later|less|fewer|larger|bigger|higher|earlier|lower|older|slower|heavier) than\b|\b(?:cannot|must not|may not|should not|never|can not|not to|do not) exceed\b|\b(?:is|are|be) (?:limited|capped|restricted) (?:to|at)\b|\b(?:must|should|has to|have to|needs to|need to|keep|stay|limit|stays?|fit|fits)\b.*\b(?:at most|at least|under|below|within|a maximum of|no more than|up to|less than|fewer than)\b.*\d|\b(?:hard|strict|firm|upper|word|character|page|budget|time|size|memory) (?:limit|cap|ceiling) (?:is|of)\b|\b(?:the |a |our )?(?:maximum|minimum) (?:\w+ ){1,3}is \d")
-        .unless(r"^(?:it|this|that|he|she) (?:was|is) (?:no|not) (?:more|less)\b")
-        .tags(&["limit"]),
-    Rule::new("constraint.have-to-be", 0.72, "has have needs need", r"^(?:all |every |any |each |the |our |my |this |these |its |your |it |they |[\w-]+ )(?:[\w'/-]+ ){0,7}(?:has|have|needs|need) to (?:be (?:\w+ ){0,2}(?:able|accessible|available|compatible|compliant|reproducible|readable|encrypted|approved|signed|open source|free|vegetarian|vegan|kosher|halal|private|anonymous|deterministic|fast|small|offline|wheelchair|backwards?|in|under|within|at least)|run|work|stay|remain|support|comply|pass|fit|respect|follow|include|contain|meet|match|carry|end|start|arrive|handle|conform|adhere|last|cite|go through|happen)\b")
-        .unless(r"^(?:i|he|she) (?:still )?(?:have|need|has|needs) to (?:run|pass|go|start|work|follow|include|meet|arrive|stay|remain|end)\b|^we (?:still )?(?:have|need) to (?:run|start|include|meet|go|pass|work)\b")
-        .tags(&["rule"]),
-    Rule::new("constraint.comply", 0.76, "comply complies gdpr hipaa compliance adhere conform law legally regulation policy regulations", r"\b(?:we|i|you|it|everything|\w+) (?:must|need to|have to|has to|needs to|should|shall) (?:\w+ )?(?:comply|adhere|conform)\b|\b(?:law|policy|regulations?|contract|gdpr|hipaa|licen[cs]e|agreement|rules?) (?:requires?|forbids?|prohibits?|demands?|says? that|does not (?:allow|permit)|states? that|mandates?)\b").tags(&["rule"]),
-    Rule::new("constraint.make-sure", 0.7, "sure ensure certain careful", r"^(?:please )?(?:always )?(?:make sure|ensure|be sure|make certain)(?: that| to)? \w+")
-        .unless(r"\b(?:by|before|on) {day}|^(?:please )?be sure to (?:check|see|read|watch|visit)\b")
-        .tags(&["rule"]),
-    Rule::new("constraint.all-should", 0.72, "should", r"^(?:all|every|each|any|no|everything|nothing|nobody|anyone|everyone) (?:[\w'/-]+ ){0,8}should\b").tags(&["rule"]),
-    Rule::new("constraint.without", 0.76, "without unless until", r"\b(?:not|never|no|nothing|nobody|cannot|no one)\b.*\b(?:without (?:my|our|prior|explicit|written|their|his|her|asking|first|a|the|checking)|unless i|until i|before i)\b").tags(&["rule"]),
-    Rule::new("constraint.rule", 0.86, "rule rules requirement requirements constraint constraints condition policy hard", r"\b(?:hard|strict|golden|firm|ground|absolute) (?:rule|requirement|constraint|limit|line)s?\b|^(?:hard |strict )?(?:rule|requirement|constraint|restriction|limitation|guideline|must-have)s?(?: \d+)?\s?[:-]|\bmy (?:one|only|first|main|biggest|number one) (?:rule|requirement|condition|constraint)\b|\b(?:the|our|my|team|company|house) (?:rule|policy|requirement) is\b|\bis a (?:hard )?(?:requirement|must|dealbreaker|deal-breaker|no-go)\b").tags(&["rule"]),
-    Rule::new("constraint.under-no", 0.87, "under no at", r"\bunder no circumstances\b|^at no (?:point|time)\b|^no \w+(?: \w+){0,4} (?:is|are|may|can|must|should|shall|will) (?:be |ever )?(?:allowed|\w+ed\b)|^(?:strictly )?no (?:[\w-]+ ){1,5}(?:before|after|without|during|on|in|at|except|unless|inside|outside|allowed|ever|whatsoever)\b")
-        .unless(r"^no (?:one|problem|idea|worries|need|way|wonder|doubt|luck|rush|thanks)\b")
-        .tags(&["rule"]),
-];
-
-/// What a project is and what it is made of.
-pub(super) const PROJECT: &[Rule] = &[
-    Rule::new("project.is-a", 0.77, "is are", r"^(?:the |our |my )?[\w.+/-]+(?: [\w.+/-]+){0,2} is (?:an? |the |our |my )(?:[\w'/,&.-]+ ){0,8}?(?:tool|app|application|platform|library|framework|service|microservice|system|website|web ?site|site|package|plugin|extension|bot|chatbot|pipeline|cli|api|sdk|dashboard|project|engine|database|game|prototype|monorepo|repo|repository|product|startup|crate|module|client|server|backend|frontend|compiler|parser|marketplace|portal|toolkit|editor|wrapper|simulator|newsletter|podcast|experiment|assistant|middleware|store|tracker|scheduler|workflow|browser|course|web app|suite|program|proxy|gateway|interface|network|initiative|study|model|agent|archive|visualizer|scraper|crawler|generator|manager|planner|reader|viewer|host|daemon|driver|firmware|device|kit|template|fork|rewrite|port|successor|component|benchmark|dataset|corpus|solution|software|catalog|catalogue|index|wiki|blog|forum|exchange)\b")
-        .unless(r"^(?:this|that|it|there|he|she|here|what|which|who|the (?:problem|issue|bug|first|second|last|error|best|worst|only|question|answer|idea|point|goal|user|client|customer|weather|food))\b|\bis (?:an? |the )(?:very |really |so |pretty )?(?:great|nice|good|bad|terrible|awesome|cool|lovely|fun|silly|big|small|better|worse|wonderful|horrible|useful|decent|mess|problem|known|fine|solid|beautiful|perfect|mistake|pain)\b|^(?:i|we|you|they|user|{tech})\b")
-        .tags(&["project"]),
-    Rule::new("project.this-project", 0.83, "project app application tool product repo repository codebase site website platform library system startup service package study game course survey podcast newsletter initiative plugin dashboard bot", r"\b(?:this|the|our|my) (?:[\w-]+ )?(?:project|app|application|tool|product|platform|library|startup|site|website|service|package|system|study|game|course|survey|podcast|newsletter|initiative|plugin|dashboard|bot)(?: [\w-]+)? (?:is about|looks at|is for|is meant|is called|is named|is aimed|is intended|aims|helps|lets|allows|enables|targets|involves|concerns|studies|tracks|exists|covers|provides|serves|collects|analy[sz]es|compares|measures|investigates|examines|explores|started as|began as|consists|started in|began in|is funded|is a collaboration|is run|is led|is part of|is open[- ]source|will be)\b").tags(&["project"]),
-    Rule::new("project.codebase", 0.82, "codebase repo repository project app application backend back-end frontend front-end stack api service server client database site website system pipeline platform product infrastructure monorepo library cli module package services data logs deployment bot firmware ui game plugin tool engine compiler extension parser framework editor dashboard script portal worker simulation crawler scraper builds tests docs documentation auth authentication layer schema models clusters cluster code", r"\b(?:the|our|this|my|its|all|both|most)?\s?(?:[\w-]+ )?(?:code ?base|repo|repository|project|app|application|backend|back-end|frontend|front-end|stack|api|services?|server|client|database|website|site|system|pipeline|platform|product|infrastructure|monorepo|library|cli|package|bot|firmware|ui|docs|documentation|deployment|schema|cluster|auth|code|game|plugin|tool|engine|compiler|extension|parser|framework|editor|dashboard|script|portal|worker|authentication|simulation|crawler|scraper)(?: [\w-]+)? (?:{adv})(?:uses?|runs (?:on|in|under|inside|as|every)|(?:is|are) (?:\w+ )?(?:handled by|written|built|implemented|hosted|deployed|based on|structured|organi[sz]ed|split|licensed|maintained|open[- ]source|divided|generated|managed by|powered by|backed by|made of|made up|served|packaged)|consists|contains|depends on|relies on|targets|supports|lives (?:in|on|under|at)|follows|talks to|connects to|serves|exposes|requires|integrates|comprises|is an? (?:monorepo|monolith|fork|collection|set)|has (?:an? |two |three |four |five |six |\d+ |separate |no )(?:[\w-]+ ){0,3}(?:module|component|service|package|layer|part|table|endpoint|crate|frontend|backend|user|dependenc|stage|test|repo|branch|environment|api|tenant))")
-        .unless(r"\b(?:uses? (?:too|so|up|all)|crashe[sd]|failed|failing|broken)\b")
-        .tags(&["architecture"]),
-    Rule::new("project.we-build", 0.8, "building developing making creating maintaining porting maintain maintains build builds develop develops designing make rewriting", r"\b(?:we|our team|the team|my team|(?:my|our) (?:\w+ )?(?:company|startup|group|lab|studio|organi[sz]ation|agency|non-?profit|team)) (?:are |is )?{adv}(?:building|developing|creating|maintaining|porting|designing|maintain|maintains|build|builds|develop|develops|making|rewriting) (?:an?|the|our|software|tools|apps|web|mobile|\w+) ?\w*")
-        .unless(r"\b(?:making|build|building|make|develop) (?:progress|sense|sure|it|this|that|a decision|on|up|a mistake)\b")
-        .tags(&["project"]),
-    Rule::new("project.stored-in", 0.76, "stored kept cached hosted served deployed written built", r"^(?:the |our |all |its |user )?(?:[\w-]+ ){0,3}?(?:data|logs?|state|configuration|config|settings|assets|images|files|secrets|sessions?|metrics|events|documents|records|uploads|backups|artifacts|migrations|tests|docs|documentation|translations|models|builds) (?:is|are|live|lives) (?:\w+ )?(?:stored|kept|cached|hosted|served|deployed|written|built|generated|managed|in|under)\b").unless(r"\b(?:yesterday|today|last week|good|bad|trouble|progress)\b").tags(&["architecture"]),
-    Rule::new("project.architecture", 0.78, "architecture stack structure environment production staging license licence", r"\b(?:the|our|its|project|my) (?:[\w-]+ )?(?:architecture|tech stack|technology stack|production environment|staging environment|licen[cs]e|build system|main branch|default branch|coding style|directory layout|folder structure|data model|package manager|test suite|minimum supported version) (?:is|are|consists|uses|includes|runs|has|follows|lives)\b").unless(r"\b(?:is|are) (?:down|broken|slow|great|bad|good|failing|red|green)\b").tags(&["architecture"]),
-    Rule::new("project.audience", 0.79, "audience users customers stakeholders client sponsor market clients", r"\b(?:the|our|its) (?:target |main |primary |intended |typical |end )+(?:audience|users?|customers?|market|clients?|stakeholders?|readers|group) (?:is|are|consists?|will be)\b|\b(?:our|the project's) (?:clients?|customers|users|sponsor|funder) (?:is|are) (?:mostly |mainly |primarily |an? |the )?\w+").unless(r"\b(?:are|is) (?:angry|happy|unhappy|complaining|waiting|asking|reporting|having|not|very|so)\b").tags(&["project"]),
-    Rule::new("project.named", 0.8, "called named codenamed project", r"\b(?:project|codebase|repo|repository|product|app|tool|startup|library) (?:is )?(?:called|named|code-?named|known as)\b|^(?:the )?project(?: name| title)?\s?[:-] ?\w").tags(&["project"]),
-    Rule::new("project.in-project", 0.74, "in", r"^(?:in|for|on|within) (?:this|our|the) (?:[\w-]+ )?(?:project|codebase|repo|repository|app|application|system|product|team)(?: [\w-]+)?,? (?:we |the |all |every |each |it |tests |errors |configuration |modules )").unless(r"\b(?:must|never|always|should|decided|chose|need to|have to)\b").tags(&["project"]),
-    Rule::new("project.phase", 0.74, "phase phases milestone milestones consists work packages part", r"\b(?:the|our|this) (?:project|study|programme|program|work|thesis) (?:has|consists of|is divided into|is split into|runs|ends|lasts|started|began|is funded by|is in) ").tags(&["project"]),
+    Rule::new(
+        "preference.habit",
+        0.75,
+        "usually normally typically tend tends always mostly rarely never",
+        concat!(
+            r"{i} (?:usually|normally|typically|mostly|always|rarely|almost always|almost never|",
+            r"never) {habit_verbs}\b",
+            r"|{i} tends? to \w+",
+        ),
+    )
+    .unless(r"\btends? to (?:fail|crash|break|forget|get|be)\b")
+    .tags(&["habit"]),
 ];
