@@ -74,7 +74,7 @@ pub(super) const FACT: &[Rule] = &[
         "",
         concat!(
             r"^(?:the |our |my |this |a |their |each |every |user's )?(?:[\w'./-]+ ){1,7}?{counts} ",
-            r"{about}*[$\u{20ac}\u{a3}]?\d[\d,.]*\s?{units}?",
+            r"{about}*[$€£]?\d[\d,.]*\s?{units}?",
         ),
     )
     .unless(concat!(

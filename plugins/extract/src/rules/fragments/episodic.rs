@@ -19,7 +19,7 @@ pub(super) const FRAGMENTS: &[(&str, &str)] = &[
         concat!(
             r"(?:on|at|due|set|scheduled|over|cancelled|canceled|postponed|moved|confirmed|sold out|delayed|",
             r"valid|booked|planned|from|until|by|after|before|{day}|in \d|in {day}|in the|\d|",
-            r"[$\u{20ac}\u{a3}]\d)",
+            r"[$€£]\d)",
         ),
     ),
     (
