@@ -100,7 +100,7 @@ async fn a_conversation_of_several_turns_becomes_typed_items() {
     kinds.sort_unstable();
     assert_eq!(kinds, ["claude", "codex", "codex"]);
     // One tool recalls what another one was told, also after a restart; another company knows nothing.
-    let recall = json!({"query": "which database did we choose?"});
+    let recall = json!({"query": "what did we choose over Postgres?"});
     drop(api);
     serving.stop().await.unwrap();
     host.stop().await;
