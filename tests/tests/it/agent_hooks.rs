@@ -89,11 +89,13 @@ impl Machine {
     pub(crate) fn is_delivering(&self) -> bool {
         let state = format!("MEMHOST_AGENT_HOOKS_STATE={}", self.path("state").display());
         if cfg!(target_os = "linux") {
-            let processes = std::fs::read_dir("/proc").unwrap().flatten();
-            let environments = processes.filter_map(|process| std::fs::read(process.path().join("environ")).ok());
-            return environments
-                .into_iter()
-                .any(|environment| environment.split(|byte| *byte == 0).any(|variable| variable == state.as_bytes()));
+            return std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
+                let Ok(environment) = std::fs::read(process.path().join("environ")) else { return false };
+                // Between its start and its first instruction, a program has a name and no environment yet.
+                let starts = environment.is_empty()
+                    && process.path().join("exe").read_link().is_ok_and(|program| program.ends_with("memhost"));
+                starts || environment.split(|byte| *byte == 0).any(|variable| variable == state.as_bytes())
+            });
         }
         files(&self.path("state/spool"))
             .iter()
