@@ -26,7 +26,7 @@ pub(crate) async fn listening_until(service: &Arc<Service>) -> (SocketAddr, toki
     let address = listener.local_addr().unwrap();
     let router =
         router(Arc::clone(service), AdminToken::known(OPERATOR).unwrap(), &memhost_server::ServerOptions::default());
-    let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap_or_else(|_| ()) });
+    let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap_or(()) });
     (address, task)
 }
 
