@@ -74,3 +74,95 @@ impl Records {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::Timestamp;
+    use tempfile::TempDir;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::records::{PrivateWrite, Reader};
+    use memhost_store::{SledOptions, SledStore, Store, TableWrite};
+    use memhost_types::OperationId;
+
+    const BINDING: BindingId = BindingId(Uuid::from_u128(7));
+
+    fn ada() -> BTreeSet<Owner> {
+        BTreeSet::from([Owner::Agent("ada".parse().unwrap())])
+    }
+
+    fn acme() -> CompanyId {
+        "acme".parse().unwrap()
+    }
+
+    fn begins(number: u64) -> PrivateWrite {
+        PrivateWrite {
+            company_id: acme(),
+            binding_id: BINDING,
+            operation_id: OperationId::new(1, number, 1),
+            owner: ada().pop_first().unwrap(),
+            since: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    async fn opened(store: &Arc<dyn Store>) -> Records {
+        Records::open(Arc::clone(store), Timestamp::UNIX_EPOCH).await.unwrap()
+    }
+
+    async fn put(store: &Arc<dyn Store>, rows: Vec<TableWrite>) {
+        store::write(&**store, &rows.into_iter().map(Change::from).collect::<Vec<_>>()).await.unwrap();
+    }
+
+    /// Whether others are hidden something, and the same after a restart.
+    async fn hides(store: &Arc<dyn Store>, records: &Records) -> (bool, bool) {
+        let again = Records { store: Arc::clone(store), marks: opened_marks(store).await };
+        (records.hides_from(BINDING, &Reader::Nobody), again.hides_from(BINDING, &Reader::Nobody))
+    }
+
+    async fn opened_marks(store: &Arc<dyn Store>) -> parking_lot::RwLock<super::super::Marks> {
+        parking_lot::RwLock::new(super::super::Marks::as_written(&**store, b"").await.unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_mark_goes_only_when_no_private_write_goes_on() {
+        let directory = TempDir::new().unwrap();
+        let store: Arc<dyn Store> = Arc::new(SledStore::open(directory.path(), SledOptions::default()).unwrap());
+        let records = opened(&store).await;
+        put(&store, records.begin(&begins(1)).unwrap()).await;
+        records.settle(&acme(), BINDING, ada()).await.unwrap();
+        assert_eq!(hides(&store, &records).await, (true, true), "it may make a record");
+        put(&store, records.end(&begins(1), true, Timestamp::UNIX_EPOCH).unwrap()).await;
+        records.ended(&begins(1));
+        assert_eq!(hides(&store, &records).await, (true, true));
+        // What a crash left is removed with what is too old.
+        records.sweep(&acme(), Timestamp::UNIX_EPOCH).await.unwrap();
+        assert_eq!(hides(&store, &records).await, (false, false));
+        // Of an ended one nobody knows what it made.
+        put(&store, records.begin(&begins(2)).unwrap()).await;
+        put(&store, records.end(&begins(2), false, Timestamp::UNIX_EPOCH).unwrap()).await;
+        records.ended(&begins(2));
+        records.sweep(&acme(), Timestamp::UNIX_EPOCH).await.unwrap();
+        assert_eq!(hides(&store, &records).await, (true, true));
+    }
+
+    #[tokio::test]
+    async fn a_write_that_begins_while_a_mark_goes_has_it() {
+        let directory = TempDir::new().unwrap();
+        let store: Arc<dyn Store> = Arc::new(SledStore::open(directory.path(), SledOptions::default()).unwrap());
+        let records = opened(&store).await;
+        let rows = records.begin(&begins(3)).unwrap();
+        assert_eq!(records.marks.write().disown(BINDING, &ada()), ada().into_iter().collect::<Vec<_>>());
+        assert!(records.hides_from(BINDING, &Reader::Nobody));
+        // The mark of the owner was removed after the write had written it, and then the host crashed.
+        let (going, owns): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| {
+            let mark: Mark = store::decode("mark", row.new.as_deref().unwrap()).unwrap();
+            mark.owner_only().is_none()
+        });
+        assert_eq!((going.len(), owns.len()), (1, 1));
+        put(&store, going).await;
+        assert!(opened(&store).await.hides_from(BINDING, &Reader::Nobody), "the write may have made a record");
+    }
+}
