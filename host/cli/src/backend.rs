@@ -133,7 +133,7 @@ impl Backend {
                      NAME --url {url} --token -`; `memhost serve` prints the token at its first start, `memhost serve \
                      --new-token` replaces it"
                 );
-                CliError::Problem { status, detail, operation: None }
+                CliError::Problem { status, detail, operation: None, code: None }
             }
             _ => CliError::problem(status, body),
         }

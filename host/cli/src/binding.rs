@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -116,7 +117,16 @@ pub(super) struct CreateArgs {
     /// Make sure that the company has a default binding: one that is there stays as it is.
     #[arg(long, conflicts_with = "default")]
     if_missing: bool,
+    /// Fail at once if the host is still compiling the provider, instead of waiting up to 60 seconds.
+    #[arg(long)]
+    no_wait: bool,
 }
+
+/// How long `create` waits for a provider that is being compiled, and how often it asks again.
+const LOADING: Duration = Duration::from_secs(60);
+const AGAIN: Duration = Duration::from_millis(500);
+/// How long a plugin's file may be there before the host looks at it.
+const UNSEEN: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
     match command {
@@ -213,14 +223,46 @@ async fn create(args: CreateArgs) -> Result<(), CliError> {
         "policy": object("--policy", args.policy.as_deref())?,
     }));
     let session = args.company.open().await?;
-    let answer = match args.if_missing {
-        true => session.put("default-binding", &body).await?,
-        false => session.post("bindings", &body).await?,
+    let send = async || match args.if_missing {
+        true => session.put("default-binding", &body).await,
+        false => session.post("bindings", &body).await,
     };
+    let answer = if args.no_wait { send().await? } else { once_loaded(&args.provider, send).await? };
     session.show(&answer, "", one)?;
     match kept_instead(&answer, &args.key, &args.provider, &session.company).filter(|_| args.if_missing) {
         Some(said) => Ok(writeln!(std::io::stderr(), "{said}")?),
         None => Ok(()),
+    }
+}
+
+/// What the host answers once the provider is compiled. What it answers else is answered at once.
+async fn once_loaded(provider: &str, send: impl AsyncFn() -> Result<Value, CliError>) -> Result<Value, CliError> {
+    let (began, mut is_told) = (Instant::now(), false);
+    loop {
+        let answer = send().await;
+        let code = match &answer {
+            Err(CliError::Problem { code, .. }) => code.as_deref(),
+            _ => None,
+        };
+        let most = match code {
+            Some("provider_loading") => LOADING,
+            // It may have been copied into the plugins directory a moment ago.
+            Some("no_provider") => UNSEEN,
+            _ => return answer,
+        };
+        if began.elapsed() >= most {
+            return answer;
+        }
+        if code == Some("provider_loading") && !is_told {
+            is_told = true;
+            let seconds = LOADING.as_secs();
+            writeln!(
+                std::io::stderr(),
+                "the host is still compiling plugins; waiting up to {seconds} s for the provider {provider} \
+                 (--no-wait: do not wait)"
+            )?;
+        }
+        tokio::time::sleep(AGAIN).await;
     }
 }
 

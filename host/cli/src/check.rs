@@ -12,7 +12,7 @@ use memhost_conformance::{
     CheckError, CheckOptions, Finding, Mode, Outcome, Report, Selection, Source, Status, Suite, handbook,
 };
 use memhost_core::plugins::LOCAL_MARKDOWN_KEY;
-use memhost_types::JsonObject;
+use memhost_types::{JsonObject, counted};
 
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
@@ -111,7 +111,20 @@ fn object(flag: &str, text: &str) -> Result<JsonObject, CliError> {
 
 /// One line for each rule; a failed rule also shows the expected and actual result and the sentence of the contract.
 fn shown(report: &Report) -> String {
-    let mut lines: Vec<String> = report.findings.iter().map(finding).collect();
+    let is_admitted = report.provider.is_some();
+    let is_skipped = |finding: &&Finding| matches!(finding.outcome, Outcome::Skipped { .. });
+    let (skipped, tested): (Vec<&Finding>, Vec<&Finding>) = report.findings.iter().partition(is_skipped);
+    // Of what is not admitted every other rule says the same.
+    let told: Vec<&Finding> = match (is_admitted, tested.is_empty()) {
+        (true, _) => report.findings.iter().collect(),
+        (false, false) => tested,
+        (false, true) => skipped.iter().take(1).copied().collect(),
+    };
+    let mut lines: Vec<String> = told.iter().copied().map(finding).collect();
+    if !is_admitted {
+        let left = counted(report.findings.len() - told.len(), "rule needs", "rules need");
+        lines.push(format!("the other {left} a component that the host admits"));
+    }
     let counts = report.counts();
     let counted = [(counts.passed, "passed"), (counts.failed, "failed"), (counts.skipped, "skipped")];
     let counted: Vec<String> = counted.iter().map(|(count, word)| format!("{count} {word}")).collect();

@@ -149,7 +149,11 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
             match to {
                 None => std::io::stdout().lock().write_all(&lines).map_err(CliError::from),
                 Some(file) => {
-                    memhost_files::durable::write(&file, &lines, 0o600).map_err(|error| CliError::file(&file, &error))
+                    memhost_files::durable::write(&file, &lines, 0o600)
+                        .map_err(|error| CliError::file(&file, &error))?;
+                    let count = lines.split_inclusive(|byte| *byte == b'\n').count();
+                    let done = format!("exported {} to {}", counted(count, "line", "lines"), file.display());
+                    Ok(writeln!(std::io::stderr(), "{done}")?)
                 }
             }?;
             match unscoped(&lines) {

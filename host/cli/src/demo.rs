@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use memhost_server::{self as server, AdminToken, Endpoint, ServerOptions, Surfac
 
 #[derive(Debug, Args)]
 pub(super) struct DemoArgs {
-    /// Exit after the demonstration instead of serving.
+    /// Exit after the demonstration instead of serving, and remove its temporary directory.
     #[arg(long)]
     once: bool,
     /// Directory for the demo's data [default: a new temporary directory].
@@ -67,7 +68,15 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
     title("Show the operation log")?;
     line(&operation::rows(&host.get(&format!("{CONTROL}/operations?limit=12")).await?))?;
     if args.once {
-        return service.flush().await.map_err(CliError::host);
+        service.flush().await.map_err(CliError::host)?;
+        if args.data_dir.is_some() {
+            return Ok(());
+        }
+        service.shutdown(Duration::from_secs(2)).await;
+        drop((host, service));
+        // Whatever of it stays in a temporary directory does no harm.
+        let _ = std::fs::remove_dir_all(&data_dir);
+        return Ok(());
     }
     let endpoint = Endpoint::bind(&args.listen.into(), Surfaces::All).await.map_err(CliError::host)?;
     let (token, shown) = AdminToken::of_data_dir(&data_dir, true).map_err(CliError::host)?;

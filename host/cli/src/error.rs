@@ -27,6 +27,8 @@ pub enum CliError {
         detail: String,
         /// Where it is recorded.
         operation: Option<String>,
+        /// What the host calls it, such as `provider_loading`.
+        code: Option<String>,
     },
     /// No connection to the host.
     #[error(
@@ -94,7 +96,7 @@ impl CliError {
     /// A thing with this name exists already.
     pub(super) fn exists(what: &str, name: &str) -> Self {
         let detail = format!("the {what} `{name}` exists; change it with `memhost {what} update`");
-        Self::Problem { status: 409, detail, operation: None }
+        Self::Problem { status: 409, detail, operation: None, code: None }
     }
 
     pub(super) fn host(error: impl std::fmt::Display) -> Self {
@@ -137,6 +139,6 @@ impl CliError {
         let detail = flags::in_message(&detail);
         // Standard error is a terminal, too.
         let operation = text("operationId").map(|id| printable(&id));
-        Self::Problem { status, detail: printable(&detail), operation }
+        Self::Problem { status, detail: printable(&detail), operation, code: text("code") }
     }
 }

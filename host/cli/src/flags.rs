@@ -48,7 +48,12 @@ pub(super) fn with_negative_numbers(command: Command) -> Command {
 pub(super) fn exit(command: Command, mut error: clap::Error) -> ! {
     if error.get(ContextKind::Usage).is_some() {
         // Its own usage has flags that only the environment gives, as if they had to be typed.
-        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage(command, std::env::args_os())));
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage(command.clone(), std::env::args_os())));
+    }
+    if let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg).filter(|_| is_unknown(&error))
+        && let Some(tip) = place_of(command, flag, std::env::args_os())
+    {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     if error.kind() != ErrorKind::ValueValidation {
         error.exit();
@@ -61,8 +66,30 @@ pub(super) fn exit(command: Command, mut error: clap::Error) -> ! {
 /// The usage of the command that these arguments name.
 fn usage(mut command: Command, arguments: impl Iterator<Item = OsString>) -> StyledStr {
     command.build();
-    let leaf = arguments.skip(1).fold(&command, |leaf, argument| leaf.find_subcommand(argument).unwrap_or(leaf));
-    leaf.clone().render_usage()
+    leaf(&command, arguments).clone().render_usage()
+}
+
+/// The command that these arguments name, the program's name first.
+fn leaf(command: &Command, arguments: impl Iterator<Item = OsString>) -> &Command {
+    arguments.skip(1).fold(command, |leaf, argument| leaf.find_subcommand(argument).unwrap_or(leaf))
+}
+
+fn is_unknown(error: &clap::Error) -> bool {
+    error.kind() == ErrorKind::UnknownArgument
+}
+
+/// Where a flag belongs that was typed before the command which has it; none for a flag that this command has not.
+fn place_of(mut command: Command, flag: &str, arguments: impl Iterator<Item = OsString>) -> Option<String> {
+    command.build();
+    let leaf = leaf(&command, arguments);
+    let flag = flag.split('=').next()?;
+    let is_it = |arg: &Arg| match flag.strip_prefix("--") {
+        Some(long) => arg.get_long() == Some(long),
+        None => arg.get_short().is_some_and(|short| flag.strip_prefix('-').is_some_and(|rest| rest.starts_with(short))),
+    };
+    leaf.get_arguments().any(is_it).then_some(())?;
+    let name = leaf.get_bin_name().unwrap_or(leaf.get_name());
+    Some(format!("'{flag}' goes after the command: {name} {flag} …"))
 }
 
 /// Remembers what the command that runs can be given.

@@ -352,8 +352,12 @@ async fn forget_scope(session: &Session, args: &ForgetArgs) -> Result<(), CliErr
 
 /// There is no such record in this scope.
 fn not_here(id: &str, answer: &Value) -> CliError {
+    no_record(id, answer["operationId"].as_str().map(str::to_owned))
+}
+
+fn no_record(id: &str, operation: Option<String>) -> CliError {
     let detail = format!("no record `{id}` in this scope; list records with `memhost record list`");
-    CliError::Problem { status: 404, detail, operation: answer["operationId"].as_str().map(str::to_owned) }
+    CliError::Problem { status: 404, detail, operation, code: None }
 }
 
 pub(super) async fn correct(args: CorrectArgs) -> Result<(), CliError> {
@@ -364,7 +368,14 @@ pub(super) async fn correct(args: CorrectArgs) -> Result<(), CliError> {
     };
     let session = args.scope.open().await?;
     let handle = handle(&session, &args.scope, &args.id).await?;
-    let answer = session.send(&args.scope, "correct", json!({ "handle": handle, "patch": patch })).await?;
+    let answer = session.send(&args.scope, "correct", json!({ "handle": handle, "patch": patch })).await;
+    let answer = answer.map_err(|error| match error {
+        // Whichever of host and provider says it: the same as of the other commands.
+        CliError::Problem { status: 404, operation, code, .. } if code.as_deref() == Some("not_found") => {
+            no_record(&args.id, operation)
+        }
+        error => error,
+    })?;
     session.show(&answer, "", shown::corrected_as)
 }
 

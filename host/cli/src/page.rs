@@ -214,7 +214,7 @@ pub(super) fn find(answer: &Value, list: &str, key: &str, value: &str) -> Option
 /// The error for an unknown item.
 pub(super) fn missing(what: &str, name: &str) -> CliError {
     let detail = format!("no {what} `{name}`; list them with `memhost {what} list`");
-    CliError::Problem { status: 404, detail, operation: None }
+    CliError::Problem { status: 404, detail, operation: None, code: None }
 }
 
 /// Runs an action on one item and shows the item.

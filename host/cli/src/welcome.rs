@@ -86,7 +86,8 @@ mod tests {
         };
         let away: Result<Value, _> =
             Err(CliError::Unreachable { url: "http://h".to_owned(), message: "refused".to_owned() });
-        let unknown: Result<Value, _> = Err(CliError::Problem { status: 401, detail: String::new(), operation: None });
+        let unknown: Result<Value, _> =
+            Err(CliError::Problem { status: 401, detail: String::new(), operation: None, code: None });
         let there = Ok(json!({ "items": [] }));
         for (connection, found, next) in [
             (connection(None, None), &away, "memhost serve "),

@@ -10,7 +10,7 @@ use memhost_tests::{TestHost, cache_dir, eventually, stamped};
 use serde_json::{Value, json};
 use ureq::http::Request;
 
-use crate::cli::TOKEN;
+use crate::cli::{TOKEN, run, words};
 
 /// Limits that no bomb reaches while a test runs.
 const PATIENT: &str = "compile_seconds = 600\ncompile_cpu_seconds = 600\ncompile_memory_bytes = 8589934592\n";
@@ -210,6 +210,21 @@ async fn slow_components_are_in_nobodys_way() {
     let (status, retry, problem) = served.call("POST", "/control/v1/companies/acme/bindings", &binding);
     assert_eq!((status, &problem["code"]), (503, &json!("provider_loading")), "{problem}");
     assert!(!retry.is_empty());
+    // The command line waits for a provider that comes, and does not where nobody wants to.
+    let environment = [("MEMHOST_URL", served.url.as_str()), ("MEMHOST_TOKEN", TOKEN), ("MEMHOST_COMPANY", "acme")];
+    let create = |more: &str| words(&format!("binding create late --provider late {more}"));
+    let done = run(directory.path(), &environment, &create("--no-wait"), "").await;
+    assert!(done.code == 5 && done.err.contains("still compiling plugins"), "{done:?}");
+    let arguments = create("");
+    let waiting = run(directory.path(), &environment, &arguments, "");
+    let coming = async {
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        std::fs::write(directory.path().join("late"), stamped(json!({"key": "late", "version": "1.0.0"})).unwrap())
+            .unwrap();
+        std::fs::rename(directory.path().join("late"), plugins.join("late.wasm")).unwrap();
+    };
+    let (done, ()) = tokio::join!(waiting, coming);
+    assert!(done.code == 0 && done.err.contains("waiting up to 60 s for the provider late"), "{done:?}");
     eventually("the good one is admitted beside the bombs", async || served.has("1.0.0")).await;
     let binding = json!({"key": "default", "providerKey": "stamped", "default": true});
     let (status, _, made) = served.call("POST", "/control/v1/companies/acme/bindings", &binding);

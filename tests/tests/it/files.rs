@@ -238,6 +238,17 @@ impl Drop for Process {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_demonstration_leaves_nothing_behind() {
+    let home = tempfile::tempdir().unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let environment = [("TMPDIR", scratch.path().to_str().unwrap())];
+    let done = super::cli::run(home.path(), &environment, &super::cli::words("demo --once"), "").await;
+    assert!(done.code == 0 && done.out.contains("data in "), "{done:?}");
+    let left: Vec<_> = std::fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everything_that_a_host_writes_is_for_its_user_only() {
     let home = tempfile::tempdir().unwrap();
     let (data, plugins) = (home.path().join("data"), home.path().join("plugins"));
@@ -252,6 +263,8 @@ async fn everything_that_a_host_writes_is_for_its_user_only() {
     ] {
         let done = process.run(home.path(), line).await;
         assert_eq!(done.code, 0, "{line}: {done:?}");
+        let says_so = done.err.contains("exported ") && done.err.contains(" lines to ");
+        assert_eq!(says_so, line.starts_with("company export"), "{line}: {done:?}");
     }
     drop(process);
     let restored = home.path().join("restored");

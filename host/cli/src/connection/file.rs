@@ -75,7 +75,7 @@ impl File {
                 None => "`memhost context list` shows those that there are".to_owned(),
             };
             let detail = format!("no context `{name}` in {}; {advice}", self.path.display());
-            CliError::Problem { status: 404, detail, operation: None }
+            CliError::Problem { status: 404, detail, operation: None, code: None }
         })
     }
 
