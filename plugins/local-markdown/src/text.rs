@@ -2,7 +2,6 @@
 
 mod analyzer;
 mod irregular;
-mod stop_words;
 mod words;
 
 pub(crate) use analyzer::{Analyzer, Term};

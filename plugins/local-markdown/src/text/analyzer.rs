@@ -1,10 +1,11 @@
 //! Converts words into terms. A term is a hash, so the index contains no words of the texts.
 
+use memhost_sdk::words::is_function_word;
 use rust_stemmers::{Algorithm, Stemmer};
 
 use crate::config::Language;
 use crate::hash::hash;
-use crate::text::{irregular, stop_words, words::words};
+use crate::text::{irregular, words::words};
 
 /// A word after stemming, as 48 bits: with a million terms collisions are rare, and a collision only changes a
 /// ranking.
@@ -51,7 +52,7 @@ impl Analyzer {
     /// Whether a word is a stop word. There is a list for English only; in other languages the ranking gives little
     /// weight to frequent words.
     pub(crate) fn is_stop_word(&self, word: &str) -> bool {
-        self.is_english && stop_words::ENGLISH.binary_search(&word).is_ok()
+        self.is_english && is_function_word(word)
     }
 
     /// The distinct terms of a question.

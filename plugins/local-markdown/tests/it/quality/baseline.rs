@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 
+use memhost_sdk::words::is_function_word;
 use rust_stemmers::{Algorithm, Stemmer};
 
 use super::bodies::{Body, Scores, TOP, score};
-
-#[path = "../../../src/text/stop_words.rs"]
-mod stop_words;
 
 /// The constants that search engines begin with (Lucene, SQLite).
 const K1: f64 = 1.2;
@@ -45,7 +43,7 @@ fn counts(stemmer: &Stemmer, text: &str) -> HashMap<String, f64> {
     let lower = text.to_lowercase();
     let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let mut counts = HashMap::new();
-    for word in words.filter(|word| stop_words::ENGLISH.binary_search(word).is_err()) {
+    for word in words.filter(|word| !is_function_word(word)) {
         *counts.entry(stemmer.stem(word).into_owned()).or_insert(0.0) += 1.0;
     }
     counts
