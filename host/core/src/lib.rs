@@ -18,8 +18,8 @@ mod versions;
 mod work;
 
 pub use access::{
-    ACT_AS_HEADERS, AccessError, Act, ActAs, ActingError, Authentication, Caller, CreateToken, Denied, Known,
-    RotateToken, Tokens, roles,
+    ACT_AS_HEADERS, AccessError, Act, ActAs, ActingError, Authentication, Caller, CreateToken, Denied, FactOwners,
+    Known, RotateToken, Tokens, roles,
 };
 pub use bindings::{
     Abilities, AskedView, BindingError, BindingView, Bindings, BuildView, CreateBinding, GrantsView, NewBinding,
@@ -36,7 +36,7 @@ pub use host::{
 pub use memhost_ports::{MAX_INLINE_BYTES, expect_off_executor, off_executor, to_json};
 pub use memhost_sandbox::{CompileLimits, Compiler, CompilerProcess};
 pub use money::{
-    CostEventPage, Evaluation, EvaluationReport, FactOwners, GroupBy, LedgerError, Sums, SumsQuery, SumsRow, SumsView,
+    CostEventPage, Evaluation, EvaluationReport, GroupBy, LedgerError, Sums, SumsQuery, SumsRow, SumsView,
 };
 pub use operations::{Idempotent, KeptAnswer, Ticket};
 pub use paging::Page;

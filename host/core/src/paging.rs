@@ -1,5 +1,6 @@
 //! Pages: a cursor is sealed with the list, the company and the filter that it belongs to.
 
+use memhost_ports::to_json;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -40,7 +41,7 @@ impl Service {
         if limit == 0 || limit > limits::MAX_PAGE {
             return Err(FieldError::new("limit", format!("is {limit}; 1 to {} are allowed", limits::MAX_PAGE)));
         }
-        let filter = serde_json::to_vec(filter).unwrap_or_default();
+        let filter = to_json(filter).unwrap_or_default();
         let digest = QueryDigest::new([list.as_bytes(), company.as_str().as_bytes(), &filter]);
         let from = cursor
             .map(|cursor| self.cursors.open(&digest, cursor))

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use super::document;
 use super::objects::Objects;
 use super::problem::{Problem, ProblemCode};
-use memhost_core::off_executor;
+use memhost_core::{off_executor, to_json};
 use memhost_types::{CompanyId, plain, plain_syntax};
 
 /// The most JSON values of a body. In memory a small value takes many times the bytes that it has in JSON.
@@ -100,10 +100,9 @@ fn read_json_here<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 
 /// A part of a body as a known type, with errors that name the field below it.
 pub(crate) fn read_value<T: DeserializeOwned>(value: &serde_json::Value) -> Result<T, Problem> {
-    serde_path_to_error::deserialize(Objects(value)).map_err(|error| {
-        let path = error.path().to_string();
-        misread(&path, &error.into_inner().to_string())
-    })
+    // Through its bytes: reading values would be a second copy of the code of each type.
+    let json = to_json(value).map_err(|error| no_json(&error))?;
+    read_json(&json)
 }
 
 fn no_json(error: &serde_json::Error) -> Problem {

@@ -19,14 +19,14 @@ use memhost_http::{Authenticated, Body, Json, Problem, ProblemCode, header_text}
 pub(super) fn routes() -> Router<Arc<Service>> {
     Router::new()
         .route("/api/memory/user", get(list::<UserFacts>).post(add_user))
-        .route("/api/memory/user/{id}", delete(delete_user))
+        .route("/api/memory/user/{id}", delete(remove::<UserFacts>))
         // Not the address without an id: a client that has lost the id of one fact would remove all of them.
         .route("/api/memory/user/all", delete(clear::<UserFacts>))
         // One pattern for two things: a drive's id to list and add, a fact's id to delete.
-        .route("/api/memory/drive/{id}", get(list::<DriveFacts>).post(add_drive).delete(delete_drive))
+        .route("/api/memory/drive/{id}", get(list::<DriveFacts>).post(add_shared::<DriveFacts>).delete(delete_drive))
         .route("/api/memory/drive/{id}/all", delete(clear::<DriveFacts>))
-        .route("/api/memory/company", get(list::<CompanyFacts>).post(add_company))
-        .route("/api/memory/company/{id}", delete(delete_company))
+        .route("/api/memory/company", get(list::<CompanyFacts>).post(add_shared::<CompanyFacts>))
+        .route("/api/memory/company/{id}", delete(remove::<CompanyFacts>))
 }
 
 /// The header by which an integration says for which person it acts.
@@ -140,37 +140,21 @@ async fn add_user(UserFacts(facts): UserFacts, Body(new): Body<NewFact>) -> Resu
     Ok((StatusCode::CREATED, Json(added)))
 }
 
-async fn add_drive(
-    DriveFacts(facts): DriveFacts,
+/// A fact that several share names the person who adds it.
+async fn add_shared<F: Owned>(
+    facts: F,
     Authenticated(caller): Authenticated,
     Extension(options): Extension<Arc<PageSpaceOptions>>,
     headers: HeaderMap,
     Body(new): Body<NewFact>,
 ) -> Result<(StatusCode, Json<Fact>), Problem> {
     let by = user(&options, &caller, &headers)?;
-    let added = facts.add(&new.fact, new.source, by).await?;
+    let added = facts.facts().add(&new.fact, new.source, by).await?;
     Ok((StatusCode::CREATED, Json(added)))
 }
 
-async fn add_company(
-    CompanyFacts(facts): CompanyFacts,
-    Authenticated(caller): Authenticated,
-    Extension(options): Extension<Arc<PageSpaceOptions>>,
-    headers: HeaderMap,
-    Body(new): Body<NewFact>,
-) -> Result<(StatusCode, Json<Fact>), Problem> {
-    let by = user(&options, &caller, &headers)?;
-    let added = facts.add(&new.fact, new.source, by).await?;
-    Ok((StatusCode::CREATED, Json(added)))
-}
-
-async fn delete_company(CompanyFacts(facts): CompanyFacts, Path(fact): Path<String>) -> Result<StatusCode, Problem> {
-    facts.remove(&fact).await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
-async fn delete_user(UserFacts(facts): UserFacts, Path(fact): Path<String>) -> Result<StatusCode, Problem> {
-    facts.remove(&fact).await?;
+async fn remove<F: Owned>(facts: F, Path(fact): Path<String>) -> Result<StatusCode, Problem> {
+    facts.facts().remove(&fact).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -1,11 +1,13 @@
 //! Computing away from the threads that drive async tasks: what computes there for long delays every other request.
 
 use std::cell::Cell;
+use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
 
 use serde::Serialize;
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::task::JoinError;
+use tokio::sync::oneshot;
+use tokio::task::{JoinError, JoinHandle};
 
 use super::turns::Turns;
 
@@ -35,17 +37,55 @@ impl Drop for Off {
 /// Does work on about so many bytes. If they are many, another thread drives the async tasks of this one meanwhile.
 /// For work of up to 100 ms; use [`in_turn`] for more.
 pub fn off_executor<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    let mut work = Some(work);
+    let mut done = None;
+    let mut run = || done = work.take().map(|work| work());
     if bytes <= MAX_INLINE_BYTES || IS_OFF.get() {
-        return work();
+        run();
+    } else {
+        run_off_executor(&mut run);
     }
-    let marked = || {
+    done.unwrap_or_else(|| unreachable!("the work is run once, or panics"))
+}
+
+/// Compiled once, for all that is worked on.
+fn run_off_executor(work: &mut dyn FnMut()) {
+    let mut marked = || {
         let _off = Off::begin();
-        work()
+        work();
     };
     // A runtime of one thread has no other thread that could go on.
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(marked),
         _ => marked(),
+    }
+}
+
+/// Starts a task. What tokio has for a task is compiled once, and not for each kind of task.
+///
+/// # Panics
+/// Outside a runtime.
+pub fn spawn(task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    let task: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(task);
+    tokio::spawn(task)
+}
+
+/// Starts blocking work on a thread of the runtime's pool. What tokio has for it is compiled once.
+///
+/// # Errors
+/// If the work panics.
+///
+/// # Panics
+/// Outside a runtime.
+pub fn spawn_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> impl Future<Output = Result<T, JoinError>> + Send {
+    let (sender, mut receiver) = oneshot::channel();
+    let work: Box<dyn FnOnce() + Send> = Box::new(move || drop(sender.send(work())));
+    let task = tokio::task::spawn_blocking(work);
+    async move {
+        task.await?;
+        Ok(receiver.try_recv().unwrap_or_else(|_| unreachable!("the work has sent what it made, or panicked")))
     }
 }
 
@@ -63,7 +103,7 @@ pub async fn in_turn<T: Send + 'static>(
         Turns::new(processors / 2)
     });
     let turn = TURNS.take(company).await;
-    tokio::task::spawn_blocking(move || {
+    spawn_blocking(move || {
         let _off = Off::begin();
         let done = work();
         drop(turn);
@@ -77,24 +117,33 @@ pub async fn in_turn<T: Send + 'static>(
 /// # Errors
 /// Where the value has no JSON form, such as a map with keys that are no strings.
 pub fn to_json(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
-    let mut short = Short(Vec::with_capacity(1_024));
-    match serde_json::to_writer(&mut short, value) {
-        Ok(()) => Ok(short.0),
-        // Its length is known only once it is written: it turned out to be long, or it has no JSON form.
-        Err(_) => off_executor(usize::MAX, || serde_json::to_vec(value)),
+    let mut json = Bounded { bytes: Vec::with_capacity(1_024), max: MAX_INLINE_BYTES };
+    // Its length is known only once it is written. One kind of writer: a second one would double the code of each type.
+    if serde_json::to_writer(&mut json, value).is_err() {
+        json.bytes.clear();
+        json.max = usize::MAX;
+        off_executor(usize::MAX, || serde_json::to_writer(&mut json, value))?;
     }
+    Ok(json.bytes)
 }
 
-/// Keeps what is written as long as that is short.
-struct Short(Vec<u8>);
+/// Keeps what is written up to a length.
+struct Bounded {
+    bytes: Vec<u8>,
+    max: usize,
+}
 
-impl std::io::Write for Short {
+impl std::io::Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.0.len() + bytes.len() > MAX_INLINE_BYTES {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        if bytes.len() > self.max - self.bytes.len() {
             return Err(std::io::ErrorKind::FileTooLarge.into());
         }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
     }
 
     fn flush(&mut self) -> std::io::Result<()> {

@@ -137,7 +137,7 @@ impl Component {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, AdmissionError> + Send + 'static,
 ) -> Result<T, AdmissionError> {
-    let done = tokio::task::spawn_blocking(work).await;
+    let done = memhost_ports::spawn_blocking(work).await;
     done.map_err(|error| AdmissionError::io("admitting", "the component", error))?
 }
 

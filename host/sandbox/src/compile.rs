@@ -51,7 +51,7 @@ impl Sandbox {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, AdmissionError> + Send + 'static,
 ) -> Result<T, AdmissionError> {
-    let done = tokio::task::spawn_blocking(work).await;
+    let done = memhost_ports::spawn_blocking(work).await;
     done.map_err(|error| AdmissionError::io("compiling", "the component", error))?
 }
 

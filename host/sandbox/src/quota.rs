@@ -134,7 +134,7 @@ impl DirectoryQuota {
         if is_needed {
             let quota = Arc::clone(self);
             // Without it, what was known before holds.
-            drop(tokio::task::spawn_blocking(move || quota.measure()).await);
+            drop(memhost_ports::spawn_blocking(move || quota.measure()).await);
         }
     }
 

@@ -159,7 +159,7 @@ impl Service {
     pub fn export(self: &Arc<Self>, company: &CompanyId) -> mpsc::Receiver<Result<String, ServiceError>> {
         let (lines, receiver) = mpsc::channel(64);
         let (service, company) = (Arc::clone(self), company.clone());
-        tokio::spawn(async move {
+        memhost_ports::spawn(async move {
             let mut out = Out { lines: lines.clone(), count: 0 };
             if let Err(error) = service.export_to(&company, &mut out).await {
                 drop(lines.send(Err(error)).await);

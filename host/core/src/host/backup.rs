@@ -82,7 +82,7 @@ impl Service {
         let (data_dir, made_at) = (self.data_dir.clone(), self.clock.now());
         let to = request.directory;
         let directory = to.clone();
-        let first = tokio::task::spawn_blocking(move || Copy::begin(data_dir, directory)?.changed());
+        let first = memhost_ports::spawn_blocking(move || Copy::begin(data_dir, directory)?.changed());
         let copy = first.await.map_err(ServiceError::host)??;
         // Files that have changed since are copied again while nothing is written to the store.
         let (send, again) = tokio::sync::oneshot::channel();
@@ -90,7 +90,7 @@ impl Service {
         let store = self.store.backup(&to.join(STORE), at_the_end).await?;
         let copy = again.await.map_err(ServiceError::host)??;
         let finish = move || copy.finish(store, request.with_vault_key, made_at);
-        tokio::task::spawn_blocking(finish).await.map_err(ServiceError::host)?
+        memhost_ports::spawn_blocking(finish).await.map_err(ServiceError::host)?
     }
 }
 

@@ -67,7 +67,7 @@ impl Service {
         all.push(check_space(self.store.disk()));
         all.push(self.check_companies().await);
         let disk = move || vec![check_keys(&data_dir), privacy::check(&data_dir)];
-        all.extend(tokio::task::spawn_blocking(disk).await.unwrap_or_default());
+        all.extend(memhost_ports::spawn_blocking(disk).await.unwrap_or_default());
         all.push(self.check_clock().await);
         all.push(self.check_cache());
         all.push(self.check_plugins());

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::Service;
+use crate::access::{FactOwners, Owner};
 use crate::error::ServiceError;
 use crate::money::evaluation::MOST_READ;
-use crate::money::fact_owners::{FactOwners, Owner};
 use memhost_store::{self as store, Table};
 use memhost_types::{BindingKey, Operation, OperationFilter, OperationKind, Outcome, RecordHandle, RecordRow};
 

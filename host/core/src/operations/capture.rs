@@ -1,6 +1,6 @@
 //! Capture: the one operation that may be tried again with the same effect, be held back, and leave jobs.
 
-use crate::money::says_drive;
+use crate::access::says_drive;
 use crate::operations::prelude::*;
 use crate::operations::privacy::{must_wait, private};
 use crate::records::sources::Since;

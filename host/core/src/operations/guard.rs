@@ -53,7 +53,7 @@ pub(crate) fn moves_on(serving: &Serving, asked: Option<&str>, next: Option<&str
 
 /// What a cursor belongs to: a kind of list, of a binding, in a scope, with what else makes it another list.
 pub(crate) fn page_digest(list: &str, serving: &Serving, scope: &Scope, rest: &[u8]) -> QueryDigest {
-    let scope = serde_json::to_vec(scope).unwrap_or_default();
+    let scope = memhost_ports::to_json(scope).unwrap_or_default();
     let binding = &serving.binding;
     QueryDigest::new([list.as_bytes(), binding.company_id.as_str().as_bytes(), binding.id.0.as_bytes(), &scope, rest])
 }

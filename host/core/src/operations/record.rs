@@ -25,7 +25,7 @@ use crate::operations::refusals::{Reason, Refusals};
 use crate::records::{Owner, PrivateWrite, Records, Whose};
 use crate::versions::serving::Serving;
 use crate::work::jobs::Jobs;
-use memhost_ports::Clock;
+use memhost_ports::{Clock, to_json};
 use memhost_sandbox::{Answer, Failure};
 use memhost_store::{Lease, Store, StoreError, TableWrite};
 use memhost_types::{
@@ -204,7 +204,7 @@ impl Record {
             Snapshots::Bounded => limits::MAX_BOUNDED_SNAPSHOT_BYTES,
             Snapshots::Full => usize::MAX,
         };
-        let Ok(mut text) = serde_json::to_string(request) else { return };
+        let Some(mut text) = to_json(request).ok().and_then(|json| String::from_utf8(json).ok()) else { return };
         let bytes = text.len() as u64;
         text.truncate(text.floor_char_boundary(most));
         if text.len() as u64 > self.room {

@@ -1,6 +1,6 @@
 //! Upsert: records as the caller writes them.
 
-use crate::money::says_drive;
+use crate::access::says_drive;
 use crate::operations::guard::partly;
 use crate::operations::prelude::*;
 use crate::operations::privacy::private;

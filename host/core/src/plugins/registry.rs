@@ -135,7 +135,7 @@ impl Plugins {
     pub async fn open(sandbox: &Sandbox, cache: CacheKey, options: PluginsOptions) -> Result<Arc<Self>, PluginError> {
         // An unreadable directory at the start is a wrong option; later it is tried again.
         files::list(&options.directory)?;
-        let unpacked = tokio::task::spawn_blocking(memhost_builtin::local_markdown).await;
+        let unpacked = memhost_ports::spawn_blocking(memhost_builtin::local_markdown).await;
         let builtin = unpacked.map_err(std::io::Error::other).and_then(|unpacked| unpacked);
         let builtin = builtin.map_err(|error| PluginError::Io {
             action: "unpacking",

@@ -40,7 +40,7 @@ impl Plugins {
             }
         };
         let plugins = Arc::downgrade(self);
-        tokio::spawn(async move {
+        memhost_ports::spawn(async move {
             let _watcher = watcher;
             let mut wait = PERIOD;
             loop {

@@ -13,7 +13,7 @@ const ANY: &[u8] = b"any scope";
 
 fn key(binding: &Binding, scope: &Scope, part: Part<'_>) -> Vec<u8> {
     // Every scope names its company, which no source does.
-    key_of(&binding.company_id, binding.id, serde_json::to_vec(scope).unwrap_or_default(), part)
+    key_of(&binding.company_id, binding.id, memhost_ports::to_json(scope).unwrap_or_default(), part)
 }
 
 fn any_key(binding: &Binding) -> Vec<u8> {

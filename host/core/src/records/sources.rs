@@ -3,6 +3,7 @@
 //! for scopes, in the same table.
 
 use jiff::{SignedDuration, Timestamp};
+use memhost_ports::to_json;
 use serde::{Deserialize, Serialize};
 
 use super::{Owner, Reader, Records};
@@ -71,7 +72,7 @@ impl<'a> Part<'a> {
 fn key(company: &CompanyId, binding: BindingId, source: &SourceSelector, part: Part<'_>) -> Vec<u8> {
     // The names of the fields are part of it, and none of them is left out: two sources have one key only if they are equal.
     // JSON has no zero byte.
-    key_of(company, binding, serde_json::to_vec(source).unwrap_or_default(), part)
+    key_of(company, binding, to_json(source).unwrap_or_default(), part)
 }
 
 /// The key of what was forgotten: `text` says what it is, without a zero byte.

@@ -149,5 +149,5 @@ impl Step for Decide<'_> {
 }
 
 fn is_small(metadata: &JsonObject) -> bool {
-    serde_json::to_vec(metadata).is_ok_and(|json| json.len() <= MAX_QUEUED_METADATA)
+    memhost_ports::to_json(metadata).is_ok_and(|json| json.len() <= MAX_QUEUED_METADATA)
 }

@@ -26,12 +26,12 @@ const SWEEP: Duration = Duration::from_secs(600);
 pub(crate) fn start(service: &Arc<Service>) {
     let (weak, wake) = (Arc::downgrade(service), Arc::clone(&service.wake));
     let erasing = Arc::clone(service);
-    tokio::spawn(async move {
+    memhost_ports::spawn(async move {
         if let Err(error) = erasing.finish_erasures().await {
             tracing::error!(%error, "an erasure that was cut short could not be finished; erase the company again");
         }
     });
-    tokio::spawn(async move {
+    memhost_ports::spawn(async move {
         let mut next_sweep = tokio::time::Instant::now() + SWEEP;
         loop {
             let Some(service) = weak.upgrade().filter(|service| !service.is_shutting_down.load(Ordering::Relaxed))
@@ -62,7 +62,7 @@ pub(crate) fn start(service: &Arc<Service>) {
             }
             if service.waiting.is_time() {
                 let service = Arc::clone(&service);
-                tokio::spawn(async move {
+                memhost_ports::spawn(async move {
                     service.take_all_waiting().await;
                 });
             }
@@ -111,7 +111,7 @@ impl Service {
         }
         let (deliveries, first) = self.deliveries.take_due(AT_ONCE, |_| MOST_OF_A_BINDING).await?;
         for taken in deliveries {
-            tokio::spawn(Arc::clone(self).attempt(taken));
+            memhost_ports::spawn(Arc::clone(self).attempt(taken));
         }
         let most = |job: &Job| {
             let binding = self.bindings.get(&job.company_id, &job.binding_key);
@@ -119,7 +119,7 @@ impl Service {
         };
         let (jobs, second) = self.jobs.take_due(AT_ONCE, most).await?;
         for taken in jobs {
-            tokio::spawn(Arc::clone(self).work_on(taken));
+            memhost_ports::spawn(Arc::clone(self).work_on(taken));
         }
         let now = self.clock.now();
         let wait = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or_default();

@@ -53,7 +53,7 @@ where
             None => work(),
         }
     };
-    tokio::task::spawn_blocking(marked).await.unwrap_or_else(|_| Err(Interrupted.into()))
+    memhost_ports::spawn_blocking(marked).await.unwrap_or_else(|_| Err(Interrupted.into()))
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ impl Kept {
             idle.push(Idle { target, ranges, connection, until, _place: place });
             drop(idle);
             let all = Arc::downgrade(&self.idle);
-            tokio::spawn(close_at(until, all));
+            memhost_ports::spawn(close_at(until, all));
         }
     }
 

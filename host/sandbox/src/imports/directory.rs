@@ -173,7 +173,7 @@ impl State {
         if let Descriptor::File(file) = self.table.delete(file)?
             && is_slow_to_close(&file.file)
         {
-            drop(tokio::task::spawn_blocking(move || drop(file)).await);
+            drop(memhost_ports::spawn_blocking(move || drop(file)).await);
         }
         Ok(())
     }

@@ -77,7 +77,7 @@ impl<'a> Importing<'a> {
         }
         let bytes = text.len();
         let line = match bytes > LONG_LINE {
-            true => tokio::task::spawn_blocking(move || row::line(&text)).await.map_err(ServiceError::host)?,
+            true => memhost_ports::spawn_blocking(move || row::line(&text)).await.map_err(ServiceError::host)?,
             false => row::line(&text),
         };
         let line =
@@ -102,7 +102,7 @@ impl<'a> Importing<'a> {
                 let company = self.company.clone();
                 let read = move || row::row(&company, table, &key, &value).map(|row| (row, key, value));
                 let read = match bytes > LONG_LINE {
-                    true => tokio::task::spawn_blocking(read).await.map_err(ServiceError::host)?,
+                    true => memhost_ports::spawn_blocking(read).await.map_err(ServiceError::host)?,
                     false => read(),
                 };
                 match read.map_err(|message| self.wrong(&message))? {

@@ -10,6 +10,7 @@ use crate::companies::export::Line;
 use crate::money::budget_key;
 use crate::records::{self, Mark};
 use crate::work::due_queue::{Due, key as due_key};
+use memhost_ports::to_json;
 use memhost_store::{self as store, CostsTrimmed, Table};
 use memhost_types::{
     Activity, Binding, Budget, CompanyId, CostEvent, Delivery, Event, FinanceEvent, HookContext, Job, Operation,
@@ -52,7 +53,7 @@ pub(super) fn line(text: &str) -> Result<Line, String> {
     if values(text.as_bytes()) > MOST_VALUES {
         return Err(format!("has more than {MOST_VALUES} JSON values"));
     }
-    serde_json::from_str(text).map_err(|error| error.to_string())
+    serde_json::from_slice(text.as_bytes()).map_err(|error| error.to_string())
 }
 
 /// How many JSON values a text has, at most.
@@ -105,8 +106,10 @@ pub(super) fn row(company: &CompanyId, table: Table, key: &[u8], value: &Value) 
     Ok(row)
 }
 
+/// From bytes, as the store reads rows: reading values would be a second copy of the code of each type.
 fn read<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
-    T::deserialize(value).map_err(|error| error.to_string())
+    let json = to_json(value).map_err(|error| error.to_string())?;
+    serde_json::from_slice(&json).map_err(|error| error.to_string())
 }
 
 impl Row {

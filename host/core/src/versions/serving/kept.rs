@@ -27,7 +27,7 @@ impl ServingBindings {
 
     pub(crate) async fn quota(&self, binding: &Binding, bytes: u64) -> Result<Arc<DirectoryQuota>, Refusal> {
         let (path, files) = (self.directory(binding), binding.limits.directory_files);
-        let made = tokio::task::spawn_blocking(move || {
+        let made = memhost_ports::spawn_blocking(move || {
             memhost_files::durable::create_directory(&path, 0o700)?;
             memhost_files::private::tighten(&path)?;
             Ok::<_, std::io::Error>(DirectoryQuota::new(&path, bytes, files))
@@ -50,7 +50,7 @@ impl ServingBindings {
             return Ok(false);
         }
         let path = self.directory(binding);
-        let is_empty = tokio::task::spawn_blocking(move || match std::fs::read_dir(path) {
+        let is_empty = memhost_ports::spawn_blocking(move || match std::fs::read_dir(path) {
             Ok(mut entries) => Ok(entries.next().is_none()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
             Err(error) => Err(error),
@@ -62,7 +62,7 @@ impl ServingBindings {
     pub(crate) async fn remove_stored(&self, binding: &Binding) -> Result<(), Refusal> {
         self.store.remove_partition(&partition(binding)).await?.await?;
         let path = self.directory(binding);
-        let removed = tokio::task::spawn_blocking(move || {
+        let removed = memhost_ports::spawn_blocking(move || {
             remove_tree(&path)?;
             // What was removed must not come back after a power failure.
             path.parent().filter(|parent| parent.exists()).map_or(Ok(()), memhost_files::durable::sync_directory)

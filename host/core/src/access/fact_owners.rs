@@ -1,7 +1,7 @@
 //! Whose a fact is: of the user or the drive that a scope names, or of the agent that reads and writes.
 
+use super::denied::Denied;
 use crate::Service;
-use crate::access::Denied;
 use memhost_types::{Binding, BindingKey, CompanyId, JsonObject, Scope};
 
 /// Whose facts are counted.
@@ -27,14 +27,14 @@ pub struct FactOwners {
 
 /// A user, or a drive.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Owner {
+pub(crate) enum Owner {
     User(String),
     Drive(String),
 }
 
 impl FactOwners {
     /// Who owns a fact that was written in a scope: its user, else its drive, else the agent, which counts as a user.
-    pub(super) fn owner(&self, scope: &Scope) -> Option<Owner> {
+    pub(crate) fn owner(&self, scope: &Scope) -> Option<Owner> {
         let user = (self.user)(scope).map(|user| Owner::User(user.to_owned()));
         let drive = || (self.drive)(scope).map(|drive| Owner::Drive(drive.to_owned()));
         let agent = || scope.agent_id.as_ref().map(|agent| Owner::User(agent.to_string()));
@@ -52,7 +52,7 @@ impl FactOwners {
     }
 
     /// The user and the drive that an operation names.
-    pub(super) fn named(&self, scope: &Scope) -> impl Iterator<Item = Owner> {
+    pub(crate) fn named(&self, scope: &Scope) -> impl Iterator<Item = Owner> {
         let drive = (self.drive)(scope).map(|drive| Owner::Drive(drive.to_owned()));
         let owner = self.owner(scope).filter(|owner| Some(owner) != drive.as_ref());
         [owner, drive].into_iter().flatten()
