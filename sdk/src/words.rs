@@ -13,8 +13,10 @@
 //! ```
 
 mod function;
+mod irregular;
 
 pub use function::is_function_word;
+pub use irregular::base_form;
 
 /// Signs from here on, such as those of Chinese, are words of their own.
 const IDEOGRAPHS: char = '\u{2e80}';

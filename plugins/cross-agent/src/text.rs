@@ -1,6 +1,6 @@
 //! Converts text into terms.
 
-use memhost_sdk::words::is_function_word;
+use memhost_sdk::words::{base_form, is_function_word};
 use rust_stemmers::{Algorithm, Stemmer};
 use siphasher::sip::SipHasher13;
 use std::collections::HashMap;
@@ -98,9 +98,10 @@ impl Analyzer {
             return *term;
         }
         let lower = word.to_lowercase();
+        let base = base_form(&lower).filter(|_| self.is_english).unwrap_or(&lower);
         let term = match &self.stemmer {
-            Some(stemmer) => hash(b"term", stemmer.stem(&lower).as_bytes()),
-            None => hash(b"term", lower.as_bytes()),
+            Some(stemmer) => hash(b"term", stemmer.stem(base).as_bytes()),
+            None => hash(b"term", base.as_bytes()),
         };
         let term = term >> (u64::BITS as usize - 8 * TERM_BYTES);
         if self.known.len() >= REMEMBERED {
@@ -148,6 +149,7 @@ mod tests {
         let mut english = Analyzer::new("english");
         assert_eq!(english.terms("Deploys"), english.terms("deployed"));
         assert_ne!(english.terms("deploy"), english.terms("destroy"));
+        assert_eq!(english.terms("chose"), english.terms("choose"));
         let name = english.terms("memory_saved");
         assert_eq!(name[1..], english.terms("memory saved"));
         assert_eq!(english.terms("sessionId")[1..], english.terms("session Id"));

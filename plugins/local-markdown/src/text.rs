@@ -1,7 +1,6 @@
 //! From text to terms.
 
 mod analyzer;
-mod irregular;
 mod words;
 
 pub(crate) use analyzer::{Analyzer, Term};

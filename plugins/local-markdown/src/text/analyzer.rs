@@ -1,11 +1,11 @@
 //! Converts words into terms. A term is a hash, so the index contains no words of the texts.
 
-use memhost_sdk::words::is_function_word;
+use memhost_sdk::words::{base_form, is_function_word};
 use rust_stemmers::{Algorithm, Stemmer};
 
 use crate::config::Language;
 use crate::hash::hash;
-use crate::text::{irregular, words::words};
+use crate::text::words::words;
 
 /// A word after stemming, as 48 bits: with a million terms collisions are rare, and a collision only changes a
 /// ranking.
@@ -41,7 +41,7 @@ impl Analyzer {
 
     /// The term of a word.
     pub(crate) fn term(&self, word: &str) -> Term {
-        let word = if self.is_english { irregular::base(word).unwrap_or(word) } else { word };
+        let word = if self.is_english { base_form(word).unwrap_or(word) } else { word };
         match &self.stemmer {
             // Accents are removed after stemming, because the stemmer uses them.
             Some(stemmer) => text_term(&stemmer.stem(word)),

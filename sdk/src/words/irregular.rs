@@ -1,8 +1,8 @@
-//! Irregular English forms that a stemmer does not reduce, such as `went` and `go`. The tense of a question often
-//! differs from that of the record.
+//! Irregular English forms that a stemmer does not reduce.
 
-/// The base form of an irregular word; none for other words.
-pub(crate) fn base(word: &str) -> Option<&'static str> {
+/// The base form of an irregular English word in small letters, such as `go` for `went`; none for other words. A stemmer does
+/// not reduce these, and the tense of a question often differs from that of a record.
+pub fn base_form(word: &str) -> Option<&'static str> {
     FORMS.binary_search_by(|(form, _)| (*form).cmp(word)).ok().map(|at| FORMS[at].1)
 }
 
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn sorted_and_each_form_leads_to_its_base() {
         assert!(FORMS.is_sorted());
-        assert_eq!(base("went"), Some("go"));
-        assert_eq!(base("walked"), None);
+        assert_eq!(base_form("went"), Some("go"));
+        assert_eq!(base_form("walked"), None);
     }
 }
