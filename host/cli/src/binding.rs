@@ -155,9 +155,10 @@ pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
                 }
             }
             let answer = session.put("targets", &json!({ "bindingKey": key, "agentId": agent })).await?;
+            let whose = agent.map_or_else(|| "the company".to_owned(), |agent| format!("the agent {agent}"));
             match key {
-                Some(key) => session.gone(&answer, &format!("assigned the binding {key}")),
-                None => session.gone(&answer, "removed the assignment"),
+                Some(key) => session.gone(&answer, &format!("assigned the binding {key} to {whose}")),
+                None => session.gone(&answer, &format!("removed the assignment of {whose}")),
             }
         }
         BindingCommand::Resolve { agent, binding, why, company } => {
@@ -235,7 +236,7 @@ async fn create(args: CreateArgs) -> Result<(), CliError> {
     }
 }
 
-/// What the host answers once the provider is compiled. What it answers else is answered at once.
+/// Sends a request again until the provider is compiled or the time is up. Returns any other answer at once.
 async fn once_loaded(provider: &str, send: impl AsyncFn() -> Result<Value, CliError>) -> Result<Value, CliError> {
     let (began, mut is_told) = (Instant::now(), false);
     loop {

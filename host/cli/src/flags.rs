@@ -51,7 +51,7 @@ pub(super) fn exit(command: Command, mut error: clap::Error) -> ! {
         error.insert(ContextKind::Usage, ContextValue::StyledStr(usage(command.clone(), std::env::args_os())));
     }
     if let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg).filter(|_| is_unknown(&error))
-        && let Some(tip) = place_of(command, flag, std::env::args_os())
+        && let Some(tip) = form_of(flag).or_else(|| place_of(command, flag, std::env::args_os()))
     {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
@@ -78,7 +78,13 @@ fn is_unknown(error: &clap::Error) -> bool {
     error.kind() == ErrorKind::UnknownArgument
 }
 
-/// Where a flag belongs that was typed before the command which has it; none for a flag that this command has not.
+/// How a form of output is chosen here for which other programs have a flag of its own, such as `--json`.
+fn form_of(flag: &str) -> Option<String> {
+    let form = ["json", "jsonl", "yaml"].into_iter().find(|form| flag.strip_prefix("--") == Some(*form))?;
+    Some(format!("type '-o {form}'"))
+}
+
+/// Where to type a flag that stands before its command. `None`: the command does not have this flag.
 fn place_of(mut command: Command, flag: &str, arguments: impl Iterator<Item = OsString>) -> Option<String> {
     command.build();
     let leaf = leaf(&command, arguments);

@@ -346,7 +346,9 @@ async fn forget_scope(session: &Session, args: &ForgetArgs) -> Result<(), CliErr
     session.show(&answer, "bindings", shown::forgotten_scope)?;
     match answer["isComplete"] == true {
         true => Ok(()),
-        false => Err(CliError::Failed("not everything is forgotten; type the same again to go on".to_owned())),
+        false => Err(CliError::Failed(
+            "not everything is forgotten; mend what the errors above say, and type the same again".to_owned(),
+        )),
     }
 }
 
@@ -370,7 +372,7 @@ pub(super) async fn correct(args: CorrectArgs) -> Result<(), CliError> {
     let handle = handle(&session, &args.scope, &args.id).await?;
     let answer = session.send(&args.scope, "correct", json!({ "handle": handle, "patch": patch })).await;
     let answer = answer.map_err(|error| match error {
-        // Whichever of host and provider says it: the same as of the other commands.
+        // The host or the provider says that there is no such record. Other commands say how to list records; so does this.
         CliError::Problem { status: 404, operation, code, .. } if code.as_deref() == Some("not_found") => {
             no_record(&args.id, operation)
         }

@@ -185,8 +185,9 @@ fn list(answer: &Value) -> String {
     };
     let rows = items(answer, "admitted").iter().map(row).collect();
     let mut shown = table(&["provider", "version", "interfaces", "digest", "signed by", "file"], rows);
-    for file in items(answer, "admitting") {
-        shown.push_str(&format!("\n\nbeing admitted: {}", text(file, "")));
+    for (at, file) in items(answer, "admitting").iter().enumerate() {
+        let gap = if at == 0 { "\n\n" } else { "\n" };
+        shown.push_str(&format!("{gap}being admitted: {}", text(file, "")));
     }
     for refused in items(answer, "refused") {
         shown.push_str(&format!("\n\nrefused: {}\n  {}", text(refused, "/path"), text(refused, "/reason")));

@@ -83,7 +83,10 @@ pub enum ServiceError {
     /// The errors are pairs of a JSON Pointer and a message.
     #[error("the provider does not accept the configuration: {}", errors.iter().map(|(pointer, message)| format!("{}: {message}", if pointer.is_empty() { "config" } else { pointer })).collect::<Vec<_>>().join("; "))]
     Config { errors: Vec<(String, String)> },
-    #[error("no provider `{key}` is loaded{} `memhost plugin list` shows those that are", or_near(near.as_deref()))]
+    #[error(
+        "no provider `{key}` is loaded{} `memhost plugin list` shows those that are, and why a file was refused",
+        or_near(near.as_deref())
+    )]
     NoProvider { key: String, near: Option<String> },
     #[error(
         "no build of the provider `{key}` is there for a binding that {choice}; `memhost plugin list` shows those that are"
