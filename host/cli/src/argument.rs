@@ -26,6 +26,20 @@ pub(super) fn input(file: Option<&Path>) -> Result<String, CliError> {
     std::fs::read_to_string(file).map_err(|error| CliError::file(file, &error))
 }
 
+/// Refuses an output file that exists, or whose directory does not; `flag` names it.
+pub(super) fn new_file(flag: &str, file: &Path) -> Result<(), CliError> {
+    if file.exists() {
+        return Err(CliError::input(flag, format!("{} exists; give another file", file.display())));
+    }
+    match file.parent().filter(|parent| !parent.as_os_str().is_empty() && !parent.is_dir()) {
+        Some(parent) => {
+            let message = format!("the directory {} is not there; make it, or give another file", parent.display());
+            Err(CliError::input(flag, message))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Asks on a terminal. Elsewhere nobody can answer.
 pub(super) fn confirm(yes: bool, question: &str) -> Result<(), CliError> {
     if yes {

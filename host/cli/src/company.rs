@@ -140,8 +140,8 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
             session.show(&left, "", details)
         }
         CompanyCommand::Export { company, to } => {
-            if let Some(file) = to.as_ref().filter(|file| file.exists()) {
-                return Err(CliError::input("--to", format!("{} exists; give another file", file.display())));
+            if let Some(file) = &to {
+                argument::new_file("--to", file)?;
             }
             let session = company.open().await?;
             let lines = session.host.download(&session.path("export")).await?;

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::CliError;
 use crate::args::ScopeArgs;
+use crate::argument::new_file;
 use crate::page::next_cursor;
 use crate::session::Session;
 use memhost_types::limits::MAX_TRANSFER_BYTES;
@@ -39,14 +40,17 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
     let wrong = |error: std::io::Error| CliError::file(path, &error);
     // Under another name until it is complete, so that nobody takes a part for the whole.
     let part = path.with_added_extension("part");
-    if path.exists() {
-        return Err(CliError::input("--to", format!("{} exists; give another file", path.display())));
-    }
+    new_file("--to", path)?;
     let mut file = BufWriter::new(memhost_files::private::create(&part).map_err(wrong)?);
-    let count = write_to(&session, &args.scope, &mut file).await?;
+    let written = write_to(&session, &args.scope, &mut file).await;
+    if written.is_err() {
+        // An empty or partial file says nothing that the error does not say.
+        let _ = std::fs::remove_file(&part);
+    }
+    let count = written?;
     file.into_inner().map_err(|error| wrong(error.into_error()))?.sync_all().map_err(wrong)?;
     memhost_files::durable::rename(&part, path).map_err(wrong)?;
-    eprintln!("exported {count} lines to {}", path.display());
+    eprintln!("exported {} to {}", counted(count, "line", "lines"), path.display());
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use super::escape::hex_byte;
 use super::scrub::Scrubber;
-use memhost_types::SecretUse;
+use memhost_types::{SecretUse, counted};
 
 mod body;
 mod sign;
@@ -89,7 +89,7 @@ impl Secret {
         if !(1..=MAX_NAME_BYTES).contains(&name.len()) || !name.bytes().all(is_name_byte) {
             return Err(SecretError::Name);
         }
-        let length = format!("has {} bytes; 8 to 8,192 are allowed", value.len());
+        let length = format!("has {}; 8 to 8,192 are allowed", counted(value.len(), "byte", "bytes"));
         let problem = if value.is_empty() || value.len() > MAX_VALUE_BYTES {
             length
         } else if value.contains(char::is_control) {
