@@ -114,7 +114,7 @@ fn shown(report: &Report) -> String {
     let is_admitted = report.provider.is_some();
     let is_skipped = |finding: &&Finding| matches!(finding.outcome, Outcome::Skipped { .. });
     let (skipped, tested): (Vec<&Finding>, Vec<&Finding>) = report.findings.iter().partition(is_skipped);
-    // Of what is not admitted every other rule says the same.
+    // The other rules of a component that is not admitted all have the same reason, and would hide the broken one.
     let told: Vec<&Finding> = match (is_admitted, tested.is_empty()) {
         (true, _) => report.findings.iter().collect(),
         (false, false) => tested,

@@ -140,7 +140,7 @@ async fn add_user(UserFacts(facts): UserFacts, Body(new): Body<NewFact>) -> Resu
     Ok((StatusCode::CREATED, Json(added)))
 }
 
-/// A fact that several share names the person who adds it.
+/// Adds a fact that several share. The fact names the person who adds it.
 async fn add_shared<F: Owned>(
     facts: F,
     Authenticated(caller): Authenticated,

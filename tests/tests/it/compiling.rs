@@ -210,7 +210,7 @@ async fn slow_components_are_in_nobodys_way() {
     let (status, retry, problem) = served.call("POST", "/control/v1/companies/acme/bindings", &binding);
     assert_eq!((status, &problem["code"]), (503, &json!("provider_loading")), "{problem}");
     assert!(!retry.is_empty());
-    // The command line waits for a provider that comes, and does not where nobody wants to.
+    // The command line waits for a provider that is being compiled; with `--no-wait` it does not.
     let environment = [("MEMHOST_URL", served.url.as_str()), ("MEMHOST_TOKEN", TOKEN), ("MEMHOST_COMPANY", "acme")];
     let create = |more: &str| words(&format!("binding create late --provider late {more}"));
     let done = run(directory.path(), &environment, &create("--no-wait"), "").await;

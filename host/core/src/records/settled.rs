@@ -116,7 +116,7 @@ mod tests {
         store::write(&**store, &rows.into_iter().map(Change::from).collect::<Vec<_>>()).await.unwrap();
     }
 
-    /// Whether others are hidden something, and the same after a restart.
+    /// Whether something is hidden from other readers, now and after a restart.
     async fn hides(store: &Arc<dyn Store>, records: &Records) -> (bool, bool) {
         let again = Records { store: Arc::clone(store), marks: opened_marks(store).await };
         (records.hides_from(BINDING, &Reader::Nobody), again.hides_from(BINDING, &Reader::Nobody))
@@ -137,10 +137,10 @@ mod tests {
         put(&store, records.end(&begins(1), true, Timestamp::UNIX_EPOCH).unwrap()).await;
         records.ended(&begins(1));
         assert_eq!(hides(&store, &records).await, (true, true));
-        // What a crash left is removed with what is too old.
+        // Nothing settles the owner again, as after a crash: the sweep removes the mark.
         records.sweep(&acme(), Timestamp::UNIX_EPOCH).await.unwrap();
         assert_eq!(hides(&store, &records).await, (false, false));
-        // Of an ended one nobody knows what it made.
+        // A write that ended without an answer may have made a private record.
         put(&store, records.begin(&begins(2)).unwrap()).await;
         put(&store, records.end(&begins(2), false, Timestamp::UNIX_EPOCH).unwrap()).await;
         records.ended(&begins(2));
