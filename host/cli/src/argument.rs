@@ -16,9 +16,9 @@ pub(super) fn text(text: &str) -> Result<String, CliError> {
     if text == "-" { input(None) } else { Ok(text.to_owned()) }
 }
 
-/// The content of a file, or of standard input if no file is given.
+/// The content of a file, or of standard input if no file is given or the file is `-`.
 pub(super) fn input(file: Option<&Path>) -> Result<String, CliError> {
-    let Some(file) = file else {
+    let Some(file) = file.filter(|file| *file != Path::new("-")) else {
         let mut read = String::new();
         std::io::stdin().read_to_string(&mut read).map_err(|error| CliError::input("standard input", error))?;
         return Ok(read);

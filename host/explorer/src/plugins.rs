@@ -1,4 +1,4 @@
-//! The host's plugins: loaded builds with their permissions and bindings, and rejected files.
+//! The host's plugins: loaded builds with their permissions and bindings, and refused files.
 
 use std::path::Path as FilePath;
 
@@ -68,7 +68,7 @@ pub(super) async fn list(view: View, _: HostAuthorized) -> Markup {
             .cell(number("Bindings"), serves)
             .cell(long("Description"), description.summary.as_str())
     });
-    let rejected = plugins.refused.iter().map(|file| {
+    let refused = plugins.refused.iter().map(|file| {
         Row::new()
             .key(file.path.display())
             .cell("File", html! { code title=(file.path.display()) { (file_name(&file.path)) } })
@@ -81,10 +81,10 @@ pub(super) async fn list(view: View, _: HostAuthorized) -> Markup {
         }
         @if plugins.refused.is_empty() {
             p.soft #refused {
-                "No rejected files. The host loads a " code { ".wasm" } " file in the plugins directory within seconds."
+                "No refused files. The host loads a " code { ".wasm" } " file in the plugins directory within seconds."
             }
         } @else {
-            (panel("refused", "Rejected files", &table("Rejected files", rejected)))
+            (panel("refused", "Refused files", &table("Refused files", refused)))
         }
     };
     let scan = form(&view, "/plugins/scan", &html! { button { "Rescan" } });
@@ -94,7 +94,7 @@ pub(super) async fn list(view: View, _: HostAuthorized) -> Markup {
 pub(super) async fn scan(view: View, _: HostAuthorized, _: CsrfForm<NoFields>) -> Response {
     view.service.scan_plugins().await;
     let found = view.service.plugins();
-    view.flash(format!("Scan finished: {} loaded, {} rejected.", found.admitted.len(), found.refused.len()));
+    view.flash(format!("Scan finished: {} loaded, {} refused.", found.admitted.len(), found.refused.len()));
     redirect("/plugins")
 }
 

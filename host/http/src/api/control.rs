@@ -51,7 +51,7 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         "/doctor" { get doctor => "runDoctor", "Check disk, store, clock, keys, plugins and bindings"; }
     };
     let plugins = routes! { "plugins":
-        "/plugins" { get plugins => "listPlugins", "List the loaded providers and the rejected files"; }
+        "/plugins" { get plugins => "listPlugins", "List the loaded providers and the refused files"; }
         "/plugins/scan" { post scan_plugins => "scanPlugins", "Scan the plugins directory now"; }
     };
     host.merge(plugins)
