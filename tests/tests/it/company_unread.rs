@@ -28,6 +28,9 @@ async fn a_binding_that_was_never_granted_is_in_nobodys_way() {
         api.post("/runtime/v1/companies/acme/records", &record).await.fine();
         let ask = json!({"scope": {"companyId": "acme"}, "bindingKey": "fx", "query": "x"});
         assert_ne!(api.post("/runtime/v1/companies/acme/query", &ask).await.status, 200, "{provider}: not granted");
+        let scope = json!({"scope": {"companyId": "acme", "agentId": "ada"}});
+        let forgotten = api.post("/runtime/v1/companies/acme/scope/forget", &scope).await.fine();
+        assert_eq!(forgotten["isComplete"], true, "{provider}: {forgotten}");
         let exported = export(&api).await;
         let last: Value = serde_json::from_str(exported.text.lines().last().unwrap()).unwrap();
         assert_eq!((exported.status, &last["type"]), (200, &json!("end")), "{provider}: {}", exported.text);

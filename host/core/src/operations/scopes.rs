@@ -136,7 +136,7 @@ impl Service {
                 }
                 // Its record says why. What it has is looked for and forgotten.
                 Err(ServiceError::Operation { error, .. }) if error.code == OperationErrorCode::Unsupported => {}
-                Err(error) => return failed(at, error),
+                Err(error) => return self.not_forgotten(at, error, binding).await,
             }
         }
         for _ in 0..MOST_ROUNDS {
@@ -148,7 +148,7 @@ impl Service {
                     at.hidden = at.hidden.saturating_add(gone.hidden);
                     wanted.by.get_or_insert(gone.operation_id);
                 }
-                Err(error) => return failed(at, error),
+                Err(error) => return self.not_forgotten(at, error, binding).await,
             }
             if step.is_last() {
                 return Ok(at);
@@ -160,6 +160,23 @@ impl Service {
         }
         at.error = Some("there is more than one request forgets; send it again".to_owned());
         Ok(at)
+    }
+
+    /// Why a binding could not forget. One that fails does not stop the others, and a request that is at fault has the same
+    /// fault everywhere. Nothing is left where the provider can have nothing, as where its storage was never granted.
+    async fn not_forgotten(
+        &self,
+        at: ForgottenAt,
+        error: ServiceError,
+        binding: &Binding,
+    ) -> Result<ForgottenAt, ServiceError> {
+        match error {
+            ServiceError::Operation { error, .. } if error.field.is_none() => {
+                let error = (!self.holds_no_data(binding).await?).then_some(error.message);
+                Ok(ForgottenAt { error, ..at })
+            }
+            error => Err(error),
+        }
     }
 
     /// Whether a binding's provider may be asked to forget a scope at once: it can, it tells apart all that the scope names,
@@ -236,16 +253,6 @@ struct Gone {
     operation_id: OperationId,
     forgotten: u32,
     hidden: u32,
-}
-
-/// A binding that fails does not stop the others. A request that is at fault has the same fault everywhere.
-fn failed(at: ForgottenAt, error: ServiceError) -> Result<ForgottenAt, ServiceError> {
-    match error {
-        ServiceError::Operation { error, .. } if error.field.is_none() => {
-            Ok(ForgottenAt { error: Some(error.message), ..at })
-        }
-        error => Err(error),
-    }
 }
 
 fn number(count: usize) -> u32 {
