@@ -32,7 +32,7 @@ impl<'a, S: Service> Records<'a, S> {
         let look = || Ok(self.written(key, text)?.map(|record| record.id));
         let write = || {
             let id = self.service.add(key, text, tag)?;
-            match self.service.find(&id)? {
+            match self.service.find(&id).map_err(http::Error::after_write)? {
                 Some(record) if record.key.as_deref() == Some(key) => Ok(id),
                 _ => Err(http::Error::Answer {
                     request: "adding a record".to_owned(),

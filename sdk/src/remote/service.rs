@@ -212,7 +212,8 @@ pub trait Service: Sized + 'static {
     /// Lets the service extract from a capture.
     ///
     /// # Errors
-    /// What the request answers.
+    /// What the request answers. Where more requests follow the one that writes, theirs are [`Error::after_write`], unless
+    /// learning from the same capture again does nothing twice.
     fn learn(&self, _capture: &Capture<'_>) -> Result<Learnt, Error> {
         Err(types::Error::unsupported("the service extracts nothing; every capture is a record").into())
     }

@@ -19,6 +19,8 @@ struct State {
     asked: Vec<String>,
     progress: Vec<Progress>,
     instructions: Vec<String>,
+    /// How many of the next requests that read one record are refused.
+    refused: usize,
 }
 
 thread_local! {
@@ -27,6 +29,21 @@ thread_local! {
 
 fn state<R>(with: impl FnOnce(&mut State) -> R) -> R {
     STATE.with_borrow_mut(with)
+}
+
+fn limited() -> HttpError {
+    HttpError::Status { request: "GET /1".to_owned(), status: 429, message: "too many".to_owned(), retry_after: None }
+}
+
+/// Refuses as many requests as the test said.
+fn read() -> Result<(), HttpError> {
+    state(|state| match state.refused.checked_sub(1) {
+        Some(left) => {
+            state.refused = left;
+            Err(limited())
+        }
+        None => Ok(()),
+    })
 }
 
 /// Two services with the same routes: one that keeps texts, and one that keeps what it makes of them.
@@ -69,10 +86,12 @@ impl<const TEXTS: bool> Service for Kept<TEXTS> {
 
     /// All of them: the SDK picks the right one.
     fn written(&self, _: &str, _: &str) -> Result<Vec<Record>, HttpError> {
+        read()?;
         Ok(state(|state| state.records.clone()))
     }
 
     fn find(&self, id: &str) -> Result<Option<Record>, HttpError> {
+        read()?;
         Ok(state(|state| state.records.iter().find(|record| record.id == id).cloned()))
     }
 
@@ -174,6 +193,15 @@ fn only_the_record_with_the_key_was_written_before() {
     let again = |operation: &str| CaptureRequest { hook: Some(hook.clone()), ..capture(operation, "one") };
     assert_eq!(kept.capture(again("op-1")).unwrap().records, first);
     assert_ne!(kept.capture(again("op-2")).unwrap().records, first);
+}
+
+#[test]
+fn a_record_that_cannot_be_read_back_is_not_added_again() {
+    let mut kept = open::<true>();
+    state(|state| state.refused = 2);
+    assert!(matches!(kept.capture(capture("op", "one")), Err(Error::RateLimited(_))));
+    let id = kept.capture(capture("op", "one")).unwrap().records.remove(0);
+    assert_eq!((id.as_str(), state(|state| state.records.len())), ("0", 1));
 }
 
 #[test]
