@@ -173,7 +173,8 @@ pub trait Service: Sized + 'static {
     /// What the request answers.
     fn delete(&self, id: &str) -> Result<(), Error>;
 
-    /// How far a record is forgotten that was deleted, and that [`Service::find`] does not find any more.
+    /// How far a record is forgotten that was deleted, and that [`Service::find`] does not find any more. Of the record there
+    /// are its id, its scope and whether it was extracted.
     ///
     /// # Errors
     /// What the request answers.

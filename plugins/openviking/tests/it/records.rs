@@ -190,8 +190,12 @@ fn a_file_that_stays_is_not_told_as_forgotten() {
     let mut viking = open(json!({}));
     let id = viking.capture(capture("op", "one")).unwrap().records.remove(0);
     server.borrow_mut().keeps_files = true;
-    let error = viking.forget(forget(vec![id], scope())).unwrap_err();
+    let error = viking.forget(forget(vec![id.clone()], scope())).unwrap_err();
     assert!(format!("{error:?}").contains("still there"), "{error:?}");
+    // Nor by the next call, for which it is not in the index.
+    viking.forget(forget(vec![id.clone()], scope())).unwrap_err();
+    server.borrow_mut().keeps_files = false;
+    assert_eq!(viking.forget(forget(vec![id], scope())).unwrap().outcomes[0].effect, ForgetEffect::Hard);
 }
 
 #[test]

@@ -21,6 +21,8 @@ struct State {
     instructions: Vec<String>,
     /// How many of the next requests that read one record are refused.
     refused: usize,
+    /// Whether it does not say how far it forgets.
+    is_silent: bool,
 }
 
 thread_local! {
@@ -112,6 +114,9 @@ impl<const TEXTS: bool> Service for Kept<TEXTS> {
     }
 
     fn left_of(&self, gone: &Record) -> Result<ForgetEffect, HttpError> {
+        if state(|state| state.is_silent) {
+            return Err(limited());
+        }
         Ok(ForgetEffect::hard_unless(gone.is_extracted))
     }
 
@@ -271,6 +276,21 @@ fn what_was_extracted_is_told_when_it_is_forgotten() {
         state(|state| state.records[0].is_extracted = is_extracted);
         assert_eq!(kept.forget(forget(vec![id], scope())).unwrap().outcomes[0].effect, effect);
     }
+}
+
+#[test]
+fn how_far_a_record_is_forgotten_is_told_by_the_next_call_where_it_was_not_known() {
+    let mut kept = open::<true>();
+    let id = kept.capture(capture("op", "one")).unwrap().records.remove(0);
+    state(|state| (state.records[0].is_extracted, state.is_silent) = (true, true));
+    assert!(matches!(kept.forget(forget(vec![id.clone()], scope())), Err(Error::RateLimited(_))));
+    assert!(state(|state| state.records.is_empty()));
+    state(|state| state.is_silent = false);
+    let other = Scope { agent_id: Some("other".to_owned()), ..scope() };
+    let mut effect = |scope| kept.forget(forget(vec![id.clone()], scope)).unwrap().outcomes[0].effect;
+    assert_eq!(effect(other), ForgetEffect::NotFound, "another agent's record");
+    assert_eq!(effect(scope()), ForgetEffect::HistoryKept);
+    assert_eq!(effect(scope()), ForgetEffect::NotFound);
 }
 
 #[test]
