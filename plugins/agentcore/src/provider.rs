@@ -91,7 +91,7 @@ impl Service for AgentCore {
     }
 
     fn written(&self, key: &str, _: &str) -> Result<Vec<Record>, Error> {
-        Ok(self.records(self.records_below(&place::path(&self.company), Some(&place::escaped(key)))?))
+        Ok(self.records(self.records_below(&place::path(&self.company), Some(&place::escaped(key)))?.0))
     }
 
     fn find(&self, id: &str) -> Result<Option<Record>, Error> {
@@ -132,7 +132,9 @@ impl Service for AgentCore {
     }
 
     fn list(&self, _: u32) -> Result<(Vec<Record>, bool), Error> {
-        Ok((self.records(self.records_below(&place::path(&self.company), None)?), false))
+        // A page of AgentCore can have fewer records than it may: their number does not tell whether these are all.
+        let (found, are_all) = self.records_below(&place::path(&self.company), None)?;
+        Ok((self.records(found), !are_all))
     }
 
     fn listing(&self) -> Listing {

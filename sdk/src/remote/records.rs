@@ -170,8 +170,8 @@ impl<'a, S: Service> Records<'a, S> {
                 pages(cursor, request.limit, fetch, |record: &Record| &record.id, fits)?
             }
             Listing::Whole(most) => {
-                let (mut all, _) = self.service.list(1)?;
-                let are_all = all.len() < most;
+                let (mut all, follows) = self.service.list(1)?;
+                let are_all = !follows && all.len() < most;
                 all.retain(fits);
                 whole(all, |record| &record.id, are_all, cursor, request.limit)
             }

@@ -76,7 +76,8 @@ impl Kept {
 pub enum Listing {
     /// By number of page, see [`pages`](super::pages).
     Pages,
-    /// All at once, and no more than so many, see [`whole`](super::whole).
+    /// All at once, and no more than so many, see [`whole`](super::whole). As many, or another page that follows, mean that
+    /// the rest is not listed.
     Whole(usize),
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::http::Error as HttpError;
 use crate::remote::{
-    Capture, Elsewhere, Learnt, Progress, Record, Records, Search, Service, Tag, Wipes, Work, work_of,
+    Capture, Elsewhere, Learnt, Listing, Progress, Record, Records, Search, Service, Tag, Wipes, Work, work_of,
 };
 use crate::testing::{capture, forget, query, reopen, reset, scope, upsert};
 use crate::types::*;
@@ -23,6 +23,8 @@ struct State {
     refused: usize,
     /// Whether it does not say how far it forgets.
     is_silent: bool,
+    /// Whether its list has not all of them.
+    is_cut: bool,
 }
 
 thread_local! {
@@ -126,7 +128,11 @@ impl<const TEXTS: bool> Service for Kept<TEXTS> {
     }
 
     fn list(&self, _: u32) -> Result<(Vec<Record>, bool), HttpError> {
-        Ok((state(|state| state.records.clone()), false))
+        Ok(state(|state| (state.records.clone(), state.is_cut)))
+    }
+
+    fn listing(&self) -> Listing {
+        if TEXTS { Listing::Pages } else { Listing::Whole(100) }
     }
 
     fn instruct(&self, old: &Record, instruction: &str) -> Result<(), HttpError> {
@@ -291,6 +297,17 @@ fn how_far_a_record_is_forgotten_is_told_by_the_next_call_where_it_was_not_known
     assert_eq!(effect(other), ForgetEffect::NotFound, "another agent's record");
     assert_eq!(effect(scope()), ForgetEffect::HistoryKept);
     assert_eq!(effect(scope()), ForgetEffect::NotFound);
+}
+
+#[test]
+fn a_list_that_is_cut_says_that_it_cannot_go_on() {
+    let mut kept = open::<false>();
+    state(|state| state.records = vec![Record { id: "1".to_owned(), ..Record::default() }]);
+    for (is_cut, expected) in [(false, Continuation::End), (true, Continuation::CannotContinue)] {
+        state(|state| state.is_cut = is_cut);
+        let page = kept.list_records(crate::testing::list(None, 10)).unwrap();
+        assert_eq!((page.items.len(), page.continuation), (1, expected));
+    }
 }
 
 #[test]
