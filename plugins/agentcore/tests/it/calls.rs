@@ -80,6 +80,14 @@ fn searches_are_charged_and_other_companies_are_left_out() {
 }
 
 #[test]
+fn an_event_is_charged_as_what_is_added() {
+    let event = json!({"event": {"eventId": "1#a", "eventTimestamp": 1.0}});
+    serve(move |_| Ok(Answer::json(201, event.clone())));
+    open(json!({"extract": "always", "addMicrocents": 5})).capture(capture("op", "text")).unwrap();
+    assert_eq!(reported().iter().map(|usage| usage.cost_microcents).collect::<Vec<_>>(), [Some(5)]);
+}
+
+#[test]
 fn a_list_of_more_pages_than_one_call_reads_says_that_it_cannot_go_on() {
     let pages = |count: usize| {
         let mut page = 0;
