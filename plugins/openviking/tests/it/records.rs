@@ -185,6 +185,16 @@ fn the_tree_is_that_of_the_files() {
 }
 
 #[test]
+fn a_text_is_whole_where_openviking_could_not_read_it() {
+    let server = server::start();
+    let mut viking = open(json!({}));
+    let id = viking.capture(capture("op", "The gate is green.")).unwrap().records.remove(0);
+    server.borrow_mut().tells_less = true;
+    assert_eq!(viking.get_record(id, scope()).unwrap().snippet.unwrap().text, "The gate is green.");
+    assert_eq!(viking.query(query("gate")).unwrap().snippets[0].text, "The gate is green.");
+}
+
+#[test]
 fn a_file_that_stays_is_not_told_as_forgotten() {
     let server = server::start();
     let mut viking = open(json!({}));
