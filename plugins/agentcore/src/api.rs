@@ -127,13 +127,13 @@ impl AgentCore {
         Ok((all, false))
     }
 
-    /// Records below a namespace.
-    pub(crate) fn records_below(&self, path: &str, key: Option<&str>) -> Result<Vec<MemoryRecord>, Error> {
+    /// Records below a namespace, and whether these are all.
+    pub(crate) fn records_below(&self, path: &str, key: Option<&str>) -> Result<(Vec<MemoryRecord>, bool), Error> {
         let mut body = json!({"namespacePath": path, "maxResults": PAGE});
         if let Some(key) = key {
             body["metadataFilters"] = filters(std::iter::once((metadata::KEY, key)));
         }
-        Ok(self.pages("memoryRecords", body, "memoryRecordSummaries", &Budget::new(PAGES))?.0)
+        self.pages("memoryRecords", body, "memoryRecordSummaries", &Budget::new(PAGES))
     }
 
     /// A record as this provider has it; none where it is another company's.

@@ -59,7 +59,7 @@ impl AgentCore {
     /// What was extracted where a scope is, since an event was there.
     fn extracted(&self, scope: &Scope, event: &Event) -> Result<Vec<RecordId>, Error> {
         let path = format!("/memhost/{}/", place::actor(scope));
-        let new = self.records_below(&path, None)?.into_iter().filter(|record| record.created_at >= event.since);
+        let new = self.records_below(&path, None)?.0.into_iter().filter(|record| record.created_at >= event.since);
         Ok(new.filter(|record| !record.is_own()).map(|record| record.id).collect())
     }
 }

@@ -6,6 +6,7 @@ mod extraction;
 mod metadata;
 mod place;
 mod provider;
+mod turns;
 
 pub use api::AgentCore;
 pub use config::Config;

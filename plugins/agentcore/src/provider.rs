@@ -10,27 +10,14 @@ use serde_json::{Value, json};
 use crate::api::{AgentCore, Budget, MemoryRecord, PAGE, PAGES, filters, now};
 use crate::config::Config;
 use crate::extraction::Event;
+use crate::turns::messages;
 use crate::{metadata, place};
 
 /// The longest text of a record, and the longest query, in characters.
 const LONGEST_TEXT: usize = 16_000;
 const LONGEST_QUERY: usize = 10_000;
-/// The longest turn, in characters, and the most of one event.
-const LONGEST_TURN: usize = 100_000;
-const TURNS: usize = 100;
 /// The most requests of forgetting a company; a call has 64.
 const BUDGET: usize = 48;
-
-fn message(turn: &Turn) -> Value {
-    let role = match turn.role.as_str() {
-        "user" => "USER",
-        "assistant" => "ASSISTANT",
-        "tool" => "TOOL",
-        _ => "OTHER",
-    };
-    let text: String = turn.text.chars().take(LONGEST_TURN).collect();
-    json!({"conversational": {"content": {"text": text}, "role": role}})
-}
 
 impl Service for AgentCore {
     type Config = Config;
@@ -91,7 +78,7 @@ impl Service for AgentCore {
     }
 
     fn written(&self, key: &str, _: &str) -> Result<Vec<Record>, Error> {
-        Ok(self.records(self.records_below(&place::path(&self.company), Some(&place::escaped(key)))?))
+        Ok(self.records(self.records_below(&place::path(&self.company), Some(&place::escaped(key)))?.0))
     }
 
     fn find(&self, id: &str) -> Result<Option<Record>, Error> {
@@ -132,7 +119,9 @@ impl Service for AgentCore {
     }
 
     fn list(&self, _: u32) -> Result<(Vec<Record>, bool), Error> {
-        Ok((self.records(self.records_below(&place::path(&self.company), None)?), false))
+        // A page of AgentCore can have fewer records than it may: their number does not tell whether these are all.
+        let (found, are_all) = self.records_below(&place::path(&self.company), None)?;
+        Ok((self.records(found), !are_all))
     }
 
     fn listing(&self) -> Listing {
@@ -145,14 +134,13 @@ impl Service for AgentCore {
 
     /// A capture is an event, which is read back. The same token again is the same event.
     fn learn(&self, capture: &Capture<'_>) -> Result<Learnt, Error> {
-        let last = capture.turns.len().saturating_sub(TURNS);
-        let payload: Vec<Value> = capture.turns[last..].iter().map(message).collect();
         let session = capture.scope.session_key.as_deref().map(place::escaped);
         let session = session.filter(|session| session.len() <= 100).unwrap_or_else(|| place::escaped(capture.key));
         let (actor, asked) = (place::actor(capture.scope), now());
-        let body = json!({"actorId": actor, "sessionId": session, "eventTimestamp": asked, "payload": payload,
+        let body = json!({"actorId": actor, "sessionId": session, "eventTimestamp": asked, "payload": messages(capture.turns),
             "clientToken": capture.key});
         let id: String = self.post("events", &body).at("/event/eventId").answer()?;
+        meter::charge("agentcore", "add", self.config.add_microcents);
         let path = format!("actor/{}/sessions/{}/events/{}", segment(&actor), segment(&session), segment(&id));
         let found: Value = self.get(&path).at("/event").answer_if_found()?.unwrap_or_default();
         match found["eventTimestamp"].as_f64().filter(|_| found["eventId"] == *id) {

@@ -157,10 +157,15 @@ impl Elsewhere for ClaudeMem {
         let status: Processing = self.http.get("/api/processing-status").answer()?;
         Ok(match self.use_of(id)? {
             None => Progress::failed("claude-mem does not know the session any more"),
-            Some(Use { observation_id: Some(_), memory_session_id, .. }) => {
+            Some(Use { observation_id: Some(known), memory_session_id, .. }) => {
                 let mut newest = self.observations("", 0, Self::MOST_HITS)?;
                 newest.retain(|seen| Some(&seen.memory_session_id) == memory_session_id.as_ref());
-                Progress::done(newest.into_iter().map(|seen| seen.id.to_string()).collect())
+                let mut made: Vec<_> = newest.into_iter().map(|seen| seen.id.to_string()).collect();
+                // So many others may have been made meanwhile that it is not among the newest.
+                if !made.contains(&known.to_string()) {
+                    made.extend(self.batch(&[known])?.into_iter().map(|record| record.id));
+                }
+                Progress::done(made)
             }
             Some(_) if status.is_processing || status.queue_depth > 0 => Progress::Working,
             Some(_) if status.parked_sessions > 0 => {

@@ -57,6 +57,7 @@ impl Hit {
         if kept.is_none() && is_own(&id) {
             return None;
         }
+        // The file is gone and is still in the index: it can be forgotten.
         let text = self.content.unwrap_or(self.beginning);
         let record = match kept {
             Some(kept) => kept.record(id, text),
@@ -97,7 +98,15 @@ impl OpenViking {
         let body = filled(json!({"query": query, "context_type": "memory", "level": 2, "limit": most,
             "target_uri": uris, "read_content": true, "tags": tags, "score_threshold": threshold}));
         let request = self.http.post("/api/v1/search/find").json(&body).reads().at("/result/memories");
-        Ok(request.answer::<Vec<Hit>>()?.into_iter().filter_map(Hit::record).collect())
+        let record = |mut hit: Hit| {
+            // OpenViking leaves the content out where it could not read it, and says no more. A beginning of it would be
+            // taken for the whole text.
+            if hit.content.is_none() && id_of(&hit.uri).is_some() {
+                hit.content = self.read(&hit.uri)?;
+            }
+            Ok(hit.record())
+        };
+        request.answer::<Vec<Hit>>()?.into_iter().filter_map(|hit| record(hit).transpose()).collect()
     }
 
     pub(crate) fn write(&self, id: &str, key: &str, text: &str, tag: &Tag) -> Result<(), Error> {

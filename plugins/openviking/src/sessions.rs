@@ -64,8 +64,10 @@ impl OpenViking {
             request.at("/result/message_count").answer::<usize>()?;
         }
         self.http.post(&format!("{path}/commit")).json(&json!({})).at("/result").answer::<Value>()?;
-        // The answer names a task, too. This one can be looked for again.
-        self.task(session)?
+        // The answer names a task, too. This one can be looked for again. The session is empty once it is committed: if the
+        // next call did not know that, it would send every message again.
+        self.task(session)
+            .map_err(Error::after_write)?
             .map(drop)
             .ok_or_else(|| Error::unexpected(&format!("POST {path}/commit"), "there is no task of it"))
     }

@@ -134,6 +134,21 @@ impl Error {
         }
     }
 
+    /// The error of a request that follows a write which was done, such as reading it back. [`Error::may_have_acted`] is true
+    /// of it, so the write is looked for and not repeated.
+    #[must_use]
+    pub fn after_write(self) -> Self {
+        if self.may_have_acted() {
+            return self;
+        }
+        Self::Other(match types::Error::from(self) {
+            // They say that nothing was done.
+            types::Error::Unsupported(message) => types::Error::Internal(message),
+            types::Error::InvalidRequest(error) => types::Error::Internal(error.message),
+            error => error,
+        })
+    }
+
     /// How long to wait before a request that reads is sent again; none where that would not help.
     pub(super) fn pause(&self, tried: u32) -> Option<Duration> {
         let pause = Duration::from_millis(100 << tried.min(6));

@@ -186,3 +186,23 @@ fn what_the_provider_refuses_was_not_done() {
     assert!(!Error::from(types::Error::invalid("text", "is too long")).may_have_acted());
     assert!(Error::from(types::Error::internal("storage")).may_have_acted());
 }
+
+#[test]
+fn an_error_behind_a_write_says_that_something_was_done() {
+    let status = |status| Error::Status { request: "GET /a".into(), status, message: "no".into(), retry_after: None };
+    let denied = Error::Denied { request: "GET /a".into(), reason: "no".into() };
+    let not_sent = Error::NotSent { request: "GET /a".into(), reason: "no".into() };
+    for error in
+        [status(429), status(400), status(404), status(500), denied, not_sent, types::Error::unsupported("no").into()]
+    {
+        assert!(error.after_write().may_have_acted());
+    }
+    assert!(
+        matches!(types::Error::from(status(429).after_write()), types::Error::RateLimited(_)),
+        "it is still what it was"
+    );
+    assert!(
+        matches!(types::Error::from(status(400).after_write()), types::Error::Internal(_)),
+        "the host's request was not wrong"
+    );
+}

@@ -2,6 +2,8 @@
 
 use std::cmp::Reverse;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Filter, Listing, Record, Search, Service, Tag, Writes, pages, whole};
 use crate::http;
 use crate::types::{
@@ -32,7 +34,7 @@ impl<'a, S: Service> Records<'a, S> {
         let look = || Ok(self.written(key, text)?.map(|record| record.id));
         let write = || {
             let id = self.service.add(key, text, tag)?;
-            match self.service.find(&id)? {
+            match self.service.find(&id).map_err(http::Error::after_write)? {
                 Some(record) if record.key.as_deref() == Some(key) => Ok(id),
                 _ => Err(http::Error::Answer {
                     request: "adding a record".to_owned(),
@@ -168,8 +170,8 @@ impl<'a, S: Service> Records<'a, S> {
                 pages(cursor, request.limit, fetch, |record: &Record| &record.id, fits)?
             }
             Listing::Whole(most) => {
-                let (mut all, _) = self.service.list(1)?;
-                let are_all = all.len() < most;
+                let (mut all, follows) = self.service.list(1)?;
+                let are_all = !follows && all.len() < most;
                 all.retain(fits);
                 whole(all, |record| &record.id, are_all, cursor, request.limit)
             }
@@ -185,16 +187,22 @@ impl<'a, S: Service> Records<'a, S> {
         Ok(self.find(id, scope)?.map(Record::snippet).into())
     }
 
-    /// The call of the provider. Each record is read back before it counts as forgotten.
+    /// The call of the provider. Each record is read back before it counts as forgotten. Where a call ends before it can
+    /// tell how far a record is forgotten, the next one tells.
     ///
     /// # Errors
     /// What the service answers, if storage fails, or if a record is still there.
     pub fn forget(&self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
+        let going = Writes::<Going>::new("forgetting");
         let forget = |id: RecordId| {
-            let Some(record) = self.find(&id, &request.scope)? else {
-                return Ok(ForgetOutcome { id, effect: ForgetEffect::NotFound });
+            let found = match self.find(&id, &request.scope)? {
+                // An earlier call may have deleted it.
+                None => going.find(&id)?.map(Going::record).filter(|gone| gone.tag.is_visible_in(&request.scope)),
+                found => found,
             };
+            let Some(record) = found else { return Ok(ForgetOutcome { id, effect: ForgetEffect::NotFound }) };
             self.finish(&id)?;
+            going.note(&id, &Going::of(&record))?;
             let deleted = self.service.delete(&record.id);
             if self.service.find(&record.id)?.is_some() {
                 deleted?;
@@ -202,6 +210,7 @@ impl<'a, S: Service> Records<'a, S> {
             }
             let effect = self.service.left_of(&record)?;
             self.writes.forget(&given(&id))?;
+            going.forget(&id)?;
             Ok(ForgetOutcome { id, effect })
         };
         let outcomes = request.ids.into_iter().map(forget).collect::<Result<_, Error>>()?;
@@ -226,6 +235,25 @@ impl<'a, S: Service> Records<'a, S> {
             }
         }
         Ok(CorrectResponse { record_id: request.id, superseded: None, usage: Vec::new() })
+    }
+}
+
+/// What is noted of a record before it is deleted, for [`Service::left_of`].
+#[derive(Clone, Serialize, Deserialize)]
+struct Going {
+    id: String,
+    scope: Option<Scope>,
+    is_extracted: bool,
+}
+
+impl Going {
+    fn of(record: &Record) -> Self {
+        Self { id: record.id.clone(), scope: record.tag.scope.clone(), is_extracted: record.is_extracted }
+    }
+
+    fn record(self) -> Record {
+        let tag = Tag { scope: self.scope, ..Tag::default() };
+        Record { id: self.id, tag, is_extracted: self.is_extracted, ..Record::default() }
     }
 }
 

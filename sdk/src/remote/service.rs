@@ -76,7 +76,8 @@ impl Kept {
 pub enum Listing {
     /// By number of page, see [`pages`](super::pages).
     Pages,
-    /// All at once, and no more than so many, see [`whole`](super::whole).
+    /// All at once, and no more than so many, see [`whole`](super::whole). As many, or another page that follows, mean that
+    /// the rest is not listed.
     Whole(usize),
 }
 
@@ -173,7 +174,8 @@ pub trait Service: Sized + 'static {
     /// What the request answers.
     fn delete(&self, id: &str) -> Result<(), Error>;
 
-    /// How far a record is forgotten that was deleted, and that [`Service::find`] does not find any more.
+    /// How far a record is forgotten that was deleted, and that [`Service::find`] does not find any more. Of the record there
+    /// are its id, its scope and whether it was extracted.
     ///
     /// # Errors
     /// What the request answers.
@@ -212,7 +214,8 @@ pub trait Service: Sized + 'static {
     /// Lets the service extract from a capture.
     ///
     /// # Errors
-    /// What the request answers.
+    /// What the request answers. Where more requests follow the one that writes, theirs are [`Error::after_write`], unless
+    /// learning from the same capture again does nothing twice.
     fn learn(&self, _capture: &Capture<'_>) -> Result<Learnt, Error> {
         Err(types::Error::unsupported("the service extracts nothing; every capture is a record").into())
     }

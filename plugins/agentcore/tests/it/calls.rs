@@ -4,7 +4,7 @@ use memhost_sdk::testing::http::{Answer, sent, serve};
 use memhost_sdk::testing::{capture, list, query, reported, upsert};
 use memhost_sdk::types::*;
 use memhost_sdk::{Erasure, Extraction, Health, Provider};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::open;
 
@@ -77,6 +77,32 @@ fn searches_are_charged_and_other_companies_are_left_out() {
     assert_eq!(found.iter().map(|hit| hit.id.as_str()).collect::<Vec<_>>(), ["a"]);
     assert_eq!(found[0].created_at.as_deref(), Some("1970-01-01T00:00:01Z"));
     assert_eq!(reported()[0].cost_microcents, Some(7));
+}
+
+#[test]
+fn an_event_is_charged_as_what_is_added() {
+    let event = json!({"event": {"eventId": "1#a", "eventTimestamp": 1.0}});
+    serve(move |_| Ok(Answer::json(201, event.clone())));
+    open(json!({"extract": "always", "addMicrocents": 5})).capture(capture("op", "text")).unwrap();
+    assert_eq!(reported().iter().map(|usage| usage.cost_microcents).collect::<Vec<_>>(), [Some(5)]);
+}
+
+#[test]
+fn a_list_of_more_pages_than_one_call_reads_says_that_it_cannot_go_on() {
+    let pages = |count: usize| {
+        let mut page = 0;
+        serve(move |_| {
+            page += 1;
+            let record = json!({"memoryRecordId": format!("{page:02}"), "content": {"text": "gate"}, "createdAt": 1.0,
+                "namespaces": ["/memhost/company/-/-/-/facts"]});
+            let next = if page < count { json!("more") } else { Value::Null };
+            Ok(Answer::json(200, json!({"memoryRecordSummaries": [record], "nextToken": next})))
+        });
+        let page = open(json!({})).list_records(list(None, 100)).unwrap();
+        (page.items.len(), page.continuation)
+    };
+    assert_eq!(pages(20), (20, Continuation::End));
+    assert_eq!(pages(21), (20, Continuation::CannotContinue));
 }
 
 #[test]

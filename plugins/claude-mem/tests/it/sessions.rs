@@ -43,6 +43,23 @@ fn a_capture_is_observed_as_a_job() {
 }
 
 #[test]
+fn a_job_names_what_was_made_of_it_also_after_many_others() {
+    let server = server::start();
+    let mut mem = open(json!({}));
+    let id = mem.capture(residue("op", "I like tea.")).unwrap().jobs.remove(0).provider_job_id;
+    server.borrow_mut().observe();
+    for _ in 0..200 {
+        server.borrow_mut().put("memhost-company", &json!({"narrative": "other"}));
+    }
+    assert_eq!(mem.get_job(id).unwrap().unwrap().records, ["1"]);
+    // It was deleted before anybody asked.
+    let id = mem.capture(residue("op-2", "I like coffee.")).unwrap().jobs.remove(0).provider_job_id;
+    server.borrow_mut().observe();
+    server.borrow_mut().observations.remove(&202);
+    assert!(mem.get_job(id).unwrap().unwrap().records.is_empty());
+}
+
+#[test]
 fn what_is_extracted_stays_in_its_partition() {
     let server = server::start();
     let mut mem = open(json!({}));

@@ -1,9 +1,12 @@
 //! An OpenViking that is limited, fails, is slow, cuts connections, answers nonsense or names other files: what is written
 //! is there once, and what is not there is not told as written.
 
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
 use memhost_sdk::testing::capture;
 use memhost_sdk::testing::faults::{Fault, Stand, everywhere, faulty, hold};
-use memhost_sdk::testing::http::{Answer, Sent};
+use memhost_sdk::testing::http::{Answer, Sent, serve};
 use memhost_sdk::types::*;
 use memhost_sdk::{Extraction, Provider};
 use serde_json::json;
@@ -28,6 +31,22 @@ impl Stand for State {
 #[test]
 fn records_hold() {
     hold::<State, _>(|| open(json!({})), ForgetEffect::Hard);
+}
+
+#[test]
+fn a_session_is_committed_once_though_its_task_cannot_be_seen() {
+    let server = Rc::new(RefCell::new(State::default()));
+    let is_limited = Rc::new(Cell::new(true));
+    let (inner, limited) = (Rc::clone(&server), Rc::clone(&is_limited));
+    serve(move |sent| {
+        let is_refused = limited.get() && sent.path.ends_with("/tasks");
+        Ok(if is_refused { Answer::json(429, json!({})) } else { inner.borrow_mut().answer(sent) })
+    });
+    let mut viking = open(json!({"infer": "always"}));
+    assert!(matches!(viking.capture(capture("op", "I like tea.")), Err(Error::RateLimited(_))));
+    is_limited.set(false);
+    assert_eq!(viking.capture(capture("op", "I like tea.")).unwrap().jobs.len(), 1);
+    assert_eq!(server.borrow().tasks.len(), 1);
 }
 
 #[test]

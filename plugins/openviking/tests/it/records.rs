@@ -185,13 +185,27 @@ fn the_tree_is_that_of_the_files() {
 }
 
 #[test]
+fn a_text_is_whole_where_openviking_could_not_read_it() {
+    let server = server::start();
+    let mut viking = open(json!({}));
+    let id = viking.capture(capture("op", "The gate is green.")).unwrap().records.remove(0);
+    server.borrow_mut().tells_less = true;
+    assert_eq!(viking.get_record(id, scope()).unwrap().snippet.unwrap().text, "The gate is green.");
+    assert_eq!(viking.query(query("gate")).unwrap().snippets[0].text, "The gate is green.");
+}
+
+#[test]
 fn a_file_that_stays_is_not_told_as_forgotten() {
     let server = server::start();
     let mut viking = open(json!({}));
     let id = viking.capture(capture("op", "one")).unwrap().records.remove(0);
     server.borrow_mut().keeps_files = true;
-    let error = viking.forget(forget(vec![id], scope())).unwrap_err();
+    let error = viking.forget(forget(vec![id.clone()], scope())).unwrap_err();
     assert!(format!("{error:?}").contains("still there"), "{error:?}");
+    // Nor by the next call, for which it is not in the index.
+    viking.forget(forget(vec![id.clone()], scope())).unwrap_err();
+    server.borrow_mut().keeps_files = false;
+    assert_eq!(viking.forget(forget(vec![id], scope())).unwrap().outcomes[0].effect, ForgetEffect::Hard);
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub(crate) struct State {
     pub(crate) files: BTreeMap<String, File>,
     /// Files that are not in the index.
     pub(crate) lost: Vec<String>,
+    /// Whether what is found comes without its content.
+    pub(crate) tells_less: bool,
     /// Whether a file that is deleted leaves the index only.
     pub(crate) keeps_files: bool,
     pub(crate) sessions: BTreeMap<String, Vec<Value>>,
@@ -121,6 +123,9 @@ impl State {
                 let mut hits: Vec<_> = self.files.iter().filter(fits).map(hit).collect();
                 hits.sort_by(|a, b| b["score"].as_f64().unwrap().total_cmp(&a["score"].as_f64().unwrap()));
                 hits.truncate(sent.body["limit"].as_u64().unwrap() as usize);
+                for hit in hits.iter_mut().filter(|_| self.tells_less) {
+                    hit.as_object_mut().unwrap().remove("content");
+                }
                 fine(json!({"memories": hits, "resources": [], "skills": [], "total": hits.len()}))
             }
             ("GET", ["fs", how]) => self.entries(*how == "tree", &path(&query["uri"]), &query),

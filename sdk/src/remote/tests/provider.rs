@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::http::Error as HttpError;
 use crate::remote::{
-    Capture, Elsewhere, Learnt, Progress, Record, Records, Search, Service, Tag, Wipes, Work, work_of,
+    Capture, Elsewhere, Learnt, Listing, Progress, Record, Records, Search, Service, Tag, Wipes, Work, work_of,
 };
 use crate::testing::{capture, forget, query, reopen, reset, scope, upsert};
 use crate::types::*;
@@ -19,6 +19,12 @@ struct State {
     asked: Vec<String>,
     progress: Vec<Progress>,
     instructions: Vec<String>,
+    /// How many of the next requests that read one record are refused.
+    refused: usize,
+    /// Whether it does not say how far it forgets.
+    is_silent: bool,
+    /// Whether its list has not all of them.
+    is_cut: bool,
 }
 
 thread_local! {
@@ -27,6 +33,21 @@ thread_local! {
 
 fn state<R>(with: impl FnOnce(&mut State) -> R) -> R {
     STATE.with_borrow_mut(with)
+}
+
+fn limited() -> HttpError {
+    HttpError::Status { request: "GET /1".to_owned(), status: 429, message: "too many".to_owned(), retry_after: None }
+}
+
+/// Refuses as many requests as the test said.
+fn read() -> Result<(), HttpError> {
+    state(|state| match state.refused.checked_sub(1) {
+        Some(left) => {
+            state.refused = left;
+            Err(limited())
+        }
+        None => Ok(()),
+    })
 }
 
 /// Two services with the same routes: one that keeps texts, and one that keeps what it makes of them.
@@ -69,10 +90,12 @@ impl<const TEXTS: bool> Service for Kept<TEXTS> {
 
     /// All of them: the SDK picks the right one.
     fn written(&self, _: &str, _: &str) -> Result<Vec<Record>, HttpError> {
+        read()?;
         Ok(state(|state| state.records.clone()))
     }
 
     fn find(&self, id: &str) -> Result<Option<Record>, HttpError> {
+        read()?;
         Ok(state(|state| state.records.iter().find(|record| record.id == id).cloned()))
     }
 
@@ -93,6 +116,9 @@ impl<const TEXTS: bool> Service for Kept<TEXTS> {
     }
 
     fn left_of(&self, gone: &Record) -> Result<ForgetEffect, HttpError> {
+        if state(|state| state.is_silent) {
+            return Err(limited());
+        }
         Ok(ForgetEffect::hard_unless(gone.is_extracted))
     }
 
@@ -102,7 +128,11 @@ impl<const TEXTS: bool> Service for Kept<TEXTS> {
     }
 
     fn list(&self, _: u32) -> Result<(Vec<Record>, bool), HttpError> {
-        Ok((state(|state| state.records.clone()), false))
+        Ok(state(|state| (state.records.clone(), state.is_cut)))
+    }
+
+    fn listing(&self) -> Listing {
+        if TEXTS { Listing::Pages } else { Listing::Whole(100) }
     }
 
     fn instruct(&self, old: &Record, instruction: &str) -> Result<(), HttpError> {
@@ -177,6 +207,15 @@ fn only_the_record_with_the_key_was_written_before() {
 }
 
 #[test]
+fn a_record_that_cannot_be_read_back_is_not_added_again() {
+    let mut kept = open::<true>();
+    state(|state| state.refused = 2);
+    assert!(matches!(kept.capture(capture("op", "one")), Err(Error::RateLimited(_))));
+    let id = kept.capture(capture("op", "one")).unwrap().records.remove(0);
+    assert_eq!((id.as_str(), state(|state| state.records.len())), ("0", 1));
+}
+
+#[test]
 fn a_conversation_is_learnt_once_without_what_says_nothing() {
     let mut kept = open::<true>();
     let talk = [("user", "Hi <memhost-recall>old</memhost-recall>"), ("assistant", " "), ("tool", "42")];
@@ -242,6 +281,32 @@ fn what_was_extracted_is_told_when_it_is_forgotten() {
         let id = kept.capture(capture(&format!("op-{is_extracted}"), "one")).unwrap().records.remove(0);
         state(|state| state.records[0].is_extracted = is_extracted);
         assert_eq!(kept.forget(forget(vec![id], scope())).unwrap().outcomes[0].effect, effect);
+    }
+}
+
+#[test]
+fn how_far_a_record_is_forgotten_is_told_by_the_next_call_where_it_was_not_known() {
+    let mut kept = open::<true>();
+    let id = kept.capture(capture("op", "one")).unwrap().records.remove(0);
+    state(|state| (state.records[0].is_extracted, state.is_silent) = (true, true));
+    assert!(matches!(kept.forget(forget(vec![id.clone()], scope())), Err(Error::RateLimited(_))));
+    assert!(state(|state| state.records.is_empty()));
+    state(|state| state.is_silent = false);
+    let other = Scope { agent_id: Some("other".to_owned()), ..scope() };
+    let mut effect = |scope| kept.forget(forget(vec![id.clone()], scope)).unwrap().outcomes[0].effect;
+    assert_eq!(effect(other), ForgetEffect::NotFound, "another agent's record");
+    assert_eq!(effect(scope()), ForgetEffect::HistoryKept);
+    assert_eq!(effect(scope()), ForgetEffect::NotFound);
+}
+
+#[test]
+fn a_list_that_is_cut_says_that_it_cannot_go_on() {
+    let mut kept = open::<false>();
+    state(|state| state.records = vec![Record { id: "1".to_owned(), ..Record::default() }]);
+    for (is_cut, expected) in [(false, Continuation::End), (true, Continuation::CannotContinue)] {
+        state(|state| state.is_cut = is_cut);
+        let page = kept.list_records(crate::testing::list(None, 10)).unwrap();
+        assert_eq!((page.items.len(), page.continuation), (1, expected));
     }
 }
 
