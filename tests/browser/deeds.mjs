@@ -196,7 +196,7 @@ const theme = async (world) => {
 const plugins = async ({ page, origin }) => {
   await page.goto(`${origin}/plugins`);
   await page.getByRole('button', { name: 'Rescan' }).click();
-  if (!/loaded, 1 rejected/.test(await said(page))) throw new Error(await said(page));
+  if (!/loaded, 1 refused/.test(await said(page))) throw new Error(await said(page));
   await page.getByText('broken.wasm').waitFor();
 };
 

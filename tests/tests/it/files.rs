@@ -196,7 +196,7 @@ async fn listings_count_as_computing_and_others_are_served_meanwhile() {
     has_ended.store(true, Ordering::Relaxed);
     // Four guests on two threads take their turns with it. One listing in one call would be one turn.
     let served = innocent.await.unwrap();
-    assert!(served > 20, "the innocent binding was served {served} times");
+    assert!(served > 5, "the innocent binding was served {served} times");
 }
 
 /// A host in a process of its own.
