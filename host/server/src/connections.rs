@@ -1,7 +1,8 @@
 //! The connections of a host: how many there may be, in all and of one address, and how long each may keep the host
 //! waiting. A host that is full closes those that it waits for, and answers health checks on a few reserved ones.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -77,7 +78,7 @@ impl Default for ConnectionOptions {
     }
 }
 
-/// What a connection does. The order is that in which a full host closes connections.
+/// What a connection does. Of phases with as many connections, a full host closes one of the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     /// No request has come yet, or only a part of one.
@@ -164,14 +165,21 @@ impl Open {
         Some(connection)
     }
 
-    /// Closes the connection that the host waits for and that matters least. Answers whether there was one.
+    /// Closes the oldest of the connections that the host waits for in the phase that has most of them, which is where an
+    /// attacker's are: a new connection is not closed for those whose bodies do not come. Answers whether there was one.
     fn evict(&mut self, may: impl Fn(&Connection) -> bool) -> bool {
-        let waiting =
-            self.by_number.iter().filter(|(_, connection)| may(connection)).filter_map(|(number, connection)| {
-                let state = connection.state.lock();
-                (state.phase != Phase::Busy).then_some((state.phase, state.since, *number))
-            });
-        let Some((.., number)) = waiting.min() else { return false };
+        let mut waiting: BTreeMap<Phase, (usize, Instant, u64)> = BTreeMap::new();
+        for (number, connection) in self.by_number.iter().filter(|(_, connection)| may(connection)) {
+            let state = connection.state.lock();
+            if state.phase != Phase::Busy {
+                let (count, since, oldest) = waiting.entry(state.phase).or_insert((0, state.since, *number));
+                *count += 1;
+                (*since, *oldest) = (*since, *oldest).min((state.since, *number));
+            }
+        }
+        // Of as many, those of the first phase.
+        let most = waiting.into_iter().max_by_key(|(phase, (count, ..))| (*count, Reverse(*phase)));
+        let Some((_, (.., number))) = most else { return false };
         let Some(connection) = self.remove(number) else { return false };
         connection.evicted.notify_one();
         true

@@ -41,6 +41,20 @@ async fn the_oldest_of_those_that_the_host_waits_for_goes_first() {
     assert!(!all.admit(address(1)).unwrap().connection.is_reserved, "dropped places are free");
 }
 
+/// Bodies that do not come fill the limit: a request that has just come is not closed for the next one of them.
+#[tokio::test(start_paused = true)]
+async fn a_new_connection_is_not_closed_for_many_that_keep_the_host_waiting() {
+    let all = connections(4, 4);
+    for many in [Phase::Body, Phase::Idle] {
+        let held: Vec<Place> = (0..3).map(|_| all.admit(address(1)).unwrap()).collect();
+        held.iter().for_each(|place| place.connection.enter(many));
+        let new = all.admit(address(1)).unwrap();
+        let next = all.admit(address(1)).unwrap();
+        next.connection.enter(many);
+        assert!(is_evicted(&held[0]) && !is_evicted(&new) && !is_evicted(&next), "{many:?}");
+    }
+}
+
 #[tokio::test]
 async fn an_address_makes_room_among_its_own() {
     let all = connections(100, 2);
