@@ -78,7 +78,7 @@ impl Default for ConnectionOptions {
     }
 }
 
-/// What a connection does. Of phases with as many connections, a full host closes one of the first.
+/// What a connection does. Where two phases have equally many connections, a full host closes one of the earlier phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     /// No request has come yet, or only a part of one.
@@ -177,7 +177,7 @@ impl Open {
                 (*since, *oldest) = (*since, *oldest).min((state.since, *number));
             }
         }
-        // Of as many, those of the first phase.
+        // Where two phases have equally many, the earlier one.
         let most = waiting.into_iter().max_by_key(|(phase, (count, ..))| (*count, Reverse(*phase)));
         let Some((_, (.., number))) = most else { return false };
         let Some(connection) = self.remove(number) else { return false };

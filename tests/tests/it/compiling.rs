@@ -215,16 +215,16 @@ async fn slow_components_are_in_nobodys_way() {
     let create = |more: &str| words(&format!("binding create late --provider late {more}"));
     let done = run(directory.path(), &environment, &create("--no-wait"), "").await;
     assert!(done.code == 5 && done.err.contains("still compiling plugins"), "{done:?}");
-    let arguments = create("");
-    let waiting = run(directory.path(), &environment, &arguments, "");
-    let coming = async {
-        tokio::time::sleep(Duration::from_millis(700)).await;
-        std::fs::write(directory.path().join("late"), stamped(json!({"key": "late", "version": "1.0.0"})).unwrap())
-            .unwrap();
-        std::fs::rename(directory.path().join("late"), plugins.join("late.wasm")).unwrap();
-    };
-    let (done, ()) = tokio::join!(waiting, coming);
-    assert!(done.code == 0 && done.err.contains("waiting up to 60 s for the provider late"), "{done:?}");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_memhost-cli"));
+    command.env("HOME", directory.path()).envs(environment).args(create(""));
+    let mut waiting = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut errors, mut told) = (BufReader::new(waiting.stderr.take().unwrap()), String::new());
+    errors.read_line(&mut told).unwrap();
+    assert!(told.contains("waiting up to 60 s for the provider late"), "{told}");
+    std::fs::write(directory.path().join("late"), stamped(json!({"key": "late", "version": "1.0.0"})).unwrap())
+        .unwrap();
+    std::fs::rename(directory.path().join("late"), plugins.join("late.wasm")).unwrap();
+    assert!(waiting.wait().unwrap().success(), "the provider is there");
     eventually("the good one is admitted beside the bombs", async || served.has("1.0.0")).await;
     let binding = json!({"key": "default", "providerKey": "stamped", "default": true});
     let (status, _, made) = served.call("POST", "/control/v1/companies/acme/bindings", &binding);
