@@ -1,6 +1,7 @@
 //! `memhost …`. Every command talks to a host: one that runs, over HTTP, or with `--data-dir` one that is opened for
 //! the command, through the same routes.
 
+mod allocator;
 mod args;
 mod argument;
 mod backend;

@@ -34,6 +34,11 @@ impl Drop for Off {
     }
 }
 
+/// This thread drives no task that must be quick: what computes for long may do so on it.
+pub(crate) fn stay_off() {
+    IS_OFF.set(true);
+}
+
 /// Does work on about so many bytes. If they are many, another thread drives the async tasks of this one meanwhile.
 /// For work of up to 100 ms; use [`in_turn`] for more.
 pub fn off_executor<T>(bytes: usize, work: impl FnOnce() -> T) -> T {

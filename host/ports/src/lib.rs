@@ -4,6 +4,7 @@
 mod clock;
 mod embedder;
 mod executor;
+mod long;
 mod storage;
 mod turns;
 
@@ -12,5 +13,6 @@ pub use embedder::{
     EmbeddedTexts, Embedder, EmbeddingError, EmbeddingModel, MAX_EMBEDDING_TEXT_BYTES, MAX_EMBEDDING_TEXTS,
 };
 pub use executor::{MAX_INLINE_BYTES, expect_off_executor, in_turn, off_executor, spawn, spawn_blocking, to_json};
+pub use long::spawn_long;
 pub use storage::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite};
 pub use turns::{Turn, Turns};

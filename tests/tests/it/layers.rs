@@ -96,6 +96,19 @@ fn dependencies_go_down() {
     assert!(arrows > 30, "only {arrows} dependencies were found");
 }
 
+/// A library that is compiled without optimization hands its generic functions on, and crates above that are compiled for
+/// size call them instead of inlining their own. These two are above all others.
+const UNOPTIMIZED: &[&str] = &["memhost-cli", "memhost-conformance"];
+
+#[test]
+fn nothing_below_the_command_line_is_compiled_without_optimization() {
+    let manifest = fs::read_to_string(repository().join("Cargo.toml")).unwrap();
+    let (_, packages) = manifest.split_once("\n[profile.release.package]\n").unwrap();
+    let lines = packages.lines().take_while(|line| !line.starts_with('['));
+    let names = lines.filter_map(|line| line.strip_suffix(".opt-level = 0"));
+    assert_eq!(names.collect::<Vec<_>>(), UNOPTIMIZED);
+}
+
 #[test]
 fn files_begin_with_a_description_and_have_at_most_400_lines() {
     let mut files = Vec::new();

@@ -1,5 +1,5 @@
-//! Gives memory back that a busy time has left: glibc keeps what was freed for later, and a host that has taken in ten
-//! thousand records and then rests would keep it for good.
+//! Gives memory back that a busy time has left: the allocator keeps what was freed for later, and looks whether it is later
+//! when somebody allocates. A host that has taken in ten thousand records and then rests would keep it for good.
 
 use std::time::Duration;
 
@@ -32,22 +32,15 @@ fn spent() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[allow(unsafe_code, reason = "the only way to tell glibc; see the comment at the call")]
+#[allow(unsafe_code, reason = "the only way to tell the allocator; see the comment at the call")]
 fn give_back() {
-    unsafe extern "C" {
-        fn malloc_trim(pad: usize) -> std::ffi::c_int;
-    }
-    // SAFETY: it takes no pointer, and may be called at any time from any thread. It returns free pages of the heap to the
-    // system and changes nothing that is in use.
-    let released = unsafe { malloc_trim(0) };
-    tracing::debug!(released = released == 1, "free memory was given back to the system");
+    // SAFETY: it takes no pointer, and may be called at any time from any thread. It returns free pages to the system and
+    // changes nothing that is in use.
+    unsafe { libmimalloc_sys::mi_collect(true) };
+    tracing::debug!("free memory was given back to the system");
 }
 
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn give_back() {}
-
-#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+#[cfg(all(test, target_os = "linux"))]
 #[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
     use super::*;

@@ -59,6 +59,7 @@ pub(super) fn run(trees: &Trees, companies: &Companies, incoming: &Receiver<Mess
 
 /// Adds operations to the index, and then removes them from memory.
 pub(super) fn add(trees: &Trees, companies: &Companies, applied: &[Applied]) -> Result<(), StoreError> {
+    let _indexing = trees.indexing.lock();
     let tree = &trees.index;
     let mut chunks: HashMap<Vec<u8>, Vec<u64>> = HashMap::new();
     let mut rows: BTreeMap<(&CompanyId, u64), named::Rows> = BTreeMap::new();

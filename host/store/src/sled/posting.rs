@@ -56,10 +56,15 @@ impl Posting {
 
     pub(super) fn encode(&self) -> Vec<u8> {
         let count: u32 = self.0.iter().map(|word| word.count_ones()).sum();
-        if count as usize > MAX_LIST {
-            return self.0.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let is_list = count as usize <= MAX_LIST;
+        let mut bytes = Vec::with_capacity(if is_list { 2 * count as usize } else { BITMAP_BYTES });
+        if is_list {
+            let offsets = self.descending().filter_map(|offset| u16::try_from(offset).ok());
+            offsets.for_each(|offset| bytes.extend_from_slice(&offset.to_le_bytes()));
+        } else {
+            self.0.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
         }
-        self.descending().filter_map(|offset| u16::try_from(offset).ok()).flat_map(u16::to_le_bytes).collect()
+        bytes
     }
 
     /// Adds an offset within the block.
@@ -82,8 +87,12 @@ impl Posting {
     /// Offsets, highest first.
     pub(super) fn descending(&self) -> impl Iterator<Item = u64> + '_ {
         self.0.iter().enumerate().rev().flat_map(|(index, word)| {
-            let word = *word;
-            (0..64_u64).rev().filter(move |bit| word & (1 << bit) != 0).map(move |bit| index as u64 * 64 + bit)
+            let mut left = *word;
+            std::iter::from_fn(move || {
+                let bit = left.checked_ilog2()?;
+                left ^= 1 << bit;
+                Some(index as u64 * 64 + u64::from(bit))
+            })
         })
     }
 }

@@ -16,6 +16,7 @@ use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Operatio
 mod compaction;
 mod cost_order;
 mod durable;
+mod erasing;
 mod held;
 mod keeping;
 mod named;

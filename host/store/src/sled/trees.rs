@@ -36,6 +36,8 @@ pub(super) struct Trees {
     pub(super) gate: Arc<Gate>,
     /// Held for writing while operations move from memory into the sums.
     pub(super) sums: Arc<RwLock<()>>,
+    /// Held while operations are added to the index.
+    pub(super) indexing: Arc<Mutex<()>>,
     /// How many rows of sums a company has of a day, by what their keys begin with: of days that had new rows lately.
     pub(super) sum_rows: Arc<Mutex<HashMap<Vec<u8>, usize>>>,
     /// Held by reads that take long. A compaction keeps the database before until they have ended.
@@ -58,6 +60,7 @@ impl Trees {
             tables,
             gate: Arc::default(),
             sums: Arc::default(),
+            indexing: Arc::default(),
             sum_rows: Arc::default(),
             long_reads: Arc::default(),
         })

@@ -10,14 +10,16 @@ use super::{Item, Shared};
 use crate::sled::cost_order;
 use crate::sled::disk::PIECE;
 use crate::sled::failed;
+use crate::sled::remove;
 use crate::sled::room::Need;
 use crate::sled::state::{Applied, Companies, Erased, Message};
 use crate::sled::trees::Trees;
 use crate::{DiskStep, StoreError};
 use memhost_types::CompanyId;
 
-/// How long a group waits for the callers of the group before it, at most: this part of what that group took.
-const LINGER_PART: u32 = 4;
+/// How long a group waits for the callers of the group before it, at most: this part of what that group took. With a longer
+/// wait groups are larger, and there are fewer of them: 64 callers write no more in a second.
+const LINGER_PART: u32 = 8;
 /// Records of at most so many bytes are kept in memory until they are indexed.
 const SHORT: usize = 4 << 10;
 const MAX_LINGER: Duration = Duration::from_millis(5);
@@ -104,14 +106,25 @@ impl Worker {
         }
     }
 
-    /// Writes nothing until the indexer has removed the company. The indexer has received everything before this.
+    /// Writes nothing until the company is removed. Most of it is gone by then, see `erase_company`.
     fn erase(&self, company: CompanyId, reply: Erased) {
-        let (sender, receiver) = oneshot::channel();
-        let gone = || failed("erasing")("the store was closed meanwhile");
-        let sent = self.index.send(Message::Erase(company, sender)).map_err(|_| gone());
-        let erased = sent.and_then(|()| receiver.blocking_recv().unwrap_or_else(|_| Err(gone())));
+        let erased = self.remove(company);
         let flushed = self.trees.disk.flush();
         let _ = reply.send(erased.and_then(|count| flushed.map(|()| count)));
+    }
+
+    fn remove(&self, company: CompanyId) -> Result<u64, StoreError> {
+        let is_settled = || self.companies.lock().get(&company).is_none_or(|state| state.open.is_empty());
+        if is_settled() {
+            // The indexer has a low priority, and everybody would wait for it.
+            let _indexing = self.trees.indexing.lock();
+            return remove::company(&self.trees, &company);
+        }
+        // What waits for the index must not come after the removal. The indexer has received everything before this.
+        let (sender, receiver) = oneshot::channel();
+        let gone = || failed("erasing")("the store was closed meanwhile");
+        self.index.send(Message::Erase(company, sender)).map_err(|_| gone())?;
+        receiver.blocking_recv().unwrap_or_else(|_| Err(gone()))
     }
 
     /// The numbers of records that were not written are not waited for by the index.
