@@ -7,7 +7,10 @@ use rten_tensor::NdTensorView;
 
 use super::EmbeddingsError;
 use super::dense::Products;
-use super::passes::{across, room};
+use super::passes::{Buffer, across};
+
+/// Queries are computed together up to this many.
+const QUERIES: usize = 48;
 
 /// The sizes of attention.
 pub(super) struct Attention {
@@ -21,10 +24,10 @@ pub(super) struct Attention {
 /// What is needed on the way, kept for the next text.
 #[derive(Default)]
 pub(super) struct Buffers {
-    weights: Vec<f32>,
+    weights: Buffer<f32>,
     /// The sum of each row of weights.
-    totals: Vec<f32>,
-    mixed: Vec<f32>,
+    totals: Buffer<f32>,
+    mixed: Buffer<f32>,
 }
 
 impl Attention {
@@ -41,8 +44,6 @@ impl Attention {
         let failed = |error: &dyn std::fmt::Display| EmbeddingsError::model(format!("attention fails: {error}"));
         #[allow(clippy::cast_precision_loss, reason = "a width below 4,096")]
         let scale = 1.0 / (width as f32).sqrt();
-        let (weights, mixed) = (room(&mut buffers.weights, count * count), room(&mut buffers.mixed, count * width));
-        let totals = room(&mut buffers.totals, count);
         for head in 0..self.heads {
             let part = |number: usize| {
                 let from = &rows[number * columns + head * width..];
@@ -50,16 +51,26 @@ impl Attention {
                     .map_err(|error| failed(&error))
             };
             let (query, key, value) = (part(0)?, part(1)?, part(2)?);
-            let (left, right) = (GemmInputA::Unpacked(query), GemmInputB::Unpacked(key.transposed()));
-            let weighed = products.numbers.gemm(weights, left, right, GemmOptions::default());
-            weighed.map_err(|error| failed(&error))?;
-            Exponents { weights, scale, totals }.dispatch();
-            let left = GemmInputA::Unpacked(NdTensorView::from_data([count, count], &*weights));
-            let done = products.numbers.gemm(mixed, left, GemmInputB::Unpacked(value), GemmOptions::default());
-            done.map_err(|error| failed(&error))?;
-            let into = output.chunks_exact_mut(columns).map(|row| &mut row[head * width..(head + 1) * width]);
-            for ((row, mixed), total) in into.zip(mixed.chunks_exact(width)).zip(&*totals) {
-                row.iter_mut().zip(mixed).for_each(|(x, mixed)| *x = mixed / total);
+            let (key, value) = (products.numbers.prepack_b(key.transposed()), products.numbers.prepack_b(value));
+            for begin in (0..count).step_by(QUERIES) {
+                let end = count.min(begin + QUERIES);
+                let weights = buffers.weights.room((end - begin) * count);
+                let mixed = buffers.mixed.room((end - begin) * width);
+                let totals = buffers.totals.room(end - begin);
+                let left = GemmInputA::Unpacked(query.slice(begin..end));
+                let right = GemmInputB::Packed(&key);
+                let weighed = products.numbers.gemm(weights, left, right, GemmOptions::default());
+                weighed.map_err(|error| failed(&error))?;
+                Exponents { weights, scale, totals }.dispatch();
+                let left = GemmInputA::Unpacked(NdTensorView::from_data([end - begin, count], &*weights));
+                let right = GemmInputB::Packed(&value);
+                let done = products.numbers.gemm(mixed, left, right, GemmOptions::default());
+                done.map_err(|error| failed(&error))?;
+                let into = output[begin * columns..end * columns].chunks_exact_mut(columns);
+                for ((row, mixed), total) in into.zip(mixed.chunks_exact(width)).zip(&*totals) {
+                    let row = &mut row[head * width..(head + 1) * width];
+                    row.iter_mut().zip(mixed).for_each(|(x, mixed)| *x = mixed / total);
+                }
             }
         }
         Ok(())
@@ -80,7 +91,8 @@ impl SimdOp for Exponents<'_> {
     fn eval<I: Isa>(self, isa: I) {
         let (ops, lanes) = (isa.f32(), isa.f32().len());
         let scale = ops.splat(self.scale * std::f32::consts::LOG2_E);
-        for (row, total) in self.weights.chunks_exact_mut(self.totals.len()).zip(self.totals.iter_mut()) {
+        let columns = self.weights.len() / self.totals.len();
+        for (row, total) in self.weights.chunks_exact_mut(columns).zip(self.totals.iter_mut()) {
             let (parts, rest) = row.split_at_mut(row.len() / lanes * lanes);
             // Nothing in comparison with the largest.
             let mut last = [f32::MIN; 16];

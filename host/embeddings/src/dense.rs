@@ -5,7 +5,7 @@ use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix
 use rten_tensor::NdTensorView;
 
 use super::EmbeddingsError;
-use super::passes::{Columns, Product, Rows, padded, room};
+use super::passes::{Buffer, Columns, Product, Rows, padded};
 use super::weights::Bytes;
 
 /// The matrix products of this machine: the kernels are chosen by what its processor can do.
@@ -65,9 +65,9 @@ impl Dense {
         &'a self,
         products: &Products,
         left: &'a Rows,
-        sums: &'a mut Vec<i32>,
+        sums: &'a mut Buffer<i32>,
     ) -> Result<Product<'a>, EmbeddingsError> {
-        let sums = room(sums, left.count() * self.width());
+        let sums = sums.room(left.count() * self.width());
         let bytes = NdTensorView::from_data([left.count(), self.weight.rows()], left.bytes(self.weight.rows()));
         let (of_left, of_right) = (GemmInputA::Unpacked(bytes), GemmInputB::Packed(&self.weight));
         // Not with the crate's own zeros: release 0.27 uses those of the first eight rows for all rows.

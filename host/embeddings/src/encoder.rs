@@ -10,7 +10,7 @@ use rten_simd::SimdOp;
 use super::EmbeddingsError;
 use super::attention::{self, Attention};
 use super::dense::{Dense, Products};
-use super::passes::{Activate, Add, Norm, Put, Read, Rows, padded, room};
+use super::passes::{Activate, Add, Buffer, Norm, Put, Read, Rows, padded};
 use super::shape::Shape;
 use super::weights::{Bytes, Weights};
 
@@ -97,7 +97,7 @@ impl Encoder {
     pub(super) fn vectors(&self, texts: &[Vec<u32>]) -> Result<Vec<Vec<f32>>, EmbeddingsError> {
         // Cheap, and for this thread alone.
         let products = Products::new();
-        let mut room = Room::default();
+        let (mut state, mut room) = (Buffer::default(), Room::default());
         let (mut vectors, mut rest) = (Vec::with_capacity(texts.len()), texts);
         while !rest.is_empty() {
             let mut tokens = 0;
@@ -106,7 +106,7 @@ impl Encoder {
                 tokens <= TOGETHER
             };
             let (now, later) = rest.split_at(rest.iter().take_while(fits).count().max(1));
-            vectors.extend(self.together(&products, now, &mut room)?);
+            vectors.extend(self.together(&products, now, &mut state, &mut room)?);
             rest = later;
         }
         Ok(vectors)
@@ -116,24 +116,26 @@ impl Encoder {
         &self,
         products: &Products,
         texts: &[Vec<u32>],
+        state: &mut Buffer<f32>,
         buffers: &mut Room,
     ) -> Result<Vec<Vec<f32>>, EmbeddingsError> {
         let columns = padded(self.hidden);
-        let (mut state, mut ranges) = (Vec::new(), Vec::with_capacity(texts.len()));
+        let tokens = texts.iter().map(Vec::len).sum::<usize>();
+        let state = state.room(tokens * columns);
+        let (mut rows, mut ranges, mut begin) = (state.chunks_exact_mut(columns), Vec::with_capacity(texts.len()), 0);
         for text in texts {
-            let begin = state.len() / columns;
-            for (piece, position) in text.iter().zip(self.positions.chunks_exact(self.hidden)) {
+            let positions = self.positions.chunks_exact(self.hidden);
+            for ((piece, position), row) in text.iter().zip(positions).zip(&mut rows) {
                 let word = self.words.row((*piece as usize).min(self.words.rows() - 1));
-                state.extend(word.zip(position).map(|(word, at)| word + at));
-                state.resize(state.len().next_multiple_of(columns), 0.0);
+                row.iter_mut().zip(word.zip(position)).for_each(|(x, (word, at))| *x = word + at);
             }
-            ranges.push(begin..state.len() / columns);
+            ranges.push(begin..begin + text.len());
+            begin += text.len();
         }
-        let most = products.most;
-        let (rows, norm, output) = (state.as_mut_slice(), Some(&self.norm), &mut buffers.state);
-        Read { rows, columns, norm, most, output }.dispatch();
+        let (rows, norm, most) = (&mut *state, Some(&self.norm), products.most);
+        Read { rows, columns, norm, most, output: &mut buffers.state }.dispatch();
         for layer in &self.layers {
-            self.layer(products, layer, &ranges, &mut state, buffers)?;
+            self.layer(products, layer, &ranges, state, buffers)?;
         }
         let mean = |range: &Range<usize>| {
             let mut sum = vec![0.0; self.hidden];
@@ -156,9 +158,9 @@ impl Encoder {
     ) -> Result<(), EmbeddingsError> {
         let (columns, most) = (padded(self.hidden), products.most);
         let product = layer.attention.product(products, &buffers.state, &mut buffers.sums)?;
-        let inputs = room(&mut buffers.inputs, 3 * state.len());
+        let inputs = buffers.inputs.room(3 * state.len());
         Put { product, output: inputs }.dispatch();
-        let attended = room(&mut buffers.attended, state.len());
+        let attended = buffers.attended.room(state.len());
         for text in texts {
             let rows = &inputs[text.start * 3 * columns..text.end * 3 * columns];
             let output = &mut attended[text.start * columns..text.end * columns];
@@ -168,7 +170,7 @@ impl Encoder {
         let product = layer.attended.product(products, &buffers.mixed, &mut buffers.sums)?;
         Add { product, state, norm: &layer.attended_norm, most, output: &mut buffers.state }.dispatch();
         let product = layer.up.product(products, &buffers.state, &mut buffers.sums)?;
-        let row = room(&mut buffers.row, layer.up.width());
+        let row = buffers.row.room(layer.up.width());
         Activate { product, most, row, output: &mut buffers.mixed }.dispatch();
         let product = layer.down.product(products, &buffers.mixed, &mut buffers.sums)?;
         Add { product, state, norm: &layer.norm, most, output: &mut buffers.state }.dispatch();
@@ -183,12 +185,12 @@ struct Room {
     state: Rows,
     /// What was attended to, then the inner layer, as bytes.
     mixed: Rows,
-    sums: Vec<i32>,
+    sums: Buffer<i32>,
     /// Queries, keys and values.
-    inputs: Vec<f32>,
-    attended: Vec<f32>,
+    inputs: Buffer<f32>,
+    attended: Buffer<f32>,
     attention: attention::Buffers,
-    row: Vec<f32>,
+    row: Buffer<f32>,
 }
 
 /// The vector of the same direction and of length 1; one of nothing but zeros stays.

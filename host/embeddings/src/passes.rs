@@ -11,18 +11,35 @@ pub(super) const fn padded(width: usize) -> usize {
     width.next_multiple_of(64)
 }
 
-/// The first `length` of a buffer, which grows if it has to. What is in them is of no use.
-pub(super) fn room<T: Clone + Default>(buffer: &mut Vec<T>, length: usize) -> &mut [T] {
-    if buffer.len() < length {
-        buffer.resize(length, T::default());
+/// Room that is kept for the next time, from the begin of one of the processor's cache lines: a vector then never lies in
+/// two of them.
+#[derive(Default)]
+pub(super) struct Buffer<T> {
+    room: Vec<T>,
+    begin: usize,
+}
+
+impl<T: Clone + Default> Buffer<T> {
+    /// So much of it. It has zeros where nobody wrote, or what was written before.
+    pub(super) fn room(&mut self, length: usize) -> &mut [T] {
+        const LINE: usize = 64;
+        if self.room.len() < self.begin + length {
+            self.room = vec![T::default(); length + LINE];
+            self.begin = self.room.as_ptr().align_offset(LINE).min(LINE);
+        }
+        &mut self.room[self.begin..self.begin + length]
     }
-    &mut buffer[..length]
+
+    /// So much of what was written to its room.
+    pub(super) fn written(&self, length: usize) -> &[T] {
+        &self.room[self.begin..self.begin + length]
+    }
 }
 
 /// Rows of bytes. A row has a scale and a byte that means zero.
 #[derive(Default)]
 pub(super) struct Rows {
-    bytes: Vec<u8>,
+    bytes: Buffer<u8>,
     scales: Vec<Scale>,
 }
 
@@ -40,7 +57,7 @@ impl Rows {
 
     /// All of them, each of so many columns.
     pub(super) fn bytes(&self, columns: usize) -> &[u8] {
-        &self.bytes[..self.count() * columns]
+        self.bytes.written(self.count() * columns)
     }
 
     /// Makes bytes of each row after `change` was applied to it. `most` is the largest byte.
@@ -54,7 +71,7 @@ impl Rows {
         mut change: impl FnMut(usize, &mut [f32]),
     ) {
         self.scales.clear();
-        let bytes = room(&mut self.bytes, rows.len() * columns);
+        let bytes = self.bytes.room(rows.len() * columns);
         for (number, (row, bytes)) in rows.zip(bytes.chunks_exact_mut(columns)).enumerate() {
             change(number, row);
             self.scales.push(round(isa, row, most, bytes));
@@ -138,7 +155,7 @@ impl SimdOp for Activate<'_> {
     fn eval<I: Isa>(self, isa: I) {
         let columns = self.row.len();
         self.output.scales.clear();
-        let bytes = room(&mut self.output.bytes, self.product.left.count() * columns);
+        let bytes = self.output.bytes.room(self.product.left.count() * columns);
         for (number, bytes) in bytes.chunks_exact_mut(columns).enumerate() {
             self.product.row(
                 isa,
