@@ -9,6 +9,8 @@
 
 #[path = "../src/attention.rs"]
 mod attention;
+#[path = "../src/curves.rs"]
+mod curves;
 #[path = "../src/dense.rs"]
 mod dense;
 #[path = "../src/encoder.rs"]

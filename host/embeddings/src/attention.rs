@@ -1,13 +1,14 @@
 //! What the tokens of a text attend to, in 32-bit numbers. Each text is computed for itself.
 
 use rten_gemm::{GemmInputA, GemmInputB, GemmOptions};
-use rten_simd::ops::{BitOps, IntOps, NumOps};
-use rten_simd::{Isa, Simd, SimdOp};
+use rten_simd::ops::{BitOps, NumOps};
+use rten_simd::{Isa, SimdOp};
 use rten_tensor::NdTensorView;
 
 use super::EmbeddingsError;
+use super::curves::{across, power};
 use super::dense::Products;
-use super::passes::{Buffer, across};
+use super::passes::Buffer;
 
 /// Queries are computed together up to this many.
 const QUERIES: usize = 48;
@@ -25,8 +26,8 @@ pub(super) struct Attention {
 #[derive(Default)]
 pub(super) struct Buffers {
     weights: Buffer<f32>,
-    /// The sum of each row of weights.
-    totals: Buffer<f32>,
+    /// What makes the sum of each row of weights one.
+    factors: Buffer<f32>,
     mixed: Buffer<f32>,
 }
 
@@ -56,20 +57,20 @@ impl Attention {
                 let end = count.min(begin + QUERIES);
                 let weights = buffers.weights.room((end - begin) * count);
                 let mixed = buffers.mixed.room((end - begin) * width);
-                let totals = buffers.totals.room(end - begin);
+                let factors = buffers.factors.room(end - begin);
                 let left = GemmInputA::Unpacked(query.slice(begin..end));
                 let right = GemmInputB::Packed(&key);
                 let weighed = products.numbers.gemm(weights, left, right, GemmOptions::default());
                 weighed.map_err(|error| failed(&error))?;
-                Exponents { weights, scale, totals }.dispatch();
+                Exponents { weights, scale, factors }.dispatch();
                 let left = GemmInputA::Unpacked(NdTensorView::from_data([end - begin, count], &*weights));
                 let right = GemmInputB::Packed(&value);
                 let done = products.numbers.gemm(mixed, left, right, GemmOptions::default());
                 done.map_err(|error| failed(&error))?;
                 let into = output[begin * columns..end * columns].chunks_exact_mut(columns);
-                for ((row, mixed), total) in into.zip(mixed.chunks_exact(width)).zip(&*totals) {
+                for ((row, mixed), factor) in into.zip(mixed.chunks_exact(width)).zip(&*factors) {
                     let row = &mut row[head * width..(head + 1) * width];
-                    row.iter_mut().zip(mixed).for_each(|(x, mixed)| *x = mixed / total);
+                    row.iter_mut().zip(mixed).for_each(|(x, mixed)| *x = mixed * factor);
                 }
             }
         }
@@ -77,11 +78,11 @@ impl Attention {
     }
 }
 
-/// Softmax of the rows of a square matrix, without the division: what is multiplied with it has fewer columns.
+/// Softmax of the rows of a square matrix, without the division: what is multiplied with it has fewer columns. `factors` are for that.
 struct Exponents<'a> {
     weights: &'a mut [f32],
     scale: f32,
-    totals: &'a mut [f32],
+    factors: &'a mut [f32],
 }
 
 impl SimdOp for Exponents<'_> {
@@ -91,8 +92,8 @@ impl SimdOp for Exponents<'_> {
     fn eval<I: Isa>(self, isa: I) {
         let (ops, lanes) = (isa.f32(), isa.f32().len());
         let scale = ops.splat(self.scale * std::f32::consts::LOG2_E);
-        let columns = self.weights.len() / self.totals.len();
-        for (row, total) in self.weights.chunks_exact_mut(columns).zip(self.totals.iter_mut()) {
+        let columns = self.weights.len() / self.factors.len();
+        for (row, factor) in self.weights.chunks_exact_mut(columns).zip(self.factors.iter_mut()) {
             let (parts, rest) = row.split_at_mut(row.len() / lanes * lanes);
             // Nothing in comparison with the largest.
             let mut last = [f32::MIN; 16];
@@ -114,27 +115,38 @@ impl SimdOp for Exponents<'_> {
                 ops.store(x, &mut last);
                 rest.copy_from_slice(&last[..rest.len()]);
             }
-            *total = ops.sum(sum);
+            *factor = ops.sum(sum).recip();
         }
     }
 }
 
-/// `2^f` by powers of `f`, from -1/2 to 1/2, within 3e-6.
-const POWER: [f32; 5] = [0.999_999_3, 0.693_121_8, 0.240_247_44, 0.055_917_863, 0.009_570_102];
-/// A number of this size has its ones in the lowest bit.
-const ONES: f32 = 12_582_912.0;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// `2^x` of what is not above zero, and no less than what the smallest exponent has.
-#[inline(always)]
-fn power<I: Isa>(isa: I, x: I::F32) -> I::F32 {
-    let (ops, integers) = (isa.f32(), isa.i32());
-    let x = ops.max(x, ops.splat(-126.0));
-    let whole = ops.add(x, ops.splat(ONES));
-    let part = ops.sub(x, ops.sub(whole, ops.splat(ONES)));
-    let mut sum = ops.splat(POWER[4]);
-    for factor in POWER[..4].iter().rev() {
-        sum = ops.mul_add(sum, part, ops.splat(*factor));
+    /// More tokens than queries are computed together, and no multiple of what a vector has.
+    #[test]
+    fn every_token_attends_to_all_of_its_text() {
+        const COUNT: usize = QUERIES + 5;
+        let attention = Attention { heads: 2, width: 3, columns: 64 };
+        let numbers: Vec<f32> = (0..COUNT * 3 * 64).map(|n| f32::from(n as u16 % 251) / 100.0 - 1.25).collect();
+        let mut output = vec![0.0; COUNT * 64];
+        attention.apply(&Products::new(), &numbers, &mut Buffers::default(), &mut output).unwrap();
+        let part = |token: usize, part: usize, head: usize| &numbers[(token * 3 + part) * 64 + head * 3..][..3];
+        for (token, row) in output.chunks_exact(64).enumerate() {
+            for head in 0..2 {
+                let dot = |(a, b): (&f32, &f32)| a * b;
+                let weight = |other: usize| {
+                    let scores = part(token, 0, head).iter().zip(part(other, 1, head)).map(dot);
+                    (scores.sum::<f32>() / 3.0_f32.sqrt()).exp()
+                };
+                let total: f32 = (0..COUNT).map(weight).sum();
+                for column in 0..3 {
+                    let mixed = (0..COUNT).map(|other| weight(other) * part(other, 2, head)[column]).sum::<f32>();
+                    assert!((row[head * 3 + column] - mixed / total).abs() < 1e-4);
+                }
+            }
+            assert!(row[6..].iter().all(|x| *x == 0.0));
+        }
     }
-    let exponent = integers.shift_left::<23>(whole.reinterpret_cast::<I::I32>());
-    integers.add(sum.reinterpret_cast::<I::I32>(), exponent).reinterpret_cast()
 }

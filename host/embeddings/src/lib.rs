@@ -2,6 +2,7 @@
 //! an endpoint that the operator named. Knows no binding but by its id, and no provider.
 
 mod attention;
+mod curves;
 mod dense;
 mod encoder;
 mod endpoint;

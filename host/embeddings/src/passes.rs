@@ -5,6 +5,8 @@
 use rten_simd::ops::{BitOps, FloatOps, NarrowSaturate, NumOps, ToFloat};
 use rten_simd::{Isa, SimdOp};
 
+use super::curves::{across, gelu};
+
 /// The length of rows of so many numbers: a multiple of the most bytes that a vector of any processor has, so that no loop
 /// has a rest. What is added is zero.
 pub(super) const fn padded(width: usize) -> usize {
@@ -315,41 +317,38 @@ fn round<I: Isa>(isa: I, row: &[f32], most: f32, bytes: &mut [u8]) -> Scale {
     Scale { scale, zero }
 }
 
-/// The largest of a vector.
-#[inline(always)]
-pub(super) fn across<I: Isa>(isa: I, x: I::F32) -> f32 {
-    let mut lanes = [f32::NEG_INFINITY; 16];
-    isa.f32().store(x, &mut lanes);
-    for half in [8, 4, 2, 1] {
-        for lane in 0..half {
-            lanes[lane] = if lanes[lane] > lanes[lane + half] { lanes[lane] } else { lanes[lane + half] };
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_begins_with_a_line_and_has_zeros_where_nobody_wrote() {
+        let mut buffer = Buffer::<f32>::default();
+        for length in [3, 1, 5_000] {
+            let room = buffer.room(length);
+            assert!(room.len() == length && room.as_ptr().addr().is_multiple_of(64));
+            assert!(room[1..].iter().all(|x| *x == 0.0));
+            room[0] = 1.0;
         }
+        assert_eq!(buffer.written(2), [1.0, 0.0]);
     }
-    lanes[0]
-}
 
-/// Where the normal distribution is as good as complete.
-const FAR: f32 = 4.25;
-/// `(Phi(x) - 1/2) / x` by powers of `x^2`, up to `FAR`: Gelu is within 1e-4, a hundredth of the step from byte to byte.
-const PHI: [f32; 8] = [
-    0.398_420_04,
-    -0.065_453_49,
-    0.009_257_819_5,
-    -0.000_940_446_74,
-    6.552_698_3e-5,
-    -2.938_795e-6,
-    7.570_806_6e-8,
-    -8.460_371e-10,
-];
-
-#[inline(always)]
-fn gelu<I: Isa>(isa: I, x: I::F32) -> I::F32 {
-    let ops = isa.f32();
-    let near = ops.clamp(x, ops.splat(-FAR), ops.splat(FAR));
-    let square = ops.mul(near, near);
-    let mut sum = ops.splat(PHI[7]);
-    for factor in PHI[..7].iter().rev() {
-        sum = ops.mul_add(sum, square, ops.splat(*factor));
+    #[test]
+    fn what_is_added_to_a_row_changes_nothing() {
+        let numbers: Vec<f32> = (0..70_u16).map(|n| f32::from(n * 7 % 11) - 3.0).collect();
+        let mut row = numbers.clone();
+        row.resize(padded(70), 0.0);
+        let norm = Norm::new(vec![2.0; 70], vec![1.0; 70], 1e-12);
+        let mut output = Rows::default();
+        Read { rows: &mut row, columns: 128, norm: Some(&norm), most: 255.0, output: &mut output }.dispatch();
+        let mean = numbers.iter().sum::<f32>() / 70.0;
+        let variance = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f32>() / 70.0;
+        let Scale { scale, zero } = output.scales[0];
+        for ((x, byte), number) in row.iter().zip(output.bytes(128)).zip(&numbers) {
+            let expected = (number - mean) / variance.sqrt() * 2.0 + 1.0;
+            assert!((x - expected).abs() < 1e-5, "{x} {expected}");
+            assert!((scale * (f32::from(*byte) - zero) - x).abs() <= scale);
+        }
+        assert!(row[70..].iter().all(|x| *x == 0.0));
     }
-    ops.mul(x, ops.mul_add(near, sum, ops.splat(0.5)))
 }
