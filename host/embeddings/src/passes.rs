@@ -254,7 +254,7 @@ impl Norm {
         Self { width: width as f32, added: (columns - width) as f32, weight, bias, epsilon }
     }
 
-    // `rten_vecmath` has these loops, but does not compile them for the processor where another crate calls them.
+    // Not with `rten_vecmath`: release 0.27 calls a function for each step where another crate compiles its loops.
     #[inline(always)]
     fn apply<I: Isa>(&self, isa: I, row: &mut [f32]) {
         let (ops, lanes) = (isa.f32(), isa.f32().len());
