@@ -7,12 +7,18 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 #![allow(dead_code, unreachable_pub, unused_imports, reason = "it has parts of the crate, with their tests")]
 
+#[path = "../src/attention.rs"]
+mod attention;
+#[path = "../src/curves.rs"]
+mod curves;
 #[path = "../src/dense.rs"]
 mod dense;
 #[path = "../src/encoder.rs"]
 mod encoder;
 #[path = "../src/error.rs"]
 mod error;
+#[path = "../src/passes.rs"]
+mod passes;
 mod plain;
 #[path = "../src/shape.rs"]
 mod shape;

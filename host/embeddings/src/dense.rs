@@ -2,11 +2,10 @@
 //! Sums of bytes are exact, so the result for a token does not depend on the tokens beside it.
 
 use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix};
-use rten_simd::{Isa, SimdOp};
 use rten_tensor::NdTensorView;
-use rten_vecmath::MinMax;
 
 use super::EmbeddingsError;
+use super::passes::{Buffer, Columns, Product, Rows, padded};
 use super::weights::Bytes;
 
 /// The matrix products of this machine: the kernels are chosen by what its processor can do.
@@ -14,7 +13,7 @@ pub(super) struct Products {
     bytes: GemmExecutor<u8, i8, i32>,
     pub(super) numbers: GemmExecutor,
     /// The largest byte of an input. Kernels without exact sums of two products need the highest bit free.
-    most: f32,
+    pub(super) most: f32,
 }
 
 impl Products {
@@ -25,130 +24,55 @@ impl Products {
     }
 }
 
-/// What is needed on the way, kept for the next layer.
-#[derive(Default)]
-pub(super) struct Buffers {
-    bytes: Vec<u8>,
-    scales: Vec<f32>,
-    zeros: Vec<i32>,
-    sums: Vec<i32>,
-}
-
 /// `x W^T + b`.
 pub(super) struct Dense {
     weight: PackedBMatrix<i8>,
-    /// The sum of each row of weights: times an input's byte for zero it is what that adds.
-    totals: Vec<i32>,
-    scales: Vec<f32>,
-    bias: Vec<f32>,
+    columns: Columns,
 }
 
 impl Dense {
-    /// Several layers of one input as one: their outputs are beside each other.
+    /// Several layers of one input as one: their outputs are beside each other, each padded.
     pub(super) fn new(products: &Products, columns: usize, parts: Vec<(Bytes, Vec<f32>)>) -> Self {
-        let (mut rows, mut scales, mut bias) = (Vec::new(), Vec::new(), Vec::new());
-        for (weight, of_part) in parts {
-            let (bytes, of_rows) = weight.into_parts();
-            rows.extend(bytes);
-            scales.extend(of_rows);
-            bias.extend(of_part);
+        let (mut rows, mut of_rows) = (Vec::new(), Columns { scales: Vec::new(), zeros: Vec::new(), bias: Vec::new() });
+        for (weight, bias) in parts {
+            let (bytes, scales) = weight.into_parts();
+            for (row, scale) in bytes.chunks_exact(columns).zip(&scales) {
+                #[allow(clippy::cast_precision_loss, reason = "the lowest bits of a sum do not matter")]
+                let total = row.iter().map(|byte| i32::from(*byte)).sum::<i32>() as f32;
+                of_rows.zeros.push(total * scale);
+                rows.extend_from_slice(row);
+                rows.resize(rows.len().next_multiple_of(padded(columns)), 0);
+            }
+            of_rows.scales.extend(scales);
+            of_rows.bias.extend(bias);
+            let length = padded(of_rows.bias.len());
+            rows.resize(length * padded(columns), 0);
+            for of_row in [&mut of_rows.scales, &mut of_rows.zeros, &mut of_rows.bias] {
+                of_row.resize(length, 0.0);
+            }
         }
-        let weight = NdTensorView::from_data([scales.len(), columns], rows.as_slice());
-        let totals = rows.chunks_exact(columns).map(|row| row.iter().map(|byte| i32::from(*byte)).sum()).collect();
-        Self { weight: products.bytes.prepack_b(weight.transposed()), totals, scales, bias }
+        let weight = NdTensorView::from_data([of_rows.bias.len(), padded(columns)], rows.as_slice());
+        Self { weight: products.bytes.prepack_b(weight.transposed()), columns: of_rows }
     }
 
-    /// Adds the layer's output for each row of `input` to `output`, or puts it there.
-    pub(super) fn apply(
-        &self,
+    /// The length of a row of its output.
+    pub(super) fn width(&self) -> usize {
+        self.columns.bias.len()
+    }
+
+    /// The product with each row of `left`; its sums are in `sums`.
+    pub(super) fn product<'a>(
+        &'a self,
         products: &Products,
-        buffers: &mut Buffers,
-        input: &[f32],
-        adds: bool,
-        output: &mut Vec<f32>,
-    ) -> Result<(), EmbeddingsError> {
-        let (columns, width) = (self.weight.rows(), self.weight.cols());
-        let rows = input.len() / columns;
-        buffers.read(products.most, input, columns);
-        buffers.sums.resize(rows * width, 0);
-        let left = NdTensorView::from_data([rows, columns], buffers.bytes.as_slice());
-        let (left, right) = (GemmInputA::Unpacked(left), GemmInputB::Packed(&self.weight));
+        left: &'a Rows,
+        sums: &'a mut Buffer<i32>,
+    ) -> Result<Product<'a>, EmbeddingsError> {
+        let sums = sums.room(left.count() * self.width());
+        let bytes = NdTensorView::from_data([left.count(), self.weight.rows()], left.bytes(self.weight.rows()));
+        let (of_left, of_right) = (GemmInputA::Unpacked(bytes), GemmInputB::Packed(&self.weight));
         // Not with the crate's own zeros: release 0.27 uses those of the first eight rows for all rows.
-        let done = products.bytes.gemm(&mut buffers.sums, left, right, GemmOptions::default());
+        let done = products.bytes.gemm(sums, of_left, of_right, GemmOptions::default());
         done.map_err(|error| EmbeddingsError::model(format!("a layer cannot be computed: {error}")))?;
-        output.resize(rows * width, 0.0);
-        let rows = buffers.sums.chunks_exact(width).zip(output.chunks_exact_mut(width));
-        for ((sums, output), (scale, zero)) in rows.zip(buffers.scales.iter().zip(&buffers.zeros)) {
-            Scale { layer: self, sums, scale: *scale, zero: *zero, adds, output }.dispatch();
-        }
-        Ok(())
-    }
-}
-
-impl Buffers {
-    /// Rows as bytes, each with a scale and a byte for zero.
-    fn read(&mut self, most: f32, input: &[f32], columns: usize) {
-        self.bytes.resize(input.len(), 0);
-        self.scales.clear();
-        self.zeros.clear();
-        for (row, bytes) in input.chunks_exact(columns).zip(self.bytes.chunks_exact_mut(columns)) {
-            let (least, largest) = MinMax::new(row).dispatch();
-            let (least, largest) = (least.min(0.0), largest.max(0.0));
-            let scale = if largest > least { (largest - least) / most } else { 1.0 };
-            let zero = (-least / scale).round_ties_even();
-            Round { row, factor: scale.recip(), zero, bytes }.dispatch();
-            self.scales.push(scale);
-            #[allow(clippy::cast_possible_truncation, reason = "0 to `most`")]
-            self.zeros.push(zero as i32);
-        }
-    }
-}
-
-/// From numbers to bytes. `rten_simd` compiles the loop for each kind of processor; that of `rten_vecmath` calls a function
-/// for each step.
-struct Round<'a> {
-    row: &'a [f32],
-    factor: f32,
-    zero: f32,
-    bytes: &'a mut [u8],
-}
-
-impl SimdOp for Round<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
-    fn eval<I: Isa>(self, _: I) {
-        let half = self.zero + 0.5;
-        for (byte, x) in self.bytes.iter_mut().zip(self.row) {
-            *byte = (x * self.factor + half).clamp(0.0, 255.0) as i32 as u8;
-        }
-    }
-}
-
-/// From sums of bytes to numbers.
-struct Scale<'a> {
-    layer: &'a Dense,
-    sums: &'a [i32],
-    scale: f32,
-    zero: i32,
-    adds: bool,
-    output: &'a mut [f32],
-}
-
-impl SimdOp for Scale<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    #[allow(clippy::cast_precision_loss, reason = "the lowest bits of a sum do not matter")]
-    fn eval<I: Isa>(self, _: I) {
-        let of_rows = self.layer.scales.iter().zip(&self.layer.totals).zip(&self.layer.bias);
-        let all = self.output.iter_mut().zip(self.sums).zip(of_rows);
-        let number = |sum: &i32, total: &i32, scale: &f32| (sum - self.zero * total) as f32 * (self.scale * scale);
-        if self.adds {
-            all.for_each(|((x, sum), ((scale, total), bias))| *x += number(sum, total, scale) + bias);
-        } else {
-            all.for_each(|((x, sum), ((scale, total), bias))| *x = number(sum, total, scale) + bias);
-        }
+        Ok(Product { sums, left, columns: &self.columns })
     }
 }

@@ -5,25 +5,18 @@
 
 use std::ops::Range;
 
-use rten_gemm::{GemmInputA, GemmInputB, GemmOptions};
-use rten_simd::{SimdOp, SimdUnaryOp};
-use rten_tensor::NdTensorView;
-use rten_vecmath::{Gelu, Normalize, NormalizeOptions, Softmax, Sum, SumSquareSub};
+use rten_simd::SimdOp;
 
 use super::EmbeddingsError;
-use super::dense::{Buffers, Dense, Products};
+use super::attention::{self, Attention};
+use super::dense::{Dense, Products};
+use super::passes::{Activate, Add, Buffer, Norm, Put, Read, Rows, padded};
 use super::shape::Shape;
 use super::weights::{Bytes, Weights};
 
 /// Texts are computed together up to this many tokens: enough for the products of matrices to be quick, and few enough
 /// for what is between two layers to stay in the processor's second cache.
 const TOGETHER: usize = 128;
-
-struct Norm {
-    weight: Vec<f32>,
-    bias: Vec<f32>,
-    epsilon: f32,
-}
 
 struct Layer {
     /// Query, key and value of a token beside each other.
@@ -42,7 +35,7 @@ pub(super) struct Encoder {
     positions: Vec<f32>,
     norm: Norm,
     layers: Vec<Layer>,
-    heads: usize,
+    attention: Attention,
     hidden: usize,
 }
 
@@ -63,7 +56,7 @@ impl Encoder {
         let norm = |name: &str| {
             let weight = weights.vector(&format!("{name}.LayerNorm.weight"), hidden)?;
             let bias = weights.vector(&format!("{name}.LayerNorm.bias"), hidden)?;
-            Ok::<_, EmbeddingsError>(Norm { weight, bias, epsilon })
+            Ok::<_, EmbeddingsError>(Norm::new(weight, bias, epsilon))
         };
         let layer = |number: usize| {
             let name = |part: &str| format!("encoder.layer.{number}.{part}");
@@ -88,7 +81,11 @@ impl Encoder {
             positions,
             norm: norm("embeddings")?,
             layers: (0..shape.num_hidden_layers).map(layer).collect::<Result<_, _>>()?,
-            heads: shape.num_attention_heads,
+            attention: Attention {
+                heads: shape.num_attention_heads,
+                width: hidden / shape.num_attention_heads,
+                columns: padded(hidden),
+            },
             hidden,
         })
     }
@@ -100,6 +97,7 @@ impl Encoder {
     pub(super) fn vectors(&self, texts: &[Vec<u32>]) -> Result<Vec<Vec<f32>>, EmbeddingsError> {
         // Cheap, and for this thread alone.
         let products = Products::new();
+        let (mut state, mut room) = (Buffer::default(), Room::default());
         let (mut vectors, mut rest) = (Vec::with_capacity(texts.len()), texts);
         while !rest.is_empty() {
             let mut tokens = 0;
@@ -108,30 +106,40 @@ impl Encoder {
                 tokens <= TOGETHER
             };
             let (now, later) = rest.split_at(rest.iter().take_while(fits).count().max(1));
-            vectors.extend(self.together(&products, now)?);
+            vectors.extend(self.together(&products, now, &mut state, &mut room)?);
             rest = later;
         }
         Ok(vectors)
     }
 
-    fn together(&self, products: &Products, texts: &[Vec<u32>]) -> Result<Vec<Vec<f32>>, EmbeddingsError> {
-        let (mut state, mut ranges) = (Vec::new(), Vec::with_capacity(texts.len()));
+    fn together(
+        &self,
+        products: &Products,
+        texts: &[Vec<u32>],
+        state: &mut Buffer<f32>,
+        buffers: &mut Room,
+    ) -> Result<Vec<Vec<f32>>, EmbeddingsError> {
+        let columns = padded(self.hidden);
+        let tokens = texts.iter().map(Vec::len).sum::<usize>();
+        let state = state.room(tokens * columns);
+        let (mut rows, mut ranges, mut begin) = (state.chunks_exact_mut(columns), Vec::with_capacity(texts.len()), 0);
         for text in texts {
-            let begin = state.len() / self.hidden;
-            for (piece, position) in text.iter().zip(self.positions.chunks_exact(self.hidden)) {
+            let positions = self.positions.chunks_exact(self.hidden);
+            for ((piece, position), row) in text.iter().zip(positions).zip(&mut rows) {
                 let word = self.words.row((*piece as usize).min(self.words.rows() - 1));
-                state.extend(word.zip(position).map(|(word, at)| word + at));
+                row.iter_mut().zip(word.zip(position)).for_each(|(x, (word, at))| *x = word + at);
             }
-            ranges.push(begin..state.len() / self.hidden);
+            ranges.push(begin..begin + text.len());
+            begin += text.len();
         }
-        self.norm.apply(&mut state);
-        let mut room = Room::default();
+        let (rows, norm, most) = (&mut *state, Some(&self.norm), products.most);
+        Read { rows, columns, norm, most, output: &mut buffers.state }.dispatch();
         for layer in &self.layers {
-            self.layer(products, layer, &ranges, &mut state, &mut room)?;
+            self.layer(products, layer, &ranges, state, buffers)?;
         }
         let mean = |range: &Range<usize>| {
             let mut sum = vec![0.0; self.hidden];
-            for row in state[range.start * self.hidden..range.end * self.hidden].chunks_exact(self.hidden) {
+            for row in state[range.start * columns..range.end * columns].chunks_exact(columns) {
                 sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
             }
             // The length does not matter.
@@ -145,54 +153,27 @@ impl Encoder {
         products: &Products,
         layer: &Layer,
         texts: &[Range<usize>],
-        state: &mut Vec<f32>,
-        room: &mut Room,
+        state: &mut [f32],
+        buffers: &mut Room,
     ) -> Result<(), EmbeddingsError> {
-        layer.attention.apply(products, &mut room.buffers, state, false, &mut room.wide)?;
-        room.attended.resize(state.len(), 0.0);
+        let (columns, most) = (padded(self.hidden), products.most);
+        let product = layer.attention.product(products, &buffers.state, &mut buffers.sums)?;
+        let inputs = buffers.inputs.room(3 * state.len());
+        Put { product, output: inputs }.dispatch();
+        let attended = buffers.attended.room(state.len());
         for text in texts {
-            self.attend(products, text, room)?;
+            let rows = &inputs[text.start * 3 * columns..text.end * 3 * columns];
+            let output = &mut attended[text.start * columns..text.end * columns];
+            self.attention.apply(products, rows, &mut buffers.attention, output)?;
         }
-        layer.attended.apply(products, &mut room.buffers, &room.attended, true, state)?;
-        layer.attended_norm.apply(state);
-        layer.up.apply(products, &mut room.buffers, state, false, &mut room.wide)?;
-        Gelu {}.map_mut(&mut room.wide);
-        layer.down.apply(products, &mut room.buffers, &room.wide, true, state)?;
-        layer.norm.apply(state);
-        Ok(())
-    }
-
-    /// From query, key and value of one text to what its tokens attend to.
-    fn attend(&self, products: &Products, text: &Range<usize>, room: &mut Room) -> Result<(), EmbeddingsError> {
-        let (count, width) = (text.len(), self.hidden / self.heads);
-        let failed = |error: &dyn std::fmt::Display| EmbeddingsError::model(format!("attention fails: {error}"));
-        #[allow(clippy::cast_precision_loss, reason = "a width below 4,096")]
-        let options = GemmOptions { alpha: 1.0 / (width as f32).sqrt(), ..GemmOptions::default() };
-        room.weights.resize(count * count, 0.0);
-        room.mixed.resize(count * width, 0.0);
-        let rows = &room.wide[text.start * 3 * self.hidden..text.end * 3 * self.hidden];
-        for head in 0..self.heads {
-            let part = |number: usize| {
-                let from = &rows[number * self.hidden + head * width..];
-                NdTensorView::from_slice_with_strides([count, width], from, [3 * self.hidden, 1])
-                    .map_err(|error| failed(&error))
-            };
-            let (query, key, value) = (part(0)?, part(1)?, part(2)?);
-            let (left, right) = (GemmInputA::Unpacked(query), GemmInputB::Unpacked(key.transposed()));
-            let weighed = products.numbers.gemm(&mut room.weights, left, right, options.clone());
-            weighed.map_err(|error| failed(&error))?;
-            room.weights.chunks_exact_mut(count).for_each(|row| {
-                Softmax::new_mut(row).dispatch();
-            });
-            let weights = NdTensorView::from_data([count, count], room.weights.as_slice());
-            let (left, right) = (GemmInputA::Unpacked(weights), GemmInputB::Unpacked(value));
-            let mixed = products.numbers.gemm(&mut room.mixed, left, right, GemmOptions::default());
-            mixed.map_err(|error| failed(&error))?;
-            let into = room.attended[text.start * self.hidden..].chunks_exact_mut(self.hidden);
-            for (row, mixed) in into.zip(room.mixed.chunks_exact(width)) {
-                row[head * width..(head + 1) * width].copy_from_slice(mixed);
-            }
-        }
+        Read { rows: attended, columns, norm: None, most, output: &mut buffers.mixed }.dispatch();
+        let product = layer.attended.product(products, &buffers.mixed, &mut buffers.sums)?;
+        Add { product, state, norm: &layer.attended_norm, most, output: &mut buffers.state }.dispatch();
+        let product = layer.up.product(products, &buffers.state, &mut buffers.sums)?;
+        let row = buffers.row.room(layer.up.width());
+        Activate { product, most, row, output: &mut buffers.mixed }.dispatch();
+        let product = layer.down.product(products, &buffers.mixed, &mut buffers.sums)?;
+        Add { product, state, norm: &layer.norm, most, output: &mut buffers.state }.dispatch();
         Ok(())
     }
 }
@@ -200,31 +181,16 @@ impl Encoder {
 /// What is between the steps of a layer.
 #[derive(Default)]
 struct Room {
-    buffers: Buffers,
-    /// Queries, keys and values; then the inner layer.
-    wide: Vec<f32>,
-    attended: Vec<f32>,
-    weights: Vec<f32>,
-    mixed: Vec<f32>,
-}
-
-impl Norm {
-    #[allow(clippy::cast_precision_loss, reason = "a width below 4,096")]
-    fn apply(&self, state: &mut [f32]) {
-        let width = self.weight.len() as f32;
-        for row in state.chunks_exact_mut(self.weight.len()) {
-            let mean = Sum::new(row).dispatch() / width;
-            let variance = SumSquareSub::new(row, mean).dispatch() / width;
-            let options = NormalizeOptions {
-                pre_scale_bias: mean,
-                scale: 1.0 / (variance + self.epsilon).sqrt(),
-                element_scale: Some(&self.weight),
-                element_bias: Some(&self.bias),
-                ..NormalizeOptions::default()
-            };
-            Normalize::new_mut(row, options).dispatch();
-        }
-    }
+    /// The state as bytes.
+    state: Rows,
+    /// What was attended to, then the inner layer, as bytes.
+    mixed: Rows,
+    sums: Buffer<i32>,
+    /// Queries, keys and values.
+    inputs: Buffer<f32>,
+    attended: Buffer<f32>,
+    attention: attention::Buffers,
+    row: Buffer<f32>,
 }
 
 /// The vector of the same direction and of length 1; one of nothing but zeros stays.

@@ -1,11 +1,14 @@
 //! Text to vectors for providers that may ask for it: a model that the operator installed, computed on this machine, or
 //! an endpoint that the operator named. Knows no binding but by its id, and no provider.
 
+mod attention;
+mod curves;
 mod dense;
 mod encoder;
 mod endpoint;
 mod error;
 mod installed;
+mod passes;
 mod runtime;
 mod shape;
 mod weights;
