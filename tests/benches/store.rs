@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+// With the allocator of the program.
+use memhost_cli as _;
 use memhost_store::{DiskSeam, DiskStep, OperationLog, SledOptions, SledStore};
 use memhost_tests::measure::table;
 use memhost_tests::parse;

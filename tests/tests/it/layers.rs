@@ -38,6 +38,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("maud", &["explorer"]),
     ("rmcp", &["http"]),
     ("clap", &["cli", "agent-hooks"]),
+    ("mimalloc", &["cli"]),
 ];
 
 fn row(name: &str) -> usize {
