@@ -8,8 +8,8 @@ use tokio::task::JoinHandle;
 
 use super::executor::stay_off;
 
-/// How much these threads yield to others: under full load they get about a tenth of a processor.
-const NICE: i32 = 10;
+/// How much these threads yield to others: under full load they get about a third of what others get.
+const NICE: i32 = 5;
 
 /// None where the system has no more threads.
 static LONG: LazyLock<Option<Runtime>> = LazyLock::new(|| {
