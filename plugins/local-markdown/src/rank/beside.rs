@@ -5,8 +5,11 @@
 use crate::index::{DocId, Index};
 use crate::meaning::{Near, Nearest};
 
-/// How much of a turn's similarity is that of the records beside it, chosen over several kinds of text (decision 0084).
+/// How much of a short record's similarity is that of the records beside it (decision 0084).
 const SHARE: f32 = 0.5;
+/// Up to so many words, half a passage, a record is short. A passage or more says by itself what it is about.
+const SHORT: f32 = 30.0;
+const PASSAGE: f32 = 60.0;
 
 /// The nearest records, with each short one's similarity mixed with that of the record before it and the one after it.
 pub(super) fn mixed(index: &Index, nearest: &Nearest, admits: &impl Fn(DocId) -> bool) -> Nearest {
@@ -17,16 +20,22 @@ pub(super) fn mixed(index: &Index, nearest: &Nearest, admits: &impl Fn(DocId) ->
     // What has no vector yet, or was not compared because many others are more similar, is as similar as any.
     let of = |doc: DocId| own.get(doc as usize).copied().filter(|own| !own.is_nan()).unwrap_or(nearest.usual);
     let mix = |near: &Near| {
+        let share = SHARE * shortness(index, near.doc);
         let beside = [index.sessions.before(near.doc), index.sessions.behind(near.doc)];
         let (mut sum, mut count) = (0.0, 0.0);
         for doc in beside.into_iter().flatten().filter(|doc| admits(*doc)) {
             sum += of(doc);
             count += 1.0;
         }
-        let share = if count > 0.0 { SHARE * index.sessions.share(near.doc) } else { 0.0 };
+        let share = if count > 0.0 { share } else { 0.0 };
         Near { cosine: near.cosine * (1.0 - share) + share * sum / f32::max(count, 1.0), ..*near }
     };
     Nearest { records: nearest.records.iter().map(mix).collect(), ..*nearest }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a count for a share")]
+fn shortness(index: &Index, doc: DocId) -> f32 {
+    ((PASSAGE - index.words_of(doc) as f32) / (PASSAGE - SHORT)).clamp(0.0, 1.0)
 }
 
 #[cfg(test)]
@@ -73,8 +82,9 @@ mod tests {
 
     #[test]
     fn a_long_record_says_by_itself_what_it_is_about() {
-        let found = cosines(&index(Some("talk"), &[9, 600, 9]), &[(0, 0.8), (1, 0.2), (2, 0.8)], |_| true);
-        assert!((found[1] - 0.2).abs() <= 0.061 * SHARE, "{found:?}");
+        let found = cosines(&index(Some("talk"), &[9, 60, 9, 45]), &[(0, 0.8), (1, 0.2), (2, 0.8), (3, 0.2)], |_| true);
+        let half = 0.2 * (1.0 - SHARE / 2.0) + 0.8 * SHARE / 2.0;
+        assert_eq!((found[1], found[3]), (0.2, (half * 1_000.0_f32).round() / 1_000.0), "{found:?}");
         assert!(found[0] < 0.8 - 0.5 * SHARE, "{found:?}");
     }
 
