@@ -101,7 +101,7 @@ impl Default for Ranking {
             pairs: 0.6,
             neighbours: 0.35,
             session: 0.3,
-            names: 0.3,
+            names: 0.4,
         }
     }
 }

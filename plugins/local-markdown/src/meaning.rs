@@ -4,9 +4,7 @@
 mod nearest;
 mod vectors;
 
-#[cfg(test)]
-pub(crate) use nearest::Near;
-pub(crate) use nearest::Nearest;
+pub(crate) use nearest::{Near, Nearest};
 pub(crate) use vectors::{Vectors, decode, encode};
 
 use memhost_sdk::embeddings::Model;

@@ -1,10 +1,12 @@
 //! Ranking: which records answer a question.
 //!
 //! A record's own score is BM25 over its passages and over the whole record, and, if the binding has a model, the
-//! similarity of its passages' vectors to the question's. Shares of the scores of its neighbours and of its session are added, and a share for a name in its
-//! metadata that the question contains. Every part is normalized to 0–1 within the result and weighted by the
-//! configuration. README.md explains the parts.
+//! similarity of its passages' vectors to the question's, of a short record mixed with that of the records beside it.
+//! Shares of the scores of its neighbours and of its session are added, and a share for a name in its metadata that the
+//! question contains. Every part is normalized to 0–1 within the result and weighted by the configuration. README.md
+//! explains the parts.
 
+mod beside;
 mod closer;
 mod context;
 mod fuse;
@@ -93,7 +95,8 @@ pub(crate) fn rank(
     // A common word is in most of the records. Records that have only such a word are left out.
     fuse::keep_best(&mut words, candidates, |score| *score);
     closer::look(index, ranking, scratch, &analyzer.in_order(question.text), &mut words);
-    let own = fuse::own(ranking, &words, question.nearest, candidates);
+    let nearest = beside::mixed(index, question.nearest, &admits);
+    let own = fuse::own(ranking, &words, &nearest, candidates);
     let mut around = std::mem::take(&mut scratch.around);
     around.neighbours(index, ranking, &own, &admits);
     around.sessions(index, ranking);

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use memhost_sdk::types::{CorrectRequest, Error, JobStatus, Patch, QueryRequest, RecordWrite, Scope};
+use memhost_sdk::types::{CaptureRequest, CorrectRequest, Error, JobStatus, Patch, QueryRequest, RecordWrite, Scope};
 use memhost_sdk::{Correction, Explain, Extraction, Provider, storage, testing};
 
 use super::Home;
@@ -208,4 +208,28 @@ fn vectors_survive_the_loss_of_the_index() {
     home.restart();
     assert_eq!(home.ask("automobile").len(), 1);
     assert_eq!(stored(), 1);
+}
+
+#[test]
+fn a_turn_is_found_by_the_meaning_of_the_turn_beside_it_until_that_is_forgotten() {
+    let mut home = home();
+    let scope = Scope { session_key: Some("talk".to_owned()), ..testing::scope() };
+    let say = |home: &mut Home, operation: &str, text: &str, scope: &Scope| {
+        let capture = CaptureRequest { scope: scope.clone(), ..testing::capture(operation, text) };
+        home.provider.capture(capture).unwrap().records.remove(0)
+    };
+    let question = say(&mut home, "1", "When did you get the car?", &scope);
+    let answer = say(&mut home, "2", "In May.", &scope);
+    say(&mut home, "3", "In June.", &Scope { session_key: Some("elsewhere".to_owned()), ..testing::scope() });
+    run_jobs(&mut home.provider);
+    // The word that a record has makes the question one that is not nonsense.
+    let meaning = |home: &mut Home| {
+        let hits = home.provider.explain_query(testing::query("automobile june")).unwrap().hits;
+        let hit = hits.into_iter().find(|hit| hit.id == answer)?;
+        hit.contributions.into_iter().find(|part| part.name == "meaning").map(|part| part.value)
+    };
+    assert!(meaning(&mut home).unwrap() > 0.0);
+    home.provider.forget(testing::forget(vec![question], scope)).unwrap();
+    assert_eq!(meaning(&mut home), None);
+    assert_eq!(stored(), 2, "a vector has nothing of another record");
 }
