@@ -84,7 +84,9 @@ async fn answer(
     })?;
     let caller = parts.extensions.get::<Caller>().cloned();
     let caller = caller.ok_or_else(|| Problem::new(ProblemCode::Unauthenticated, "send a token"))?;
-    if is_read(&parts, &body) {
+    // What was erased keeps nothing, and every request to it is refused or repeats its erasure.
+    let is_erased = company.is_some_and(|company| service.tombstone(company).is_some());
+    if is_erased || is_read(&parts, &body) {
         return Ok(next.run(Request::from_parts(parts, Body::from(body))).await);
     }
     let (method, uri) = (parts.method.as_str().to_owned(), parts.uri.to_string());

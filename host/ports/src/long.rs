@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use rustix::process::{getpriority_process, setpriority_process};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
@@ -10,14 +11,19 @@ use super::executor::stay_off;
 
 /// How much these threads yield to others: under full load they get about a third of what others get.
 const NICE: i32 = 5;
+/// The lowest priority.
+const LOWEST: i32 = 19;
 
-/// None where the system has no more threads.
+/// None where the system has no file descriptors left.
 static LONG: LazyLock<Option<Runtime>> = LazyLock::new(|| {
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let begin = || {
+    // As many as drive the short ones: a guest that blocks in a host call must not delay other calls.
+    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get) * 2;
+    // An absolute one: the runtime's threads start one another, and each inherits the priority of who starts it.
+    let priority = getpriority_process(None).map(|usual| (usual + NICE).min(LOWEST));
+    let begin = move || {
         stay_off();
         // Where the system does not allow it, the thread keeps its normal priority.
-        let _ = rustix::process::nice(NICE);
+        let _ = priority.and_then(|priority| setpriority_process(None, priority));
     };
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(threads).thread_name("memhost-long").on_thread_start(begin).enable_all().build().ok()
@@ -27,7 +33,7 @@ static LONG: LazyLock<Option<Runtime>> = LazyLock::new(|| {
 /// and so does what it starts.
 ///
 /// # Panics
-/// Outside a runtime, where the system has no threads for another one.
+/// Where the system has no threads left, or outside a runtime where it has no file descriptors left.
 pub fn spawn_long<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
     match &*LONG {
         Some(runtime) => runtime.spawn(task),
@@ -38,13 +44,10 @@ pub fn spawn_long<T: Send + 'static>(task: impl Future<Output = T> + Send + 'sta
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{expect_off_executor, off_executor};
+    use crate::{expect_off_executor, off_executor, spawn_blocking};
 
-    /// The priority of this thread, as the system counts it: 19 is the lowest.
-    fn priority() -> i64 {
-        let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
-        let (_, fields) = stat.rsplit_once(')').unwrap();
-        fields.split_whitespace().nth(16).unwrap().parse().unwrap()
+    fn priority() -> i32 {
+        getpriority_process(None).unwrap()
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -53,14 +56,13 @@ mod tests {
         let (sender, receiver) = std::sync::mpsc::channel();
         let long = spawn_long(async move {
             expect_off_executor("a test", usize::MAX);
-            let lower = off_executor(usize::MAX, priority);
             // The only worker of the test's runtime sends this meanwhile.
             receiver.recv().unwrap();
-            (lower, priority())
+            let nested = || tokio::runtime::Handle::current().block_on(spawn_blocking(priority)).unwrap();
+            [priority(), off_executor(usize::MAX, priority), spawn_blocking(nested).await.unwrap()]
         });
         tokio::spawn(async move { sender.send(()).unwrap() }).await.unwrap();
-        let (lower, after) = long.await.unwrap();
-        assert_eq!((lower, after), ((before + i64::from(NICE)).min(19), lower));
+        assert_eq!(long.await.unwrap(), [(before + NICE).min(LOWEST); 3]);
         assert_eq!(priority(), before);
     }
 }

@@ -85,6 +85,13 @@ async fn an_erased_company_leaves_only_a_tombstone() {
     );
     assert!(is_signed(&tombstone), "{tombstone}");
     assert_eq!(api.capture("acme", "once more").await.problem(), (410, "company_erased"));
+    // A key of a request to it is not kept: the same key with another request would be refused for that.
+    for text in ["one", "another"] {
+        let records = json!({"scope": {"companyId": "acme"}, "records": [{"text": text}]});
+        let key = [("idempotency-key", "k")];
+        let answer = api.send(Method::Post, "/runtime/v1/companies/acme/records", Some(records), &key).await;
+        assert_eq!(answer.problem(), (410, "company_erased"));
+    }
     assert_eq!(api.query("other", "neighbours").await, ["the neighbours' fact"]);
     drop(api);
     host.stop().await;

@@ -111,6 +111,9 @@ async fn a_company_cannot_be_used_while_it_is_imported() {
     assert_eq!(foreign.capture("acme", "not mine").await.problem(), (503, "importing"));
     let second = there.send(Method::Post, &path("import"), Some(export.clone()), &[]).await;
     assert_eq!(second.problem(), (503, "importing"));
+    // What comes after it would be stored behind the erasure.
+    let erased = there.post(&path("erase"), &json!({"confirm": "acme"})).await;
+    assert_eq!(erased.problem(), (503, "importing"));
     for line in rest {
         lines.send(Ok(line)).await.unwrap();
     }

@@ -1,5 +1,5 @@
-//! Gives memory back that a busy time has left: the allocator keeps what was freed for later, and looks whether it is later
-//! when somebody allocates. A host that has taken in ten thousand records and then rests would keep it for good.
+//! Gives memory back that a busy time has left. The allocator keeps freed pages and returns them only during a later
+//! allocation, so an idle host would keep them. What a thread keeps for itself stays.
 
 use std::time::Duration;
 

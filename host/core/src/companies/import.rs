@@ -82,26 +82,46 @@ impl Service {
         if options.accepts_grants {
             self.allow_new(caller, Act::Grant, company).await?;
         }
-        if self.is_erased(company) {
-            let is_complete = self.is_erasure_complete(company);
-            return Err(ServiceError::Erased { company: company.clone(), is_complete });
-        }
-        if let Some(what) = self.has_already(company).await? {
-            let message = format!("has {what} here already; a company is imported as a whole or not at all");
-            return Err(FieldError::new("companyId", message).into());
-        }
         if !self.companies.importing.lock().insert(company.clone()) {
             return Err(ServiceError::Importing { company: company.clone() });
         }
-        let done = self.import_alone(caller, company, options, &mut lines).await;
+        // From here on no operation of the company begins, so what is looked at does not change.
+        let done = match self.may_import(company).await {
+            Ok(()) => self.import_alone(caller, company, options, &mut lines).await,
+            Err(error) => Err(error),
+        };
         self.companies.importing.lock().remove(company);
         self.wake.notify_one();
         done
     }
 
+    async fn may_import(&self, company: &CompanyId) -> Result<(), ServiceError> {
+        self.is_not_erased(company)?;
+        match self.has_already(company).await? {
+            None => Ok(()),
+            Some(what) => {
+                let message = format!("has {what} here already; a company is imported as a whole or not at all");
+                Err(FieldError::new("companyId", message).into())
+            }
+        }
+    }
+
+    fn is_not_erased(&self, company: &CompanyId) -> Result<(), ServiceError> {
+        match self.is_erased(company) {
+            false => Ok(()),
+            true => {
+                let is_complete = self.is_erasure_complete(company);
+                Err(ServiceError::Erased { company: company.clone(), is_complete })
+            }
+        }
+    }
+
     /// What a company has on this host; none where nothing is stored of it. An import that fails removes everything of
     /// its company, so nothing may be there that is not the import's.
     async fn has_already(&self, company: &CompanyId) -> Result<Option<String>, ServiceError> {
+        if !self.store.is_settled(company) {
+            return Ok(Some("operations in progress".to_owned()));
+        }
         if self.store.operation_range(company).await?.is_some() {
             return Ok(Some("operations".to_owned()));
         }
@@ -130,7 +150,10 @@ impl Service {
         let mut result = Ok(());
         while let Some(line) = lines.recv().await {
             result = match line {
-                Ok(line) => importing.line(line).await,
+                Ok(line) => match self.is_not_erased(company) {
+                    Ok(()) => importing.line(line).await,
+                    erased => erased,
+                },
                 Err(error) => Err(FieldError::new("body", error).into()),
             };
             if result.is_err() {
@@ -140,6 +163,8 @@ impl Service {
         if result.is_ok() {
             result = importing.finish().await;
         }
+        // An erasure that began at the same moment has not seen all of it.
+        let result = result.and_then(|()| self.is_not_erased(company));
         let done = importing.done;
         if let Err(error) = result {
             self.undo_import(company).await?;

@@ -78,6 +78,10 @@ impl Service {
         company: &CompanyId,
         abandoned: &[BindingKey],
     ) -> Result<Arc<Erased>, ServiceError> {
+        // Its rows would come after the erasure.
+        if self.is_importing(company) {
+            return Err(ServiceError::Importing { company: company.clone() });
+        }
         let before = self.tombstone(company);
         if let Some(erased) = &before
             && erased.tombstone.is_complete
@@ -146,11 +150,12 @@ impl Service {
             self.records.forget(binding.id);
         }
         deletion::finish_cut(&*self.store, &self.serving, Some(company)).await?;
+        // Before everything is removed: a refusal of such a token would be written behind it.
+        self.tokens.forget(company);
         tombstone.removed_keys = self.remove_all(company).await?;
         waiting::remove_marks(&*self.store, company).await?;
         self.waiting.forget(company);
         self.bindings.forget(company);
-        self.tokens.forget(company);
         self.recorder.ledger.forget(company);
         self.companies.retention.write().remove(company);
         self.remove_directory(company).await?;
@@ -184,12 +189,14 @@ impl Service {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         self.note_forgetting().await?;
+        // Others count their refusals meanwhile.
+        let before = self.store.erase_company(company).await?;
         let removed = {
             // No number may be written into a record that is removed meanwhile.
             let _writing = self.recorder.refusals.writing.lock().await;
             let removed = self.store.erase_company(company).await;
             self.recorder.refusals.forget(company);
-            removed?
+            before + removed?
         };
         self.note_forgetting().await?;
         Ok(removed)

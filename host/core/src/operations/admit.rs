@@ -55,6 +55,11 @@ impl Service {
                     true => Opened::begin(&self.recorder, caller, kind, scope).await?,
                     false => Opened::begin(&self.recorder, caller, kind, &scope.only_checked()).await?,
                 };
+                // An import that has begun since then has looked for operations before this one had a number.
+                if self.is_importing(&scope.company_id) && *caller != Caller::system() {
+                    opened.withdraw();
+                    return Err(ServiceError::Importing { company: scope.company_id.clone() });
+                }
                 opened.set_room(room);
                 Ok(opened)
             }

@@ -16,7 +16,9 @@ use super::{Connection, LEAST_BYTES_PER_SECOND, Phase};
 pub(super) struct RequestBody<B> {
     inner: B,
     connection: Arc<Connection>,
-    /// How long the host may still wait.
+    /// How long the host waits at most.
+    most: Duration,
+    /// How long it may still wait.
     left: Duration,
     /// Since when it waits.
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
@@ -24,7 +26,7 @@ pub(super) struct RequestBody<B> {
 
 impl<B> RequestBody<B> {
     pub(super) fn new(inner: B, connection: Arc<Connection>, time: Duration) -> Self {
-        Self { inner, connection, left: time, waiting: None }
+        Self { inner, connection, most: time, left: time, waiting: None }
     }
 
     fn end_waiting(&mut self) {
@@ -50,7 +52,9 @@ impl<B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Unpin> HttpBody for Requ
         if let Poll::Ready(frame) = Pin::new(&mut this.inner).poll_frame(context) {
             this.end_waiting();
             let bytes = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref().map(Bytes::len)).unwrap_or(0);
-            this.left += Duration::from_secs(1) * u32::try_from(bytes).unwrap_or(u32::MAX) / LEAST_BYTES_PER_SECOND;
+            let more = Duration::from_secs(1) * u32::try_from(bytes).unwrap_or(u32::MAX) / LEAST_BYTES_PER_SECOND;
+            // What came quickly buys no silence after it.
+            this.left = (this.left + more).min(this.most);
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
         if this.waiting.is_none() {

@@ -132,3 +132,17 @@ async fn a_body_that_keeps_coming_is_waited_for_and_one_that_does_not_is_not() {
     let error = of(Duration::from_secs(1), 1).collect().await.err().unwrap();
     assert!(error.to_string().contains("slowly"), "{error}");
 }
+
+/// What came quickly buys no silence after it.
+#[tokio::test(start_paused = true)]
+async fn the_rest_of_a_body_is_waited_for_no_longer_than_its_beginning() {
+    let place = connections(1, 1).admit(None).unwrap();
+    let (sender, receiver) = tokio::sync::mpsc::channel::<Result<_, std::io::Error>>(1);
+    sender.send(Ok(Frame::data(axum::body::Bytes::from(vec![b'x'; 8 << 20])))).await.unwrap();
+    let body = StreamBody::new(tokio_stream::wrappers::ReceiverStream::new(receiver));
+    let time = Duration::from_secs(30);
+    let started = Instant::now();
+    let error = RequestBody::new(body, Arc::clone(&place.connection), time).collect().await.err().unwrap();
+    assert!(error.to_string().contains("slowly"), "{error}");
+    assert_eq!(started.elapsed().as_secs(), 30);
+}

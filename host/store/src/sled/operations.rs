@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use super::state::last;
+use super::state::{self, last};
 use super::{SledStore, failed, keys, newest, remove, sums};
 use crate::{Commit, LogPage, OperationLog, StoreError, TableWrite};
 use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Rollup, RollupKey};
@@ -40,7 +40,7 @@ impl OperationLog for SledStore {
     }
 
     fn is_settled(&self, company: &CompanyId) -> bool {
-        self.companies.lock().get(company).is_none_or(|state| state.open.is_empty())
+        state::is_settled(&self.companies, company)
     }
 
     async fn operation(&self, company: &CompanyId, id: OperationId) -> Result<Option<Operation>, StoreError> {

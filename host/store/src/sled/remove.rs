@@ -15,7 +15,7 @@ const AT_ONCE: usize = 1_024;
 /// What the removal of a key takes in the log, in bytes.
 const REMOVAL: usize = 64;
 
-/// Removes a company from every tree, the derived ones included.
+/// Removes a company from every tree, the derived ones included. Its due entries are left, see [`due`].
 pub(super) fn company(trees: &Trees, company: &CompanyId) -> Result<u64, StoreError> {
     let own = keys::all(company);
     let mut count = prefix(trees, INDEX, &trees.index, &own)?;
@@ -26,23 +26,23 @@ pub(super) fn company(trees: &Trees, company: &CompanyId) -> Result<u64, StoreEr
         }
         count += prefix(trees, name, tree, &own)?;
     }
-    count += due(trees, &own)?;
     // The host's own records of partitions have a prefix before the company.
     for own in [partition::state_key(&own), partition::sum_key(&own)] {
         count += prefix(trees, STORAGE, &trees.storage, &own)?;
     }
-    // Last: nothing of it is there any more.
+    // Last: what it has is counted while it has something.
     prefix(trees, HELD, &trees.held, &keys::all(company))?;
     Ok(count)
 }
 
-/// Due entries of a company: the company comes after the time in their keys.
-fn due(trees: &Trees, own: &[u8]) -> Result<u64, StoreError> {
-    let mut count = 0;
+/// Removes the due entries of a company. The company comes after the time in their keys, so this reads those of all
+/// companies. One that is left names nothing any more, and is removed when its time comes.
+pub(super) fn due(trees: &Trees, company: &CompanyId) -> Result<u64, StoreError> {
+    let (mut count, own) = (0, keys::all(company));
     let tree = trees.table(Table::Due);
     for key in tree.iter().keys() {
         let key = key.map_err(failed("reading"))?;
-        if due_at(&key).is_some_and(|(_, rest)| rest.starts_with(own)) {
+        if due_at(&key).is_some_and(|(_, rest)| rest.starts_with(&own)) {
             let writing = trees.enter(Need::Present, 0)?;
             writing.note(|| [(Table::Due.name(), key.to_vec())]);
             trees.disk.wrote("erasing", tree.remove(&key))?;

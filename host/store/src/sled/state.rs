@@ -49,6 +49,11 @@ pub(super) fn last(companies: &Companies, company: &CompanyId) -> u64 {
     companies.lock().get(company).map_or(0, |state| state.last)
 }
 
+/// Whether every operation of a company is indexed.
+pub(super) fn is_settled(companies: &Companies, company: &CompanyId) -> bool {
+    companies.lock().get(company).is_none_or(|state| state.open.is_empty())
+}
+
 /// The number up to which every operation is indexed or was never written.
 pub(super) fn watermark(companies: &Companies, company: &CompanyId) -> u64 {
     let companies = companies.lock();

@@ -111,11 +111,13 @@ impl Maintenance for SledStore {
     }
 
     async fn erase_company(&self, company: &CompanyId) -> Result<u64, StoreError> {
-        // While others write. What is left is removed while nobody writes.
+        // While others write. What has come meanwhile is removed while nobody writes.
         let own = company.clone();
-        let most = self.blocking("erasing", move |trees, _| remove::company(trees, &own)).await?;
+        let removed_before = self
+            .blocking("erasing", move |trees, _| Ok(remove::company(trees, &own)? + remove::due(trees, &own)?))
+            .await?;
         // Its numbers continue, so that a later refusal does not take the number of an erased operation.
-        let erased = most + self.log()?.erase(company).await?;
+        let erased = removed_before + self.log()?.erase(company).await?;
         self.partitions.lock().retain(|partition, _| !keys::is_of(partition, company));
         Ok(erased)
     }

@@ -10,29 +10,33 @@ const SHARE: f32 = 0.5;
 /// Up to so many words, half a passage, a record is short. A passage or more says by itself what it is about.
 const SHORT: f32 = 30.0;
 const PASSAGE: f32 = 60.0;
-/// What is further apart, in microseconds, is not one exchange: an entry of a log is not about what the entry of another
-/// day is about. Sections of a document and comments of an issue have no such limit.
+/// Neighbours further apart than this, in microseconds, do not count: entries of a log on different days have different
+/// subjects. Sections of a document and comments of an issue have no such limit.
 const APART: u64 = 60 * 60 * 1_000_000;
 
 /// The nearest records, with each short one's similarity mixed with that of the record before it and the one after it.
 pub(super) fn mixed(index: &Index, nearest: &Nearest, admits: &impl Fn(DocId) -> bool) -> Nearest {
-    // Without a model there is nothing to mix.
-    let mut own = vec![f32::NAN; if nearest.records.is_empty() { 0 } else { index.slots() }];
+    // What has no vector yet, or was not compared because many others are more similar, is as similar as any. Without a
+    // model there is nothing to mix.
+    let mut own = vec![nearest.usual; if nearest.records.is_empty() { 0 } else { index.slots() }];
     for near in &nearest.records {
         own[near.doc as usize] = near.cosine;
     }
-    // What has no vector yet, or was not compared because many others are more similar, is as similar as any.
-    let of = |doc: DocId| own.get(doc as usize).copied().filter(|own| !own.is_nan()).unwrap_or(nearest.usual);
     let mix = |near: &Near| {
         let share = SHARE * shortness(index, near.doc);
+        if share == 0.0 {
+            return *near;
+        }
         let beside = [index.sessions.before(near.doc), index.sessions.behind(near.doc)];
         let (mut sum, mut count) = (0.0, 0.0);
         for doc in beside.into_iter().flatten().filter(|doc| admits(*doc) && is_near(index, near.doc, *doc)) {
-            sum += of(doc);
+            sum += own.get(doc as usize).copied().unwrap_or(nearest.usual);
             count += 1.0;
         }
-        let share = if count > 0.0 { share } else { 0.0 };
-        Near { cosine: near.cosine * (1.0 - share) + share * sum / f32::max(count, 1.0), ..*near }
+        if count == 0.0 {
+            return *near;
+        }
+        Near { cosine: near.cosine * (1.0 - share) + share * sum / count, ..*near }
     };
     Nearest { records: nearest.records.iter().map(mix).collect(), ..*nearest }
 }

@@ -168,6 +168,13 @@ impl Opened {
         Ok(Intended(self.0))
     }
 
+    /// The operation does not begin after all. It leaves no record, and gives its number back.
+    pub(crate) fn withdraw(mut self) {
+        let Record { recorder, operation, stage, .. } = &mut self.0;
+        *stage = Stage::Ended;
+        recorder.store.return_sequence(&operation.company_id, operation.id.sequence());
+    }
+
     /// No provider will be called.
     pub(crate) fn without_a_call(self) -> Ending {
         Ending(self.0)

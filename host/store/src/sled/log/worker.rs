@@ -12,13 +12,13 @@ use crate::sled::disk::PIECE;
 use crate::sled::failed;
 use crate::sled::remove;
 use crate::sled::room::Need;
-use crate::sled::state::{Applied, Companies, Erased, Message};
+use crate::sled::state::{Applied, Companies, Erased, Message, is_settled};
 use crate::sled::trees::Trees;
 use crate::{DiskStep, StoreError};
 use memhost_types::CompanyId;
 
-/// How long a group waits for the callers of the group before it, at most: this part of what that group took. With a longer
-/// wait groups are larger, and there are fewer of them: 64 callers write no more in a second.
+/// How long a group waits for the callers of the group before it, at most: this part of what that group took. A longer wait
+/// makes larger but fewer groups: 64 callers write as much in a second.
 const LINGER_PART: u32 = 8;
 /// Records of at most so many bytes are kept in memory until they are indexed.
 const SHORT: usize = 4 << 10;
@@ -114,9 +114,9 @@ impl Worker {
     }
 
     fn remove(&self, company: CompanyId) -> Result<u64, StoreError> {
-        let is_settled = || self.companies.lock().get(&company).is_none_or(|state| state.open.is_empty());
-        if is_settled() {
-            // The indexer has a low priority, and everybody would wait for it.
+        if is_settled(&self.companies, &company) {
+            // At most the batch that is being indexed is waited for, not all that waits for the thread of the index: that
+            // thread has a low priority, and nobody writes meanwhile.
             let _indexing = self.trees.indexing.lock();
             return remove::company(&self.trees, &company);
         }
