@@ -89,7 +89,8 @@ async fn an_erased_company_leaves_only_a_tombstone() {
     for text in ["one", "another"] {
         let records = json!({"scope": {"companyId": "acme"}, "records": [{"text": text}]});
         let key = [("idempotency-key", "k")];
-        let answer = api.send(Method::Post, "/runtime/v1/companies/acme/records", Some(records), &key).await;
+        let answer =
+            api.send(Method::Post, "/runtime/v1/companies/acme/records", Some(records.to_string()), &key).await;
         assert_eq!(answer.problem(), (410, "company_erased"));
     }
     assert_eq!(api.query("other", "neighbours").await, ["the neighbours' fact"]);
