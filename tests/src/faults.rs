@@ -251,6 +251,10 @@ impl Maintenance for FaultyStore {
         self.inner.companies().await
     }
 
+    async fn close_company(&self, company: &CompanyId) -> Result<(), StoreError> {
+        self.inner.close_company(company).await
+    }
+
     async fn erase_company(&self, company: &CompanyId) -> Result<u64, StoreError> {
         self.faults.removes()?;
         self.inner.erase_company(company).await

@@ -180,6 +180,11 @@ impl ServiceError {
         matches!(self, Self::CompanyFull(_)) || matches!(self.of_store(), Some(StoreError::CompanyFull { .. }))
     }
 
+    /// Whether the company was erased, maybe while this was done.
+    pub fn is_erased(&self) -> bool {
+        matches!(self, Self::Erased { .. }) || matches!(self.of_store(), Some(StoreError::Erased { .. }))
+    }
+
     /// The error of the store behind this one.
     fn of_store(&self) -> Option<&StoreError> {
         match self {
@@ -242,6 +247,7 @@ impl From<StoreError> for Refusal {
         match error {
             StoreError::DiskFull { .. } => Self::new(OperationErrorCode::DiskFull, error.to_string()),
             StoreError::CompanyFull { .. } => Self::new(OperationErrorCode::QuotaExceeded, error.to_string()),
+            StoreError::Erased { .. } => Self::new(OperationErrorCode::CompanyErased, error.to_string()),
             error => Self::host(error),
         }
     }

@@ -164,6 +164,9 @@ fn code_of(error: &ServiceError) -> ProblemCode {
     if error.is_company_full() {
         return Code::QuotaExceeded;
     }
+    if error.is_erased() {
+        return Code::CompanyErased;
+    }
     match error {
         ServiceError::Operation { error, .. } => error.code.into(),
         ServiceError::Field(_)

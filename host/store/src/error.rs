@@ -1,5 +1,7 @@
 //! Errors of the store.
 
+use memhost_types::CompanyId;
+
 /// Why a call of the store failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
@@ -25,6 +27,9 @@ pub enum StoreError {
          quota; deletions without a key go on up to twice the quota"
     )]
     CompanyFull { held: u64, quota: u64 },
+    /// Something of a company was to be written after [`crate::Maintenance::close_company`].
+    #[error("the company {company} was erased meanwhile; nothing was written")]
+    Erased { company: CompanyId },
     /// The store takes no more calls.
     #[error(
         "{action} failed: {message}; nothing was acknowledged, and the store takes no more calls: check the disk's free \

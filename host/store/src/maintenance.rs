@@ -41,8 +41,16 @@ pub trait Maintenance: Send + Sync {
     /// Where they cannot be read.
     async fn companies(&self) -> Result<BTreeSet<CompanyId>, StoreError>;
 
-    /// Removes everything of a company from every table, the log and the private storages. No operation of it may be in
-    /// progress. Answers how many keys were removed.
+    /// Writes no row of a company any more, and no record of an operation that has a number by now: both fail with
+    /// [`StoreError::Erased`]. Operations that begin later are refusals, and their records are written. Writes that are in
+    /// progress have ended when this returns. It holds until the store is opened again.
+    ///
+    /// # Errors
+    /// Where the store takes no more calls.
+    async fn close_company(&self, company: &CompanyId) -> Result<(), StoreError>;
+
+    /// Removes everything of a company from every table, the log and the private storages. Answers how many keys were
+    /// removed. What is written meanwhile stays, so close the company first, unless something else stops its writers.
     ///
     /// # Errors
     /// Where the disk fails; some of it may be removed then, and the call can be repeated.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use memhost_server::ConnectionOptions;
-use memhost_tests::{Serving, TestHost};
+use memhost_tests::{Serving, TestHost, open_store};
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -14,8 +15,7 @@ const TOKEN: &str = "a token of the test";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Served {
-    /// Kept while the host serves.
-    _host: TestHost,
+    host: TestHost,
     serving: Serving,
 }
 
@@ -23,7 +23,7 @@ impl Served {
     async fn with(options: ConnectionOptions) -> Self {
         let host = TestHost::new(&[]).await.unwrap().surfaces(|surfaces| surfaces.connections = options);
         let serving = Serving::start(&host, TOKEN).await.unwrap();
-        Self { _host: host, serving }
+        Self { host, serving }
     }
 
     /// A connection that has sent a text.
@@ -223,5 +223,60 @@ async fn a_head_is_as_large_as_it_may_be_and_no_larger() {
     for (bytes, status) in [(64 << 10, "200"), ((64 << 10) + 1, "431"), (100_000, "431")] {
         let answer = heard(&mut served.say(&of(bytes)).await).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{bytes}: {answer}");
+    }
+}
+
+/// Each was let in before the erasure: the host waits for its body.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_kept_of_bodies_that_come_after_their_company_was_erased() {
+    let mut served = Served::with(SMALL).await;
+    let request = |(method, path): (&str, &str), body: &Value, more: &str| {
+        let (body, token) = (body.to_string(), format!("authorization: Bearer {TOKEN}\r\nconnection: close"));
+        let length = body.len();
+        let head =
+            format!("{method} {path} HTTP/1.1\r\nhost: x\r\n{token}\r\n{more}content-type: application/json\r\n");
+        (format!("{head}content-length: {length}\r\n\r\n"), body)
+    };
+    let company = |rest: &str| format!("/control/v1/companies/acme/{rest}");
+    let event = json!({"type": "session.started", "projectId": "p", "sessionId": "late", "agentKind": "claude"});
+    let used_as = json!({"kind": "query", "parameter": "late"});
+    let all = [
+        ("POST", "/runtime/v1/companies/acme/events".to_owned(), json!({"events": [event]})),
+        ("POST", company("tokens"), json!({"name": "late", "role": "auditor"})),
+        ("POST", company("bindings"), json!({"key": "late", "providerKey": "local-markdown"})),
+        (
+            "PUT",
+            company("secrets/LATE"),
+            json!({"value": "late value", "origins": ["https://late.example"], "usedAs": used_as}),
+        ),
+        ("PUT", company("budgets/month"), json!({"limitCents": 1000})),
+        ("PUT", company("retention"), json!({"operationsMaxAgeDays": 30})),
+    ];
+    let (head, body) = request(("POST", &company("tokens")), &json!({"name": "first", "role": "auditor"}), "");
+    assert!(heard(&mut served.say(&(head + &body)).await).await.starts_with("HTTP/1.1 201"));
+    let mut waiting = Vec::new();
+    for (method, path, body) in &all {
+        let (head_of, body) = request((method, path), body, "expect: 100-continue\r\n");
+        let mut stream = served.say(&head_of).await;
+        assert!(head(&mut stream).await.starts_with("HTTP/1.1 100"), "{path}");
+        waiting.push((path, stream, body));
+    }
+    let (head, body) = request(("POST", &company("erase")), &json!({"confirm": "acme"}), "idempotency-key: late\r\n");
+    let erased = heard(&mut served.say(&(head + &body)).await).await;
+    assert!(erased.starts_with("HTTP/1.1 200") && erased.contains("\"isComplete\":true"), "{erased}");
+    for (path, mut stream, body) in waiting {
+        stream.write_all(body.as_bytes()).await.unwrap();
+        let answer = heard(&mut stream).await;
+        assert!(answer.starts_with("HTTP/1.1 410") && answer.contains("company_erased"), "{path}: {answer}");
+    }
+    served.serving.stop().await.unwrap();
+    served.host.stop().await;
+    let db = open_store(served.host.data_dir());
+    for name in db.tree_names() {
+        for entry in &db.open_tree(&name).unwrap() {
+            let (key, value) = entry.unwrap();
+            let text = [String::from_utf8_lossy(&key), String::from_utf8_lossy(&value)].concat().to_lowercase();
+            assert!(!text.contains("late"), "{text} in {}", String::from_utf8_lossy(&name));
+        }
     }
 }

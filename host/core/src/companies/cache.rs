@@ -125,7 +125,25 @@ pub(crate) struct Companies {
     pub(crate) importing: Mutex<HashSet<CompanyId>>,
 }
 
+/// A company that is being imported, until this is dropped: also where whoever imports it goes away.
+pub(crate) struct Alone<'a> {
+    companies: &'a Companies,
+    company: CompanyId,
+}
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        self.companies.importing.lock().remove(&self.company);
+    }
+}
+
 impl Companies {
+    /// Begins the import of a company; none where it is being imported already.
+    pub(crate) fn import_alone(&self, company: &CompanyId) -> Option<Alone<'_>> {
+        let is_first = self.importing.lock().insert(company.clone());
+        is_first.then(|| Alone { companies: self, company: company.clone() })
+    }
+
     pub(crate) async fn open(store: &dyn Store) -> Result<Self, StoreError> {
         let companies = Self::default();
         let mut rows = store::scan_all(store, Table::Companies, b"");

@@ -82,15 +82,15 @@ impl Service {
         if options.accepts_grants {
             self.allow_new(caller, Act::Grant, company).await?;
         }
-        if !self.companies.importing.lock().insert(company.clone()) {
+        let Some(alone) = self.companies.import_alone(company) else {
             return Err(ServiceError::Importing { company: company.clone() });
-        }
+        };
         // From here on no operation of the company begins, so what is looked at does not change.
         let done = match self.may_import(company).await {
             Ok(()) => self.import_alone(caller, company, options, &mut lines).await,
             Err(error) => Err(error),
         };
-        self.companies.importing.lock().remove(company);
+        drop(alone);
         self.wake.notify_one();
         done
     }

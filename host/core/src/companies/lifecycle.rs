@@ -86,7 +86,8 @@ impl Service {
         if let Some(erased) = &before
             && erased.tombstone.is_complete
         {
-            // Operations that were in progress during the erasure may have written something.
+            // The host may have ended while operations of it were in progress.
+            self.store.close_company(company).await?;
             deletion::finish_cut(&*self.store, &self.serving, Some(company)).await?;
             self.remove_all(company).await?;
             self.remove_directory(company).await?;
@@ -150,8 +151,11 @@ impl Service {
             self.records.forget(binding.id);
         }
         deletion::finish_cut(&*self.store, &self.serving, Some(company)).await?;
+        // Requests that were admitted before the tombstone may still be on their way, such as those whose body is.
+        self.store.close_company(company).await?;
         // Before everything is removed: a refusal of such a token would be written behind it.
         self.tokens.forget(company);
+        self.recorder.feed.forget(company);
         tombstone.removed_keys = self.remove_all(company).await?;
         waiting::remove_marks(&*self.store, company).await?;
         self.waiting.forget(company);

@@ -21,16 +21,13 @@ use memhost_store::{self as store, Table, TableWrite};
 use memhost_types::{BudgetView, CompanyId, Job, Operation};
 
 mod place;
+mod ring;
 mod weight;
 
 pub(crate) use self::place::Place;
 use self::place::Places;
-use self::weight::weight;
+use self::ring::Ring;
 
-/// Notices that are kept.
-const KEPT: usize = 1_024;
-/// How much memory they may keep, in bytes.
-const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
 /// Followers that one token, or one session of the explorer, may have at a time.
 pub(crate) const MAX_FOLLOWERS_OF_CALLER: usize = 32;
 
@@ -74,31 +71,6 @@ pub struct Notice {
     pub company_id: Option<CompanyId>,
     /// What.
     pub happened: HostEvent,
-}
-
-#[derive(Default)]
-struct Ring {
-    /// The number of the first one that is kept.
-    first: u64,
-    kept: VecDeque<Arc<Notice>>,
-    /// The memory that they keep.
-    bytes: usize,
-}
-
-impl Ring {
-    fn end(&self) -> u64 {
-        self.first + self.kept.len() as u64
-    }
-
-    fn push(&mut self, notice: Arc<Notice>) {
-        self.bytes += weight(&notice.happened);
-        self.kept.push_back(notice);
-        while self.kept.len() > KEPT || (self.bytes > MAX_KEPT_BYTES && self.kept.len() > 1) {
-            let Some(oldest) = self.kept.pop_front() else { return };
-            self.bytes -= weight(&oldest.happened);
-            self.first += 1;
-        }
-    }
 }
 
 /// The number after the last notice; none where the host stops.
@@ -154,6 +126,11 @@ impl Feed {
         let end = ring.end();
         drop(ring);
         self.end.send_modify(|known| *known = known.map(|known| known.max(end)));
+    }
+
+    /// Removes what is kept of an erased company.
+    pub(crate) fn forget(&self, company: &CompanyId) {
+        self.ring.lock().forget(company);
     }
 
     pub(crate) fn operation(&self, operation: &Arc<Operation>) {
@@ -304,7 +281,10 @@ impl Follower {
 
 #[cfg(test)]
 mod tests {
+    use super::ring::{KEPT, MAX_KEPT_BYTES};
+    use super::weight::weight;
     use super::*;
+    use crate::plugins::PluginOutcome;
     use memhost_ports::SystemClock;
     use memhost_types::OperationId;
 
@@ -320,6 +300,20 @@ mod tests {
         assert_eq!((ring.first, ring.end(), ring.kept.len()), (10, KEPT as u64 + 10, KEPT));
         let place = feed.place(&ring.kept[0].id).unwrap();
         assert_eq!((place.run, place.number), (feed.run, 10));
+    }
+
+    #[test]
+    fn notices_of_an_erased_company_go_and_the_places_of_the_others_stay() {
+        let feed = Feed::new(Arc::new(SystemClock));
+        let (acme, other): (CompanyId, CompanyId) = ("acme".parse().unwrap(), "other".parse().unwrap());
+        let change = || HostEvent::Plugin(PluginChange { path: "a.wasm".into(), outcome: PluginOutcome::Gone });
+        [&acme, &other, &acme].into_iter().for_each(|company| feed.publish(Some(company), change()));
+        feed.forget(&acme);
+        let ring = feed.ring.lock();
+        let kept = ring.kept.iter().map(|notice| (notice.company_id.clone(), notice.happened.clone()));
+        let gone = (None, HostEvent::Reset);
+        assert_eq!(kept.collect::<Vec<_>>(), [gone.clone(), (Some(other), change()), gone]);
+        assert_eq!(ring.bytes, ring.kept.iter().map(|notice| weight(&notice.happened)).sum::<usize>());
     }
 
     #[test]

@@ -142,8 +142,11 @@ impl Service {
     async fn write_ticket(&self, ticket: &Ticket, answer: Option<Option<KeptAnswer>>) -> Result<(), ServiceError> {
         let stored = answer.map(|answer| Stored { request: ticket.request.clone(), begun_at: ticket.begun_at, answer });
         let new = stored.map(|stored| store::encode("idempotency key", &stored)).transpose()?;
-        store::write(&*self.store, &[Change::always(Table::Idempotency, ticket.key.clone(), new)]).await?;
-        Ok(())
+        match store::write(&*self.store, &[Change::always(Table::Idempotency, ticket.key.clone(), new)]).await {
+            // Nothing of an erased company is kept, nor the answer to the request that erased it.
+            Err(StoreError::Erased { .. }) | Ok(_) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Removes keys that are too old. Answers how many.

@@ -72,12 +72,12 @@ impl McpError {
         match self {
             Self::Service(ServiceError::Operation { error, .. }) => error.code.as_str(),
             Self::Service(ServiceError::Denied(_)) => OperationErrorCode::Forbidden.as_str(),
-            Self::Service(ServiceError::Erased { .. }) => OperationErrorCode::CompanyErased.as_str(),
             Self::Service(ServiceError::UnknownCompany { .. }) => UNKNOWN_COMPANY,
             Self::Service(ServiceError::Field(_)) | Self::Arguments { .. } => {
                 OperationErrorCode::InvalidRequest.as_str()
             }
             Self::Service(error) if error.is_disk_full() => OperationErrorCode::DiskFull.as_str(),
+            Self::Service(error) if error.is_erased() => OperationErrorCode::CompanyErased.as_str(),
             Self::Service(error) if error.is_company_full() => OperationErrorCode::QuotaExceeded.as_str(),
             Self::Service(_) | Self::NoCaller => OperationErrorCode::Host.as_str(),
             Self::NoCompany | Self::Header { .. } => "configuration",

@@ -1,9 +1,12 @@
 //! The gate that every writer passes, so that a backup or a compaction can stop all writes for a moment and knows which
-//! keys were written while it copied.
+//! keys were written while it copied, and so that nothing is written of a company any more that is being erased.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::{StoreError, company_of};
+use memhost_types::CompanyId;
 
 /// A tree and a key in it.
 pub(super) type Place = (&'static str, Vec<u8>);
@@ -25,6 +28,8 @@ pub(super) struct Gate {
     written: Mutex<Option<BTreeSet<Place>>>,
     /// One backup or compaction at a time: the written keys belong to it.
     turn: Mutex<()>,
+    /// Companies of which no row is written any more, each with the last number that its operations had by then.
+    closed: RwLock<HashMap<CompanyId, u64>>,
 }
 
 /// A backup or a compaction in progress. Its list of written keys ends when this is dropped.
@@ -51,6 +56,18 @@ impl Gate {
         Writing { _door: self.door.read(), gate: self }
     }
 
+    /// Lets no row of a company in any more, and no operation up to this number. The writes in progress have ended when this
+    /// returns.
+    pub(super) fn close(&self, company: &CompanyId, last: u64) {
+        self.closed.write().insert(company.clone(), last);
+        drop(self.door.write());
+    }
+
+    /// Whether an operation was in progress when its company was closed.
+    pub(super) fn is_late(&self, company: &CompanyId, number: u64) -> bool {
+        self.closed.read().get(company).is_some_and(|last| number <= *last)
+    }
+
     /// Lists written keys from now on, until the answer is dropped. Waits for another backup or compaction to end.
     pub(super) fn watch(&self) -> Watching<'_> {
         let turn = self.turn.lock();
@@ -75,6 +92,21 @@ impl Gate {
 }
 
 impl Writing<'_> {
+    /// Refuses rows of closed companies. `keys` begin with their companies.
+    ///
+    /// # Errors
+    /// Where one of the companies is closed. Who closes it waits for this write, so none comes later.
+    pub(super) fn admit<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> Result<(), StoreError> {
+        let closed = self.gate.closed.read();
+        if closed.is_empty() {
+            return Ok(());
+        }
+        match keys.filter_map(company_of).find(|company| closed.contains_key(company)) {
+            Some(company) => Err(StoreError::Erased { company }),
+            None => Ok(()),
+        }
+    }
+
     /// Lists the keys that are about to be written. Where nobody watches, this costs one lock.
     pub(super) fn note<I: IntoIterator<Item = Place>>(&self, places: impl FnOnce() -> I) {
         if let Some(written) = &mut *self.gate.written.lock() {

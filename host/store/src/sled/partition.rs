@@ -108,6 +108,7 @@ impl Partition {
         let broken = |error: StoreError| StorageError::Failed(format!("the host's store failed: {error}"));
         batch.insert(sum.as_slice(), &sum_value(total));
         let writing = self.trees.enter(need, bytes).map_err(broken)?;
+        writing.admit(std::iter::once(self.prefix.as_slice())).map_err(broken)?;
         writing.note(|| keys.into_iter().chain([sum]).map(|key| (STORAGE, key)));
         let done = self.trees.storage.apply_batch(batch);
         self.trees.disk.wrote("writing", done).map_err(broken)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::gate::OPERATIONS;
-use super::{SledStore, backup, compaction, failed, index, keys, partition, query, remove};
+use super::{SledStore, backup, compaction, failed, index, keys, partition, query, remove, state};
 use crate::{
     BackupReport, Change, ChangeFeed, Commit, Compacted, Coordination, DiskState, DueKind, Held, Lease, Leases,
     LockKind, Maintenance, Partitions, Store, StoreError, Table, TablePage, Tables, Transacted,
@@ -108,6 +108,16 @@ impl Maintenance for SledStore {
             all.append(&mut query::companies(name, tree)?);
         }
         Ok(all)
+    }
+
+    async fn close_company(&self, company: &CompanyId) -> Result<(), StoreError> {
+        let own = company.clone();
+        // It waits for writes in progress.
+        self.blocking("closing a company", move |trees, companies| {
+            trees.gate.close(&own, state::last(companies, &own));
+            Ok(())
+        })
+        .await
     }
 
     async fn erase_company(&self, company: &CompanyId) -> Result<u64, StoreError> {

@@ -58,11 +58,6 @@ impl Tree {
         self.now().scan_prefix(prefix)
     }
 
-    #[cfg(test)]
-    pub(super) fn is_empty(&self) -> bool {
-        self.now().is_empty()
-    }
-
     pub(super) fn iter(&self) -> Iter {
         self.now().iter()
     }

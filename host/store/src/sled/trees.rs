@@ -133,8 +133,8 @@ impl Trees {
 
     /// The trees whose keys begin with a company, by name, but for those of the host itself and the derived ones.
     pub(super) fn of_companies(&self) -> impl Iterator<Item = (&'static str, &Tree)> {
-        let others = [Table::Host.name(), Table::Due.name(), STORAGE];
-        self.kept().filter(move |(name, _)| !others.contains(name))
+        let tables = Table::ALL.iter().filter(|table| is_of_company(**table));
+        [(OPERATIONS, &self.records)].into_iter().chain(tables.map(|table| (table.name(), self.table(*table))))
     }
 
     /// All trees, by name.
@@ -147,6 +147,8 @@ impl Trees {
         let bytes = changes.iter().map(|change| change.new.as_ref().map_or(0, Vec::len)).sum();
         self.check_quota(changes)?;
         let writing = self.enter(self.need(changes)?, bytes)?;
+        let rows = changes.iter().filter(|change| change.new.is_some() && is_of_company(change.table));
+        writing.admit(rows.map(|change| change.key.as_slice()))?;
         writing.note(|| {
             let written = changes.iter().map(|change| (change.table.name(), change.key.clone()));
             written.chain(held::places(changes.iter().map(|change| change.key.as_slice()))).collect::<Vec<_>>()
@@ -213,6 +215,11 @@ impl Trees {
             TransactionError::Abort(()) => failed("writing")("the transaction was given up"),
         })
     }
+}
+
+/// Whether the keys of this table begin with a company.
+fn is_of_company(table: Table) -> bool {
+    !matches!(table, Table::Host | Table::Due)
 }
 
 /// Whether a new row of this table is new data. The others get rows when something is deleted or ends, too.

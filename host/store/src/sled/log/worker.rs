@@ -40,7 +40,7 @@ impl Worker {
         // two flushes, so it waits for them, a little.
         let (mut expected, mut linger) = (0, Duration::ZERO);
         loop {
-            let (items, erasures) = {
+            let (items, late, erasures) = {
                 let mut queue = self.shared.queue.lock();
                 while queue.len() == 0 {
                     if queue.closed {
@@ -58,15 +58,21 @@ impl Worker {
                 queue.wanted = 0;
                 // Touches only the items of this group: writers wait for this lock, and the queue may be long.
                 let count = queue.items.len().min(self.max_batch);
-                let items: Arc<Vec<Item>> = Arc::new(queue.items.drain(..count).collect());
+                let (late, items): (Vec<Item>, Vec<Item>) =
+                    queue.items.drain(..count).partition(|item| self.is_late(item));
+                let items = Arc::new(items);
                 (queue.in_flight, queue.flushing) = (Arc::clone(&items), Arc::clone(&items));
                 queue.taken += count as u64;
                 let taken = queue.taken;
                 let waiters: Vec<_> = queue.waiters.extract_if(.., |(after, _)| *after <= taken).collect();
                 queue.waiting = waiters.into_iter().map(|(_, waiter)| waiter).collect();
                 let erasures: Vec<_> = queue.erasures.extract_if(.., |(after, ..)| *after <= taken).collect();
-                (items, erasures)
+                (items, late, erasures)
             };
+            self.give_up(&late);
+            for item in &late {
+                item.answer(Err(StoreError::Erased { company: item.operation.company_id.clone() }));
+            }
             let began = Instant::now();
             let applied = self.apply(&items);
             if applied.is_ok() {
@@ -125,6 +131,12 @@ impl Worker {
         let gone = || failed("erasing")("the store was closed meanwhile");
         self.index.send(Message::Erase(company, sender)).map_err(|_| gone())?;
         receiver.blocking_recv().unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// Whether the item's company was closed while its operation was in progress. An erasure is queued after that, so it
+    /// removes what was written before.
+    fn is_late(&self, item: &Item) -> bool {
+        self.trees.gate.is_late(&item.operation.company_id, item.sequence())
     }
 
     /// The numbers of records that were not written are not waited for by the index.
