@@ -9,6 +9,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinHandle};
 
+use super::long::do_at_usual_priority;
 use super::turns::Turns;
 
 /// The most bytes that are worked on where an async task runs. What the host does with texts takes less than a
@@ -94,6 +95,22 @@ pub fn spawn_blocking<T: Send + 'static>(
     }
 }
 
+/// Like [`spawn_blocking`], on a thread of the usual priority, also where a long task asks for it. For work that holds
+/// what short requests wait for, such as a turn.
+///
+/// # Errors
+/// If the work panics.
+///
+/// # Panics
+/// Outside a runtime.
+pub async fn spawn_blocking_usual<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, JoinError> {
+    let (sender, mut receiver) = oneshot::channel();
+    do_at_usual_priority(Box::new(move || drop(sender.send(work())))).await?;
+    Ok(receiver.try_recv().unwrap_or_else(|_| unreachable!("the work has sent what it made, or panicked")))
+}
+
 /// Does long work of a company on a thread of its own, as soon as less than half of the processors do such work. Companies
 /// take turns.
 ///
@@ -108,7 +125,7 @@ pub async fn in_turn<T: Send + 'static>(
         Turns::new(processors / 2)
     });
     let turn = TURNS.take(company).await;
-    spawn_blocking(move || {
+    spawn_blocking_usual(move || {
         let _off = Off::begin();
         let done = work();
         drop(turn);

@@ -12,7 +12,9 @@ pub use clock::{Clock, SystemClock, new_id};
 pub use embedder::{
     EmbeddedTexts, Embedder, EmbeddingError, EmbeddingModel, MAX_EMBEDDING_TEXT_BYTES, MAX_EMBEDDING_TEXTS,
 };
-pub use executor::{MAX_INLINE_BYTES, expect_off_executor, in_turn, off_executor, spawn, spawn_blocking, to_json};
+pub use executor::{
+    MAX_INLINE_BYTES, expect_off_executor, in_turn, off_executor, spawn, spawn_blocking, spawn_blocking_usual, to_json,
+};
 pub use long::spawn_long;
 pub use storage::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite};
 pub use turns::{Turn, Turns};

@@ -1,11 +1,14 @@
 //! Threads for tasks that compute for long. They have a low priority, so that what is short is answered first, whatever
 //! is computed here.
 
-use std::sync::LazyLock;
+use std::cell::Cell;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustix::process::{getpriority_process, setpriority_process};
 use tokio::runtime::{Builder, Runtime};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 
 use super::executor::stay_off;
 
@@ -14,37 +17,111 @@ const NICE: i32 = 5;
 /// The lowest priority.
 const LOWEST: i32 = 19;
 
-/// None where the system has no file descriptors left.
-static LONG: LazyLock<Option<Runtime>> = LazyLock::new(|| {
+struct Threads {
+    long: Runtime,
+    /// Starts threads of the usual priority for long tasks: a thread inherits the priority of who starts it, and may
+    /// not raise it again.
+    usual: Runtime,
+}
+
+static THREADS: Made = Made::new();
+
+thread_local! {
+    /// Whether this thread is one of those with a low priority.
+    static IS_LOW: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What is made at its first use; tried again at the next one where the system has no threads or files left for it.
+struct Made {
+    threads: OnceLock<Threads>,
+    /// Whether the log has a line on the failure. A busy host tries thousands of times.
+    is_told: Mutex<bool>,
+}
+
+impl Made {
+    const fn new() -> Self {
+        Self { threads: OnceLock::new(), is_told: Mutex::new(false) }
+    }
+
+    fn get(&self, make: impl FnOnce() -> io::Result<Threads>) -> Option<&Threads> {
+        if let Some(threads) = self.threads.get() {
+            return Some(threads);
+        }
+        // One at a time makes them.
+        let mut is_told = self.is_told.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(threads) = self.threads.get() {
+            return Some(threads);
+        }
+        match make() {
+            Ok(threads) => Some(self.threads.get_or_init(|| threads)),
+            Err(error) => {
+                if !std::mem::replace(&mut *is_told, true) {
+                    let until = "until they can, such requests run beside short ones";
+                    tracing::warn!(%error, "the threads for long requests cannot be started; {until}");
+                }
+                None
+            }
+        }
+    }
+}
+
+fn make() -> io::Result<Threads> {
     // As many as drive the short ones: a guest that blocks in a host call must not delay other calls.
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get) * 2;
     // An absolute one: the runtime's threads start one another, and each inherits the priority of who starts it.
     let priority = getpriority_process(None).map(|usual| (usual + NICE).min(LOWEST));
     let begin = move || {
         stay_off();
+        IS_LOW.set(true);
         // Where the system does not allow it, the thread keeps its normal priority.
         let _ = priority.and_then(|priority| setpriority_process(None, priority));
     };
+    let usual = build(Builder::new_multi_thread().worker_threads(1).thread_name("memhost-usual"))?;
     let mut builder = Builder::new_multi_thread();
-    builder.worker_threads(threads).thread_name("memhost-long").on_thread_start(begin).enable_all().build().ok()
-});
+    builder.worker_threads(threads).thread_name("memhost-long").on_thread_start(begin).enable_all();
+    match build(&mut builder) {
+        Ok(long) => Ok(Threads { long, usual }),
+        Err(error) => {
+            // A runtime may not be dropped on a thread that drives tasks.
+            usual.shutdown_background();
+            Err(error)
+        }
+    }
+}
+
+fn build(builder: &mut Builder) -> io::Result<Runtime> {
+    // Where the system has no thread left, tokio panics. This one fails instead.
+    drop(std::thread::Builder::new().spawn(|| ())?.join());
+    // Another program may have taken the last one meanwhile.
+    let panicked = |_| Err(io::Error::other("no thread could be started"));
+    catch_unwind(AssertUnwindSafe(|| builder.build())).unwrap_or_else(panicked)
+}
 
 /// Starts a task that may compute for long at a time, such as a request of megabytes. It does so on threads of its own,
-/// and so does what it starts.
+/// and so does what it starts. Where the system has no threads or files left for them, it runs where it is.
 ///
 /// # Panics
-/// Where the system has no threads left, or outside a runtime where it has no file descriptors left.
+/// Outside a runtime where the system has no threads or files left.
 pub fn spawn_long<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
-    match &*LONG {
-        Some(runtime) => runtime.spawn(task),
+    match THREADS.get(make) {
+        Some(threads) => threads.long.spawn(task),
         None => tokio::spawn(task),
+    }
+}
+
+/// Does blocking work at the usual priority, also for a long task: others wait for what it holds.
+pub(crate) async fn do_at_usual_priority(work: Box<dyn FnOnce() + Send>) -> Result<(), JoinError> {
+    match THREADS.threads.get().filter(|_| IS_LOW.get()) {
+        // Not started from here: the new thread would inherit the low priority.
+        Some(threads) => threads.usual.spawn(async move { tokio::task::spawn_blocking(work).await }).await?,
+        None => tokio::task::spawn_blocking(work).await,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{expect_off_executor, off_executor, spawn_blocking};
+    use crate::{expect_off_executor, in_turn, off_executor, spawn_blocking, spawn_blocking_usual};
 
     fn priority() -> i32 {
         getpriority_process(None).unwrap()
@@ -64,5 +141,35 @@ mod tests {
         tokio::spawn(async move { sender.send(()).unwrap() }).await.unwrap();
         assert_eq!(long.await.unwrap(), [(before + NICE).min(LOWEST); 3]);
         assert_eq!(priority(), before);
+    }
+
+    #[tokio::test]
+    async fn what_others_wait_for_is_done_at_the_usual_priority() {
+        let usual = priority();
+        let both =
+            || async { [in_turn("acme", priority).await.unwrap(), spawn_blocking_usual(priority).await.unwrap()] };
+        assert_eq!(both().await, [usual; 2]);
+        assert_eq!(spawn_long(both()).await.unwrap(), [usual; 2]);
+        let panics = spawn_long(spawn_blocking_usual(|| panic!("the work fails"))).await.unwrap();
+        assert!(panics.is_err_and(|error: JoinError| error.is_panic()));
+    }
+
+    #[tokio::test]
+    async fn a_passing_lack_of_threads_or_files_is_gone_at_the_next_request() {
+        let made = Made::new();
+        assert!(made.get(|| Err(io::Error::other("no files"))).is_none());
+        assert!(*made.is_told.lock().unwrap());
+        assert!(made.get(make).is_some());
+        assert!(made.get(|| unreachable!("they are made")).is_some());
+        let threads = made.threads.into_inner().unwrap();
+        threads.long.shutdown_background();
+        threads.usual.shutdown_background();
+    }
+
+    #[tokio::test]
+    async fn a_panic_for_lack_of_threads_is_an_error() {
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(1).thread_name_fn(|| panic!("the system has no thread left"));
+        assert!(build(&mut builder).is_err());
     }
 }

@@ -13,7 +13,8 @@ use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Rollup, 
 #[derive(Debug, Clone, Default)]
 pub struct LogPage {
     /// At most as many as asked for. The page ends before that with the operation that makes it larger than
-    /// [`memhost_types::limits::MAX_PAGE_BYTES`].
+    /// [`memhost_types::limits::MAX_PAGE_BYTES`], or after many operations that were read and do not match. So it may be
+    /// empty and have a next page.
     pub operations: Vec<Operation>,
     /// Pass it as `before` to get the next page; none after the last one.
     pub next_before: Option<u64>,

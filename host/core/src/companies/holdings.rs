@@ -36,8 +36,17 @@ impl Service {
                 binding_id: Some(binding.id),
                 ..OperationFilter::default()
             };
-            if !self.store.operations(&binding.company_id, &filter, None, 1).await?.operations.is_empty() {
-                return Ok(false);
+            let mut before = None;
+            loop {
+                let page = self.store.operations(&binding.company_id, &filter, before, 1).await?;
+                if !page.operations.is_empty() {
+                    return Ok(false);
+                }
+                // An empty page may lead on.
+                before = page.next_before;
+                if before.is_none() {
+                    break;
+                }
             }
         }
         Ok(true)

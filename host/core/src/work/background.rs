@@ -7,8 +7,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::task::JoinHandle;
 
 use crate::Service;
+use crate::work::deliver_batch::size_of_material;
 use crate::work::deliveries::MOST_OF_A_BINDING;
 use memhost_store::{DiskLevel, StoreError};
 use memhost_types::Job;
@@ -21,6 +23,16 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 const FULL: Duration = Duration::from_secs(5);
 /// Time between two removals of old operations.
 const SWEEP: Duration = Duration::from_secs(600);
+
+/// The longest material of a delivery, in bytes, that is captured beside short requests: as much as the body of a short
+/// request has.
+const MAX_SHORT_MATERIAL: usize = 64 << 10;
+
+/// Starts a task about so many bytes where it holds up no others. What is short stays beside short requests: they may
+/// wait for the instance that it holds.
+fn start_by_size(bytes: usize, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    if bytes > MAX_SHORT_MATERIAL { memhost_ports::spawn_long(task) } else { memhost_ports::spawn(task) }
+}
 
 /// Starts background work; it ends once the host is dropped.
 pub(crate) fn start(service: &Arc<Service>) {
@@ -111,13 +123,14 @@ impl Service {
         }
         let (deliveries, first) = self.deliveries.take_due(AT_ONCE, |_| MOST_OF_A_BINDING).await?;
         for taken in deliveries {
-            memhost_ports::spawn(Arc::clone(self).attempt(taken));
+            start_by_size(size_of_material(&taken.item), Arc::clone(self).attempt(taken));
         }
         let most = |job: &Job| {
             let binding = self.bindings.get(&job.company_id, &job.binding_key);
             binding.map_or(1, |binding| binding.limits.concurrent_jobs as usize)
         };
         let (jobs, second) = self.jobs.take_due(AT_ONCE, most).await?;
+        // A job has no material of its own, and its guest lets others run.
         for taken in jobs {
             memhost_ports::spawn(Arc::clone(self).work_on(taken));
         }
@@ -132,5 +145,20 @@ impl Service {
 impl Drop for Service {
     fn drop(&mut self) {
         self.wake.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn long_material_is_captured_on_threads_of_its_own() {
+        for (bytes, is_long) in [(MAX_SHORT_MATERIAL, false), (MAX_SHORT_MATERIAL + 1, true)] {
+            let (sender, receiver) = tokio::sync::oneshot::channel();
+            let thread = || std::thread::current().name().map(str::to_owned);
+            start_by_size(bytes, async move { drop(sender.send(thread())) }).await.unwrap();
+            assert_eq!(receiver.await.unwrap().as_deref() == Some("memhost-long"), is_long);
+        }
     }
 }

@@ -205,6 +205,6 @@ fn may_answer(caller: &Caller, known: &Delivery, asked: &Delivery) -> bool {
 }
 
 /// About how many bytes a delivery is.
-fn size_of_material(delivery: &Delivery) -> usize {
+pub(crate) fn size_of_material(delivery: &Delivery) -> usize {
     delivery.payload.as_ref().map_or(0, |payload| payload.text_bytes()) + 2_048
 }

@@ -145,6 +145,8 @@ pub(crate) fn listing<Q, T>(
                 (pager(view, params, next_cursor, name))
             } @else if params.is_filtered() {
                 (empty(&format!("No matching {name}"), &html! { a href=(view.path) { "Show all " (name) } }))
+                // A page ends after many that do not match: the next one may have some.
+                @if next_cursor.is_some() { (pager(view, params, next_cursor, name)) }
             } @else {
                 (empty(none.0, none.1))
             }

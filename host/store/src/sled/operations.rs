@@ -9,6 +9,7 @@ use jiff::civil::Date;
 use super::state::{self, last};
 use super::{SledStore, failed, keys, newest, remove, sums};
 use crate::{Commit, LogPage, OperationLog, StoreError, TableWrite};
+use memhost_ports::off_executor;
 use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Rollup, RollupKey};
 
 #[async_trait]
@@ -54,7 +55,7 @@ impl OperationLog for SledStore {
         before: Option<u64>,
         limit: usize,
     ) -> Result<LogPage, StoreError> {
-        self.reader(company)?.page(filter, before, limit)
+        self.reader(company)?.page(filter, before, limit).await
     }
 
     async fn newest_operations(&self, company: &CompanyId, count: u64) -> Result<Option<u64>, StoreError> {
@@ -71,7 +72,8 @@ impl OperationLog for SledStore {
     }
 
     async fn first_operation_at(&self, company: &CompanyId, moment: Timestamp) -> Result<u64, StoreError> {
-        self.reader(company)?.first_at(moment)
+        let reader = self.reader(company)?;
+        off_executor(usize::MAX, || reader.first_at(moment))
     }
 
     async fn rollups(

@@ -11,12 +11,64 @@ use super::state::last;
 use super::tree::Tree;
 use super::{failed, keys, named};
 use crate::{LogPage, StoreError, company_of, decode};
+use memhost_ports::{expect_off_executor, off_executor};
 use memhost_types::limits::MAX_PAGE_BYTES;
 use memhost_types::{CompanyId, Operation, OperationFilter};
 
 /// An operation's number is given out just before its time is read, so two operations that begin together may have their
 /// times in the other order. No more than this many can begin within such a moment.
 const TIME_SLACK: u64 = 1_024;
+/// Operations that do not match and are read for one page. It is enough for those on both sides of a time, so that only a
+/// filter that the index does not answer in full ends a page early.
+pub(super) const MOST_PASSED: usize = 2 * TIME_SLACK as usize;
+/// The same in bytes. Long operations take longer to read.
+pub(super) const MOST_PASSED_BYTES: usize = 4 * MAX_PAGE_BYTES;
+/// Operations that are read without letting other tasks run, and their bytes.
+const STEP: usize = 128;
+const STEP_BYTES: usize = MAX_PAGE_BYTES / 4;
+
+/// A page while it is filled.
+struct Filling<'a> {
+    filter: &'a OperationFilter,
+    limit: usize,
+    /// The numbers that are left to be looked at: from the first one on, below the second one.
+    from: u64,
+    below: u64,
+    found: Vec<Operation>,
+    bytes: usize,
+    passed: usize,
+    passed_bytes: usize,
+    next_before: Option<u64>,
+    is_over: bool,
+}
+
+impl Filling<'_> {
+    /// Looks at the next operation. Where the page ends before it, the next page begins with it.
+    fn add(&mut self, sequence: u64, operation: Option<Operation>) {
+        let bytes = operation.as_ref().map_or(0, size);
+        match operation.filter(|operation| self.filter.matches(operation)) {
+            // One more than fits says that there is a next page.
+            Some(_) if self.found.len() == self.limit || self.bytes >= MAX_PAGE_BYTES => self.end_above(sequence),
+            Some(operation) => {
+                self.bytes += bytes;
+                self.found.push(operation);
+            }
+            None => {
+                self.passed += 1;
+                self.passed_bytes += bytes;
+            }
+        }
+        self.below = sequence;
+    }
+
+    fn has_passed_enough(&self) -> bool {
+        self.passed >= MOST_PASSED || self.passed_bytes >= MOST_PASSED_BYTES
+    }
+
+    fn end_above(&mut self, sequence: u64) {
+        (self.next_before, self.is_over) = (Some(sequence + 1), true);
+    }
+}
 
 pub(super) struct Reader<'a> {
     pub(super) log: &'a Log,
@@ -30,12 +82,29 @@ impl Reader<'_> {
         self.log.read(self.company, sequence)
     }
 
-    pub(super) fn page(
+    /// One page. It is read away from the executor, in steps between which other tasks run.
+    pub(super) async fn page(
         &self,
         filter: &OperationFilter,
         before: Option<u64>,
         limit: usize,
     ) -> Result<LogPage, StoreError> {
+        let mut page = off_executor(usize::MAX, || self.begin(filter, before, limit))?;
+        loop {
+            off_executor(usize::MAX, || self.step(&mut page))?;
+            if page.is_over {
+                return Ok(LogPage { operations: page.found, next_before: page.next_before });
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn begin<'f>(
+        &self,
+        filter: &'f OperationFilter,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Filling<'f>, StoreError> {
         // Exclusive; what is newer than `until` is skipped without being read.
         let mut below = before.unwrap_or(u64::MAX);
         if let Some(until) = filter.until {
@@ -45,36 +114,36 @@ impl Reader<'_> {
             Some(since) => self.first_at(since)?.saturating_sub(TIME_SLACK),
             None => 0,
         };
+        let (bytes, passed, passed_bytes, next_before, is_over) = (0, 0, 0, None, false);
+        let found = Vec::new();
+        Ok(Filling { filter, limit, from, below, found, bytes, passed, passed_bytes, next_before, is_over })
+    }
+
+    /// Reads on for a page, until it ends or others should run.
+    fn step(&self, page: &mut Filling<'_>) -> Result<(), StoreError> {
+        expect_off_executor("reading a page of the log", usize::MAX);
+        let (from, below) = (page.from, page.below);
         // Memory first, then the index: an operation that moves in between is seen twice and not missed.
         let mut recent = self.log.queued(self.company);
-        let facets = keys::facets_wanted(self.company, filter);
-        let named = filter.provider_record_id.as_ref().map(named::checksum);
+        let facets = keys::facets_wanted(self.company, page.filter);
+        let named = page.filter.provider_record_id.as_ref().map(named::checksum);
         if !facets.is_empty() || named.is_some() {
             let companies = self.log.companies.lock();
             if let Some(state) = companies.get(self.company) {
                 recent.extend(&state.open);
             }
         }
-        let (mut operations, mut bytes, mut more) = (Vec::<Operation>::new(), 0, false);
-        let mut visit = |sequence: u64| -> Result<bool, StoreError> {
-            if let Some(operation) = self.operation(sequence)?
-                && filter.matches(&operation)
-            {
-                // One more than fits says that there is a next page.
-                more = operations.len() == limit || bytes >= MAX_PAGE_BYTES;
-                if !more {
-                    bytes += size(&operation);
-                    operations.push(operation);
-                }
-            }
-            Ok(more)
-        };
-        let mut recent = recent.range(from..below).rev().copied().peekable();
+        // A page may begin below the first number that is wanted.
+        let mut recent = recent.range(from..below.max(from)).rev().copied().peekable();
         let mut stored = self.stored(&facets, named, from, below);
         let mut next_stored = stored.next().transpose()?;
+        let (mut read, bytes) = (0, page.bytes + page.passed_bytes);
         loop {
             let sequence = match (recent.peek().copied(), next_stored) {
-                (None, None) => break,
+                (None, None) => {
+                    page.is_over = true;
+                    return Ok(());
+                }
                 (Some(a), Some(b)) if a == b => {
                     recent.next();
                     next_stored = stored.next().transpose()?;
@@ -90,13 +159,16 @@ impl Reader<'_> {
                 }
                 (Some(a), None) => a,
             };
-            if visit(sequence)? {
-                break;
+            if page.has_passed_enough() {
+                page.end_above(sequence);
+                return Ok(());
+            }
+            page.add(sequence, self.operation(sequence)?);
+            read += 1;
+            if page.is_over || read == STEP || page.bytes + page.passed_bytes - bytes >= STEP_BYTES {
+                return Ok(());
             }
         }
-        drop(stored);
-        let next_before = if more { operations.last().map(|last| last.id.sequence()) } else { None };
-        Ok(LogPage { operations, next_before })
     }
 
     /// Numbers in the tree or the index, highest first.

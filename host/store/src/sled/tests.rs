@@ -20,6 +20,7 @@ mod erasing;
 mod held;
 mod keeping;
 mod named;
+mod pages;
 mod verify;
 
 fn open(path: &Path) -> SledStore {
