@@ -8,6 +8,7 @@ mod openapi;
 mod options;
 mod paced;
 mod routes;
+mod sum;
 
 pub use self::connections::{ConnectionOptions, MAX_HEAD_BYTES, raise_open_files};
 pub use self::in_process::{InProcess, Method, Request};
