@@ -1,8 +1,8 @@
-//! The bodies of all requests in progress: how many bytes the host has read of them.
+//! What the host holds of requests in progress: of their bodies, and of answers that are being sent.
 //!
-//! There are two sums. Of each body the first 64 KiB count in one, and what follows in another: so the large bodies of
+//! There are three sums. Of each body the first 64 KiB count in one, and what follows in another: so the large bodies of
 //! some never refuse an ordinary request of others. The first 64 KiB count at all because a request goes on without its
-//! connection, so that the number of connections does not bound them.
+//! connection, so that the number of connections does not bound them. The third one is in `answers`.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,29 +15,31 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, SizeHint};
 use memhost_core::Caller;
-use memhost_http::{MAX_BODY_BYTES, Problem, ProblemCode};
+use memhost_http::{MAX_BODY_BYTES, Problem, ProblemCode, only_reads};
 use memhost_types::CompanyId;
 
+use super::answers;
 use super::sum::{Part, Sum};
 
-/// How much of a body does not count with large ones, in bytes.
-const BEGINNING: usize = 64 << 10;
+/// How much of a body or of an answer does not count with large ones, in bytes.
+pub(crate) const BEGINNING: usize = 64 << 10;
 
 /// The sums of all requests in progress.
 #[derive(Debug, Clone)]
 pub(crate) struct Bodies {
     beginnings: Sum,
     rests: Sum,
+    answers: Sum,
 }
 
 impl Bodies {
     /// No requests yet. Each sum may have so many bytes.
     pub(crate) fn new(most: usize) -> Self {
-        Self { beginnings: Sum::new(most), rests: Sum::new(most) }
+        Self { beginnings: Sum::new(most), rests: Sum::new(most), answers: Sum::new(most) }
     }
 }
 
-/// The layer that refuses a body which would be too much with all others. A body
+/// The layer that refuses a body which would be too much with all others, and an answer of which that is true. A body
 /// counts until its request is answered: what is made of it is larger than it. It belongs behind the token, so that nobody
 /// without one takes the place of others, and inside of `detach_from_client`: a client that goes does not take back what
 /// its request holds.
@@ -47,8 +49,10 @@ pub(crate) async fn bound(State(bodies): State<Bodies>, request: Request, next: 
 }
 
 async fn bound_of(bodies: &Bodies, company: Option<CompanyId>, request: Request, next: Next) -> Response {
+    let answer = bodies.answers.part(company.clone());
+    let is_read = only_reads(request.method(), request.uri().path());
     if request.body().is_end_stream() {
-        return next.run(request).await;
+        return answers::bound(next.run(request).await, answer, is_read);
     }
     let held = Arc::new(Held {
         beginning: bodies.beginnings.part(company.clone()),
@@ -58,7 +62,7 @@ async fn bound_of(bodies: &Bodies, company: Option<CompanyId>, request: Request,
     let of_body = Arc::clone(&held);
     let response = next.run(request.map(|inner| Body::new(Counted { inner, held: of_body }))).await;
     if !held.is_refused.load(Ordering::Relaxed) {
-        return response;
+        return answers::bound(response, answer, is_read);
     }
     let detail = format!(
         "the bodies of all requests in progress have {} bytes, or those of this company half of what others leave of \
@@ -124,7 +128,7 @@ mod tests {
     use axum::Router;
     use axum::http::{Method, StatusCode};
     use axum::middleware::from_fn;
-    use axum::routing::post;
+    use axum::routing::{get, post};
     use tokio::sync::Semaphore;
     use tower::ServiceExt;
 
@@ -140,13 +144,16 @@ mod tests {
         let (bodies, go) = (Bodies::new(most), Arc::clone(go));
         // It has its body, or is refused before this.
         let wait = move |_: Bytes| async move { drop(go.acquire().await) };
+        let large = || async { vec![b'x'; LARGE] };
         Router::new()
             .route("/{company}/wait", post(wait))
             .route("/{company}/now", post(|_: Bytes| async {}))
+            .route("/{company}/large", get(large).post(large))
+            .route("/runtime/v1/companies/{company}/query", post(large))
             .layer(from_fn(move |request: Request, next: Next| {
                 let bodies = bodies.clone();
                 async move {
-                    let mut parts = request.uri().path().split('/');
+                    let mut parts = request.uri().path().trim_start_matches("/runtime/v1/companies/").split('/');
                     let company = parts.find(|part| !part.is_empty()).filter(|part| *part != "@");
                     let company = company.and_then(|part| part.parse().ok());
                     bound_of(&bodies, company, request, next).await
@@ -212,5 +219,36 @@ mod tests {
         let routes = routes(8 * BEGINNING, &go);
         assert_eq!(hold(&routes, "a", BEGINNING).await, 4);
         assert_eq!(send(&routes, "/b/now", BEGINNING).await, StatusCode::OK);
+    }
+
+    #[tokio::test]
+    async fn answers_that_nobody_reads_are_refused_to_reads_only() {
+        let routes = routes(4 * LARGE, &Arc::new(Semaphore::new(0)));
+        let mut held = Vec::new();
+        let refused = loop {
+            let answer = ask(&routes, Method::GET, "/a/large", 0).await;
+            if answer.status() != StatusCode::OK {
+                break answer;
+            }
+            held.push(answer);
+            assert!(held.len() < 9, "nothing is refused");
+        };
+        assert_eq!(
+            (refused.status(), &refused.headers()["retry-after"]),
+            (StatusCode::SERVICE_UNAVAILABLE, &"1".parse().unwrap())
+        );
+        let problem = axum::body::to_bytes(refused.into_body(), 9_999).await.unwrap();
+        let problem = String::from_utf8(problem.to_vec()).unwrap();
+        assert!(problem.contains("too_many_bodies") && problem.contains("max_bodies_bytes"), "{problem}");
+        let query = "/runtime/v1/companies/a/query";
+        assert_eq!(send(&routes, query, 9).await, StatusCode::SERVICE_UNAVAILABLE, "a read is sent with POST, too");
+        assert_eq!(send(&routes, "/a/large", 9).await, StatusCode::OK, "what was written is answered");
+        assert_eq!(send(&routes, "/a/now", 9).await, StatusCode::OK, "a short answer does not count");
+        assert_eq!(ask(&routes, Method::GET, "/b/large", 0).await.status(), StatusCode::OK, "another company's");
+        let written = ask(&routes, Method::POST, "/a/large", 9).await;
+        held.pop();
+        assert_eq!(send(&routes, query, 9).await, StatusCode::SERVICE_UNAVAILABLE, "what writes answered counts");
+        drop(written);
+        assert_eq!(send(&routes, query, 9).await, StatusCode::OK, "what was sent is free");
     }
 }

@@ -1,5 +1,6 @@
 //! The host as a server: all surfaces in one router, and the addresses that it listens on.
 
+mod answers;
 mod bodies;
 mod connections;
 mod in_process;
