@@ -1,12 +1,44 @@
-//! What requests in progress make the host hold: answers that nobody reads.
+//! What requests in progress make the host hold: forms whose browser has gone, and answers that nobody reads.
+
+use std::sync::Arc;
 
 use axum::body::Body;
 use memhost_server::{InProcess, Method, Request};
-use memhost_tests::TestHost;
+use memhost_tests::{TestHost, eventually, query};
+use memhost_types::BindingLimits;
 use serde_json::json;
 
 use super::mcp_http::{ACCEPT, token};
 use super::support::{Api, bind_provider};
+use super::ui_pages::{encode, operator};
+
+/// A browser that goes does not take back what its form holds: the form is worked on until it is answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_form_counts_until_it_is_answered_also_without_its_browser() {
+    let host = TestHost::new(&["sleeps"]).await.unwrap();
+    let host = host.surfaces(|surfaces| surfaces.connections.max_bodies_bytes = 200_000);
+    let limits = BindingLimits { concurrent_calls: 1, queued_calls: 1, ..BindingLimits::default() };
+    host.bind("acme", "sleeps", limits).await.unwrap();
+    let api = Api::new(&host);
+    let visitor = operator(&api).await;
+    let usage = async || host.usage("acme", "sleeps").await.map(|usage| (usage.calls_in_flight, usage.calls_waiting));
+    // The binding's only call sleeps, so that a form waits behind it.
+    let service = Arc::clone(host.service());
+    let sleeping = tokio::spawn(async move { service.query(&memhost_tests::caller(), query("acme", "x")).await });
+    eventually("the call sleeps", async || usage().await == Some((1, 0))).await;
+    let body = encode(&[("csrf", &visitor.csrf), ("text", &"x".repeat(199_000))]);
+    let send = async || {
+        let cookie = [("cookie", visitor.session.as_str())];
+        visitor.api.with("nobody's").send(Method::Post, "/c/acme/new-record", Some(body.clone()), &cookie).await
+    };
+    tokio::select! {
+        answer = send() => panic!("the form did not wait: {} {}", answer.status, answer.text),
+        () = eventually("the form waits", async || usage().await == Some((1, 1))) => {}
+    }
+    let refused = send().await;
+    assert!(refused.status == 503 && refused.text.contains("max_bodies_bytes"), "{} {}", refused.status, refused.text);
+    sleeping.abort();
+}
 
 /// What a client asked for and did not read yet is held, for each company up to its share.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
