@@ -75,9 +75,11 @@ pub fn routes(
         .route("/sign-out", post(sign_in::sign_out))
         .merge(host())
         .merge(token_pages())
-        .nest("/c/{company}", company)
-        .route_layer(from_fn(detach_from_client));
+        .nest("/c/{company}", company);
+    // `bound` is inside of the task that goes on when the browser does not wait, as at the API: a form counts until it is
+    // answered, whether or not somebody is there for the answer.
     let behind = bound(pages)
+        .route_layer(from_fn(detach_from_client))
         .route_layer(from_fn(components::as_page))
         .route_layer(from_fn_with_state((Arc::clone(&explorer), Arc::clone(service)), guard::require));
     let front = Router::new()

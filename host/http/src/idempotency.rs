@@ -16,9 +16,10 @@ use axum::response::{IntoResponse, Response};
 use percent_encoding::percent_decode;
 
 use super::problem::{Problem, ProblemCode};
+use super::reads::is_read_with_a_body;
 use super::{MAX_BODY_BYTES, mcp};
 use memhost_core::{Caller, Idempotent, KeptAnswer, Service, off_executor};
-use memhost_types::{CompanyId, OperationKind};
+use memhost_types::CompanyId;
 
 static KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Names the company of a request at `/mcp`.
@@ -191,16 +192,9 @@ const NO_EFFECT: [&str; 10] = [
 /// Whether a request only reads. Doing it again has no other effect, and a stored answer would be an old one, of which
 /// what was forgotten is gone.
 fn is_read(parts: &Parts, body: &[u8]) -> bool {
-    let path: Vec<&str> = parts.uri.path().split('/').skip(1).collect();
-    match path.as_slice() {
-        ["mcp"] => !off_executor(body.len(), || mcp::is_write(body)),
-        ["runtime", "v1", "companies", _, route] => {
-            OperationKind::ALL.iter().any(|kind| kind.is_read() && kind.route() == Some(*route))
-        }
-        ["runtime", "v1", "companies", _, "sources", "list"] => true,
-        // Apropos' routes.
-        [.., "memory", "search" | "recall" | "export"] => true,
-        _ => false,
+    match parts.uri.path() {
+        "/mcp" => !off_executor(body.len(), || mcp::is_write(body)),
+        path => is_read_with_a_body(path),
     }
 }
 

@@ -16,6 +16,7 @@ mod path;
 pub mod permission;
 mod problem;
 mod rate;
+mod reads;
 mod response;
 
 pub use auth::{AdminToken, AuthError, authenticate, header_text, require_token};
@@ -28,6 +29,7 @@ pub use idempotency::idempotency;
 pub use path::{PathParam, PathSegment, SecretName};
 pub use permission::Permission;
 pub use problem::{Problem, ProblemCode, ProblemStatus};
+pub use reads::{OnlyRead, only_reads};
 pub use response::{
     Created, EntityTagged, Json, NdjsonAnswer, NoContent, Responses, ServerSentEvents, WithRateLimit, media_answer,
 };

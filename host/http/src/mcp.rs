@@ -38,8 +38,19 @@ use memhost_core::Service;
 /// Whether the body of a request to `/mcp` calls a tool that writes.
 pub(crate) fn is_write(body: &[u8]) -> bool {
     let Ok(message) = serde_json::from_slice::<Value>(body) else { return false };
+    called(&message).is_some_and(|tool| tool.kind().is_write())
+}
+
+/// Whether the body of a request to `/mcp` reads memory and does nothing else.
+fn is_read(body: &[u8]) -> bool {
+    let Ok(message) = serde_json::from_slice::<Value>(body) else { return false };
+    message["method"] == "resources/read" || called(&message).is_some_and(|tool| !tool.kind().is_write())
+}
+
+/// The tool that a message calls.
+fn called(message: &Value) -> Option<Tool> {
     let name = message.pointer("/params/name").and_then(Value::as_str).unwrap_or_default();
-    message["method"] == "tools/call" && Tool::named(name).is_some_and(|tool| tool.kind().is_write())
+    Tool::named(name).filter(|_| message["method"] == "tools/call")
 }
 
 /// The route `/mcp`. The router that merges it must put the token layer in front of it.
@@ -54,4 +65,21 @@ pub fn routes(service: &Arc<Service>) -> Router<Arc<Service>> {
     let protocol =
         StreamableHttpService::new(move || Ok(server.clone()), Arc::new(NeverSessionManager::default()), config);
     Router::new().route_service("/mcp", protocol).layer(from_fn(guard::guard))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_that_only_read_are_told_from_others() {
+        let tool = |name: &str| format!(r#"{{"method":"tools/call","params":{{"name":"{name}"}}}}"#);
+        for reads in [tool("memory.search"), tool("memory_browse"), r#"{"method":"resources/read"}"#.to_owned()] {
+            assert!(is_read(reads.as_bytes()) && !is_write(reads.as_bytes()), "{reads}");
+        }
+        for other in [tool("memory.note"), tool("none"), r#"{"method":"tools/list"}"#.to_owned(), "[]".to_owned()] {
+            assert!(!is_read(other.as_bytes()), "{other}");
+        }
+        assert!(is_write(tool("memory.note").as_bytes()));
+    }
 }

@@ -60,7 +60,8 @@ pub struct ConnectionOptions {
     pub idle_timeout_ms: u64,
     /// How long the other side may not read what the host writes, in milliseconds.
     pub write_timeout_ms: u64,
-    /// What the bodies of all requests in progress may have together, in bytes, from 16 MiB. One more is refused.
+    /// What the bodies of all requests in progress may have together, and the answers that are being sent, in bytes, from
+    /// 16 MiB. What would be more is refused. See `bodies`.
     pub max_bodies_bytes: usize,
 }
 

@@ -1,5 +1,6 @@
 //! The host as a server: all surfaces in one router, and the addresses that it listens on.
 
+mod answers;
 mod bodies;
 mod connections;
 mod in_process;
@@ -8,6 +9,7 @@ mod openapi;
 mod options;
 mod paced;
 mod routes;
+mod sum;
 
 pub use self::connections::{ConnectionOptions, MAX_HEAD_BYTES, raise_open_files};
 pub use self::in_process::{InProcess, Method, Request};

@@ -9,6 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::durable::serve;
+use crate::mcp_http::token;
+use crate::support::Api;
 
 const TOKEN: &str = "a token of the test";
 /// After this a test has failed. Nothing is measured by it.
@@ -105,7 +107,7 @@ async fn half_sent_bodies_keep_nobody_out() {
 /// What the host keeps of bodies is bounded, however many connections there are.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_bodies_of_all_requests_have_one_bound() {
-    let served = Served::with(ConnectionOptions { max_bodies_bytes: 1 << 20, ..SMALL }).await;
+    let served = &Served::with(ConnectionOptions { max_bodies_bytes: 1 << 20, ..SMALL }).await;
     let post = |length: usize, sent: usize| {
         format!(
             "POST /control/v1/companies/acme/tokens HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\nconnection: close\r\n\
@@ -113,8 +115,9 @@ async fn the_bodies_of_all_requests_have_one_bound() {
             " ".repeat(sent)
         )
     };
-    let whole = || async { heard(&mut served.say(&post(1_000, 1_000)).await).await };
-    // Four fill it, but for 200 bytes. The host reads them when it comes to them, and one may meet a whole one.
+    let of = |bytes: usize| async move { heard(&mut served.say(&post(bytes, bytes)).await).await };
+    let whole = || of(200_000);
+    // Five fill it so that no other one fits. The host reads them when it comes to them, and one may meet a whole one.
     let mut half = Vec::new();
     let refused = tokio::time::timeout(PATIENCE, async {
         loop {
@@ -130,11 +133,46 @@ async fn the_bodies_of_all_requests_have_one_bound() {
     assert!(refused.contains("too_many_bodies") && refused.contains("max_bodies_bytes"), "{refused}");
     assert!(refused.to_lowercase().contains("retry-after: 1"), "{refused}");
     assert!(served.get("/control/v1/plugins").await.starts_with("HTTP/1.1 200"), "what has no body is answered");
+    assert!(of(1_000).await.starts_with("HTTP/1.1 400"), "an ordinary request is answered");
     drop(half);
     while !whole().await.starts_with("HTTP/1.1 400") {
         tokio::task::yield_now().await;
     }
-    served.serving.stop().await.unwrap();
+}
+
+/// Two companies that send all they can leave room for the large bodies of a third one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_few_companies_do_not_use_up_the_bodies_of_all() {
+    let served = &Served::with(ConnectionOptions { max_bodies_bytes: 1 << 20, ..SMALL }).await;
+    let post = |(company, token): &(&str, String), length: usize, sent: usize| {
+        format!(
+            "POST /runtime/v1/companies/{company}/query HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\
+             connection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{}",
+            " ".repeat(sent)
+        )
+    };
+    let whole =
+        async |caller: &(&str, String), bytes: usize| heard(&mut served.say(&post(caller, bytes, bytes)).await).await;
+    let mut callers = Vec::new();
+    for company in ["first", "second", "third"] {
+        Api::new(&served.host).make(company).await;
+        let value = token(&served.host, company, json!({"name": "x", "role": "company_administrator"})).await;
+        callers.push((company, value));
+    }
+    let third = callers.pop().unwrap();
+    let mut half = Vec::new();
+    for greedy in &callers {
+        let filled = tokio::time::timeout(PATIENCE, async {
+            while !whole(greedy, 100_000).await.starts_with("HTTP/1.1 503") {
+                half.push(served.say(&post(greedy, 8 << 20, 105_000)).await);
+            }
+        });
+        filled.await.expect("the host reads every body");
+    }
+    for bytes in [60, 150_000] {
+        let answer = whole(&third, bytes).await;
+        assert!(answer.starts_with("HTTP/1.1 400"), "{bytes}: {answer}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

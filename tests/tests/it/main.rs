@@ -51,6 +51,7 @@ mod fetch;
 mod files;
 mod first_calls;
 mod forgotten;
+mod held;
 mod hook_batch;
 mod hook_events;
 mod hooks;

@@ -14,7 +14,8 @@ use super::routes;
 use super::runtime::same_company;
 use crate::failure::{DeliveryCodes, ResolveCodes};
 use crate::{
-    Authorized, AuthorizedByCore, Body, Failure, Json, PathParam, Problem, ProblemCode, permission, read_value,
+    Authorized, AuthorizedByCore, Body, Failure, Json, OnlyRead, PathParam, Problem, ProblemCode, permission,
+    read_value,
 };
 use memhost_core::{BatchReceipt, ChangedCount, DeliveryAction, Page, Service, off_executor};
 use memhost_types::schema::items;
@@ -62,7 +63,13 @@ struct Accepted(StatusCode, HookReceipt);
 
 impl IntoResponse for Accepted {
     fn into_response(self) -> Response {
-        (self.0, Json(self.1)).into_response()
+        let is_recall = self.1.context.is_some();
+        let mut response = (self.0, Json(self.1)).into_response();
+        // The same event recalls again when it is sent again.
+        if is_recall {
+            response.extensions_mut().insert(OnlyRead);
+        }
+        response
     }
 }
 
@@ -246,4 +253,22 @@ async fn replay(
     Ok(Json(
         allowed.service.change_delivery(&allowed.caller, &allowed.company, delivery, DeliveryAction::Replay).await?,
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memhost_types::ContextBlock;
+
+    #[test]
+    fn recall_may_be_refused_and_what_was_captured_may_not() {
+        let answer = |context| {
+            let receipt =
+                HookReceipt { hook_id: "h".into(), is_duplicate: false, deliveries: vec![], not_taken: None, context };
+            Accepted(StatusCode::OK, receipt).into_response().extensions().get::<OnlyRead>().is_some()
+        };
+        let degraded = Vec::new();
+        let block = ContextBlock { text: "x".into(), tokens: 1, token_budget: 1, included: 1, omitted: 0, degraded };
+        assert!(answer(Some(block)) && !answer(None));
+    }
 }

@@ -4,15 +4,16 @@
 use std::future::poll_fn;
 use std::pin::pin;
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::header::{ALLOW, CONTENT_TYPE, ORIGIN};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::is_read;
 use crate::extract::values;
-use crate::{Problem, ProblemCode};
+use crate::{OnlyRead, Problem, ProblemCode};
 use memhost_core::{MAX_INLINE_BYTES, off_executor};
 
 /// The longest error text of the protocol that is passed on, in bytes.
@@ -29,11 +30,17 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
                       and a page of localhost, may";
         return Problem::new(ProblemCode::OriginNotAllowed, detail).into_response();
     }
-    let (request, length) = match read(request).await {
+    let (request, message) = match read(request).await {
         Ok(read) => read,
         Err(problem) => return problem.into_response(),
     };
-    let response = away(length, next.run(request)).await;
+    let length = if asks_for_much(&message) { usize::MAX } else { message.len() };
+    let mut response = away(length, next.run(request)).await;
+    // Whoever has no room for a long answer may refuse it then. Of a short one nobody asks.
+    let is_long = response.body().size_hint().lower() > MAX_INLINE_BYTES as u64;
+    if is_long && off_executor(message.len(), || is_read(&message)) {
+        response.extensions_mut().insert(OnlyRead);
+    }
     if !(response.status().is_client_error() || response.status().is_server_error()) || is_json(&response) {
         return response;
     }
@@ -54,16 +61,15 @@ fn asks_for_much(message: &[u8]) -> bool {
     message.len() <= MAX_INLINE_BYTES && message.windows(NAME.len()).any(|part| part == NAME)
 }
 
-/// Reads the message, and answers how long it is, or its answer.
-async fn read(request: Request) -> Result<(Request, usize), Problem> {
+/// Reads the message, and answers it, too.
+async fn read(request: Request) -> Result<(Request, Bytes), Problem> {
     let (parts, body) = request.into_parts();
     let body = Bytes::from_request(Request::from_parts(parts.clone(), body), &());
     let body = body.await.map_err(|rejection| Problem::unreadable(&rejection))?;
     if off_executor(body.len(), || values(&body)) > MAX_VALUES {
         return Err(Problem::invalid(format!("the message has more than {MAX_VALUES} JSON values; send fewer")));
     }
-    let length = if asks_for_much(&body) { usize::MAX } else { body.len() };
-    Ok((Request::from_parts(parts, Body::from(body)), length))
+    Ok((Request::from_parts(parts, Body::from(body.clone())), body))
 }
 
 /// Does what reads a message of so many bytes. Where they are many, each part of it is done away from the executor: the

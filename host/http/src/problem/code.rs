@@ -179,7 +179,7 @@ codes! {
         "The host has as many connections as it may have.",
         "Wait as long as `retry-after` says.";
     TooManyBodies = "too_many_bodies", ServiceUnavailable,
-        "The bodies of all requests in progress have as many bytes as they may have.",
+        "The bodies of all requests in progress, or the answers that are being sent, have as many bytes as they may have.",
         "Wait as long as `retry-after` says.";
     TimedOut = "timed_out", GatewayTimeout,
         "The provider did not answer in time.",
