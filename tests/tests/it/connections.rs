@@ -290,17 +290,17 @@ async fn nothing_is_kept_of_bodies_that_come_after_their_company_was_erased() {
         ("PUT", company("budgets/month"), json!({"limitCents": 1000})),
         ("PUT", company("retention"), json!({"operationsMaxAgeDays": 30})),
     ];
-    let (head, body) = request(("POST", &company("tokens")), &json!({"name": "first", "role": "auditor"}), "");
-    assert!(heard(&mut served.say(&(head + &body)).await).await.starts_with("HTTP/1.1 201"));
+    let (start, body) = request(("POST", &company("tokens")), &json!({"name": "first", "role": "auditor"}), "");
+    assert!(heard(&mut served.say(&(start + &body)).await).await.starts_with("HTTP/1.1 201"));
     let mut waiting = Vec::new();
     for (method, path, body) in &all {
-        let (head_of, body) = request((method, path), body, "expect: 100-continue\r\n");
-        let mut stream = served.say(&head_of).await;
+        let (start, body) = request((method, path), body, "expect: 100-continue\r\n");
+        let mut stream = served.say(&start).await;
         assert!(head(&mut stream).await.starts_with("HTTP/1.1 100"), "{path}");
         waiting.push((path, stream, body));
     }
-    let (head, body) = request(("POST", &company("erase")), &json!({"confirm": "acme"}), "idempotency-key: late\r\n");
-    let erased = heard(&mut served.say(&(head + &body)).await).await;
+    let (start, body) = request(("POST", &company("erase")), &json!({"confirm": "acme"}), "idempotency-key: late\r\n");
+    let erased = heard(&mut served.say(&(start + &body)).await).await;
     assert!(erased.starts_with("HTTP/1.1 200") && erased.contains("\"isComplete\":true"), "{erased}");
     for (path, mut stream, body) in waiting {
         stream.write_all(body.as_bytes()).await.unwrap();
