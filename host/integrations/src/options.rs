@@ -64,6 +64,11 @@ impl PageSpaceOptions {
             set_user: self.user.setter(),
             drive: self.drive.reader(),
             clear_drive: self.drive.clearer(),
+            clear_others: match self.drive {
+                ScopeField::Namespace if self.user != ScopeField::ProjectId => ScopeField::ProjectId.clearer(),
+                ScopeField::ProjectId if self.user != ScopeField::Namespace => ScopeField::Namespace.clearer(),
+                _ => |_| {},
+            },
             agents_name_users: self.agents_name_users,
         }
     }

@@ -68,6 +68,25 @@ async fn a_persons_role_decides_what_the_person_may_do_in_a_drive() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fact_of_a_drive_is_in_its_list_whatever_project_its_writer_names() {
+    let integrations = serde_json::from_value(json!({"pagespace": {"company": "acme", "binding": "facts"}})).unwrap();
+    let host = TestHost::new(&["facts"]).await.unwrap().surfaces(|surfaces| surfaces.integrations = integrations);
+    let api = Api::new(&host);
+    let binding = json!({"key": "facts", "providerKey": "facts", "default": true,
+        "grants": {"storageBytes": 1 << 20, "clock": true}});
+    api.post("/control/v1/companies/acme/bindings", &binding).await.fine();
+    let scope = json!({"companyId": "acme", "namespace": "d1", "projectId": "p9"});
+    let records = json!({"scope": scope, "records": [{"text": "Chose Zustand"}]});
+    api.post("/runtime/v1/companies/acme/records", &records).await.fine();
+    let listed = api.get("/api/memory/drive/d1").await;
+    assert_eq!(listed[0]["fact"], "Chose Zustand", "{listed}");
+    let found = api.post("/runtime/v1/companies/acme/list", &json!({"scope": scope})).await.fine();
+    assert_eq!(found["items"].as_array().unwrap().len(), 1, "{found}");
+    let removed = api.send(Method::Delete, "/api/memory/drive/d1/all", None, &[]).await.fine();
+    assert_eq!(removed, json!({"removed": 1}));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_programs_and_tools_wrote_in_a_project_is_an_item_of_it() {
     let integrations = serde_json::from_value(json!({"apropos": {"company": "acme"}})).unwrap();
     let mut host =

@@ -21,6 +21,8 @@ pub struct FactOwners {
     pub drive: fn(&Scope) -> Option<&str>,
     /// Removes the id of the drive from a scope.
     pub clear_drive: fn(&mut Scope),
+    /// Removes what a provider could take for another drive.
+    pub clear_others: fn(&mut Scope),
     /// Whether an agent may name users other than itself: their facts are then read and written for it.
     pub agents_name_users: bool,
 }
@@ -81,6 +83,16 @@ impl Service {
         let owners = counted.owners.as_ref().filter(|owners| owners.keeps(binding) && (owners.user)(scope).is_none());
         if let (Some(owners), Some(agent)) = (owners, agent_of(principal)) {
             (owners.set_user)(scope, agent);
+        }
+    }
+
+    /// Leaves user and drive in a scope, and no other workspace: its facts would be in no list. Only at a binding that is
+    /// named, because others have records of other systems.
+    pub(crate) fn keep_to_owners(&self, scope: &mut Scope, binding: &Binding) {
+        let counted = self.recorder.facts.lock();
+        if let Some(owners) = counted.owners.as_ref().filter(|owners| owners.binding.is_some() && owners.is_at(binding))
+        {
+            (owners.clear_others)(scope);
         }
     }
 

@@ -30,7 +30,7 @@ pub(crate) struct Figures {
     pub(crate) facts: u64,
     /// Owners of one fact or more.
     pub(crate) owners: u64,
-    /// Owners that an operation of the last 30 days named.
+    /// Owners that an operation of the binding named in the last 30 days.
     pub(crate) active: u64,
     /// Those of them that have a fact.
     pub(crate) active_owners: u64,
@@ -136,13 +136,10 @@ impl Service {
         let mut operations = store::scan_operations(&*self.store, &owners.company, &filter);
         for _ in 0..MOST_READ {
             let Some(operation) = operations.next().await? else { break };
-            if operation.outcome != Outcome::Succeeded {
+            if operation.outcome != Outcome::Succeeded || operation.binding_key.as_ref() != Some(binding) {
                 continue;
             }
             active.extend(owners.named(&operation.scope));
-            if operation.binding_key.as_ref() != Some(binding) {
-                continue;
-            }
             match operation.kind {
                 OperationKind::Forget => {
                     let is_by_hand = is_by_hand(&operation);

@@ -241,6 +241,7 @@ impl Service {
             false => None,
         };
         let serving = self.admit(opened, &scope, home.as_ref().or(step.target().1)).await?;
+        self.keep_to_owners(step.target().0, &serving.binding);
         if S::KIND.is_read() || matches!(S::KIND, OperationKind::Forget | OperationKind::Correct) {
             self.confine_user(&opened.operation().principal, step.target().0, &serving.binding);
         } else if matches!(S::KIND, OperationKind::RecordUpsert | OperationKind::Capture) && !opened.is_systems() {
