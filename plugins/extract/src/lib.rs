@@ -10,10 +10,12 @@ pub mod kind;
 mod lines;
 mod rule;
 mod rules;
+mod speakers;
 mod typing;
 
 pub use kind::{Group, Kind};
-pub use lines::{Speaker, sentences, speaker};
+pub use lines::sentences;
+pub use speakers::{Speaker, is_machine, speaker};
 
 use adjust::{adjusted, adjustments};
 use clause::{Clause, clauses};
