@@ -20,6 +20,7 @@ mod births;
 mod check;
 mod marks;
 mod national;
+mod passwords;
 mod people;
 mod phones;
 mod places;
@@ -82,7 +83,8 @@ pub enum PiiKind {
     IpAddress,
     /// A credential: well-known token shapes, JSON web tokens (RFC 7519), PEM private keys (RFC 7468) and literal
     /// values of 8 or more characters assigned to a name such as `password` or `api_key`. A value of letters only is
-    /// no more than [`PiiRisk::Possible`], because most of them are words or type names.
+    /// no more than [`PiiRisk::Possible`], because most of them are words or type names. Behind a word for a password
+    /// 4 characters with a digit are enough, and in `my password is swordfish` letters.
     Secret,
     /// A passport number (6 to 12 letters and digits, at least five of them digits), only behind the word "passport".
     Passport,

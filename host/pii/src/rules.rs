@@ -14,7 +14,7 @@ use super::people::{
     card, email, iban, payment_address, phone_announced, phone_international, phone_north_american, ssn,
 };
 use super::systems::{assignment, ip_v4, ip_v6, pin, private_key, token, token_with_digit, url_password};
-use super::{Finding, PiiKind, announced, births, marks, national, phones, places, spelled};
+use super::{Finding, PiiKind, announced, births, marks, national, passwords, phones, places, spelled};
 use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -39,6 +39,7 @@ pub(super) fn specs() -> impl Iterator<Item = &'static (&'static str, Check)> {
         births::SPECS,
         marks::SPECS,
         national::SPECS,
+        passwords::SPECS,
         phones::SPECS,
         places::SPECS,
         spelled::SPECS,
@@ -89,9 +90,9 @@ const SPECS: &[(&str, Check)] = &[
     (r"(?i)@(?:ok(?:hdfcbank|icici|sbi|axis)|ybl|ibl|axl|paytm|upi|apl|yapl|barodampay)(?-u:\b)", payment_address),
     (
         concat!(
-            r"(?i)(?-u:\b)my (?:home |work |cell |mobile |personal |private )?",
+            r"(?i)(?-u:\b)(?:my|his|her|their|our|the user's) (?:home |work |cell |mobile |personal |private )?",
             r"(?:phone|cell|mobile|telephone|e-?mail|address|passport|ssn|social security|bank account|credit card)",
-            r"(?: (?:address|number))? is(?-u:\b)",
+            r"(?: (?:address|number))? (?:is|was)(?-u:\b)",
         ),
         hint,
     ),

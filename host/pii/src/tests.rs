@@ -11,6 +11,7 @@ use self::samples::{NEGATIVE, POSITIVE};
 use super::PiiKind::{Hint, Redacted};
 use super::{Finding, PiiKind, PiiRisk, redact, risk, rules, scan};
 
+mod passwords;
 mod samples;
 
 fn kinds(found: &[Finding]) -> Vec<PiiKind> {

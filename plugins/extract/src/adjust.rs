@@ -90,6 +90,16 @@ const ADJUSTERS: &[Adjuster] = &[
         ),
         |kind| !matches!(kind, Kind::Hypothesis | Kind::Note),
     ),
+    // A remark may be an idea, but not one that its author does not stand by.
+    about(
+        "undecided",
+        -0.25,
+        concat!(
+            r"\bi (?:guess|suppose)\W*$",
+            r"|\bwe (?:might|may|could) (?:\w+ )?(?:go (?:with|for)|switch|migrate|move (?:over )?to|settle|choose|pick|adopt|end up)\b",
+        ),
+        |kind| kind == Kind::Note,
+    ),
     about(
         "conditional",
         -0.3,
@@ -126,7 +136,7 @@ const ADJUSTERS: &[Adjuster] = &[
             r"|(?:小说|电影|故事|文章|书|诗|游戏|菜谱|案例)(?:里|中|说|提到|上说)|文中|主角|主人公|骑士|公主",
             r"|国王|侦探|歌词|例句|俗话|教科书|\x22,?说|\x22[^,。]*(?:翻译|怎么说)|\x22造(?:个)?句|对话,?里",
             r"|\b(?:he|she|they|people|someone|somebody|everyone|the (?:article|author|book|paper|docs?|post|",
-            r"result|guy|speaker)s?) (?:said|says|claims?|claimed|wrote|writes|argues?|thinks?|believes?|",
+            r"result|guy|speaker|assistant|chatbot|bot|model|ai)s?|chatgpt|gpt\S*|claude|copilot|gemini) (?:said|says|claims?|claimed|wrote|writes|argues?|thinks?|believes?|",
             r"told)\b",
         ),
         |kind| kind != Kind::Hypothesis,

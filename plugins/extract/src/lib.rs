@@ -10,10 +10,12 @@ pub mod kind;
 mod lines;
 mod rule;
 mod rules;
+mod speakers;
 mod typing;
 
 pub use kind::{Group, Kind};
-pub use lines::{Speaker, sentences, speaker};
+pub use lines::sentences;
+pub use speakers::{Speaker, is_machine, speaker};
 
 use adjust::{adjusted, adjustments};
 use clause::{Clause, clauses};
@@ -152,6 +154,39 @@ mod tests {
             let found = one(text);
             assert_eq!(found.kind, kind, "{text}: {}", found.rule);
             assert!(found.confidence >= kind.threshold(), "{text}: {} by {}", found.confidence, found.rule);
+        }
+    }
+
+    #[test]
+    fn refusals_and_hedges_are_not_approved() {
+        let texts = [
+            "I prefer not to say.",
+            "I'd prefer not to answer that.",
+            "I'd rather not say.",
+            "他昨天没来上班。",
+            "We could switch to Bazel, I guess.",
+            "We might go with Mongo.",
+            "ChatGPT said we decided to use Redis.",
+        ];
+        for text in texts {
+            let found = extract(text);
+            assert!(found.iter().all(|found| found.confidence < 0.60), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn careless_names_and_wishes_are_of_their_kinds() {
+        for (kind, text) in [
+            (Kind::Profile, "my names Tomasz, i do embedded firmware"),
+            (Kind::Preference, "dont bother w long intros, just get to the point"),
+            (Kind::Preference, "please just get straight to the point"),
+            (Kind::Preference, "Please always answer me in bullet points."),
+            (Kind::Preference, "I'd prefer not to be contacted by telephone."),
+            (Kind::Constraint, "Always ask me before you delete files."),
+            (Kind::Note, "We could use a larger font."),
+        ] {
+            let found = one(text);
+            assert!(found.kind == kind && found.confidence >= 0.60, "{text}: {found:?}");
         }
     }
 

@@ -6,50 +6,7 @@ use regex_lite::Regex;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::clause::is_han;
-
-/// The speaker of a sentence, as far as its line shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speaker {
-    /// No speaker is named, or one who may be the user.
-    Unknown,
-    /// The assistant, a tool or its output: nothing that it says is about the user, and nothing it proposes is decided.
-    Machine,
-}
-
-/// Names of those who are no person, in lower case.
-const MACHINES: [&str; 31] = [
-    "assistant",
-    "ai",
-    "system",
-    "bot",
-    "chatgpt",
-    "claude",
-    "gpt",
-    "copilot",
-    "codex",
-    "gemini",
-    "agent",
-    "model",
-    "result",
-    "results",
-    "output",
-    "tool",
-    "stdout",
-    "stderr",
-    "response",
-    "function",
-    "terminal",
-    "助手",
-    "助理",
-    "机器人",
-    "系统",
-    "结果",
-    "输出",
-    "工具",
-    "模型",
-    "智能体",
-    "回答",
-];
+use super::speakers::{Speaker, named, role};
 
 /// Longer sentences, in bytes, are skipped.
 const LONGEST: usize = 600;
@@ -103,24 +60,12 @@ const PROSE: [&str; 20] = [
     "all",
     "was",
 ];
-const SPEAKER: &str = r"^\s*(?:\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[AP]M)?\]?\s*)?(?:\*\*)?(?:([A-Z][\w.-]{0,20}(?: [A-Z][\w.-]{0,20})?|(?i:user|human|assistant|ai|system|me|bot|agent|results?|output|tool|stdout|stderr|model|response))(?:\*\*)?(?: \(\d{1,2}:\d\d\))?[::](?:\*\*)?\s+|(用户|我|助手|助理|机器人|系统|结果|输出|工具|模型|智能体|回答)[::]\s*)\S";
 const BULLET: &str = r"^\s*(?:[-*+\u{2022}]|\d{1,3}[.)])\s+";
 const CHECKED: &str = r"^\s*(?:[-*+]\s+)?\[[xX]\]\s";
 const HEADING: &str = r"^\s*#{1,6}\s";
 
-/// Labels before a statement that are not names.
-const NO_SPEAKERS: &str = "todo to-do task tasks note notes important warning caution caveat attention tip hint idea goal goals \
-    decision decisions decided fact facts constraint constraints rule rules requirement requirements hypothesis assumption \
-    theory guess keywords keyword topics topic tags tag interests focus areas domain domains themes preference preferences \
-    profile project fyi nb reminder observation remark interesting update background action objective objectives summary \
-    deadline remember next insight insights suggestion suggestions memo finding findings lesson lessons comment comments \
-    detail details point annotation improvement thought thoughts trivia p.s ps imp kw field fields subject subjects skill \
-    skills terms term words word concepts concept categories category disciplines discipline descriptors specialities \
-    specialties label labels vocabulary glossary expertise technologies tech stack hashtags pillars scope venue budget date";
-
 static PATTERNS: LazyLock<Vec<Regex>> =
     LazyLock::new(|| CODE.iter().filter_map(|text| Regex::new(text).ok()).collect());
-static SPEAKERS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(SPEAKER).ok());
 static COMMANDS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(COMMAND).ok());
 static BULLETS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(BULLET).ok());
 static DONE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(CHECKED).ok());
@@ -150,46 +95,32 @@ pub(crate) fn is_code(line: &str) -> bool {
     visible > 12 && letters * 10 < visible * least
 }
 
-/// The name of the speaker, and where the statement begins.
-pub fn speaker(line: &str) -> Option<(&str, usize)> {
-    let found = SPEAKERS.as_ref()?.captures(line)?;
-    let (whole, name) = (found.get(0)?, found.get(1).or_else(|| found.get(2))?);
-    let words = name.as_str().to_lowercase();
-    let is_label = words.split(' ').any(|word| NO_SPEAKERS.split_whitespace().any(|label| label == word));
-    let last = whole.as_str().chars().next_back().map_or(0, char::len_utf8);
-    // A name before a mere list is a label, too: `Descriptors: avant-garde, brutalism`.
-    let is_list = found.get(2).is_none() && is_list(&line[whole.end() - last..]);
-    (!is_label && !is_list).then_some((name.as_str(), whole.end() - last))
-}
-
-/// Whether a text is two or more short items with commas between them and no sentence.
-fn is_list(text: &str) -> bool {
-    let items: Vec<&str> = text.trim().trim_end_matches('.').split(',').collect();
-    items.len() >= 3 && items.iter().all(|item| item.split_whitespace().count() <= 4)
-}
-
 /// The sentences of a text with their speakers.
 pub fn sentences(text: &str) -> Vec<(String, Speaker)> {
     let mut all = Vec::new();
     let (mut paragraph, mut who, mut fence) = (String::new(), Speaker::Unknown, false);
+    // Where a person has a role, a name within the assistant's turn is a label of its text.
+    let has_roles = text.lines().filter_map(role).any(|turn| turn.who == Speaker::Unknown);
     for line in text.lines() {
         if line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~") {
             fence = !fence;
             end(&mut paragraph, who, &mut all);
             continue;
         }
-        if fence || line.trim().is_empty() || is_code(line) || found(&DONE, line).is_some() {
+        let turn = role(line).filter(|_| !fence);
+        let mut rest = turn.as_ref().map_or(line, |turn| &line[turn.at..]);
+        if let Some(turn) = turn {
+            end(&mut paragraph, who, &mut all);
+            who = turn.who;
+        }
+        if fence || rest.trim().is_empty() || is_code(rest) || found(&DONE, rest).is_some() {
             end(&mut paragraph, who, &mut all);
             continue;
         }
-        let mut rest = line;
-        if let Some((name, at)) = speaker(line) {
+        if let Some(turn) = named(rest).filter(|_| rest.len() == line.len()) {
             end(&mut paragraph, who, &mut all);
-            who = match MACHINES.contains(&name.to_lowercase().as_str()) {
-                true => Speaker::Machine,
-                false => Speaker::Unknown,
-            };
-            rest = &line[at..];
+            who = if who == Speaker::Machine && has_roles { who } else { turn.who };
+            rest = &rest[turn.at..];
         }
         if found(&HEADINGS, rest).is_some() {
             end(&mut paragraph, who, &mut all);
@@ -269,15 +200,5 @@ mod tests {
         for line in ["Make sure it works.", "We use C++ (and some C) here.", "Go home now, please!", "Node is slow."] {
             assert!(!is_code(line), "{line}");
         }
-    }
-
-    #[test]
-    fn speakers_are_distinguished_from_labels() {
-        let text = "Jerry: I like tea.\nassistant: I prefer prose.\nTODO: buy milk\nUser: hello there";
-        let told = sentences(text);
-        assert_eq!(told[0], ("I like tea.".to_owned(), Speaker::Unknown));
-        assert_eq!(told[1], ("I prefer prose.".to_owned(), Speaker::Machine));
-        assert_eq!(told[2].0, "TODO: buy milk");
-        assert_eq!(told[3], ("hello there".to_owned(), Speaker::Unknown));
     }
 }

@@ -10,6 +10,9 @@ use crate::kind::Kind;
 use crate::lifetime::decay;
 use crate::store::Held;
 
+/// An old fact counts at least so much, so that it is still found before what answers the question worse.
+const FADED: f64 = 0.3;
+
 /// The parts of a score; each 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Parts {
@@ -61,7 +64,7 @@ pub(crate) fn rank(
     }
     let rarity = rarities(items, question);
     let most: f64 = rarity.values().sum();
-    let mut hits: Vec<Hit> = Vec::new();
+    let mut hits: Vec<(Hit, Timestamp)> = Vec::new();
     for held in items {
         let item = &held.item;
         let relevance = if question.is_empty() { 1.0 } else { relevance(held, &rarity) / most };
@@ -73,7 +76,7 @@ pub(crate) fn rank(
         let parts = Parts {
             relevance,
             priority: item.kind.priority(),
-            decay: decay(config, item.kind, since, uses, now),
+            decay: decay(config, item.kind, since, uses, now).max(FADED),
             confidence: item.confidence,
         };
         let product = parts.product();
@@ -82,11 +85,12 @@ pub(crate) fn rank(
             true => (f64::from(10 - item.kind.preamble_place()) + product) / 11.0,
             false => product,
         };
-        hits.push(Hit { id: item.id.clone(), kind: item.kind, score, parts });
+        hits.push((Hit { id: item.id.clone(), kind: item.kind, score, parts }, since));
     }
-    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.id.cmp(&b.id)));
+    // Of two that have faded the newer one is first.
+    hits.sort_by(|(a, old), (b, new)| b.score.total_cmp(&a.score).then(new.cmp(old)).then_with(|| a.id.cmp(&b.id)));
     hits.truncate(top);
-    hits
+    hits.into_iter().map(|(hit, _)| hit).collect()
 }
 
 /// The weight of each word of the question among these items: BM25's idf.

@@ -211,6 +211,7 @@ pub(super) const PREFERENCE: &[Rule] = &[
             r"|\bpreferred (?:\w+ )?(?:language|format|style|tone|editor|tool|way)\b|^(?:please )?prefer \w",
         ),
     )
+    .unless(r"\bprefer not to {keep_back}\b")
     .tags(&["preference"]),
     Rule::new(
         "preference.favourite",
@@ -220,7 +221,7 @@ pub(super) const PREFERENCE: &[Rule] = &[
     )
     .tags(&["preference"]),
     Rule::new("preference.rather", 0.82, "rather", r"\b(?:i|user|the user) would (?:much |far )?rather\b")
-        .unless(r"\brather not (?:say|talk|answer|go)\b")
+        .unless(r"\brather not (?:go|{keep_back})\b")
         .tags(&["preference"]),
     Rule::new(
         "preference.like",

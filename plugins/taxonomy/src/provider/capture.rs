@@ -8,7 +8,7 @@ use super::jobs::{Job, Reading, shown};
 use super::{Said, Taxonomy};
 use crate::clock::now;
 use crate::excluded::{Offered, excluded};
-use crate::extract::{candidates, sentences};
+use crate::extract::{candidates, is_machine, sentences};
 use crate::id;
 use crate::place::{Place, Source, hook_name};
 use crate::write::object;
@@ -112,7 +112,7 @@ fn conversation(turns: &[Turn]) -> Option<String> {
 
 fn speaker(role: Option<&str>) -> &'static str {
     match role {
-        Some("assistant" | "system" | "tool") => "assistant",
+        Some(role) if is_machine(role) => "assistant",
         _ => "user",
     }
 }

@@ -22,6 +22,26 @@ fn a_capture_leaves_a_job_and_the_job_makes_items() {
 }
 
 #[test]
+fn what_an_assistant_says_is_no_memory() {
+    let said = "My name is Ann. I prefer tea. We decided to use Redis. Never deploy on Fridays.";
+    for start in
+        ["助手\u{FF1A}", "Assistant:", "Assistant - ", "assistant> ", "### Assistant\n", "[assistant] ", "GPT-4: "]
+    {
+        let mut home = Home::new();
+        home.learn(&format!("User: hello\n{start}{said}\nStorage: We decided to use Redis."));
+        assert!(home.list().is_empty() && home.pending().is_empty(), "{start}");
+    }
+    for role in ["assistant", "Assistant", "model", "ai", "tool", "system", "function"] {
+        let mut home = Home::new();
+        let turn = Turn { role: role.to_owned(), name: None, text: said.to_owned(), at: None };
+        let mut request = home.residue("");
+        request.payload = SourcePayload { text: None, turns: vec![turn], ..request.payload };
+        let job = home.provider.capture(request).unwrap().jobs.remove(0).provider_job_id;
+        assert!(home.run(&job).is_empty(), "{role}");
+    }
+}
+
+#[test]
 fn an_item_has_its_rule_and_evidence() {
     let mut home = Home::new();
     let id = home.learn("By the way, I prefer concise answers, and my name is Jerry.").remove(0);

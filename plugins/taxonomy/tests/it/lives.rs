@@ -131,16 +131,44 @@ fn a_fact_ages_from_when_it_was_said() {
         let job = home.provider.capture(request).unwrap().jobs.remove(0).provider_job_id;
         home.run(&job).remove(0)
     };
-    let old = said("The grant deadline is on 14 March.", "2025-09-05T10:00:00Z");
+    let old = said("The grant deadline is on 14 March.", "2025-12-04T10:00:00Z");
     let new = said("The visa deadline is on 14 March.", "2026-03-04T09:00:00Z");
     home.restart();
-    assert_eq!(metadata(&home.get(&old).unwrap())["triggeredAt"], "2025-09-05T10:00:00Z");
+    assert_eq!(metadata(&home.get(&old).unwrap())["triggeredAt"], "2025-12-04T10:00:00Z");
     let told = home.provider.explain_query(testing::query("deadline")).unwrap();
     let decay = |id: &str| {
         let hit = told.hits.iter().find(|hit| hit.id == id).unwrap();
         hit.contributions.iter().find(|part| part.name == "decay").unwrap().value
     };
-    assert!(decay(&new) > 0.99 && (decay(&old) - 0.125).abs() < 0.01, "180 days are three half-lives: {}", decay(&old));
+    assert!(
+        decay(&new) > 0.99 && (decay(&old) - 0.354).abs() < 0.01,
+        "90 days are one and a half half-lives: {}",
+        decay(&old)
+    );
+}
+
+#[test]
+fn an_old_fact_comes_before_a_worse_match() {
+    let mut home = Home::new();
+    home.put("The museum visit for Alice is at nine", json!({"kind": "fact"})).unwrap();
+    at("2027-06-04T10:00:00Z");
+    home.put("The museum is in Basel", json!({"kind": "fact"})).unwrap();
+    home.put("Alice has a new bicycle", json!({"kind": "fact"})).unwrap();
+    let found = home.provider.explain_query(testing::query("when is the museum visit for Alice?")).unwrap();
+    let first = found.hits[0].contributions.iter().find(|part| part.name == "decay").unwrap().value;
+    assert!((first - 0.3).abs() < 1e-9, "{first}");
+    assert_eq!(home.ask("when is the museum visit for Alice?")[0], "The museum visit for Alice is at nine");
+}
+
+#[test]
+fn of_two_faded_facts_the_newer_one_is_first() {
+    let mut home = Home::new();
+    for (day, text) in [("2026-03-04", "The deadline is on Monday"), ("2026-03-05", "The deadline is on Friday")] {
+        at(&format!("{day}T10:00:00Z"));
+        home.put(text, json!({"kind": "fact"})).unwrap();
+    }
+    at("2028-03-05T10:00:00Z");
+    assert_eq!(home.ask("deadline"), ["The deadline is on Friday", "The deadline is on Monday"]);
 }
 
 #[test]

@@ -23,6 +23,20 @@ fn raw_data_waits_or_is_redacted_as_configured() {
 }
 
 #[test]
+fn a_password_waits() {
+    let mut home = Home::new();
+    for text in ["Remember that my password is hunter2.", "password: hunter2", "my password is hunter2"] {
+        assert_eq!(pii_level(text), 2, "{text}");
+        home.put(text, json!({})).unwrap();
+    }
+    assert_eq!((home.list().len(), home.pending().len()), (0, 3));
+    assert_eq!(pii_level("his email address is on file"), 1);
+    for text in ["the password policy is strict", "reset password flow"] {
+        assert!(pii_level(text) < 2, "{text}");
+    }
+}
+
+#[test]
 fn evidence_is_redacted() {
     let mut home = Home::new();
     let id = home.learn("I prefer concise answers, and my mail is jerry@mit.edu.").remove(0);

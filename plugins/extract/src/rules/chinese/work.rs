@@ -69,6 +69,8 @@ pub(super) const FACT: &[Rule] = &[
         r"|提醒|别忘|记得|想|打算|计划|希望|目标|决定|喜欢|讨厌|也许|可能|大概|禁止|不准|不能|一律|[?]",
         r"|加油|快乐|再说|会怎|从前|我来|见[。!]?$|跟进|^订|检查|^清理|之前|^(?:二战|法国|欧元|linux)|最终",
         r"|定了|改成|约个",
+        // What somebody who is not named did not do on a day is no news later.
+        r"|^[他她](?:们)?[^,。]{0,4}没(?:有)?[来去在到上]",
     ))
     .tags(&["date"]),
     Rule::new(

@@ -57,7 +57,7 @@ pub(super) const PROFILE: &[Rule] = &[
     Rule::new(
         "profile.named",
         0.9,
-        "name call",
+        "name names call",
         concat!(
             r"^(?:my )?(?:first |last |full )?names? (?:is|are)? ?\w+(?:[,.!]|$| and\b)|^my names \w+",
             r"|^you can call me \w+|^everyone calls me \w+",
@@ -122,6 +122,7 @@ pub(super) const PREFERENCE: &[Rule] = &[
             r"|^(?:i )?(?:would )?rather (?:use|have|see|read|get|take|not)\b",
         ),
     )
+    .unless(r"\b(?:rather|prefer) not (?:to )?{keep_back}\b")
     .tags(&["taste"]),
     Rule::new(
         "preference.taste",
@@ -136,7 +137,7 @@ pub(super) const PREFERENCE: &[Rule] = &[
     .unless(concat!(
         r"\b(?:like|love|hate|enjoy|dislike) (?:it|that|this|you|your|the (?:idea|way|new|first|second|",
         r"last)|mondays|what)\b",
-        r"|\bwould (?:like|love) (?:to|an?)\b|^like\b",
+        r"|\bwould (?:like|love) (?:to|an?)\b|^like\b|\bprefer not to {keep_back}\b",
     ))
     .tags(&["taste"]),
     Rule::new(
@@ -164,8 +165,25 @@ pub(super) const PREFERENCE: &[Rule] = &[
         concat!(
             r"^(?:please )?do not (?:ever )?(?:call|flatter|lecture|praise|patroni[sz]e|interrupt|",
             r"apologi[sz]e|sugarcoat|address|bore|spam) (?:me|to me|at me|so|all)?\b",
+            r"|^(?:please )?do not bother (?:me )?with \w",
             r"|^do not use so many\b|\bwhen you (?:write|talk|speak|answer) (?:to|me)?\b.*\bdo not\b",
         ),
+    )
+    .tags(&["style"]),
+    Rule::new(
+        "preference.to-the-point",
+        0.8,
+        "point",
+        r"^(?:please |just |always )*(?:get|come|stick|cut) (?:straight |right )?to the point\b",
+    )
+    .unless(r"\bthis time\b")
+    .tags(&["style"]),
+    // A form of the answers to this person is a wish, however firmly it is put.
+    Rule::new(
+        "preference.always-me",
+        0.86,
+        "me",
+        r"^(?:please )?always (?:answer|reply|respond|talk|speak|explain|write)\b(?: \w+){0,3}? (?:to )?me\b.*\b(?:in|with|as|like|using)\b",
     )
     .tags(&["style"]),
     Rule::new(

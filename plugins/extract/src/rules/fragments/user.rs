@@ -81,6 +81,8 @@ pub(super) const FRAGMENTS: &[(&str, &str)] = &[
             r"have|want|like|need|feel|stop|give up|hesitate|laugh|move|go|run away|look|believe|lose|miss)",
         ),
     ),
+    // `I prefer not to say`: an answer that is refused is no taste.
+    ("{keep_back}", r"(?:say|tell|talk|answer|disclose|discuss|comment|share|reveal|specify)"),
     (
         "{must_verbs}",
         concat!(
