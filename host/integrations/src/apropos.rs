@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::item::{Item, ItemChange, ItemType, NewItem};
-use super::options::AproposOptions;
+use super::options::{AproposOptions, ScopeField};
 use super::owned::{OwnerRecords, id, invalid, options, weight};
 use memhost_core::{Service, off_executor};
 use memhost_http::{Authenticated, Body, Json, Problem, ProblemCode, Query, read_json};
@@ -93,9 +93,10 @@ async fn one(Project(records): Project, Path(of): Path<Of>) -> Result<Json<Item>
     Ok(Json(Item::of(&records, found)))
 }
 
-/// Changes the fields that the body has; without one nothing is written. The item keeps its id and `createdAt`.
+/// Changes the fields that the body has; without one nothing is written. The item keeps its id and `createdAt`, and where
+/// it comes from: a write that names no source leaves that as the host has it.
 async fn change(
-    Project(records): Project,
+    Project(mut records): Project,
     Path(of): Path<Of>,
     Body(change): Body<ItemChange>,
 ) -> Result<Json<Item>, Problem> {
@@ -103,9 +104,16 @@ async fn change(
     if change.is_empty() {
         return Ok(Json(Item::of(&records, found)));
     }
-    let (source, record) = (found.source.clone(), change.record(&records, &found)?);
-    records.write_one(source, record.clone()).await?;
-    Ok(Json(Item::of(&records, Snippet { text: record.text, metadata: record.metadata, ..found })))
+    let mut scope = found.scope.clone();
+    // An item that a hook or a tool wrote has its session in its scope.
+    if records.field != ScopeField::SessionKey {
+        let kept = scope.as_ref().and_then(|scope| scope.session_key.clone());
+        records.scope.session_key = change.session(kept);
+        scope = scope.map(|scope| Scope { session_key: records.scope.session_key.clone(), ..scope });
+    }
+    let record = change.record(&records, &found)?;
+    records.write_one(None, record.clone()).await?;
+    Ok(Json(Item::of(&records, Snippet { text: record.text, metadata: record.metadata, scope, ..found })))
 }
 
 async fn remove(Project(records): Project, Path(of): Path<Of>) -> Result<StatusCode, Problem> {

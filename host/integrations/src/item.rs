@@ -1,8 +1,8 @@
 //! A memory item of Apropos, and how it is stored as a record.
 
 use jiff::Timestamp;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -82,24 +82,35 @@ pub(super) struct NewItem {
     _score: Option<f64>,
 }
 
-/// What is changed of an item.
+/// What is changed of an item. `null` clears a field that an item may lack; of any other field it is refused.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ItemChange {
-    #[serde(default, rename = "type")]
+    #[serde(default, rename = "type", deserialize_with = "given")]
     kind: Option<ItemType>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     content: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     tags: Option<Vec<String>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     visibility: Option<Visibility>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     confidence: Option<f64>,
-    #[serde(default)]
-    agent_kind: Option<String>,
-    #[serde(default)]
-    session_id: Option<String>,
+    #[serde(default, deserialize_with = "clearable")]
+    agent_kind: Option<Option<String>>,
+    #[serde(default, deserialize_with = "clearable")]
+    session_id: Option<Option<String>>,
+}
+
+/// A field that is there, and no `null`: that would change nothing, and look as if it did.
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(value: D) -> Result<Option<T>, D::Error> {
+    let given = Option::<T>::deserialize(value)?;
+    given.map(Some).ok_or_else(|| D::Error::custom("is null; leave it out to keep what the item has"))
+}
+
+/// A field that is there; `null` clears it.
+fn clearable<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(value).map(Some)
 }
 
 impl ItemChange {
@@ -108,13 +119,23 @@ impl ItemChange {
         *self == Self::default()
     }
 
+    /// The session after the change, of an item that is of this one before.
+    pub(super) fn session(&self, before: Option<String>) -> Option<String> {
+        self.session_id.clone().unwrap_or(before)
+    }
+
     /// The record as it is after the change.
     pub(super) fn record(self, records: &OwnerRecords, found: &Snippet) -> Result<RecordWrite, Problem> {
+        let (session, agent) = (&self.session_id, &self.agent_kind);
+        let cleared: Vec<&str> = [("sessionId", session), ("agentKind", agent)]
+            .into_iter()
+            .filter_map(|(name, value)| matches!(value, Some(None)).then_some(name))
+            .collect();
         let new = NewItem {
             id: None,
             project_id: None,
-            session_id: self.session_id,
-            agent_kind: self.agent_kind,
+            session_id: self.session_id.flatten(),
+            agent_kind: self.agent_kind.flatten(),
             kind: self.kind,
             content: self.content.unwrap_or_else(|| found.text.clone()),
             tags: self.tags.clone().unwrap_or_default(),
@@ -144,6 +165,9 @@ impl ItemChange {
         // What was written by a tool gets its project's member with its first change.
         for name in given.into_iter().chain(["updatedAt", records.owner.0]) {
             metadata.extend(new.get(name).map(|value| (name.to_owned(), value.clone())));
+        }
+        for name in cleared {
+            metadata.remove(name);
         }
         // A vector of the text before says nothing of the new one.
         if record.text != found.text {

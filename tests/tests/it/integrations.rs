@@ -235,6 +235,40 @@ async fn an_export_can_be_imported_into_the_same_and_another_project() {
     assert_eq!(there["items"][0]["source"], "imported");
 }
 
+/// What an agent noted is changed by whoever may, and stays what the agent noted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_keeps_where_an_item_comes_from() {
+    let (_host, api) = host().await;
+    let ada = token(&api, "acme", "agent", Some("ada")).await;
+    let scope = json!({"companyId": "acme", "projectId": "p1", "sessionKey": "s1"});
+    let source = json!({"kind": "manual_note", "companyId": "acme", "externalRef": "mcp:codex"});
+    let noted = json!({"scope": scope, "source": source, "records": [{"text": "Releases are on Mondays"}]});
+    let noted = ada.post("/runtime/v1/companies/acme/records", &noted).await.fine();
+    let handle = &noted["records"][0];
+    let path = format!("/api/projects/p1/memory/{}", handle["providerRecordId"].as_str().unwrap());
+    let facts = |item: &Value| ["type", "content", "sessionId", "agentKind"].map(|name| item[name].clone());
+    let is = |item: &Value, wanted: Value| assert_eq!(json!(facts(item)), wanted, "{item}");
+    is(&api.get(&path).await, json!(["fact", "Releases are on Mondays", "s1", "codex"]));
+    let changed = api.patch(&path, &json!({"type": "decision"})).await.fine();
+    for item in [changed, api.get(&path).await] {
+        is(&item, json!(["decision", "Releases are on Mondays", "s1", "codex"]));
+    }
+    let get = json!({"scope": {"companyId": "acme", "projectId": "p1"}, "handle": handle});
+    let record = api.post("/runtime/v1/companies/acme/get", &get).await.fine()["record"].clone();
+    let said = (&record["source"]["externalRef"], &record["source"]["assertedBy"]);
+    assert_eq!(said, (&json!("mcp:codex"), &json!("agent:ada")), "{record}");
+    // A field that an item may lack is cleared; then the item is of the client that noted it. Others are refused.
+    api.patch(&path, &json!({"agentKind": "claude"})).await.fine();
+    let cleared = api.patch(&path, &json!({"sessionId": null, "agentKind": null})).await.fine();
+    for item in [cleared, api.get(&path).await] {
+        is(&item, json!(["decision", "Releases are on Mondays", null, "codex"]));
+    }
+    for field in ["type", "content", "tags", "visibility", "confidence"] {
+        let refused = api.patch(&path, &json!({field: null})).await;
+        assert_eq!((refused.status, &refused.json["field"]), (400, &json!(field)), "{}", refused.text);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bad_items_are_refused_with_the_field() {
     let (_host, api) = host().await;
