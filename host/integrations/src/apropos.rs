@@ -12,7 +12,7 @@ use axum::routing::{get, post};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::item::{Item, ItemChange, ItemType, NewItem};
+use super::item::{Item, ItemChange, ItemType, NewItem, record_id};
 use super::options::{AproposOptions, ScopeField};
 use super::owned::{OwnerRecords, id, invalid, options, weight};
 use memhost_core::{Service, off_executor};
@@ -300,7 +300,10 @@ async fn import(Project(records): Project, Body(import): Body<Import>) -> Result
         items(&records, present).into_iter().map(|item| (item.id.clone(), item)).collect();
     let (mut ids, mut writes) = (Vec::with_capacity(import.items.len()), Vec::new());
     let read = |(index, item): (usize, NewItem)| -> Result<(), Problem> {
-        let known = item.id.as_ref().and_then(|id| present.get(id));
+        // What came from elsewhere has another id here than in the body.
+        let known = item.id.as_deref();
+        let known =
+            known.and_then(|id| present.get(id).or_else(|| present.get(&record_id(&records.owner.1, Some(id)))));
         if let Some(known) = known.filter(|known| item.is(known)) {
             ids.push(known.id.clone());
             return Ok(());

@@ -185,7 +185,7 @@ const MAX_MODEL_CHARS: usize = 200;
 
 /// The id of an item of a project. It begins with the project's mark, so that an import cannot name an item of another
 /// project. An id of this project stays as it is; any other id is always mapped to the same new one.
-fn record_id(project: &str, given: Option<&str>) -> String {
+pub(super) fn record_id(project: &str, given: Option<&str>) -> String {
     let hash = |text: &str| blake3::hash(text.as_bytes()).to_hex()[..32].to_owned();
     let mark = format!("apropos-{}-", &hash(project)[..16]);
     match given {
@@ -234,7 +234,7 @@ impl NewItem {
             && self.source.is_none_or(|source| source == item.source)
             && self.created_at.is_none_or(|at| Some(at) == item.created_at)
             && self.updated_at.is_none_or(|at| Some(at) == item.updated_at)
-            && self.embedding == item.embedding
+            && self.embedding.as_ref().filter(|vector| !vector.is_empty()) == item.embedding.as_ref()
             && self.embedding_model == item.embedding_model
     }
 

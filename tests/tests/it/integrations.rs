@@ -229,8 +229,22 @@ async fn an_export_can_be_imported_into_the_same_and_another_project() {
     assert_eq!(api.get(path).await["items"].as_array().unwrap().len(), 5);
     let foreign =
         json!({"items": [{"id": "mem_42", "content": "from elsewhere", "createdAt": "2025-01-02T03:04:05Z"}]});
-    api.post("/api/projects/p4/memory/import", &foreign).await.fine();
+    let first = api.post("/api/projects/p4/memory/import", &foreign).await.fine();
+    assert_eq!((&first["imported"], &first["unchanged"]), (&json!(1), &json!(0)), "{first}");
+    // It has another id here, and is there all the same.
+    let writes = async || {
+        let all = api.get("/control/v1/companies/acme/operations?kind=record_upsert&limit=1000").await;
+        all["items"].as_array().unwrap().len()
+    };
+    let before = writes().await;
+    let again = api.post("/api/projects/p4/memory/import", &foreign).await.fine();
+    assert_eq!((&again["imported"], &again["unchanged"]), (&json!(0), &json!(1)), "{again}");
+    assert_eq!((&again["ids"], writes().await), (&first["ids"], before), "nothing was written");
+    let newer = json!({"items": [{"id": "mem_42", "content": "from there", "createdAt": "2025-01-02T03:04:05Z"}]});
+    let changed = api.post("/api/projects/p4/memory/import", &newer).await.fine();
+    assert_eq!((&changed["imported"], &changed["ids"]), (&json!(1), &first["ids"]), "what differs is written");
     let there = api.get("/api/projects/p4/memory").await;
+    assert_eq!(there["items"].as_array().unwrap().len(), 1, "{there}");
     assert_eq!(there["items"][0]["createdAt"], "2025-01-02T03:04:05Z");
     assert_eq!(there["items"][0]["source"], "imported");
 }
