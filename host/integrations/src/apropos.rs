@@ -12,7 +12,7 @@ use axum::routing::{get, post};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::item::{Item, ItemChange, ItemType, NewItem, record_id};
+use super::item::{Item, ItemChange, ItemType, NewItem, check_project, record_id};
 use super::options::{AproposOptions, ScopeField};
 use super::owned::{OwnerRecords, id, invalid, options, weight};
 use memhost_core::{Service, off_executor};
@@ -77,8 +77,11 @@ fn items(records: &OwnerRecords, found: Vec<Snippet>) -> Vec<Item> {
     off_executor(bytes, || found.into_iter().map(|record| Item::of(records, record)).collect())
 }
 
-fn not_found() -> Problem {
-    Problem::new(ProblemCode::NotFound, "there is no such item in this project")
+fn not_found(records: &OwnerRecords) -> Problem {
+    let project = &records.owner.1;
+    let message =
+        format!("there is no such item in this project; `GET /api/projects/{project}/memory` lists its items");
+    Problem::new(ProblemCode::NotFound, message)
 }
 
 #[derive(Deserialize)]
@@ -89,7 +92,8 @@ struct Of {
 
 async fn one(Project(records): Project, Path(of): Path<Of>) -> Result<Json<Item>, Problem> {
     let found = records.get(&of.item).await?;
-    let found = found.filter(|record| records.owns(record) || records.shares(record)).ok_or_else(not_found)?;
+    let found =
+        found.filter(|record| records.owns(record) || records.shares(record)).ok_or_else(|| not_found(&records))?;
     Ok(Json(Item::of(&records, found)))
 }
 
@@ -100,7 +104,8 @@ async fn change(
     Path(of): Path<Of>,
     Body(change): Body<ItemChange>,
 ) -> Result<Json<Item>, Problem> {
-    let found = records.get(&of.item).await?.filter(|record| records.owns(record)).ok_or_else(not_found)?;
+    let found =
+        records.get(&of.item).await?.filter(|record| records.owns(record)).ok_or_else(|| not_found(&records))?;
     if change.is_empty() {
         return Ok(Json(Item::of(&records, found)));
     }
@@ -117,7 +122,8 @@ async fn change(
 }
 
 async fn remove(Project(records): Project, Path(of): Path<Of>) -> Result<StatusCode, Problem> {
-    let found = records.get(&of.item).await?.filter(|record| records.owns(record)).ok_or_else(not_found)?;
+    let found =
+        records.get(&of.item).await?.filter(|record| records.owns(record)).ok_or_else(|| not_found(&records))?;
     records.forget(found.handle).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -291,9 +297,7 @@ struct Imported {
 }
 
 async fn import(Project(records): Project, Body(import): Body<Import>) -> Result<Json<Imported>, Problem> {
-    if import.project_id.is_some_and(|project| project != records.owner.1) {
-        return Err(invalid("projectId", "is not the project of the address"));
-    }
+    check_project("projectId", import.project_id.as_deref(), &records)?;
     // By their ids: an item that a tool or a program wrote has no mark of the project in its id.
     let present = records.all(None).await?.items;
     let present: HashMap<String, Item> =

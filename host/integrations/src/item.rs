@@ -179,6 +179,15 @@ impl ItemChange {
     }
 }
 
+/// Checks that a body which names a project names that of the address.
+pub(super) fn check_project(field: &str, named: Option<&str>, records: &OwnerRecords) -> Result<(), Problem> {
+    let project = &records.owner.1;
+    if named.is_some_and(|named| named != project) {
+        return Err(invalid(field, format!("is not the project of the address; leave it out, or send `{project}`")));
+    }
+    Ok(())
+}
+
 /// The longest vector, and the longest name of a model in characters.
 const MAX_DIMENSIONS: usize = 8_192;
 const MAX_MODEL_CHARS: usize = 200;
@@ -244,9 +253,7 @@ impl NewItem {
         if self.content.trim().is_empty() {
             return Err(invalid(&field("content"), "is empty"));
         }
-        if self.project_id.as_ref().is_some_and(|project| *project != records.owner.1) {
-            return Err(invalid(&field("projectId"), "is not the project of the address"));
-        }
+        check_project(&field("projectId"), self.project_id.as_deref(), records)?;
         let confidence = self.confidence.unwrap_or(1.0);
         if !(0.0..=1.0).contains(&confidence) {
             return Err(invalid(&field("confidence"), format!("is {confidence}; 0 to 1 is allowed")));

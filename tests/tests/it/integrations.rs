@@ -281,6 +281,11 @@ async fn a_change_keeps_where_an_item_comes_from() {
         let refused = api.patch(&path, &json!({field: null})).await;
         assert_eq!((refused.status, &refused.json["field"]), (400, &json!(field)), "{}", refused.text);
     }
+    // A refusal says what to do next.
+    let nothing = api.patch("/api/projects/p1/memory/nothing", &json!({"type": "decision"})).await;
+    assert!(nothing.status == 404 && nothing.text.contains("GET /api/projects/p1/memory"), "{}", nothing.text);
+    let elsewhere = api.post("/api/projects/p1/memory", &json!({"content": "x", "projectId": "p2"})).await;
+    assert!(elsewhere.text.contains("leave it out, or send `p1`"), "{}", elsewhere.text);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
