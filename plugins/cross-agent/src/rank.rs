@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use memhost_sdk::types::Error;
+use rustc_hash::FxHashSet;
 
 use crate::config::Config;
 use crate::index::{Doc, Known};
@@ -82,16 +83,23 @@ impl Ask<'_> {
         })
     }
 
-    /// All visible items, the most useful first.
-    pub(crate) fn everything(&self, store: &Store) -> Vec<Hit> {
+    /// Adds the most useful of the visible items behind what fits, up to the most of the result. None scores higher than
+    /// what fits.
+    pub(crate) fn fill(&self, store: &Store, fitting: &mut Vec<Hit>) {
+        let room = self.top.saturating_sub(fitting.len());
+        if room == 0 {
+            return;
+        }
+        let relevance = fitting.last().map_or(1.0, |hit| hit.score);
+        let taken: FxHashSet<Doc> = fitting.iter().map(|hit| hit.doc).collect();
         let docs = 0..Doc::try_from(store.index.slots()).unwrap_or(Doc::MAX);
-        let mut best = Best::new(self.top);
-        for doc in docs.filter(|doc| self.admits(store, *doc)) {
+        let mut best = Best::new(room);
+        for doc in docs.filter(|doc| !taken.contains(doc) && self.admits(store, *doc)) {
             if let Some(known) = store.index.known(doc) {
-                best.offer(self.hit(doc, known, 0.0, None, 1.0));
+                best.offer(self.hit(doc, known, 0.0, None, relevance));
             }
         }
-        best.sorted()
+        fitting.extend(best.sorted());
     }
 
     /// The best items, best first.

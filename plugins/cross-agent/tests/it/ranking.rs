@@ -47,21 +47,47 @@ fn weights_and_half_life_come_from_the_configuration() {
     assert!((score(&found[0]) - 0.25).abs() < 1e-3, "{}", score(&found[0]));
 }
 
+/// The ids that the start of a run gets.
+fn preamble(provider: &mut CrossAgent, query: &str, top_k: u32) -> Vec<String> {
+    let start = QueryRequest { scope: project("p"), intent: Intent::AgentPreamble, top_k, ..testing::query(query) };
+    provider.query(start).unwrap().snippets.into_iter().map(|hit| hit.id).collect()
+}
+
 #[test]
-fn the_start_of_a_run_gets_the_newest_if_nothing_fits() {
+fn the_start_of_a_run_gets_what_fits_and_then_the_newest() {
     let mut provider = open();
     put(&mut provider, &project("p"), "old", "gate", &json!({"updatedAt": ago(90)}));
     put(&mut provider, &project("p"), "new", "door", &json!({}));
     put(&mut provider, &project("q"), "other", "door", &json!({}));
-    let mut preamble = |query: &str| {
-        let request = QueryRequest { scope: project("p"), intent: Intent::AgentPreamble, ..testing::query(query) };
-        let found = provider.query(request).unwrap().snippets;
-        found.into_iter().map(|hit| hit.id).collect::<Vec<_>>()
-    };
-    assert_eq!(preamble(""), ["new", "old"]);
-    assert_eq!(preamble("nothing of it"), ["new", "old"]);
-    assert_eq!(preamble("gate"), ["old"]);
+    assert_eq!(preamble(&mut provider, "", 10), ["new", "old"]);
+    assert_eq!(preamble(&mut provider, "nothing of it", 10), ["new", "old"]);
+    assert_eq!(preamble(&mut provider, "gate", 10), ["old", "new"]);
     assert!(ids(&mut provider, &project("p"), "nothing of it").is_empty());
+    assert_eq!(ids(&mut provider, &project("p"), "gate"), ["old"], "a question gets what fits only");
+}
+
+#[test]
+fn what_a_conversation_left_does_not_displace_the_rest_at_the_start_of_a_run() {
+    let mut provider = open();
+    put(&mut provider, &project("p"), "branch", "Release branch is called harbor", &json!({"updatedAt": ago(3)}));
+    put(&mut provider, &project("p"), "unsure", "Backups run at 02:00 UTC", &json!({"confidence": 0.1}));
+    put(&mut provider, &project("p"), "sure", "The shop is closed at noon", &json!({}));
+    let inferred = |tags: &[&str]| json!({"tags": tags, "confidence": 0.7, "source": "inferred"});
+    put(&mut provider, &project("p"), "redis", "We decided to use Redis", &inferred(&["decision"]));
+    put(&mut provider, &project("p"), "small", "I prefer small pull requests", &inferred(&["preference"]));
+    let query = "shop main: decisions, preferences, conventions, open tasks";
+    let all = preamble(&mut provider, query, 10);
+    assert_eq!(all.len(), 5, "{all:?}");
+    assert_eq!(all[3..], ["branch", "unsure"], "the newest and surest of the rest first");
+    assert_eq!(preamble(&mut provider, query, 4), all[..4], "no more than are asked for");
+    // The scores say the order, and what they are made of.
+    let start = QueryRequest { scope: project("p"), intent: Intent::AgentPreamble, top_k: 10, ..testing::query(query) };
+    let found = provider.query(start.clone()).unwrap().snippets;
+    assert!(found.windows(2).all(|pair| score(&pair[0]) >= score(&pair[1])), "{found:?}");
+    for (hit, trace) in found.iter().zip(provider.explain_query(start).unwrap().hits) {
+        let part = |name: &str| trace.contributions.iter().find(|part| part.name == name).unwrap().value;
+        assert!((part("relevance") * part("recency") * part("confidence") - score(hit)).abs() < 1e-6, "{trace:?}");
+    }
 }
 
 #[test]
