@@ -17,6 +17,8 @@ const K1: f32 = 1.2;
 const B: f32 = 0.75;
 /// How many items by words and by signs are compared with a question's vector, at least.
 const COMPARED: usize = 256;
+/// From so many items on a word that most of them have tells nothing. Of a few it may be what is asked for.
+const MANY: usize = 100;
 const DAY: f64 = 86_400e6;
 
 /// A question.
@@ -202,9 +204,12 @@ impl Ask<'_> {
         if all > 0.0 { has / all } else { 1.0 }
     }
 
-    /// The terms without those that more than half of all items have, unless no others are left. Such terms distinguish
+    /// The terms without those that more than half of many items have, unless no others are left. Such terms distinguish
     /// nothing, in any language.
     fn telling(&self, store: &Store) -> Vec<Term> {
+        if store.index.len() < MANY {
+            return self.terms.clone();
+        }
         let is_common = |term: &Term| store.index.of(*term).1 as usize * 2 > store.index.len();
         let telling: Vec<Term> = self.terms.iter().filter(|term| !is_common(term)).copied().collect();
         let finds = telling.iter().any(|term| store.index.of(*term).1 > 0);

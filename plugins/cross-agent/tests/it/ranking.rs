@@ -91,6 +91,23 @@ fn what_a_conversation_left_does_not_displace_the_rest_at_the_start_of_a_run() {
 }
 
 #[test]
+fn a_common_word_is_left_out_among_many_items_only() {
+    let mut provider = open();
+    for (number, text) in ["heron", "heron", "heron server", "heron", "gate", "door", "shed"].iter().enumerate() {
+        put(&mut provider, &project("p"), &format!("a{number}"), text, &json!({}));
+    }
+    assert_eq!(ids(&mut provider, &project("p"), "heron").len(), 4);
+    let found = ids(&mut provider, &project("p"), "heron server");
+    assert_eq!((found.len(), found[0].as_str()), (4, "a2"));
+    // Of a hundred items most have the word, so it tells nothing.
+    for number in 0..93 {
+        put(&mut provider, &project("p"), &format!("b{number}"), "heron", &json!({}));
+    }
+    assert_eq!(ids(&mut provider, &project("p"), "heron server"), ["a2"]);
+    assert_eq!(ids(&mut provider, &project("p"), "heron").len(), 10, "unless there is no other word");
+}
+
+#[test]
 fn other_forms_tags_and_names_are_found() {
     let mut provider = open();
     put(
@@ -166,10 +183,7 @@ fn reckon(all: &BTreeMap<String, Plain>, asked: &str, query: &[String]) -> Vec<(
     let mut words = query.to_vec();
     words.sort();
     words.dedup();
-    let telling: Vec<String> = words.iter().filter(|word| with(word) * 2 <= all.len()).cloned().collect();
-    if telling.iter().any(|word| with(word) > 0) {
-        words = telling;
-    }
+    // With so few items no word is left out.
     let sum = |item: &Plain| -> f64 {
         let weigh = |word: &String| {
             let often = count(item.words.iter().filter(|other| *other == word).count());
