@@ -108,6 +108,15 @@ fn a_common_word_is_left_out_among_many_items_only() {
 }
 
 #[test]
+fn may_in_a_question_is_not_the_month() {
+    let mut provider = open();
+    put(&mut provider, &project("p"), "holiday", "Global: company holiday on 1 May", &json!({"visibility": "global"}));
+    put(&mut provider, &project("p"), "frozen", "Deployments are frozen on Fridays", &json!({}));
+    assert_eq!(ids(&mut provider, &project("p"), "when may I deploy?"), ["frozen"]);
+    assert_eq!(ids(&mut provider, &project("p"), "what is on in May?"), ["holiday"]);
+}
+
+#[test]
 fn other_forms_tags_and_names_are_found() {
     let mut provider = open();
     put(
