@@ -12,8 +12,8 @@ use axum::routing::{get, post};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::item::{Item, ItemChange, ItemType, NewItem};
-use super::options::AproposOptions;
+use super::item::{Item, ItemChange, ItemType, NewItem, check_project, record_id};
+use super::options::{AproposOptions, ScopeField};
 use super::owned::{OwnerRecords, id, invalid, options, weight};
 use memhost_core::{Service, off_executor};
 use memhost_http::{Authenticated, Body, Json, Problem, ProblemCode, Query, read_json};
@@ -77,8 +77,11 @@ fn items(records: &OwnerRecords, found: Vec<Snippet>) -> Vec<Item> {
     off_executor(bytes, || found.into_iter().map(|record| Item::of(records, record)).collect())
 }
 
-fn not_found() -> Problem {
-    Problem::new(ProblemCode::NotFound, "there is no such item in this project")
+fn not_found(records: &OwnerRecords) -> Problem {
+    let project = &records.owner.1;
+    let message =
+        format!("there is no such item in this project; `GET /api/projects/{project}/memory` lists its items");
+    Problem::new(ProblemCode::NotFound, message)
 }
 
 #[derive(Deserialize)]
@@ -89,27 +92,38 @@ struct Of {
 
 async fn one(Project(records): Project, Path(of): Path<Of>) -> Result<Json<Item>, Problem> {
     let found = records.get(&of.item).await?;
-    let found = found.filter(|record| records.owns(record) || records.shares(record)).ok_or_else(not_found)?;
+    let found =
+        found.filter(|record| records.owns(record) || records.shares(record)).ok_or_else(|| not_found(&records))?;
     Ok(Json(Item::of(&records, found)))
 }
 
-/// Changes the fields that the body has; without one nothing is written. The item keeps its id and `createdAt`.
+/// Changes the fields that the body has; without one nothing is written. The item keeps its id and `createdAt`, and where
+/// it comes from: a write that names no source leaves that as the host has it.
 async fn change(
-    Project(records): Project,
+    Project(mut records): Project,
     Path(of): Path<Of>,
     Body(change): Body<ItemChange>,
 ) -> Result<Json<Item>, Problem> {
-    let found = records.get(&of.item).await?.filter(|record| records.owns(record)).ok_or_else(not_found)?;
+    let found =
+        records.get(&of.item).await?.filter(|record| records.owns(record)).ok_or_else(|| not_found(&records))?;
     if change.is_empty() {
         return Ok(Json(Item::of(&records, found)));
     }
-    let (source, record) = (found.source.clone(), change.record(&records, &found)?);
-    records.write_one(source, record.clone()).await?;
-    Ok(Json(Item::of(&records, Snippet { text: record.text, metadata: record.metadata, ..found })))
+    let mut scope = found.scope.clone();
+    // An item that a hook or a tool wrote has its session in its scope.
+    if records.field != ScopeField::SessionKey {
+        let kept = scope.as_ref().and_then(|scope| scope.session_key.clone());
+        records.scope.session_key = change.session(kept);
+        scope = scope.map(|scope| Scope { session_key: records.scope.session_key.clone(), ..scope });
+    }
+    let record = change.record(&records, &found)?;
+    records.write_one(None, record.clone()).await?;
+    Ok(Json(Item::of(&records, Snippet { text: record.text, metadata: record.metadata, scope, ..found })))
 }
 
 async fn remove(Project(records): Project, Path(of): Path<Of>) -> Result<StatusCode, Problem> {
-    let found = records.get(&of.item).await?.filter(|record| records.owns(record)).ok_or_else(not_found)?;
+    let found =
+        records.get(&of.item).await?.filter(|record| records.owns(record)).ok_or_else(|| not_found(&records))?;
     records.forget(found.handle).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -283,16 +297,17 @@ struct Imported {
 }
 
 async fn import(Project(records): Project, Body(import): Body<Import>) -> Result<Json<Imported>, Problem> {
-    if import.project_id.is_some_and(|project| project != records.owner.1) {
-        return Err(invalid("projectId", "is not the project of the address"));
-    }
+    check_project("projectId", import.project_id.as_deref(), &records)?;
     // By their ids: an item that a tool or a program wrote has no mark of the project in its id.
     let present = records.all(None).await?.items;
     let present: HashMap<String, Item> =
         items(&records, present).into_iter().map(|item| (item.id.clone(), item)).collect();
     let (mut ids, mut writes) = (Vec::with_capacity(import.items.len()), Vec::new());
     let read = |(index, item): (usize, NewItem)| -> Result<(), Problem> {
-        let known = item.id.as_ref().and_then(|id| present.get(id));
+        // What came from elsewhere has another id here than in the body.
+        let known = item.id.as_deref();
+        let known =
+            known.and_then(|id| present.get(id).or_else(|| present.get(&record_id(&records.owner.1, Some(id)))));
         if let Some(known) = known.filter(|known| item.is(known)) {
             ids.push(known.id.clone());
             return Ok(());

@@ -1,8 +1,8 @@
 //! A memory item of Apropos, and how it is stored as a record.
 
 use jiff::Timestamp;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -82,24 +82,35 @@ pub(super) struct NewItem {
     _score: Option<f64>,
 }
 
-/// What is changed of an item.
+/// What is changed of an item. `null` clears a field that an item may lack; of any other field it is refused.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ItemChange {
-    #[serde(default, rename = "type")]
+    #[serde(default, rename = "type", deserialize_with = "given")]
     kind: Option<ItemType>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     content: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     tags: Option<Vec<String>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     visibility: Option<Visibility>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     confidence: Option<f64>,
-    #[serde(default)]
-    agent_kind: Option<String>,
-    #[serde(default)]
-    session_id: Option<String>,
+    #[serde(default, deserialize_with = "clearable")]
+    agent_kind: Option<Option<String>>,
+    #[serde(default, deserialize_with = "clearable")]
+    session_id: Option<Option<String>>,
+}
+
+/// A field that is there, and no `null`: that would change nothing, and look as if it did.
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(value: D) -> Result<Option<T>, D::Error> {
+    let given = Option::<T>::deserialize(value)?;
+    given.map(Some).ok_or_else(|| D::Error::custom("is null; leave it out to keep what the item has"))
+}
+
+/// A field that is there; `null` clears it.
+fn clearable<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(value).map(Some)
 }
 
 impl ItemChange {
@@ -108,13 +119,23 @@ impl ItemChange {
         *self == Self::default()
     }
 
+    /// The session after the change, of an item that is of this one before.
+    pub(super) fn session(&self, before: Option<String>) -> Option<String> {
+        self.session_id.clone().unwrap_or(before)
+    }
+
     /// The record as it is after the change.
     pub(super) fn record(self, records: &OwnerRecords, found: &Snippet) -> Result<RecordWrite, Problem> {
+        let (session, agent) = (&self.session_id, &self.agent_kind);
+        let cleared: Vec<&str> = [("sessionId", session), ("agentKind", agent)]
+            .into_iter()
+            .filter_map(|(name, value)| matches!(value, Some(None)).then_some(name))
+            .collect();
         let new = NewItem {
             id: None,
             project_id: None,
-            session_id: self.session_id,
-            agent_kind: self.agent_kind,
+            session_id: self.session_id.flatten(),
+            agent_kind: self.agent_kind.flatten(),
             kind: self.kind,
             content: self.content.unwrap_or_else(|| found.text.clone()),
             tags: self.tags.clone().unwrap_or_default(),
@@ -145,6 +166,9 @@ impl ItemChange {
         for name in given.into_iter().chain(["updatedAt", records.owner.0]) {
             metadata.extend(new.get(name).map(|value| (name.to_owned(), value.clone())));
         }
+        for name in cleared {
+            metadata.remove(name);
+        }
         // A vector of the text before says nothing of the new one.
         if record.text != found.text {
             metadata.remove("embedding");
@@ -155,13 +179,22 @@ impl ItemChange {
     }
 }
 
+/// Checks that a body which names a project names that of the address.
+pub(super) fn check_project(field: &str, named: Option<&str>, records: &OwnerRecords) -> Result<(), Problem> {
+    let project = &records.owner.1;
+    if named.is_some_and(|named| named != project) {
+        return Err(invalid(field, format!("is not the project of the address; leave it out, or send `{project}`")));
+    }
+    Ok(())
+}
+
 /// The longest vector, and the longest name of a model in characters.
 const MAX_DIMENSIONS: usize = 8_192;
 const MAX_MODEL_CHARS: usize = 200;
 
 /// The id of an item of a project. It begins with the project's mark, so that an import cannot name an item of another
 /// project. An id of this project stays as it is; any other id is always mapped to the same new one.
-fn record_id(project: &str, given: Option<&str>) -> String {
+pub(super) fn record_id(project: &str, given: Option<&str>) -> String {
     let hash = |text: &str| blake3::hash(text.as_bytes()).to_hex()[..32].to_owned();
     let mark = format!("apropos-{}-", &hash(project)[..16]);
     match given {
@@ -210,7 +243,7 @@ impl NewItem {
             && self.source.is_none_or(|source| source == item.source)
             && self.created_at.is_none_or(|at| Some(at) == item.created_at)
             && self.updated_at.is_none_or(|at| Some(at) == item.updated_at)
-            && self.embedding == item.embedding
+            && self.embedding.as_ref().filter(|vector| !vector.is_empty()) == item.embedding.as_ref()
             && self.embedding_model == item.embedding_model
     }
 
@@ -220,9 +253,7 @@ impl NewItem {
         if self.content.trim().is_empty() {
             return Err(invalid(&field("content"), "is empty"));
         }
-        if self.project_id.as_ref().is_some_and(|project| *project != records.owner.1) {
-            return Err(invalid(&field("projectId"), "is not the project of the address"));
-        }
+        check_project(&field("projectId"), self.project_id.as_deref(), records)?;
         let confidence = self.confidence.unwrap_or(1.0);
         if !(0.0..=1.0).contains(&confidence) {
             return Err(invalid(&field("confidence"), format!("is {confidence}; 0 to 1 is allowed")));

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use memhost_sdk::types::Error;
+use rustc_hash::FxHashSet;
 
 use crate::config::Config;
 use crate::index::{Doc, Known};
@@ -16,6 +17,8 @@ const K1: f32 = 1.2;
 const B: f32 = 0.75;
 /// How many items by words and by signs are compared with a question's vector, at least.
 const COMPARED: usize = 256;
+/// From so many items on a word that most of them have tells nothing. Of a few it may be what is asked for.
+const MANY: usize = 100;
 const DAY: f64 = 86_400e6;
 
 /// A question.
@@ -82,16 +85,23 @@ impl Ask<'_> {
         })
     }
 
-    /// All visible items, the most useful first.
-    pub(crate) fn everything(&self, store: &Store) -> Vec<Hit> {
+    /// Adds the most useful of the visible items behind what fits, up to the most of the result. None scores higher than
+    /// what fits.
+    pub(crate) fn fill(&self, store: &Store, fitting: &mut Vec<Hit>) {
+        let room = self.top.saturating_sub(fitting.len());
+        if room == 0 {
+            return;
+        }
+        let relevance = fitting.last().map_or(1.0, |hit| hit.score);
+        let taken: FxHashSet<Doc> = fitting.iter().map(|hit| hit.doc).collect();
         let docs = 0..Doc::try_from(store.index.slots()).unwrap_or(Doc::MAX);
-        let mut best = Best::new(self.top);
-        for doc in docs.filter(|doc| self.admits(store, *doc)) {
+        let mut best = Best::new(room);
+        for doc in docs.filter(|doc| !taken.contains(doc) && self.admits(store, *doc)) {
             if let Some(known) = store.index.known(doc) {
-                best.offer(self.hit(doc, known, 0.0, None, 1.0));
+                best.offer(self.hit(doc, known, 0.0, None, relevance));
             }
         }
-        best.sorted()
+        fitting.extend(best.sorted());
     }
 
     /// The best items, best first.
@@ -194,9 +204,12 @@ impl Ask<'_> {
         if all > 0.0 { has / all } else { 1.0 }
     }
 
-    /// The terms without those that more than half of all items have, unless no others are left. Such terms distinguish
+    /// The terms without those that more than half of many items have, unless no others are left. Such terms distinguish
     /// nothing, in any language.
     fn telling(&self, store: &Store) -> Vec<Term> {
+        if store.index.len() < MANY {
+            return self.terms.clone();
+        }
         let is_common = |term: &Term| store.index.of(*term).1 as usize * 2 > store.index.len();
         let telling: Vec<Term> = self.terms.iter().filter(|term| !is_common(term)).copied().collect();
         let finds = telling.iter().any(|term| store.index.of(*term).1 > 0);

@@ -16,7 +16,8 @@ const ENGLISH: &[&str] = &[
 ];
 
 /// Whether an English word only holds sentences together, such as `the`, `which` or `don't`. Such a word tells nothing
-/// about what is asked for. Capitals do not matter.
+/// about what is asked for. Capitals do not matter, except of `may`: `May` is the month. So ask before you change a text
+/// to small letters.
 ///
 /// ```
 /// use memhost_sdk::words::is_function_word;
@@ -28,7 +29,7 @@ const ENGLISH: &[&str] = &[
 pub fn is_function_word(word: &str) -> bool {
     // Most words need no more.
     if word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        return ENGLISH.binary_search(&word).is_ok();
+        return word == "may" || ENGLISH.binary_search(&word).is_ok();
     }
     let word = word.to_lowercase().replace('\u{2019}', "'");
     // `doesn't` is `does not`; three of them are shortened.
@@ -49,10 +50,10 @@ mod tests {
 
     #[test]
     fn contractions_are_function_words_and_names_are_not() {
-        for word in ["The", "don't", "won't", "DOESN'T", "we\u{2019}ve", "What's"] {
+        for word in ["The", "don't", "won't", "DOESN'T", "we\u{2019}ve", "What's", "may"] {
             assert!(is_function_word(word), "{word}");
         }
-        for word in ["", "'", "o'clock", "gate", "It's-me"] {
+        for word in ["", "'", "o'clock", "gate", "It's-me", "May", "MAY"] {
             assert!(!is_function_word(word), "{word}");
         }
     }

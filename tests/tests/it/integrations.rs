@@ -229,10 +229,63 @@ async fn an_export_can_be_imported_into_the_same_and_another_project() {
     assert_eq!(api.get(path).await["items"].as_array().unwrap().len(), 5);
     let foreign =
         json!({"items": [{"id": "mem_42", "content": "from elsewhere", "createdAt": "2025-01-02T03:04:05Z"}]});
-    api.post("/api/projects/p4/memory/import", &foreign).await.fine();
+    let first = api.post("/api/projects/p4/memory/import", &foreign).await.fine();
+    assert_eq!((&first["imported"], &first["unchanged"]), (&json!(1), &json!(0)), "{first}");
+    // It has another id here, and is there all the same.
+    let writes = async || {
+        let all = api.get("/control/v1/companies/acme/operations?kind=record_upsert&limit=1000").await;
+        all["items"].as_array().unwrap().len()
+    };
+    let before = writes().await;
+    let again = api.post("/api/projects/p4/memory/import", &foreign).await.fine();
+    assert_eq!((&again["imported"], &again["unchanged"]), (&json!(0), &json!(1)), "{again}");
+    assert_eq!((&again["ids"], writes().await), (&first["ids"], before), "nothing was written");
+    let newer = json!({"items": [{"id": "mem_42", "content": "from there", "createdAt": "2025-01-02T03:04:05Z"}]});
+    let changed = api.post("/api/projects/p4/memory/import", &newer).await.fine();
+    assert_eq!((&changed["imported"], &changed["ids"]), (&json!(1), &first["ids"]), "what differs is written");
     let there = api.get("/api/projects/p4/memory").await;
+    assert_eq!(there["items"].as_array().unwrap().len(), 1, "{there}");
     assert_eq!(there["items"][0]["createdAt"], "2025-01-02T03:04:05Z");
     assert_eq!(there["items"][0]["source"], "imported");
+}
+
+/// What an agent noted is changed by whoever may, and stays what the agent noted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_keeps_where_an_item_comes_from() {
+    let (_host, api) = host().await;
+    let ada = token(&api, "acme", "agent", Some("ada")).await;
+    let scope = json!({"companyId": "acme", "projectId": "p1", "sessionKey": "s1"});
+    let source = json!({"kind": "manual_note", "companyId": "acme", "externalRef": "mcp:codex"});
+    let noted = json!({"scope": scope, "source": source, "records": [{"text": "Releases are on Mondays"}]});
+    let noted = ada.post("/runtime/v1/companies/acme/records", &noted).await.fine();
+    let handle = &noted["records"][0];
+    let path = format!("/api/projects/p1/memory/{}", handle["providerRecordId"].as_str().unwrap());
+    let facts = |item: &Value| ["type", "content", "sessionId", "agentKind"].map(|name| item[name].clone());
+    let is = |item: &Value, wanted: Value| assert_eq!(json!(facts(item)), wanted, "{item}");
+    is(&api.get(&path).await, json!(["fact", "Releases are on Mondays", "s1", "codex"]));
+    let changed = api.patch(&path, &json!({"type": "decision"})).await.fine();
+    for item in [changed, api.get(&path).await] {
+        is(&item, json!(["decision", "Releases are on Mondays", "s1", "codex"]));
+    }
+    let get = json!({"scope": {"companyId": "acme", "projectId": "p1"}, "handle": handle});
+    let record = api.post("/runtime/v1/companies/acme/get", &get).await.fine()["record"].clone();
+    let said = (&record["source"]["externalRef"], &record["source"]["assertedBy"]);
+    assert_eq!(said, (&json!("mcp:codex"), &json!("agent:ada")), "{record}");
+    // A field that an item may lack is cleared; then the item is of the client that noted it. Others are refused.
+    api.patch(&path, &json!({"agentKind": "claude"})).await.fine();
+    let cleared = api.patch(&path, &json!({"sessionId": null, "agentKind": null})).await.fine();
+    for item in [cleared, api.get(&path).await] {
+        is(&item, json!(["decision", "Releases are on Mondays", null, "codex"]));
+    }
+    for field in ["type", "content", "tags", "visibility", "confidence"] {
+        let refused = api.patch(&path, &json!({field: null})).await;
+        assert_eq!((refused.status, &refused.json["field"]), (400, &json!(field)), "{}", refused.text);
+    }
+    // A refusal says what to do next.
+    let nothing = api.patch("/api/projects/p1/memory/nothing", &json!({"type": "decision"})).await;
+    assert!(nothing.status == 404 && nothing.text.contains("GET /api/projects/p1/memory"), "{}", nothing.text);
+    let elsewhere = api.post("/api/projects/p1/memory", &json!({"content": "x", "projectId": "p2"})).await;
+    assert!(elsewhere.text.contains("leave it out, or send `p1`"), "{}", elsewhere.text);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

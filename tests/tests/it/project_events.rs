@@ -104,11 +104,11 @@ async fn every_write_and_recall_of_a_project_leaves_one_event() {
     }
     wanted.push(row("saved", "claude", "s3", 1));
     let hydrate = json!({"hookKind": "pre_run_hydrate", "hookId": "h2", "triggeredAt": "2026-11-23T12:00:00Z",
-        "scope": scope, "query": "printer"});
+        "scope": scope, "query": "printer", "topK": 1});
     api.post("/runtime/v1/companies/acme/hooks", &hydrate).await.fine();
     wanted.push(row("recalled", "unknown", "s3", 1));
     let hydrate = json!({"hookKind": "pre_run_hydrate", "hookId": "h3", "triggeredAt": "2026-11-23T12:00:00Z",
-        "scope": scope, "query": "printer", "metadata": {"agentKind": "claude"}});
+        "scope": scope, "query": "printer", "topK": 1, "metadata": {"agentKind": "claude"}});
     api.post("/runtime/v1/companies/acme/hooks", &hydrate).await.fine();
     wanted.push(row("recalled", "claude", "s3", 1));
     assert_eq!(told(&api).await, wanted);

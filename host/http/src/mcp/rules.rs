@@ -39,10 +39,28 @@ pub(super) fn rules(tools: &[Tool], names: ToolNames) -> String {
     if has(Tool::Jobs) {
         lines.push("- Use `memory.jobs` when something that was captured is not found yet: it may still be extracted.");
     }
+    if has(Tool::Note) {
+        // Whether a capture leaves anything is the provider's.
+        lines.push(
+            "- Do not write memory notes for every trivial exchange. Where memory keeps what is captured after a run \
+             (post-run auto-capture), rely on that for ordinary session residue.",
+        );
+    }
     if has(Tool::SaveMemory) {
         lines.push(
             "- `save_memory` and `remove_memory` are `memory.note` and `memory.forget` under other names, for one \
-             short fact each. You can remember important information using the `save_memory` tool.\n\
+             short fact each.",
+        );
+    }
+    lines.push(
+        "Company, agent, run, project and issue are known from your token and your client's configuration; no tool \
+         takes them.",
+    );
+    if has(Tool::SaveMemory) {
+        // Last and apart: its list ends with what is not to be saved, and nothing that follows may look like a part of it.
+        lines.push(
+            "\nWhat to save with `save_memory`:\n\
+             You can remember important information using the `save_memory` tool.\n\
              Save a memory when you learn:\n\
              - User preferences (communication style, technical background)\n\
              - Project decisions (architecture choices, rejected alternatives)\n\
@@ -58,16 +76,6 @@ pub(super) fn rules(tools: &[Tool], names: ToolNames) -> String {
              - Temporary context (one-off questions)",
         );
     }
-    if has(Tool::Note) {
-        lines.push(
-            "- Rely on post-run auto-capture for ordinary session residue: do not write memory notes for every trivial \
-             exchange.",
-        );
-    }
-    lines.push(
-        "Company, agent, run, project and issue are known from your token and your client's configuration; no tool \
-         takes them.",
-    );
     let text = lines.join("\n");
     match names {
         ToolNames::Dotted => text,
@@ -103,6 +111,11 @@ mod tests {
         assert!(
             all.contains("prior decisions, people, projects, or long-running context") && all.contains("save_memory")
         );
+        // Two lists, with a blank line and a sentence between them: what follows "Don't save" is not to be saved.
+        let (own, saving) = all.split_once("\n\n").unwrap();
+        assert!(!own.contains("Don't save") && own.contains("auto-capture"), "{own}");
+        assert!(saving.starts_with("What to save") && saving.ends_with("- Temporary context (one-off questions)"));
+        assert!(!rules(&[Tool::Search, Tool::Note], ToolNames::Dotted).contains("\n\n"));
         let reading = rules(&[Tool::Search], ToolNames::Plain);
         assert!(reading.contains("`memory_search`") && !reading.contains("note") && !reading.contains("forget"));
     }

@@ -34,9 +34,10 @@ impl CrossAgent {
                 Err(error) => log::warn!("made-up words were not embedded, so nothing is left out: {error:?}"),
             }
         }
-        // For the start of a run the newest items are better than nothing.
-        if hits.is_empty() && request.intent == Intent::AgentPreamble {
-            hits = ask.everything(&self.store);
+        // At the start of a run nobody has asked for anything yet: a few items with a word of a fixed query must not take the
+        // place of all others.
+        if request.intent == Intent::AgentPreamble {
+            ask.fill(&self.store, &mut hits);
         }
         let mut found = Vec::with_capacity(hits.len());
         for hit in hits {

@@ -47,21 +47,73 @@ fn weights_and_half_life_come_from_the_configuration() {
     assert!((score(&found[0]) - 0.25).abs() < 1e-3, "{}", score(&found[0]));
 }
 
+/// The ids that the start of a run gets.
+fn preamble(provider: &mut CrossAgent, query: &str, top_k: u32) -> Vec<String> {
+    let start = QueryRequest { scope: project("p"), intent: Intent::AgentPreamble, top_k, ..testing::query(query) };
+    provider.query(start).unwrap().snippets.into_iter().map(|hit| hit.id).collect()
+}
+
 #[test]
-fn the_start_of_a_run_gets_the_newest_if_nothing_fits() {
+fn the_start_of_a_run_gets_what_fits_and_then_the_newest() {
     let mut provider = open();
     put(&mut provider, &project("p"), "old", "gate", &json!({"updatedAt": ago(90)}));
     put(&mut provider, &project("p"), "new", "door", &json!({}));
     put(&mut provider, &project("q"), "other", "door", &json!({}));
-    let mut preamble = |query: &str| {
-        let request = QueryRequest { scope: project("p"), intent: Intent::AgentPreamble, ..testing::query(query) };
-        let found = provider.query(request).unwrap().snippets;
-        found.into_iter().map(|hit| hit.id).collect::<Vec<_>>()
-    };
-    assert_eq!(preamble(""), ["new", "old"]);
-    assert_eq!(preamble("nothing of it"), ["new", "old"]);
-    assert_eq!(preamble("gate"), ["old"]);
+    assert_eq!(preamble(&mut provider, "", 10), ["new", "old"]);
+    assert_eq!(preamble(&mut provider, "nothing of it", 10), ["new", "old"]);
+    assert_eq!(preamble(&mut provider, "gate", 10), ["old", "new"]);
     assert!(ids(&mut provider, &project("p"), "nothing of it").is_empty());
+    assert_eq!(ids(&mut provider, &project("p"), "gate"), ["old"], "a question gets what fits only");
+}
+
+#[test]
+fn what_a_conversation_left_does_not_displace_the_rest_at_the_start_of_a_run() {
+    let mut provider = open();
+    put(&mut provider, &project("p"), "branch", "Release branch is called harbor", &json!({"updatedAt": ago(3)}));
+    put(&mut provider, &project("p"), "unsure", "Backups run at 02:00 UTC", &json!({"confidence": 0.1}));
+    put(&mut provider, &project("p"), "sure", "The shop is closed at noon", &json!({}));
+    let inferred = |tags: &[&str]| json!({"tags": tags, "confidence": 0.7, "source": "inferred"});
+    put(&mut provider, &project("p"), "redis", "We decided to use Redis", &inferred(&["decision"]));
+    put(&mut provider, &project("p"), "small", "I prefer small pull requests", &inferred(&["preference"]));
+    let query = "shop main: decisions, preferences, conventions, open tasks";
+    let all = preamble(&mut provider, query, 10);
+    assert_eq!(all.len(), 5, "{all:?}");
+    assert_eq!(all[3..], ["branch", "unsure"], "the newest and surest of the rest first");
+    assert_eq!(preamble(&mut provider, query, 4), all[..4], "no more than are asked for");
+    // The scores say the order, and what they are made of.
+    let start = QueryRequest { scope: project("p"), intent: Intent::AgentPreamble, top_k: 10, ..testing::query(query) };
+    let found = provider.query(start.clone()).unwrap().snippets;
+    assert!(found.windows(2).all(|pair| score(&pair[0]) >= score(&pair[1])), "{found:?}");
+    for (hit, trace) in found.iter().zip(provider.explain_query(start).unwrap().hits) {
+        let part = |name: &str| trace.contributions.iter().find(|part| part.name == name).unwrap().value;
+        assert!((part("relevance") * part("recency") * part("confidence") - score(hit)).abs() < 1e-6, "{trace:?}");
+    }
+}
+
+#[test]
+fn a_common_word_is_left_out_among_many_items_only() {
+    let mut provider = open();
+    for (number, text) in ["heron", "heron", "heron server", "heron", "gate", "door", "shed"].iter().enumerate() {
+        put(&mut provider, &project("p"), &format!("a{number}"), text, &json!({}));
+    }
+    assert_eq!(ids(&mut provider, &project("p"), "heron").len(), 4);
+    let found = ids(&mut provider, &project("p"), "heron server");
+    assert_eq!((found.len(), found[0].as_str()), (4, "a2"));
+    // Of a hundred items most have the word, so it tells nothing.
+    for number in 0..93 {
+        put(&mut provider, &project("p"), &format!("b{number}"), "heron", &json!({}));
+    }
+    assert_eq!(ids(&mut provider, &project("p"), "heron server"), ["a2"]);
+    assert_eq!(ids(&mut provider, &project("p"), "heron").len(), 10, "unless there is no other word");
+}
+
+#[test]
+fn may_in_a_question_is_not_the_month() {
+    let mut provider = open();
+    put(&mut provider, &project("p"), "holiday", "Global: company holiday on 1 May", &json!({"visibility": "global"}));
+    put(&mut provider, &project("p"), "frozen", "Deployments are frozen on Fridays", &json!({}));
+    assert_eq!(ids(&mut provider, &project("p"), "when may I deploy?"), ["frozen"]);
+    assert_eq!(ids(&mut provider, &project("p"), "what is on in May?"), ["holiday"]);
 }
 
 #[test]
@@ -140,10 +192,7 @@ fn reckon(all: &BTreeMap<String, Plain>, asked: &str, query: &[String]) -> Vec<(
     let mut words = query.to_vec();
     words.sort();
     words.dedup();
-    let telling: Vec<String> = words.iter().filter(|word| with(word) * 2 <= all.len()).cloned().collect();
-    if telling.iter().any(|word| with(word) > 0) {
-        words = telling;
-    }
+    // With so few items no word is left out.
     let sum = |item: &Plain| -> f64 {
         let weigh = |word: &String| {
             let often = count(item.words.iter().filter(|other| *other == word).count());

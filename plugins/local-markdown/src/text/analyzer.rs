@@ -52,7 +52,8 @@ impl Analyzer {
     /// Whether a word is a stop word. There is a list for English only; in other languages the ranking gives little
     /// weight to frequent words.
     pub(crate) fn is_stop_word(&self, word: &str) -> bool {
-        self.is_english && is_function_word(word)
+        // Words are in small letters here, so `may` could be the month.
+        self.is_english && word != "may" && is_function_word(word)
     }
 
     /// The distinct terms of a question.

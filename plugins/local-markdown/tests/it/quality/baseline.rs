@@ -43,7 +43,8 @@ fn counts(stemmer: &Stemmer, text: &str) -> HashMap<String, f64> {
     let lower = text.to_lowercase();
     let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let mut counts = HashMap::new();
-    for word in words.filter(|word| !is_function_word(word)) {
+    // As in the provider: in small letters `may` could be the month.
+    for word in words.filter(|word| *word == "may" || !is_function_word(word)) {
         *counts.entry(stemmer.stem(word).into_owned()).or_insert(0.0) += 1.0;
     }
     counts
