@@ -170,7 +170,9 @@ mod tests {
         ];
         for text in texts {
             let found = extract(text);
-            assert!(found.iter().all(|found| found.confidence < 0.60), "{text}: {found:?}");
+            // A guess may be one: it ranks last and expires.
+            let is_held = |found: &Candidate| found.confidence < 0.60 || found.kind == Kind::Hypothesis;
+            assert!(found.iter().all(is_held), "{text}: {found:?}");
         }
     }
 
