@@ -28,7 +28,7 @@ fn type_of(kind: Kind) -> &'static str {
 
 /// The statements of the persons in a conversation that are sure enough to be kept, each once.
 fn statements(turns: &[Turn]) -> Vec<Candidate> {
-    let is_person = |turn: &&Turn| !matches!(turn.role.as_str(), "assistant" | "system" | "tool");
+    let is_person = |turn: &&Turn| !memhost_extract::is_machine(&turn.role);
     let mut all: Vec<_> = turns.iter().filter(is_person).flat_map(|turn| sentences(&turn.text)).collect();
     all.truncate(SENTENCES);
     let mut found = candidates(&all);
