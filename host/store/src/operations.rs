@@ -58,8 +58,8 @@ pub trait OperationLog: Send + Sync {
     fn return_sequence(&self, company: &CompanyId, sequence: u64);
 
     /// Writes an operation's record. The first write of an id appends; a second one replaces it, which only a
-    /// completion after an intent does. The record is encoded on the log's own thread, so the caller does not wait
-    /// for that. `beside` is written in the same step: all of it and the record, or nothing. For each new row of
+    /// completion after an intent does. The record is encoded on the caller's thread: the log has one, for which
+    /// everybody waits. `beside` is written in the same step: all of it and the record, or nothing. For each new row of
     /// [`crate::Table::CostEvents`] in it, a row of [`crate::Table::CostOrder`] is written with the company's next number.
     /// Rows become visible in the order of their numbers.
     ///
