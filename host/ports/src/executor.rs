@@ -86,12 +86,12 @@ pub fn spawn(task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> 
 pub fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> impl Future<Output = Result<T, JoinError>> + Send {
-    let (sender, mut receiver) = oneshot::channel();
+    let (sender, receiver) = oneshot::channel();
     let work: Box<dyn FnOnce() + Send> = Box::new(move || drop(sender.send(work())));
     let task = tokio::task::spawn_blocking(work);
     async move {
         task.await?;
-        Ok(receiver.try_recv().unwrap_or_else(|_| unreachable!("the work has sent what it made, or panicked")))
+        Ok(sent(receiver))
     }
 }
 
@@ -106,9 +106,14 @@ pub fn spawn_blocking<T: Send + 'static>(
 pub async fn spawn_blocking_usual<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, JoinError> {
-    let (sender, mut receiver) = oneshot::channel();
+    let (sender, receiver) = oneshot::channel();
     do_at_usual_priority(Box::new(move || drop(sender.send(work())))).await?;
-    Ok(receiver.try_recv().unwrap_or_else(|_| unreachable!("the work has sent what it made, or panicked")))
+    Ok(sent(receiver))
+}
+
+/// What work has sent that has ended and did not panic.
+fn sent<T>(mut receiver: oneshot::Receiver<T>) -> T {
+    receiver.try_recv().unwrap_or_else(|_| unreachable!("the work has sent what it made, or panicked"))
 }
 
 /// Does long work of a company on a thread of its own, as soon as less than half of the processors do such work. Companies

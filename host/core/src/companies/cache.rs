@@ -125,13 +125,13 @@ pub(crate) struct Companies {
     pub(crate) importing: Mutex<HashSet<CompanyId>>,
 }
 
-/// A company that is being imported, until this is dropped: also where whoever imports it goes away.
-pub(crate) struct Alone<'a> {
+/// A company is being imported until this is dropped, also where the caller gives the import up.
+pub(crate) struct ImportGuard<'a> {
     companies: &'a Companies,
     company: CompanyId,
 }
 
-impl Drop for Alone<'_> {
+impl Drop for ImportGuard<'_> {
     fn drop(&mut self) {
         self.companies.importing.lock().remove(&self.company);
     }
@@ -139,9 +139,9 @@ impl Drop for Alone<'_> {
 
 impl Companies {
     /// Begins the import of a company; none where it is being imported already.
-    pub(crate) fn import_alone(&self, company: &CompanyId) -> Option<Alone<'_>> {
+    pub(crate) fn begin_import(&self, company: &CompanyId) -> Option<ImportGuard<'_>> {
         let is_first = self.importing.lock().insert(company.clone());
-        is_first.then(|| Alone { companies: self, company: company.clone() })
+        is_first.then(|| ImportGuard { companies: self, company: company.clone() })
     }
 
     pub(crate) async fn open(store: &dyn Store) -> Result<Self, StoreError> {

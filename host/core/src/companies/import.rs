@@ -82,7 +82,7 @@ impl Service {
         if options.accepts_grants {
             self.allow_new(caller, Act::Grant, company).await?;
         }
-        let Some(alone) = self.companies.import_alone(company) else {
+        let Some(guard) = self.companies.begin_import(company) else {
             return Err(ServiceError::Importing { company: company.clone() });
         };
         // From here on no operation of the company begins, so what is looked at does not change.
@@ -90,7 +90,7 @@ impl Service {
             Ok(()) => self.import_alone(caller, company, options, &mut lines).await,
             Err(error) => Err(error),
         };
-        drop(alone);
+        drop(guard);
         self.wake.notify_one();
         done
     }
