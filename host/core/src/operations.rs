@@ -19,6 +19,7 @@ mod health;
 pub(crate) mod idempotency;
 mod import;
 mod list;
+pub(crate) mod long;
 pub(crate) mod prelude;
 pub(crate) mod privacy;
 pub(crate) mod query;

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use tracing::Instrument;
 
 use super::problem::{Problem, ProblemCode};
-use memhost_core::spawn_long;
+use memhost_core::{spawn_long, spawn_short};
 
 /// The longest body, in bytes, that is read beside other requests. A step of what is done with it takes less than a
 /// millisecond, or goes through `off_executor`.
@@ -17,12 +17,12 @@ const MAX_SHORT_BODY: u64 = 64 << 10;
 /// A page of more entries than this may take longer than a millisecond to make.
 const MAX_SHORT_PAGE: u32 = 100;
 
-/// Whether the answer may be long: a page of records, whatever its limit, which is in the body; or a long page of a log.
+/// Whether the address asks for a long answer. A limit in the body is known later: the operation moves its task then.
 fn asks_for_much(uri: &Uri) -> bool {
     let limit = uri.query().unwrap_or_default().split('&').find_map(|part| part.strip_prefix("limit="));
-    let is_list = matches!(uri.path().rsplit('/').next(), Some("list" | "export"));
+    let is_export = matches!(uri.path().rsplit('/').next(), Some("export"));
     // A limit in another notation, such as `%31000`, is read later.
-    is_list || limit.is_some_and(|limit| limit.parse().map_or(true, |limit: u32| limit > MAX_SHORT_PAGE))
+    is_export || limit.is_some_and(|limit| limit.parse().map_or(true, |limit: u32| limit > MAX_SHORT_PAGE))
 }
 
 /// The layer that finishes a started request also when its client disconnects, so that writes and costs are recorded
@@ -32,7 +32,7 @@ pub async fn detach_from_client(request: Request, next: Next) -> Response {
     let is_long = request.body().size_hint().upper().is_none_or(|bytes| bytes > MAX_SHORT_BODY);
     let is_long = is_long || asks_for_much(request.uri());
     let task = next.run(request).instrument(tracing::Span::current());
-    let task = if is_long { spawn_long(task) } else { tokio::spawn(task) };
+    let task = if is_long { spawn_long(task) } else { spawn_short(task) };
     task.await.unwrap_or_else(|error| {
         tracing::error!(%error, "a request ended early");
         let detail = "the host failed during this request; look at its log";
@@ -65,20 +65,15 @@ mod tests {
         let body = |bytes: u64| Body::from(vec![b' '; usize::try_from(bytes).unwrap()]);
         assert_eq!(thread("/query", body(MAX_SHORT_BODY + 1)).await, "memhost-long");
         assert_eq!(thread("/query", unknown).await, "memhost-long");
-        assert_eq!(thread("/list", body(1)).await, "memhost-long");
+        assert_eq!(thread("/export", body(1)).await, "memhost-long");
         assert_ne!(thread("/query", body(MAX_SHORT_BODY)).await, "memhost-long");
         assert_ne!(thread("/query", Body::empty()).await, "memhost-long");
     }
 
     #[test]
     fn long_pages_are_known_by_their_address() {
-        let much = [
-            "/runtime/v1/companies/acme/list",
-            "/x/export?cursor=a",
-            "/x/operations?kind=query&limit=101",
-            "/?limit=%31000",
-        ];
-        let little = ["/runtime/v1/companies/acme/query", "/x/operations?limit=100", "/x/listing"];
+        let much = ["/x/export?cursor=a", "/x/operations?kind=query&limit=101", "/?limit=%31000"];
+        let little = ["/runtime/v1/companies/acme/list", "/x/operations?limit=100", "/x/exported"];
         assert!(much.iter().all(|uri| asks_for_much(&uri.parse().unwrap())));
         assert!(!little.iter().any(|uri| asks_for_much(&uri.parse().unwrap())));
     }

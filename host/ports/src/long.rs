@@ -2,9 +2,12 @@
 //! is computed here.
 
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::Poll;
 
 use rustix::process::{getpriority_process, setpriority_process};
 use tokio::runtime::{Builder, Runtime};
@@ -109,6 +112,50 @@ pub fn spawn_long<T: Send + 'static>(task: impl Future<Output = T> + Send + 'sta
     }
 }
 
+tokio::task_local! {
+    /// Whether the task asks to go on on the threads for long tasks.
+    static ASKS: Arc<AtomicBool>;
+}
+
+/// Starts a task beside short ones. It goes on as [`spawn_long`] does from where it calls [`go_long`].
+///
+/// # Panics
+/// Outside a runtime.
+pub fn spawn_short<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    let asks = Arc::new(AtomicBool::new(false));
+    let mut task = Box::pin(ASKS.scope(Arc::clone(&asks), task));
+    tokio::spawn(async move {
+        let until_it_asks = poll_fn(|context| match task.as_mut().poll(context) {
+            Poll::Ready(done) => Poll::Ready(Some(done)),
+            Poll::Pending if asks.load(Ordering::Relaxed) => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        });
+        match until_it_asks.await {
+            Some(done) => done,
+            None => spawn_long(task).await.unwrap_or_else(|error| match error.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                Err(error) => unreachable!("nobody ends a long task: {error}"),
+            }),
+        }
+    })
+}
+
+/// Moves the task that calls this to the threads for long tasks, if [`spawn_short`] has started it: what comes next may
+/// compute for long.
+pub async fn go_long() {
+    let mut has_asked = IS_LOW.get();
+    poll_fn(|context| {
+        if has_asked || ASKS.try_with(|asks| asks.store(true, Ordering::Relaxed)).is_err() {
+            return Poll::Ready(());
+        }
+        has_asked = true;
+        // A future between the two, such as one of several that are joined, polls this one only if it was woken.
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 /// Does blocking work at the usual priority, also for a long task: others wait for what it holds.
 pub(crate) async fn do_at_usual_priority(work: Box<dyn FnOnce() + Send>) -> Result<(), JoinError> {
     match THREADS.threads.get().filter(|_| IS_LOW.get()) {
@@ -141,6 +188,38 @@ mod tests {
         tokio::spawn(async move { sender.send(()).unwrap() }).await.unwrap();
         assert_eq!(long.await.unwrap(), [(before + NICE).min(LOWEST); 3]);
         assert_eq!(priority(), before);
+    }
+
+    #[tokio::test]
+    async fn a_short_task_goes_on_as_a_long_one_when_it_asks() {
+        let usual = priority();
+        let moved = spawn_short(async {
+            let before = priority();
+            let joined = tokio::join!(tokio::task::yield_now(), go_long());
+            go_long().await;
+            (before, joined.1, priority())
+        });
+        assert_eq!(moved.await.unwrap(), (usual, (), (usual + NICE).min(LOWEST)));
+        go_long().await;
+        assert_eq!((priority(), spawn_short(async { priority() }).await.unwrap()), (usual, usual));
+        let panics = spawn_short(async {
+            go_long().await;
+            panic!("the task fails")
+        });
+        assert!(panics.await.is_err_and(|error: JoinError| error.is_panic()));
+    }
+
+    #[tokio::test]
+    async fn a_moved_task_ends_also_when_nobody_waits_for_it() {
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let (go, wait) = tokio::sync::oneshot::channel();
+        drop(spawn_short(async move {
+            go_long().await;
+            wait.await.unwrap();
+            sender.send(priority()).unwrap();
+        }));
+        go.send(()).unwrap();
+        assert_eq!(receiver.await.unwrap(), (priority() + NICE).min(LOWEST));
     }
 
     #[tokio::test]

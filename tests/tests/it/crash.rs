@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use memhost_tests::{TestHost, caller, list, parse};
 use memhost_types::{BindingLimits, OperationFilter, OperationId, Outcome};
@@ -251,13 +251,7 @@ async fn no_accepted_delivery_is_lost_and_no_job_succeeds_twice() {
     let api = Api::new(&host);
     let company = "/control/v1/companies/acme";
     for list in ["deliveries?status=pending", "jobs?status=queued", "jobs?status=running"] {
-        // A page of a filtered list may be empty and have a next one.
-        memhost_tests::eventually(list, async || {
-            let mut count = 0;
-            for_each(&api, &format!("{company}/{list}"), |_| count += 1).await;
-            count == 0
-        })
-        .await;
+        ended(&api, &format!("{company}/{list}")).await;
     }
     let mut delivered = HashMap::new();
     for_each(&api, &format!("{company}/deliveries"), |delivery| {
@@ -284,6 +278,24 @@ async fn no_accepted_delivery_is_lost_and_no_job_succeeds_twice() {
         "too few for a test: {} deliveries and {jobs} jobs",
         accepted.len()
     );
+}
+
+/// Waits until a list is empty: for at most two minutes in which it becomes no shorter, because many rounds leave much.
+async fn ended(api: &Api, list: &str) {
+    let (mut least, mut until) = (usize::MAX, Instant::now());
+    loop {
+        // A page of a filtered list may be empty and have a next one.
+        let mut left = Vec::new();
+        for_each(api, list, |item| left.push(item.clone())).await;
+        if left.is_empty() {
+            return;
+        }
+        if left.len() < least {
+            (least, until) = (left.len(), Instant::now() + Duration::from_secs(120));
+        }
+        assert!(Instant::now() < until, "{least} are left in {list}, among them {:#}", left[0]);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 async fn for_each(api: &Api, path: &str, mut item: impl FnMut(&Value)) {

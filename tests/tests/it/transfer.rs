@@ -1,8 +1,10 @@
 //! Moving a company from one host to another.
 
+use memhost_core::{ImportOptions, ServiceError};
 use memhost_server::Method;
-use memhost_tests::{TestHost, eventually, parse};
+use memhost_tests::{TestHost, caller, eventually, parse};
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
 use super::company::{fill, path};
 use super::support::{Api, bind, extracting};
@@ -94,11 +96,10 @@ async fn a_company_cannot_be_used_while_it_is_imported() {
     let export = api.send(Method::Get, &path("export"), None, &[]).await.text;
     let other = TestHost::new(&["extracts"]).await.unwrap();
     let there = Api::new(&other);
-    let (lines, receiver) = tokio::sync::mpsc::channel(1_000);
-    let options = memhost_core::ImportOptions { accepts_grants: true, accepts_unscoped: true };
+    let (lines, receiver) = mpsc::channel(1_000);
+    let options = ImportOptions { accepts_grants: true, accepts_unscoped: true };
     let service = std::sync::Arc::clone(other.service());
-    let importing =
-        tokio::spawn(async move { service.import(&memhost_tests::caller(), &parse("acme"), options, receiver).await });
+    let importing = tokio::spawn(async move { service.import(&caller(), &parse("acme"), options, receiver).await });
     let mut rest = export.lines().map(|line| format!("{line}\n"));
     lines.send(Ok(rest.next().unwrap())).await.unwrap();
     let listed = async || there.send(Method::Get, &path("bindings"), None, &[]).await;
@@ -164,4 +165,27 @@ async fn a_list_that_never_ends_ends_an_export_with_the_reason() {
         let erased = api.post(&path("erase"), &json!({"confirm": "acme"})).await.fine();
         assert_eq!(erased["forgotten"]["extracts"], 1, "{erased}");
     }
+}
+
+/// The caller of an import may go away at any time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_company_whose_import_was_given_up_can_be_imported_again() {
+    let host = TestHost::new(&[]).await.unwrap();
+    let (company, caller) = (parse("acme"), caller());
+    let import = |lines| host.service().import(&caller, &company, ImportOptions::default(), lines);
+    let (_sender, lines) = mpsc::channel(1);
+    let (_other, others) = mpsc::channel(1);
+    let mut first = Box::pin(import(lines));
+    let waits = tokio::select! {
+        biased;
+        ended = &mut first => panic!("nothing was sent: {ended:?}"),
+        second = import(others) => second,
+    };
+    assert!(matches!(waits, Err(ServiceError::Importing { .. })), "{waits:?}");
+    drop(first);
+    let (sender, lines) = mpsc::channel(1);
+    drop(sender);
+    let again = import(lines).await;
+    assert!(!matches!(again, Err(ServiceError::Importing { .. })), "{again:?}");
+    assert!(again.is_err(), "nothing was sent");
 }

@@ -38,6 +38,10 @@ impl Step for Browse {
 
     asks_with!(request);
 
+    fn wanted(&self) -> u32 {
+        self.request.limit.unwrap_or_default()
+    }
+
     fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
         self.reader = Reader::of(caller, &self.request.scope);
         Ok(())

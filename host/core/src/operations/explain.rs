@@ -31,6 +31,10 @@ impl Step for Explain {
 
     asks_with!(request);
 
+    fn wanted(&self) -> u32 {
+        self.request.top_k.unwrap_or_default()
+    }
+
     fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
         self.reader = Reader::of(caller, &self.request.scope);
         Ok(())

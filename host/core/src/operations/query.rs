@@ -120,6 +120,14 @@ impl Step for Query<'_> {
 
     asks_with!(request);
 
+    fn wanted(&self) -> u32 {
+        self.wanted
+    }
+
+    fn is_long(&self, answer: &QueryAnswer) -> bool {
+        are_long(&answer.snippets)
+    }
+
     fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
         self.reader = Reader::of(caller, &self.request.scope);
         Ok(())

@@ -23,11 +23,13 @@ use std::sync::Arc;
 use crate::Service;
 use crate::access::{Caller, Denied};
 use crate::error::{Refusal, ServiceError};
+use crate::operations::long::MAX_SHORT_PAGE;
 use crate::operations::record::{Completion, Concluded, Ended, Ending, Intended, Opened};
 use crate::records::Whose;
 use crate::records::sources::Since;
 use crate::records::written::Made;
 use crate::versions::serving::Serving;
+use memhost_ports::go_long;
 use memhost_sandbox::{Answer, Failure};
 use memhost_store::{Lease, StoreError, TableWrite};
 use memhost_types::{
@@ -51,6 +53,16 @@ pub(crate) trait Step: Send + Sync {
     /// Checks the fields of the request. Nothing of a request is recorded before, except for its company and its agent.
     fn check_fields(&self) -> Result<(), FieldError> {
         Ok(())
+    }
+
+    /// How many records the caller asks for at most.
+    fn wanted(&self) -> u32 {
+        0
+    }
+
+    /// Whether the work on this answer may take longer than a millisecond.
+    fn is_long(&self, _answer: &Self::Answer) -> bool {
+        false
     }
 
     /// Checks what the binding would refuse, where the request would be the first of its company and so make it.
@@ -205,6 +217,9 @@ impl Service {
     /// Runs an operation of a caller.
     pub(crate) async fn operate<S: Step>(&self, caller: &Caller, step: &mut S) -> Result<S::Response, ServiceError> {
         let checked = step.check_fields();
+        if step.wanted() > MAX_SHORT_PAGE {
+            go_long().await;
+        }
         let first = checked.clone().and_then(|()| step.check_first());
         self.enter(caller, S::KIND, step.target(), first).await?;
         let mut opened = self.begin(caller, S::KIND, step.target().0, checked.is_ok()).await?;
@@ -270,6 +285,9 @@ impl Service {
         let ended = match called {
             Err(refusal) => Ended::Failed(refusal),
             Ok((serving, answer)) => {
+                if step.is_long(&answer) {
+                    go_long().await;
+                }
                 let Completion { records, record_count, usage } = step.completion(&answer);
                 let written = if step.whose().is_some() { records.clone() } else { Vec::new() };
                 ending.set_records(records, record_count);

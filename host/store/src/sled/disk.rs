@@ -32,6 +32,8 @@ use crate::{DiskSeam, DiskStep, OnFatal, StoreError};
 /// Disk space behind the end of sled's file that is set aside for it, in bytes: what sled writes next has room even if
 /// another process takes the rest of the disk.
 const AHEAD: u64 = 8 << 20;
+/// The unit of `st_blocks`, in bytes.
+const BLOCK: u64 = 512;
 /// Timestamps of a directory are this coarse at worst. A younger one may hide a later change.
 const COARSE: Duration = Duration::from_millis(20);
 
@@ -45,8 +47,6 @@ pub(super) const PIECE: usize = 64 << 10;
 pub(super) struct Disk {
     /// Another database after a compaction.
     files: RwLock<Arc<Files>>,
-    /// The end of the space that is set aside, and the file's size then.
-    ahead: Mutex<(u64, u64)>,
     pub(super) room: Room,
     seam: Option<Arc<dyn DiskSeam>>,
     failure: OnceLock<StoreError>,
@@ -101,7 +101,6 @@ impl Disk {
     ) -> io::Result<Self> {
         let disk = Self {
             files: RwLock::new(Arc::new(Files::open(db, store)?)),
-            ahead: Mutex::default(),
             room,
             seam,
             failure: OnceLock::new(),
@@ -126,9 +125,7 @@ impl Disk {
 
     /// Goes on with another database, which is flushed and has the same content. Answers the one before.
     pub(super) fn replace(&self, files: Files) -> Arc<Files> {
-        let before = std::mem::replace(&mut *self.files.write(), Arc::new(files));
-        *self.ahead.lock() = (0, 0);
-        before
+        std::mem::replace(&mut *self.files.write(), Arc::new(files))
     }
 
     /// Whether the store still takes calls.
@@ -165,15 +162,16 @@ impl Disk {
         }
     }
 
-    /// Counts what is about to be written, and flushes first if it is too much.
-    pub(super) fn count(&self, bytes: u64) -> Result<(), StoreError> {
+    /// Counts what is about to be written, and flushes first if it is too much. Answers whether it did.
+    pub(super) fn count(&self, bytes: u64) -> Result<bool, StoreError> {
         // A value that is not in sled's log does not move it.
         let bytes = bytes.min(MOST_UNSYNCED / 2);
-        if self.unsynced.fetch_add(bytes, Ordering::Relaxed) + bytes > MOST_UNSYNCED {
+        let is_much = self.unsynced.fetch_add(bytes, Ordering::Relaxed) + bytes > MOST_UNSYNCED;
+        if is_much {
             self.flush()?;
             self.unsynced.fetch_add(bytes, Ordering::Relaxed);
         }
-        Ok(())
+        Ok(is_much)
     }
 
     /// Brings everything that was written before this call to the disk. Nobody is told that a write is durable before
@@ -218,15 +216,12 @@ impl Disk {
     /// disk is checked before each write, too.
     fn set_space_aside(&self) {
         let files = Arc::clone(&self.files.read());
-        let Ok(size) = files.file.metadata().map(|metadata| metadata.len()) else { return };
-        let mut ahead = self.ahead.lock();
-        // A file that became shorter lost what was set aside.
-        if size >= ahead.1 && size + AHEAD / 2 <= ahead.0 {
-            ahead.1 = size;
-            return;
-        }
-        if fallocate(&files.file, FallocateFlags::KEEP_SIZE, size, AHEAD).is_ok() {
-            *ahead = (size + AHEAD, size);
+        let Ok(metadata) = files.file.metadata() else { return };
+        // What the file has beyond its size. Asked for each time: sled cuts the file off now and then, and the system
+        // takes back what was set aside.
+        let aside = (metadata.blocks() * BLOCK).saturating_sub(metadata.len());
+        if aside < AHEAD / 2 {
+            let _ = fallocate(&files.file, FallocateFlags::KEEP_SIZE, metadata.len(), AHEAD);
         }
     }
 }

@@ -78,7 +78,10 @@ impl Trees {
     pub(super) fn enter(&self, need: Need, bytes: usize) -> Result<Writing<'_>, StoreError> {
         self.disk.alive()?;
         self.disk.room.check(need, bytes as u64)?;
-        self.disk.count(bytes as u64 + OVERHEAD)?;
+        if self.disk.count(bytes as u64 + OVERHEAD)? {
+            // A flush takes milliseconds. Another process may have filled the disk meanwhile.
+            self.disk.room.check(need, bytes as u64)?;
+        }
         self.disk.step(DiskStep::Write)?;
         Ok(self.gate.enter())
     }

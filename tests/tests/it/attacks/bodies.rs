@@ -13,6 +13,8 @@ pub(super) const ATTACKS: &[Attack] = &[
     Attack { name: "refusals with a revoked token", threads: 4, rounds: 300, run: refusals },
     Attack { name: "refusals of a valid token", threads: 4, rounds: 100, run: valid_refusals },
     Attack { name: "the largest pages", threads: 4, rounds: 5, run: huge_pages },
+    Attack { name: "pages of long records", threads: 4, rounds: 5, run: long_records },
+    Attack { name: "pages of the log that have nothing", threads: 4, rounds: 3, run: empty_pages },
     Attack { name: "deep JSON", threads: 2, rounds: 30, run: deep_json },
     Attack { name: "objects of many keys", threads: 2, rounds: 4, run: many_keys },
     Attack { name: "odd numbers and repeated keys", threads: 1, rounds: 16, run: odd_json },
@@ -87,6 +89,26 @@ fn huge_pages(host: &Host, round: u64) -> Result<(), String> {
     let list = json!({"scope": {"companyId": "evil"}, "limit": 1_000});
     survived("a page of records", host.post("/runtime/v1/companies/evil/list", &list.to_string()))?;
     survived("a page of operations", host.get("/control/v1/companies/evil/operations?limit=1000"))
+}
+
+/// The most records that are no long page, each as long as it may be.
+fn long_records(host: &Host, round: u64) -> Result<(), String> {
+    let text = format!("{round} {}", "a long text ".repeat(5_000));
+    let body = json!({"scope": {"companyId": "evil"}, "records": [{"text": text}]});
+    survived("a long record", host.post("/runtime/v1/companies/evil/records", &body.to_string()))?;
+    let list = json!({"scope": {"companyId": "evil"}, "limit": 100}).to_string();
+    let query = json!({"scope": {"companyId": "evil"}, "query": "long text", "topK": 100}).to_string();
+    survived("a page", host.post("/runtime/v1/companies/evil/list", &list))?;
+    survived("an answer", host.post("/runtime/v1/companies/evil/query", &query))
+}
+
+/// Each page reads much of the log and finds nothing.
+fn empty_pages(host: &Host, _: u64) -> Result<(), String> {
+    let query = json!({"scope": {"companyId": "evil"}, "query": "x"}).to_string();
+    for _ in 0..10 {
+        survived("a query", host.post("/runtime/v1/companies/evil/query", &query))?;
+    }
+    survived("a page", host.get("/control/v1/companies/evil/operations?providerRecordId=none&limit=100"))
 }
 
 fn deep_json(host: &Host, round: u64) -> Result<(), String> {

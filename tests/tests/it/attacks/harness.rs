@@ -223,12 +223,19 @@ impl Host {
         if status != 200 {
             return Err(format!("/healthz answers {status} {text}"));
         }
-        self.ask_neighbour()
+        self.query_neighbour().and_then(|()| self.list_neighbour())
     }
 
-    pub(super) fn ask_neighbour(&self) -> Result<(), String> {
-        let ask = json!({"scope": {"companyId": "neighbour"}, "query": "fact"});
-        let (status, text) = self.as_operator("/runtime/v1/companies/neighbour/query", &ask)?;
+    pub(super) fn query_neighbour(&self) -> Result<(), String> {
+        self.ask_neighbour_by("query", &json!({"scope": {"companyId": "neighbour"}, "query": "fact"}))
+    }
+
+    pub(super) fn list_neighbour(&self) -> Result<(), String> {
+        self.ask_neighbour_by("list", &json!({"scope": {"companyId": "neighbour"}, "limit": 20}))
+    }
+
+    fn ask_neighbour_by(&self, operation: &str, ask: &Value) -> Result<(), String> {
+        let (status, text) = self.as_operator(&format!("/runtime/v1/companies/neighbour/{operation}"), ask)?;
         match status == 200 && text.contains("a fact of neighbour") && !text.contains("evil") {
             true => Ok(()),
             false => Err(format!("the neighbour is answered {status} {text}")),

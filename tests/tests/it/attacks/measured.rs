@@ -63,10 +63,12 @@ fn phase(host: &Host, run: Option<Round>, threads: usize, time: Duration) -> (Ti
         let neighbour = scope.spawn(move || {
             let mut all = Vec::new();
             while goes_on() {
-                let started = Instant::now();
-                host.ask_neighbour().unwrap_or_else(note);
-                all.push(started.elapsed());
-                std::thread::sleep(Duration::from_millis(1));
+                for ask in [Host::query_neighbour, Host::list_neighbour] {
+                    let started = Instant::now();
+                    ask(host).unwrap_or_else(note);
+                    all.push(started.elapsed());
+                    std::thread::sleep(Duration::from_millis(1));
+                }
             }
             all
         });

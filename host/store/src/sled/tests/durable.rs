@@ -18,6 +18,8 @@ struct Seam {
     free: AtomicU64,
     /// How long the disk takes.
     slow_ms: AtomicU64,
+    /// The bytes that are free after the next flush; 0: no change.
+    free_after_flush: AtomicU64,
 }
 
 impl DiskSeam for Seam {
@@ -29,6 +31,10 @@ impl DiskSeam for Seam {
         self.steps.lock().push(step);
         if step == DiskStep::Sync {
             std::thread::sleep(Duration::from_millis(self.slow_ms.load(Ordering::SeqCst)));
+            let after = self.free_after_flush.swap(0, Ordering::SeqCst);
+            if after > 0 {
+                self.free.store(after, Ordering::SeqCst);
+            }
         }
         match *self.fails_at.lock() == Some(step) {
             true => Err(io::Error::from_raw_os_error(5)),
@@ -205,6 +211,22 @@ fn a_full_disk_refuses_new_data_then_everything_and_goes_on_by_itself() {
     let made = operation(&store, "acme", Some("ada"), OperationKind::Query, Outcome::Succeeded);
     block_on(store.write_operation(Arc::new(made), Vec::new())).unwrap();
     assert_eq!(block_on(store.verify()).unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn nothing_is_written_to_a_disk_that_was_filled_during_a_flush() {
+    let Opened { directory: _directory, store, seam, .. } = opened();
+    let reserve = store.disk().reserve_bytes;
+    seam.free.store(reserve * 2, Ordering::SeqCst);
+    let storage = block_on(store.binding_storage(b"acme\0binding", StorageSize { bytes: 1 << 20, keys: 9 })).unwrap();
+    let put = || vec![StorageWrite::Put(StorageEntry { key: b"k".to_vec(), value: vec![7; 300_000] })];
+    seam.steps.lock().clear();
+    seam.free_after_flush.store(reserve / 16 - 1, Ordering::SeqCst);
+    let first_refused = (0..9).find(|_| storage.apply(put()).is_err());
+    assert!(first_refused.is_some(), "there was a flush");
+    let steps = seam.steps.lock().clone();
+    let last = |step| steps.iter().rposition(|found| *found == step);
+    assert!(last(DiskStep::Write) < last(DiskStep::Flush), "written after the disk was full: {steps:?}");
 }
 
 #[test]
