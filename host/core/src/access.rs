@@ -10,14 +10,16 @@ mod provenance;
 mod requests;
 mod rules;
 mod tokens;
+mod writer;
 
 pub use caller::{ACT_AS_HEADERS, ActAs, ActingError, Caller};
 pub use control::Authentication;
 pub use denied::Denied;
 pub use error::AccessError;
-pub use fact_owners::FactOwners;
+pub use fact_owners::{DriveFacts, FactOwners};
 pub(crate) use fact_owners::{Owner, says_drive};
 pub use memhost_types::Act;
 pub use requests::{CreateToken, RotateToken};
 pub use rules::roles;
 pub use tokens::{Known, Tokens};
+pub use writer::{Writer, is_mcp};

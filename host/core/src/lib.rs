@@ -18,8 +18,8 @@ mod versions;
 mod work;
 
 pub use access::{
-    ACT_AS_HEADERS, AccessError, Act, ActAs, ActingError, Authentication, Caller, CreateToken, Denied, FactOwners,
-    Known, RotateToken, Tokens, roles,
+    ACT_AS_HEADERS, AccessError, Act, ActAs, ActingError, Authentication, Caller, CreateToken, Denied, DriveFacts,
+    FactOwners, Known, RotateToken, Tokens, Writer, is_mcp, roles,
 };
 pub use bindings::{
     Abilities, AskedView, BindingError, BindingView, Bindings, BuildView, CreateBinding, GrantsView, NewBinding,

@@ -91,11 +91,6 @@ impl Facts {
             FactOwner::Company => (COMPANY, options.company.to_string(), options.drive),
         };
         let owner = id(name, &owner)?;
-        if let Some(own) = own_user(caller).filter(|_| name == COMPANY) {
-            let detail =
-                format!("the token is for {own}; the facts of the company are for whoever may view the company");
-            return Err(Problem::new(ProblemCode::Forbidden, detail));
-        }
         if let Some(own) = own_user(caller).filter(|own| name == USER && *own != owner) {
             let detail = format!("the token is for {own}; it cannot be used for another user");
             return Err(Problem::new(ProblemCode::Forbidden, detail));
@@ -176,7 +171,8 @@ impl Facts {
         let is_agent = records.caller.role() == Role::Agent;
         let source = source.unwrap_or(if is_agent { FactSource::Ai } else { FactSource::User });
         // A model saves what it learns in a chat of any member; what a person adds by hand is for administrators.
-        if source == FactSource::User {
+        // A fact of the company is in everybody's context, so no chat adds one.
+        if source == FactSource::User || records.owner.0 == COMPANY {
             self.check_manage("add a shared fact by hand")?;
         }
         let (sentence, length) = (fact.trim(), fact.trim().chars().count());

@@ -64,7 +64,6 @@ mod item;
 mod options;
 mod owned;
 mod pagespace;
-mod writer;
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use memhost_core::{FactOwners, ProjectEvents};
+use memhost_core::{DriveFacts, FactOwners, ProjectEvents};
 use memhost_types::{BindingKey, CompanyId, Scope};
 
 /// The integrations of a host. None is active without a section in the configuration.
@@ -36,6 +36,9 @@ pub struct PageSpaceOptions {
     /// Whether an agent's token may name users other than its own agent on the runtime plane and over MCP.
     #[serde(default)]
     pub agents_name_users: bool,
+    /// Which facts of a drive agents and members may correct and remove with tools and on the runtime plane.
+    #[serde(default)]
+    pub agents_change_drive_facts: DriveFacts,
 }
 
 /// Apropos: the items of a project.
@@ -70,6 +73,7 @@ impl PageSpaceOptions {
                 _ => |_| {},
             },
             agents_name_users: self.agents_name_users,
+            agents_change: self.agents_change_drive_facts,
         }
     }
 }

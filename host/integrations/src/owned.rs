@@ -7,7 +7,7 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use serde_json::Value;
 
-use memhost_core::{Caller, Service};
+use memhost_core::{Caller, Service, Writer, is_mcp};
 use memhost_http::{Problem, ProblemCode};
 use memhost_types::{
     BindingKey, ForgetRequest, GetRequest, JsonObject, ListRequest, OperationKind, RecordHandle, RecordRow,
@@ -15,7 +15,6 @@ use memhost_types::{
 };
 
 use super::options::ScopeField;
-use super::writer::{Writer, is_mcp};
 
 /// The records of one page.
 const PAGE: u32 = 1_000;

@@ -88,6 +88,12 @@ async fn the_success_metrics_of_facts_are_computed() {
     host.start().await.unwrap();
     let api = Api::new(&host);
     assert_eq!(figures(&api, "user").await[..2], [2.0, 2.0], "after a restart");
+    // A fact that is the drive's counts for the drive, also where its scope names the user who is there.
+    let of_drive = json!({"scope": {"companyId": "acme", "subjectId": "u3", "namespace": "d1"},
+        "records": [{"text": "Ships on Fridays", "metadata": {"scope": "drive"}}]});
+    api.post("/runtime/v1/companies/acme/records", &of_drive).await.fine();
+    assert_eq!(figures(&api, "user").await[..2], [2.0, 2.0]);
+    assert_eq!(figures(&api, "drive").await[..2], [3.0, 2.0]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -14,7 +14,12 @@ const RECORDS: &str = "/runtime/v1/companies/acme/records";
 
 /// A host with PageSpace's routes at the provider `facts`, the gateway in front, and where it listens.
 async fn host(config: Value) -> (TestHost, Api, Api, (SocketAddr, tokio::task::JoinHandle<()>)) {
-    let integrations = serde_json::from_value(json!({"pagespace": {"company": "acme", "binding": "facts"}})).unwrap();
+    host_with(config, json!({"company": "acme", "binding": "facts"})).await
+}
+
+/// The same with these options of the routes.
+async fn host_with(config: Value, pagespace: Value) -> (TestHost, Api, Api, (SocketAddr, tokio::task::JoinHandle<()>)) {
+    let integrations = serde_json::from_value(json!({"pagespace": pagespace})).unwrap();
     let host = TestHost::new(&["facts"]).await.unwrap().surfaces(|surfaces| surfaces.integrations = integrations);
     let api = Api::new(&host);
     let binding = json!({"key": "facts", "providerKey": "facts", "default": true, "config": config,
@@ -117,13 +122,19 @@ async fn what_is_said_to_the_whole_company_is_seen_and_removed_in_the_explorer()
         assert_eq!(other.post("/c/acme/facts/delete", &fields).await.status, 403);
     }
     let one = format!("/api/memory/company/{id}");
+    // Whose context it is in may see it.
     for who in [("u1", "agent"), ("u1", "company_administrator")] {
-        let found = as_person(&gateway, Method::Get, "/api/memory/company", who, None).await;
-        let may = who.1 != "agent";
-        assert_eq!(found.status, if may { 200 } else { 403 }, "{who:?}: {}", found.text);
+        let found = as_person(&gateway, Method::Get, "/api/memory/company", who, None).await.fine();
+        assert_eq!(texts(&found), ["The office is in <b>Bonn</b>"], "{who:?}");
     }
+    assert_eq!(texts(&api.agent("ada").await.get("/api/memory/company").await), ["The office is in <b>Bonn</b>"]);
     let refused = as_person(&gateway, Method::Delete, &one, ("u1", "agent"), None).await;
     assert_eq!(refused.problem(), (403, "forbidden"));
+    for source in ["ai", "user"] {
+        let fact = json!({"fact": "We are in Rome", "source": source});
+        let refused = as_person(&gateway, Method::Post, "/api/memory/company", ("u1", "agent"), Some(fact)).await;
+        assert_eq!(refused.problem(), (403, "forbidden"), "{source}");
+    }
     admin.form("/c/acme/facts/delete", &fields).await;
     assert!(!admin.page("/c/acme/facts").await.contains("Bonn"));
     assert_eq!(preamble(&gateway, "u1", "d1").await, "## About This User\n\n- Likes tea\n\n");
@@ -154,22 +165,83 @@ async fn a_members_words_are_no_administrators() {
     let listed = list().await;
     let planted = listed.as_array().unwrap().iter().find(|fact| fact["fact"] == "Planted").unwrap();
     assert_eq!(by(planted), (json!("u2"), json!("ai")), "{listed}");
-    // A member's chat corrects what the administrator wrote. The words are the member's.
+    // The words of a corrected fact are the corrector's.
     let client = chat(address, &gateway, "u2", "d9");
-    client.does("memory.correct", json!({"id": made["id"], "text": "Chose Redux"})).await;
-    let listed = list().await;
-    let corrected = listed.as_array().unwrap().iter().find(|fact| fact["id"] == made["id"]).unwrap();
-    assert_eq!((&corrected["fact"], by(corrected)), (&json!("Chose Redux"), (json!("u2"), json!("ai"))), "{listed}");
+    let id = planted["id"].clone();
+    let fact_of = |listed: &Value| listed.as_array().unwrap().iter().find(|fact| fact["id"] == id).cloned().unwrap();
+    client.does("memory.correct", json!({"id": id, "text": "Chose Redux"})).await;
+    let corrected = fact_of(&list().await);
+    assert_eq!((&corrected["fact"], by(&corrected)), (&json!("Chose Redux"), (json!("u2"), json!("ai"))));
     // By a request that no tool made, of the administrator.
-    let handle = json!({"providerKey": "facts", "providerRecordId": made["id"]});
-    let patch = json!({"scope": {"companyId": "acme", "namespace": "d9"}, "handle": handle,
-        "patch": {"record": {"text": "Chose Zustand again"}}});
+    let patch = json!({"scope": {"companyId": "acme", "namespace": "d9"}, "handle": handle(&id),
+        "patch": {"record": {"text": "Chose Redux Toolkit"}}});
     as_person(&gateway, Method::Post, "/runtime/v1/companies/acme/correct", admin, Some(patch)).await.fine();
+    assert_eq!(by(&fact_of(&list().await)), (json!("u1"), json!("user")));
+    // Both are the administrator's now.
+    for id in [&made["id"], &id] {
+        changes_nothing(&client, &gateway, id).await;
+    }
+    assert_eq!(texts(&list().await), ["Chose Redux Toolkit", "Chose Zustand"]);
+    client.does("save_memory", json!({"scope": "drive", "fact": "Builds on Mondays"})).await;
     let listed = list().await;
-    let corrected = listed.as_array().unwrap().iter().find(|fact| fact["id"] == made["id"]).unwrap();
-    assert_eq!(by(corrected), (json!("u1"), json!("user")), "{listed}");
-    // What a tool may do is what the document lets an AI do.
-    assert_eq!(client.does("remove_memory", json!({"scope": "drive", "factId": made["id"]})).await["isRemoved"], true);
+    let saved = listed.as_array().unwrap().iter().find(|fact| fact["fact"] == "Builds on Mondays").unwrap();
+    assert_eq!(client.does("remove_memory", json!({"scope": "drive", "factId": saved["id"]})).await["isRemoved"], true);
+}
+
+fn handle(id: &Value) -> Value {
+    json!({"providerKey": "facts", "providerRecordId": id})
+}
+
+/// On no way a member's chat corrects, replaces or removes this fact of the drive `d9`.
+async fn changes_nothing(client: &Client, gateway: &Api, id: &Value) {
+    for (tool, arguments) in [
+        ("memory.correct", json!({"id": id, "text": "Changed"})),
+        ("memory.forget", json!({"ids": [id]})),
+        ("remove_memory", json!({"scope": "drive", "factId": id})),
+    ] {
+        let refused = client.is_refused(tool, arguments).await;
+        assert!(refused.contains("agents_change_drive_facts"), "{tool}: {refused}");
+    }
+    let scope = json!({"companyId": "acme", "namespace": "d9"});
+    for (path, body) in [
+        ("forget", json!({"scope": scope, "handles": [handle(id)]})),
+        ("correct", json!({"scope": scope, "handle": handle(id), "patch": {"record": {"text": "Changed"}}})),
+        (
+            "records",
+            json!({"scope": scope, "records": [{"id": id, "text": "Changed", "metadata": {"scope": "drive"}}]}),
+        ),
+        ("scope/forget", json!({"scope": scope})),
+    ] {
+        let path = format!("/runtime/v1/companies/acme/{path}");
+        let refused = as_person(gateway, Method::Post, &path, ("u2", "agent"), Some(body)).await;
+        assert_eq!(refused.problem(), (403, "forbidden"), "{path}: {}", refused.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_configuration_says_which_facts_of_a_drive_a_chat_may_remove() {
+    for (allowed, by_hand, by_model) in [("none", false, false), ("all", true, true)] {
+        let pagespace = json!({"company": "acme", "binding": "facts", "agents_change_drive_facts": allowed});
+        let (_host, _, gateway, (address, _)) = host_with(json!({}), pagespace).await;
+        let client = chat(address, &gateway, "u2", "d9");
+        client.does("save_memory", json!({"scope": "drive", "fact": "Builds on Mondays"})).await;
+        let (drive, admin) = ("/api/memory/drive/d9", ("u1", "company_administrator"));
+        as_person(&gateway, Method::Post, drive, admin, Some(json!({"fact": "Chose Zustand"}))).await.fine();
+        let listed = as_person(&gateway, Method::Get, drive, admin, None).await.fine();
+        for (text, may) in [("Chose Zustand", by_hand), ("Builds on Mondays", by_model)] {
+            let fact = listed.as_array().unwrap().iter().find(|fact| fact["fact"] == text).unwrap();
+            let ask = json!({"scope": "drive", "factId": fact["id"]});
+            match may {
+                true => assert_eq!(client.does("remove_memory", ask).await["isRemoved"], true),
+                false => assert!(client.is_refused("remove_memory", ask).await.contains("administrator")),
+            }
+        }
+        // A user's own facts are the user's.
+        client.does("save_memory", json!({"scope": "user", "fact": "Likes tea"})).await;
+        let own = users(&gateway, "u2").await;
+        let ask = json!({"scope": "user", "factId": own[0]["id"]});
+        assert_eq!(client.does("remove_memory", ask).await["isRemoved"], true);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,8 +1,12 @@
 //! Whose a fact is: of the user or the drive that a scope names, or of the agent that reads and writes.
 
+use serde::{Deserialize, Serialize};
+
 use super::denied::Denied;
+use super::writer::{Writer, is_mcp};
 use crate::Service;
-use memhost_types::{Binding, BindingKey, CompanyId, JsonObject, Scope};
+use crate::error::Refusal;
+use memhost_types::{Binding, BindingKey, CompanyId, JsonObject, RecordId, RecordRow, Scope};
 
 /// Whose facts are counted.
 #[derive(Debug, Clone)]
@@ -25,6 +29,32 @@ pub struct FactOwners {
     pub clear_others: fn(&mut Scope),
     /// Whether an agent may name users other than itself: their facts are then read and written for it.
     pub agents_name_users: bool,
+    /// Which facts of a drive agents and members may change.
+    pub agents_change: DriveFacts,
+}
+
+/// Facts of a drive that whoever is no administrator may correct and remove.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DriveFacts {
+    /// None.
+    None,
+    /// Those that a model saved: not those that an administrator added or corrected.
+    #[default]
+    SavedByAi,
+    /// All.
+    All,
+}
+
+impl DriveFacts {
+    fn allows(self, row: &RecordRow) -> bool {
+        let (by, via) = match &row.corrected_by {
+            Some(by) => (by, row.corrected_via.as_deref()),
+            None => (&row.written_by, row.source.as_ref().and_then(|source| source.external_ref.as_deref())),
+        };
+        let is_by_ai = || is_mcp(via) || Writer::of(by).is_some_and(|writer| writer.is_confined);
+        self == Self::All || (self == Self::SavedByAi && is_by_ai())
+    }
 }
 
 /// A user, or a drive.
@@ -35,12 +65,19 @@ pub(crate) enum Owner {
 }
 
 impl FactOwners {
-    /// Who owns a fact that was written in a scope: its user, else its drive, else the agent, which counts as a user.
+    /// Who owns a fact that was written in a scope: its drive, else its user, else the agent, which counts as a user. A
+    /// write that names both is bound to the drive only if it says that it is the drive's.
     pub(crate) fn owner(&self, scope: &Scope) -> Option<Owner> {
-        let user = (self.user)(scope).map(|user| Owner::User(user.to_owned()));
-        let drive = || (self.drive)(scope).map(|drive| Owner::Drive(drive.to_owned()));
         let agent = || scope.agent_id.as_ref().map(|agent| Owner::User(agent.to_string()));
-        user.or_else(drive).or_else(agent)
+        self.drive_of(scope).or_else(|| self.user_of(scope)).or_else(agent)
+    }
+
+    fn user_of(&self, scope: &Scope) -> Option<Owner> {
+        (self.user)(scope).map(|user| Owner::User(user.to_owned()))
+    }
+
+    fn drive_of(&self, scope: &Scope) -> Option<Owner> {
+        (self.drive)(scope).map(|drive| Owner::Drive(drive.to_owned()))
     }
 
     /// Whether a binding has the facts.
@@ -53,11 +90,11 @@ impl FactOwners {
         self.is_at(binding) && !self.agents_name_users
     }
 
-    /// The user and the drive that an operation names.
+    /// The user and the drive that an operation names, or its agent.
     pub(crate) fn named(&self, scope: &Scope) -> impl Iterator<Item = Owner> {
-        let drive = (self.drive)(scope).map(|drive| Owner::Drive(drive.to_owned()));
-        let owner = self.owner(scope).filter(|owner| Some(owner) != drive.as_ref());
-        [owner, drive].into_iter().flatten()
+        let (user, drive) = (self.user_of(scope), self.drive_of(scope));
+        let agent = if user.is_none() && drive.is_none() { self.owner(scope) } else { None };
+        [user, drive, agent].into_iter().flatten()
     }
 }
 
@@ -74,6 +111,41 @@ impl Service {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses to change facts of a drive for who is no administrator and may not change these.
+    pub(crate) async fn check_drive_facts(
+        &self,
+        principal: &str,
+        binding: &Binding,
+        records: impl Iterator<Item = &RecordId>,
+    ) -> Result<(), Refusal> {
+        let rule = {
+            let counted = self.recorder.facts.lock();
+            counted
+                .owners
+                .as_ref()
+                .filter(|owners| owners.is_at(binding))
+                .map(|owners| (owners.agents_change, owners.drive))
+        };
+        let Some((changes, drive)) = rule.filter(|(changes, _)| *changes != DriveFacts::All) else { return Ok(()) };
+        if !Writer::of(principal).is_some_and(|writer| writer.is_confined) {
+            return Ok(());
+        }
+        for record in records {
+            let row = self.records.row(binding, record).await?;
+            if let Some(row) = row.filter(|row| drive(&row.scope).is_some() && !changes.allows(row)) {
+                let what = if changes == DriveFacts::None { "is" } else { "was added by hand and is" };
+                let why = format!(
+                    "`{}` {what} a fact of a drive, which only an administrator, or the owner of the drive, may correct or \
+                     remove; an integration says so with x-memhost-act-as-role: company_administrator, and \
+                     `agents_change_drive_facts` in `[integrations.pagespace]` allows it to all",
+                    row.handle.provider_record_id
+                );
+                return Err((&Denied::whole(why)).into());
+            }
+        }
+        Ok(())
     }
 
     /// Makes an agent the user of a scope that names none, where users' facts are their owners' only. A scope without a user
@@ -123,5 +195,5 @@ pub(crate) fn says_drive(metadata: Option<&JsonObject>) -> bool {
 /// The agent that asks. An integration that acts for an agent is that agent; one that acts for a person is confined to the
 /// person.
 fn agent_of(principal: &str) -> Option<&str> {
-    principal.strip_prefix("agent:").or_else(|| Some(principal.split_once(" as agent:")?.1))
+    Writer::of(principal).filter(|writer| writer.is_agent).map(|writer| writer.id)
 }

@@ -63,6 +63,7 @@ impl Step for Correct {
         if !host.records.may_read(binding, &self.reader, record).await? {
             return Err(not_there(record));
         }
+        host.check_drive_facts(&opened.operation().principal, binding, std::iter::once(record)).await?;
         self.row = host.records.row(binding, record).await?;
         let whose = match &self.row {
             Some(row) => Whose::like(row),

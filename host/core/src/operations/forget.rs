@@ -157,6 +157,8 @@ impl Step for Forget {
                 self.known.push(handle.clone());
             }
         }
+        let known = self.known.iter().map(|handle| &handle.provider_record_id);
+        host.check_drive_facts(&opened.operation().principal, &serving.binding, known).await?;
         self.waited = host.forget_waiting(&serving.binding, &self.known).await?;
         Ok(())
     }

@@ -151,6 +151,8 @@ impl Step for Upsert {
     async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         let times = self.request.records.iter().filter_map(|record| record.created_at);
         self.whose = Some(self.owned(host, serving).await?.by(&self.writer).made_at(times));
+        let ids = self.request.records.iter().filter_map(|record| record.id.as_ref());
+        host.check_drive_facts(&opened.operation().principal, &serving.binding, ids).await?;
         private(serving, &mut self.request)?;
         opened.keep_payload(serving, &self.request);
         // The queue of an imported company comes with it.

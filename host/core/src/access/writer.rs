@@ -2,18 +2,18 @@
 
 /// An agent, or a person for whom the system in front asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Writer<'a> {
+pub struct Writer<'a> {
     /// Its id.
-    pub(super) id: &'a str,
+    pub id: &'a str,
     /// Whether it is an agent.
-    pub(super) is_agent: bool,
+    pub is_agent: bool,
     /// Whether it may do only what an agent may: a person without another role is a member.
-    pub(super) is_confined: bool,
+    pub is_confined: bool,
 }
 
 impl<'a> Writer<'a> {
     /// None where a token asks in its own name.
-    pub(super) fn of(principal: &'a str) -> Option<Self> {
+    pub fn of(principal: &'a str) -> Option<Self> {
         let agent = |id| Self { id, is_agent: true, is_confined: true };
         if let Some(id) = principal.strip_prefix("agent:") {
             return Some(agent(id));
@@ -28,7 +28,7 @@ impl<'a> Writer<'a> {
 }
 
 /// Whether a client is a program that speaks MCP: what it writes, a model wrote.
-pub(super) fn is_mcp(client: Option<&str>) -> bool {
+pub fn is_mcp(client: Option<&str>) -> bool {
     client.is_some_and(|client| client == "mcp" || client.starts_with("mcp:"))
 }
 
