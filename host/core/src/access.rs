@@ -17,7 +17,7 @@ pub use control::Authentication;
 pub use denied::Denied;
 pub use error::AccessError;
 pub use fact_owners::{DriveFacts, FactOwners};
-pub(crate) use fact_owners::{Owner, says_drive};
+pub(crate) use fact_owners::{KeptFacts, Owner, says_drive};
 pub use memhost_types::Act;
 pub use requests::{CreateToken, RotateToken};
 pub use rules::roles;

@@ -57,6 +57,27 @@ impl DriveFacts {
     }
 }
 
+/// The facts of drives that an agent or a member may not change.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeptFacts {
+    changes: DriveFacts,
+    drive: fn(&Scope) -> Option<&str>,
+}
+
+impl KeptFacts {
+    pub(crate) fn has(self, row: &RecordRow) -> bool {
+        (self.drive)(&row.scope).is_some() && !self.changes.allows(row)
+    }
+
+    fn denied(self, what: &str, act: &str) -> Denied {
+        Denied::whole(format!(
+            "{what}; only an administrator, or the owner of the drive, may {act}: an integration says so with \
+             x-memhost-act-as-role: company_administrator, and `agents_change_drive_facts` in \
+             `[integrations.pagespace]` allows it to all"
+        ))
+    }
+}
+
 /// A user, or a drive.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
@@ -113,39 +134,41 @@ impl Service {
         }
     }
 
-    /// Refuses to change facts of a drive for who is no administrator and may not change these.
+    /// The facts of drives that somebody may not change at a binding; none where that is nobody's.
+    pub(crate) fn kept_facts(&self, principal: &str, binding: &Binding) -> Option<KeptFacts> {
+        let counted = self.recorder.facts.lock();
+        let owners = counted.owners.as_ref().filter(|owners| owners.is_at(binding))?;
+        let is_confined = Writer::of(principal).is_some_and(|writer| writer.is_confined);
+        (is_confined && owners.agents_change != DriveFacts::All)
+            .then_some(KeptFacts { changes: owners.agents_change, drive: owners.drive })
+    }
+
+    /// Refuses to change facts of a drive for who may not change these.
     pub(crate) async fn check_drive_facts(
         &self,
         principal: &str,
         binding: &Binding,
         records: impl Iterator<Item = &RecordId>,
     ) -> Result<(), Refusal> {
-        let rule = {
-            let counted = self.recorder.facts.lock();
-            counted
-                .owners
-                .as_ref()
-                .filter(|owners| owners.is_at(binding))
-                .map(|owners| (owners.agents_change, owners.drive))
-        };
-        let Some((changes, drive)) = rule.filter(|(changes, _)| *changes != DriveFacts::All) else { return Ok(()) };
-        if !Writer::of(principal).is_some_and(|writer| writer.is_confined) {
-            return Ok(());
-        }
+        let Some(kept) = self.kept_facts(principal, binding) else { return Ok(()) };
         for record in records {
-            let row = self.records.row(binding, record).await?;
-            if let Some(row) = row.filter(|row| drive(&row.scope).is_some() && !changes.allows(row)) {
-                let what = if changes == DriveFacts::None { "is" } else { "was added by hand and is" };
-                let why = format!(
-                    "`{}` {what} a fact of a drive, which only an administrator, or the owner of the drive, may correct or \
-                     remove; an integration says so with x-memhost-act-as-role: company_administrator, and \
-                     `agents_change_drive_facts` in `[integrations.pagespace]` allows it to all",
-                    row.handle.provider_record_id
-                );
-                return Err((&Denied::whole(why)).into());
+            if self.records.row(binding, record).await?.is_some_and(|row| kept.has(&row)) {
+                let by_hand = if kept.changes == DriveFacts::None { "" } else { " that was added by hand" };
+                let denied = kept.denied(&format!("`{record}` is a fact of a drive{by_hand}"), "correct or remove it");
+                return Err((&denied).into());
             }
         }
         Ok(())
+    }
+
+    /// Refuses to forget a drive as a whole for who may not change all of its facts.
+    pub(crate) fn check_drive(&self, principal: &str, scope: &Scope, binding: &Binding) -> Result<(), Denied> {
+        match self.kept_facts(principal, binding) {
+            Some(kept) if (kept.drive)(scope).is_some() => {
+                Err(kept.denied("the scope is a drive's", "forget all of its facts"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Makes an agent the user of a scope that names none, where users' facts are their owners' only. A scope without a user

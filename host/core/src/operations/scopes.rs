@@ -12,7 +12,7 @@ mod step;
 
 use self::at_once::ForgetAtOnce;
 use self::step::ForgetScope;
-use crate::access::Act;
+use crate::access::{Act, KeptFacts};
 use crate::operations::forgotten::Origin;
 use crate::operations::prelude::*;
 use crate::operations::sources::{MOST_ROUNDS, nothing_at};
@@ -38,13 +38,16 @@ struct Wanted {
     received: Timestamp,
     /// The first operation of the request at the binding: what came later stays.
     by: Option<OperationId>,
+    /// Facts of drives that stay.
+    kept: Option<KeptFacts>,
 }
 
 impl Wanted {
     /// Whether a record of the scope is to be forgotten from this operation on.
     fn has(&self, row: &RecordRow, by: OperationId) -> bool {
         let by = self.by.unwrap_or(by);
-        row.operation_id.sequence() < by.sequence() && self.reader.may_read(row)
+        let is_before = row.operation_id.sequence() < by.sequence();
+        is_before && self.reader.may_read(row) && !self.kept.is_some_and(|kept| kept.has(row))
     }
 }
 
@@ -73,13 +76,14 @@ impl Service {
             true => Reader::All,
             false => Reader::of(caller, &scope),
         };
-        let wanted = Wanted { scope, reader, received: self.clock.now(), by: None };
+        let wanted = Wanted { scope, reader, received: self.clock.now(), by: None, kept: None };
         let asked: Vec<Arc<Binding>> = match &binding_key {
             Some(key) => self.bindings.get(&company, key).into_iter().collect(),
             None => self.bindings.list(&company),
         };
         let (mut bindings, mut is_complete) = (Vec::with_capacity(asked.len()), true);
         for binding in &asked {
+            let wanted = Wanted { kept: self.kept_facts(caller.principal(), binding), ..wanted.clone() };
             let at = match self.never_served(binding).await? {
                 true => self.forget_waiting_scope(caller, &wanted, binding).await?,
                 false => self.forget_scope_at(caller, &wanted, binding).await?,
@@ -109,6 +113,13 @@ impl Service {
             return Err(self.deny(caller, kind, Some(&request.scope.company_id), &denied).await);
         }
         self.usable(caller, &request.scope.company_id).await?;
+        let ForgetScopeRequest { scope, binding_key } = &*request;
+        let is_asked = |binding: &&Arc<Binding>| binding_key.as_ref().is_none_or(|key| *key == binding.key);
+        for binding in self.bindings.list(&scope.company_id).iter().filter(is_asked) {
+            if let Err(denied) = self.check_drive(caller.principal(), scope, binding) {
+                return Err(self.deny(caller, kind, Some(&scope.company_id), &denied).await);
+            }
+        }
         Ok(checked?)
     }
 
@@ -186,7 +197,7 @@ impl Service {
         let has_context = [project_id, issue_id, run_id, session_key].into_iter().any(Option::is_some);
         // The records of an agent's own partition are the agent's. Those of a subject may be private to any agent.
         let is_theirs = wanted.reader == Reader::All || agent_id.is_some();
-        if has_context || !is_theirs {
+        if has_context || !is_theirs || wanted.kept.is_some() {
             return false;
         }
         let Ok(serving) = self.serving.get(binding).await else { return false };
