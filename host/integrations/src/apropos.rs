@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use super::item::{Item, ItemChange, ItemType, NewItem, check_project, record_id};
 use super::options::{AproposOptions, ScopeField};
-use super::owned::{OwnerRecords, id, invalid, options, weight};
+use super::owned::{OwnerRecords, id, invalid, options};
 use memhost_core::{Service, off_executor};
 use memhost_http::{Authenticated, Body, Json, Problem, ProblemCode, Query, read_json};
-use memhost_types::{Intent, JsonObject, QueryRequest, Scope, Snippet};
+use memhost_types::{Intent, QueryRequest, Scope, Snippet};
 
 /// The default length of a recall's context, in characters.
 const CONTEXT_CHARS: usize = 2_000;
@@ -25,6 +25,8 @@ const CONTEXT_CHARS: usize = 2_000;
 const MAX_CONTEXT_CHARS: usize = 100_000;
 /// The default size of a page.
 const PAGE: u32 = 50;
+/// Pages that one request for a list reads at most, where what is wanted is not on the first ones.
+const MOST_PAGES: u32 = 20;
 /// The default number of items that a search finds.
 const TOP: u32 = 10;
 
@@ -73,7 +75,7 @@ async fn path_value(parts: &mut Parts, service: &Arc<Service>, name: &str) -> Re
 
 /// Records as items. What their metadata have is read again, which takes long for many.
 fn items(records: &OwnerRecords, found: Vec<Snippet>) -> Vec<Item> {
-    let bytes = found.iter().map(weight).sum();
+    let bytes = found.iter().map(Snippet::weight).sum();
     off_executor(bytes, || found.into_iter().map(|record| Item::of(records, record)).collect())
 }
 
@@ -171,17 +173,21 @@ struct ListQuery {
 }
 
 async fn list(Project(records): Project, Query(query): Query<ListQuery>) -> Result<Json<Items>, Problem> {
-    let mut filter = JsonObject::new();
-    if let Some(kind) = query.r#type {
-        filter.insert("type".to_owned(), serde_json::json!(kind));
-    }
-    for (name, value) in [("agentKind", query.agent_kind), ("sessionId", query.session_id)] {
-        if let Some(value) = value {
-            filter.insert(name.to_owned(), value.into());
+    let ListQuery { limit, cursor, r#type, agent_kind, session_id } = query;
+    let is_filtered = r#type.is_some() || agent_kind.is_some() || session_id.is_some();
+    let (mut cursor, mut further) = (cursor, 1..MOST_PAGES);
+    loop {
+        let found = records.page(cursor, limit.unwrap_or(PAGE)).await?;
+        let mut items = items(&records, found.items);
+        // By what an item shows: its metadata do not say everything of what a tool or a hook wrote.
+        items.retain(|item| item.is_of(r#type, agent_kind.as_deref(), session_id.as_deref()));
+        cursor = found.next_cursor;
+        // Where everything was left out, what is wanted may be on the next page.
+        let goes_on = is_filtered && items.is_empty() && cursor.is_some();
+        if !goes_on || further.next().is_none() {
+            return Ok(Json(Items { items, next_cursor: cursor }));
         }
     }
-    let found = records.page(query.cursor, query.limit.unwrap_or(PAGE), filter).await?;
-    Ok(Json(Items { items: items(&records, found.items), next_cursor: found.next_cursor }))
 }
 
 #[derive(Deserialize)]

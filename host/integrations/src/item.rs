@@ -317,6 +317,14 @@ impl NewItem {
 }
 
 impl Item {
+    /// Whether it is of this type, kind of agent and session, where they are given.
+    pub(super) fn is_of(&self, kind: Option<ItemType>, agent_kind: Option<&str>, session_id: Option<&str>) -> bool {
+        let same = |wanted: Option<&str>, found: &Option<String>| wanted.is_none() || wanted == found.as_deref();
+        kind.is_none_or(|kind| kind == self.kind)
+            && same(agent_kind, &self.agent_kind)
+            && same(session_id, &self.session_id)
+    }
+
     /// A record as an item. A record without Apropos' metadata is a fact.
     pub(super) fn of(records: &OwnerRecords, record: Snippet) -> Self {
         let metadata = record.metadata.as_ref();

@@ -158,19 +158,14 @@ impl OwnerRecords {
         JsonObject::from_iter([((*name).to_owned(), value.as_str().into())])
     }
 
-    /// One page of the owner's records that match a filter.
-    pub(super) async fn page(
-        &self,
-        cursor: Option<String>,
-        limit: u32,
-        filter: JsonObject,
-    ) -> Result<OwnerPage, Problem> {
+    /// One page of the owner's records.
+    pub(super) async fn page(&self, cursor: Option<String>, limit: u32) -> Result<OwnerPage, Problem> {
         let request = ListRequest {
             binding_key: self.binding.clone(),
             scope: self.scope.clone(),
             cursor,
             limit: Some(limit),
-            metadata_filter: Some(filter),
+            metadata_filter: None,
             filter: None,
         };
         let page = self.service.list(&self.caller, request).await?;
@@ -190,9 +185,9 @@ impl OwnerRecords {
         let (mut all, mut bytes) = (OwnerPage { items: Vec::new(), next_cursor: cursor }, 0);
         let pages = if self.owner.0 == COMPANY { MAX_PAGES_OF_ALL } else { MAX_PAGES };
         for _ in 0..pages {
-            let page = self.page(all.next_cursor.take(), PAGE, JsonObject::new()).await?;
+            let page = self.page(all.next_cursor.take(), PAGE).await?;
             let own = page.items.into_iter().filter(|record| self.owns(record));
-            all.items.extend(own.inspect(|record| bytes += weight(record)));
+            all.items.extend(own.inspect(|record| bytes += record.weight()));
             all.next_cursor = page.next_cursor;
             if all.next_cursor.is_none() || bytes >= MAX_BYTES {
                 break;
@@ -220,21 +215,6 @@ impl OwnerRecords {
     ) -> Result<RecordHandle, Problem> {
         let written = self.write(source, vec![record]).await?.into_iter().next();
         written.ok_or_else(|| Problem::new(ProblemCode::BadAnswer, "the provider wrote no record"))
-    }
-}
-
-/// About how many bytes a record has.
-pub(super) fn weight(record: &Snippet) -> usize {
-    let metadata = record.metadata.iter().flatten().map(|(name, value)| name.len() + weight_of(value));
-    record.text.len() + record.summary.as_ref().map_or(0, String::len) + metadata.sum::<usize>()
-}
-
-fn weight_of(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(weight_of).sum(),
-        Value::Object(members) => members.iter().map(|(name, value)| name.len() + weight_of(value)).sum(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
     }
 }
 
@@ -312,6 +292,6 @@ mod tests {
             "metadata": {"vector": vec![0.5; 1_000], "a": {"b": ["z".repeat(500), null]}},
         }))
         .unwrap();
-        assert!((9_600..9_700).contains(&weight(&record)), "{}", weight(&record));
+        assert!((9_600..9_700).contains(&record.weight()), "{}", record.weight());
     }
 }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::named::named;
 use super::{
@@ -50,6 +51,23 @@ pub struct Snippet {
     /// Who corrected it, where its provider keeps the record before; in the answers to `get` and `list`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrected: Option<Corrected>,
+}
+
+impl Snippet {
+    /// About how many bytes its text, its summary and its metadata have.
+    pub fn weight(&self) -> usize {
+        let metadata = self.metadata.iter().flatten().map(|(name, value)| name.len() + weight_of(value));
+        self.text.len() + self.summary.as_ref().map_or(0, String::len) + metadata.sum::<usize>()
+    }
+}
+
+fn weight_of(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight_of).sum(),
+        Value::Object(members) => members.iter().map(|(name, value)| name.len() + weight_of(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    }
 }
 
 /// How a record took the place of another one.

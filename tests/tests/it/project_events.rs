@@ -78,6 +78,13 @@ async fn every_write_and_recall_of_a_project_leaves_one_event() {
     let listed = api.get(path).await;
     let note = listed["items"].as_array().unwrap().iter().find(|item| item["content"] == "Builds run on Mondays");
     assert_eq!(note.unwrap()["agentKind"], "claude-code", "the item names the client as its event does: {listed:?}");
+    for (filter, found) in
+        [("agentKind=claude-code", true), ("agentKind=codex", false), ("agentKind=claude-code&limit=1", true)]
+    {
+        let listed = api.get(&format!("{path}?{filter}")).await;
+        let is_found = listed.to_string().contains("Builds run on Mondays");
+        assert_eq!(is_found, found, "{filter}: as the item shows it: {listed}");
+    }
     // By the command line.
     let home = tempfile::tempdir().unwrap();
     let environment = [("MEMHOST_URL", serving.url()), ("MEMHOST_TOKEN", OPERATOR), ("MEMHOST_COMPANY", "acme")];
@@ -103,6 +110,10 @@ async fn every_write_and_recall_of_a_project_leaves_one_event() {
         api.post("/runtime/v1/companies/acme/hooks", &hook).await.fine();
     }
     wanted.push(row("saved", "claude", "s3", 1));
+    let of_session = api.get(&format!("{path}?sessionId=s3")).await;
+    for text in ["Lunch is at noon", "Tea is in the kitchen", "The printer is on the second floor"] {
+        assert!(of_session.to_string().contains(text), "{of_session}");
+    }
     let hydrate = json!({"hookKind": "pre_run_hydrate", "hookId": "h2", "triggeredAt": "2026-11-23T12:00:00Z",
         "scope": scope, "query": "printer", "topK": 1});
     api.post("/runtime/v1/companies/acme/hooks", &hydrate).await.fine();

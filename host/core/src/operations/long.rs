@@ -1,7 +1,5 @@
 //! What makes an operation a long one, that goes on beside other long requests.
 
-use serde_json::Value;
-
 use memhost_types::Snippet;
 
 /// The most records that are asked for beside short requests.
@@ -11,22 +9,9 @@ const MAX_SHORT_ANSWER: usize = 64 << 10;
 
 /// Whether these records have more bytes than are worked on beside short requests.
 pub(crate) fn are_long(snippets: &[Snippet]) -> bool {
-    let mut left = MAX_SHORT_ANSWER;
+    let mut bytes = 0;
     snippets.iter().any(|snippet| {
-        let metadata = snippet.metadata.iter().flatten().map(|(key, value)| key.len() + size_of(value)).sum::<usize>();
-        let size = snippet.text.len() + metadata;
-        let is_over = size > left;
-        left = left.saturating_sub(size);
-        is_over
+        bytes += snippet.weight();
+        bytes > MAX_SHORT_ANSWER
     })
-}
-
-/// About how many bytes a value has.
-fn size_of(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len(),
-        Value::Array(values) => values.iter().map(size_of).sum(),
-        Value::Object(members) => members.iter().map(|(key, value)| key.len() + size_of(value)).sum(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => size_of_val(value),
-    }
 }
