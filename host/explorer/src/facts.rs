@@ -143,9 +143,7 @@ async fn page(
     refused: Option<Refused<'_>>,
 ) -> Result<Markup, Problem> {
     let mut lists = Vec::new();
-    // Who is one user has the company's facts in each context, and manages none of them.
-    let is_user = own_user(&shown.view.caller).is_some();
-    for whose in [Whose::User, Whose::Drive, Whose::Company].into_iter().take(if is_user { 2 } else { 3 }) {
+    for whose in [Whose::User, Whose::Drive, Whose::Company] {
         if let Some(facts) = shown.facts(whose)? {
             let refused = refused.filter(|(of, ..)| *of == whose);
             lists.push(section(shown, whose, &facts, &facts.list().await?, refused));

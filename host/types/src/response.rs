@@ -240,7 +240,7 @@ pub struct Explanation {
     /// The operation that made it.
     pub operation_id: OperationId,
     /// How the provider read the query.
-    pub query: serde_json::Value,
+    pub query: Value,
     /// In the order of the query's result.
     pub hits: Vec<HitTrace>,
 }

@@ -100,7 +100,7 @@ async fn what_an_agent_notes_for_nobody_is_its_own_fact() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_said_to_the_whole_company_is_seen_and_removed_in_the_explorer() {
-    let (host, api, gateway, _) = host(json!({})).await;
+    let (host, api, gateway, (address, _)) = host(json!({})).await;
     let body = json!({"scope": {"companyId": "acme"}, "records": [{"text": "The office is in <b>Bonn</b>"}]});
     api.post(RECORDS, &body).await.fine();
     let of_user = json!({"scope": {"companyId": "acme", "subjectId": "u1"}, "records": [{"text": "Likes tea"}]});
@@ -113,7 +113,8 @@ async fn what_is_said_to_the_whole_company_is_seen_and_removed_in_the_explorer()
     assert!(page.contains("Of the company") && page.contains("&lt;b&gt;Bonn") && !page.contains("Likes tea"), "{page}");
     let page = auditor.page("/c/acme/facts").await;
     assert!(page.contains("Bonn") && !page.contains(">Delete<"), "{page}");
-    assert!(!agent.page("/c/acme/facts").await.contains("Bonn"), "it is in its context; it manages none of it");
+    let page = agent.page("/c/acme/facts").await;
+    assert!(page.contains("Bonn") && !page.contains(">Delete<"), "it is in its context; it manages none of it: {page}");
     let listed = api.get("/api/memory/company").await;
     assert_eq!(texts(&listed), ["The office is in <b>Bonn</b>"]);
     let id = listed[0]["id"].as_str().unwrap().to_owned();
@@ -130,6 +131,13 @@ async fn what_is_said_to_the_whole_company_is_seen_and_removed_in_the_explorer()
     assert_eq!(texts(&api.agent("ada").await.get("/api/memory/company").await), ["The office is in <b>Bonn</b>"]);
     let refused = as_person(&gateway, Method::Delete, &one, ("u1", "agent"), None).await;
     assert_eq!(refused.problem(), (403, "forbidden"));
+    let client = chat(address, &gateway, "u1", "d1");
+    for (tool, arguments) in
+        [("memory.forget", json!({"ids": [id]})), ("memory.correct", json!({"id": id, "text": "It is in Rome"}))]
+    {
+        let refused = client.is_refused(tool, arguments).await;
+        assert!(refused.contains("a shared fact that was added by hand"), "{tool}: {refused}");
+    }
     for source in ["ai", "user"] {
         let fact = json!({"fact": "We are in Rome", "source": source});
         let refused = as_person(&gateway, Method::Post, "/api/memory/company", ("u1", "agent"), Some(fact)).await;

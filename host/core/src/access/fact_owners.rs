@@ -29,11 +29,11 @@ pub struct FactOwners {
     pub clear_others: fn(&mut Scope),
     /// Whether an agent may name users other than itself: their facts are then read and written for it.
     pub agents_name_users: bool,
-    /// Which facts of a drive agents and members may change.
+    /// Which shared facts agents and members may change.
     pub agents_change: DriveFacts,
 }
 
-/// Facts of a drive that whoever is no administrator may correct and remove.
+/// Shared facts that whoever is no administrator may correct and remove: those of a drive, and of the company.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DriveFacts {
@@ -57,19 +57,22 @@ impl DriveFacts {
     }
 }
 
-/// The facts of drives that an agent or a member may not change.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct KeptFacts {
-    changes: DriveFacts,
-    drive: fn(&Scope) -> Option<&str>,
-}
+/// The facts of drives and of the company that an agent or a member may not change.
+#[derive(Debug, Clone)]
+pub(crate) struct KeptFacts(FactOwners);
 
 impl KeptFacts {
-    pub(crate) fn has(self, row: &RecordRow) -> bool {
-        (self.drive)(&row.scope).is_some() && !self.changes.allows(row)
+    pub(crate) fn has(&self, row: &RecordRow) -> bool {
+        let is_shared = match self.0.owner(&row.scope) {
+            Some(Owner::User(_)) => false,
+            Some(Owner::Drive(_)) => true,
+            // Where no binding is named, other systems' records name nobody, too.
+            None => self.0.binding.is_some(),
+        };
+        is_shared && !self.0.agents_change.allows(row)
     }
 
-    fn denied(self, what: &str, act: &str) -> Denied {
+    fn denied(&self, what: &str, act: &str) -> Denied {
         Denied::whole(format!(
             "{what}; only an administrator, or the owner of the drive, may {act}: an integration says so with \
              x-memhost-act-as-role: company_administrator, and `agents_change_drive_facts` in \
@@ -134,16 +137,17 @@ impl Service {
         }
     }
 
-    /// The facts of drives that somebody may not change at a binding; none where that is nobody's.
+    /// The shared facts that somebody may not change at a binding; none where all may be changed.
     pub(crate) fn kept_facts(&self, principal: &str, binding: &Binding) -> Option<KeptFacts> {
+        if !Writer::of(principal).is_some_and(|writer| writer.is_confined) {
+            return None;
+        }
         let counted = self.recorder.facts.lock();
         let owners = counted.owners.as_ref().filter(|owners| owners.is_at(binding))?;
-        let is_confined = Writer::of(principal).is_some_and(|writer| writer.is_confined);
-        (is_confined && owners.agents_change != DriveFacts::All)
-            .then_some(KeptFacts { changes: owners.agents_change, drive: owners.drive })
+        (owners.agents_change != DriveFacts::All).then(|| KeptFacts(owners.clone()))
     }
 
-    /// Refuses to change facts of a drive for who may not change these.
+    /// Refuses to change shared facts for who may not change these.
     pub(crate) async fn check_drive_facts(
         &self,
         principal: &str,
@@ -153,8 +157,8 @@ impl Service {
         let Some(kept) = self.kept_facts(principal, binding) else { return Ok(()) };
         for record in records {
             if self.records.row(binding, record).await?.is_some_and(|row| kept.has(&row)) {
-                let by_hand = if kept.changes == DriveFacts::None { "" } else { " that was added by hand" };
-                let denied = kept.denied(&format!("`{record}` is a fact of a drive{by_hand}"), "correct or remove it");
+                let by_hand = if kept.0.agents_change == DriveFacts::None { "" } else { " that was added by hand" };
+                let denied = kept.denied(&format!("`{record}` is a shared fact{by_hand}"), "correct or remove it");
                 return Err((&denied).into());
             }
         }
@@ -164,7 +168,7 @@ impl Service {
     /// Refuses to forget a drive as a whole for who may not change all of its facts.
     pub(crate) fn check_drive(&self, principal: &str, scope: &Scope, binding: &Binding) -> Result<(), Denied> {
         match self.kept_facts(principal, binding) {
-            Some(kept) if (kept.drive)(scope).is_some() => {
+            Some(kept) if (kept.0.drive)(scope).is_some() => {
                 Err(kept.denied("the scope is a drive's", "forget all of its facts"))
             }
             _ => Ok(()),

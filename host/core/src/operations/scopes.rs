@@ -47,7 +47,7 @@ impl Wanted {
     fn has(&self, row: &RecordRow, by: OperationId) -> bool {
         let by = self.by.unwrap_or(by);
         let is_before = row.operation_id.sequence() < by.sequence();
-        is_before && self.reader.may_read(row) && !self.kept.is_some_and(|kept| kept.has(row))
+        is_before && self.reader.may_read(row) && !self.kept.as_ref().is_some_and(|kept| kept.has(row))
     }
 }
 
