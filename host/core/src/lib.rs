@@ -33,7 +33,9 @@ pub use host::{
     AdmittedPlugin, Audit, BackupRequest, BackupView, Check, Follower, Health, HostEvent, Notice, PluginView,
     SecretView, Service, ServiceOptions, SetSecret, VaultError, Workbench, WrapStore, check_backup, restore_backup,
 };
-pub use memhost_ports::{MAX_INLINE_BYTES, expect_off_executor, off_executor, spawn_long, spawn_short, to_json};
+pub use memhost_ports::{
+    MAX_INLINE_BYTES, expect_off_executor, is_long, off_executor, spawn_long, spawn_short, to_json,
+};
 pub use memhost_sandbox::{CompileLimits, Compiler, CompilerProcess};
 pub use money::{
     CostEventPage, Evaluation, EvaluationReport, GroupBy, LedgerError, Sums, SumsQuery, SumsRow, SumsView,

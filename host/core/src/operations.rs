@@ -19,7 +19,6 @@ mod health;
 pub(crate) mod idempotency;
 mod import;
 mod list;
-pub(crate) mod long;
 pub(crate) mod prelude;
 pub(crate) mod privacy;
 pub(crate) mod query;

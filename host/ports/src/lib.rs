@@ -15,6 +15,6 @@ pub use embedder::{
 pub use executor::{
     MAX_INLINE_BYTES, expect_off_executor, in_turn, off_executor, spawn, spawn_blocking, spawn_blocking_usual, to_json,
 };
-pub use long::{go_long, spawn_long, spawn_short};
+pub use long::{go_long, is_long, spawn_long, spawn_short};
 pub use storage::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite};
 pub use turns::{Turn, Turns};

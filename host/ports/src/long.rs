@@ -140,6 +140,11 @@ pub fn spawn_short<T: Send + 'static>(task: impl Future<Output = T> + Send + 'st
     })
 }
 
+/// Whether this runs on the threads for long tasks.
+pub fn is_long() -> bool {
+    IS_LOW.get()
+}
+
 /// Moves the task that calls this to the threads for long tasks, if [`spawn_short`] has started it: what comes next may
 /// compute for long.
 pub async fn go_long() {

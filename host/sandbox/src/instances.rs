@@ -18,7 +18,7 @@ use super::error::{CallError, Failure, LimitKind};
 use super::imports::GuestStore;
 use super::instance::{Instance, InstanceSetup};
 use super::meter::Metered;
-use super::normalize::Normalize;
+use super::normalize::{Normalize, is_long};
 use super::pool::IdleQueue;
 use memhost_types::ProviderError;
 
@@ -126,7 +126,7 @@ impl Instances {
     ///
     /// # Errors
     /// As [`CallError`] says; [`CallError::NoInterface`] where the component does not export the interface.
-    pub(super) async fn call<I: Exported, T, U>(
+    pub(super) async fn call<I: Exported, T: 'static, U>(
         &self,
         function: impl AsyncFnOnce(&I, &mut GuestStore) -> Called<T>,
         check: impl FnOnce(&Normalize, T) -> Result<U, CallError>,
@@ -137,7 +137,13 @@ impl Instances {
         let computing = store.data().computing.clone();
         let budget = Duration::from_millis(self.setup.limits.call_cpu_ms);
         let called = timeout_at(call.deadline, computing.within(budget, function(interface, store))).await;
-        self.finish(call, called.map(|called| called.unwrap_or_else(|spent| Err(spent.into()))), check)
+        let called = called.map(|called| called.unwrap_or_else(|spent| Err(spent.into())));
+        if let Ok(Ok(Ok(answer))) = &called
+            && is_long(answer)
+        {
+            memhost_ports::go_long().await;
+        }
+        self.finish(call, called, check)
     }
 
     async fn begin(&self) -> Result<Call<'_>, Failure> {

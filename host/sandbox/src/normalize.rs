@@ -1,6 +1,8 @@
 //! Checks a provider's answer like a request from the internet, before anything else reads it. Its record ids become
 //! handles with the provider key that the host knows.
 
+use std::any::Any;
+
 use jiff::Timestamp;
 
 use super::answer::{CaptureAnswer, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
@@ -20,6 +22,17 @@ pub(super) type Checked<T> = Result<T, CallError>;
 
 pub(super) fn bad<T>(message: impl Into<String>) -> Checked<T> {
     Err(CallError::BadAnswer(message.into()))
+}
+
+/// The most bytes of an answer's records that are worked on beside short requests: as many as the body of one has.
+const MAX_SHORT_ANSWER: usize = 64 << 10;
+
+/// Whether what is done with an answer may take longer than a millisecond: it has many records, or long ones.
+pub(super) fn is_long(answer: &dyn Any) -> bool {
+    let query = answer.downcast_ref().map(|answer: &wire::ContextBundle| &answer.snippets);
+    let list = || answer.downcast_ref().map(|answer: &wit::ListPage| &answer.items);
+    let length = |found: &wit::Snippet| found.text.len() + found.metadata.as_ref().map_or(0, String::len);
+    query.or_else(list).is_some_and(|found| found.iter().map(length).sum::<usize>() > MAX_SHORT_ANSWER)
 }
 
 /// Checks the answers of one provider.

@@ -10,7 +10,7 @@ use super::mcp_http::{Client, listening_until};
 use super::support::{Answer, Api};
 use super::ui_pages::in_company;
 
-const RECORDS: &str = "/runtime/v1/companies/acme/records";
+pub(super) const RECORDS: &str = "/runtime/v1/companies/acme/records";
 
 /// A host with PageSpace's routes at the provider `facts`, the gateway in front, and where it listens.
 async fn host(config: Value) -> (TestHost, Api, Api, (SocketAddr, tokio::task::JoinHandle<()>)) {
@@ -18,7 +18,10 @@ async fn host(config: Value) -> (TestHost, Api, Api, (SocketAddr, tokio::task::J
 }
 
 /// The same with these options of the routes.
-async fn host_with(config: Value, pagespace: Value) -> (TestHost, Api, Api, (SocketAddr, tokio::task::JoinHandle<()>)) {
+pub(super) async fn host_with(
+    config: Value,
+    pagespace: Value,
+) -> (TestHost, Api, Api, (SocketAddr, tokio::task::JoinHandle<()>)) {
     let integrations = serde_json::from_value(json!({"pagespace": pagespace})).unwrap();
     let host = TestHost::new(&["facts"]).await.unwrap().surfaces(|surfaces| surfaces.integrations = integrations);
     let api = Api::new(&host);
@@ -33,7 +36,13 @@ async fn host_with(config: Value, pagespace: Value) -> (TestHost, Api, Api, (Soc
 }
 
 /// A call for a person, with the person's role in the drive.
-async fn as_person(gateway: &Api, method: Method, path: &str, who: (&str, &str), body: Option<Value>) -> Answer {
+pub(super) async fn as_person(
+    gateway: &Api,
+    method: Method,
+    path: &str,
+    who: (&str, &str),
+    body: Option<Value>,
+) -> Answer {
     let headers = [("x-memhost-act-as-person", who.0), ("x-memhost-act-as-role", who.1)];
     gateway.send(method, path, body.map(|body| body.to_string()), &headers).await
 }
@@ -49,14 +58,14 @@ async fn users(gateway: &Api, user: &str) -> Value {
     as_person(gateway, Method::Get, "/api/memory/user", (user, "agent"), None).await.fine()
 }
 
-fn texts(facts: &Value) -> Vec<&str> {
+pub(super) fn texts(facts: &Value) -> Vec<&str> {
     let mut all: Vec<&str> = facts.as_array().unwrap().iter().map(|fact| fact["fact"].as_str().unwrap()).collect();
     all.sort_unstable();
     all
 }
 
 /// A client of the gateway that acts for a member, in a drive.
-fn chat(address: SocketAddr, gateway: &Api, user: &str, drive: &str) -> Client {
+pub(super) fn chat(address: SocketAddr, gateway: &Api, user: &str, drive: &str) -> Client {
     let client = Client::new(address, gateway.token()).with("x-memhost-act-as-person", user);
     client.with("memhost-namespace", drive)
 }
@@ -196,7 +205,7 @@ async fn a_members_words_are_no_administrators() {
     assert_eq!(client.does("remove_memory", json!({"scope": "drive", "factId": saved["id"]})).await["isRemoved"], true);
 }
 
-fn handle(id: &Value) -> Value {
+pub(super) fn handle(id: &Value) -> Value {
     json!({"providerKey": "facts", "providerRecordId": id})
 }
 

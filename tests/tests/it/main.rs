@@ -44,6 +44,7 @@ mod examples;
 mod explain_browse;
 mod fact_figures;
 mod facts;
+mod facts_guarded;
 mod facts_private;
 mod facts_writers;
 mod faults;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::denied::Denied;
-use super::writer::{Writer, is_mcp};
+use super::writer::{Writer, is_confined, is_mcp};
 use crate::Service;
 use crate::error::Refusal;
 use memhost_types::{Binding, BindingKey, CompanyId, JsonObject, RecordId, RecordRow, Scope};
@@ -52,7 +52,7 @@ impl DriveFacts {
             Some(by) => (by, row.corrected_via.as_deref()),
             None => (&row.written_by, row.source.as_ref().and_then(|source| source.external_ref.as_deref())),
         };
-        let is_by_ai = || is_mcp(via) || Writer::of(by).is_some_and(|writer| writer.is_confined);
+        let is_by_ai = || is_mcp(via) || is_confined(by);
         self == Self::All || (self == Self::SavedByAi && is_by_ai())
     }
 }
@@ -139,7 +139,7 @@ impl Service {
 
     /// The shared facts that somebody may not change at a binding; none where all may be changed.
     pub(crate) fn kept_facts(&self, principal: &str, binding: &Binding) -> Option<KeptFacts> {
-        if !Writer::of(principal).is_some_and(|writer| writer.is_confined) {
+        if !is_confined(principal) {
             return None;
         }
         let counted = self.recorder.facts.lock();
@@ -172,6 +172,21 @@ impl Service {
                 Err(kept.denied("the scope is a drive's", "forget all of its facts"))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Says in a drive's fact that a model made it, where an agent or a member writes it: the provider's own rules for
+    /// facts that were added by hand go by that.
+    pub(crate) fn tell_source<'a>(
+        &self,
+        principal: &str,
+        scope: &Scope,
+        binding: &Binding,
+        facts: impl Iterator<Item = &'a mut Option<JsonObject>>,
+    ) {
+        let is_drives = |owners: &FactOwners| owners.is_at(binding) && (owners.drive)(scope).is_some();
+        if is_confined(principal) && self.recorder.facts.lock().owners.as_ref().is_some_and(is_drives) {
+            facts.for_each(|metadata| drop(metadata.get_or_insert_default().insert("source".to_owned(), "ai".into())));
         }
     }
 

@@ -27,6 +27,12 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// Whether whoever asks may do only what an agent may. An integration that says only a role may be an agent, too.
+pub(crate) fn is_confined(principal: &str) -> bool {
+    let is_some_agent = || principal.starts_with("integration:") && principal.ends_with(" as agent");
+    Writer::of(principal).map_or_else(is_some_agent, |writer| writer.is_confined)
+}
+
 /// Whether a client is a program that speaks MCP: what it writes, a model wrote.
 pub fn is_mcp(client: Option<&str>) -> bool {
     client.is_some_and(|client| client == "mcp" || client.starts_with("mcp:"))

@@ -61,6 +61,7 @@ impl Service {
     /// All checks. They change nothing; providers are asked whether the systems behind them can be reached.
     #[boxed]
     pub async fn doctor(&self) -> Vec<Check> {
+        memhost_ports::go_long().await;
         let mut all = vec![self.readiness().await];
         all.push(check_log(&*self.store).await);
         let data_dir = self.data_dir.clone();

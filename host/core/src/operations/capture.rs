@@ -170,9 +170,12 @@ impl<A: Attempt> Step for Capture<'_, A> {
         opened.set_cited([request.metadata.as_ref(), request.payload.metadata.as_ref()].into_iter());
     }
 
-    async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+    async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         let whose = Whose::of(&serving.binding, &self.request.scope, self.request.visibility)?;
         self.replaces = self.replacement(opened);
+        let CaptureRequest { scope, payload, .. } = &mut self.request;
+        let metadata = std::iter::once(&mut payload.metadata);
+        host.tell_source(&opened.operation().principal, scope, &serving.binding, metadata);
         let received_at = self.attempt.received_at();
         self.whose = Some(whose.by(&self.writer).of_material(received_at, self.replaces.clone()));
         if !self.attempt.is_approved().await {

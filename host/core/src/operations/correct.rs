@@ -64,6 +64,8 @@ impl Step for Correct {
             return Err(not_there(record));
         }
         host.check_drive_facts(&opened.operation().principal, binding, std::iter::once(record)).await?;
+        let metadata = self.request.patch.record.iter_mut().map(|record| &mut record.metadata);
+        host.tell_source(&opened.operation().principal, &self.request.scope, binding, metadata);
         self.row = host.records.row(binding, record).await?;
         let whose = match &self.row {
             Some(row) => Whose::like(row),

@@ -74,10 +74,6 @@ impl Step for List {
         self.request.limit.unwrap_or_default()
     }
 
-    fn is_long(&self, answer: &ListAnswer) -> bool {
-        are_long(&answer.items)
-    }
-
     fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
         self.reader = Reader::of(caller, &self.request.scope);
         Ok(())

@@ -5,7 +5,6 @@ pub(crate) use std::sync::Arc;
 pub(crate) use crate::Service;
 pub(crate) use crate::access::{Caller, Denied};
 pub(crate) use crate::error::{Refusal, ServiceError};
-pub(crate) use crate::operations::long::are_long;
 pub(crate) use crate::operations::record::{Completion, Ended, Ending, Opened};
 pub(crate) use crate::operations::runner::{Answered, Step, Writes, asks_with};
 pub(crate) use crate::records::{Reader, Whose};

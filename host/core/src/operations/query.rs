@@ -124,10 +124,6 @@ impl Step for Query<'_> {
         self.wanted
     }
 
-    fn is_long(&self, answer: &QueryAnswer) -> bool {
-        are_long(&answer.snippets)
-    }
-
     fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
         self.reader = Reader::of(caller, &self.request.scope);
         Ok(())

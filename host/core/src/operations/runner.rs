@@ -23,7 +23,6 @@ use std::sync::Arc;
 use crate::Service;
 use crate::access::{Caller, Denied};
 use crate::error::{Refusal, ServiceError};
-use crate::operations::long::MAX_SHORT_PAGE;
 use crate::operations::record::{Completion, Concluded, Ended, Ending, Intended, Opened};
 use crate::records::Whose;
 use crate::records::sources::Since;
@@ -36,6 +35,9 @@ use memhost_types::{
     BindingKey, FieldError, OperationId, OperationKind, RecordHandle, RecordId, RecordRow, RecordWrite, Scope, Snippet,
     Usage, limits,
 };
+
+/// The most records that are asked for beside short requests.
+const MAX_SHORT_PAGE: u32 = 100;
 
 /// The scope that a caller asks in, and the binding that it names.
 pub(crate) type Target<'a> = (&'a mut Scope, Option<&'a BindingKey>);
@@ -55,13 +57,13 @@ pub(crate) trait Step: Send + Sync {
         Ok(())
     }
 
-    /// How many records the caller asks for at most.
+    /// How many records are read for the caller at most.
     fn wanted(&self) -> u32 {
         0
     }
 
-    /// Whether the work on this answer may take longer than a millisecond.
-    fn is_long(&self, _answer: &Self::Answer) -> bool {
+    /// Whether its scope is meant as it is: nothing of it is left out for the binding.
+    fn names_exactly(&self) -> bool {
         false
     }
 
@@ -256,7 +258,9 @@ impl Service {
             false => None,
         };
         let serving = self.admit(opened, &scope, home.as_ref().or(step.target().1)).await?;
-        self.keep_to_owners(step.target().0, &serving.binding);
+        if !step.names_exactly() {
+            self.keep_to_owners(step.target().0, &serving.binding);
+        }
         if S::KIND.is_read() || matches!(S::KIND, OperationKind::Forget | OperationKind::Correct) {
             self.confine_user(&opened.operation().principal, step.target().0, &serving.binding);
         } else if matches!(S::KIND, OperationKind::RecordUpsert | OperationKind::Capture) && !opened.is_systems() {
@@ -285,9 +289,6 @@ impl Service {
         let ended = match called {
             Err(refusal) => Ended::Failed(refusal),
             Ok((serving, answer)) => {
-                if step.is_long(&answer) {
-                    go_long().await;
-                }
                 let Completion { records, record_count, usage } = step.completion(&answer);
                 let written = if step.whose().is_some() { records.clone() } else { Vec::new() };
                 ending.set_records(records, record_count);

@@ -153,6 +153,9 @@ impl Step for Upsert {
         self.whose = Some(self.owned(host, serving).await?.by(&self.writer).made_at(times));
         let ids = self.request.records.iter().filter_map(|record| record.id.as_ref());
         host.check_drive_facts(&opened.operation().principal, &serving.binding, ids).await?;
+        let Self { request: UpsertRequest { scope, records, .. }, .. } = self;
+        let metadata = records.iter_mut().map(|record| &mut record.metadata);
+        host.tell_source(&opened.operation().principal, scope, &serving.binding, metadata);
         private(serving, &mut self.request)?;
         opened.keep_payload(serving, &self.request);
         // The queue of an imported company comes with it.

@@ -142,12 +142,17 @@ impl Service {
             let lock = self.records.lock(binding.id).await?;
             ending.hold(lock);
         }
+        let kept = self.kept_facts(&ending.operation().principal, binding);
         let mut rows = Vec::with_capacity(made.len());
         for one in made {
             let before = self.records.row(binding, &one.handle.provider_record_id).await?;
             let new = new_row(ending.operation(), binding, whose, one);
             let row = match before.as_ref().or(one.origin) {
                 Some(before) if ending.is_systems() => carried(before, &new),
+                // The provider took what was written for a fact that it has. It stays whose it is.
+                Some(before) if kept.as_ref().is_some_and(|kept| kept.has(before)) => {
+                    RecordRow { handle: new.handle, ..before.clone() }
+                }
                 Some(before) => replaced(before, new, whose),
                 None => new,
             };

@@ -25,7 +25,9 @@ impl Service {
         for (delivery, _) in accepted {
             let (service, event) = (Arc::clone(self), event.clone());
             // Also where the event was delivered before: what was found then is not kept, and may be forgotten by now.
-            asked.push(tokio::spawn(async move { service.recall(&event, delivery, until, deadline).await }));
+            asked.push(memhost_ports::spawn_short(
+                async move { service.recall(&event, delivery, until, deadline).await },
+            ));
         }
         let mut recalled = Vec::new();
         for answer in asked {
@@ -54,7 +56,7 @@ impl Service {
         // The deadline ends the waiting and not the query: what the provider does and costs is recorded.
         let (service, hook, sender) = (Arc::clone(self), before.hook.clone(), before.principal.clone());
         let metadata = event.metadata.clone();
-        let asking = tokio::spawn(async move {
+        let asking = memhost_ports::spawn_short(async move {
             let hook = ForHook { context: &hook, sender: &sender, metadata: metadata.as_ref() };
             service.query_for(&Caller::worker(), query, Some(hook)).await
         });

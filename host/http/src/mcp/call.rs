@@ -50,13 +50,13 @@ impl Call<'_> {
             filter: None,
         };
         let answer = self.service.query(&self.request.caller, request).await?;
+        let bytes = answer.snippets.iter().map(Snippet::weight).sum();
         let records = answer.snippets.into_iter().map(|snippet| FoundRecord::of(snippet, most as usize));
         let answer = SearchResult {
             operation_id: answer.operation_id.to_string(),
             records: records.collect(),
             profile_summary: answer.profile_summary,
         };
-        let bytes = answer.records.iter().map(|record| record.text.len()).sum();
         Ok(off_executor(bytes, || answered(text::searched(&answer), &answer)))
     }
 

@@ -3,6 +3,8 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{FromRequest, Request};
@@ -34,7 +36,10 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
         Ok(read) => read,
         Err(problem) => return problem.into_response(),
     };
-    let length = if asks_for_much(&message) { usize::MAX } else { message.len() };
+    let long = LongAnswer::default();
+    let mut request = request;
+    request.extensions_mut().insert(long.clone());
+    let length = || if long.0.load(Ordering::Relaxed) { usize::MAX } else { message.len() };
     let mut response = away(length, next.run(request)).await;
     // Whoever has no room for a long answer may refuse it then. Of a short one nobody asks.
     let is_long = response.body().size_hint().lower() > MAX_INLINE_BYTES as u64;
@@ -54,11 +59,15 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
     refused
 }
 
-/// Whether a message may have a long answer, which the library writes where it reads: one that says how much of each
-/// record it wants.
-fn asks_for_much(message: &[u8]) -> bool {
-    const NAME: &[u8] = b"\"maxChars\"";
-    message.len() <= MAX_INLINE_BYTES && message.windows(NAME.len()).any(|part| part == NAME)
+/// Whether the answer to a message is long. The library writes it where it reads.
+#[derive(Clone, Default)]
+pub(super) struct LongAnswer(Arc<AtomicBool>);
+
+impl LongAnswer {
+    /// Tells who waits for the answer that it is long.
+    pub(super) fn tell(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Reads the message, and answers it, too.
@@ -72,11 +81,11 @@ async fn read(request: Request) -> Result<(Request, Bytes), Problem> {
     Ok((Request::from_parts(parts, Body::from(body.clone())), body))
 }
 
-/// Does what reads a message of so many bytes. Where they are many, each part of it is done away from the executor: the
-/// library parses where it is polled.
-async fn away<T>(bytes: usize, work: impl Future<Output = T>) -> T {
+/// Does what reads a message, or writes an answer, of so many bytes. Where they are many, each part of it is done away from
+/// the executor: the library parses and writes where it is polled.
+async fn away<T>(bytes: impl Fn() -> usize, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
-    poll_fn(|context| off_executor(bytes, || work.as_mut().poll(context))).await
+    poll_fn(|context| off_executor(bytes(), || work.as_mut().poll(context))).await
 }
 
 fn problem(status: StatusCode, text: &str) -> Problem {
@@ -123,16 +132,24 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn long_messages_are_read_away_from_the_executor() {
-        let read = |bytes| away(bytes, async move { memhost_core::expect_off_executor("a message", usize::MAX) });
+        let read =
+            |bytes| away(move || bytes, async move { memhost_core::expect_off_executor("a message", usize::MAX) });
         tokio::spawn(read(MAX_INLINE_BYTES + 1)).await.unwrap();
         let short = tokio::spawn(read(MAX_INLINE_BYTES)).await;
         assert_eq!(short.is_err(), cfg!(debug_assertions), "a short one is read where it is");
     }
 
-    #[test]
-    fn long_answers_are_written_away_from_the_executor() {
-        assert!(asks_for_much(br#"{"params":{"arguments":{"query":"q","maxChars":20000}}}"#));
-        assert!(!asks_for_much(br#"{"params":{"arguments":{"query":"q"}}}"#));
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn long_answers_are_written_away_from_the_executor() {
+        let long = LongAnswer::default();
+        let (told, asked) = (long.clone(), long);
+        let length = move || if asked.0.load(Ordering::Relaxed) { usize::MAX } else { 0 };
+        let answer = away(length, async move {
+            told.tell();
+            tokio::task::yield_now().await;
+            memhost_core::expect_off_executor("an answer", usize::MAX);
+        });
+        tokio::spawn(answer).await.unwrap();
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::http::request::Parts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, DiscoverResult, GetPromptRequestParams, GetPromptResponse, Implementation,
     InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
@@ -13,10 +14,11 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::call::Call;
 use super::error::McpError;
+use super::guard::LongAnswer;
 use super::request_scope::{RequestScope, ToolNames};
 use super::tools::Tool;
 use super::{dispatch, resources, rules};
-use memhost_core::{Abilities, Service};
+use memhost_core::{Abilities, Service, is_long, spawn_short};
 use memhost_types::OperationKind;
 
 type Context = RequestContext<RoleServer>;
@@ -99,9 +101,19 @@ impl ServerHandler for MemoryServer {
         if !tool.exists(&abilities) {
             return Err(none().into());
         }
-        let call = Call { service: &self.service, request: from, abilities };
-        let done = dispatch::run(call, tool, request.arguments).await;
-        Ok(done.unwrap_or_else(McpError::into_result).into())
+        let service = Arc::clone(&self.service);
+        // The library answers each message in a task of its own. This one goes on beside long requests where it becomes one.
+        let work = spawn_short(async move {
+            let call = Call { service: &service, request: from, abilities };
+            let done = dispatch::run(call, tool, request.arguments).await;
+            (done.unwrap_or_else(McpError::into_result), is_long())
+        });
+        let (result, is_long) = work.await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        let parts = context.extensions.get::<Parts>();
+        if let Some(answer) = parts.and_then(|parts| parts.extensions.get::<LongAnswer>()).filter(|_| is_long) {
+            answer.tell();
+        }
+        Ok(result.into())
     }
 
     async fn list_resources(

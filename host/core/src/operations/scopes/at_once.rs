@@ -55,6 +55,16 @@ impl Step for ForgetAtOnce {
         (&mut self.wanted.scope, Some(&self.key))
     }
 
+    /// A scope that is left out in part would be a larger one.
+    fn names_exactly(&self) -> bool {
+        true
+    }
+
+    /// It may read every row of the binding.
+    fn wanted(&self) -> u32 {
+        u32::MAX
+    }
+
     fn check_fields(&self) -> Result<(), FieldError> {
         self.wanted.scope.check()
     }
