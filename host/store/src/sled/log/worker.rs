@@ -69,21 +69,24 @@ impl Worker {
                 let erasures: Vec<_> = queue.erasures.extract_if(.., |(after, ..)| *after <= taken).collect();
                 (items, late, erasures)
             };
-            self.give_up(&late);
+            self.give_up(late.iter());
             for item in &late {
                 item.answer(Err(StoreError::Erased { company: item.operation.company_id.clone() }));
             }
             let began = Instant::now();
-            let applied = self.apply(&items);
-            if applied.is_ok() {
-                // Readers find the records in the tree from here on.
-                self.shared.queue.lock().in_flight = Arc::default();
-            }
-            let done = applied.and_then(|()| self.trees.disk.flush());
-            if done.is_err() {
-                self.shared.queue.lock().in_flight = Arc::default();
-                self.give_up(&items);
-            }
+            // Where the disk is full in the middle, what was written before is in the log, and counts.
+            let mut written = vec![false; items.len()];
+            let applied = self.apply(&items, &mut written);
+            // Readers find the records in the tree from here on.
+            self.shared.queue.lock().in_flight = Arc::default();
+            let flushed = match applied.is_ok() || written.contains(&true) {
+                true => self.trees.disk.flush(),
+                false => applied.clone(),
+            };
+            let done_of = |number: usize| if written[number] { flushed.clone() } else { applied.clone() };
+            let failed = items.iter().enumerate().filter(|(number, _)| !written[*number] || flushed.is_err());
+            self.give_up(failed.map(|(_, item)| item));
+            let done = applied.clone().and(flushed.clone());
             let _ = self.trees.disk.step(DiskStep::Answer);
             linger = (began.elapsed() / LINGER_PART).min(MAX_LINGER);
             let waiting = {
@@ -94,10 +97,11 @@ impl Worker {
             for waiter in waiting {
                 let _ = waiter.send(done.clone());
             }
-            items.iter().for_each(|item| item.answer(done.clone()));
+            items.iter().enumerate().for_each(|(number, item)| item.answer(done_of(number)));
             self.shared.queue.lock().flushing = Arc::default();
-            if done.is_ok() {
-                for item in items.iter().filter(|item| item.has_ended()) {
+            if flushed.is_ok() {
+                let in_log = items.iter().zip(&written).filter(|(item, is_written)| **is_written && item.has_ended());
+                for (item, _) in in_log {
                     let message = match item.bytes <= SHORT {
                         true => Message::Ended(Arc::clone(&item.operation)),
                         false => Message::Applied(Applied::of(&item.operation)),
@@ -140,9 +144,13 @@ impl Worker {
     }
 
     /// The numbers of records that were not written are not waited for by the index.
-    fn give_up(&self, items: &[Item]) {
+    fn give_up<'a>(&self, items: impl Iterator<Item = &'a Item>) {
+        let mut items = items.filter(|item| item.has_ended()).peekable();
+        if items.peek().is_none() {
+            return;
+        }
         let mut companies = self.companies.lock();
-        for item in items.iter().filter(|item| item.has_ended()) {
+        for item in items {
             if let Some(state) = companies.get_mut(&item.operation.company_id) {
                 state.open.remove(&item.sequence());
             }
@@ -150,22 +158,25 @@ impl Worker {
     }
 
     /// Records without further writes share a transaction. A record with further writes has one of its own, after those: one
-    /// of them may contain the intent that it completes.
-    fn apply(&self, items: &[Item]) -> Result<(), StoreError> {
-        let (alone, joined): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.beside.is_empty());
+    /// of them may contain the intent that it completes. Notes which ones are written, also where it fails.
+    fn apply(&self, items: &[Item], written: &mut [bool]) -> Result<(), StoreError> {
+        let numbered = items.iter().enumerate();
+        let (alone, joined): (Vec<(usize, &Item)>, Vec<_>) = numbered.partition(|(_, item)| item.beside.is_empty());
         let (mut changes, mut bytes, mut first) = (Vec::new(), 0, 0);
-        for (number, item) in alone.iter().enumerate() {
+        for (number, (_, item)) in alone.iter().enumerate() {
             changes.extend_from_slice(&item.changes);
             bytes += item.bytes;
             if bytes >= PIECE || number + 1 == alone.len() {
                 let writing = self.trees.enter(Need::Present, std::mem::take(&mut bytes))?;
-                writing.note(|| alone[first..=number].iter().flat_map(|item| item.places()).collect::<Vec<_>>());
+                let piece = &alone[first..=number];
+                writing.note(|| piece.iter().flat_map(|(_, item)| item.places()).collect::<Vec<_>>());
                 self.trees.transact(&changes, &[])?;
+                piece.iter().for_each(|(place, _)| written[*place] = true);
                 changes.clear();
                 first = number + 1;
             }
         }
-        for item in joined {
+        for (place, item) in joined {
             let order = cost_order::rows(&self.trees, &item.operation.company_id, &item.beside)?;
             let numbered = (!order.is_empty()).then(|| [&item.beside[..], &order].concat());
             let beside = numbered.as_ref().unwrap_or(&item.beside);
@@ -176,6 +187,7 @@ impl Worker {
                 item.places().into_iter().chain(beside).collect::<Vec<_>>()
             });
             self.trees.transact(&item.changes, beside)?;
+            written[place] = true;
         }
         Ok(())
     }

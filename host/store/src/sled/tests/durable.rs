@@ -343,3 +343,36 @@ fn callers_that_return_soon_share_each_flush() {
     let groups = opened.seam.steps.lock().iter().filter(|step| **step == DiskStep::Answer).count();
     assert!((ROUNDS..ROUNDS * 3 / 2).contains(&groups), "{groups} groups for {ROUNDS} rounds");
 }
+
+/// A group is written in pieces. What was written before the disk was full is in the log and in the index, and is
+/// acknowledged; the rest is refused.
+#[test]
+fn a_group_of_which_a_part_has_no_room_is_written_in_part() {
+    let Opened { directory: _directory, store, seam, .. } = opened();
+    let reserve = store.disk().reserve_bytes;
+    seam.free.store(reserve * 2, Ordering::SeqCst);
+    seam.slow_ms.store(200, Ordering::SeqCst);
+    let done: Vec<bool> = std::thread::scope(|scope| {
+        let first = scope.spawn(|| write(&store, OperationKind::Query, Outcome::Succeeded));
+        // While the first one is brought to the disk, the others become a group.
+        std::thread::sleep(Duration::from_millis(100));
+        let writers: Vec<_> = (0..8)
+            .map(|_| {
+                let mut made = operation(&store, "acme", None, OperationKind::Query, Outcome::Succeeded);
+                made.principal = "x".repeat(60_000);
+                let store = &store;
+                scope.spawn(move || block_on(store.write_operation(Arc::new(made), Vec::new())).is_ok())
+            })
+            .collect();
+        first.join().unwrap().unwrap();
+        // The flush of the first one is over; the next one is in the middle of the group.
+        seam.free_after_flush.store(reserve / 16 - 1, Ordering::SeqCst);
+        writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+    });
+    seam.free.store(reserve * 2, Ordering::SeqCst);
+    assert!(done.contains(&true) && done.contains(&false), "{done:?}");
+    indexed(&store);
+    assert_eq!(block_on(store.verify()).unwrap(), Vec::<String>::new());
+    let page = block_on(store.operations(&company("acme"), &OperationFilter::default(), None, 100)).unwrap();
+    assert_eq!(page.operations.len(), 1 + done.iter().filter(|done| **done).count(), "{done:?}");
+}
