@@ -64,9 +64,11 @@ impl Step for Correct {
             return Err(not_there(record));
         }
         host.check_drive_facts(&opened.operation().principal, binding, std::iter::once(record)).await?;
-        let metadata = self.request.patch.record.iter_mut().map(|record| &mut record.metadata);
-        host.tell_source(&opened.operation().principal, &self.request.scope, binding, metadata);
         self.row = host.records.row(binding, record).await?;
+        // A change without metadata may keep those of before.
+        let metadata = self.request.patch.record.iter_mut().map(|record| &mut record.metadata);
+        let scope = self.row.as_ref().map_or(&self.request.scope, |row| &row.scope);
+        host.tell_source(&opened.operation().principal, scope, binding, metadata.filter(|metadata| metadata.is_some()));
         let whose = match &self.row {
             Some(row) => Whose::like(row),
             None => Whose::of(binding, &self.request.scope, None)?,

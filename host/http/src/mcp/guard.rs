@@ -32,12 +32,11 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
                       and a page of localhost, may";
         return Problem::new(ProblemCode::OriginNotAllowed, detail).into_response();
     }
-    let (request, message) = match read(request).await {
+    let (mut request, message) = match read(request).await {
         Ok(read) => read,
         Err(problem) => return problem.into_response(),
     };
     let long = LongAnswer::default();
-    let mut request = request;
     request.extensions_mut().insert(long.clone());
     let length = || if long.0.load(Ordering::Relaxed) { usize::MAX } else { message.len() };
     let mut response = away(length, next.run(request)).await;

@@ -355,7 +355,9 @@ fn a_group_of_which_a_part_has_no_room_is_written_in_part() {
     let done: Vec<bool> = std::thread::scope(|scope| {
         let first = scope.spawn(|| write(&store, OperationKind::Query, Outcome::Succeeded));
         // While the first one is brought to the disk, the others become a group.
-        std::thread::sleep(Duration::from_millis(100));
+        while !seam.steps.lock().contains(&DiskStep::Sync) {
+            std::thread::yield_now();
+        }
         let writers: Vec<_> = (0..8)
             .map(|_| {
                 let mut made = operation(&store, "acme", None, OperationKind::Query, Outcome::Succeeded);
