@@ -1,5 +1,5 @@
-//! Builds the guests of `tests/guests`, a workspace of their own, and the providers of `plugins`, and tells the tests where
-//! they are.
+//! Builds the guests of `tests/guests`, a workspace of their own, and the providers of `plugins`,
+//! and tells the tests where they are.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -26,21 +26,29 @@ fn main() {
     let workspace = manifest.parent().unwrap_or(Path::new("/")).to_owned();
     let guests = manifest.join("guests");
     watch(&guests);
-    for watched in
-        ["wit", "sdk/src", "sdk/Cargo.toml", "host/journal/src", "host/pii/src", "host/tokens", "plugins/extract"]
-    {
+    for watched in [
+        "wit",
+        "sdk/src",
+        "sdk/Cargo.toml",
+        "host/journal/src",
+        "host/pii/src",
+        "host/tokens",
+        "plugins/extract",
+    ] {
         watch(&workspace.join(watched));
     }
     for provider in PROVIDERS {
         watch(&workspace.join("plugins").join(provider.trim_start_matches("memhost-")));
     }
-    // Beside the host's own guest build, outside the build directory whose lock the outer cargo holds.
+    // Beside the host's own guest build, outside the build directory whose lock the outer cargo
+    // holds.
     let out = PathBuf::from(variable("OUT_DIR"));
     let beside = |name: &str| out.ancestors().nth(4).unwrap_or(&out).join(name);
     let made = build(&guests, &beside("test-guests"), &[]);
     println!("cargo::rustc-env=GUESTS={}", made.display());
     // The host's build of its own provider, so that the SDK is compiled once.
-    let packages: Vec<&str> = PROVIDERS.iter().flat_map(|provider| ["--package", provider]).collect();
+    let packages: Vec<&str> =
+        PROVIDERS.iter().flat_map(|provider| ["--package", provider]).collect();
     let made = build(&workspace, &beside("guests"), &packages);
     println!("cargo::rustc-env=PROVIDERS={}", made.display());
     println!("cargo::rustc-env=CACHE={}", beside("test-cache").display());
@@ -65,7 +73,8 @@ fn build(workspace: &Path, target_dir: &Path, packages: &[&str]) -> PathBuf {
     match status {
         Ok(status) if status.success() => {}
         Ok(status) => fail(&format!(
-            "building the guests in {} ended with {status}; is the target there? rustup target add {TARGET}",
+            "building the guests in {} ended with {status}; is the target there? rustup target add \
+             {TARGET}",
             workspace.display()
         )),
         Err(error) => fail(&format!("cargo could not be started: {error}")),

@@ -1,7 +1,8 @@
 //! Builds the built-in provider for `wasm32-wasip2` and leaves it where the crate embeds it from.
 //!
-//! The one thing that a machine with only rustup may lack is the target's standard library. It is installed here, so
-//! that the first `cargo run` just works; where that is not possible the one command to type is printed.
+//! The one thing that a machine with only rustup may lack is the target's standard library. It is
+//! installed here, so that the first `cargo run` just works; where that is not possible the one
+//! command to type is printed.
 
 use std::env;
 use std::fs::File;
@@ -17,18 +18,36 @@ const PACKAGE: &str = "memhost-local-markdown";
 fn main() {
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let out = PathBuf::from(variable("OUT_DIR"));
-    let workspace = manifest.ancestors().nth(2).map_or_else(|| fail("the workspace is not found"), Path::to_owned);
-    for watched in
-        ["wit", "sdk/src", "sdk/Cargo.toml", "plugins/local-markdown/src", "plugins/local-markdown/Cargo.toml"]
-    {
+    let workspace = manifest
+        .ancestors()
+        .nth(2)
+        .map_or_else(|| fail("the workspace is not found"), Path::to_owned);
+    for watched in [
+        "wit",
+        "sdk/src",
+        "sdk/Cargo.toml",
+        "plugins/local-markdown/src",
+        "plugins/local-markdown/Cargo.toml",
+    ] {
         println!("cargo::rerun-if-changed={}", workspace.join(watched).display());
     }
     ensure_target();
-    // A directory of its own: the outer cargo holds the lock of its build directory while this runs.
+    // A directory of its own: the outer cargo holds the lock of its build directory while this
+    // runs.
     let target_dir = out.ancestors().nth(4).unwrap_or(&out).join("guests");
     let status = Command::new(variable("CARGO"))
         .current_dir(&workspace)
-        .args(["build", "--quiet", "--locked", "--profile", "guest", "--target", TARGET, "--package", PACKAGE])
+        .args([
+            "build",
+            "--quiet",
+            "--locked",
+            "--profile",
+            "guest",
+            "--target",
+            TARGET,
+            "--package",
+            PACKAGE,
+        ])
         .arg("--target-dir")
         .arg(&target_dir)
         // What the outer build is compiled with is not meant for the guest.
@@ -59,20 +78,25 @@ fn ensure_target() {
     if has_target() {
         return;
     }
-    println!("cargo::warning=installing the Rust target {TARGET}, once, with `rustup target add {TARGET}`");
+    println!(
+        "cargo::warning=installing the Rust target {TARGET}, once, with `rustup target add \
+         {TARGET}`"
+    );
     let added = Command::new("rustup").args(["target", "add", TARGET]).output();
     if !has_target() {
         let said = added.map(|output| String::from_utf8_lossy(&output.stderr).trim().to_owned());
         let said = said.unwrap_or_else(|error| error.to_string());
         fail(&format!(
-            "the Rust target {TARGET} is missing and could not be installed ({said}); type: rustup target add {TARGET}"
+            "the Rust target {TARGET} is missing and could not be installed ({said}); type: rustup \
+             target add {TARGET}"
         ));
     }
 }
 
 fn has_target() -> bool {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]).output();
+    let output =
+        Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]).output();
     output.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir())
 }
 

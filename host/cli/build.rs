@@ -1,5 +1,5 @@
-//! Packs the files that `memhost plugin new` writes: the templates, the examples in other languages, the SDK and
-//! the contract.
+//! Packs the files that `memhost plugin new` writes: the templates, the examples in other
+//! languages, the SDK and the contract.
 
 use std::env;
 use std::fs::File;
@@ -46,7 +46,10 @@ const SOURCES: [&str; 30] = [
 fn main() {
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let out = PathBuf::from(variable("OUT_DIR"));
-    let workspace = manifest.ancestors().nth(2).map_or_else(|| fail("the workspace is not found"), Path::to_owned);
+    let workspace = manifest
+        .ancestors()
+        .nth(2)
+        .map_or_else(|| fail("the workspace is not found"), Path::to_owned);
     for watched in SOURCES {
         println!("cargo::rerun-if-changed={}", workspace.join(watched).display());
     }

@@ -1,9 +1,9 @@
-//! Writes the vocabulary of `o200k_base` as a table that is searched in place. So an instance has nothing to unpack:
-//! the table of `memhost-tokens` takes 60 ms and 8 MB in each instance.
+//! Writes the vocabulary of `o200k_base` as a table that is searched in place. So an instance has
+//! nothing to unpack: the table of `memhost-tokens` takes 60 ms and 8 MB in each instance.
 //!
-//! `tokens.bin` is, all numbers little-endian: the number of tokens (u32); where each token begins in the text of all
-//! of them, and at last where that ends (u32 each); the slots, each the rank of a token (three bytes) or `EMPTY`; the
-//! text.
+//! `tokens.bin` is, all numbers little-endian: the number of tokens (u32); where each token begins
+//! in the text of all of them, and at last where that ends (u32 each); the slots, each the rank of
+//! a token (three bytes) or `EMPTY`; the text.
 
 use std::env;
 use std::path::PathBuf;

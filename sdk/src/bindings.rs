@@ -1,7 +1,14 @@
-//! Generated from `wit/`: the required interface and the host's imports. Authors use [`crate::types`] and the traits;
-//! only the export macros name this module.
+//! Generated from `wit/`: the required interface and the host's imports. Authors use
+//! [`crate::types`] and the traits; only the export macros name this module.
 
-#![allow(missing_docs, unsafe_code, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]
+#![allow(
+    missing_docs,
+    unsafe_code,
+    unreachable_pub,
+    unused_qualifications,
+    clippy::all,
+    clippy::pedantic
+)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 pub mod provider {

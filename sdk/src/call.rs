@@ -19,12 +19,14 @@ pub fn remaining() -> Duration {
     Duration::from_millis(raw::remaining_ms())
 }
 
-/// A limit of the binding by the name that operators know it by; none where this host has no such limit.
+/// A limit of the binding by the name that operators know it by; none where this host has no such
+/// limit.
 pub fn limit(name: &str) -> Option<u64> {
     raw::get_limit(name)
 }
 
-/// What the component asks for and the operator granted. Origins from the configuration are resolved.
+/// What the component asks for and the operator granted. Origins from the configuration are
+/// resolved.
 pub fn grants() -> Vec<Grant> {
     raw::grants()
 }

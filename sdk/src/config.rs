@@ -17,9 +17,12 @@ pub struct NoConfig {}
 /// One error with a JSON Pointer to the value at fault, such as `/limits/maxRecords`.
 pub fn parse_config<C: DeserializeOwned>(json: &str) -> Result<C, ConfigError> {
     let mut deserializer = serde_json::Deserializer::from_str(json);
-    let config = serde_path_to_error::deserialize(&mut deserializer)
-        .map_err(|error| ConfigError { pointer: pointer(error.path()), message: plain(error.inner()) })?;
-    deserializer.end().map_err(|error| ConfigError { pointer: String::new(), message: plain(&error) })?;
+    let config = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        ConfigError { pointer: pointer(error.path()), message: plain(error.inner()) }
+    })?;
+    deserializer
+        .end()
+        .map_err(|error| ConfigError { pointer: String::new(), message: plain(&error) })?;
     Ok(config)
 }
 
@@ -33,7 +36,8 @@ pub fn check_config<P: Provider>(json: &str) -> Result<P::Config, Vec<ConfigErro
     Ok(config)
 }
 
-/// serde's message without the position, because the operator may have written the text in another form.
+/// serde's message without the position, because the operator may have written the text in another
+/// form.
 fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {

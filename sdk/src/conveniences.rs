@@ -1,16 +1,21 @@
 //! Short ways to make the contract's values, so that a provider's code shows what matters.
 
-#![allow(clippy::derivable_impls, reason = "the types are generated, so nothing can be derived on them here")]
+#![allow(
+    clippy::derivable_impls,
+    reason = "the types are generated, so nothing can be derived on them here"
+)]
 
 use crate::types::{
-    Capabilities, CaptureResponse, ContextBundle, Continuation, Declarations, Description, Error, Exception, Extent,
-    ForgetEffect, ForgetOutcome, ForgetResponse, ForgetScopeResponse, GetResponse, HttpPermission, InvalidRequest,
-    ListPage, Permission, PermissionRequest, ProfileResponse, RecordId, RecordWrite, RetryLater, Scope, Score, Snippet,
-    SourceKind, SourcePayload, Turn, UpsertResponse, Usage,
+    Capabilities, CaptureResponse, ContextBundle, Continuation, Declarations, Description, Error,
+    Exception, Extent, ForgetEffect, ForgetOutcome, ForgetResponse, ForgetScopeResponse,
+    GetResponse, HttpPermission, InvalidRequest, ListPage, Permission, PermissionRequest,
+    ProfileResponse, RecordId, RecordWrite, RetryLater, Scope, Score, Snippet, SourceKind,
+    SourcePayload, Turn, UpsertResponse, Usage,
 };
 
 impl Description {
-    /// A description with no configuration, no permissions, no special capabilities and one instance at a time.
+    /// A description with no configuration, no permissions, no special capabilities and one
+    /// instance at a time.
     pub fn new(provider_key: &str, version: &str, summary: &str) -> Self {
         Self {
             provider_key: provider_key.to_owned(),
@@ -18,7 +23,10 @@ impl Description {
             version: version.to_owned(),
             summary: summary.to_owned(),
             config_schema: None,
-            capabilities: Capabilities { provider_managed_extraction: false, async_extraction: false },
+            capabilities: Capabilities {
+                provider_managed_extraction: false,
+                async_extraction: false,
+            },
             max_concurrency: 1,
             permissions: Vec::new(),
             declarations: Declarations::default(),
@@ -28,14 +36,22 @@ impl Description {
     /// Asks for a permission without which the provider cannot work.
     #[must_use]
     pub fn require(mut self, permission: Permission, reason: &str) -> Self {
-        self.permissions.push(PermissionRequest { permission, reason: reason.to_owned(), optional: false });
+        self.permissions.push(PermissionRequest {
+            permission,
+            reason: reason.to_owned(),
+            optional: false,
+        });
         self
     }
 
     /// Asks for a permission that the provider can do without.
     #[must_use]
     pub fn prefer(mut self, permission: Permission, reason: &str) -> Self {
-        self.permissions.push(PermissionRequest { permission, reason: reason.to_owned(), optional: true });
+        self.permissions.push(PermissionRequest {
+            permission,
+            reason: reason.to_owned(),
+            optional: true,
+        });
         self
     }
 
@@ -49,7 +65,8 @@ impl Description {
     /// Something behind the provider extracts records of captures, in jobs.
     #[must_use]
     pub fn extracts(self) -> Self {
-        let capabilities = Capabilities { provider_managed_extraction: true, async_extraction: true };
+        let capabilities =
+            Capabilities { provider_managed_extraction: true, async_extraction: true };
         Self { capabilities, ..self }
     }
 
@@ -59,11 +76,16 @@ impl Description {
         Self { max_concurrency, ..self }
     }
 
-    /// The most records of one upsert, and of one forget; `None` where there is no such limit. The host divides longer
-    /// requests.
+    /// The most records of one upsert, and of one forget; `None` where there is no such limit. The
+    /// host divides longer requests.
     #[must_use]
-    pub fn at_most(mut self, upsert: impl Into<Option<u32>>, forget: impl Into<Option<u32>>) -> Self {
-        (self.declarations.max_upsert, self.declarations.max_forget) = (upsert.into(), forget.into());
+    pub fn at_most(
+        mut self,
+        upsert: impl Into<Option<u32>>,
+        forget: impl Into<Option<u32>>,
+    ) -> Self {
+        (self.declarations.max_upsert, self.declarations.max_forget) =
+            (upsert.into(), forget.into());
         self
     }
 
@@ -76,26 +98,30 @@ impl Description {
 }
 
 impl Score {
-    /// A similarity that is comparable between queries, brought into 0 to 1; no score for what is no number.
+    /// A similarity that is comparable between queries, brought into 0 to 1; no score for what is
+    /// no number.
     pub fn similarity(score: f64) -> Self {
         if score.is_finite() { Self::Similarity(score.clamp(0.0, 1.0)) } else { Self::None }
     }
 
-    /// A score that says no more than which hit of a query is better, brought into 0 to 1; no score for what is no number.
+    /// A score that says no more than which hit of a query is better, brought into 0 to 1; no score
+    /// for what is no number.
     pub fn rank(score: f64) -> Self {
         if score.is_finite() { Self::Rank(score.clamp(0.0, 1.0)) } else { Self::None }
     }
 }
 
 impl ForgetEffect {
-    /// [`ForgetEffect::HistoryKept`] where something that the record said stays, and otherwise [`ForgetEffect::Hard`].
+    /// [`ForgetEffect::HistoryKept`] where something that the record said stays, and otherwise
+    /// [`ForgetEffect::Hard`].
     pub fn hard_unless(stays: bool) -> Self {
         if stays { Self::HistoryKept } else { Self::Hard }
     }
 }
 
 impl ProfileResponse {
-    /// A list of these lines, of as many of the first ones as have so many bytes; no summary without a line.
+    /// A list of these lines, of as many of the first ones as have so many bytes; no summary
+    /// without a line.
     pub fn of_lines(lines: impl IntoIterator<Item = String>, most_bytes: usize) -> Self {
         let mut summary = String::new();
         for line in lines {
@@ -117,7 +143,12 @@ impl From<Extent> for ForgetScopeResponse {
 impl Default for Declarations {
     /// It does everything itself and promises everything.
     fn default() -> Self {
-        Self { max_upsert: None, max_forget: None, left_to_host: Vec::new(), exceptions: Vec::new() }
+        Self {
+            max_upsert: None,
+            max_forget: None,
+            left_to_host: Vec::new(),
+            exceptions: Vec::new(),
+        }
     }
 }
 
@@ -136,14 +167,17 @@ impl Default for SourcePayload {
 }
 
 impl SourcePayload {
-    /// The text, or else the conversation with one paragraph for each turn, such as `user: Where is the key?`. None: there
-    /// is only an object.
+    /// The text, or else the conversation with one paragraph for each turn, such as `user: Where is
+    /// the key?`. None: there is only an object.
     pub fn text_or_turns(&self) -> Option<String> {
         let said = |turn: &Turn| match &turn.name {
             Some(name) => format!("{} ({name}): {}", turn.role, turn.text),
             None => format!("{}: {}", turn.role, turn.text),
         };
-        let turns = || (!self.turns.is_empty()).then(|| self.turns.iter().map(said).collect::<Vec<_>>().join("\n\n"));
+        let turns = || {
+            (!self.turns.is_empty())
+                .then(|| self.turns.iter().map(said).collect::<Vec<_>>().join("\n\n"))
+        };
         self.text.clone().or_else(turns)
     }
 }
@@ -181,7 +215,10 @@ impl SourceKind {
 impl Error {
     /// The request is wrong at `field`, the plan's camelCase name with dots.
     pub fn invalid(field: &str, message: impl Into<String>) -> Self {
-        Self::InvalidRequest(InvalidRequest { field: Some(field.to_owned()), message: message.into() })
+        Self::InvalidRequest(InvalidRequest {
+            field: Some(field.to_owned()),
+            message: message.into(),
+        })
     }
 
     /// This provider does not do that.
@@ -339,21 +376,33 @@ mod tests {
     #[test]
     fn a_description_is_put_together() {
         let about = Description::new("a", "1", "b").extracts().concurrent(8).at_most(None, 4);
-        let about = about.without([Exception::ReadAfterWrite]).without([Exception::AllOrNoneUpserts]);
-        assert!(about.capabilities.async_extraction && about.capabilities.provider_managed_extraction);
+        let about =
+            about.without([Exception::ReadAfterWrite]).without([Exception::AllOrNoneUpserts]);
+        assert!(
+            about.capabilities.async_extraction && about.capabilities.provider_managed_extraction
+        );
         assert_eq!((about.max_concurrency, about.declarations.exceptions.len()), (8, 2));
         assert_eq!((about.declarations.max_upsert, about.declarations.max_forget), (None, Some(4)));
     }
 
     #[test]
     fn scores_are_within_their_range() {
-        assert_eq!((Score::similarity(1.5), Score::rank(-1.0)), (Score::Similarity(1.0), Score::Rank(0.0)));
-        assert_eq!((Score::similarity(f64::NAN), Score::rank(f64::INFINITY)), (Score::None, Score::None));
+        assert_eq!(
+            (Score::similarity(1.5), Score::rank(-1.0)),
+            (Score::Similarity(1.0), Score::Rank(0.0))
+        );
+        assert_eq!(
+            (Score::similarity(f64::NAN), Score::rank(f64::INFINITY)),
+            (Score::None, Score::None)
+        );
     }
 
     #[test]
     fn a_profile_has_as_many_lines_as_fit() {
         let of = |most| ProfileResponse::of_lines(["one", "two"].map(str::to_owned), most).summary;
-        assert_eq!((of(20).as_deref(), of(8).as_deref(), of(2)), (Some("- one\n- two\n"), Some("- one\n"), None));
+        assert_eq!(
+            (of(20).as_deref(), of(8).as_deref(), of(2)),
+            (Some("- one\n- two\n"), Some("- one\n"), None)
+        );
     }
 }

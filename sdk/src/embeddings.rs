@@ -1,7 +1,7 @@
 //! The `embeddings` import: text to vectors, by a model that the operator chose.
 //!
-//! Most providers work with and without it. [`model`] answers none if nothing can be embedded, so that both cases are
-//! one `match`:
+//! Most providers work with and without it. [`model`] answers none if nothing can be embedded, so
+//! that both cases are one `match`:
 //!
 //! ```
 //! # memhost_sdk::testing::reset(serde_json::json!({}));
@@ -26,9 +26,9 @@ pub const MAX_TEXTS: usize = 256;
 /// Bytes that one text may have.
 pub const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-/// Questions about nothing: words that chance has made of syllables. A record that is less similar to a question than one of
-/// these is no answer to it, whatever the model's scale: the question is closer to nonsense than to what is known. Use it
-/// where no word of the question is found either.
+/// Questions about nothing: words that chance has made of syllables. A record that is less similar
+/// to a question than one of these is no answer to it, whatever the model's scale: the question is
+/// closer to nonsense than to what is known. Use it where no word of the question is found either.
 pub const MADE_UP: [&str; 16] = [
     "tujewox fome rohu",
     "cajex titu mobak sudinex",
@@ -91,8 +91,8 @@ pub fn nonsense_level(question: &[f32], made_up: &[Vec<f32>]) -> f32 {
     made_up.iter().map(cosine).fold(f32::MIN, f32::max)
 }
 
-/// The model, or none if the binding has no grant or the host has no model. Vectors of models with different names
-/// must not be compared: keep the name beside what you store.
+/// The model, or none if the binding has no grant or the host has no model. Vectors of models with
+/// different names must not be compared: keep the name beside what you store.
 ///
 /// # Errors
 /// If the host has a model but cannot name it.
@@ -104,7 +104,8 @@ pub fn model() -> Result<Option<Model>, Error> {
     }
 }
 
-/// One vector of unit length for each text, in their order; at most [`MAX_TEXTS`] texts of [`MAX_TEXT_BYTES`].
+/// One vector of unit length for each text, in their order; at most [`MAX_TEXTS`] texts of
+/// [`MAX_TEXT_BYTES`].
 ///
 /// # Errors
 /// If there is no model, a limit is exceeded or the model fails.
@@ -121,7 +122,9 @@ mod tests {
         testing::reset(serde_json::json!({}));
         assert!(super::model().unwrap().is_none());
         assert!(matches!(super::embed(&["a".to_owned()]), Err(super::Error::Denied(_))));
-        testing::embed_with("letters", 2, |text| if text.starts_with('a') { vec![1.0, 0.0] } else { vec![0.0, 1.0] });
+        testing::embed_with("letters", 2, |text| {
+            if text.starts_with('a') { vec![1.0, 0.0] } else { vec![0.0, 1.0] }
+        });
         assert_eq!(super::model().unwrap().unwrap().name, "letters");
         let vectors = super::embed(&["b".to_owned(), "a".to_owned()]).unwrap().vectors;
         assert_eq!(vectors, [[0.0, 1.0], [1.0, 0.0]]);

@@ -1,5 +1,5 @@
-//! From the generated interfaces to the author's traits. One instance of the provider lives for the life of the
-//! component instance and is opened by the first call.
+//! From the generated interfaces to the author's traits. One instance of the provider lives for the
+//! life of the component instance and is opened by the first call.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -19,14 +19,21 @@ thread_local! {
 }
 
 /// Calls the provider of this component instance. The first call opens it.
-pub(crate) fn with_provider<P: Provider, R>(call: impl FnOnce(&mut P) -> Result<R, Error>) -> Result<R, Error> {
+pub(crate) fn with_provider<P: Provider, R>(
+    call: impl FnOnce(&mut P) -> Result<R, Error>,
+) -> Result<R, Error> {
     OPENED.with_borrow_mut(|slot| {
         if slot.is_none() {
             crate::logging::init();
             let config = crate::check_config::<P>(&host::binding::config()).map_err(|errors| {
-                let all: Vec<String> =
-                    errors.iter().map(|error| format!("{}: {}", error.pointer, error.message)).collect();
-                Error::internal(format!("the binding's configuration does not fit: {}", all.join("; ")))
+                let all: Vec<String> = errors
+                    .iter()
+                    .map(|error| format!("{}: {}", error.pointer, error.message))
+                    .collect();
+                Error::internal(format!(
+                    "the binding's configuration does not fit: {}",
+                    all.join("; ")
+                ))
             })?;
             *slot = Some(Box::new(P::open(config)?));
         }

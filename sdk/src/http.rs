@@ -1,9 +1,11 @@
-//! HTTP for a provider whose records are at a service: JSON in and out, over `wasi:http` in the sandbox and over
-//! [`testing::http`](crate::testing::http) in a native test.
+//! HTTP for a provider whose records are at a service: JSON in and out, over `wasi:http` in the
+//! sandbox and over [`testing::http`](crate::testing::http) in a native test.
 //!
-//! A request goes out only where an operator granted its origin. A secret is written by its name, and the host puts the
-//! value in. What reads is tried again, and what writes never is: [`Error::may_have_acted`] says whether the server may
-//! have done it, and [`remote::Writes`](crate::remote::Writes) finds out. Every [`Error`] becomes the contract's by `?`.
+//! A request goes out only where an operator granted its origin. A secret is written by its name,
+//! and the host puts the value in. What reads is tried again, and what writes never is:
+//! [`Error::may_have_acted`] says whether the server may have done it, and
+//! [`remote::Writes`](crate::remote::Writes) finds out. Every [`Error`] becomes the contract's by
+//! `?`.
 //!
 //! ```
 //! use memhost_sdk::{http::Client, testing::http::{serve, Answer}};
@@ -42,7 +44,8 @@ use crate::testing::http as transport;
 const SHARE: u32 = 80;
 /// How often a request that reads is tried.
 const TRIES: u32 = 3;
-/// The longest wait between two tries. Where a server asks for a longer one, the caller gets the error with it.
+/// The longest wait between two tries. Where a server asks for a longer one, the caller gets the
+/// error with it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A service at one base address, with the headers of every request.
@@ -55,8 +58,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// A service at an address such as `https://api.example.com` or `http://127.0.0.1:8000/v1`, mostly from the binding's
-    /// configuration.
+    /// A service at an address such as `https://api.example.com` or `http://127.0.0.1:8000/v1`,
+    /// mostly from the binding's configuration.
     ///
     /// # Errors
     /// If it is no such address: something else than a scheme, a host, a port and a path.
@@ -72,24 +75,27 @@ impl Client {
         self
     }
 
-    /// A header whose value is a secret, after a word such as `Bearer` or, with an empty one, alone. After `Basic` the host
-    /// encodes it, if the operator set it as `basic`. The provider's
-    /// description asks for [`Permission::Secret`](crate::types::Permission), and the operator sets it for this header.
+    /// A header whose value is a secret, after a word such as `Bearer` or, with an empty one,
+    /// alone. After `Basic` the host encodes it, if the operator set it as `basic`. The provider's
+    /// description asks for [`Permission::Secret`](crate::types::Permission), and the operator sets
+    /// it for this header.
     #[must_use]
     pub fn secret(self, name: &str, prefix: &str, secret: &str) -> Self {
         let space = if prefix.is_empty() { "" } else { " " };
         self.header(name, &format!("{prefix}{space}{{{{secret:{secret}}}}}"))
     }
 
-    /// Every request is signed by the host as AWS Signature Version 4 has it, with a secret that the operator set as
-    /// `sigv4:SERVICE:REGION`. The host sets the time and the session token, too.
+    /// Every request is signed by the host as AWS Signature Version 4 has it, with a secret that
+    /// the operator set as `sigv4:SERVICE:REGION`. The host sets the time and the session token,
+    /// too.
     #[must_use]
     pub fn signed(self, secret: &str) -> Self {
         self.header("authorization", &format!("{{{{sigv4:{secret}}}}}"))
     }
 
-    /// The percentage of what is left of the call that one request may take; 80 without this call, so that there is time to
-    /// look whether a write that broke was done. The binding's limits hold beside it.
+    /// The percentage of what is left of the call that one request may take; 80 without this call,
+    /// so that there is time to look whether a write that broke was done. The binding's limits hold
+    /// beside it.
     #[must_use]
     pub fn share(self, percent: u32) -> Self {
         Self { share: percent.clamp(1, 100), ..self }
@@ -101,7 +107,8 @@ impl Client {
         Self { tries, ..self }
     }
 
-    /// A request that reads. The path begins with a slash; parts of it that are not fixed go through [`segment`].
+    /// A request that reads. The path begins with a slash; parts of it that are not fixed go
+    /// through [`segment`].
     pub fn get(&self, path: &str) -> Request<'_> {
         self.request("GET", path).reads()
     }
@@ -129,7 +136,16 @@ impl Client {
     fn request(&self, method: &'static str, path: &str) -> Request<'_> {
         let headers = self.headers.clone();
         let path = format!("{}{path}", self.base.path);
-        Request { client: self, method, path, query: String::new(), headers, body: None, reads: false, at: "" }
+        Request {
+            client: self,
+            method,
+            path,
+            query: String::new(),
+            headers,
+            body: None,
+            reads: false,
+            at: "",
+        }
     }
 }
 
@@ -175,8 +191,8 @@ impl Request<'_> {
         Self { reads: true, ..self }
     }
 
-    /// Of the answer's JSON only what is at this JSON Pointer is read, such as `/results`. An answer without it is
-    /// [`Error::Answer`].
+    /// Of the answer's JSON only what is at this JSON Pointer is read, such as `/results`. An
+    /// answer without it is [`Error::Answer`].
     #[must_use]
     pub fn at(self, pointer: &'static str) -> Self {
         Self { at: pointer, ..self }
@@ -191,7 +207,8 @@ impl Request<'_> {
         self.send()?.json_at(at)
     }
 
-    /// As [`Request::answer`], where the status 404 and the answer `null` mean that there is no such thing.
+    /// As [`Request::answer`], where the status 404 and the answer `null` mean that there is no
+    /// such thing.
     ///
     /// # Errors
     /// As [`Request::answer`].
@@ -202,23 +219,30 @@ impl Request<'_> {
         }
     }
 
-    /// As [`Request::answer_if_found`], for one thing that was asked for: `is_it` says whether the answer is about it, mostly
-    /// by its id.
+    /// As [`Request::answer_if_found`], for one thing that was asked for: `is_it` says whether the
+    /// answer is about it, mostly by its id.
     ///
     /// # Errors
     /// As [`Request::answer`], and [`Error::Answer`] if it is about another thing.
-    pub fn answer_about<T: DeserializeOwned>(self, is_it: impl FnOnce(&T) -> bool) -> Result<Option<T>, Error> {
+    pub fn answer_about<T: DeserializeOwned>(
+        self,
+        is_it: impl FnOnce(&T) -> bool,
+    ) -> Result<Option<T>, Error> {
         let name = self.name();
         match self.answer_if_found()? {
-            Some(other) if !is_it(&other) => Err(Error::unexpected(&name, "it is about another thing")),
+            Some(other) if !is_it(&other) => {
+                Err(Error::unexpected(&name, "it is about another thing"))
+            }
             found => Ok(found),
         }
     }
 
-    /// Sends it. A request that reads is tried again after what may pass, as long after it as the server asks.
+    /// Sends it. A request that reads is tried again after what may pass, as long after it as the
+    /// server asks.
     ///
     /// # Errors
-    /// If there is no answer, or one with a status of 300 or more. The host does not follow redirects.
+    /// If there is no answer, or one with a status of 300 or more. The host does not follow
+    /// redirects.
     pub fn send(self) -> Result<Response, Error> {
         let mut tried = 1;
         loop {
@@ -228,7 +252,8 @@ impl Request<'_> {
                 Err(failure) => Error::failed(self.name(), failure),
             };
             let pause = self.reads.then(|| failed.pause(tried)).flatten();
-            let can_wait = |pause: &Duration| *pause <= LONGEST_PAUSE && *pause < call::remaining() / 2;
+            let can_wait =
+                |pause: &Duration| *pause <= LONGEST_PAUSE && *pause < call::remaining() / 2;
             match pause.filter(|pause| tried < self.client.tries && can_wait(pause)) {
                 None => return Err(failed),
                 Some(pause) => {
@@ -289,7 +314,10 @@ pub struct Response {
 impl Response {
     /// The first header of this name, in any case of its letters.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 
     /// Its body as JSON; an empty one is `null`.
@@ -298,7 +326,8 @@ impl Response {
     /// [`Error::Answer`] if it is not JSON of this type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let body = if self.body.is_empty() { b"null" } else { self.body.as_slice() };
-        serde_json::from_slice(body).map_err(|error| Error::unexpected(&self.request, &error.to_string()))
+        serde_json::from_slice(body)
+            .map_err(|error| Error::unexpected(&self.request, &error.to_string()))
     }
 
     fn json_at<T: DeserializeOwned>(&self, pointer: &str) -> Result<T, Error> {
@@ -307,12 +336,15 @@ impl Response {
             _ => self.json()?,
         };
         let part = if whole.is_null() { Some(&mut whole) } else { whole.pointer_mut(pointer) };
-        let part = part.ok_or_else(|| Error::unexpected(&self.request, &format!("it has no {pointer}")))?;
-        serde_json::from_value(part.take()).map_err(|error| Error::unexpected(&self.request, &error.to_string()))
+        let part =
+            part.ok_or_else(|| Error::unexpected(&self.request, &format!("it has no {pointer}")))?;
+        serde_json::from_value(part.take())
+            .map_err(|error| Error::unexpected(&self.request, &error.to_string()))
     }
 }
 
-/// A body without its members that are null, for a service that takes a member left out for its own choice.
+/// A body without its members that are null, for a service that takes a member left out for its own
+/// choice.
 pub fn filled(mut body: Value) -> Value {
     if let Value::Object(members) = &mut body {
         members.retain(|_, member| !member.is_null());

@@ -1,8 +1,8 @@
 //! Jobs that a provider keeps in storage: the rows behind [`Extraction`](crate::Extraction).
 //!
-//! The provider does the work of a job. This module stores its state, its times and its records, converts it into the
-//! contract's type, and lists jobs newest first. A job that has ended stays stored, so that it is done once, until
-//! [`Jobs::leave_one`] or the provider removes it.
+//! The provider does the work of a job. This module stores its state, its times and its records,
+//! converts it into the contract's type, and lists jobs newest first. A job that has ended stays
+//! stored, so that it is done once, until [`Jobs::leave_one`] or the provider removes it.
 
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
@@ -13,10 +13,11 @@ use serde::{Deserialize, Serialize};
 use crate::storage::{Batch, Collection};
 use crate::types::{Error, ExtractionJob, JobPage, JobResult, JobStatus, RecordId};
 
-/// The host has stopped running a job that is this old: it runs a job for an hour unless the binding says otherwise
-/// (`jobTimeoutMs`).
+/// The host has stopped running a job that is this old: it runs a job for an hour unless the
+/// binding says otherwise (`jobTimeoutMs`).
 const GIVEN_UP: Duration = Duration::from_secs(3_600);
-/// How many jobs one page reads. If few of them fit, the page is short, and the next page continues.
+/// How many jobs one page reads. If few of them fit, the page is short, and the next page
+/// continues.
 const LOOKED_AT: usize = 512;
 /// The last time that RFC 3339 can write.
 const YEAR_9999: Duration = Duration::from_secs(253_402_300_799);
@@ -41,8 +42,8 @@ pub struct Job<T> {
     pub work: T,
 }
 
-/// The states of a job; in the last three it has ended. There is no `running`: the host does not run a job with that
-/// status, it only asks for it.
+/// The states of a job; in the last three it has ended. There is no `running`: the host does not
+/// run a job with that status, it only asks for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum State {
@@ -60,7 +61,15 @@ impl<T> Job<T> {
     /// A job that waits.
     pub fn new(id: impl Into<String>, submitted_at: SystemTime, work: T) -> Self {
         let (started_at, finished_at, records) = (None, None, Vec::new());
-        Self { id: id.into(), state: State::Queued, submitted_at, started_at, finished_at, records, work }
+        Self {
+            id: id.into(),
+            state: State::Queued,
+            submitted_at,
+            started_at,
+            finished_at,
+            records,
+            work,
+        }
     }
 
     /// Whether nothing is left to do.
@@ -89,7 +98,8 @@ impl<T> Job<T> {
         self.end(State::Cancelled, now);
     }
 
-    /// Puts a job that failed or was cancelled back in line, with the records that it made. Others do not change.
+    /// Puts a job that failed or was cancelled back in line, with the records that it made. Others
+    /// do not change.
     pub fn retry(&mut self) {
         if self.is_retryable() {
             (self.state, self.started_at, self.finished_at) = (State::Queued, None, None);
@@ -110,8 +120,10 @@ impl<T> Job<T> {
     /// The job as the contract's type. The provider adds hook and source if it knows them.
     pub fn shown(&self) -> ExtractionJob {
         let time = |time: SystemTime| {
-            humantime::format_rfc3339_millis(time.clamp(SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH + YEAR_9999))
-                .to_string()
+            humantime::format_rfc3339_millis(
+                time.clamp(SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH + YEAR_9999),
+            )
+            .to_string()
         };
         let count = || u32::try_from(self.records.len()).unwrap_or(u32::MAX);
         let (status, error) = match &self.state {
@@ -167,7 +179,9 @@ impl<T: Serialize + DeserializeOwned> Jobs<T> {
     /// # Errors
     /// [`Error::NotFound`] if it does not exist, or if storage fails.
     pub fn get(&self, id: &str) -> Result<Job<T>, Error> {
-        let missing = || Error::NotFound(format!("there is no job `{id}`; list the jobs to see which there are"));
+        let missing = || {
+            Error::NotFound(format!("there is no job `{id}`; list the jobs to see which there are"))
+        };
         self.find(id)?.ok_or_else(missing)
     }
 
@@ -192,7 +206,8 @@ impl<T: Serialize + DeserializeOwned> Jobs<T> {
         Ok(job)
     }
 
-    /// Puts a job that failed or was cancelled back in line at once, and answers it. Others do not change.
+    /// Puts a job that failed or was cancelled back in line at once, and answers it. Others do not
+    /// change.
     ///
     /// # Errors
     /// As [`Jobs::get`].
@@ -226,8 +241,9 @@ impl<T: Serialize + DeserializeOwned> Jobs<T> {
         })
     }
 
-    /// Creates a job for everything that waits to be done, or answers the one that waits already. If the host has
-    /// stopped running that one, it is cancelled and replaced. Of the older jobs the `most` newest stay.
+    /// Creates a job for everything that waits to be done, or answers the one that waits already.
+    /// If the host has stopped running that one, it is cancelled and replaced. Of the older jobs
+    /// the `most` newest stay.
     ///
     /// # Errors
     /// If storage fails.
@@ -257,8 +273,8 @@ impl<T: Serialize + DeserializeOwned> Jobs<T> {
         Ok(job)
     }
 
-    /// One page of the jobs that `fits` accepts, newest first, each converted by `shown` (mostly [`Job::shown`]). A
-    /// page may be short, even empty, although another page follows.
+    /// One page of the jobs that `fits` accepts, newest first, each converted by `shown` (mostly
+    /// [`Job::shown`]). A page may be short, even empty, although another page follows.
     ///
     /// # Errors
     /// An invalid request at `cursor` if it is not a cursor of this list, or if storage fails.
@@ -275,9 +291,13 @@ impl<T: Serialize + DeserializeOwned> Jobs<T> {
             Some(place(age.parse().ok()?, id))
         };
         let invalid = |cursor| {
-            Error::invalid("cursor", format!("`{cursor}` is not a cursor of this list; begin again without a cursor"))
+            Error::invalid(
+                "cursor",
+                format!("`{cursor}` is not a cursor of this list; begin again without a cursor"),
+            )
         };
-        let behind = cursor.map(|cursor| read(cursor).ok_or_else(|| invalid(cursor))).transpose()?;
+        let behind =
+            cursor.map(|cursor| read(cursor).ok_or_else(|| invalid(cursor))).transpose()?;
         let (mut page, mut last) = (JobPage { jobs: Vec::new(), next_cursor: None }, None);
         let mut looked_at = 0;
         for entry in self.order.iter("") {

@@ -1,11 +1,13 @@
 //! The SDK for authors of memory providers.
 //!
-//! Implement [`Provider`] and write `memhost_sdk::export!(MyProvider);`. Each optional interface of the contract is
-//! another trait and another line: [`Correction`] with `export_correction!`, and so on. The types in [`types`] are the
-//! contract's own. [`storage`] keeps values between calls, [`jobs`] keeps work for later, [`directory`] is the granted
-//! directory, [`embeddings`] are vectors by the operator's model, [`meter`] reports what a call used, [`call`] says how long it may
-//! still take and what was granted, [`http`] and [`remote`] are for records at a service, [`words`] is a search by words,
-//! `log`'s macros reach the operator, and [`testing`] runs a provider natively under `cargo test`.
+//! Implement [`Provider`] and write `memhost_sdk::export!(MyProvider);`. Each optional interface of
+//! the contract is another trait and another line: [`Correction`] with `export_correction!`, and so
+//! on. The types in [`types`] are the contract's own. [`storage`] keeps values between calls,
+//! [`jobs`] keeps work for later, [`directory`] is the granted directory, [`embeddings`] are
+//! vectors by the operator's model, [`meter`] reports what a call used, [`call`] says how long it
+//! may still take and what was granted, [`http`] and [`remote`] are for records at a service,
+//! [`words`] is a search by words, `log`'s macros reach the operator, and [`testing`] runs a
+//! provider natively under `cargo test`.
 //!
 //! ```
 //! use memhost_sdk::{types::*, Provider};

@@ -1,7 +1,8 @@
-//! The `meter` import: what a call used of a service that charges for it, reported at any time during the call.
+//! The `meter` import: what a call used of a service that charges for it, reported at any time
+//! during the call.
 //!
-//! Usage in an answer is lost if the call fails, and some answers have no place for it. What is reported here counts
-//! in both cases, and must not be in the answer, too.
+//! Usage in an answer is lost if the call fails, and some answers have no place for it. What is
+//! reported here counts in both cases, and must not be in the answer, too.
 //!
 //! ```
 //! # use memhost_sdk::{meter, testing, types::Usage};
@@ -18,8 +19,8 @@ pub fn report(usage: &Usage) {
     raw::report(usage);
 }
 
-/// Reports one request to a service at a price that the operator configured, for services that tell none; nothing without
-/// a price. `what` is the request, such as `search`.
+/// Reports one request to a service at a price that the operator configured, for services that tell
+/// none; nothing without a price. `what` is the request, such as `search`.
 pub fn charge(provider: &str, what: &str, cost_microcents: Option<u64>) {
     if cost_microcents.is_some() {
         report(&Usage {

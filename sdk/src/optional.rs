@@ -1,11 +1,13 @@
-//! One trait for each optional interface. Implement it and write its export line; without the line the component does
-//! not have the interface.
+//! One trait for each optional interface. Implement it and write its export line; without the line
+//! the component does not have the interface.
 //!
-//! Each interface has a world of its own in `wit/`. Its world is written into the component only where its export macro
-//! is called, so a component exports exactly what its author wrote a line for.
+//! Each interface has a world of its own in `wit/`. Its world is written into the component only
+//! where its export macro is called, so a component exports exactly what its author wrote a line
+//! for.
 
-/// What an optional interface has beside its trait: the generated code of its world, its types, its export macro, and
-/// its row in the guide: what the interface is for, and what the host does with it.
+/// What an optional interface has beside its trait: the generated code of its world, its types, its
+/// export macro, and its row in the guide: what the interface is for, and what the host does with
+/// it.
 macro_rules! interface {
     (
         ($dollar:tt) $module:ident, $trait:ident, { $($type:ident),* },
@@ -16,7 +18,8 @@ macro_rules! interface {
         /// The interface's row in the guide.
         #[cfg(test)]
         pub(crate) const ROW: &str = concat!(
-            "| [`", stringify!($trait), "`](src/optional/", stringify!($module), ".rs) | `", stringify!($export), "!` | ",
+            "| [`", stringify!($trait), "`](src/optional/", stringify!($module), ".rs) | \
+                `", stringify!($export), "!` | ",
             $about, " | ", $host, " |"
         );
 
@@ -41,7 +44,8 @@ macro_rules! interface {
         }
 
         #[doc = concat!(
-            "Makes the component export the interface `", stringify!($module), "`. The type implements [`",
+            "Makes the component export the interface `", stringify!($module), "`. The type \
+                implements [`",
             stringify!($trait), "`]."
         )]
         #[macro_export]
@@ -76,7 +80,8 @@ macro_rules! interfaces {
 
         /// The types of all interfaces.
         pub mod types {
-            $(#[allow(unused_imports, unreachable_pub, reason = "an interface may have no types of its own")]
+            $(#[allow(unused_imports, unreachable_pub, reason = "an interface may have no types of \
+                its own")]
               pub use super::$module::types::*;)+
         }
     };
@@ -103,11 +108,15 @@ mod tests {
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
         let guide = std::fs::read_to_string(page).unwrap();
         let rows = |text: &str| -> Vec<String> {
-            text.lines().filter(|line| line.contains("](src/optional/")).map(str::to_owned).collect()
+            text.lines()
+                .filter(|line| line.contains("](src/optional/"))
+                .map(str::to_owned)
+                .collect()
         };
         let there = rows(&guide);
         if std::env::var_os("UPDATE_DOCS").is_some() {
-            std::fs::write(page, guide.replace(&there.join("\n"), &super::ROWS.join("\n"))).unwrap();
+            std::fs::write(page, guide.replace(&there.join("\n"), &super::ROWS.join("\n")))
+                .unwrap();
             return;
         }
         assert_eq!(there, super::ROWS, "UPDATE_DOCS=1 writes the rows into {page}");

@@ -3,24 +3,27 @@
 use serde::de::DeserializeOwned;
 
 use crate::types::{
-    CaptureRequest, CaptureResponse, ConfigError, ContextBundle, Description, Error, ForgetRequest, ForgetResponse,
-    GetResponse, ListPage, ListRequest, QueryRequest, RecordId, Scope, UpsertRequest, UpsertResponse,
+    CaptureRequest, CaptureResponse, ConfigError, ContextBundle, Description, Error, ForgetRequest,
+    ForgetResponse, GetResponse, ListPage, ListRequest, QueryRequest, RecordId, Scope,
+    UpsertRequest, UpsertResponse,
 };
 
-/// A memory provider. What each call must do, its ordering, idempotency and limits, is stated in `wit/provider.wit`;
-/// the comments here say only what the SDK adds.
+/// A memory provider. What each call must do, its ordering, idempotency and limits, is stated in
+/// `wit/provider.wit`; the comments here say only what the SDK adds.
 ///
-/// A value of the implementing type serves one binding. The host drops it whenever it likes: what it holds in memory
-/// is a cache.
+/// A value of the implementing type serves one binding. The host drops it whenever it likes: what
+/// it holds in memory is a cache.
 pub trait Provider: Sized + 'static {
     /// The binding's configuration. Errors in it name the field, see [`crate::parse_config`]. Use
-    /// `#[serde(deny_unknown_fields, default)]` so that a misspelt field is an error. [`crate::NoConfig`] for none.
+    /// `#[serde(deny_unknown_fields, default)]` so that a misspelt field is an error.
+    /// [`crate::NoConfig`] for none.
     type Config: DeserializeOwned + 'static;
 
     /// What this provider is. Must not touch storage or files.
     fn describe() -> Description;
 
-    /// Errors that the types cannot express, such as a value out of range. Must not touch storage or files.
+    /// Errors that the types cannot express, such as a value out of range. Must not touch storage
+    /// or files.
     ///
     /// # Errors
     /// Every error, each with a JSON Pointer to the value.

@@ -1,7 +1,9 @@
-//! The `storage` import with types: collections of serde values, prefix iteration and atomic batches.
+//! The `storage` import with types: collections of serde values, prefix iteration and atomic
+//! batches.
 //!
-//! A [`Collection`] owns the keys that start with its name and a zero byte. Ordering, durability and limits are the
-//! contract's (`wit/host.wit`): batches are atomic, an operation's writes are durable before it is answered.
+//! A [`Collection`] owns the keys that start with its name and a zero byte. Ordering, durability
+//! and limits are the contract's (`wit/host.wit`): batches are atomic, an operation's writes are
+//! durable before it is answered.
 
 use std::marker::PhantomData;
 
@@ -106,7 +108,8 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
         batch.apply()
     }
 
-    /// Replaces a value if it is still the expected one (`None`: absent) and answers whether it was.
+    /// Replaces a value if it is still the expected one (`None`: absent) and answers whether it
+    /// was.
     ///
     /// # Errors
     /// If storage fails or a limit is reached.
@@ -121,9 +124,12 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
         Ok(raw::compare_and_swap(&self.key(key), expected.as_deref(), new.as_deref())?)
     }
 
-    /// Every entry whose key starts with `prefix`, in key order, read page by page. Keys come without the
-    /// collection's own prefix.
-    pub fn iter<P: AsRef<[u8]>>(&self, prefix: P) -> impl Iterator<Item = Result<(Vec<u8>, T), Error>> + use<T, P> {
+    /// Every entry whose key starts with `prefix`, in key order, read page by page. Keys come
+    /// without the collection's own prefix.
+    pub fn iter<P: AsRef<[u8]>>(
+        &self,
+        prefix: P,
+    ) -> impl Iterator<Item = Result<(Vec<u8>, T), Error>> + use<T, P> {
         let own = self.prefix.len();
         scan(self.key(prefix)).map(move |entry| {
             let (key, value) = entry?;
@@ -135,7 +141,8 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
 }
 
 fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec(value).map_err(|error| Error::Failed(format!("the value cannot be written as JSON: {error}")))
+    serde_json::to_vec(value)
+        .map_err(|error| Error::Failed(format!("the value cannot be written as JSON: {error}")))
 }
 
 /// Raw bytes at a key that no collection owns: for providers with their own encoding.
@@ -146,12 +153,16 @@ pub fn get(key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Error> {
     Ok(raw::get(key.as_ref())?)
 }
 
-/// Replaces raw bytes at a key that no collection owns, if they are still the expected ones (`None`: absent), and answers
-/// whether they were.
+/// Replaces raw bytes at a key that no collection owns, if they are still the expected ones
+/// (`None`: absent), and answers whether they were.
 ///
 /// # Errors
 /// If storage fails or a limit is reached.
-pub fn compare_and_swap(key: impl AsRef<[u8]>, expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Error> {
+pub fn compare_and_swap(
+    key: impl AsRef<[u8]>,
+    expected: Option<&[u8]>,
+    new: Option<&[u8]>,
+) -> Result<bool, Error> {
     Ok(raw::compare_and_swap(key.as_ref(), expected, new)?)
 }
 
@@ -212,7 +223,11 @@ impl Batch {
     }
 
     /// Deletes a value of a collection.
-    pub fn delete<T: Serialize + DeserializeOwned>(&mut self, collection: &Collection<T>, key: impl AsRef<[u8]>) {
+    pub fn delete<T: Serialize + DeserializeOwned>(
+        &mut self,
+        collection: &Collection<T>,
+        key: impl AsRef<[u8]>,
+    ) {
         self.delete_raw(collection.key(key));
     }
 

@@ -1,8 +1,8 @@
-//! A host in memory, for `cargo test` without WebAssembly: storage, configuration, a directory and, where a test
-//! brings one, an embedding model; one set a thread.
+//! A host in memory, for `cargo test` without WebAssembly: storage, configuration, a directory and,
+//! where a test brings one, an embedding model; one set a thread.
 //!
-//! [`open`] gives a provider as the sandbox would open it. [`reopen`] drops what it held in memory and keeps what it
-//! stored, which is what a restart looks like from inside.
+//! [`open`] gives a provider as the sandbox would open it. [`reopen`] drops what it held in memory
+//! and keeps what it stored, which is what a restart looks like from inside.
 
 pub mod faults;
 pub mod http;
@@ -16,8 +16,9 @@ use std::time::Duration;
 use crate::Provider;
 use crate::call::Grant;
 use crate::types::{
-    CaptureMode, CaptureRequest, Error, ForgetRequest, ImportRequest, Intent, ListRequest, QueryRequest, RecordId,
-    RecordWrite, Scope, SourceKind, SourcePayload, SourceRef, UpsertRequest, Usage,
+    CaptureMode, CaptureRequest, Error, ForgetRequest, ImportRequest, Intent, ListRequest,
+    QueryRequest, RecordId, RecordWrite, Scope, SourceKind, SourcePayload, SourceRef,
+    UpsertRequest, Usage,
 };
 
 #[derive(Default)]
@@ -44,7 +45,8 @@ thread_local! {
 /// Empties this thread's host and gives it a configuration.
 #[allow(clippy::needless_pass_by_value, reason = "so that a test can write json!({}) in place")]
 pub fn reset(config: serde_json::Value) {
-    STATE.with_borrow_mut(|state| *state = State { config: config.to_string(), ..State::default() });
+    STATE
+        .with_borrow_mut(|state| *state = State { config: config.to_string(), ..State::default() });
 }
 
 /// Opens a provider on an empty host.
@@ -76,19 +78,21 @@ pub fn reopen<P: Provider>() -> Result<P, Error> {
     P::open(config)
 }
 
-/// Loses everything in storage, and keeps the directory: what a provider that indexes its files must survive.
+/// Loses everything in storage, and keeps the directory: what a provider that indexes its files
+/// must survive.
 pub fn lose_storage() {
     STATE.with_borrow_mut(|state| state.entries.clear());
 }
 
-/// Gives this thread's host an embedding model, until the next [`reset`]: `embed` must answer `dimensions` numbers, of
-/// unit length as the contract says.
+/// Gives this thread's host an embedding model, until the next [`reset`]: `embed` must answer
+/// `dimensions` numbers, of unit length as the contract says.
 pub fn embed_with(name: &str, dimensions: u32, embed: fn(&str) -> Vec<f32>) {
     let embedder = Embedder { name: name.to_owned(), dimensions, embed };
     STATE.with_borrow_mut(|state| state.embedder = Some(embedder));
 }
 
-/// Sets what [`crate::call::remaining`] answers in this thread, until the next [`reset`]. Before it is 30 s.
+/// Sets what [`crate::call::remaining`] answers in this thread, until the next [`reset`]. Before it
+/// is 30 s.
 pub fn set_remaining(left: Duration) {
     STATE.with_borrow_mut(|state| state.remaining = Some(left));
 }
@@ -142,7 +146,10 @@ pub fn capture(operation_id: &str, text: &str) -> CaptureRequest {
 
 /// An upsert of texts without ids.
 pub fn upsert(operation_id: &str, texts: &[&str]) -> UpsertRequest {
-    let records = texts.iter().map(|text| RecordWrite { text: (*text).to_owned(), ..RecordWrite::default() }).collect();
+    let records = texts
+        .iter()
+        .map(|text| RecordWrite { text: (*text).to_owned(), ..RecordWrite::default() })
+        .collect();
     UpsertRequest { operation_id: operation_id.to_owned(), scope: scope(), source: None, records }
 }
 
@@ -204,13 +211,17 @@ pub(crate) mod binding {
     use super::STATE;
 
     pub(crate) fn config() -> String {
-        STATE.with_borrow(|state| if state.config.is_empty() { "{}".to_owned() } else { state.config.clone() })
+        STATE.with_borrow(|state| {
+            if state.config.is_empty() { "{}".to_owned() } else { state.config.clone() }
+        })
     }
 }
 
 pub(crate) mod embeddings {
     use super::STATE;
-    pub(crate) use crate::bindings::provider::paperclip::memory::embeddings::{Embedded, Error, Model};
+    pub(crate) use crate::bindings::provider::paperclip::memory::embeddings::{
+        Embedded, Error, Model,
+    };
     use crate::embeddings::{MAX_TEXT_BYTES, MAX_TEXTS};
 
     fn denied() -> Error {
@@ -226,18 +237,25 @@ pub(crate) mod embeddings {
 
     pub(crate) fn embed(texts: &[String]) -> Result<Embedded, Error> {
         if texts.len() > MAX_TEXTS || texts.iter().any(|text| text.len() > MAX_TEXT_BYTES) {
-            return Err(Error::LimitExceeded(format!("at most {MAX_TEXTS} texts of {MAX_TEXT_BYTES} bytes")));
+            return Err(Error::LimitExceeded(format!(
+                "at most {MAX_TEXTS} texts of {MAX_TEXT_BYTES} bytes"
+            )));
         }
         STATE.with_borrow(|state| {
             let embedder = state.embedder.as_ref().ok_or_else(denied)?;
-            Ok(Embedded { vectors: texts.iter().map(|text| (embedder.embed)(text)).collect(), usage: None })
+            Ok(Embedded {
+                vectors: texts.iter().map(|text| (embedder.embed)(text)).collect(),
+                usage: None,
+            })
         })
     }
 }
 
 pub(crate) mod storage {
     use super::STATE;
-    pub(crate) use crate::bindings::provider::paperclip::memory::storage::{Entry, Error, Page, Write};
+    pub(crate) use crate::bindings::provider::paperclip::memory::storage::{
+        Entry, Error, Page, Write,
+    };
 
     const PAGE: usize = 1_000;
 
@@ -265,7 +283,9 @@ pub(crate) mod storage {
         STATE.with_borrow_mut(|state| {
             for write in batch {
                 match write {
-                    Write::Put(entry) => drop(state.entries.insert(entry.key.clone(), entry.value.clone())),
+                    Write::Put(entry) => {
+                        drop(state.entries.insert(entry.key.clone(), entry.value.clone()))
+                    }
                     Write::Delete(key) => drop(state.entries.remove(key)),
                 }
             }
@@ -274,7 +294,11 @@ pub(crate) mod storage {
     }
 
     #[allow(clippy::unnecessary_wraps, reason = "the shape of the import")]
-    pub(crate) fn compare_and_swap(key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Error> {
+    pub(crate) fn compare_and_swap(
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool, Error> {
         STATE.with_borrow_mut(|state| {
             if state.entries.get(key).map(Vec::as_slice) != expected {
                 return Ok(false);

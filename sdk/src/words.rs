@@ -1,4 +1,5 @@
-//! Search by words, for providers that keep records themselves and few of them: BM25 over texts in memory.
+//! Search by words, for providers that keep records themselves and few of them: BM25 over texts in
+//! memory.
 //!
 //! ```
 //! use memhost_sdk::words::{Words, rank};
@@ -43,7 +44,9 @@ impl Words {
     }
 
     fn count(&self, word: u64) -> f64 {
-        self.counts.binary_search_by_key(&word, |(word, _)| *word).map_or(0.0, |at| f64::from(self.counts[at].1))
+        self.counts
+            .binary_search_by_key(&word, |(word, _)| *word)
+            .map_or(0.0, |at| f64::from(self.counts[at].1))
     }
 }
 
@@ -54,7 +57,9 @@ fn words(text: &str) -> Vec<String> {
             words.push(if sign.is_alphanumeric() { sign.to_string() } else { String::new() });
         }
         if sign.is_alphanumeric() && sign < IDEOGRAPHS {
-            if let Some(word) = words.last_mut().filter(|word| !word.starts_with(|first| first >= IDEOGRAPHS)) {
+            if let Some(word) =
+                words.last_mut().filter(|word| !word.starts_with(|first| first >= IDEOGRAPHS))
+            {
                 word.extend(sign.to_lowercase());
             } else {
                 words.push(sign.to_lowercase().collect());
@@ -67,11 +72,13 @@ fn words(text: &str) -> Vec<String> {
 
 /// FNV-1a. Two words that are one here would only make a hit more.
 fn hash(word: &str) -> u64 {
-    word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
-/// Which items have words of a question: the place of each among `items`, and the share of the best score that there could
-/// be, above 0 and at most 1. Best first, and equal ones as they were.
+/// Which items have words of a question: the place of each among `items`, and the share of the best
+/// score that there could be, above 0 and at most 1. Best first, and equal ones as they were.
 #[allow(clippy::cast_precision_loss, reason = "counts of words and items")]
 pub fn rank<T>(items: &[T], words_of: impl Fn(&T) -> &Words, question: &str) -> Vec<(usize, f64)> {
     let length: usize = items.iter().map(|item| words_of(item).length).sum();
@@ -92,7 +99,8 @@ pub fn rank<T>(items: &[T], words_of: impl Fn(&T) -> &Words, question: &str) -> 
         asked.iter().map(part).sum::<f64>() / full
     };
     let scores = items.iter().map(score).enumerate().filter(|(_, score)| *score > 0.0);
-    let mut hits: Vec<(usize, f64)> = scores.map(|(place, score)| (place, score.min(1.0))).collect();
+    let mut hits: Vec<(usize, f64)> =
+        scores.map(|(place, score)| (place, score.min(1.0))).collect();
     hits.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     hits
 }
@@ -103,15 +111,25 @@ mod tests {
 
     #[test]
     fn a_text_has_words() {
-        assert_eq!(words("The Gate's red, 7 日本go-ÄB"), ["the", "gate", "s", "red", "7", "日", "本", "go", "äb"]);
+        assert_eq!(
+            words("The Gate's red, 7 日本go-ÄB"),
+            ["the", "gate", "s", "red", "7", "日", "本", "go", "äb"]
+        );
         assert!(words(" .,- ").is_empty());
     }
 
     #[test]
     fn rare_words_and_short_texts_count_more() {
-        let texts = ["red door", "red gate", "red gate, which was painted last year and the year before", "tea"];
+        let texts = [
+            "red door",
+            "red gate",
+            "red gate, which was painted last year and the year before",
+            "tea",
+        ];
         let all = texts.map(Words::of);
-        let places = |question| rank(&all, |words| words, question).into_iter().map(|hit| hit.0).collect::<Vec<_>>();
+        let places = |question| {
+            rank(&all, |words| words, question).into_iter().map(|hit| hit.0).collect::<Vec<_>>()
+        };
         assert_eq!(places("red gate")[0], 1);
         assert_eq!(places("gate"), [1, 2]);
         assert_eq!(places("RED"), [0, 1, 2], "equal ones as they were");

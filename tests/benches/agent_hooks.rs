@@ -1,5 +1,5 @@
-//! The time of a hook, from the start of the program to its end: with a host, without one, and beside `memhost
-//! --version`.
+//! The time of a hook, from the start of the program to its end: with a host, without one, and
+//! beside `memhost --version`.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
@@ -24,7 +24,8 @@ fn listen(host: &TestHost) -> SocketAddr {
         AdminToken::known(TOKEN).unwrap(),
         &memhost_server::ServerOptions::default(),
     );
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || runtime.block_on(async { axum::serve(listener, router).await }));
@@ -65,7 +66,9 @@ fn measure(mut call: impl FnMut(usize)) -> Timings {
 fn payload(event: &str, home: &Path, n: usize) -> String {
     let fields = match event {
         "SessionStart" => r#""source":"startup""#.to_owned(),
-        _ => format!(r#""tool_name":"Bash","tool_use_id":"toolu_{n}","tool_input":{{"command":"ls"}}"#),
+        _ => format!(
+            r#""tool_name":"Bash","tool_use_id":"toolu_{n}","tool_input":{{"command":"ls"}}"#
+        ),
     };
     let home = home.display();
     format!(
@@ -74,7 +77,8 @@ fn payload(event: &str, home: &Path, n: usize) -> String {
 }
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let (host, home) = runtime.block_on(async {
         let host = TestHost::new(&[]).await.unwrap();
         for n in 0..1_000 {
@@ -84,7 +88,8 @@ fn main() {
         (host, tempfile::tempdir().unwrap())
     });
     let up = format!("http://{}", listen(&host));
-    let down = format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+    let down =
+        format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
     let home = home.path();
     let version = measure(|_| drop(run(home, &up, &["--version"], "")));
     let hook = |url: &str, event: &str| {
@@ -101,7 +106,16 @@ fn main() {
         ("host down: a session starts", hook(&down, "SessionStart")),
     ];
     let rows = rows.map(|(name, timings)| {
-        vec![name.to_owned(), show(timings.p50()), show(timings.p99()), ratio(timings.p50(), version.p50())]
+        vec![
+            name.to_owned(),
+            show(timings.p50()),
+            show(timings.p99()),
+            ratio(timings.p50(), version.p50()),
+        ]
     });
-    table("A hook, from the start of the program to its end", &["what", "p50", "p99", "over the floor"], &rows);
+    table(
+        "A hook, from the start of the program to its end",
+        &["what", "p50", "p99", "over the floor"],
+        &rows,
+    );
 }

@@ -1,7 +1,8 @@
-//! The control plane: authorization and resolution, repeated hooks, and the explorer's pages over ten million
-//! operations.
+//! The control plane: authorization and resolution, repeated hooks, and the explorer's pages over
+//! ten million operations.
 //!
-//! `MEMHOST_OPERATIONS` sets how many operations the explorer's data set has; the default is 10,000,000.
+//! `MEMHOST_OPERATIONS` sets how many operations the explorer's data set has; the default is
+//! 10,000,000.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
@@ -15,14 +16,16 @@ use memhost_tests::measure::{Timings, show, table};
 use memhost_tests::operations::{FIRST_MS, fill};
 use memhost_tests::{TestHost, caller, parse};
 use memhost_types::{
-    Binding, BindingLimits, BindingPolicy, Grants, HookEvent, JsonObject, OperationFilter, OperationKind, Outcome,
-    Scope, SourceKind, VersionChoice,
+    Binding, BindingLimits, BindingPolicy, Grants, HookEvent, JsonObject, OperationFilter,
+    OperationKind, Outcome, Scope, SourceKind, VersionChoice,
 };
 use serde_json::json;
 
 #[tokio::main]
 async fn main() {
-    let runs = |name: &str| std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).all(|arg| arg == name);
+    let runs = |name: &str| {
+        std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).all(|arg| arg == name)
+    };
     if runs("access") {
         access().await;
     }
@@ -34,12 +37,14 @@ async fn main() {
     }
 }
 
-/// 1,000 companies with ten bindings and a token each. The lower bound is a lookup in a map by the same key.
+/// 1,000 companies with ten bindings and a token each. The lower bound is a lookup in a map by the
+/// same key.
 async fn access() {
     const COMPANIES: usize = 1_000;
     const CALLS: usize = 200_000;
     let directory = tempfile::tempdir().unwrap();
-    let store: Arc<dyn Store> = Arc::new(SledStore::open(directory.path(), SledOptions::default()).unwrap());
+    let store: Arc<dyn Store> =
+        Arc::new(SledStore::open(directory.path(), SledOptions::default()).unwrap());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let bindings = Bindings::open(Arc::clone(&store), Arc::clone(&clock)).await.unwrap();
     let tokens = Tokens::open(Arc::clone(&store), clock).await.unwrap();
@@ -63,8 +68,10 @@ async fn access() {
         }
         let request = json!({"name": "ada", "role": "agent", "agentId": "ada"});
         let request: CreateToken = serde_json::from_value(request).unwrap();
-        let (made, change) = tokens.make(&Caller::operator(), Some(&company), request).await.unwrap();
-        let Transacted::Done(commit) = store.transact(std::slice::from_ref(&change)).await.unwrap() else {
+        let (made, change) =
+            tokens.make(&Caller::operator(), Some(&company), request).await.unwrap();
+        let Transacted::Done(commit) = store.transact(std::slice::from_ref(&change)).await.unwrap()
+        else {
             unreachable!()
         };
         commit.await.unwrap();
@@ -84,11 +91,16 @@ async fn access() {
         caller.may_in(Act::Operate(OperationKind::Query), &mut scope).unwrap();
         std::hint::black_box(bindings.resolve(company, scope.agent_id.as_ref(), None).unwrap());
     });
-    let row = |name: &str, timings: &Timings| vec![name.to_owned(), show(timings.p50()), show(timings.p99())];
+    let row = |name: &str, timings: &Timings| {
+        vec![name.to_owned(), show(timings.p50()), show(timings.p99())]
+    };
     table(
         "Authorization and resolution: 1,000 companies, 10,000 bindings",
         &["what", "p50", "p99"],
-        &[row("floor: one lookup in a map", &floor), row("token, authorization, scope and resolution", &whole)],
+        &[
+            row("floor: one lookup in a map", &floor),
+            row("token, authorization, scope and resolution", &whole),
+        ],
     );
 }
 
@@ -134,7 +146,8 @@ async fn hooks() {
     let mut tasks = tokio::task::JoinSet::new();
     for task in 0..64 {
         let service = Arc::clone(host.service());
-        let events: Vec<HookEvent> = (0..HOOKS / 64).map(|n| event(format!("{task}-{n}"))).collect();
+        let events: Vec<HookEvent> =
+            (0..HOOKS / 64).map(|n| event(format!("{task}-{n}"))).collect();
         tasks.spawn(async move {
             for event in events {
                 Arc::clone(&service).deliver(&caller(), event).await.unwrap();
@@ -145,13 +158,18 @@ async fn hooks() {
     let took = started.elapsed();
     #[allow(clippy::cast_precision_loss)]
     let rate = (HOOKS / 64 * 64) as f64 / took.as_secs_f64();
-    rows.push(vec!["64 at once, each its own hook".to_owned(), format!("{rate:.0} delivered a second"), show(took)]);
+    rows.push(vec![
+        "64 at once, each its own hook".to_owned(),
+        format!("{rate:.0} delivered a second"),
+        show(took),
+    ]);
     table("Hooks, durable and delivered", &["what", "came out", "took"], &rows);
 }
 
 /// Pages of 50 with each filter, from the newest on and from somewhere in the middle.
 fn explorer() {
-    let count: u64 = std::env::var("MEMHOST_OPERATIONS").map_or(10_000_000, |count| count.parse().unwrap());
+    let count: u64 =
+        std::env::var("MEMHOST_OPERATIONS").map_or(10_000_000, |count| count.parse().unwrap());
     let directory = tempfile::tempdir().unwrap();
     let store = SledStore::open(directory.path(), SledOptions::default()).unwrap();
     let company = parse("acme");
@@ -167,16 +185,28 @@ fn explorer() {
     let filters: Vec<(&str, OperationFilter)> = vec![
         ("none", none()),
         ("agent", OperationFilter { agent_id: Some("agent-7".to_owned()), ..none() }),
-        ("issue (500 operations)", OperationFilter { issue_id: Some("issue-77".to_owned()), ..none() }),
+        (
+            "issue (500 operations)",
+            OperationFilter { issue_id: Some("issue-77".to_owned()), ..none() },
+        ),
         ("project", OperationFilter { project_id: Some("project-3".to_owned()), ..none() }),
         ("run (16 operations)", OperationFilter { run_id: Some("run-12345".to_owned()), ..none() }),
-        ("session (64 operations)", OperationFilter { session_key: Some("session-1234".to_owned()), ..none() }),
+        (
+            "session (64 operations)",
+            OperationFilter { session_key: Some("session-1234".to_owned()), ..none() },
+        ),
         ("source kind", OperationFilter { source_kind: Some(SourceKind::Run), ..none() }),
         ("operation", OperationFilter { kind: Some(OperationKind::Capture), ..none() }),
         ("outcome (200 operations)", OperationFilter { outcome: Some(Outcome::Trapped), ..none() }),
-        ("binding (200 operations)", OperationFilter { binding_key: Some(parse("rare")), ..none() }),
+        (
+            "binding (200 operations)",
+            OperationFilter { binding_key: Some(parse("rare")), ..none() },
+        ),
         ("date", OperationFilter { since: Some(at(30)), until: Some(at(31)), ..none() }),
-        ("agent and date", OperationFilter { agent_id: Some("agent-7".to_owned()), until: Some(at(40)), ..none() }),
+        (
+            "agent and date",
+            OperationFilter { agent_id: Some("agent-7".to_owned()), until: Some(at(40)), ..none() },
+        ),
     ];
     let before = resident();
     let mut rows = Vec::new();
@@ -200,7 +230,8 @@ fn explorer() {
             format!("{} MiB", resident()),
         ]);
     }
-    let title = format!("Explorer: a page of 50 over {count} operations ({before} MiB resident before)");
+    let title =
+        format!("Explorer: a page of 50 over {count} operations ({before} MiB resident before)");
     table(&title, &["filter", "found", "p50", "p99", "resident after"], &rows);
     let started = Instant::now();
     let days = (jiff::civil::date(2020, 1, 1), jiff::civil::date(2030, 1, 1));

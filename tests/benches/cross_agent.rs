@@ -1,5 +1,6 @@
-//! Recall of `cross-agent` by size, in the sandbox and through the whole host. The lower bound is the same question to
-//! the same provider with ten items: the cost of the pipeline and of ten answers without a search.
+//! Recall of `cross-agent` by size, in the sandbox and through the whole host. The lower bound is
+//! the same question to the same provider with ten items: the cost of the pipeline and of ten
+//! answers without a search.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
@@ -8,7 +9,9 @@ use std::time::Instant;
 use memhost_core::CreateBinding;
 use memhost_tests::measure::{Timings, ratio, repeat, show, table};
 use memhost_tests::{TestHost, caller, parse, query, upsert};
-use memhost_types::{BindingLimits, Grants, Intent, JsonObject, QueryRequest, RecordWrite, VersionChoice};
+use memhost_types::{
+    BindingLimits, Grants, Intent, JsonObject, QueryRequest, RecordWrite, VersionChoice,
+};
 use serde_json::json;
 
 /// Projects that share the binding.
@@ -32,7 +35,8 @@ fn word(state: &mut u64) -> String {
 fn item(number: usize, state: &mut u64) -> RecordWrite {
     let text = (0..40).map(|_| word(state)).collect::<Vec<_>>().join(" ");
     let days = random(state) % 365;
-    let at = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(24 * i64::try_from(days).unwrap());
+    let at = jiff::Timestamp::now()
+        - jiff::SignedDuration::from_hours(24 * i64::try_from(days).unwrap());
     let kinds = ["fact", "preference", "decision", "task_context", "tool_observation"];
     let agent = if number.is_multiple_of(2) { "codex" } else { "claude" };
     #[allow(clippy::cast_precision_loss)]
@@ -63,7 +67,11 @@ async fn measure(items: usize, projects: u64) -> Measured {
         config: JsonObject::new(),
         version: VersionChoice::default(),
         grants: Some(Grants { storage_bytes: 1 << 30, ..Grants::default() }),
-        limits: BindingLimits { call_timeout_ms: 600_000, call_cpu_ms: 600_000, ..BindingLimits::default() },
+        limits: BindingLimits {
+            call_timeout_ms: 600_000,
+            call_cpu_ms: 600_000,
+            ..BindingLimits::default()
+        },
         default: true,
     };
     host.service().create_binding(&caller(), &parse(COMPANY), binding).await.unwrap();
@@ -105,8 +113,10 @@ async fn measure(items: usize, projects: u64) -> Measured {
 }
 
 fn main() {
-    let most: usize = std::env::var("MEMHOST_BENCH_RECORDS").map_or(100_000, |most| most.parse().unwrap());
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let most: usize =
+        std::env::var("MEMHOST_BENCH_RECORDS").map_or(100_000, |most| most.parse().unwrap());
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let floor = runtime.block_on(measure(10, 1));
     let row = |items: usize, projects: u64, found: &Measured| {
         let (p50, p99) = (found.recall.p50(), found.recall.p99());

@@ -1,5 +1,5 @@
-//! The same small provider in several languages: size, admission, start and calls, with the one in Rust as the floor.
-//! `just examples` builds them; those that are not built are left out.
+//! The same small provider in several languages: size, admission, start and calls, with the one in
+//! Rust as the floor. `just examples` builds them; those that are not built are left out.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
@@ -32,7 +32,12 @@ async fn measure(key: &str, file: &std::path::Path) -> Measured {
     let started = Instant::now();
     host.service().scan_plugins().await;
     let admission = started.elapsed();
-    assert_eq!(host.service().plugins().admitted.len(), 2, "{:?}", host.service().plugins().refused);
+    assert_eq!(
+        host.service().plugins().admitted.len(),
+        2,
+        "{:?}",
+        host.service().plugins().refused
+    );
     host.bind("acme", key, BindingLimits::default()).await.unwrap();
     for n in 0..NOTES {
         host.write("acme", &format!("note {n} about the harbour and its lanterns")).await.unwrap();
@@ -53,7 +58,9 @@ async fn measure(key: &str, file: &std::path::Path) -> Measured {
         fresh.push(started.elapsed());
     }
     let [without, with] = starts.map(Timings::new);
-    let warm = repeat(CALLS, || async { drop(host.query("acme", "harbour lanterns").await.unwrap()) }).await;
+    let warm =
+        repeat(CALLS, || async { drop(host.query("acme", "harbour lanterns").await.unwrap()) })
+            .await;
     Measured {
         bytes: bytes.len(),
         admission,
@@ -64,17 +71,22 @@ async fn measure(key: &str, file: &std::path::Path) -> Measured {
 }
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let floor = runtime.block_on(measure("notes", &guest_file("notes")));
     let mut all = vec![("rust".to_owned(), floor)];
     for language in ["c", "javascript", "python"] {
         match example_file(language) {
-            Ok(file) => all.push((language.to_owned(), runtime.block_on(measure(&format!("notes-{language}"), &file)))),
+            Ok(file) => all.push((
+                language.to_owned(),
+                runtime.block_on(measure(&format!("notes-{language}"), &file)),
+            )),
             Err(why) => eprintln!("left out: {why}"),
         }
     }
     let floor = &all[0].1;
-    let against = |took: Duration, floor: Duration| format!("{} ({})", show(took), ratio(took, floor));
+    let against =
+        |took: Duration, floor: Duration| format!("{} ({})", show(took), ratio(took, floor));
     let rows: Vec<Vec<String>> = all
         .iter()
         .map(|(language, one)| {

@@ -44,7 +44,11 @@ async fn sign_in(router: &Router) -> String {
         Some(rest.split('"').next()?.to_owned())
     };
     let mut fields = vec![format!("token={TOKEN}")];
-    fields.extend(hidden.filter_map(|input| Some(format!("{}={}", value(input, "name")?, value(input, "value")?))));
+    fields.extend(
+        hidden.filter_map(|input| {
+            Some(format!("{}={}", value(input, "name")?, value(input, "value")?))
+        }),
+    );
     let form = Request::post("/sign-in")
         .header("host", "localhost")
         .header("origin", "http://localhost")
@@ -60,7 +64,8 @@ async fn sign_in(router: &Router) -> String {
 
 #[tokio::main]
 async fn main() {
-    let count: u64 = std::env::var("MEMHOST_OPERATIONS").map_or(1_000_000, |count| count.parse().unwrap());
+    let count: u64 =
+        std::env::var("MEMHOST_OPERATIONS").map_or(1_000_000, |count| count.parse().unwrap());
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().to_owned();
     let written = tokio::task::spawn_blocking(move || {
@@ -69,14 +74,18 @@ async fn main() {
     });
     written.await.unwrap();
     let service = Service::open(ServiceOptions::new(directory.path())).await.unwrap();
-    let router =
-        router(Arc::clone(&service), AdminToken::known(TOKEN).unwrap(), &memhost_server::ServerOptions::default());
+    let router = router(
+        Arc::clone(&service),
+        AdminToken::known(TOKEN).unwrap(),
+        &memhost_server::ServerOptions::default(),
+    );
     let cookies = sign_in(&router).await;
     let company: CompanyId = parse("acme");
     let mut floor = Vec::with_capacity(SAMPLES);
     for _ in 0..SAMPLES {
         let started = Instant::now();
-        let page = service.operations(&company, &OperationFilter::default(), None, 50).await.unwrap();
+        let page =
+            service.operations(&company, &OperationFilter::default(), None, 50).await.unwrap();
         floor.push(started.elapsed());
         assert_eq!(page.items.len(), 50);
     }
@@ -126,7 +135,9 @@ async fn main() {
             size,
         ]);
     }
-    let title =
-        format!("The explorer's page of operations over {count} of them: 50 a page, packed, through the whole router");
+    let title = format!(
+        "The explorer's page of operations over {count} of them: 50 a page, packed, through the \
+         whole router"
+    );
     table(&title, &["filter", "p50", "p99", "over the floor", "on the wire"], &rows);
 }

@@ -1,4 +1,5 @@
-//! What HTTP costs on top of the library, beside a server that answers the same bytes and does nothing else.
+//! What HTTP costs on top of the library, beside a server that answers the same bytes and does
+//! nothing else.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
@@ -47,9 +48,11 @@ fn ask(address: SocketAddr) -> (Timings, Vec<u8>) {
 }
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let host = runtime.block_on(async {
-        let host = TestHost::with(&["echo"], |options| options.audit = Audit::Relaxed).await.unwrap();
+        let host =
+            TestHost::with(&["echo"], |options| options.audit = Audit::Relaxed).await.unwrap();
         host.bind("acme", "echo", BindingLimits::default()).await.unwrap();
         host
     });
@@ -59,16 +62,26 @@ fn main() {
         &memhost_server::ServerOptions::default(),
     ));
     let (_, answer) = ask(ours);
-    let bare = Router::new().route(PATH, post(move |_: axum::body::Bytes| async move { answer.clone() }));
+    let bare =
+        Router::new().route(PATH, post(move |_: axum::body::Bytes| async move { answer.clone() }));
     let bare = listen(bare);
     let library = runtime.block_on(repeat(COUNT, || async {
-        assert_eq!(host.service().query(&caller(), query("acme", "hello")).await.unwrap().snippets.len(), 5);
+        assert_eq!(
+            host.service().query(&caller(), query("acme", "hello")).await.unwrap().snippets.len(),
+            5
+        );
     }));
     let mut rounds: Vec<(Timings, Timings)> = (0..5).map(|_| (ask(bare).0, ask(ours).0)).collect();
     rounds.sort_by_key(|(floor, ours)| ours.p50().saturating_sub(floor.p50()));
     let (floor, ours) = &rounds[2];
     let row = |name: &str, timings: &Timings, own: Duration| {
-        vec![name.to_owned(), show(timings.p50()), show(timings.p99()), ratio(timings.p50(), floor.p50()), show(own)]
+        vec![
+            name.to_owned(),
+            show(timings.p50()),
+            show(timings.p99()),
+            ratio(timings.p50(), floor.p50()),
+            show(own),
+        ]
     };
     table(
         "A warm query over HTTP, one connection on loopback, audit relaxed",

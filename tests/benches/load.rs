@@ -1,8 +1,14 @@
-//! The release binary under a load generator, `wrk`: reads, writes and both, with durability on, beside a bare axum
-//! handler in the same run. `just load` builds what it needs; `MEMHOST_BIN` names another binary,
-//! `MEMHOST_LOAD_SECONDS` the seconds of each row (10), `MEMHOST_LOAD_CONNECTIONS` the connections (64).
+//! The release binary under a load generator, `wrk`: reads, writes and both, with durability on,
+//! beside a bare axum handler in the same run. `just load` builds what it needs; `MEMHOST_BIN`
+//! names another binary, `MEMHOST_LOAD_SECONDS` the seconds of each row (10),
+//! `MEMHOST_LOAD_CONNECTIONS` the connections (64).
 
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    missing_docs,
+    reason = "a benchmark that cannot go on has failed"
+)]
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -33,7 +39,9 @@ impl Server {
     fn start(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let url = lines.map_while(Result::ok).find_map(|line| Some(line[line.find("http://")?..].to_owned()));
+        let url = lines
+            .map_while(Result::ok)
+            .find_map(|line| Some(line[line.find("http://")?..].to_owned()));
         Self { child, url: url.expect("the server did not say where it listens") }
     }
 }
@@ -53,10 +61,14 @@ struct Load {
     wrong: u64,
 }
 
-/// Many connections to one address, each with one request after the other, as the script makes them.
+/// Many connections to one address, each with one request after the other, as the script makes
+/// them.
 fn load(url: &str, directory: &Path, requests: &str) -> Load {
-    let setting = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
-    let (seconds, connections) = (setting("MEMHOST_LOAD_SECONDS", 10), setting("MEMHOST_LOAD_CONNECTIONS", 64));
+    let setting = |name: &str, default: u64| {
+        std::env::var(name).map_or(default, |text| text.parse().unwrap())
+    };
+    let (seconds, connections) =
+        (setting("MEMHOST_LOAD_SECONDS", 10), setting("MEMHOST_LOAD_CONNECTIONS", 64));
     let script = directory.join("load.lua");
     let text = format!(
         r#"
@@ -76,12 +88,18 @@ fn load(url: &str, directory: &Path, requests: &str) -> Load {
     );
     fs::write(&script, text).unwrap();
     let threads = connections.min(2);
-    let arguments = [format!("-t{threads}"), format!("-c{connections}"), format!("-d{seconds}s"), "-s".to_owned()];
+    let arguments = [
+        format!("-t{threads}"),
+        format!("-c{connections}"),
+        format!("-d{seconds}s"),
+        "-s".to_owned(),
+    ];
     let output = Command::new("wrk").args(arguments).arg(&script).arg(url).output();
     let output = output.expect("wrk is needed: `apt-get install wrk`");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let found = text.lines().find_map(|line| line.strip_prefix("RESULT "));
-    let found = found.unwrap_or_else(|| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)));
+    let found =
+        found.unwrap_or_else(|| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)));
     let numbers: Vec<u64> = found.split(' ').map(|number| number.parse().unwrap()).collect();
     let &[requests, micros, p50, p99, wrong] = numbers.as_slice() else { panic!("{found}") };
     #[allow(clippy::cast_precision_loss, reason = "for people")]
@@ -93,7 +111,8 @@ fn load(url: &str, directory: &Path, requests: &str) -> Load {
 fn send(url: &str, path: &str, body: &Value) -> Vec<u8> {
     let started = Instant::now();
     loop {
-        let request = ureq::post(format!("{url}{path}")).header("authorization", format!("Bearer {TOKEN}"));
+        let request =
+            ureq::post(format!("{url}{path}")).header("authorization", format!("Bearer {TOKEN}"));
         match request.header("content-type", "application/json").send(body.to_string()) {
             Err(ureq::Error::StatusCode(503)) if started.elapsed() < COMPILED => {
                 std::thread::sleep(Duration::from_millis(200));
@@ -107,8 +126,9 @@ fn send(url: &str, path: &str, body: &Value) -> Vec<u8> {
 fn bare(answer: Vec<u8>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async move {
-        let handler =
-            move |Json(_): Json<Value>| async move { ([("content-type", "application/json")], answer.clone()) };
+        let handler = move |Json(_): Json<Value>| async move {
+            ([("content-type", "application/json")], answer.clone())
+        };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         println!("http://{}", listener.local_addr().unwrap());
         axum::serve(listener, Router::new().fallback(post(handler))).await.unwrap();
@@ -119,9 +139,14 @@ fn main() {
     if let Some(answer) = std::env::var_os("MEMHOST_LOAD_BARE") {
         return bare(fs::read(answer).unwrap());
     }
-    let beside = || std::env::current_exe().unwrap().parent().unwrap().parent().unwrap().join("memhost");
+    let beside =
+        || std::env::current_exe().unwrap().parent().unwrap().parent().unwrap().join("memhost");
     let binary = std::env::var_os("MEMHOST_BIN").map_or_else(beside, PathBuf::from);
-    assert!(binary.exists(), "{} is not there: `cargo build --release -p memhost` makes it", binary.display());
+    assert!(
+        binary.exists(),
+        "{} is not there: `cargo build --release -p memhost` makes it",
+        binary.display()
+    );
     let directory = tempfile::tempdir().unwrap();
     let plugins = directory.path().join("plugins");
     fs::create_dir(&plugins).unwrap();
@@ -141,17 +166,24 @@ fn main() {
     };
     bind("echo", "echo", json!({}));
     bind("files", "local-markdown", json!({"storageBytes": 512 << 20, "directoryBytes": 1 << 30}));
-    let topic = |n: usize| ["launch", "budget", "gate", "invoice", "holiday", "release", "contract"][n % 7];
+    let topic =
+        |n: usize| ["launch", "budget", "gate", "invoice", "holiday", "release", "contract"][n % 7];
     for start in (0..RECORDS).step_by(100) {
-        let record = |n: usize| json!({"text": format!("Note {n}: the {} of team {} moved to week {}", topic(n), n % 31, n % 52)});
+        let record = |n: usize| {
+            json!({"text": format!("Note {n}: the {} of team {} moved to week \
+            {}", topic(n), n % 31, n % 52)})
+        };
         let records: Vec<Value> = (start..start + 100).map(record).collect();
-        let body = json!({"scope": {"companyId": "load"}, "bindingKey": "files", "records": records});
+        let body =
+            json!({"scope": {"companyId": "load"}, "bindingKey": "files", "records": records});
         send(&host.url, "/runtime/v1/companies/load/records", &body);
     }
     let query = json!({"scope": {"companyId": "load"}, "bindingKey": "echo", "query": "launch"});
     let answer = directory.path().join("answer.json");
     fs::write(&answer, send(&host.url, "/runtime/v1/companies/load/query", &query)).unwrap();
-    let floor = Server::start(Command::new(std::env::current_exe().unwrap()).env("MEMHOST_LOAD_BARE", &answer));
+    let floor = Server::start(
+        Command::new(std::env::current_exe().unwrap()).env("MEMHOST_LOAD_BARE", &answer),
+    );
 
     let read = |binding: &str| {
         format!(
@@ -168,10 +200,16 @@ fn main() {
     let every = |one: String| format!("function request() n = n + 1 return {one} end");
     let mixed = |binding: &str| {
         let (read, write) = (read(binding), write(binding));
-        format!("function request() n = n + 1 if n % 5 == 0 then return {write} end return {read} end")
+        format!(
+            "function request() n = n + 1 if n % 5 == 0 then return {write} end return {read} end"
+        )
     };
     let rows = [
-        ("a bare axum handler that reads and answers JSON (floor)", &floor.url, every(read("echo"))),
+        (
+            "a bare axum handler that reads and answers JSON (floor)",
+            &floor.url,
+            every(read("echo")),
+        ),
         ("query, a provider that does nothing", &host.url, every(read("echo"))),
         ("query, local-markdown over 1,000 records", &host.url, every(read("files"))),
         ("write, local-markdown, a file a record", &host.url, every(write("files"))),

@@ -1,4 +1,5 @@
-//! What MCP costs on top of the HTTP call that it makes: at `/mcp`, and through the program on standard input and output.
+//! What MCP costs on top of the HTTP call that it makes: at `/mcp`, and through the program on
+//! standard input and output.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
@@ -18,11 +19,11 @@ use memhost_types::BindingLimits;
 const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
 const COUNT: usize = 3_000;
 const QUERY: &str = r#"{"scope":{"companyId":"acme"},"query":"hello"}"#;
-const CALL: &str =
-    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory.search","arguments":{"query":"hello"}}}"#;
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory.search","arguments":{"query":"hello"}}}"#;
 
 fn listen(router: Router) -> SocketAddr {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || runtime.block_on(async { axum::serve(listener, router).await }));
@@ -57,7 +58,9 @@ fn over_http(address: SocketAddr, path: &str, body: &'static str) -> Timings {
 
 fn over_stdio(address: SocketAddr) -> Timings {
     let mut command = Command::new(env!("CARGO_BIN_EXE_memhost-cli"));
-    command.args(["mcp", "--company", "acme", "--url", &format!("http://{address}")]).env("MEMHOST_TOKEN", TOKEN);
+    command
+        .args(["mcp", "--company", "acme", "--url", &format!("http://{address}")])
+        .env("MEMHOST_TOKEN", TOKEN);
     let mut bridge = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = bridge.stdin.take().unwrap();
     let mut output = BufReader::new(bridge.stdout.take().unwrap());
@@ -74,9 +77,11 @@ fn over_stdio(address: SocketAddr) -> Timings {
 }
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let host = runtime.block_on(async {
-        let host = TestHost::with(&["echo"], |options| options.audit = Audit::Relaxed).await.unwrap();
+        let host =
+            TestHost::with(&["echo"], |options| options.audit = Audit::Relaxed).await.unwrap();
         host.bind("acme", "echo", BindingLimits::default()).await.unwrap();
         host
     });
@@ -114,5 +119,9 @@ fn main() {
         ],
     );
     let beyond = stdio.p50().saturating_sub(plain.p50());
-    assert!(beyond <= Duration::from_millis(2), "a search over stdio costs {} beyond the HTTP call", show(beyond));
+    assert!(
+        beyond <= Duration::from_millis(2),
+        "a search over stdio costs {} beyond the HTTP call",
+        show(beyond)
+    );
 }

@@ -85,10 +85,14 @@ async fn beside(guest: &str, audit: Audit) -> (Timings, Timings) {
 }
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
     let mut rows = Vec::new();
-    let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    for guest in GUESTS.iter().filter(|guest| named.is_empty() || named.iter().any(|name| name == *guest)) {
+    let named: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    for guest in
+        GUESTS.iter().filter(|guest| named.is_empty() || named.iter().any(|name| name == *guest))
+    {
         let (quiet, loud) = runtime.block_on(beside(guest, Audit::Relaxed));
         rows.push(vec![
             (*guest).to_owned(),

@@ -15,7 +15,14 @@ use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConf
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 mod raw {
-    #![allow(missing_docs, unsafe_code, unreachable_pub, clippy::all, clippy::pedantic, clippy::needless_pass_by_value)]
+    #![allow(
+        missing_docs,
+        unsafe_code,
+        unreachable_pub,
+        clippy::all,
+        clippy::pedantic,
+        clippy::needless_pass_by_value
+    )]
     wasmtime::component::bindgen!({
         path: "../wit",
         world: "memory-provider",
@@ -89,7 +96,12 @@ impl Raw {
     }
 
     async fn call(&self, store: &mut Store<State>, provider: &raw::MemoryProvider) {
-        let answer = provider.paperclip_memory_provider().call_query(store, &self.request).await.unwrap().unwrap();
+        let answer = provider
+            .paperclip_memory_provider()
+            .call_query(store, &self.request)
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(answer.snippets.len(), 5);
     }
 }
@@ -118,7 +130,10 @@ async fn pipeline(host: &TestHost, count: usize) -> Timings {
     repeat(count, || {
         let service = Arc::clone(&service);
         async move {
-            assert_eq!(service.query(&caller(), query("acme", "hello")).await.unwrap().snippets.len(), 5);
+            assert_eq!(
+                service.query(&caller(), query("acme", "hello")).await.unwrap().snippets.len(),
+                5
+            );
         }
     })
     .await
@@ -126,7 +141,8 @@ async fn pipeline(host: &TestHost, count: usize) -> Timings {
 
 fn main() {
     // The calls run on a worker, so that they do not include a hand-over between threads.
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let raw = Raw::new();
         let relaxed_host = host(Audit::Relaxed).await;
@@ -138,7 +154,9 @@ fn main() {
             let relaxed = pipeline(&relaxed_host, 20_000).await;
             rounds.push((floor, relaxed, extism(20_000)));
         }
-        rounds.sort_by_key(|(floor, relaxed, _)| relaxed.p50().as_nanos() * 1_000 / floor.p50().as_nanos().max(1));
+        rounds.sort_by_key(|(floor, relaxed, _)| {
+            relaxed.p50().as_nanos() * 1_000 / floor.p50().as_nanos().max(1)
+        });
         let (floor, relaxed, peer) = &rounds[rounds.len() / 2];
         let durable = pipeline(&durable_host, 2_000).await;
         let row = |name: &str, timings: &Timings| {
@@ -161,7 +179,8 @@ fn main() {
             ],
         );
         if let Some((p50, p99)) = peer {
-            let row = |name: &str, p50, p99, over| vec![name.to_owned(), show(p50), show(p99), over];
+            let row =
+                |name: &str, p50, p99, over| vec![name.to_owned(), show(p50), show(p99), over];
             let over = |ours: &Timings| ratio(*p50, ours.p50());
             table(
                 "The same query as an Extism plug-in, in the same rounds",
@@ -177,14 +196,16 @@ fn main() {
     });
 }
 
-/// The peer's p50 and p99, if `MEMHOST_PEER_EXTISM` names its program and its plug-in, with a space between them.
+/// The peer's p50 and p99, if `MEMHOST_PEER_EXTISM` names its program and its plug-in, with a space
+/// between them.
 fn extism(count: usize) -> Option<(Duration, Duration)> {
     let peer = std::env::var("MEMHOST_PEER_EXTISM").ok()?;
     let (program, plugin) = peer.split_once(' ').unwrap();
     let output = Command::new(program).args([plugin, &count.to_string()]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let printed = String::from_utf8(output.stdout).unwrap();
-    let mut nanos = printed.split_whitespace().map(|number| Duration::from_nanos(number.parse().unwrap()));
+    let mut nanos =
+        printed.split_whitespace().map(|number| Duration::from_nanos(number.parse().unwrap()));
     Some((nanos.next().unwrap(), nanos.next().unwrap()))
 }
 
@@ -195,7 +216,8 @@ async fn fresh(raw: &Raw) {
         raw.call(&mut store, &provider).await;
     })
     .await;
-    let sandbox = memhost_sandbox::Sandbox::new(memhost_sandbox::SandboxOptions::default()).unwrap();
+    let sandbox =
+        memhost_sandbox::Sandbox::new(memhost_sandbox::SandboxOptions::default()).unwrap();
     let bytes = std::fs::read(guest_file("echo")).unwrap();
     let component = memhost_sandbox::Component::admit(&sandbox, bytes, None).await.unwrap();
     let request = query("acme", "hello");
@@ -206,7 +228,12 @@ async fn fresh(raw: &Raw) {
     })
     .await;
     let row = |name: &str, timings: &Timings| {
-        vec![name.to_owned(), show(timings.p50()), show(timings.p99()), ratio(timings.p50(), floor.p50())]
+        vec![
+            name.to_owned(),
+            show(timings.p50()),
+            show(timings.p99()),
+            ratio(timings.p50(), floor.p50()),
+        ]
     };
     table(
         "A fresh instance and the same query",

@@ -1,4 +1,5 @@
-//! The plugin platform: what admission costs beside bare compilation, a swap under load, and ten thousand bindings.
+//! The plugin platform: what admission costs beside bare compilation, a swap under load, and ten
+//! thousand bindings.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
@@ -16,7 +17,8 @@ const BINDINGS: usize = 10_000;
 const WARM: usize = 1_000;
 
 fn admission() -> Vec<Vec<String>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let sandbox = Sandbox::new(SandboxOptions::default()).unwrap();
     let mut config = wasmtime::Config::new();
     config.epoch_interruption(true).max_wasm_stack(512 << 10).async_stack_size(1 << 20);
@@ -37,7 +39,13 @@ fn admission() -> Vec<Vec<String>> {
             }
             let (bare, admitted) = (Timings::new(bare), Timings::new(admitted));
             let size = format!("{} KiB", bytes.len() >> 10);
-            vec![guest.to_owned(), size, show(bare.p50()), show(admitted.p50()), ratio(admitted.p50(), bare.p50())]
+            vec![
+                guest.to_owned(),
+                size,
+                show(bare.p50()),
+                show(admitted.p50()),
+                ratio(admitted.p50(), bare.p50()),
+            ]
         })
         .collect()
 }
@@ -49,7 +57,8 @@ async fn swap() -> Vec<String> {
     let file = host.directory().join("plugins/one.wasm");
     let put = |version: &str| {
         let temporary = host.directory().join("being-written");
-        std::fs::write(&temporary, stamped(json!({"key": "stamped", "version": version})).unwrap()).unwrap();
+        std::fs::write(&temporary, stamped(json!({"key": "stamped", "version": version})).unwrap())
+            .unwrap();
         std::fs::rename(temporary, &file).unwrap();
     };
     put("1.0.0");
@@ -78,9 +87,16 @@ async fn swap() -> Vec<String> {
     let calls = load.await.unwrap();
     let failed = calls.iter().filter(|(_, answered)| !answered).count();
     let timings = Timings::new(calls.iter().map(|(took, _)| *took).collect());
-    let serving = host.service().binding(&parse("acme"), &parse("stamped")).await.unwrap().serving.unwrap();
+    let serving =
+        host.service().binding(&parse("acme"), &parse("stamped")).await.unwrap().serving.unwrap();
     let slowest = show(timings.percentile(100.0));
-    vec![calls.len().to_string(), serving.version.to_string(), failed.to_string(), show(timings.p99()), slowest]
+    vec![
+        calls.len().to_string(),
+        serving.version.to_string(),
+        failed.to_string(),
+        show(timings.p99()),
+        slowest,
+    ]
 }
 
 fn resident() -> u64 {
@@ -106,7 +122,10 @@ async fn many_bindings() -> Vec<Vec<String>> {
                 limits: BindingLimits::default(),
                 default: true,
             };
-            service.create_binding(&caller(), &parse(&format!("company-{n}")), request).await.unwrap();
+            service
+                .create_binding(&caller(), &parse(&format!("company-{n}")), request)
+                .await
+                .unwrap();
         });
         if tasks.len() >= 64 {
             tasks.join_next().await.unwrap().unwrap();
@@ -122,8 +141,16 @@ async fn many_bindings() -> Vec<Vec<String>> {
     let each = |more: u64, count: usize| format!("{:.1} KiB", more as f64 / 1024.0 / count as f64);
     vec![
         vec!["a host without bindings (floor)".to_owned(), mib(before), String::new()],
-        vec![format!("{BINDINGS} bindings"), mib(registered), each(registered.saturating_sub(before), BINDINGS)],
-        vec![format!("and {WARM} of them warm"), mib(warm), each(warm.saturating_sub(registered), WARM)],
+        vec![
+            format!("{BINDINGS} bindings"),
+            mib(registered),
+            each(registered.saturating_sub(before), BINDINGS),
+        ],
+        vec![
+            format!("and {WARM} of them warm"),
+            mib(warm),
+            each(warm.saturating_sub(registered), WARM),
+        ],
     ]
 }
 
@@ -133,7 +160,8 @@ fn main() {
         &["component", "size", "compilation (floor)", "admission", "over the floor"],
         &admission(),
     );
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
     table(
         "Five new versions under 200 calls a second",
         &["calls", "serving at the end", "failed", "p99", "slowest"],

@@ -1,4 +1,5 @@
-//! The built-in provider by size: loading, opening an existing index, and queries, through the whole host.
+//! The built-in provider by size: loading, opening an existing index, and queries, through the
+//! whole host.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
@@ -34,8 +35,16 @@ async fn measure(records: usize) -> Vec<String> {
         // The benchmark does not wait for its own disk.
         config: serde_json::json!({"durable": false}).as_object().unwrap().clone(),
         version: VersionChoice::default(),
-        grants: Some(Grants { storage_bytes: 1 << 30, directory_bytes: 1 << 30, ..Grants::default() }),
-        limits: BindingLimits { call_timeout_ms: 600_000, call_cpu_ms: 600_000, ..BindingLimits::default() },
+        grants: Some(Grants {
+            storage_bytes: 1 << 30,
+            directory_bytes: 1 << 30,
+            ..Grants::default()
+        }),
+        limits: BindingLimits {
+            call_timeout_ms: 600_000,
+            call_cpu_ms: 600_000,
+            ..BindingLimits::default()
+        },
         default: true,
     };
     host.service().create_binding(&caller(), &parse("acme"), binding).await.unwrap();
@@ -45,8 +54,9 @@ async fn measure(records: usize) -> Vec<String> {
     while written < records {
         let count = (records - written).min(1_000);
         let mut request = upsert("acme", &[]);
-        request.records =
-            (0..count).map(|_| RecordWrite { text: text(&mut state), ..RecordWrite::default() }).collect();
+        request.records = (0..count)
+            .map(|_| RecordWrite { text: text(&mut state), ..RecordWrite::default() })
+            .collect();
         host.service().upsert(&caller(), request).await.unwrap();
         written += count;
     }
@@ -70,17 +80,33 @@ async fn measure(records: usize) -> Vec<String> {
     .await;
     let usage = host.usage("acme", "default").await.unwrap();
     let memory = format!("{} MiB", usage.memory_bytes >> 20);
-    vec![records.to_string(), show(loading), show(opening), show(timings.p50()), show(timings.p99()), memory]
+    vec![
+        records.to_string(),
+        show(loading),
+        show(opening),
+        show(timings.p50()),
+        show(timings.p99()),
+        memory,
+    ]
 }
 
 fn main() {
-    let most: usize = std::env::var("MEMHOST_BENCH_RECORDS").map_or(100_000, |most| most.parse().unwrap());
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let most: usize =
+        std::env::var("MEMHOST_BENCH_RECORDS").map_or(100_000, |most| most.parse().unwrap());
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let sizes = [1_000, 10_000, 100_000].into_iter().filter(|size| *size <= most);
     let rows: Vec<_> = sizes.map(|size| runtime.block_on(measure(size))).collect();
     table(
         "local-markdown, records of 50 words, queries of 6 words, 10 answers",
-        &["records", "load", "first query after a restart", "query p50", "query p99", "instance memory"],
+        &[
+            "records",
+            "load",
+            "first query after a restart",
+            "query p50",
+            "query p99",
+            "instance memory",
+        ],
         &rows,
     );
 }

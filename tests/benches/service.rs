@@ -1,5 +1,6 @@
-//! A query of a provider in front of a service, beside a bare client that asks the same server the same over a connection
-//! that it keeps. The service is a stand-in for mem0's own server, so that its time is small.
+//! A query of a provider in front of a service, beside a bare client that asks the same server the
+//! same over a connection that it keeps. The service is a stand-in for mem0's own server, so that
+//! its time is small.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
@@ -15,7 +16,8 @@ const CALLS: usize = 2_000;
 
 fn memories() -> Value {
     let memory = |n: usize| {
-        json!({"id": format!("00000000-0000-4000-8000-{n:012}"), "memory": format!("Gate {n} is green and leads to the \
+        json!({"id": format!("00000000-0000-4000-8000-{n:012}"), "memory": format!("Gate {n} is \
+            green and leads to the \
             garden behind the old mill"), "user_id": "memhost-acme", "metadata": {}, "score": 0.5,
             "created_at": "2026-11-23T13:57:02+00:00"})
     };
@@ -27,14 +29,19 @@ async fn measure() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
     let answers = move |_: Json<Value>| async move { Json(answer) };
-    tokio::spawn(axum::serve(listener, Router::new().route("/search", post(answers))).into_future());
+    tokio::spawn(
+        axum::serve(listener, Router::new().route("/search", post(answers))).into_future(),
+    );
 
     let agent = ureq::Agent::new_with_defaults();
     let address = format!("{origin}/search");
-    let body = json!({"query": "which gate is green", "filters": {"user_id": "memhost-acme"}, "top_k": 10});
+    let body = json!({"query": "which gate is \
+                                green", "filters": {"user_id": "memhost-acme"}, "top_k": 10});
     let bare = repeat(CALLS, || async {
         let (agent, address, body) = (agent.clone(), address.clone(), body.clone());
-        let ask = move || agent.post(&address).send_json(&body).unwrap().body_mut().read_json::<Value>().unwrap();
+        let ask = move || {
+            agent.post(&address).send_json(&body).unwrap().body_mut().read_json::<Value>().unwrap()
+        };
         let found = tokio::task::spawn_blocking(ask).await.unwrap();
         assert_eq!(found["results"].as_array().map(Vec::len), Some(10));
     })
@@ -47,13 +54,17 @@ async fn measure() {
         private_ranges: vec!["127.0.0.0/8".parse().unwrap()],
     };
     let grants = Grants { http: vec![grant], storage_bytes: 64 << 20, ..Grants::default() };
-    let limits = BindingLimits { outgoing_requests_per_minute: 1_000_000, ..BindingLimits::default() };
+    let limits =
+        BindingLimits { outgoing_requests_per_minute: 1_000_000, ..BindingLimits::default() };
     let binding = CreateBinding {
         policy: BindingPolicy::default(),
         key: parse("default"),
         provider_key: parse("mem0"),
         version: VersionChoice::default(),
-        config: serde_json::from_value(json!({"url": origin, "api": "self-hosted", "withoutKey": true})).unwrap(),
+        config: serde_json::from_value(
+            json!({"url": origin, "api": "self-hosted", "withoutKey": true}),
+        )
+        .unwrap(),
         grants: Some(grants),
         limits,
         default: true,
@@ -77,6 +88,7 @@ async fn measure() {
 }
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(measure());
 }

@@ -10,7 +10,8 @@ use memhost_tests::{TestHost, stamped};
 /// Different providers from one guest.
 fn copies(directory: &std::path::Path, count: usize) {
     for n in 0..count {
-        let bytes = stamped(serde_json::json!({"key": format!("stamped-{n}"), "version": "1.0.0"})).unwrap();
+        let bytes = stamped(serde_json::json!({"key": format!("stamped-{n}"), "version": "1.0.0"}))
+            .unwrap();
         std::fs::write(directory.join(format!("{n}.wasm")), bytes).unwrap();
     }
 }
@@ -22,7 +23,12 @@ async fn measure(plugins: usize) -> (Duration, Timings) {
     let started = Instant::now();
     let mut host = TestHost::with(&[], |options| options.plugins_dir = Some(path)).await.unwrap();
     let cold = started.elapsed();
-    assert_eq!(host.service().plugins().admitted.len(), plugins + 1, "{:?}", host.service().plugins().refused);
+    assert_eq!(
+        host.service().plugins().admitted.len(),
+        plugins + 1,
+        "{:?}",
+        host.service().plugins().refused
+    );
     let mut warm = Vec::new();
     for _ in 0..10 {
         host.stop().await;
@@ -34,7 +40,8 @@ async fn measure(plugins: usize) -> (Duration, Timings) {
 }
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let (cold_1, warm_1) = runtime.block_on(measure(1));
     let (cold_50, warm_50) = runtime.block_on(measure(50));
     let row = |plugins: &str, cold: Duration, warm: &Timings| {

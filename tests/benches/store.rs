@@ -14,7 +14,8 @@ use memhost_store::{DiskSeam, DiskStep, OperationLog, SledOptions, SledStore};
 use memhost_tests::measure::table;
 use memhost_tests::parse;
 use memhost_types::{
-    CompanyId, Operation, OperationId, OperationKind, Outcome, RecordHandle, Scope, SourceKind, SourceRef,
+    CompanyId, Operation, OperationId, OperationKind, Outcome, RecordHandle, Scope, SourceKind,
+    SourceRef,
 };
 
 const SECONDS: u64 = 4;
@@ -38,7 +39,11 @@ fn operation(sequence: u64) -> Operation {
         .collect();
     let now = jiff::Timestamp::now();
     Operation {
-        id: OperationId::new(u64::try_from(now.as_millisecond()).unwrap(), sequence, sequence.wrapping_mul(0x9e37)),
+        id: OperationId::new(
+            u64::try_from(now.as_millisecond()).unwrap(),
+            sequence,
+            sequence.wrapping_mul(0x9e37),
+        ),
         company_id: company.clone(),
         kind: OperationKind::Query,
         outcome: Outcome::Succeeded,
@@ -88,8 +93,8 @@ impl DiskSeam for Syncs {
     }
 }
 
-/// Bare records of the same size, nothing else; each group on disk before the next one if it is durable. Making an operation
-/// is the callers' work, here as there.
+/// Bare records of the same size, nothing else; each group on disk before the next one if it is
+/// durable. Making an operation is the callers' work, here as there.
 fn bare(batch_size: u64, is_durable: bool) -> f64 {
     let directory = tempfile::tempdir().unwrap();
     let db = sled::Config::new().path(directory.path()).flush_every_ms(None).open().unwrap();
@@ -145,7 +150,8 @@ async fn ours(concurrency: usize) -> (f64, u64) {
 }
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let bytes = serde_json::to_vec(&operation(1)).unwrap().len();
     let mut rows = Vec::new();
     for concurrency in [1, 8, 64, 256] {

@@ -1,5 +1,6 @@
-//! The rules of `taxonomy` on labelled sentences: precision and recall of each kind, beside the floor of one cue word a
-//! kind, on the half that the rules were written with and on the one that they have not seen.
+//! The rules of `taxonomy` on labelled sentences: precision and recall of each kind, beside the
+//! floor of one cue word a kind, on the half that the rules were written with and on the one that
+//! they have not seen.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
@@ -11,7 +12,8 @@ use memhost_sdk::{Extraction, Provider, testing};
 use memhost_taxonomy::{Kind, Taxonomy, extract, pii_level};
 use memhost_tests::measure::{show, table};
 
-/// The floor: what a kind is most plainly known by. The first that is there says what the sentence is.
+/// The floor: what a kind is most plainly known by. The first that is there says what the sentence
+/// is.
 const CUES: [(Kind, &str); 11] = [
     (Kind::KeywordSet, "keywords"),
     (Kind::Note, "note"),
@@ -29,11 +31,16 @@ const CUES: [(Kind, &str); 11] = [
 type Labelled = Vec<(String, BTreeSet<Kind>)>;
 
 fn labelled(half: &str) -> Labelled {
-    let path = memhost_tests::repository().join(format!("plugins/taxonomy/tests/labelled/{half}.jsonl"));
+    let path =
+        memhost_tests::repository().join(format!("plugins/taxonomy/tests/labelled/{half}.jsonl"));
     let lines = std::fs::read_to_string(path).unwrap();
     let line = |line: &str| {
         let value: serde_json::Value = serde_json::from_str(line).unwrap();
-        let kinds = value["kinds"].as_array().unwrap().iter().map(|kind| Kind::parse(kind.as_str().unwrap()).unwrap());
+        let kinds = value["kinds"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|kind| Kind::parse(kind.as_str().unwrap()).unwrap());
         (value["text"].as_str().unwrap().to_owned(), kinds.collect())
     };
     lines.lines().map(line).collect()
@@ -50,7 +57,11 @@ fn approved(text: &str) -> BTreeSet<Kind> {
 
 /// What counts or waits.
 fn found(text: &str) -> BTreeSet<Kind> {
-    extract(text).into_iter().filter(|found| found.confidence >= 0.5).map(|found| found.kind).collect()
+    extract(text)
+        .into_iter()
+        .filter(|found| found.confidence >= 0.5)
+        .map(|found| found.kind)
+        .collect()
 }
 
 fn floor(text: &str) -> BTreeSet<Kind> {
@@ -59,7 +70,11 @@ fn floor(text: &str) -> BTreeSet<Kind> {
 }
 
 /// Right ones, found ones and labelled ones, of one kind or of all.
-fn count(half: &Labelled, read: fn(&str) -> BTreeSet<Kind>, kind: Option<Kind>) -> (usize, usize, usize) {
+fn count(
+    half: &Labelled,
+    read: fn(&str) -> BTreeSet<Kind>,
+    kind: Option<Kind>,
+) -> (usize, usize, usize) {
     let of = |kinds: BTreeSet<Kind>| -> BTreeSet<Kind> {
         kinds.into_iter().filter(|one| kind.is_none_or(|kind| kind == *one)).collect()
     };
@@ -91,11 +106,15 @@ fn measure(half: &str) {
             share(cue_right, cue_wanted),
         ]
     };
-    let mut rows: Vec<Vec<String>> = Kind::ALL.into_iter().map(|kind| row(kind.name(), Some(kind))).collect();
+    let mut rows: Vec<Vec<String>> =
+        Kind::ALL.into_iter().map(|kind| row(kind.name(), Some(kind))).collect();
     rows.push(row("all", None));
     let nothing = sentences.iter().filter(|(_, kinds)| kinds.is_empty()).count();
     table(
-        &format!("taxonomy, half `{half}`: {} sentences, {nothing} of them nothing to remember", sentences.len()),
+        &format!(
+            "taxonomy, half `{half}`: {} sentences, {nothing} of them nothing to remember",
+            sentences.len()
+        ),
         &[
             "kind",
             "precision",
@@ -111,22 +130,38 @@ fn measure(half: &str) {
 
 /// Raw data of each sort behind every labelled sentence, through captures, jobs and answers.
 fn leaks(half: &str) -> (usize, usize) {
-    const RAW: [&str; 5] =
-        ["ann@example.org", "+49 30 1234567", "4111 1111 1111 1111", "AKIAIOSFODNN7EXAMPLE", "12 Baker Street"];
+    const RAW: [&str; 5] = [
+        "ann@example.org",
+        "+49 30 1234567",
+        "4111 1111 1111 1111",
+        "AKIAIOSFODNN7EXAMPLE",
+        "12 Baker Street",
+    ];
     let mut provider = testing::open::<Taxonomy>(serde_json::json!({})).unwrap();
     for (number, (text, _)) in labelled(half).into_iter().enumerate() {
-        let text = if number % 2 == 0 { text } else { format!("{} {}.", text.trim_end_matches('.'), RAW[number % 5]) };
-        let request =
-            CaptureRequest { mode: CaptureMode::CaptureResidue, ..testing::capture(&number.to_string(), &text) };
+        let text = if number % 2 == 0 {
+            text
+        } else {
+            format!("{} {}.", text.trim_end_matches('.'), RAW[number % 5])
+        };
+        let request = CaptureRequest {
+            mode: CaptureMode::CaptureResidue,
+            ..testing::capture(&number.to_string(), &text)
+        };
         for job in provider.capture(request).unwrap().jobs {
-            while provider.run_job(job.provider_job_id.clone()).unwrap().job.status != JobStatus::Succeeded {}
+            while provider.run_job(job.provider_job_id.clone()).unwrap().job.status
+                != JobStatus::Succeeded
+            {}
         }
     }
     let mut answered = provider.list_records(testing::list(None, 1_000)).unwrap().items;
-    let everything = QueryRequest { intent: Intent::AgentPreamble, top_k: 1_000, ..testing::query("") };
+    let everything =
+        QueryRequest { intent: Intent::AgentPreamble, top_k: 1_000, ..testing::query("") };
     answered.extend(provider.query(everything).unwrap().snippets);
     let raw = |text: &str| pii_level(text) == 2 || RAW.iter().any(|raw| text.contains(raw));
-    let bad = answered.iter().filter(|item| raw(&item.text) || raw(item.metadata.as_deref().unwrap_or_default()));
+    let bad = answered
+        .iter()
+        .filter(|item| raw(&item.text) || raw(item.metadata.as_deref().unwrap_or_default()));
     (bad.count(), answered.len())
 }
 
@@ -140,7 +175,11 @@ fn main() {
             vec![half.to_owned(), all.to_string(), bad.to_string()]
         })
         .collect();
-    table("taxonomy: approved items with raw personal data (level 2)", &["half", "answered", "of level 2"], &rows);
+    table(
+        "taxonomy: approved items with raw personal data (level 2)",
+        &["half", "answered", "of level 2"],
+        &rows,
+    );
     let text: String = labelled("dev").into_iter().map(|(text, _)| text + "\n").collect();
     let count = text.lines().count();
     let started = Instant::now();

@@ -1,5 +1,5 @@
-//! A store that fails or waits on purpose: reads and changes of chosen tables, the next writes of operations, and the locks
-//! of jobs.
+//! A store that fails or waits on purpose: reads and changes of chosen tables, the next writes of
+//! operations, and the locks of jobs.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -12,11 +12,13 @@ use jiff::civil::Date;
 use memhost_core::WrapStore;
 use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 use memhost_store::{
-    BackupReport, Change, ChangeFeed, Commit, Compacted, Coordination, DiskState, DueKind, Held, Lease, Leases,
-    LockKind, LogPage, Maintenance, OperationLog, Partitions, Store, StoreError, Table, TablePage, TableWrite, Tables,
-    Transacted,
+    BackupReport, Change, ChangeFeed, Commit, Compacted, Coordination, DiskState, DueKind, Held,
+    Lease, Leases, LockKind, LogPage, Maintenance, OperationLog, Partitions, Store, StoreError,
+    Table, TablePage, TableWrite, Tables, Transacted,
 };
-use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Outcome, Rollup, RollupKey};
+use memhost_types::{
+    CompanyId, Operation, OperationFilter, OperationId, Outcome, Rollup, RollupKey,
+};
 use tokio::sync::watch;
 
 /// The faults of a store. At first nothing fails.
@@ -39,10 +41,14 @@ impl Faults {
     pub fn new() -> (Arc<Self>, WrapStore) {
         let faults = Arc::<Self>::default();
         let shared = Arc::clone(&faults);
-        (faults, Arc::new(move |inner| Arc::new(FaultyStore { inner, faults: Arc::clone(&shared) })))
+        (
+            faults,
+            Arc::new(move |inner| Arc::new(FaultyStore { inner, faults: Arc::clone(&shared) })),
+        )
     }
 
-    /// Every read and change of a table fails. [`Table::Sums`] stands for the sums of what was spent.
+    /// Every read and change of a table fails. [`Table::Sums`] stands for the sums of what was
+    /// spent.
     pub fn break_table(&self, table: Table) {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner).insert(table);
     }
@@ -67,7 +73,8 @@ impl Faults {
         self.breaks_commits.store(breaks, Ordering::SeqCst);
     }
 
-    /// From now on what a binding or a company has stored cannot be removed, as if the host ended before.
+    /// From now on what a binding or a company has stored cannot be removed, as if the host ended
+    /// before.
     pub fn keep_stored(&self, keeps: bool) {
         self.keeps_stored.store(keeps, Ordering::SeqCst);
     }
@@ -76,7 +83,8 @@ impl Faults {
         if self.keeps_stored.load(Ordering::SeqCst) { Err(broken()) } else { Ok(()) }
     }
 
-    /// From now on a job that was admitted waits before its intent, until this is called with false.
+    /// From now on a job that was admitted waits before its intent, until this is called with
+    /// false.
     pub fn hold_jobs(&self, holds: bool) {
         self.holds_jobs.send_replace(holds);
     }
@@ -138,7 +146,11 @@ impl OperationLog for FaultyStore {
         self.inner.is_settled(company)
     }
 
-    async fn operation(&self, company: &CompanyId, id: OperationId) -> Result<Option<Operation>, StoreError> {
+    async fn operation(
+        &self,
+        company: &CompanyId,
+        id: OperationId,
+    ) -> Result<Option<Operation>, StoreError> {
         self.inner.operation(company, id).await
     }
 
@@ -152,7 +164,11 @@ impl OperationLog for FaultyStore {
         self.inner.operations(company, filter, before, limit).await
     }
 
-    async fn newest_operations(&self, company: &CompanyId, count: u64) -> Result<Option<u64>, StoreError> {
+    async fn newest_operations(
+        &self,
+        company: &CompanyId,
+        count: u64,
+    ) -> Result<Option<u64>, StoreError> {
         self.inner.newest_operations(company, count).await
     }
 
@@ -160,7 +176,11 @@ impl OperationLog for FaultyStore {
         self.inner.operation_range(company).await
     }
 
-    async fn first_operation_at(&self, company: &CompanyId, moment: Timestamp) -> Result<u64, StoreError> {
+    async fn first_operation_at(
+        &self,
+        company: &CompanyId,
+        moment: Timestamp,
+    ) -> Result<u64, StoreError> {
         self.inner.first_operation_at(company, moment).await
     }
 
@@ -260,11 +280,18 @@ impl Maintenance for FaultyStore {
         self.inner.erase_company(company).await
     }
 
-    async fn backup(&self, file: &Path, at_the_end: Box<dyn FnOnce() + Send>) -> Result<BackupReport, StoreError> {
+    async fn backup(
+        &self,
+        file: &Path,
+        at_the_end: Box<dyn FnOnce() + Send>,
+    ) -> Result<BackupReport, StoreError> {
         self.inner.backup(file, at_the_end).await
     }
 
-    async fn compact(&self, stop: Box<dyn Fn() -> bool + Send>) -> Result<Option<Compacted>, StoreError> {
+    async fn compact(
+        &self,
+        stop: Box<dyn Fn() -> bool + Send>,
+    ) -> Result<Option<Compacted>, StoreError> {
         self.inner.compact(stop).await
     }
 

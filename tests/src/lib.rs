@@ -14,9 +14,10 @@ use anyhow::{Context, Result};
 use memhost_core::{Caller, CreateBinding, Service, ServiceError, ServiceOptions, UsageView};
 use memhost_server::{InProcess, ServerOptions};
 use memhost_types::{
-    AgentId, BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId, ForgetRequest,
-    GetRequest, Grants, Intent, JsonObject, ListRequest, Operation, OperationFilter, QueryRequest, RecordHandle,
-    RecordWrite, Scope, SourceKind, SourcePayload, SourceRef, TextId, UpsertRequest, VersionChoice,
+    AgentId, BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId,
+    ForgetRequest, GetRequest, Grants, Intent, JsonObject, ListRequest, Operation, OperationFilter,
+    QueryRequest, RecordHandle, RecordWrite, Scope, SourceKind, SourcePayload, SourceRef, TextId,
+    UpsertRequest, VersionChoice,
 };
 use tempfile::TempDir;
 
@@ -27,7 +28,8 @@ pub fn repository() -> &'static Path {
     Path::new(env!("REPOSITORY"))
 }
 
-/// The value of `MEMHOST_CACHE_DIR` for the commands of tests. What one test compiled, the next one loads.
+/// The value of `MEMHOST_CACHE_DIR` for the commands of tests. What one test compiled, the next one
+/// loads.
 pub fn cache_dir() -> &'static Path {
     Path::new(env!("CACHE"))
 }
@@ -37,8 +39,9 @@ pub fn compiled_dir() -> PathBuf {
     cache_dir().join("compiled")
 }
 
-/// A tool that a test needs beside the toolchain: a browser, an interpreter, a package. If it is missing, the test says
-/// so and ends. With `MEMHOST_TESTS_NEED_TOOLS`, which `.ci/run` sets, a missing tool fails the test.
+/// A tool that a test needs beside the toolchain: a browser, an interpreter, a package. If it is
+/// missing, the test says so and ends. With `MEMHOST_TESTS_NEED_TOOLS`, which `.ci/run` sets, a
+/// missing tool fails the test.
 ///
 /// # Panics
 /// If the tool is missing and `MEMHOST_TESTS_NEED_TOOLS` is set.
@@ -46,7 +49,10 @@ pub fn needed<T>(found: std::result::Result<T, impl std::fmt::Display>) -> Optio
     match found {
         Ok(tool) => Some(tool),
         Err(why) => {
-            assert!(std::env::var_os("MEMHOST_TESTS_NEED_TOOLS").is_none(), "a tool is missing: {why}");
+            assert!(
+                std::env::var_os("MEMHOST_TESTS_NEED_TOOLS").is_none(),
+                "a tool is missing: {why}"
+            );
             eprintln!("skipped: {why}");
             None
         }
@@ -58,8 +64,9 @@ pub fn guest_file(name: &str) -> PathBuf {
     Path::new(env!("GUESTS")).join(format!("guest_{}.wasm", name.replace('-', "_")))
 }
 
-/// The component of an example in another language, by its folder's name in `plugins/examples`, and what follows it in the
-/// name of a further one, such as `javascript-fetch`. They are in `target/examples`, or in the directory `MEMHOST_EXAMPLES`.
+/// The component of an example in another language, by its folder's name in `plugins/examples`, and
+/// what follows it in the name of a further one, such as `javascript-fetch`. They are in
+/// `target/examples`, or in the directory `MEMHOST_EXAMPLES`.
 ///
 /// # Errors
 /// A sentence that says how to build it, if it was not built.
@@ -70,7 +77,10 @@ pub fn example_file(name: &str) -> std::result::Result<PathBuf, String> {
     let file = directory.join(format!("notes-{name}.wasm"));
     match file.is_file() {
         true => Ok(file),
-        false => Err(format!("{} does not exist; build it with `just examples {language}`", file.display())),
+        false => Err(format!(
+            "{} does not exist; build it with `just examples {language}`",
+            file.display()
+        )),
     }
 }
 
@@ -87,7 +97,10 @@ pub fn stamped(mut stamp: serde_json::Value) -> Result<Vec<u8>> {
     const BEGIN: &[u8] = br#"{"stamp":"memhost""#;
     const BYTES: usize = 512;
     let mut bytes = std::fs::read(guest_file("stamped"))?;
-    let at = bytes.windows(BEGIN.len()).position(|window| window == BEGIN).context("the guest has no stamp")?;
+    let at = bytes
+        .windows(BEGIN.len())
+        .position(|window| window == BEGIN)
+        .context("the guest has no stamp")?;
     stamp["stamp"] = "memhost".into();
     let text = serde_json::to_vec(&stamp)?;
     let block = bytes.get_mut(at..at + BYTES).context("the guest ends within the stamp")?;
@@ -104,7 +117,10 @@ pub fn stamped(mut stamp: serde_json::Value) -> Result<Vec<u8>> {
 pub fn marked(rule: &str) -> Result<Vec<u8>> {
     const BEGIN: &[u8] = b"memhost breaks a rule:";
     let mut bytes = std::fs::read(guest_file("wrong"))?;
-    let at = bytes.windows(BEGIN.len()).position(|window| window == BEGIN).context("the guest has no mark")?;
+    let at = bytes
+        .windows(BEGIN.len())
+        .position(|window| window == BEGIN)
+        .context("the guest has no mark")?;
     let mark = bytes
         .get_mut(at + BEGIN.len()..)
         .and_then(|rest| rest.get_mut(..rule.len()))
@@ -123,8 +139,8 @@ pub struct TestHost {
 }
 
 impl TestHost {
-    /// A host with the company `acme`, the built-in provider and these guests, or providers of `plugins` if no guest has
-    /// the name.
+    /// A host with the company `acme`, the built-in provider and these guests, or providers of
+    /// `plugins` if no guest has the name.
     pub async fn new(guests: &[&str]) -> Result<Self> {
         Self::with(guests, |_| {}).await
     }
@@ -144,7 +160,8 @@ impl TestHost {
         options.plugins_dir = Some(plugins);
         options.compiled_dir = Some(compiled_dir());
         change(&mut options);
-        let mut host = Self { service: None, options, surfaces: ServerOptions::default(), directory };
+        let mut host =
+            Self { service: None, options, surfaces: ServerOptions::default(), directory };
         host.start().await?;
         // Reads do not make a company, and most tests begin with one.
         host.service().make_company(&caller(), &parse("acme")).await?;
@@ -202,8 +219,14 @@ impl TestHost {
         self.directory.path()
     }
 
-    /// Creates a binding named after its provider, the company's default, with storage and a directory granted.
-    pub async fn bind(&self, company: &str, provider: &str, limits: BindingLimits) -> Result<(), ServiceError> {
+    /// Creates a binding named after its provider, the company's default, with storage and a
+    /// directory granted.
+    pub async fn bind(
+        &self,
+        company: &str,
+        provider: &str,
+        limits: BindingLimits,
+    ) -> Result<(), ServiceError> {
         self.bind_as(company, provider, provider, limits).await
     }
 
@@ -220,7 +243,11 @@ impl TestHost {
             provider_key: parse(provider),
             config: JsonObject::new(),
             version: VersionChoice::default(),
-            grants: Some(Grants { storage_bytes: 64 << 20, directory_bytes: 64 << 20, ..Grants::default() }),
+            grants: Some(Grants {
+                storage_bytes: 64 << 20,
+                directory_bytes: 64 << 20,
+                ..Grants::default()
+            }),
             limits,
             policy: BindingPolicy::default(),
             default: true,
@@ -234,7 +261,11 @@ impl TestHost {
     }
 
     /// Asks a company's default binding.
-    pub async fn query(&self, company: &str, text: &str) -> Result<Vec<memhost_types::Snippet>, ServiceError> {
+    pub async fn query(
+        &self,
+        company: &str,
+        text: &str,
+    ) -> Result<Vec<memhost_types::Snippet>, ServiceError> {
         Ok(self.service().query(&caller(), query(company, text)).await?.snippets)
     }
 
@@ -246,7 +277,10 @@ impl TestHost {
 
     /// A company's operations, newest first.
     pub async fn operations(&self, company: &str) -> Result<Vec<Operation>, ServiceError> {
-        let page = self.service().operations(&parse(company), &OperationFilter::default(), None, 1_000).await?;
+        let page = self
+            .service()
+            .operations(&parse(company), &OperationFilter::default(), None, 1_000)
+            .await?;
         Ok(page.items)
     }
 }
@@ -258,17 +292,21 @@ impl TestHost {
 pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let until = std::time::Instant::now() + Duration::from_secs(120);
     while !is_so().await {
-        assert!(std::time::Instant::now() < until, "this did not happen within two minutes: {what}");
+        assert!(
+            std::time::Instant::now() < until,
+            "this did not happen within two minutes: {what}"
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
-/// Opens the store of a stopped host. A process that another test starts at that moment can hold the lock until it
-/// runs, so this waits for it.
+/// Opens the store of a stopped host. A process that another test starts at that moment can hold
+/// the lock until it runs, so this waits for it.
 pub fn open_store(data_dir: &Path) -> sled::Db {
     for _ in 0..500 {
         // A compaction of a running host has put it into another directory.
-        let name = std::fs::read_to_string(data_dir.join("STORE")).unwrap_or_else(|_| "store".to_owned());
+        let name =
+            std::fs::read_to_string(data_dir.join("STORE")).unwrap_or_else(|_| "store".to_owned());
         if let Ok(store) = sled::open(data_dir.join(name)) {
             return store;
         }
@@ -313,8 +351,17 @@ pub fn query(company: &str, text: &str) -> QueryRequest {
 
 /// A write of texts without ids.
 pub fn upsert(company: &str, texts: &[&str]) -> UpsertRequest {
-    let records = texts.iter().map(|text| RecordWrite { text: (*text).to_owned(), ..RecordWrite::default() }).collect();
-    UpsertRequest { binding_key: None, scope: scope(company), source: None, records, visibility: None }
+    let records = texts
+        .iter()
+        .map(|text| RecordWrite { text: (*text).to_owned(), ..RecordWrite::default() })
+        .collect();
+    UpsertRequest {
+        binding_key: None,
+        scope: scope(company),
+        source: None,
+        records,
+        visibility: None,
+    }
 }
 
 /// A capture of a text as a record.

@@ -15,7 +15,11 @@ impl Timings {
 
     /// The duration that `percent` of all do not exceed.
     pub fn percentile(&self, percent: f64) -> Duration {
-        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        #[allow(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss
+        )]
         let index = ((self.0.len() as f64) * percent / 100.0) as usize;
         self.0.get(index.min(self.0.len().saturating_sub(1))).copied().unwrap_or_default()
     }

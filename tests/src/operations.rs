@@ -66,7 +66,8 @@ fn operation(sequence: u64, started_ms: u64) -> Result<Operation> {
     })
 }
 
-/// Writes this many operations of the company `acme`, and waits until they are indexed and the store is idle.
+/// Writes this many operations of the company `acme`, and waits until they are indexed and the
+/// store is idle.
 ///
 /// # Errors
 /// If the disk fails.
@@ -76,7 +77,9 @@ pub fn fill(store: &SledStore, count: u64) -> Result<()> {
     let mut last = None;
     for n in 1..=count {
         let sequence = store.take_sequence(&company).context("no sequence number is reserved")?;
-        last = Some(store.write_operation(Arc::new(operation(sequence, FIRST_MS + n * 100)?), Vec::new()));
+        last = Some(
+            store.write_operation(Arc::new(operation(sequence, FIRST_MS + n * 100)?), Vec::new()),
+        );
         if n % 20_000 == 0 {
             runtime.block_on(last.take().context("no operation was written")?)?;
             while store.is_behind(&company) {

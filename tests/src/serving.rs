@@ -23,7 +23,10 @@ impl Serving {
     /// If no port is free or the token is too short.
     pub async fn start(host: &TestHost, token: &str) -> Result<Self> {
         Self::at(
-            vec![Endpoint::bind(&"127.0.0.1:0".parse().map_err(anyhow::Error::msg)?, Surfaces::All).await?],
+            vec![
+                Endpoint::bind(&"127.0.0.1:0".parse().map_err(anyhow::Error::msg)?, Surfaces::All)
+                    .await?,
+            ],
             host,
             token,
         )
@@ -34,7 +37,8 @@ impl Serving {
     /// # Errors
     /// If the token is too short.
     pub fn at(endpoints: Vec<Endpoint>, host: &TestHost, token: &str) -> Result<Self> {
-        let url = endpoints.first().map(|endpoint| endpoint.address().to_string()).unwrap_or_default();
+        let url =
+            endpoints.first().map(|endpoint| endpoint.address().to_string()).unwrap_or_default();
         let (service, token) = (Arc::clone(host.service()), AdminToken::known(token)?);
         let (stop, stopped) = oneshot::channel::<()>();
         let stopped = async move {

@@ -52,7 +52,8 @@ struct NotifyArgs {
     json: String,
 }
 
-/// The command line of a hook alone. Parsing it is quick, because the other commands of `memhost` are not described.
+/// The command line of a hook alone. Parsing it is quick, because the other commands of `memhost`
+/// are not described.
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true, disable_help_flag = true)]
 struct HookCommand {
@@ -65,11 +66,15 @@ struct HookCommand {
 impl Subcommand for AgentHooksCommand {
     fn augment_subcommands(command: Command) -> Command {
         let tool = |tool: &Tool| {
-            let about = format!("Run as a hook of {}, which gives the event on standard input", tool.title());
+            let about = format!(
+                "Run as a hook of {}, which gives the event on standard input",
+                tool.title()
+            );
             let command = ToolArgs::augment_args(Command::new(tool.name())).about(about);
             if tool.has_notify() { command } else { without_notify(command) }
         };
-        let spool = SpoolArgs::augment_args(Command::new(SPOOL)).about("Show the events that no host has yet");
+        let spool = SpoolArgs::augment_args(Command::new(SPOOL))
+            .about("Show the events that no host has yet");
         let command = command.subcommand_required(true).arg_required_else_help(true);
         command.subcommands(TOOLS.iter().map(tool)).subcommand(spool)
     }
@@ -94,7 +99,8 @@ fn without_notify(command: Command) -> Command {
 
 impl FromArgMatches for AgentHooksCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let (name, matches) = matches.subcommand().ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))?;
+        let (name, matches) =
+            matches.subcommand().ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))?;
         if let Some(tool) = tools::find(name) {
             return Ok(Self(Chosen::Tool(tool, Box::new(ToolArgs::from_arg_matches(matches)?))));
         }
@@ -109,8 +115,8 @@ impl FromArgMatches for AgentHooksCommand {
 
 /// Runs the hook, if this is the command line of one, and says whether it was.
 ///
-/// `arguments` are those of the process, the program's name first. A mistake in them goes to the log: the exit code
-/// with which other commands refuse a command line would stop the tool.
+/// `arguments` are those of the process, the program's name first. A mistake in them goes to the
+/// log: the exit code with which other commands refuse a command line would stop the tool.
 pub fn is_hook(arguments: &[OsString]) -> bool {
     let Some((tool, is_notify, rest)) = hook_arguments(arguments) else { return false };
     match HookCommand::try_parse_from(rest) {
@@ -119,19 +125,23 @@ pub fn is_hook(arguments: &[OsString]) -> bool {
         Err(error) => {
             let message = error.to_string();
             let first = message.lines().next().unwrap_or_default();
-            State::open().log(&format!("the hook's command line is wrong: {first}; install the hook again"));
+            State::open()
+                .log(&format!("the hook's command line is wrong: {first}; install the hook again"));
         }
     }
     true
 }
 
-/// The tool, whether it is its `notify` program, and the arguments for the hook; nothing for other commands and for
-/// questions after help.
+/// The tool, whether it is its `notify` program, and the arguments for the hook; nothing for other
+/// commands and for questions after help.
 fn hook_arguments(arguments: &[OsString]) -> Option<(Tool, bool, &[OsString])> {
     let word = |index: usize| arguments.get(index).and_then(|word| word.to_str());
     let tool = tools::find(word(2)?).filter(|_| word(1) == Some(NAME))?;
     let is_notify = word(3) == Some("notify");
-    if matches!(word(3), Some("install" | "uninstall" | "help" | "-h" | "--help" | "-V" | "--version")) {
+    if matches!(
+        word(3),
+        Some("install" | "uninstall" | "help" | "-h" | "--help" | "-V" | "--version")
+    ) {
         return None;
     }
     let rest = &arguments[if is_notify { 4 } else { 3 }..];
@@ -179,13 +189,18 @@ mod tests {
         HookCommand::command().debug_assert();
         for tool in TOOLS {
             let line = format!("memhost {} install --scope project", tool.name());
-            let Chosen::Tool(found, args) = Program::try_parse_from(words(&line)).unwrap().command.0 else {
+            let Chosen::Tool(found, args) =
+                Program::try_parse_from(words(&line)).unwrap().command.0
+            else {
                 panic!("{line}");
             };
             assert_eq!(found.name(), tool.name());
             assert!(matches!(args.action, Some(ToolAction::Install(_))), "{line}");
         }
-        assert!(matches!(Program::try_parse_from(words("memhost spool")).unwrap().command.0, Chosen::Spool(_)));
+        assert!(matches!(
+            Program::try_parse_from(words("memhost spool")).unwrap().command.0,
+            Chosen::Spool(_)
+        ));
         assert!(Program::try_parse_from(words("memhost")).is_err());
         assert!(Program::try_parse_from(words("memhost claudette")).is_err());
     }
@@ -206,7 +221,8 @@ mod tests {
             assert!(hook_arguments(&words(line)).is_none(), "{line}");
         }
         for tool in TOOLS {
-            let line = words(&format!("memhost agent-hooks {} notify --company x json", tool.name()));
+            let line =
+                words(&format!("memhost agent-hooks {} notify --company x json", tool.name()));
             let (found, is_notify, rest) = hook_arguments(&line).unwrap();
             assert_eq!((found.name(), is_notify, rest.len()), (tool.name(), true, 3));
             let line = words(&format!("memhost agent-hooks {}", tool.name()));

@@ -14,17 +14,22 @@ use super::{recall, transcript};
 pub fn payload(payload: &[u8], transcript: &str) {
     for tool in TOOLS {
         let exchange = transcript::exchange(*tool, transcript);
-        assert!(exchange.prompt.iter().chain(&exchange.answer).all(|text| !text.contains(recall::OPEN)));
+        assert!(
+            exchange.prompt.iter().chain(&exchange.answer).all(|text| !text.contains(recall::OPEN))
+        );
         let Ok(value) = serde_json::from_slice::<Value>(payload) else { return };
         let Some(event) = tool.parse(&value) else { continue };
         assert!(!event.session.is_empty() && !event.hook.is_empty());
-        if let EventKind::ToolStarted { tool, id } | EventKind::ToolEnded { tool, id, .. } = &event.kind {
+        if let EventKind::ToolStarted { tool, id } | EventKind::ToolEnded { tool, id, .. } =
+            &event.kind
+        {
             assert!(!tool.is_empty() && !id.is_empty());
         }
     }
 }
 
-/// A context that the host answered: what the tool adds to the session has one block, and all of it is removed again.
+/// A context that the host answered: what the tool adds to the session has one block, and all of it
+/// is removed again.
 ///
 /// # Panics
 /// If it has more, or something of it is left.
@@ -32,13 +37,18 @@ pub fn context(text: &str) {
     for tool in TOOLS {
         let Some(printed) = recall::output(*tool, "SessionStart", text) else { continue };
         let printed: Value = serde_json::from_str(&printed).unwrap_or_default();
-        let context = printed.pointer("/hookSpecificOutput/additionalContext").and_then(Value::as_str);
+        let context =
+            printed.pointer("/hookSpecificOutput/additionalContext").and_then(Value::as_str);
         let context = context.unwrap_or_default();
-        assert!(context.starts_with(recall::OPEN) && recall::without(context).is_empty(), "{context}");
+        assert!(
+            context.starts_with(recall::OPEN) && recall::without(context).is_empty(),
+            "{context}"
+        );
     }
 }
 
-/// Settings of a tool with our entries added and removed: nothing of ours is left, or an error says why.
+/// Settings of a tool with our entries added and removed: nothing of ours is left, or an error says
+/// why.
 ///
 /// # Panics
 /// If something is left.
@@ -49,7 +59,9 @@ pub fn settings(text: &str) {
         let Ok(added) = entries.add(text, &["SessionStart", "Stop"], &command) else { continue };
         assert_eq!(entries.add(&added, &["SessionStart", "Stop"], &command).as_ref(), Ok(&added));
         match entries.remove(&added) {
-            Ok(removed) => assert!(text.contains("memhost") || !removed.contains("memhost"), "{removed}"),
+            Ok(removed) => {
+                assert!(text.contains("memhost") || !removed.contains("memhost"), "{removed}")
+            }
             Err(error) => panic!("{added}: {error}"),
         }
     }

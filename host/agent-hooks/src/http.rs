@@ -1,4 +1,5 @@
-//! One `POST` to a host with `ureq`. The deadline covers everything: name look-up, connecting, sending and receiving.
+//! One `POST` to a host with `ureq`. The deadline covers everything: name look-up, connecting,
+//! sending and receiving.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +28,9 @@ impl From<ureq::Error> for RequestError {
     fn from(error: ureq::Error) -> Self {
         match error {
             ureq::Error::Timeout(_) => Self::TimedOut,
-            ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => Self::TimedOut,
+            ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => {
+                Self::TimedOut
+            }
             error => Self::Unreachable(error.to_string()),
         }
     }
@@ -38,15 +41,22 @@ pub(super) type Answer = Result<(u16, Vec<u8>), RequestError>;
 
 /// Sends a JSON body to `url` + `path` and returns the answer, if all of it arrives before `until`.
 ///
-/// `url` is `http://…`, `https://…` or `unix:` and the path of a socket. Redirects are not followed: they would carry
-/// the token to another address.
-pub(super) fn post(url: &str, token: Option<&str>, path: &str, body: &[u8], until: Instant) -> Answer {
+/// `url` is `http://…`, `https://…` or `unix:` and the path of a socket. Redirects are not
+/// followed: they would carry the token to another address.
+pub(super) fn post(
+    url: &str,
+    token: Option<&str>,
+    path: &str,
+    body: &[u8],
+    until: Instant,
+) -> Answer {
     let remaining = until.saturating_duration_since(Instant::now());
     if remaining < Duration::from_millis(1) {
         return Err(RequestError::TimedOut);
     }
     let (base, agent) = agent_for(url, remaining);
-    let mut request = agent.post(format!("{base}{path}")).header("content-type", "application/json");
+    let mut request =
+        agent.post(format!("{base}{path}")).header("content-type", "application/json");
     if let Some(token) = token {
         request = request.header("authorization", format!("Bearer {token}"));
     }
@@ -56,15 +66,24 @@ pub(super) fn post(url: &str, token: Option<&str>, path: &str, body: &[u8], unti
 }
 
 /// Asks for `url` + `path`, and returns the status of the answer.
-pub(super) fn status(url: &str, token: &str, path: &str, limit: Duration) -> Result<u16, RequestError> {
+pub(super) fn status(
+    url: &str,
+    token: &str,
+    path: &str,
+    limit: Duration,
+) -> Result<u16, RequestError> {
     let (base, agent) = agent_for(url, limit);
-    let request = agent.get(format!("{base}{path}")).header("authorization", format!("Bearer {token}"));
+    let request =
+        agent.get(format!("{base}{path}")).header("authorization", format!("Bearer {token}"));
     Ok(request.call()?.status().as_u16())
 }
 
 /// The first part of the address, and the client for it.
 fn agent_for(url: &str, remaining: Duration) -> (&str, Agent) {
-    let config = Agent::config_builder().http_status_as_error(false).max_redirects(0).timeout_global(Some(remaining));
+    let config = Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .timeout_global(Some(remaining));
     if let Some(socket) = url.strip_prefix("unix:") {
         let agent = Agent::with_parts(
             config.proxy(None).build(),
@@ -109,7 +128,9 @@ mod tests {
     }
 
     /// Serves one connection, and answers what the request was.
-    fn serve(answer: impl FnOnce(&mut TcpStream) + Send + 'static) -> (String, std::thread::JoinHandle<String>) {
+    fn serve(
+        answer: impl FnOnce(&mut TcpStream) + Send + 'static,
+    ) -> (String, std::thread::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let served = std::thread::spawn(move || {
@@ -129,7 +150,12 @@ mod tests {
     fn an_answer_ends_where_its_head_says() {
         for (answer, status, body) in [
             ("HTTP/1.1 202 Accepted\r\nContent-Length: 4\r\n\r\nabcd", 202, "abcd"),
-            ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n", 200, "abcd"),
+            (
+                "HTTP/1.1 200 OK\r\ntransfer-encoding: \
+                 chunked\r\n\r\n3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n",
+                200,
+                "abcd",
+            ),
             ("HTTP/1.1 204 No Content\r\n\r\n", 204, ""),
             ("HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\n\r\nno", 401, "no"),
         ] {
@@ -153,8 +179,10 @@ mod tests {
         let trap = TcpListener::bind("127.0.0.1:0").unwrap();
         let to = trap.local_addr().unwrap();
         let (url, _served) = serve(move |stream| {
-            let head =
-                format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: http://{to}/\r\ncontent-length: 0\r\n\r\n");
+            let head = format!(
+                "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://{to}/\r\ncontent-length: \
+                 0\r\n\r\n"
+            );
             stream.write_all(head.as_bytes()).unwrap();
         });
         assert_eq!(call(&url, LONG), Ok((307, Vec::new())));
@@ -166,7 +194,9 @@ mod tests {
     fn the_deadline_covers_an_answer_that_arrives_byte_by_byte() {
         let (url, _served) = serve(|stream| {
             // Each byte comes well within the deadline; all of them do not.
-            for byte in b"HTTP/1.1 200 OK\r\ncontent-length: 4000\r\n\r\n".iter().chain([b'x'; 4000].iter()) {
+            for byte in
+                b"HTTP/1.1 200 OK\r\ncontent-length: 4000\r\n\r\n".iter().chain([b'x'; 4000].iter())
+            {
                 if stream.write_all(&[*byte]).is_err() {
                     return;
                 }
@@ -184,14 +214,20 @@ mod tests {
         let (url, _served) = serve(|stream| drop(stream.read(&mut [0; 1])));
         assert_eq!(call(&url, DEADLINE), Err(RequestError::TimedOut));
         let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        assert!(matches!(call(&format!("http://{nobody}"), LONG), Err(RequestError::Unreachable(_))));
+        assert!(matches!(
+            call(&format!("http://{nobody}"), LONG),
+            Err(RequestError::Unreachable(_))
+        ));
         let (url, _served) = serve(|stream| stream.write_all(b"SSH-2.0-OpenSSH\r\n\r\n").unwrap());
         assert!(matches!(call(&url, LONG), Err(RequestError::Unreachable(_))));
         let (url, _served) = serve(|stream| {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 8000000\r\n\r\n");
             let _ = stream.write_all(&vec![b'x'; 8_000_000]);
         });
-        assert!(matches!(call(&url, LONG), Err(RequestError::Unreachable(_))), "too long to be read");
+        assert!(
+            matches!(call(&url, LONG), Err(RequestError::Unreachable(_))),
+            "too long to be read"
+        );
     }
 
     #[test]

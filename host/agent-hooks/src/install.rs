@@ -1,7 +1,7 @@
 //! `install` and `uninstall`: writing our entries into a tool's settings, and removing them.
 //!
-//! The entries of others are not touched. When the file has not changed since `install`, `uninstall` restores the file
-//! that was there before, byte for byte.
+//! The entries of others are not touched. When the file has not changed since `install`,
+//! `uninstall` restores the file that was there before, byte for byte.
 
 use std::fs;
 use std::io::Write;
@@ -30,7 +30,8 @@ pub(super) struct PlaceArgs {
     /// Show the changes, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Use the tool's `notify` program instead of its hooks, where it has one; it hears of ends of turns only
+    /// Use the tool's `notify` program instead of its hooks, where it has one; it hears of ends of
+    /// turns only
     #[arg(long)]
     notify: bool,
 }
@@ -40,7 +41,8 @@ pub(super) struct PlaceArgs {
 pub(super) struct InstallArgs {
     #[command(flatten)]
     place: PlaceArgs,
-    /// Keep the token of MEMHOST_TOKEN for this tool in the settings file of the hooks, which only you can read
+    /// Keep the token of MEMHOST_TOKEN for this tool in the settings file of the hooks, which only
+    /// you can read
     #[arg(long)]
     save_token: bool,
     #[command(flatten)]
@@ -65,13 +67,17 @@ pub(super) fn install(tool: Tool, args: &InstallArgs) -> Result<(), HooksError> 
     }
     let company = settings.company.as_deref().ok_or_else(|| {
         let message =
-            "is missing; add --company ID, or set MEMHOST_COMPANY or `company` in the settings file of the hooks";
+            "is missing; add --company ID, or set MEMHOST_COMPANY or `company` in the settings \
+             file of the hooks";
         HooksError::input("--company", message)
     })?;
     if args.save_token && !args.place.dry_run {
         save_token(tool, &args.hook, &settings)?;
     } else if settings.token.is_none() {
-        line("warning: there is no token; set MEMHOST_TOKEN where the tool runs, or install with --save-token")?;
+        line(
+            "warning: there is no token; set MEMHOST_TOKEN where the tool runs, or install with \
+             --save-token",
+        )?;
     } else if !args.save_token {
         whose_token::warn(&settings, company)?;
     }
@@ -95,8 +101,8 @@ pub(super) fn install(tool: Tool, args: &InstallArgs) -> Result<(), HooksError> 
     }
     let state = State::open();
     let record = record_path(&state, &path)?;
-    let earlier =
-        read_record(&record).filter(|earlier| found.as_deref().is_some_and(|text| digest(text) == earlier.digest));
+    let earlier = read_record(&record)
+        .filter(|earlier| found.as_deref().is_some_and(|text| digest(text) == earlier.digest));
     let backup = match (earlier, &found) {
         // Our own earlier entries are replaced: the backup of then is what `uninstall` restores.
         (Some(earlier), _) => earlier.backup,
@@ -155,8 +161,8 @@ pub(super) fn uninstall(tool: Tool, args: &PlaceArgs) -> Result<(), HooksError> 
     }
 }
 
-/// The tool's file. Settings are often a link to where a person keeps them: then that file is changed, and the link
-/// stays.
+/// The tool's file. Settings are often a link to where a person keeps them: then that file is
+/// changed, and the link stays.
 fn settings_file(tool: Tool, args: &PlaceArgs) -> Result<SettingsFile, HooksError> {
     let place = Place { scope: args.scope, notify: args.notify, here: std::env::current_dir()? };
     let file = tool.settings_file(&place)?;
@@ -164,7 +170,11 @@ fn settings_file(tool: Tool, args: &PlaceArgs) -> Result<SettingsFile, HooksErro
 }
 
 /// The command that the tool is to run.
-fn command(tool: Tool, format: SettingsFormat, args: &InstallArgs) -> Result<Vec<String>, HooksError> {
+fn command(
+    tool: Tool,
+    format: SettingsFormat,
+    args: &InstallArgs,
+) -> Result<Vec<String>, HooksError> {
     // A file that others share must not name a path of this machine.
     let is_shared = args.place.scope == InstallScope::Project;
     let program = if is_shared { "memhost".to_owned() } else { program()?.display().to_string() };
@@ -187,7 +197,9 @@ fn read(path: &Path) -> Result<Option<String>, HooksError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(HooksError::input(path.display().to_string(), format!("cannot be read: {error}"))),
+        Err(error) => {
+            Err(HooksError::input(path.display().to_string(), format!("cannot be read: {error}")))
+        }
     }
 }
 
@@ -205,7 +217,9 @@ fn digest(text: &str) -> String {
 }
 
 fn record_path(state: &State, path: &Path) -> Result<PathBuf, HooksError> {
-    Ok(state.directory("installed")?.join(format!("{}.json", short_hash(&[&path.to_string_lossy()]))))
+    Ok(state
+        .directory("installed")?
+        .join(format!("{}.json", short_hash(&[&path.to_string_lossy()]))))
 }
 
 fn read_record(record: &Path) -> Option<Installed> {
@@ -240,21 +254,24 @@ fn show_changes(path: &Path, before: &str, after: &str) -> Result<(), HooksError
 
 /// Keeps the token for one tool: another tool of the same user may be another agent.
 fn save_token(tool: Tool, args: &HookArgs, settings: &Settings) -> Result<(), HooksError> {
-    let token = env_text("MEMHOST_TOKEN")
-        .ok_or_else(|| HooksError::input("--save-token", "finds no token; set MEMHOST_TOKEN to the token"))?;
-    let path = config_path(args)
-        .ok_or_else(|| HooksError::input("--config", "is missing, and HOME is not set; add --config FILE"))?;
+    let token = env_text("MEMHOST_TOKEN").ok_or_else(|| {
+        HooksError::input("--save-token", "finds no token; set MEMHOST_TOKEN to the token")
+    })?;
+    let path = config_path(args).ok_or_else(|| {
+        HooksError::input("--config", "is missing, and HOME is not set; add --config FILE")
+    })?;
     let wrong = |message: String| HooksError::input(path.display().to_string(), message);
     let text = read(&path)?.unwrap_or_default();
     let mut document: toml_edit::DocumentMut =
         text.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
-    let all = document.entry("tools").or_insert_with(|| toml_edit::Item::Table(toml_edit::Table::new()));
+    let all =
+        document.entry("tools").or_insert_with(|| toml_edit::Item::Table(toml_edit::Table::new()));
     if let Some(all) = all.as_table_mut() {
         all.set_implicit(true);
     }
-    let own = all
-        .as_table_like_mut()
-        .map(|all| all.entry(tool.name()).or_insert_with(|| toml_edit::Item::Table(toml_edit::Table::new())));
+    let own = all.as_table_like_mut().map(|all| {
+        all.entry(tool.name()).or_insert_with(|| toml_edit::Item::Table(toml_edit::Table::new()))
+    });
     let own = own.ok_or_else(|| wrong("has a `tools` that is no table".to_owned()))?;
     own["token"] = toml_edit::value(token);
     own["url"] = toml_edit::value(&settings.url);

@@ -1,10 +1,11 @@
 //! `memhost agent-hooks`: the program that the hooks of Claude Code and Codex run.
 //!
-//! A hook tells the host of sessions, tool calls and what was said, and prints what memory knows in the form that the
-//! tool adds to the session. It never fails for the tool: problems go to a log file. A process of its own delivers the
-//! events, so that the tool does not wait for the host.
+//! A hook tells the host of sessions, tool calls and what was said, and prints what memory knows in
+//! the form that the tool adds to the session. It never fails for the tool: problems go to a log
+//! file. A process of its own delivers the events, so that the tool does not wait for the host.
 //!
-//! The crate speaks HTTP to the host and knows nothing of the store or the sandbox. `tools.rs` says how to add a tool.
+//! The crate speaks HTTP to the host and knows nothing of the store or the sandbox. `tools.rs` says
+//! how to add a tool.
 
 mod command;
 mod error;

@@ -7,7 +7,8 @@ use comfy_table::presets::NOTHING;
 
 use super::HooksError;
 
-/// Prints one line. A host's answer or a file of the spool may be in it: nothing of it is executed by a terminal.
+/// Prints one line. A host's answer or a file of the spool may be in it: nothing of it is executed
+/// by a terminal.
 pub(crate) fn line(text: &str) -> Result<(), HooksError> {
     Ok(writeln!(std::io::stdout().lock(), "{}", printable(text))?)
 }
@@ -22,7 +23,10 @@ pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
         return "nothing".to_owned();
     }
     let mut table = Table::new();
-    table.load_style(NOTHING).set_header(header.iter().map(|title| title.to_uppercase())).add_rows(rows);
+    table
+        .load_style(NOTHING)
+        .set_header(header.iter().map(|title| title.to_uppercase()))
+        .add_rows(rows);
     // The first column begins at the margin.
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
@@ -36,7 +40,10 @@ mod tests {
 
     #[test]
     fn a_terminal_executes_nothing_of_a_line() {
-        assert_eq!(printable("http://a\x1b[2J\u{9b}\n+ b\tc"), "http://a\u{fffd}[2J\u{fffd}\n+ b\tc");
+        assert_eq!(
+            printable("http://a\x1b[2J\u{9b}\n+ b\tc"),
+            "http://a\u{fffd}[2J\u{fffd}\n+ b\tc"
+        );
     }
 
     #[test]

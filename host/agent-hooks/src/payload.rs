@@ -1,5 +1,5 @@
-//! What an agent tool gives its hooks, read into one form. Tools add fields and events from time to time: unknown ones
-//! are ignored, and missing ones have a default where that makes sense.
+//! What an agent tool gives its hooks, read into one form. Tools add fields and events from time to
+//! time: unknown ones are ignored, and missing ones have a default where that makes sense.
 
 use std::path::PathBuf;
 
@@ -91,8 +91,14 @@ pub(crate) enum EventKind {
     ToolStarted { tool: String, id: String },
     /// A tool call has ended; `error` says why it failed.
     ToolEnded { tool: String, id: String, duration_ms: Option<u64>, error: Option<String> },
-    /// The agent has answered. `ends_session` is set where the tool has no other event for the end of a session.
-    TurnEnded { turn: Option<String>, prompt: Option<String>, answer: Option<String>, ends_session: bool },
+    /// The agent has answered. `ends_session` is set where the tool has no other event for the end
+    /// of a session.
+    TurnEnded {
+        turn: Option<String>,
+        prompt: Option<String>,
+        answer: Option<String>,
+        ends_session: bool,
+    },
     /// The transcript is about to be shortened.
     Compacting,
     /// A session ended.
@@ -106,7 +112,8 @@ pub(crate) fn text(payload: &Value, name: &str) -> Option<String> {
     payload.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// Reads a payload with the fields that Claude Code and Codex both use; nothing where it is not an event of a session.
+/// Reads a payload with the fields that Claude Code and Codex both use; nothing where it is not an
+/// event of a session.
 pub(crate) fn parse(specs: &[HookSpec], payload: &Value) -> Option<SessionEvent> {
     let hook = text(payload, "hook_event_name")?;
     let meaning = specs.iter().find(|spec| spec.name == hook).map(|spec| spec.meaning);
@@ -136,7 +143,10 @@ pub(crate) fn parse(specs: &[HookSpec], payload: &Value) -> Option<SessionEvent>
 
 fn kind_of(meaning: Meaning, payload: &Value) -> Option<EventKind> {
     let text = |name: &str| text(payload, name);
-    let id = || text("tool_use_id").unwrap_or_else(|| format!("at-{}", jiff::Timestamp::now().as_nanosecond()));
+    let id = || {
+        text("tool_use_id")
+            .unwrap_or_else(|| format!("at-{}", jiff::Timestamp::now().as_nanosecond()))
+    };
     let tool = || text("tool_name").unwrap_or_else(|| "unknown".to_owned());
     let duration_ms = payload.get("duration_ms").and_then(Value::as_u64);
     Some(match meaning {
@@ -162,23 +172,38 @@ fn kind_of(meaning: Meaning, payload: &Value) -> Option<EventKind> {
             ends_session,
         },
         Meaning::Compaction => EventKind::Compacting,
-        Meaning::SessionEnd => EventKind::SessionEnded { reason: text("reason").unwrap_or_else(|| "other".to_owned()) },
+        Meaning::SessionEnd => {
+            EventKind::SessionEnded { reason: text("reason").unwrap_or_else(|| "other".to_owned()) }
+        }
     })
 }
 
 /// Why a tool call failed, by its response. Codex has one event for all ends of a tool call.
 fn failure(response: &Value) -> Option<String> {
     // Codex gives the response of a shell as JSON in a string.
-    let inner: Option<Value> =
-        response.as_str().filter(|text| text.starts_with('{')).and_then(|text| serde_json::from_str(text).ok());
+    let inner: Option<Value> = response
+        .as_str()
+        .filter(|text| text.starts_with('{'))
+        .and_then(|text| serde_json::from_str(text).ok());
     let object = inner.as_ref().unwrap_or(response).as_object()?;
-    let code = object.get("exit_code").or_else(|| object.get("metadata")?.get("exit_code")).and_then(Value::as_i64);
+    let code = object
+        .get("exit_code")
+        .or_else(|| object.get("metadata")?.get("exit_code"))
+        .and_then(Value::as_i64);
     if let Some(code) = code.filter(|code| *code != 0) {
         return Some(format!("exit code {code}"));
     }
     let flag = |name: &str| object.get(name).and_then(Value::as_bool);
-    let failed = flag("is_error") == Some(true) || flag("isError") == Some(true) || flag("success") == Some(false);
-    let reason = || object.get("error").and_then(Value::as_str).unwrap_or("the response reports a failure").to_owned();
+    let failed = flag("is_error") == Some(true)
+        || flag("isError") == Some(true)
+        || flag("success") == Some(false);
+    let reason = || {
+        object
+            .get("error")
+            .and_then(Value::as_str)
+            .unwrap_or("the response reports a failure")
+            .to_owned()
+    };
     failed.then(reason)
 }
 
@@ -207,7 +232,12 @@ mod tests {
     #[test]
     fn a_payload_that_is_not_of_a_session_is_ignored() {
         for tool in TOOLS {
-            for value in [json!(null), json!([]), json!({"hook_event_name": "Stop"}), json!({"session_id": "s"})] {
+            for value in [
+                json!(null),
+                json!([]),
+                json!({"hook_event_name": "Stop"}),
+                json!({"session_id": "s"}),
+            ] {
                 assert_eq!(tool.parse(&value), None, "{tool:?}: {value}");
             }
             let later = json!({"hook_event_name": "SomethingNew", "session_id": "s", "cwd": 7});

@@ -1,4 +1,5 @@
-//! Which project a directory belongs to. The id is the same on every machine, so that the memory of a project is found.
+//! Which project a directory belongs to. The id is the same on every machine, so that the memory of
+//! a project is found.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,8 @@ const MAX_FILE: u64 = 64 << 10;
 /// The project of a session's directory.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Project {
-    /// The remote `origin` of the repository as `host:owner:name`, or the name of its root, or that of the directory.
+    /// The remote `origin` of the repository as `host:owner:name`, or the name of its root, or that
+    /// of the directory.
     pub(super) id: String,
     /// The branch, if there is one.
     pub(super) branch: Option<String>,
@@ -20,10 +22,14 @@ pub(super) struct Project {
 impl Project {
     /// Searches from a directory upwards for a Git repository.
     pub(super) fn of(directory: &Path) -> Self {
-        let found = directory.ancestors().find_map(|root| git_directory(root).map(|git| (root, git)));
+        let found =
+            directory.ancestors().find_map(|root| git_directory(root).map(|git| (root, git)));
         let Some((root, git)) = found else { return Self { id: name(directory), branch: None } };
-        let common = read(&git.join("commondir")).map_or_else(|| git.clone(), |path| git.join(path.trim()));
-        let remote = read(&common.join("config")).and_then(|config| origin(&config)).and_then(|url| remote_id(&url));
+        let common =
+            read(&git.join("commondir")).map_or_else(|| git.clone(), |path| git.join(path.trim()));
+        let remote = read(&common.join("config"))
+            .and_then(|config| origin(&config))
+            .and_then(|url| remote_id(&url));
         let branch = read(&git.join("HEAD")).and_then(|head| {
             let branch = head.trim().strip_prefix("ref: refs/heads/")?.to_owned();
             Some(branch)
@@ -63,7 +69,8 @@ fn origin(config: &str) -> Option<String> {
     None
 }
 
-/// `https://user:secret@host/owner/name.git`, `git@host:owner/name` and `ssh://git@host:22/owner/name` have one id.
+/// `https://user:secret@host/owner/name.git`, `git@host:owner/name` and
+/// `ssh://git@host:22/owner/name` have one id.
 fn remote_id(url: &str) -> Option<String> {
     let (authority, path) = match url.split_once("://") {
         Some(("file", _)) => return None,
@@ -72,17 +79,21 @@ fn remote_id(url: &str) -> Option<String> {
     };
     let host = authority.rsplit('@').next()?.split(':').next()?.to_lowercase();
     let path = path.trim_matches('/').trim_end_matches(".git");
-    (!host.is_empty() && !path.is_empty()).then(|| clean(&format!("{host}:{}", path.replace('/', ":"))))
+    (!host.is_empty() && !path.is_empty())
+        .then(|| clean(&format!("{host}:{}", path.replace('/', ":"))))
 }
 
 fn name(directory: &Path) -> String {
     clean(&directory.file_name().map(|name| name.to_string_lossy()).unwrap_or_default())
 }
 
-/// A text as an id that the host accepts: without path separators and control characters, not too long, not empty.
+/// A text as an id that the host accepts: without path separators and control characters, not too
+/// long, not empty.
 pub(super) fn clean(text: &str) -> String {
-    let replaced: String =
-        text.chars().map(|c| if c.is_control() || c == '/' || c == '\\' { '_' } else { c }).collect();
+    let replaced: String = text
+        .chars()
+        .map(|c| if c.is_control() || c == '/' || c == '\\' { '_' } else { c })
+        .collect();
     let trimmed = replaced.trim();
     let mut end = trimmed.len().min(MAX_ID);
     while !trimmed.is_char_boundary(end) {
@@ -121,8 +132,12 @@ mod tests {
         assert_eq!(Project::of(&deep).id, "deep");
         fs::create_dir(root.join(".git")).unwrap();
         fs::write(root.join(".git/HEAD"), "ref: refs/heads/fix/leak\n").unwrap();
-        assert_eq!(Project::of(&deep), Project { id: "widgets".to_owned(), branch: Some("fix/leak".to_owned()) });
-        let config = "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = git@example.com:acme/w.git\n";
+        assert_eq!(
+            Project::of(&deep),
+            Project { id: "widgets".to_owned(), branch: Some("fix/leak".to_owned()) }
+        );
+        let config =
+            "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = git@example.com:acme/w.git\n";
         fs::write(root.join(".git/config"), config).unwrap();
         assert_eq!(Project::of(&deep).id, "example.com:acme:w");
         // A worktree in another place is the same project.
@@ -137,7 +152,8 @@ mod tests {
 
     #[test]
     fn ids_are_accepted_by_the_host() {
-        for (text, id) in [("a/b\\c\n", "a_b_c_"), ("", "unnamed"), ("..", "unnamed"), (" x ", "x")] {
+        for (text, id) in [("a/b\\c\n", "a_b_c_"), ("", "unnamed"), ("..", "unnamed"), (" x ", "x")]
+        {
             assert_eq!(clean(text), id);
         }
         assert!(clean(&"ä".repeat(200)).len() <= MAX_ID);

@@ -1,7 +1,8 @@
 //! The settings of a hook: which host, which company and agent, and what is asked and captured.
 //!
-//! The first of these that says something counts: flags, `MEMHOST_…`, the variables that Paperclip sets for an agent's
-//! run, the settings file of the hooks, and the context that the other commands use.
+//! The first of these that says something counts: flags, `MEMHOST_…`, the variables that Paperclip
+//! sets for an agent's run, the settings file of the hooks, and the context that the other commands
+//! use.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -69,8 +70,8 @@ pub(super) struct HookArgs {
     /// Report sessions and tool calls, and capture nothing of what is said
     #[arg(long)]
     pub(super) no_capture: bool,
-    /// The TOML file with settings and the token; the default is `memhost/agent-hooks.toml` in your configuration
-    /// directory [env: MEMHOST_AGENT_HOOKS_CONFIG]
+    /// The TOML file with settings and the token; the default is `memhost/agent-hooks.toml` in your
+    /// configuration directory [env: MEMHOST_AGENT_HOOKS_CONFIG]
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 }
@@ -131,7 +132,8 @@ struct ToolFile {
     token: Option<String>,
 }
 
-/// The file of contexts, without what a hook does not use: a command that prints a token takes longer than a hook may.
+/// The file of contexts, without what a hook does not use: a command that prints a token takes
+/// longer than a hook may.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ContextsFile {
@@ -183,11 +185,12 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Reads all sources, and says what is wrong with a file. The other sources still count then. What the file says of
-    /// the tool goes before what it says of all.
+    /// Reads all sources, and says what is wrong with a file. The other sources still count then.
+    /// What the file says of the tool goes before what it says of all.
     pub(super) fn resolve(args: &HookArgs, tool: &str) -> (Self, Vec<String>) {
         let mut warnings = Vec::new();
-        let mut file = config_path(args).map(|path| read_settings(&path, &mut warnings)).unwrap_or_default();
+        let mut file =
+            config_path(args).map(|path| read_settings(&path, &mut warnings)).unwrap_or_default();
         if let Some(own) = file.tools.remove(tool) {
             // A token is for the host beside it, so that both go together.
             if own.token.is_some() {
@@ -199,14 +202,18 @@ impl Settings {
         let without_slash = |url: String| url.trim_end_matches('/').to_owned();
         let (of_file, of_context) = (file.url.map(without_slash), context.url.map(without_slash));
         let url = args.url.clone().or_else(|| env_text("MEMHOST_URL")).map(without_slash);
-        let url =
-            url.or_else(|| of_file.clone()).or_else(|| of_context.clone()).unwrap_or_else(|| DEFAULT_URL.to_owned());
+        let url = url
+            .or_else(|| of_file.clone())
+            .or_else(|| of_context.clone())
+            .unwrap_or_else(|| DEFAULT_URL.to_owned());
         // A token beside the address of a host is for that host. Another host must not learn it.
         let is_for = |host: &Option<String>| host.as_ref().is_none_or(|host| *host == url);
         let own = file.token.filter(|_| is_for(&of_file));
         let has_own_token = own.is_some();
         let stored = own.or_else(|| context.token.filter(|_| is_for(&of_context)));
-        let token = env_text("MEMHOST_TOKEN").or(stored).filter(|token| token.chars().all(|c| c.is_ascii_graphic()));
+        let token = env_text("MEMHOST_TOKEN")
+            .or(stored)
+            .filter(|token| token.chars().all(|c| c.is_ascii_graphic()));
         let either = |flag: &Option<String>, ours: &str, theirs: &str, stored: Option<String>| {
             flag.clone().or_else(|| env_text(ours)).or_else(|| env_text(theirs)).or(stored)
         };
@@ -217,14 +224,23 @@ impl Settings {
             url,
             company: either(&args.company, "MEMHOST_COMPANY", "PAPERCLIP_COMPANY_ID", company),
             agent: either(&args.agent, "MEMHOST_AGENT", "PAPERCLIP_AGENT_ID", agent),
-            project: args.project.clone().or_else(|| env_text("MEMHOST_PROJECT")).or(file.project).map(|id| clean(&id)),
-            run: env_text("MEMHOST_RUN").or_else(|| env_text("PAPERCLIP_RUN_ID")).map(|id| clean(&id)),
+            project: args
+                .project
+                .clone()
+                .or_else(|| env_text("MEMHOST_PROJECT"))
+                .or(file.project)
+                .map(|id| clean(&id)),
+            run: env_text("MEMHOST_RUN")
+                .or_else(|| env_text("PAPERCLIP_RUN_ID"))
+                .map(|id| clean(&id)),
             issue: env_text("PAPERCLIP_TASK_ID").map(|id| clean(&id)),
             token,
             has_own_token,
             recall: args.recall.or(file.recall).unwrap_or_default(),
             query: file.query,
-            deadline: Duration::from_millis(args.deadline_ms.or(file.deadline_ms).unwrap_or(1_000).clamp(20, 30_000)),
+            deadline: Duration::from_millis(
+                args.deadline_ms.or(file.deadline_ms).unwrap_or(1_000).clamp(20, 30_000),
+            ),
             token_budget: args.token_budget.or(file.token_budget).unwrap_or(500).clamp(1, 2_000),
             capture: !args.no_capture && file.capture.unwrap_or(true),
             spool_files: file.spool_files.unwrap_or(1_000).clamp(1, 100_000),
@@ -253,7 +269,10 @@ fn configuration(name: &str) -> Option<PathBuf> {
 
 /// The path of the settings file, whether or not there is one.
 pub(super) fn config_path(args: &HookArgs) -> Option<PathBuf> {
-    args.config.clone().or_else(|| env_path("MEMHOST_AGENT_HOOKS_CONFIG")).or_else(|| configuration("agent-hooks.toml"))
+    args.config
+        .clone()
+        .or_else(|| env_path("MEMHOST_AGENT_HOOKS_CONFIG"))
+        .or_else(|| configuration("agent-hooks.toml"))
 }
 
 /// Whether the settings file of the hooks has a token for this tool, or for all.
@@ -309,7 +328,9 @@ fn read<T: Default + DeserializeOwned>(path: &Path, warnings: &mut Vec<String>) 
     };
     toml::from_str(&text).unwrap_or_else(|error| {
         // The error's own message shows the line, and that may be the one with the token.
-        let at = error.span().map_or(0, |span| text[..span.start.min(text.len())].lines().count().max(1));
+        let at = error
+            .span()
+            .map_or(0, |span| text[..span.start.min(text.len())].lines().count().max(1));
         warnings.push(format!("{} has a mistake in line {at}, and is ignored", path.display()));
         T::default()
     })

@@ -1,7 +1,8 @@
-//! Our entries in the settings of a tool: what they look like, and how they are told from the entries of others.
+//! Our entries in the settings of a tool: what they look like, and how they are told from the
+//! entries of others.
 //!
-//! Each form has a file. A new one needs a variant of [`SettingsFormat`], a file beside the two, and one line in each of
-//! the two functions here.
+//! Each form has a file. A new one needs a variant of [`SettingsFormat`], a file beside the two,
+//! and one line in each of the two functions here.
 
 mod hooks_json;
 mod json_edit;
@@ -25,19 +26,27 @@ pub(crate) struct Entries<'a> {
 }
 
 impl Entries<'_> {
-    /// The settings with our entries for these events. Settings that have them already are returned unchanged, and
-    /// older entries of ours are replaced.
+    /// The settings with our entries for these events. Settings that have them already are returned
+    /// unchanged, and older entries of ours are replaced.
     ///
     /// # Errors
     /// Why the settings cannot be changed, for the person who wrote them.
-    pub(crate) fn add(self, settings: &str, events: &[&str], command: &[String]) -> Result<String, String> {
+    pub(crate) fn add(
+        self,
+        settings: &str,
+        events: &[&str],
+        command: &[String],
+    ) -> Result<String, String> {
         match self.format {
-            SettingsFormat::HooksJson => hooks_json::add(settings, self.tool, events, &shell_line(command)),
+            SettingsFormat::HooksJson => {
+                hooks_json::add(settings, self.tool, events, &shell_line(command))
+            }
             SettingsFormat::NotifyToml => notify_toml::add(settings, self.tool, command),
         }
     }
 
-    /// The settings without our entries, and without lists and objects that are empty for want of them.
+    /// The settings without our entries, and without lists and objects that are empty for want of
+    /// them.
     ///
     /// # Errors
     /// As for [`Self::add`].
@@ -49,8 +58,8 @@ impl Entries<'_> {
     }
 }
 
-/// Whether a command line calls `memhost agent-hooks TOOL`, wherever the program is. A line in which other words come
-/// first belongs to somebody else.
+/// Whether a command line calls `memhost agent-hooks TOOL`, wherever the program is. A line in
+/// which other words come first belongs to somebody else.
 fn is_ours(command: &str, tool: &str) -> bool {
     let marker = format!(" agent-hooks {tool}");
     let Some((program, rest)) = command.split_once(&marker) else { return false };

@@ -1,7 +1,7 @@
 //! Events of a session as requests to the host.
 //!
-//! Ids are made of what the tool says. An event that comes twice, because two settings files name the hook or because it
-//! was sent again, has one id and is one event at the host.
+//! Ids are made of what the tool says. An event that comes twice, because two settings files name
+//! the hook or because it was sent again, has one id and is one event at the host.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -37,7 +37,8 @@ impl Signals<'_> {
         match &self.event.kind {
             EventKind::SessionStarted { is_new: true, source } => {
                 // A session that goes on has a longer transcript than before.
-                let moment = if source == "startup" { String::new() } else { moment_of(self.event) };
+                let moment =
+                    if source == "startup" { String::new() } else { moment_of(self.event) };
                 vec![self.host_event("session.started", &[source, &moment], Value::Null)]
             }
             EventKind::ToolStarted { tool, id } => {
@@ -70,12 +71,16 @@ impl Signals<'_> {
             }
             EventKind::Compacting => self.capture().into_iter().collect(),
             EventKind::SessionEnded { reason } => {
-                let stopped = self.host_event("session.stopped", &[reason, &moment_of(self.event)], Value::Null);
+                let stopped = self.host_event(
+                    "session.stopped",
+                    &[reason, &moment_of(self.event)],
+                    Value::Null,
+                );
                 self.capture().into_iter().chain([stopped]).collect()
             }
-            EventKind::SessionStarted { is_new: false, .. } | EventKind::Prompted { .. } | EventKind::Other => {
-                Vec::new()
-            }
+            EventKind::SessionStarted { is_new: false, .. }
+            | EventKind::Prompted { .. }
+            | EventKind::Other => Vec::new(),
         }
     }
 
@@ -88,11 +93,16 @@ impl Signals<'_> {
                 let branch = self.project.branch.as_deref().unwrap_or_default();
                 format!("{name} {branch}: decisions, preferences, conventions, open tasks")
             }),
-            EventKind::Prompted { prompt } if self.settings.recall == RecallAt::Prompts => prompt.clone(),
+            EventKind::Prompted { prompt } if self.settings.recall == RecallAt::Prompts => {
+                prompt.clone()
+            }
             _ => return None,
         };
         let deadline = self.settings.deadline.as_millis().saturating_mul(9) / 10;
-        let id = self.id("recall", &[&self.event.hook, &query, &moment_of(self.event), &self.now.to_string()]);
+        let id = self.id(
+            "recall",
+            &[&self.event.hook, &query, &moment_of(self.event), &self.now.to_string()],
+        );
         let recall = json!({
             "query": cut(&query, MAX_QUERY), "tokenBudget": self.settings.token_budget,
             "deadlineMs": u64::try_from(deadline).unwrap_or(1_000).max(1),
@@ -106,8 +116,8 @@ impl Signals<'_> {
         format!("/runtime/v1/companies/{}/hooks", self.company)
     }
 
-    /// The `post_run_capture` hook with the last exchange. Its id is made of what was said, so that the end of a session
-    /// does not capture again what the end of its last turn captured.
+    /// The `post_run_capture` hook with the last exchange. Its id is made of what was said, so that
+    /// the end of a session does not capture again what the end of its last turn captured.
     fn capture(&self) -> Option<Entry> {
         if !self.settings.capture {
             return None;
@@ -133,7 +143,8 @@ impl Signals<'_> {
         if !prompt.is_empty() {
             turns.insert(0, turn("user", prompt));
         }
-        let payload = json!({"text": text, "turns": turns, "mimeType": "text/markdown", "metadata": about});
+        let payload =
+            json!({"text": text, "turns": turns, "mimeType": "text/markdown", "metadata": about});
         let body = json!({"source": source, "payload": payload, "metadata": about});
         let id = self.id("capture", &[prompt, answer]);
         Some(Entry { path: self.hooks_path(), body: self.hook("post_run_capture", &id, body) })

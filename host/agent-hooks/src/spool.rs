@@ -1,8 +1,8 @@
-//! Requests that no host has accepted yet: a directory with one file for each. A file is written in one step, and the
-//! order of the names is the order of delivery.
+//! Requests that no host has accepted yet: a directory with one file for each. A file is written in
+//! one step, and the order of the names is the order of delivery.
 //!
-//! A hook writes here first, and a process of its own delivers. So no tool waits for a host, and an event is lost only
-//! when the spool is full.
+//! A hook writes here first, and a process of its own delivers. So no tool waits for a host, and an
+//! event is lost only when the spool is full.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -42,8 +42,8 @@ struct Stored {
     body: Value,
 }
 
-/// The requests of one tool for one host, company, agent and token. They are kept apart, because the token of one must
-/// not send the events of another.
+/// The requests of one tool for one host, company, agent and token. They are kept apart, because
+/// the token of one must not send the events of another.
 #[derive(Debug)]
 pub(super) struct Spool {
     directory: PathBuf,
@@ -74,7 +74,8 @@ impl Spool {
     /// The name of the directory for some settings: the tool, whom it is for, and the token.
     fn named(settings: &Settings) -> String {
         let company = settings.company.as_deref().unwrap_or_default();
-        let (agent, token) = (settings.agent.as_deref().unwrap_or_default(), settings.token.as_deref());
+        let (agent, token) =
+            (settings.agent.as_deref().unwrap_or_default(), settings.token.as_deref());
         let who = short_hash(&[&settings.url, company, agent]);
         // The hash does not give the token away, because it is short and of much else, too.
         let token = short_hash(&[&who, token.unwrap_or_default()]);
@@ -90,10 +91,12 @@ impl Spool {
         self.name().split_once('.').map_or("", |(tool, _)| tool)
     }
 
-    /// Whether it is of the tool, host, company and agent of some settings; its token may be another.
+    /// Whether it is of the tool, host, company and agent of some settings; its token may be
+    /// another.
     pub(super) fn is_of(&self, settings: &Settings) -> bool {
         let without_token = |name: &str| name.rsplit_once('.').map(|(rest, _)| rest.to_owned());
-        without_token(self.name()).is_some_and(|own| Some(own) == without_token(&Self::named(settings)))
+        without_token(self.name())
+            .is_some_and(|own| Some(own) == without_token(&Self::named(settings)))
     }
 
     /// Every spool, to show it or to deliver by hand. A link to a directory is none.
@@ -110,15 +113,22 @@ impl Spool {
         Self { directory, url: settings.url.clone(), max_files, max_bytes }
     }
 
-    /// Adds a request behind all others. When there are too many, the oldest are removed and counted.
+    /// Adds a request behind all others. When there are too many, the oldest are removed and
+    /// counted.
     pub(super) fn add(&self, entry: &Entry) -> std::io::Result<()> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let stored = Stored { url: self.url.clone(), path: entry.path.clone(), body: entry.body.clone() };
+        let stored =
+            Stored { url: self.url.clone(), path: entry.path.clone(), body: entry.body.clone() };
         let bytes = serde_json::to_vec(&stored)?;
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         // The size is in the name, so that the sum is known without a look at every file.
-        let name = format!("{:020}-{:08}-{number:04}-{}.json", since.as_nanos(), std::process::id(), bytes.len());
+        let name = format!(
+            "{:020}-{:08}-{number:04}-{}.json",
+            since.as_nanos(),
+            std::process::id(),
+            bytes.len()
+        );
         let unfinished = self.directory.join(format!(".{name}"));
         let written = open_private(&unfinished, true).and_then(|mut file| {
             file.write_all(&bytes)?;
@@ -148,7 +158,8 @@ impl Spool {
         }
     }
 
-    /// The files and their sizes, oldest first. Whatever else is in the directory is not ours, and stays.
+    /// The files and their sizes, oldest first. Whatever else is in the directory is not ours, and
+    /// stays.
     fn files(&self) -> Vec<(PathBuf, u64)> {
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let ours = entries.filter_map(|entry| {
@@ -174,15 +185,16 @@ impl Spool {
 
     /// Counts in the length of a file: adding a byte is safe, however many processes do it.
     fn count(&self, what: &str) {
-        let _ = open_private(&self.directory.join(what), false).and_then(|mut file| file.write_all(b"."));
+        let _ = open_private(&self.directory.join(what), false)
+            .and_then(|mut file| file.write_all(b"."));
     }
 
     pub(super) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Delivers what waits, in order. It ends when nothing waits, when the host does not accept a request, or when
-    /// another process is delivering.
+    /// Delivers what waits, in order. It ends when nothing waits, when the host does not accept a
+    /// request, or when another process is delivering.
     pub(super) fn deliver(&self, state: &State, token: Option<&str>) -> std::io::Result<Delivered> {
         let mut done = Delivered::default();
         loop {
@@ -206,7 +218,8 @@ impl Spool {
                 }
             }
             release(lock);
-            // A process that added a request while we held the lock relies on us: look again without it.
+            // A process that added a request while we held the lock relies on us: look again
+            // without it.
             if done.stopped.is_some() || self.files().is_empty() {
                 return Ok(done);
             }
@@ -216,30 +229,43 @@ impl Spool {
     fn deliver_one(&self, path: &Path, state: &State, token: Option<&str>, done: &mut Delivered) {
         let stored = read(path).and_then(|bytes| serde_json::from_slice::<Stored>(&bytes).ok());
         let Some(stored) = stored.filter(|stored| is_path(&stored.path)) else {
-            // It cannot be read, so it can never be sent. It may also have been dropped a moment ago.
+            // It cannot be read, so it can never be sent. It may also have been dropped a moment
+            // ago.
             remove(path, done);
             return;
         };
         if stored.url != self.url {
             // The token at hand is for another host. This one must not learn it.
-            done.stopped = Some(format!("the next event is for {url}; deliver it with --url {url}", url = stored.url));
+            done.stopped = Some(format!(
+                "the next event is for {url}; deliver it with --url {url}",
+                url = stored.url
+            ));
             return;
         }
         let body = stored.body.to_string();
-        match http::post(&stored.url, token, &stored.path, body.as_bytes(), Instant::now() + DELIVERY) {
+        match http::post(
+            &stored.url,
+            token,
+            &stored.path,
+            body.as_bytes(),
+            Instant::now() + DELIVERY,
+        ) {
             Ok((200..300, _)) => {
                 state.close_circuit(&stored.url);
                 remove(path, done);
                 done.delivered += 1;
             }
-            // These are refused whenever they are sent. Other refusals end, as when the token is corrected.
+            // These are refused whenever they are sent. Other refusals end, as when the token is
+            // corrected.
             Ok((status @ (400 | 409 | 413 | 415 | 422), answer)) => {
                 state.log(&format!("the host refuses an event with {status}: {}", reason(&answer)));
                 remove(path, done);
                 self.count("refused");
                 done.refused += 1;
             }
-            Ok((status, answer)) => done.stopped = Some(format!("the host answers {status}: {}", reason(&answer))),
+            Ok((status, answer)) => {
+                done.stopped = Some(format!("the host answers {status}: {}", reason(&answer)))
+            }
             Err(RequestError::Unreachable(why)) => {
                 done.stopped = Some(format!("{} cannot be reached: {why}", stored.url));
             }
@@ -254,7 +280,8 @@ impl Spool {
 /// The size that a name of ours says: `TIME-PROCESS-NUMBER-BYTES.json`, all of them digits.
 fn size_in(name: &str) -> Option<u64> {
     let parts: Vec<&str> = name.strip_suffix(".json")?.split('-').collect();
-    let are_digits = parts.iter().all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
+    let are_digits =
+        parts.iter().all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
     let [time, process, number, size] = parts.as_slice() else { return None };
     let is_ours = are_digits && time.len() == 20 && process.len() >= 8 && number.len() >= 4;
     // The sum of a whole directory stays a number.
@@ -268,12 +295,16 @@ fn read(path: &Path) -> Option<Vec<u8>> {
     (bytes.len() as u64 <= MAX_FILE).then_some(bytes)
 }
 
-/// Whether a path is one that hooks ask for. The address of a host with another one could become that of another host.
+/// Whether a path is one that hooks ask for. The address of a host with another one could become
+/// that of another host.
 fn is_path(path: &str) -> bool {
-    path.starts_with(PATHS) && path.len() <= 1_024 && path.bytes().all(|byte| byte.is_ascii_graphic() || byte >= 0x80)
+    path.starts_with(PATHS)
+        && path.len() <= 1_024
+        && path.bytes().all(|byte| byte.is_ascii_graphic() || byte >= 0x80)
 }
 
-/// Removes a file that is done with. Where that fails, delivery ends: it would be sent again and again.
+/// Removes a file that is done with. Where that fails, delivery ends: it would be sent again and
+/// again.
 fn remove(path: &Path, done: &mut Delivered) {
     if let Err(error) = fs::remove_file(path)
         && error.kind() != std::io::ErrorKind::NotFound

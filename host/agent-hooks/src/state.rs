@@ -1,4 +1,5 @@
-//! The directory in which hooks keep their own files: the log, when tool calls began, and which hosts do not answer.
+//! The directory in which hooks keep their own files: the log, when tool calls began, and which
+//! hosts do not answer.
 //!
 //! A hook that cannot write there goes on without it: nothing here may stop a session.
 
@@ -27,7 +28,8 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The directory named by `MEMHOST_AGENT_HOOKS_STATE`, or `memhost/agent-hooks` in the user's state directory.
+    /// The directory named by `MEMHOST_AGENT_HOOKS_STATE`, or `memhost/agent-hooks` in the user's
+    /// state directory.
     pub(super) fn open() -> Self {
         let root = env_path("MEMHOST_AGENT_HOOKS_STATE")
             .or_else(|| env_path("XDG_STATE_HOME").map(|base| base.join("memhost/agent-hooks")))
@@ -36,7 +38,8 @@ impl State {
         Self { root }
     }
 
-    /// A directory in it that only this user can read. It is created where it is missing, and made so where it is there.
+    /// A directory in it that only this user can read. It is created where it is missing, and made
+    /// so where it is there.
     pub(super) fn directory(&self, name: &str) -> std::io::Result<PathBuf> {
         let path = self.root.join(name);
         // Flushed, or what is spooled there could be gone after a power failure.
@@ -51,7 +54,8 @@ impl State {
             }
         }
         let found = fs::metadata(&self.root)?;
-        // The directory for temporary files is everybody's: another user may have made one of this name there.
+        // The directory for temporary files is everybody's: another user may have made one of this
+        // name there.
         if found.uid() != rustix::process::geteuid().as_raw() {
             let message = format!("{} belongs to another user", self.root.display());
             return Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, message));
@@ -71,7 +75,8 @@ impl State {
         self.root.join(LOG)
     }
 
-    /// Adds a problem to the log, which no model reads. Callers put no token and no prompt into the message.
+    /// Adds a problem to the log, which no model reads. Callers put no token and no prompt into the
+    /// message.
     pub(super) fn log(&self, message: &str) {
         if self.directory("").is_err() {
             return;
@@ -82,7 +87,8 @@ impl State {
         }
         if let Ok(mut file) = open_private(&path, false) {
             // A host's answer may be in it.
-            let line = format!("{} {}\n", jiff::Timestamp::now(), message.replace(char::is_control, " "));
+            let line =
+                format!("{} {}\n", jiff::Timestamp::now(), message.replace(char::is_control, " "));
             let _ = file.write_all(line.as_bytes());
         }
     }
@@ -108,9 +114,11 @@ impl State {
         remove_older(&self.root.join("tools"), MAX_TOOL_AGE, |_| true);
     }
 
-    /// Whether a host did not answer in time a moment ago. Nobody waits for it again until the circuit closes.
+    /// Whether a host did not answer in time a moment ago. Nobody waits for it again until the
+    /// circuit closes.
     pub(super) fn is_circuit_open(&self, url: &str) -> bool {
-        fs::metadata(self.circuit_path(url)).is_ok_and(|found| age(&found).is_some_and(|age| age < CIRCUIT_OPEN))
+        fs::metadata(self.circuit_path(url))
+            .is_ok_and(|found| age(&found).is_some_and(|age| age < CIRCUIT_OPEN))
     }
 
     /// Notes that a host does not answer in time.
@@ -137,14 +145,16 @@ fn age(found: &fs::Metadata) -> Option<Duration> {
 /// Removes files of a directory that are older, and whose name is chosen.
 pub(super) fn remove_older(directory: &Path, max_age: Duration, choose: impl Fn(&str) -> bool) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let is_old = entry.metadata().is_ok_and(|found| age(&found).is_some_and(|age| age > max_age));
+        let is_old =
+            entry.metadata().is_ok_and(|found| age(&found).is_some_and(|age| age > max_age));
         if is_old && choose(&entry.file_name().to_string_lossy()) {
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// Opens a file that only this user can read: emptied, or to add to it. No link is followed, and no pipe is waited for.
+/// Opens a file that only this user can read: emptied, or to add to it. No link is followed, and no
+/// pipe is waited for.
 pub(super) fn open_private(path: &Path, empty: bool) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).write(true).append(!empty).truncate(empty).mode(0o600);
@@ -182,7 +192,12 @@ mod tests {
     use super::*;
 
     fn set_age(path: &Path, age: Duration) {
-        File::options().write(true).open(path).unwrap().set_modified(SystemTime::now() - age).unwrap();
+        File::options()
+            .write(true)
+            .open(path)
+            .unwrap()
+            .set_modified(SystemTime::now() - age)
+            .unwrap();
     }
 
     #[test]

@@ -4,19 +4,22 @@
 //!
 //! A tool is declared in three places:
 //!
-//! 1. `src/tools/NAME.rs`: a unit struct that implements [`AgentTool`]. It holds all that is the tool's own: its name,
-//!    its settings files and their format, its hook events and what each of them means, the lines of its transcripts,
-//!    and (where they differ from the others') its payloads and its output.
-//! 2. This file: one line in [`TOOLS`], and the `mod` line above it. The subcommand, its help, and the check whether a
-//!    command line is a hook's follow from the list.
-//! 3. `tests/agent-hooks/NAME/`: one recorded payload for each hook event (`EVENT.json`), `transcript.jsonl`, and
-//!    `expected.json`, which says for each payload what the host must learn from it. The integration test
-//!    `agent_hooks` finds the directory by the name. `tests/agent-hooks/README.md` explains the columns.
+//! 1. `src/tools/NAME.rs`: a unit struct that implements [`AgentTool`]. It holds all that is the
+//!    tool's own: its name, its settings files and their format, its hook events and what each of
+//!    them means, the lines of its transcripts, and (where they differ from the others') its
+//!    payloads and its output.
+//! 2. This file: one line in [`TOOLS`], and the `mod` line above it. The subcommand, its help, and
+//!    the check whether a command line is a hook's follow from the list.
+//! 3. `tests/agent-hooks/NAME/`: one recorded payload for each hook event (`EVENT.json`),
+//!    `transcript.jsonl`, and `expected.json`, which says for each payload what the host must learn
+//!    from it. The integration test `agent_hooks` finds the directory by the name.
+//!    `tests/agent-hooks/README.md` explains the columns.
 //!
-//! Then say in `host/docs/agents.md` what a user does with it, and accept the new help text (`cargo insta review`).
+//! Then say in `host/docs/agents.md` what a user does with it, and accept the new help text (`cargo
+//! insta review`).
 //!
-//! A tool whose settings have a form that no other tool has needs a variant of [`SettingsFormat`], too: see
-//! `settings_entries.rs`.
+//! A tool whose settings have a form that no other tool has needs a variant of [`SettingsFormat`],
+//! too: see `settings_entries.rs`.
 
 mod claude;
 mod codex;
@@ -51,7 +54,8 @@ pub(crate) trait AgentTool: Debug + Sync {
     /// Its name for people.
     fn title(&self) -> &'static str;
 
-    /// Its hook events: what they mean, and which of them `install` asks for, in the order in which they are written.
+    /// Its hook events: what they mean, and which of them `install` asks for, in the order in which
+    /// they are written.
     fn events(&self) -> &'static [HookSpec];
 
     /// The settings file that `install` and `uninstall` change.
@@ -65,8 +69,8 @@ pub(crate) trait AgentTool: Debug + Sync {
         payload::parse(self.events(), payload)
     }
 
-    /// The role (`user` or `assistant`) and the content of a message in a line of the transcript; nothing for lines
-    /// that hold no message of the person or of the agent.
+    /// The role (`user` or `assistant`) and the content of a message in a line of the transcript;
+    /// nothing for lines that hold no message of the person or of the agent.
     fn message<'a>(&self, line: &'a Value) -> Option<(&'a str, &'a Value)>;
 
     /// How a text begins that the tool puts into the transcript as a message of the user.
@@ -120,14 +124,18 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The tool's directory of this user: that of an environment variable, or `name` in the home directory.
+    /// The tool's directory of this user: that of an environment variable, or `name` in the home
+    /// directory.
     ///
     /// # Errors
     /// When neither is set.
     pub(crate) fn user_directory(&self, variable: &str, name: &str) -> Result<PathBuf, HooksError> {
         let home = || env_path("HOME").map(|home| home.join(name));
         env_path(variable).or_else(home).ok_or_else(|| {
-            HooksError::input("HOME", format!("is not set; set HOME or {variable} to find the tool's settings"))
+            HooksError::input(
+                "HOME",
+                format!("is not set; set HOME or {variable} to find the tool's settings"),
+            )
         })
     }
 }
@@ -144,7 +152,11 @@ mod tests {
         for tool in TOOLS {
             for name in ["expected.json", "transcript.jsonl"] {
                 let file = recorded.join(tool.name()).join(name);
-                assert!(file.exists(), "{} is missing: see the recipe at the head of tools.rs", file.display());
+                assert!(
+                    file.exists(),
+                    "{} is missing: see the recipe at the head of tools.rs",
+                    file.display()
+                );
             }
         }
     }
@@ -152,7 +164,11 @@ mod tests {
     #[test]
     fn no_two_tools_have_one_name_and_none_has_that_of_another_command() {
         for (index, tool) in TOOLS.iter().enumerate() {
-            assert!(TOOLS[..index].iter().all(|other| other.name() != tool.name()), "{}", tool.name());
+            assert!(
+                TOOLS[..index].iter().all(|other| other.name() != tool.name()),
+                "{}",
+                tool.name()
+            );
             assert!(!["spool", "help"].contains(&tool.name()));
             assert_eq!(find(tool.name()).unwrap().title(), tool.title());
         }

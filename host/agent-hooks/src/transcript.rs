@@ -1,5 +1,5 @@
-//! The end of a session's transcript: what a person asked last, and what the agent answered last. Only the file that
-//! the tool names is read, no link is followed, and only its last part is read.
+//! The end of a session's transcript: what a person asked last, and what the agent answered last.
+//! Only the file that the tool names is read, no link is followed, and only its last part is read.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -22,9 +22,11 @@ pub(super) struct Exchange {
     pub(super) answer: Option<String>,
 }
 
-/// The exchange that an event is about: from the event itself and, for what it does not say, from the transcript.
+/// The exchange that an event is about: from the event itself and, for what it does not say, from
+/// the transcript.
 pub(super) fn exchange_of(tool: &dyn AgentTool, event: &SessionEvent) -> Exchange {
-    let read = || event.transcript.as_deref().map(|path| last_exchange(tool, path)).unwrap_or_default();
+    let read =
+        || event.transcript.as_deref().map(|path| last_exchange(tool, path)).unwrap_or_default();
     match &event.kind {
         EventKind::TurnEnded { prompt: Some(prompt), answer, .. } => {
             Exchange { prompt: Some(prompt.clone()), answer: answer.clone() }
@@ -36,8 +38,8 @@ pub(super) fn exchange_of(tool: &dyn AgentTool, event: &SessionEvent) -> Exchang
     }
 }
 
-/// The length of the transcript, in bytes, as a text. It tells one moment of a session from another, so that two equal
-/// prompts are two events.
+/// The length of the transcript, in bytes, as a text. It tells one moment of a session from
+/// another, so that two equal prompts are two events.
 pub(super) fn moment_of(event: &SessionEvent) -> String {
     event.transcript.as_deref().map_or(0, length).to_string()
 }
@@ -69,7 +71,11 @@ fn tail(path: &Path) -> Option<String> {
     file.take(MAX_READ).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     // A part begins in the middle of a line.
-    Some(if start == 0 { text } else { text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default() })
+    Some(if start == 0 {
+        text
+    } else {
+        text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default()
+    })
 }
 
 /// The last exchange in these lines.
@@ -118,7 +124,8 @@ fn message(tool: &dyn AgentTool, line: &Value) -> Option<(Role, String)> {
     };
     let text = recall::without(&text);
     let text = text.trim();
-    let is_injected = role == Role::User && tool.injected_prefixes().iter().any(|prefix| text.starts_with(prefix));
+    let is_injected = role == Role::User
+        && tool.injected_prefixes().iter().any(|prefix| text.starts_with(prefix));
     if text.is_empty() || is_injected { None } else { Some((role, text.to_owned())) }
 }
 
@@ -151,7 +158,10 @@ mod tests {
             {"type":"response_item","payload":{"type":"function_call","name":"shell"}}
             {"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Renamed."}]}}"#;
         let found = exchange(find("codex").unwrap(), codex);
-        assert_eq!((found.prompt.as_deref(), found.answer.as_deref()), (Some("rename foo"), Some("Renamed.")));
+        assert_eq!(
+            (found.prompt.as_deref(), found.answer.as_deref()),
+            (Some("rename foo"), Some("Renamed."))
+        );
     }
 
     #[test]

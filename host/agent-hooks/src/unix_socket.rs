@@ -6,10 +6,13 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use ureq::unversioned::transport::{Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport};
+use ureq::unversioned::transport::{
+    Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport,
+};
 use ureq::{Error, Timeout};
 
-/// Connects to a Unix socket, whatever the address of the request is. A request without a timeout waits without one.
+/// Connects to a Unix socket, whatever the address of the request is. A request without a timeout
+/// waits without one.
 #[derive(Debug)]
 pub struct UnixConnector(PathBuf);
 
@@ -23,19 +26,30 @@ impl UnixConnector {
 impl Connector for UnixConnector {
     type Out = UnixTransport;
 
-    fn connect(&self, details: &ConnectionDetails, _: Option<()>) -> Result<Option<Self::Out>, Error> {
+    fn connect(
+        &self,
+        details: &ConnectionDetails,
+        _: Option<()>,
+    ) -> Result<Option<Self::Out>, Error> {
         let path = self.0.clone();
         let limit = details.timeout.not_zero().map(|limit| *limit);
-        let stream =
-            within(limit, move || UnixStream::connect(path)).ok_or(Error::Timeout(details.timeout.reason))??;
-        let buffers = LazyBuffers::new(details.config.input_buffer_size(), details.config.output_buffer_size());
+        let stream = within(limit, move || UnixStream::connect(path))
+            .ok_or(Error::Timeout(details.timeout.reason))??;
+        let buffers = LazyBuffers::new(
+            details.config.input_buffer_size(),
+            details.config.output_buffer_size(),
+        );
         Ok(Some(UnixTransport { stream, buffers }))
     }
 }
 
-/// Connecting to a Unix socket has no timeout in the system: it waits while the queue of the listener is full. A thread
-/// does it, and is left behind when it takes too long. The process ends soon.
-fn within<T: Send + 'static>(limit: Option<Duration>, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+/// Connecting to a Unix socket has no timeout in the system: it waits while the queue of the
+/// listener is full. A thread does it, and is left behind when it takes too long. The process ends
+/// soon.
+fn within<T: Send + 'static>(
+    limit: Option<Duration>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
     let Some(limit) = limit else { return Some(work()) };
     let (done, is_done) = mpsc::channel();
     std::thread::spawn(move || done.send(work()));

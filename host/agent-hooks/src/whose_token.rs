@@ -1,4 +1,5 @@
-//! Whose token the hooks of a tool will use. With a person's token every session of the tool can do what the person can.
+//! Whose token the hooks of a tool will use. With a person's token every session of the tool can do
+//! what the person can.
 
 use std::time::Duration;
 
@@ -13,16 +14,24 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Warns where the hooks have no token of their own and would use one that is no agent's.
 pub(super) fn warn(settings: &Settings, company: &str) -> Result<(), HooksError> {
-    let Some(token) = settings.token.as_deref().filter(|_| !settings.has_own_token) else { return Ok(()) };
-    // No agent's token reads the list of bindings. A host that does not answer is asked at the next installation.
+    let Some(token) = settings.token.as_deref().filter(|_| !settings.has_own_token) else {
+        return Ok(());
+    };
+    // No agent's token reads the list of bindings. A host that does not answer is asked at the next
+    // installation.
     let path = format!("/control/v1/companies/{company}/bindings?limit=1");
     if http::status(&settings.url, token, &path, PATIENCE) != Ok(200) {
         return Ok(());
     }
     let (tool, agent) = (&settings.tool, settings.agent.as_ref().unwrap_or(&settings.tool));
     line(
-        "warning: the hooks will use the token of your context or environment, which is no agent's: a session of the tool can then do what you can. Give them a token of their own:",
+        "warning: the hooks will use the token of your context or environment, which is no \
+         agent's: a session of the tool can then do what you can. Give them a token of their own:",
     )?;
-    line(&format!("  memhost token create {agent} --role agent --agent {agent} --company {company}"))?;
-    line(&format!("  MEMHOST_TOKEN=mh_… memhost {NAME} {tool} install --company {company} --save-token"))
+    line(&format!(
+        "  memhost token create {agent} --role agent --agent {agent} --company {company}"
+    ))?;
+    line(&format!(
+        "  MEMHOST_TOKEN=mh_… memhost {NAME} {tool} install --company {company} --save-token"
+    ))
 }

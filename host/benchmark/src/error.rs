@@ -6,7 +6,10 @@ use memhost_core::ServiceError;
 #[derive(Debug, thiserror::Error)]
 pub enum EvalError {
     /// The file is not a benchmark of this format.
-    #[error("{path} is not a LoCoMo file: {message}; see the documentation of `memhost eval locomo` for the format")]
+    #[error(
+        "{path} is not a LoCoMo file: {message}; see the documentation of `memhost eval locomo` \
+         for the format"
+    )]
     Format {
         /// Which file.
         path: String,

@@ -1,5 +1,6 @@
-//! Measures recall: a provider answers the questions of a benchmark, and the ranked answers are compared with the evidence.
-//! For operators who choose a provider, and for authors who improve one.
+//! Measures recall: a provider answers the questions of a benchmark, and the ranked answers are
+//! compared with the evidence. For operators who choose a provider, and for authors who improve
+//! one.
 
 mod error;
 mod locomo;

@@ -1,5 +1,5 @@
-//! The file format of LoCoMo (Maharana et al. 2024): conversations of sessions of turns, and questions with the turns
-//! that hold the evidence.
+//! The file format of LoCoMo (Maharana et al. 2024): conversations of sessions of turns, and
+//! questions with the turns that hold the evidence.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -102,12 +102,14 @@ fn conversation(sample: Sample) -> Result<Conversation, String> {
     let mut turns = Vec::new();
     for session in 1.. {
         let Some(raw) = sample.conversation.get(&format!("session_{session}")) else {
-            // Sessions are numbered without gaps, but a date may stand without its session at the end.
+            // Sessions are numbered without gaps, but a date may stand without its session at the
+            // end.
             break;
         };
         let date_key = format!("session_{session}_date_time");
         let at = sample.conversation.get(&date_key).and_then(Value::as_str).unwrap_or_default();
-        let at = date(at).ok_or_else(|| format!("{}.{date_key}: `{at}` is not a date", sample.sample_id))?;
+        let at = date(at)
+            .ok_or_else(|| format!("{}.{date_key}: `{at}` is not a date", sample.sample_id))?;
         let raw: Vec<RawTurn> = serde_json::from_value(raw.clone())
             .map_err(|error| format!("{}.session_{session}: {error}", sample.sample_id))?;
         turns.extend(raw.into_iter().map(|turn| Turn {

@@ -1,5 +1,5 @@
-//! The retrieval measures: recall@k, hit@k, nDCG@10 with binary relevance, and the reciprocal rank. Each is averaged
-//! over questions.
+//! The retrieval measures: recall@k, hit@k, nDCG@10 with binary relevance, and the reciprocal rank.
+//! Each is averaged over questions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -123,7 +123,11 @@ impl Tally {
     pub(super) fn averages(self) -> Scores {
         Scores {
             overall: average(self.overall),
-            categories: self.categories.into_iter().map(|(category, sum)| (category, average(sum))).collect(),
+            categories: self
+                .categories
+                .into_iter()
+                .map(|(category, sum)| (category, average(sum)))
+                .collect(),
         }
     }
 }
@@ -147,8 +151,13 @@ fn question(evidence: &[String], ranked: &[String]) -> Score {
     let found = |k: usize| ranked.iter().take(k).filter(|id| evidence.contains(id)).count() as f64;
     let relevant = evidence.len() as f64;
     let discount = |rank: usize| 1.0 / ((rank + 2) as f64).log2();
-    let gain: f64 =
-        ranked.iter().take(10).enumerate().filter(|(_, id)| evidence.contains(id)).map(|(i, _)| discount(i)).sum();
+    let gain: f64 = ranked
+        .iter()
+        .take(10)
+        .enumerate()
+        .filter(|(_, id)| evidence.contains(id))
+        .map(|(i, _)| discount(i))
+        .sum();
     let ideal: f64 = (0..evidence.len().min(10)).map(discount).sum();
     let first = ranked.iter().position(|id| evidence.contains(id));
     Score {

@@ -1,4 +1,5 @@
-//! Runs the benchmark: creates a binding for each conversation, captures each turn, and asks each question.
+//! Runs the benchmark: creates a binding for each conversation, captures each turn, and asks each
+//! question.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,9 +10,9 @@ use super::metrics::Tally;
 use super::{Category, Conversation, EvalError, Latency, Scores, Turn};
 use memhost_core::{Caller, CreateBinding, Service, ServiceError};
 use memhost_types::{
-    BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId, Grants, HookContext, HookKind,
-    IdError, Intent, Job, JobFilter, JobStatus, JsonObject, Pages, ProviderKey, QueryRequest, Scope, SourceKind,
-    SourcePayload, SourceRef, TextId, VersionChoice,
+    BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId, Grants,
+    HookContext, HookKind, IdError, Intent, Job, JobFilter, JobStatus, JsonObject, Pages,
+    ProviderKey, QueryRequest, Scope, SourceKind, SourcePayload, SourceRef, TextId, VersionChoice,
 };
 
 /// The results requested for each question: the most that any measure uses.
@@ -65,11 +66,19 @@ pub async fn run(
 ) -> Result<Evaluation, EvalError> {
     let caller = Caller::operator();
     let company: CompanyId = id("company", "evaluation")?;
-    // The evaluation has a data directory of its own, so the provider gets all permissions that it requests.
+    // The evaluation has a data directory of its own, so the provider gets all permissions that it
+    // requests.
     let plugins = service.plugins().admitted;
-    let chosen = plugins.iter().find(|plugin| plugin.inspection.description.provider_key == options.provider);
+    let chosen = plugins
+        .iter()
+        .find(|plugin| plugin.inspection.description.provider_key == options.provider);
     let grants = chosen.map(|plugin| {
-        let asked = plugin.inspection.description.permissions.iter().map(|request| request.resolved(&options.config));
+        let asked = plugin
+            .inspection
+            .description
+            .permissions
+            .iter()
+            .map(|request| request.resolved(&options.config));
         Grants::all_of(&asked.collect::<Vec<_>>())
     });
     let mut tally = Tally::default();
@@ -102,7 +111,8 @@ pub async fn run(
             let request = query(&company, &key, &question.text);
             let started = Instant::now();
             let bundle = service.query(&caller, request).await;
-            let bundle = bundle.map_err(|error| operation(&format!("asking `{}`", question.text), error))?;
+            let bundle =
+                bundle.map_err(|error| operation(&format!("asking `{}`", question.text), error))?;
             queries.push(started.elapsed());
             let ids: Vec<String> = bundle
                 .snippets
@@ -125,7 +135,11 @@ pub async fn run(
 }
 
 /// Waits until the jobs of all captures have finished.
-async fn settled(service: &Service, company: &CompanyId, key: &BindingKey) -> Result<(), EvalError> {
+async fn settled(
+    service: &Service,
+    company: &CompanyId,
+    key: &BindingKey,
+) -> Result<(), EvalError> {
     let filter = JobFilter { binding_key: Some(key.clone()), ..JobFilter::default() };
     let is_unfinished = |job: &Job| matches!(job.status, JobStatus::Queued | JobStatus::Running);
     let mut pages = Pages::default();
@@ -147,7 +161,10 @@ fn capture(company: &CompanyId, key: &BindingKey, sample: &str, turn: &Turn) -> 
     let metadata = JsonObject::from_iter([("speaker".to_owned(), turn.speaker.clone().into())]);
     CaptureRequest {
         binding_key: Some(key.clone()),
-        scope: Scope { session_key: Some(format!("session_{}", turn.session)), ..Scope::company(company.clone()) },
+        scope: Scope {
+            session_key: Some(format!("session_{}", turn.session)),
+            ..Scope::company(company.clone())
+        },
         source: SourceRef {
             external_ref: Some(turn.id.clone()),
             ..SourceRef::new(SourceKind::ExternalDocument, company.clone())
@@ -182,7 +199,8 @@ fn query(company: &CompanyId, key: &BindingKey, text: &str) -> QueryRequest {
 }
 
 fn id<T: TextId>(what: &str, text: &str) -> Result<T, EvalError> {
-    T::parse(text).map_err(|error: IdError| EvalError::Id { what: what.to_owned(), message: error.problem })
+    T::parse(text)
+        .map_err(|error: IdError| EvalError::Id { what: what.to_owned(), message: error.problem })
 }
 
 fn operation(what: &str, error: ServiceError) -> EvalError {

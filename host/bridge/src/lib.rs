@@ -1,8 +1,8 @@
-//! Reads and writes the SQLite databases of claude-mem, and reads those of Memori. `memhost bridge` starts this program and
-//! talks to the host, so `memhost` itself is built without SQLite.
+//! Reads and writes the SQLite databases of claude-mem, and reads those of Memori. `memhost bridge`
+//! starts this program and talks to the host, so `memhost` itself is built without SQLite.
 //!
-//! The program speaks JSON lines. It writes `{"protocol": 1}` first, after it has opened the database. A
-//! failure is one line `{"error": {"file": …, "message": …}}` and exit code 1.
+//! The program speaks JSON lines. It writes `{"protocol": 1}` first, after it has opened the
+//! database. A failure is one line `{"error": {"file": …, "message": …}}` and exit code 1.
 //!
 //! ```text
 //! memhost-bridge claude-mem read FILE
@@ -61,9 +61,13 @@ fn parse(arguments: &[OsString]) -> Option<Task> {
     let words: Vec<Option<&str>> = arguments.iter().map(|argument| argument.to_str()).collect();
     let file = |at: usize| PathBuf::from(&arguments[at]);
     match words.as_slice() {
-        [Some("claude-mem"), Some("read"), _] => Some(Task::Read { system: CLAUDE_MEM, file: file(2) }),
+        [Some("claude-mem"), Some("read"), _] => {
+            Some(Task::Read { system: CLAUDE_MEM, file: file(2) })
+        }
         [Some("memori"), Some("read"), _] => Some(Task::Read { system: MEMORI, file: file(2) }),
-        [Some("claude-mem"), Some("write"), _] => Some(Task::Write { file: file(2), copy_of: None }),
+        [Some("claude-mem"), Some("write"), _] => {
+            Some(Task::Write { file: file(2), copy_of: None })
+        }
         [Some("claude-mem"), Some("write"), _, Some("--copy-of"), _] => {
             Some(Task::Write { file: file(2), copy_of: Some(file(4)) })
         }
@@ -83,12 +87,15 @@ pub fn main() -> ExitCode {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let done = match task {
         Task::Read { system, file } => read::run(system, &file, &mut out),
-        Task::Write { file, copy_of } => write::run(&file, copy_of.as_deref(), std::io::stdin().lock(), &mut out),
+        Task::Write { file, copy_of } => {
+            write::run(&file, copy_of.as_deref(), std::io::stdin().lock(), &mut out)
+        }
     };
     let code = match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            let error = json!({"file": failure.file.display().to_string(), "message": failure.message});
+            let error =
+                json!({"file": failure.file.display().to_string(), "message": failure.message});
             // If the parent process has ended, nobody reads the error.
             let _ = put(&mut out, &failure.file, &json!({ "error": error }));
             ExitCode::FAILURE
@@ -102,13 +109,15 @@ pub fn main() -> ExitCode {
 
 /// Writes one line.
 fn put(out: &mut impl Write, file: &Path, line: &Value) -> Result<(), Failure> {
-    writeln!(out, "{line}").map_err(|error| Failure::new(file, format!("the output cannot be written: {error}")))
+    writeln!(out, "{line}")
+        .map_err(|error| Failure::new(file, format!("the output cannot be written: {error}")))
 }
 
 /// Says that the database is open.
 fn greet(out: &mut impl Write, file: &Path) -> Result<(), Failure> {
     put(out, file, &json!({ "protocol": PROTOCOL }))?;
-    out.flush().map_err(|error| Failure::new(file, format!("the output cannot be written: {error}")))
+    out.flush()
+        .map_err(|error| Failure::new(file, format!("the output cannot be written: {error}")))
 }
 
 /// Reads one line; none at the end of the input.
@@ -116,9 +125,9 @@ fn next(input: &mut impl BufRead, file: &Path) -> Result<Option<Value>, Failure>
     let mut line = String::new();
     match input.read_line(&mut line) {
         Ok(0) => Ok(None),
-        Ok(_) => serde_json::from_str(&line)
-            .map(Some)
-            .map_err(|error| Failure::new(file, format!("the input has a line that is not JSON: {error}"))),
+        Ok(_) => serde_json::from_str(&line).map(Some).map_err(|error| {
+            Failure::new(file, format!("the input has a line that is not JSON: {error}"))
+        }),
         Err(error) => Err(Failure::new(file, format!("the input cannot be read: {error}"))),
     }
 }

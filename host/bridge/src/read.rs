@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::database::{OBSERVATIONS, SESSIONS, SUMMARIES, distrust, rows};
 use crate::{Failure, greet, memori, put};
 
-/// Rows of one query. No read transaction stays open while the reader of the lines waits for a host.
+/// Rows of one query. No read transaction stays open while the reader of the lines waits for a
+/// host.
 const PAGE: usize = 200;
 
 /// A system whose database is read.
@@ -20,8 +21,8 @@ pub(crate) struct System {
     hint: &'static str,
     /// Tables without which it is no such database.
     needed: &'static [&'static str],
-    /// Its tables, each with the question for its rows; they are read where they exist. The rows of a question have the
-    /// member `id`, and the question ends before its condition on it.
+    /// Its tables, each with the question for its rows; they are read where they exist. The rows of
+    /// a question have the member `id`, and the question ends before its condition on it.
     tables: &'static [(&'static str, &'static str)],
 }
 
@@ -55,7 +56,12 @@ pub(crate) fn run(system: System, file: &Path, out: &mut impl Write) -> Result<(
             let Some(last) = page.last() else { break };
             let last = last.get("id").and_then(Value::as_i64);
             after = last.ok_or_else(|| {
-                Failure::new(file, format!("a row of the table `{table}` has an id that is no whole number; repair it"))
+                Failure::new(
+                    file,
+                    format!(
+                        "a row of the table `{table}` has an id that is no whole number; repair it"
+                    ),
+                )
             })?;
             for mut row in page {
                 name_as_today(&mut row);
@@ -68,7 +74,9 @@ pub(crate) fn run(system: System, file: &Path, out: &mut impl Write) -> Result<(
 
 /// Older versions had other names for the ids of sessions.
 fn name_as_today(row: &mut Map<String, Value>) {
-    for (before, today) in [("sdk_session_id", "memory_session_id"), ("claude_session_id", "content_session_id")] {
+    for (before, today) in
+        [("sdk_session_id", "memory_session_id"), ("claude_session_id", "content_session_id")]
+    {
         if !row.contains_key(today)
             && let Some(id) = row.remove(before)
         {
@@ -87,7 +95,8 @@ fn open(system: System, file: &Path) -> Result<Connection, Failure> {
     distrust(&store).map_err(wrong)?;
     for table in system.needed {
         if !store.table_exists(None, *table).map_err(wrong)? {
-            let message = format!("the database has no table `{table}`; give a database of {}", system.name);
+            let message =
+                format!("the database has no table `{table}`; give a database of {}", system.name);
             return Err(Failure::new(file, message));
         }
     }

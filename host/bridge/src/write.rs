@@ -1,4 +1,5 @@
-//! Writes lines into a new database. An existing database is never changed, and an error leaves no file behind.
+//! Writes lines into a new database. An existing database is never changed, and an error leaves no
+//! file behind.
 
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -16,7 +17,8 @@ pub(crate) fn run(
     out: &mut impl Write,
 ) -> Result<(), Failure> {
     if file.exists() {
-        let message = "the file exists; name a new file, and with --copy-of the database to start from";
+        let message =
+            "the file exists; name a new file, and with --copy-of the database to start from";
         return Err(Failure::new(file, message));
     }
     let done = create(file, copy_of).and_then(|mut store| fill(&mut store, file, &mut input, out));
@@ -31,7 +33,8 @@ fn create(file: &Path, copy_of: Option<&Path>) -> Result<Connection, Failure> {
     let wrong = |error| Failure::new(file, error);
     if let Some(original) = copy_of {
         let wrong = |error| Failure::new(original, error);
-        let from = Connection::open_with_flags(original, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(wrong)?;
+        let from = Connection::open_with_flags(original, OpenFlags::SQLITE_OPEN_READ_ONLY)
+            .map_err(wrong)?;
         distrust(&from).map_err(wrong)?;
         // A consistent copy, even while claude-mem uses the original.
         from.execute("VACUUM INTO ?1", [file.to_string_lossy()]).map_err(wrong)?;
@@ -75,7 +78,9 @@ fn write(change: &Transaction<'_>, file: &Path, mut line: Value) -> Result<bool,
         Some(SUMMARIES) => SUMMARIES,
         _ => return Err(Failure::new(file, "the input has a line without a known table")),
     };
-    let (Value::Object(session), Value::Object(mut row)) = (line["session"].take(), line["row"].take()) else {
+    let (Value::Object(session), Value::Object(mut row)) =
+        (line["session"].take(), line["row"].take())
+    else {
         return Err(Failure::new(file, "the input has a line without a session or a row"));
     };
     row.remove("id");
@@ -115,7 +120,8 @@ mod tests {
         let mut out = Vec::new();
         run(&file, None, input.as_bytes(), &mut out).unwrap();
         let out = String::from_utf8(out).unwrap();
-        let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let lines: Vec<Value> =
+            out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines, [json!({"protocol": 1}), json!({"written": 1, "unchanged": 1})]);
         let failure = run(&file, None, &b""[..], &mut Vec::new()).unwrap_err();
         assert!(failure.message.contains("the file exists") && file.exists(), "{failure:?}");
@@ -125,8 +131,16 @@ mod tests {
     fn a_line_that_cannot_be_written_leaves_no_file() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("new.db");
-        for line in ["no JSON", "{}", r#"{"table":"sqlite_master"}"#, r#"{"table":"observations","row":{}}"#] {
-            assert!(run(&file, None, format!("{line}\n").as_bytes(), &mut Vec::new()).is_err(), "{line}");
+        for line in [
+            "no JSON",
+            "{}",
+            r#"{"table":"sqlite_master"}"#,
+            r#"{"table":"observations","row":{}}"#,
+        ] {
+            assert!(
+                run(&file, None, format!("{line}\n").as_bytes(), &mut Vec::new()).is_err(),
+                "{line}"
+            );
             assert!(!file.exists(), "{line}");
         }
     }

@@ -1,5 +1,5 @@
-//! The provider that needs no configuration, embedded as the component that the build script made of
-//! `plugins/local-markdown`. It goes through the same admission and sandbox as any other.
+//! The provider that needs no configuration, embedded as the component that the build script made
+//! of `plugins/local-markdown`. It goes through the same admission and sandbox as any other.
 
 use std::io::Read as _;
 

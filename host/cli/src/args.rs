@@ -31,10 +31,22 @@ pub(super) struct HostArgs {
     #[arg(long, env = "MEMHOST_CONTROL_URL", value_name = "URL", help_heading = "Host")]
     pub(super) control_url: Option<String>,
     /// Access token [default: the context's].
-    #[arg(long, env = "MEMHOST_TOKEN", hide_env_values = true, value_name = "TOKEN", help_heading = "Host")]
+    #[arg(
+        long,
+        env = "MEMHOST_TOKEN",
+        hide_env_values = true,
+        value_name = "TOKEN",
+        help_heading = "Host"
+    )]
     pub(super) token: Option<String>,
     /// The context to use: a host, a token and a company under one name. See `memhost context`.
-    #[arg(long, global = true, env = "MEMHOST_CONTEXT", value_name = "NAME", help_heading = "Host")]
+    #[arg(
+        long,
+        global = true,
+        env = "MEMHOST_CONTEXT",
+        value_name = "NAME",
+        help_heading = "Host"
+    )]
     pub(super) context: Option<String>,
     /// Open this data directory instead of connecting to a running host.
     #[arg(long, value_name = "DIR", help_heading = "Host")]
@@ -138,8 +150,9 @@ pub(super) struct PageArgs {
     pub(super) paging: Paging,
 }
 
-/// Filters of a list. A row declares a flag: its name and, in angle brackets, the name of its value, what reads the value
-/// where not every text is valid, then the host's parameter and the help.
+/// Filters of a list. A row declares a flag: its name and, in angle brackets, the name of its
+/// value, what reads the value where not every text is valid, then the host's parameter and the
+/// help.
 macro_rules! filters {
     ($name:ident { $($flag:ident $(<$value:tt>)? $([$parser:expr])? = $parameter:tt, $help:tt;)* }) => {
         #[derive(Debug, clap::Args)]

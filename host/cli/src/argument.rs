@@ -1,4 +1,5 @@
-//! Values of arguments: text that may come from a file or standard input, JSON, and the names of choices.
+//! Values of arguments: text that may come from a file or standard input, JSON, and the names of
+//! choices.
 
 use std::io::{IsTerminal as _, Read};
 use std::path::Path;
@@ -20,7 +21,9 @@ pub(super) fn text(text: &str) -> Result<String, CliError> {
 pub(super) fn input(file: Option<&Path>) -> Result<String, CliError> {
     let Some(file) = file.filter(|file| *file != Path::new("-")) else {
         let mut read = String::new();
-        std::io::stdin().read_to_string(&mut read).map_err(|error| CliError::input("standard input", error))?;
+        std::io::stdin()
+            .read_to_string(&mut read)
+            .map_err(|error| CliError::input("standard input", error))?;
         return Ok(read);
     };
     std::fs::read_to_string(file).map_err(|error| CliError::file(file, &error))
@@ -33,7 +36,10 @@ pub(super) fn new_file(flag: &str, file: &Path) -> Result<(), CliError> {
     }
     match file.parent().filter(|parent| !parent.as_os_str().is_empty() && !parent.is_dir()) {
         Some(parent) => {
-            let message = format!("the directory {} is not there; make it, or give another file", parent.display());
+            let message = format!(
+                "the directory {} is not there; make it, or give another file",
+                parent.display()
+            );
             Err(CliError::input(flag, message))
         }
         None => Ok(()),
@@ -46,7 +52,10 @@ pub(super) fn confirm(yes: bool, question: &str) -> Result<(), CliError> {
         return Ok(());
     }
     if !std::io::stdin().is_terminal() {
-        return Err(CliError::input("--yes", format!("is missing, and there is no terminal to ask on. {question}")));
+        return Err(CliError::input(
+            "--yes",
+            format!("is missing, and there is no terminal to ask on. {question}"),
+        ));
     }
     eprint!("{question} [y/N] ");
     let mut answer = String::new();
@@ -59,14 +68,18 @@ pub(super) fn confirm(yes: bool, question: &str) -> Result<(), CliError> {
 
 /// Reads JSON; `what` names the argument or the file in errors.
 pub(super) fn json<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, CliError> {
-    serde_json::from_str(text)
-        .map_err(|error| CliError::input(what, format!("is no valid JSON: {}", plain_syntax(&error.to_string()))))
+    serde_json::from_str(text).map_err(|error| {
+        CliError::input(what, format!("is no valid JSON: {}", plain_syntax(&error.to_string())))
+    })
 }
 
 /// Reads a JSON object, if one is given; `argument` names it in errors.
 pub(super) fn object(argument: &str, text: Option<&str>) -> Result<Option<JsonObject>, CliError> {
     let wrong = |found: &str| {
-        CliError::input(argument, format!("is {found}; a JSON object is needed, such as '{{\"team\":\"red\"}}'"))
+        CliError::input(
+            argument,
+            format!("is {found}; a JSON object is needed, such as '{{\"team\":\"red\"}}'"),
+        )
     };
     let read = text.map(|text| match serde_json::from_str(text) {
         Ok(Value::Object(members)) => Ok(members),
@@ -79,7 +92,10 @@ pub(super) fn object(argument: &str, text: Option<&str>) -> Result<Option<JsonOb
 }
 
 /// A choice between the names of an enumeration. A wrong one is told the nearest.
-pub(super) fn one_of<T: Copy>(all: &'static [T], name: fn(T) -> &'static str) -> PossibleValuesParser {
+pub(super) fn one_of<T: Copy>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+) -> PossibleValuesParser {
     PossibleValuesParser::new(all.iter().map(|value| name(*value)))
 }
 
@@ -101,12 +117,14 @@ pub(super) fn day(text: &str) -> Result<String, String> {
 
 /// A range of addresses.
 pub(super) fn addresses(text: &str) -> Result<IpNet, String> {
-    text.parse().map_err(|_| "is no range of addresses; write it like 10.0.0.0/8 or fd00::/8".to_owned())
+    text.parse()
+        .map_err(|_| "is no range of addresses; write it like 10.0.0.0/8 or fd00::/8".to_owned())
 }
 
 /// A number of bytes: a whole number, alone or with a unit.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
-    const WRONG: &str = "is no size; write a whole number of bytes, or one with a unit, such as 64MiB, 1GiB or 10MB";
+    const WRONG: &str = "is no size; write a whole number of bytes, or one with a unit, such as \
+                         64MiB, 1GiB or 10MB";
     let unit = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit);
     let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
@@ -123,7 +141,8 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(factor).ok_or_else(|| "is too large".to_owned())
 }
 
-/// A range of versions or the digest of a build. A version alone could mean this one only, or all that are compatible.
+/// A range of versions or the digest of a build. A version alone could mean this one only, or all
+/// that are compatible.
 pub(super) fn versions(text: &str) -> Result<String, String> {
     let is_bare = text.split(',').map(str::trim).any(|part| {
         let numbers: Vec<_> = part.split('.').collect();
@@ -131,7 +150,8 @@ pub(super) fn versions(text: &str) -> Result<String, String> {
     });
     match is_bare && !text.starts_with("sha256:") {
         true => Err(format!(
-            "could mean two things: write `={text}` for this version only, `^{text}` for it and all \
+            "could mean two things: write `={text}` for this version only, `^{text}` for it and \
+             all \
                              compatible ones"
         )),
         false => Ok(text.to_owned()),
@@ -140,7 +160,8 @@ pub(super) fn versions(text: &str) -> Result<String, String> {
 
 /// A duration in seconds: whole numbers with `s`, `m`, `h` or `d`.
 pub(super) fn duration(text: &str) -> Result<u32, String> {
-    const WRONG: &str = "is no duration; write a whole number and a unit, such as 90s, 30m, 12h or 7d";
+    const WRONG: &str =
+        "is no duration; write a whole number and a unit, such as 90s, 30m, 12h or 7d";
     let unit = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit);
     let seconds: u32 = match unit {
@@ -157,9 +178,9 @@ pub(super) fn duration(text: &str) -> Result<u32, String> {
 /// The value without its null members.
 pub(super) fn without_nulls(value: Value) -> Value {
     match value {
-        Value::Object(members) => {
-            Value::Object(members.into_iter().filter(|(_, value)| !value.is_null()).collect::<Map<_, _>>())
-        }
+        Value::Object(members) => Value::Object(
+            members.into_iter().filter(|(_, value)| !value.is_null()).collect::<Map<_, _>>(),
+        ),
         other => other,
     }
 }

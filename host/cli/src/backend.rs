@@ -1,4 +1,5 @@
-//! The host that a command talks to: over HTTP, or opened by this process. Both go through the same routes.
+//! The host that a command talks to: over HTTP, or opened by this process. Both go through the same
+//! routes.
 
 use std::sync::Arc;
 
@@ -33,7 +34,8 @@ impl Backend {
             return Ok(Self::Http(Arc::new(Remote { connection: connection.clone(), agent })));
         };
         check_data("--data-dir", data_dir)?;
-        let mut options = HostConfig::read("--host-config", args.host_config.as_deref())?.options(data_dir)?;
+        let mut options =
+            HostConfig::read("--host-config", args.host_config.as_deref())?.options(data_dir)?;
         options.service.plugins_dir = args.plugins_dir.clone().or(options.service.plugins_dir);
         let service = Service::open(options.service).await.map_err(CliError::host)?;
         Ok(Self::Direct(Box::new(InProcess::with(service, &options.server))))
@@ -61,9 +63,19 @@ impl Backend {
     }
 
     /// Sends a DELETE request. With a revision it fails if the revision changed.
-    pub(super) async fn delete(&self, path: &str, revision: Option<u64>) -> Result<Value, CliError> {
-        let headers = revision.map(|revision| ("if-match", format!("\"{revision}\""))).into_iter().collect();
-        let request = Request { method: Method::Delete, path: path.to_owned(), headers, ..Request::default() };
+    pub(super) async fn delete(
+        &self,
+        path: &str,
+        revision: Option<u64>,
+    ) -> Result<Value, CliError> {
+        let headers =
+            revision.map(|revision| ("if-match", format!("\"{revision}\""))).into_iter().collect();
+        let request = Request {
+            method: Method::Delete,
+            path: path.to_owned(),
+            headers,
+            ..Request::default()
+        };
         json(&self.bytes(request).await?)
     }
 
@@ -74,23 +86,38 @@ impl Backend {
 
     /// A request body that is not JSON.
     pub(super) async fn upload(&self, path: &str, body: String) -> Result<Value, CliError> {
-        let request = Request { method: Method::Post, path: path.to_owned(), body: Some(body), ..Request::default() };
+        let request = Request {
+            method: Method::Post,
+            path: path.to_owned(),
+            body: Some(body),
+            ..Request::default()
+        };
         json(&self.bytes(request).await?)
     }
 
     /// A stream of server-sent events after the event of this id. Blocks until the next event.
-    pub(super) fn stream(&self, path: &str, last_id: Option<&str>) -> Result<impl std::io::Read + use<>, CliError> {
+    pub(super) fn stream(
+        &self,
+        path: &str,
+        last_id: Option<&str>,
+    ) -> Result<impl std::io::Read + use<>, CliError> {
         let Self::Http(remote) = self else {
-            let message = "has no stream: nothing happens in it while no host runs; name a running host with --url";
+            let message = "has no stream: nothing happens in it while no host runs; name a running \
+                           host with --url";
             return Err(CliError::input("--data-dir", message));
         };
-        let last_id = last_id.filter(|id| !id.is_empty()).map(|id| ("last-event-id", id.to_owned()));
-        let headers = [("accept", "text/event-stream".to_owned())].into_iter().chain(last_id).collect();
+        let last_id =
+            last_id.filter(|id| !id.is_empty()).map(|id| ("last-event-id", id.to_owned()));
+        let headers =
+            [("accept", "text/event-stream".to_owned())].into_iter().chain(last_id).collect();
         let request = Request { path: path.to_owned(), headers, ..Request::default() };
         let mut response = remote.send(&request)?;
         let status = response.status().as_u16();
         if !(200..300).contains(&status) {
-            let body = response.body_mut().read_to_vec().map_err(|error| remote.unreachable(path, &error))?;
+            let body = response
+                .body_mut()
+                .read_to_vec()
+                .map_err(|error| remote.unreachable(path, &error))?;
             return Err(self.problem(status, &body));
         }
         Ok(response.into_body().into_reader())
@@ -105,15 +132,25 @@ impl Backend {
             }
             Self::Http(remote) => {
                 let remote = Arc::clone(remote);
-                let exchanged = tokio::task::spawn_blocking(move || remote.exchange(&request)).await;
+                let exchanged =
+                    tokio::task::spawn_blocking(move || remote.exchange(&request)).await;
                 exchanged.map_err(CliError::runtime)?
             }
         }
     }
 
-    async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, CliError> {
+    async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, CliError> {
         let body = body.map(Value::to_string);
-        json(&self.bytes(Request { method, path: path.to_owned(), body, headers: Vec::new() }).await?)
+        json(
+            &self
+                .bytes(Request { method, path: path.to_owned(), body, headers: Vec::new() })
+                .await?,
+        )
     }
 
     async fn bytes(&self, request: Request) -> Result<Vec<u8>, CliError> {
@@ -129,8 +166,10 @@ impl Backend {
             Self::Http(remote) if status == 401 && remote.connection.token.is_none() => {
                 let url = &remote.connection.url;
                 let detail = format!(
-                    "{url} requires a token; set --token or MEMHOST_TOKEN, or save it with `memhost context create \
-                     NAME --url {url} --token -`; `memhost serve` prints the token at its first start, `memhost serve \
+                    "{url} requires a token; set --token or MEMHOST_TOKEN, or save it with \
+                     `memhost context create \
+                     NAME --url {url} --token -`; `memhost serve` prints the token at its first \
+                     start, `memhost serve \
                      --new-token` replaces it"
                 );
                 CliError::Problem { status, detail, operation: None, code: None }
@@ -149,7 +188,11 @@ pub(super) struct Remote {
 impl Remote {
     /// The address of the plane that a path belongs to.
     fn url(&self, path: &str) -> &str {
-        if path.starts_with("/control/") { &self.connection.control_url } else { &self.connection.url }
+        if path.starts_with("/control/") {
+            &self.connection.control_url
+        } else {
+            &self.connection.url
+        }
     }
 
     fn unreachable(&self, path: &str, error: &ureq::Error) -> CliError {
@@ -162,9 +205,13 @@ impl Remote {
         let (base, agent) = match url.strip_prefix("unix:") {
             // A local socket needs no proxy.
             Some(socket) => {
-                let config = ureq::Agent::config_builder().http_status_as_error(false).proxy(None).build();
+                let config =
+                    ureq::Agent::config_builder().http_status_as_error(false).proxy(None).build();
                 let connector = UnixConnector::new(socket.into());
-                ("http://localhost", ureq::Agent::with_parts(config, connector, DefaultResolver::default()))
+                (
+                    "http://localhost",
+                    ureq::Agent::with_parts(config, connector, DefaultResolver::default()),
+                )
             }
             None => (url, self.agent.clone()),
         };
@@ -175,7 +222,8 @@ impl Remote {
             Method::Patch => "PATCH",
             Method::Delete => "DELETE",
         };
-        let mut call = ureq::http::Request::builder().method(method).uri(format!("{base}{}", request.path));
+        let mut call =
+            ureq::http::Request::builder().method(method).uri(format!("{base}{}", request.path));
         if let Some(token) = &self.connection.token {
             call = call.header("authorization", format!("Bearer {token}"));
         }
@@ -183,10 +231,15 @@ impl Remote {
             call = call.header(*name, value);
         }
         let sent = match request.body.as_deref() {
-            Some(body) => call.header("content-type", "application/json").body(body).map(|call| agent.run(call)),
+            Some(body) => call
+                .header("content-type", "application/json")
+                .body(body)
+                .map(|call| agent.run(call)),
             None => call.body(()).map(|call| agent.run(call)),
         };
-        sent.map_err(ureq::Error::from).flatten().map_err(|error| self.unreachable(&request.path, &error))
+        sent.map_err(ureq::Error::from)
+            .flatten()
+            .map_err(|error| self.unreachable(&request.path, &error))
     }
 
     fn exchange(&self, request: &Request) -> Result<(u16, Vec<u8>), CliError> {
@@ -195,7 +248,9 @@ impl Remote {
         // The host is there: it answered, and ended the answer early.
         let cut = |error: ureq::Error| {
             let url = self.url(&request.path);
-            CliError::Host(format!("the host at {url} has cut its answer off: {error}; its log says why"))
+            CliError::Host(format!(
+                "the host at {url} has cut its answer off: {error}; its log says why"
+            ))
         };
         Ok((response.status().as_u16(), body.map_err(cut)?))
     }
@@ -206,5 +261,6 @@ fn json(body: &[u8]) -> Result<Value, CliError> {
     if body.is_empty() {
         return Ok(Value::Null);
     }
-    serde_json::from_slice(body).map_err(|error| CliError::Host(format!("the host's answer is not JSON: {error}")))
+    serde_json::from_slice(body)
+        .map_err(|error| CliError::Host(format!("the host's answer is not JSON: {error}")))
 }

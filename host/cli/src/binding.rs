@@ -107,8 +107,8 @@ pub(super) struct CreateArgs {
     /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// Policy as a JSON object with hooks, review, pii, onBudget, retention, mcp, attribution and sharing, such as
-    /// '{"pii":"redact"}'.
+    /// Policy as a JSON object with hooks, review, pii, onBudget, retention, mcp, attribution and
+    /// sharing, such as '{"pii":"redact"}'.
     #[arg(long, value_name = "JSON")]
     policy: Option<String>,
     /// Assign the binding to the whole company.
@@ -117,7 +117,8 @@ pub(super) struct CreateArgs {
     /// Make sure that the company has a default binding: one that is there stays as it is.
     #[arg(long, conflicts_with = "default")]
     if_missing: bool,
-    /// Fail at once if the host is still compiling the provider, instead of waiting up to 60 seconds.
+    /// Fail at once if the host is still compiling the provider, instead of waiting up to 60
+    /// seconds.
     #[arg(long)]
     no_wait: bool,
 }
@@ -133,7 +134,9 @@ pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
         BindingCommand::List(page) => {
             page::list_as(&page, "bindings", &[], |answer| rows(items(answer, "items"))).await
         }
-        BindingCommand::Show(args) => page::show(&args.named.company, &args.watch, "bindings", &args.named.name).await,
+        BindingCommand::Show(args) => {
+            page::show(&args.named.company, &args.watch, "bindings", &args.named.name).await
+        }
         BindingCommand::Create(args) => create(args).await,
         BindingCommand::Update(args) => change::update(args).await,
         BindingCommand::Delete { named, seen, yes } => {
@@ -149,27 +152,35 @@ pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
             let session = company.open().await?;
             if agent.is_none() {
                 let targets = session.get("targets").await?;
-                let present = items(&targets, "items").iter().find(|target| target["agentId"].is_null());
+                let present =
+                    items(&targets, "items").iter().find(|target| target["agentId"].is_null());
                 if let Some(question) = reroute(present, key.as_deref()) {
                     confirm(yes, &question)?;
                 }
             }
-            let answer = session.put("targets", &json!({ "bindingKey": key, "agentId": agent })).await?;
-            let whose = agent.map_or_else(|| "the company".to_owned(), |agent| format!("the agent {agent}"));
+            let answer =
+                session.put("targets", &json!({ "bindingKey": key, "agentId": agent })).await?;
+            let whose = agent
+                .map_or_else(|| "the company".to_owned(), |agent| format!("the agent {agent}"));
             match key {
-                Some(key) => session.gone(&answer, &format!("assigned the binding {key} to {whose}")),
+                Some(key) => {
+                    session.gone(&answer, &format!("assigned the binding {key} to {whose}"))
+                }
                 None => session.gone(&answer, &format!("removed the assignment of {whose}")),
             }
         }
         BindingCommand::Resolve { agent, binding, why, company } => {
             let session = company.open().await?;
-            let query = page::query(&[("agentId", agent.as_deref()), ("bindingKey", binding.as_deref())]);
+            let query =
+                page::query(&[("agentId", agent.as_deref()), ("bindingKey", binding.as_deref())]);
             let answer = session.get(&format!("resolve?{query}")).await?;
             session.show(&answer, "steps", |answer| resolved(answer, why))
         }
         BindingCommand::Reset(named) => {
             let session = named.company.open().await?;
-            let answer = session.post(&format!("bindings/{}/reset", escape(&named.name)), &json!({})).await?;
+            let answer = session
+                .post(&format!("bindings/{}/reset", escape(&named.name)), &json!({}))
+                .await?;
             session.show(&answer, "", one)
         }
     }
@@ -178,14 +189,17 @@ pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
 /// What the deletion of a binding means.
 fn deletion(binding: &Value) -> String {
     let key = text(binding, "/key");
-    let agents: Vec<String> = items(binding, "agents").iter().map(|agent| text(agent, "")).collect();
+    let agents: Vec<String> =
+        items(binding, "agents").iter().map(|agent| text(agent, "")).collect();
     let whom = match (binding["isDefault"] == true, agents.is_empty()) {
         (true, true) => "answers for the whole company".to_owned(),
         (true, false) => format!("answers for the whole company and for {}", agents.join(", ")),
         (false, false) => format!("answers for {}", agents.join(", ")),
         (false, true) => "answers for nobody who does not name it".to_owned(),
     };
-    format!("The binding {key} {whom}. Delete it, with everything that its provider stored in the host?")
+    format!(
+        "The binding {key} {whom}. Delete it, with everything that its provider stored in the host?"
+    )
 }
 
 /// What another default of the company means; none where nothing changes for anybody.
@@ -194,19 +208,27 @@ fn reroute(present: Option<&Value>, key: Option<&str>) -> Option<String> {
     match key {
         Some(key) if key == present => None,
         Some(key) => Some(format!(
-            "The whole company uses {present}, except for agents with their own. Let it use {key} from now on?"
+            "The whole company uses {present}, except for agents with their own. Let it use {key} \
+             from now on?"
         )),
-        None => Some(format!("The whole company uses {present}, except for agents with their own. Let it use none?")),
+        None => Some(format!(
+            "The whole company uses {present}, except for agents with their own. Let it use none?"
+        )),
     }
 }
 
 /// The resolved binding; with `why` also the result of every rule.
 fn resolved(answer: &Value, why: bool) -> String {
     let (key, provider) = (text(answer, "/binding/key"), text(answer, "/binding/providerKey"));
-    let mut lines = vec![format!("{key} ({provider}), by {}", text(answer, "/why").replace('_', " "))];
+    let mut lines =
+        vec![format!("{key} ({provider}), by {}", text(answer, "/why").replace('_', " "))];
     for step in items(answer, "steps").iter().filter(|_| why) {
         let mark = if step["decides"] == true { "decides" } else { "       " };
-        lines.push(format!("  {mark}  {}: {}", text(step, "/rule").replace('_', " "), text(step, "/says")));
+        lines.push(format!(
+            "  {mark}  {}: {}",
+            text(step, "/rule").replace('_', " "),
+            text(step, "/says")
+        ));
     }
     lines.join("\n")
 }
@@ -228,16 +250,23 @@ async fn create(args: CreateArgs) -> Result<(), CliError> {
         true => session.put("default-binding", &body).await,
         false => session.post("bindings", &body).await,
     };
-    let answer = if args.no_wait { send().await? } else { once_loaded(&args.provider, send).await? };
+    let answer =
+        if args.no_wait { send().await? } else { once_loaded(&args.provider, send).await? };
     session.show(&answer, "", one)?;
-    match kept_instead(&answer, &args.key, &args.provider, &session.company).filter(|_| args.if_missing) {
+    match kept_instead(&answer, &args.key, &args.provider, &session.company)
+        .filter(|_| args.if_missing)
+    {
         Some(said) => Ok(writeln!(std::io::stderr(), "{said}")?),
         None => Ok(()),
     }
 }
 
-/// Sends a request again until the provider is compiled or the time is up. Returns any other answer at once.
-async fn once_loaded(provider: &str, send: impl AsyncFn() -> Result<Value, CliError>) -> Result<Value, CliError> {
+/// Sends a request again until the provider is compiled or the time is up. Returns any other answer
+/// at once.
+async fn once_loaded(
+    provider: &str,
+    send: impl AsyncFn() -> Result<Value, CliError>,
+) -> Result<Value, CliError> {
     let (began, mut is_told) = (Instant::now(), false);
     loop {
         let answer = send().await;
@@ -259,7 +288,8 @@ async fn once_loaded(provider: &str, send: impl AsyncFn() -> Result<Value, CliEr
             let seconds = LOADING.as_secs();
             writeln!(
                 std::io::stderr(),
-                "the host is still compiling plugins; waiting up to {seconds} s for the provider {provider} \
+                "the host is still compiling plugins; waiting up to {seconds} s for the provider \
+                 {provider} \
                  (--no-wait: do not wait)"
             )?;
         }
@@ -272,10 +302,12 @@ fn kept_instead(present: &Value, key: &str, provider: &str, company: &str) -> Op
     let (own, of) = (text(present, "/key"), text(present, "/providerKey"));
     match (own == key, of == provider) {
         (true, true) => None,
-        (true, false) => {
-            Some(format!("the binding `{own}` is there already, with the provider `{of}`; nothing was changed"))
+        (true, false) => Some(format!(
+            "the binding `{own}` is there already, with the provider `{of}`; nothing was changed"
+        )),
+        (false, _) => {
+            Some(format!("{company} has the default binding `{own}`; `{key}` was not made"))
         }
-        (false, _) => Some(format!("{company} has the default binding `{own}`; `{key}` was not made")),
     }
 }
 
@@ -293,13 +325,18 @@ fn rows(bindings: &[Value]) -> String {
         }
         vec![
             text(binding, "/key"),
-            format!("{} {}", text(binding, "/providerKey"), text(binding, "/serving/version")).trim_end().to_owned(),
+            format!("{} {}", text(binding, "/providerKey"), text(binding, "/serving/version"))
+                .trim_end()
+                .to_owned(),
             assigned_to.join(", "),
             state(binding),
             moment(&text(binding, "/createdAt")),
         ]
     };
-    table(&["key", "provider", "assigned to", "state", "created"], bindings.iter().map(row).collect())
+    table(
+        &["key", "provider", "assigned to", "state", "created"],
+        bindings.iter().map(row).collect(),
+    )
 }
 
 /// The state of a binding, in a few words.
@@ -313,7 +350,9 @@ fn state(binding: &Value) -> String {
             let why = binding["failing"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
             all.push(format!("circuit open because the provider keeps failing{why}"));
         }
-        Some("half_open") => all.push("circuit half open: the provider is being retried".to_owned()),
+        Some("half_open") => {
+            all.push("circuit half open: the provider is being retried".to_owned())
+        }
         _ => {}
     }
     for waiting in binding["waiting"].as_array().into_iter().flatten() {
@@ -322,6 +361,8 @@ fn state(binding: &Value) -> String {
     for kept in binding["rejectedVersions"].as_array().into_iter().flatten() {
         all.push(format!("version {} was rejected", text(kept, "/version")));
     }
-    all.extend(binding["warnings"].as_array().into_iter().flatten().map(|warning| text(warning, "")));
+    all.extend(
+        binding["warnings"].as_array().into_iter().flatten().map(|warning| text(warning, "")),
+    );
     if all.is_empty() { "enabled".to_owned() } else { all.join("; ") }
 }

@@ -1,5 +1,5 @@
-//! `memhost bridge`: imports and exports the memory of other systems. A second program, `memhost-bridge`, reads and writes
-//! their databases.
+//! `memhost bridge`: imports and exports the memory of other systems. A second program,
+//! `memhost-bridge`, reads and writes their databases.
 
 mod events;
 mod export;

@@ -21,7 +21,8 @@ pub(super) enum BudgetCommand {
         #[command(flatten)]
         watch: WatchArgs,
     },
-    /// Create a budget. At its limit, operations that may cost something are refused until the next period.
+    /// Create a budget. At its limit, operations that may cost something are refused until the next
+    /// period.
     Create(CreateArgs),
     /// Update a budget.
     Update {
@@ -84,7 +85,9 @@ const BUDGETS: &Columns = &[
 impl WhichArgs {
     fn path(&self) -> String {
         let budget = format!("budgets/{}", name(&self.period));
-        self.binding.as_ref().map_or_else(|| budget.clone(), |key| format!("bindings/{}/{budget}", escape(key)))
+        self.binding
+            .as_ref()
+            .map_or_else(|| budget.clone(), |key| format!("bindings/{}/{budget}", escape(key)))
     }
 
     /// The budget's name in messages.
@@ -96,7 +99,8 @@ impl WhichArgs {
     async fn find(&self, session: &Session) -> Result<Option<Value>, CliError> {
         let answer = session.get("budgets").await?;
         let is_it = |budget: &&Value| {
-            budget["period"] == name(&self.period) && budget["bindingKey"].as_str() == self.binding.as_deref()
+            budget["period"] == name(&self.period)
+                && budget["bindingKey"].as_str() == self.binding.as_deref()
         };
         Ok(items(&answer, "items").iter().find(is_it).cloned())
     }
@@ -136,7 +140,13 @@ pub(super) async fn run(command: BudgetCommand) -> Result<(), CliError> {
 }
 
 /// The host answers with all budgets.
-async fn put(session: &Session, which: &WhichArgs, cents: &Value, warn: &Value) -> Result<(), CliError> {
-    let answer = session.put(&which.path(), &json!({ "limitCents": cents, "warnShare": warn })).await?;
+async fn put(
+    session: &Session,
+    which: &WhichArgs,
+    cents: &Value,
+    warn: &Value,
+) -> Result<(), CliError> {
+    let answer =
+        session.put(&which.path(), &json!({ "limitCents": cents, "warnShare": warn })).await?;
     session.show(&answer, "items", |answer| rows(items(answer, "items"), BUDGETS))
 }

@@ -9,7 +9,8 @@ use super::network::NetworkArgs;
 use super::output::line;
 use super::{CliError, argument, compiler, directories};
 use memhost_conformance::{
-    CheckError, CheckOptions, Finding, Mode, Outcome, Report, Selection, Source, Status, Suite, handbook,
+    CheckError, CheckOptions, Finding, Mode, Outcome, Report, Selection, Source, Status, Suite,
+    handbook,
 };
 use memhost_core::plugins::LOCAL_MARKDOWN_KEY;
 use memhost_types::{JsonObject, counted};
@@ -65,7 +66,9 @@ pub(super) async fn run(args: CheckArgs) -> Result<(), CliError> {
     };
     let has_network = options.network.is_some();
     let mode = if args.thorough { Mode::Thorough } else { Mode::Quick };
-    let suite = Suite::open(&source, directories::compiled(), compiler::this_program()?).await.map_err(input)?;
+    let suite = Suite::open(&source, directories::compiled(), compiler::this_program()?)
+        .await
+        .map_err(input)?;
     let outcome = suite.check(&options, &Selection { mode, rules: args.rule.clone() }).await;
     suite.close().await;
     let report = outcome.map_err(input)?;
@@ -81,16 +84,22 @@ pub(super) async fn run(args: CheckArgs) -> Result<(), CliError> {
     let counts = report.counts();
     match report.status {
         Status::Passed => Ok(()),
-        Status::Failed => {
-            Err(CliError::Failed(format!("{} of {} rules failed", counts.failed, counts.failed + counts.passed)))
-        }
+        Status::Failed => Err(CliError::Failed(format!(
+            "{} of {} rules \
+                failed",
+            counts.failed,
+            counts.failed + counts.passed
+        ))),
         Status::Inconclusive if report.wants_network && !has_network => Err(CliError::Failed(
-            "it asks for the network, so almost nothing was tested: add --allow-network, and --secret-env NAME for each \
+            "it asks for the network, so almost nothing was tested: add --allow-network, and \
+             --secret-env NAME for each \
              secret that it asks for"
                 .to_owned(),
         )),
         Status::Inconclusive => Err(CliError::Failed(
-            "no record could be written, so almost nothing was tested; see the reasons of the skipped rules".to_owned(),
+            "no record could be written, so almost nothing was tested; see the reasons of the \
+             skipped rules"
+                .to_owned(),
         )),
     }
 }
@@ -105,16 +114,20 @@ fn input(error: CheckError) -> CliError {
 }
 
 fn object(flag: &str, text: &str) -> Result<JsonObject, CliError> {
-    let file = text.strip_prefix('@').map(|path| argument::input(Some(Path::new(path)))).transpose()?;
+    let file =
+        text.strip_prefix('@').map(|path| argument::input(Some(Path::new(path)))).transpose()?;
     argument::object(flag, Some(file.as_deref().unwrap_or(text))).map(Option::unwrap_or_default)
 }
 
-/// One line for each rule; a failed rule also shows the expected and actual result and the sentence of the contract.
+/// One line for each rule; a failed rule also shows the expected and actual result and the sentence
+/// of the contract.
 fn shown(report: &Report) -> String {
     let is_admitted = report.provider.is_some();
     let is_skipped = |finding: &&Finding| matches!(finding.outcome, Outcome::Skipped { .. });
-    let (skipped, tested): (Vec<&Finding>, Vec<&Finding>) = report.findings.iter().partition(is_skipped);
-    // The other rules of a component that is not admitted all have the same reason, and would hide the broken one.
+    let (skipped, tested): (Vec<&Finding>, Vec<&Finding>) =
+        report.findings.iter().partition(is_skipped);
+    // The other rules of a component that is not admitted all have the same reason, and would hide
+    // the broken one.
     let told: Vec<&Finding> = match (is_admitted, tested.is_empty()) {
         (true, _) => report.findings.iter().collect(),
         (false, false) => tested,
@@ -126,11 +139,18 @@ fn shown(report: &Report) -> String {
         lines.push(format!("the other {left} a component that the host admits"));
     }
     let counts = report.counts();
-    let counted = [(counts.passed, "passed"), (counts.failed, "failed"), (counts.skipped, "skipped")];
-    let counted: Vec<String> = counted.iter().map(|(count, word)| format!("{count} {word}")).collect();
+    let counted =
+        [(counts.passed, "passed"), (counts.failed, "failed"), (counts.skipped, "skipped")];
+    let counted: Vec<String> =
+        counted.iter().map(|(count, word)| format!("{count} {word}")).collect();
     let how = if report.mode == Mode::Thorough { "thorough" } else { "quick" };
     lines.push(String::new());
-    lines.push(format!("{}: {} ({how}, {:.1} s)", report.name(), counted.join(", "), report.took.as_secs_f64()));
+    lines.push(format!(
+        "{}: {} ({how}, {:.1} s)",
+        report.name(),
+        counted.join(", "),
+        report.took.as_secs_f64()
+    ));
     lines.push(report.badge_line());
     lines.join("\n")
 }
@@ -139,7 +159,9 @@ fn finding(finding: &Finding) -> String {
     let rule = &finding.rule;
     match &finding.outcome {
         Outcome::Passed => format!("{}  ok      {}", rule.id, rule.title),
-        Outcome::Skipped { why } => format!("{}  skip    {}: {}", rule.id, rule.title, one_line(why)),
+        Outcome::Skipped { why } => {
+            format!("{}  skip    {}: {}", rule.id, rule.title, one_line(why))
+        }
         Outcome::Failed { saw } => format!(
             "{}  FAIL    {}\n          expected  {}\n          actual    {}\n          contract  {}, `{}`: {}",
             rule.id,

@@ -31,7 +31,8 @@ pub(super) enum CompanyCommand {
         #[command(flatten)]
         company: CompanyArgs,
     },
-    /// Show a company's retention and how much the host keeps of it, or its tombstone if it was erased.
+    /// Show a company's retention and how much the host keeps of it, or its tombstone if it was
+    /// erased.
     Show {
         #[command(flatten)]
         company: CompanyArgs,
@@ -47,8 +48,8 @@ pub(super) enum CompanyCommand {
         /// The company ID again, to confirm.
         #[arg(long, value_name = "ID")]
         confirm: String,
-        /// Give up what this binding's provider has, where it cannot confirm that it has forgotten everything. The
-        /// tombstone says so. Can be repeated.
+        /// Give up what this binding's provider has, where it cannot confirm that it has forgotten
+        /// everything. The tombstone says so. Can be repeated.
         #[arg(long, value_name = "KEY")]
         abandon: Vec<String>,
     },
@@ -64,11 +65,12 @@ pub(super) enum CompanyCommand {
     Import {
         /// The export file.
         file: PathBuf,
-        /// Print the grants and limits that the file asks for, and accept them. Without this they are requests, and
-        /// records wait until `memhost binding grant KEY` decides.
+        /// Print the grants and limits that the file asks for, and accept them. Without this they
+        /// are requests, and records wait until `memhost binding grant KEY` decides.
         #[arg(long)]
         accept_grants: bool,
-        /// 'company': make records without a known scope visible to the whole company. Without this they are refused.
+        /// 'company': make records without a known scope visible to the whole company. Without this
+        /// they are refused.
         #[arg(long, value_name = "SCOPE", value_parser = ["company"])]
         scope: Option<String>,
         #[command(flatten)]
@@ -86,8 +88,8 @@ pub(super) struct UpdateArgs {
     /// Keep at most this many operations; 0 keeps all.
     #[arg(long, value_name = "NUMBER")]
     count: Option<u64>,
-    /// Keep records of a kind for so many days: deliveries, jobs, events, review-texts, cost-events or activity. 0 keeps
-    /// them forever. Can be repeated.
+    /// Keep records of a kind for so many days: deliveries, jobs, events, review-texts, cost-events
+    /// or activity. 0 keeps them forever. Can be repeated.
     #[arg(long, value_name = "KIND=DAYS", value_parser = days_of)]
     keep_days: Vec<(&'static str, u32)>,
 }
@@ -104,10 +106,14 @@ const KINDS: [(&str, &str); 6] = [
 
 fn days_of(text: &str) -> Result<(&'static str, u32), String> {
     let known = || KINDS.map(|(name, _)| name).join(", ");
-    let (name, days) = text.split_once('=').ok_or_else(|| format!("write KIND=DAYS with one of {}", known()))?;
+    let (name, days) =
+        text.split_once('=').ok_or_else(|| format!("write KIND=DAYS with one of {}", known()))?;
     let field = KINDS.into_iter().find(|(known, _)| *known == name).map(|(_, field)| field);
-    let near = || nearest(name, KINDS.map(|(known, _)| known)).map(|near| format!("; did you mean `{near}`?"));
-    let field = field.ok_or_else(|| format!("`{name}` is none of {}{}", known(), near().unwrap_or_default()))?;
+    let near = || {
+        nearest(name, KINDS.map(|(known, _)| known)).map(|near| format!("; did you mean `{near}`?"))
+    };
+    let field = field
+        .ok_or_else(|| format!("`{name}` is none of {}{}", known(), near().unwrap_or_default()))?;
     days.parse().map(|days| (field, days)).map_err(|_| format!("`{days}` is no number of days"))
 }
 
@@ -118,7 +124,8 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
             let row = |company: &Value| vec![text(company, "")];
             let human = |answer: &Value| {
                 let shown = table(&["company"], items(answer, "items").iter().map(row).collect());
-                let erasing = items(answer, "erasing").iter().map(|company| erasing(&text(company, "")));
+                let erasing =
+                    items(answer, "erasing").iter().map(|company| erasing(&text(company, "")));
                 std::iter::once(shown).chain(erasing).collect::<Vec<_>>().join("\n")
             };
             page::list_of_host(&session, &paging, "/control/v1/companies", "items", human).await
@@ -136,7 +143,8 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
         CompanyCommand::Update(args) => update(args).await,
         CompanyCommand::Delete { company, confirm, abandon } => {
             let session = company.open().await?;
-            let left = session.post("erase", &json!({ "confirm": confirm, "abandon": abandon })).await?;
+            let left =
+                session.post("erase", &json!({ "confirm": confirm, "abandon": abandon })).await?;
             session.show(&left, "", details)
         }
         CompanyCommand::Export { company, to } => {
@@ -152,7 +160,11 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
                     memhost_files::durable::write(&file, &lines, 0o600)
                         .map_err(|error| CliError::file(&file, &error))?;
                     let count = lines.split_inclusive(|byte| *byte == b'\n').count();
-                    let done = format!("exported {} to {}", counted(count, "line", "lines"), file.display());
+                    let done = format!(
+                        "exported {} to {}",
+                        counted(count, "line", "lines"),
+                        file.display()
+                    );
                     Ok(writeln!(std::io::stderr(), "{done}")?)
                 }
             }?;
@@ -160,7 +172,8 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
                 0 => Ok(()),
                 count => Ok(writeln!(
                     std::io::stderr(),
-                    "{} without a known scope: an import refuses it unless `--scope company` makes it visible to the \
+                    "{} without a known scope: an import refuses it unless `--scope company` makes \
+                     it visible to the \
                      whole company",
                     counted(count, "record", "records")
                 )?),
@@ -175,7 +188,8 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
             }
             let accepted = accept_grants.then_some("true");
             let query = query(&[("acceptGrants", accepted), ("scope", scope.as_deref())]);
-            let done = session.host.upload(&session.path(&format!("import?{query}")), lines).await?;
+            let done =
+                session.host.upload(&session.path(&format!("import?{query}")), lines).await?;
             session.show(&done, "", imported)
         }
     }
@@ -183,7 +197,8 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
 
 fn erasing(company: &str) -> String {
     format!(
-        "the erasure of {company} is not complete; `memhost company delete --company {company} --confirm {company}` goes \
+        "the erasure of {company} is not complete; `memhost company delete --company {company} \
+         --confirm {company}` goes \
          on with it"
     )
 }
@@ -204,7 +219,8 @@ fn imported(done: &Value) -> String {
         let key = text(key, "");
         let _ = write!(
             said,
-            "\nthe binding {key} asks for grants or limits of its own: decide with `memhost binding grant {key}`; its \
+            "\nthe binding {key} asks for grants or limits of its own: decide with `memhost \
+             binding grant {key}`; its \
              records wait until then"
         );
     }
@@ -228,7 +244,10 @@ async fn update(args: UpdateArgs) -> Result<(), CliError> {
     let session = args.company.open().await?;
     let mut present = session.get("retention").await?;
     if args.days.is_some() || args.count.is_some() || !args.keep_days.is_empty() {
-        let given = [("operationsMaxAgeDays", args.days.map(u64::from)), ("operationsMaxCount", args.count)];
+        let given = [
+            ("operationsMaxAgeDays", args.days.map(u64::from)),
+            ("operationsMaxCount", args.count),
+        ];
         let kinds = args.keep_days.iter().map(|(field, days)| (*field, Some(u64::from(*days))));
         for (name, value) in given.into_iter().chain(kinds) {
             match value {
@@ -247,10 +266,13 @@ fn kept(retention: &Value) -> String {
         Some(number) => counted(number, unit, &format!("{unit}s")),
         None => "unlimited".to_owned(),
     };
-    let (days, count) = (kept("operationsMaxAgeDays", "day"), kept("operationsMaxCount", "operation"));
+    let (days, count) =
+        (kept("operationsMaxAgeDays", "day"), kept("operationsMaxCount", "operation"));
     let kinds = KINDS.map(|(name, field)| format!("{name} {}", kept(field, "day")));
     let kinds = kinds.join(", ");
-    let mut said = format!("retention of operations: age {days}, count {count}\nretention of other records: {kinds}");
+    let mut said = format!(
+        "retention of operations: age {days}, count {count}\nretention of other records: {kinds}"
+    );
     if let Some(held) = retention.pointer("/usage/heldBytes").and_then(Value::as_u64) {
         let _ = write!(said, "\nkept by the host: {} MiB", held >> 20);
         if let Some(most) = retention.pointer("/usage/maxBytes").and_then(Value::as_u64) {

@@ -1,4 +1,5 @@
-//! Compiling components: a host starts this program again for each of them, so that it can be limited and killed.
+//! Compiling components: a host starts this program again for each of them, so that it can be
+//! limited and killed.
 
 use clap::Args;
 
@@ -20,8 +21,11 @@ pub(super) struct CompileArgs {
 
 /// Compiles the component on the standard input.
 pub(super) fn run(args: &CompileArgs) -> Result<(), CliError> {
-    let setup =
-        CompileSetup { memory_bytes: args.memory_bytes, cpu_seconds: args.cpu_seconds, measures_fuel: args.fuel };
+    let setup = CompileSetup {
+        memory_bytes: args.memory_bytes,
+        cpu_seconds: args.cpu_seconds,
+        measures_fuel: args.fuel,
+    };
     Ok(compile_component(setup)?)
 }
 

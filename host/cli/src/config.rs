@@ -1,5 +1,6 @@
-//! The configuration file of a host, TOML. Flags override environment variables, these override the file, and the file
-//! overrides the defaults. An unknown key is an error, because a misspelt limit would have no effect.
+//! The configuration file of a host, TOML. Flags override environment variables, these override the
+//! file, and the file overrides the defaults. An unknown key is an error, because a misspelt limit
+//! would have no effect.
 
 mod ranges;
 
@@ -129,13 +130,19 @@ impl HostConfig {
     /// Reads the file, if the argument of this name gives one.
     pub(super) fn read(argument: &str, path: Option<&Path>) -> Result<Self, CliError> {
         let Some(path) = path else { return Ok(Self::default()) };
-        let wrong = |message: String| CliError::input(argument, format!("{}: {message}", path.display()));
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| wrong(format!("cannot be read: {error}; give another file or omit the flag")))?;
+        let wrong =
+            |message: String| CliError::input(argument, format!("{}: {message}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            wrong(format!("cannot be read: {error}; give another file or omit the flag"))
+        })?;
         let mut config = parse(&text).map_err(wrong)?;
         let base = path.parent().unwrap_or(Path::new(""));
-        let paths =
-            [&mut config.data_dir, &mut config.plugins_dir, &mut config.vault_key_file, &mut config.outgoing_roots];
+        let paths = [
+            &mut config.data_dir,
+            &mut config.plugins_dir,
+            &mut config.vault_key_file,
+            &mut config.outgoing_roots,
+        ];
         for path in paths.into_iter().flatten() {
             *path = base.join(&*path);
         }
@@ -147,7 +154,8 @@ impl HostConfig {
         let mut options = ServiceOptions::new(data_dir);
         options.sandbox.compiler = self.compiler()?;
         let keys = self.trusted_keys.iter().enumerate().map(|(index, key)| {
-            key.parse::<TrustedKey>().map_err(|error| CliError::input(format!("trusted_keys.{index}"), error))
+            key.parse::<TrustedKey>()
+                .map_err(|error| CliError::input(format!("trusted_keys.{index}"), error))
         });
         options.trust = Trust {
             keys: keys.collect::<Result<_, _>>()?,
@@ -166,7 +174,12 @@ impl HostConfig {
         let connections = in_ranges(self.connections)?;
         let defaults = options.sandbox;
         options.sandbox = SandboxOptions {
-            instances: in_range("instances", self.instances.unwrap_or(defaults.instances), 8, 100_000)?,
+            instances: in_range(
+                "instances",
+                self.instances.unwrap_or(defaults.instances),
+                8,
+                100_000,
+            )?,
             max_memory_bytes: in_range(
                 "max_memory_bytes",
                 self.max_memory_bytes.unwrap_or(defaults.max_memory_bytes),
@@ -188,7 +201,8 @@ impl HostConfig {
         if let Some(bytes) = self.company_max_bytes {
             options.store.company_bytes = in_range("company_max_bytes", bytes, 0, 1 << 50)?;
         }
-        // The database does not survive a write that fails: whoever started this process starts it again.
+        // The database does not survive a write that fails: whoever started this process starts it
+        // again.
         options.store.on_fatal = Some(Arc::new(|error| {
             eprintln!("error: {error}");
             std::process::exit(i32::from(STORE_FAILED));
@@ -205,18 +219,22 @@ impl HostConfig {
     }
 }
 
-/// The origin of pages that may show the explorer: whoever may frame it can lead clicks, so each is named.
+/// The origin of pages that may show the explorer: whoever may frame it can lead clicks, so each is
+/// named.
 pub(super) fn page_origin(text: &str) -> Result<Origin, String> {
     let origin: Origin = text.parse().map_err(|error: OriginError| error.to_string())?;
     match origin.host() {
-        Host::Wildcard(_) => Err(format!("`{origin}` stands for many origins; name each one whose pages you trust")),
+        Host::Wildcard(_) => {
+            Err(format!("`{origin}` stands for many origins; name each one whose pages you trust"))
+        }
         Host::Domain(_) | Host::Ip(_) => Ok(origin),
     }
 }
 
 fn page_origins(all: Vec<Origin>) -> Result<Vec<Origin>, CliError> {
     let checked = all.into_iter().enumerate().map(|(index, origin)| {
-        page_origin(&origin.to_string()).map_err(|error| CliError::input(format!("frame_ancestors.{index}"), error))
+        page_origin(&origin.to_string())
+            .map_err(|error| CliError::input(format!("frame_ancestors.{index}"), error))
     });
     checked.collect()
 }
@@ -238,12 +256,19 @@ impl HostConfig {
 impl EmbeddingsConfig {
     fn options(self) -> Result<EmbeddingsOptions, CliError> {
         let Some(mut endpoint) = self.endpoint else {
-            return Ok(if self.off { EmbeddingsOptions::Off } else { EmbeddingsOptions::Installed });
+            return Ok(if self.off {
+                EmbeddingsOptions::Off
+            } else {
+                EmbeddingsOptions::Installed
+            });
         };
         if let Some(name) = &endpoint.key_env {
-            let missing = |_| format!("the environment variable `{name}` is not set; set it or remove key_env");
+            let missing = |_| {
+                format!("the environment variable `{name}` is not set; set it or remove key_env")
+            };
             let key = std::env::var(name).map_err(missing);
-            endpoint.key = Some(key.map_err(|error| CliError::input("embeddings.endpoint.key_env", error))?);
+            endpoint.key =
+                Some(key.map_err(|error| CliError::input("embeddings.endpoint.key_env", error))?);
         }
         Ok(if self.off { EmbeddingsOptions::Off } else { EmbeddingsOptions::Endpoint(endpoint) })
     }
@@ -251,14 +276,22 @@ impl EmbeddingsConfig {
 
 /// Adds a key to those that the file trusts. Answers false if the file has the key already.
 pub(super) fn trust(path: &Path, key: &TrustedKey) -> Result<bool, CliError> {
-    let wrong = |message: String| CliError::input("--config", format!("{}: {message}", path.display()));
+    let wrong =
+        |message: String| CliError::input("--config", format!("{}: {message}", path.display()));
     let config = parse(&toml_file::read(path)?).map_err(wrong)?;
-    if config.trusted_keys.iter().any(|known| known.parse::<TrustedKey>().is_ok_and(|known| known == *key)) {
+    if config
+        .trusted_keys
+        .iter()
+        .any(|known| known.parse::<TrustedKey>().is_ok_and(|known| known == *key))
+    {
         return Ok(false);
     }
     toml_file::edit(path, |document| {
-        let keys = document.entry("trusted_keys").or_insert_with(|| toml_edit::value(toml_edit::Array::new()));
-        let keys = keys.as_array_mut().ok_or_else(|| wrong("`trusted_keys` is not a list".to_owned()))?;
+        let keys = document
+            .entry("trusted_keys")
+            .or_insert_with(|| toml_edit::value(toml_edit::Array::new()));
+        let keys =
+            keys.as_array_mut().ok_or_else(|| wrong("`trusted_keys` is not a list".to_owned()))?;
         keys.push(key.to_string());
         Ok(())
     })?;
@@ -275,9 +308,12 @@ pub fn read_for_fuzzing(text: &str) -> Result<(), String> {
 }
 
 fn parse(text: &str) -> Result<HostConfig, String> {
-    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string().trim_end().to_owned())?;
+    let table: toml::Table =
+        text.parse().map_err(|error: toml::de::Error| error.to_string().trim_end().to_owned())?;
     if let Some(unknown) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        let near = nearest(unknown, KEYS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let near = nearest(unknown, KEYS)
+            .map(|near| format!("; did you mean `{near}`?"))
+            .unwrap_or_default();
         return Err(format!("unknown key `{unknown}`{near}"));
     }
     toml_file::parse(text)

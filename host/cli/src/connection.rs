@@ -1,6 +1,7 @@
 //! The host, the token and the company of a command.
 //!
-//! Flags override environment variables, these override the context, and the context overrides the defaults.
+//! Flags override environment variables, these override the context, and the context overrides the
+//! defaults.
 
 pub(super) mod file;
 
@@ -28,7 +29,8 @@ pub(super) fn check_url(flag: &str, url: &str) -> Result<(), CliError> {
     if ["http://", "https://", "unix:"].iter().any(|scheme| url.starts_with(scheme)) {
         return Ok(());
     }
-    let message = format!("`{url}` is no address of a host; write it like {DEFAULT_URL} or unix:PATH");
+    let message =
+        format!("`{url}` is no address of a host; write it like {DEFAULT_URL} or unix:PATH");
     Err(CliError::input(flag, message))
 }
 
@@ -46,7 +48,9 @@ impl Connection {
         let kept = address(context.url.as_deref().unwrap_or(DEFAULT_URL));
         let kept_control = context.control_url.as_deref().map_or_else(|| kept.clone(), address);
         // An empty variable counts as absent.
-        let given = |text: &Option<String>| text.as_deref().filter(|text| !text.is_empty()).map(str::to_owned);
+        let given = |text: &Option<String>| {
+            text.as_deref().filter(|text| !text.is_empty()).map(str::to_owned)
+        };
         let url = given(&args.url).map_or_else(|| kept.clone(), |url| address(&url));
         let control_url = match (given(&args.control_url), given(&args.url)) {
             (Some(control), _) => address(&control),
@@ -60,7 +64,9 @@ impl Connection {
         // Another host must not receive the context's token.
         let token = match given(&args.token) {
             Some(token) => Some(token),
-            None if args.data_dir.is_none() && url == kept && control_url == kept_control => file.token(context)?,
+            None if args.data_dir.is_none() && url == kept && control_url == kept_control => {
+                file.token(context)?
+            }
             None => None,
         };
         Ok(Self {

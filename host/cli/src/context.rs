@@ -15,8 +15,10 @@ use super::page::{self, Columns};
 use super::{CliError, argument, toml_file};
 
 /// The end of `memhost context --help`.
-pub(super) const ORDER: &str = "Contexts are stored in ~/.config/memhost/config.toml, or in the file that \
-    MEMHOST_CLI_CONFIG names. Flags override environment variables, environment variables override the context, and \
+pub(super) const ORDER: &str = "Contexts are stored in ~/.config/memhost/config.toml, or in the \
+                                file that \
+    MEMHOST_CLI_CONFIG names. Flags override environment variables, environment variables override \
+    the context, and \
     the context overrides the defaults. A context's token is sent only to the context's host.";
 
 #[derive(Debug, Subcommand)]
@@ -65,7 +67,8 @@ pub(super) enum ContextCommand {
     },
 }
 
-/// The settings of a context. No environment variable replaces a flag here, so that no token is stored by accident.
+/// The settings of a context. No environment variable replaces a flag here, so that no token is
+/// stored by accident.
 #[derive(Debug, Args)]
 pub(super) struct Settings {
     /// The host's URL.
@@ -105,10 +108,14 @@ pub(super) async fn run(command: ContextCommand, selected: Option<String>) -> Re
     let file = File::read()?;
     match command {
         ContextCommand::List { paging, output } => {
-            let items: Vec<Value> = file.contexts.iter().map(|(name, context)| view(&file, name, context)).collect();
+            let items: Vec<Value> =
+                file.contexts.iter().map(|(name, context)| view(&file, name, context)).collect();
             let fetch = async |_| Ok(json!({ "items": items }));
             let human = |answer: &Value| match page::items(answer, "items") {
-                [] => "no contexts; create one with `memhost context create NAME --url URL --token -`".to_owned(),
+                [] => {
+                    "no contexts; create one with `memhost context create NAME --url URL --token -`"
+                        .to_owned()
+                }
                 items => page::rows(items, COLUMNS),
             };
             page::pages(output.format(), &paging, "items", fetch, human).await
@@ -119,7 +126,8 @@ pub(super) async fn run(command: ContextCommand, selected: Option<String>) -> Re
         }
         ContextCommand::Create { name, settings, output } => {
             if file.contexts.contains_key(&name) {
-                let message = format!("the context `{name}` exists; change it with `memhost context update`");
+                let message =
+                    format!("the context `{name}` exists; change it with `memhost context update`");
                 return Err(CliError::input("NAME", message));
             }
             keep(&file, &name, settings)?;
@@ -153,8 +161,9 @@ pub(super) async fn run(command: ContextCommand, selected: Option<String>) -> Re
     }
 }
 
-/// Saves the token of a new host as a context, so that commands on this machine work at once. Does so only on a
-/// terminal: the token of a service or a container does not belong in a home directory.
+/// Saves the token of a new host as a context, so that commands on this machine work at once. Does
+/// so only on a terminal: the token of a service or a container does not belong in a home
+/// directory.
 pub(super) fn remember(url: &str, control_url: &str, token: &str) -> Result<(), CliError> {
     if !std::io::stdout().is_terminal() {
         return Ok(());
@@ -177,14 +186,23 @@ fn keep_local(file: &File, url: &str, control_url: &str, token: &str) -> Result<
     }
     let control_url = if control_url == url { "" } else { control_url };
     let nothing = ["token_file", "token_command"].map(|name| (name, Some("")));
-    let all = [("url", Some(url)), ("control_url", Some(control_url)), ("token", Some(token)), nothing[0], nothing[1]];
+    let all = [
+        ("url", Some(url)),
+        ("control_url", Some(control_url)),
+        ("token", Some(token)),
+        nothing[0],
+        nothing[1],
+    ];
     set(file, LOCAL, &all)?;
     Ok(true)
 }
 
 fn named(file: &File, name: Option<String>) -> Result<String, CliError> {
     name.or_else(|| file.default.clone()).ok_or_else(|| {
-        CliError::input("NAME", "no context is selected; name one, or create one with `memhost context create`")
+        CliError::input(
+            "NAME",
+            "no context is selected; name one, or create one with `memhost context create`",
+        )
     })
 }
 
@@ -205,7 +223,8 @@ fn keep(file: &File, name: &str, settings: Settings) -> Result<(), CliError> {
         true => Ok(path),
         false => std::path::absolute(&path).map(|path| path.display().to_string()),
     });
-    let token_file = token_file.transpose().map_err(|error| CliError::input("--token-file", error))?;
+    let token_file =
+        token_file.transpose().map_err(|error| CliError::input("--token-file", error))?;
     let mut all = vec![
         ("url", settings.url.as_deref()),
         ("control_url", settings.control_url.as_deref()),
@@ -230,9 +249,13 @@ fn set(file: &File, name: &str, settings: &[(&str, Option<&str>)]) -> Result<(),
         if is_first {
             document["default"] = value(name);
         }
-        let table = file::contexts(document)?.entry(name).or_insert_with(|| Item::Table(Table::new()));
+        let table =
+            file::contexts(document)?.entry(name).or_insert_with(|| Item::Table(Table::new()));
         let table = table.as_table_mut();
-        file::put(table.ok_or_else(|| CliError::input(name, "is not a table; write [contexts.NAME]"))?, settings);
+        file::put(
+            table.ok_or_else(|| CliError::input(name, "is not a table; write [contexts.NAME]"))?,
+            settings,
+        );
         Ok(())
     })
 }
@@ -251,9 +274,11 @@ fn view(file: &File, name: &str, context: &Context) -> Value {
         _ => "none".to_owned(),
     };
     let mut view = json!({ "name": name, "url": context.url.as_deref().unwrap_or(DEFAULT_URL), "token": token });
-    for (name, value) in
-        [("controlUrl", &context.control_url), ("company", &context.company), ("agent", &context.agent)]
-    {
+    for (name, value) in [
+        ("controlUrl", &context.control_url),
+        ("company", &context.company),
+        ("agent", &context.agent),
+    ] {
         if let Some(value) = value {
             view[name] = value.as_str().into();
         }

@@ -23,8 +23,8 @@ pub(super) enum CostCommand {
 pub(super) enum ChargeCommand {
     /// List flat charges, newest first.
     List(PageArgs),
-    /// Create a flat charge (in the API: finance event), such as a subscription or an invoice. It cannot be changed;
-    /// correct a mistake with --credit.
+    /// Create a flat charge (in the API: finance event), such as a subscription or an invoice. It
+    /// cannot be changed; correct a mistake with --credit.
     Create(ChargeArgs),
 }
 
@@ -32,7 +32,8 @@ pub(super) enum ChargeCommand {
 pub(super) struct ListArgs {
     #[command(flatten)]
     page: PageArgs,
-    /// List oldest first, in the order in which operations ended. The last page has a cursor for what comes later.
+    /// List oldest first, in the order in which operations ended. The last page has a cursor for
+    /// what comes later.
     #[arg(long)]
     oldest: bool,
 }
@@ -174,7 +175,10 @@ pub(super) async fn run(command: CostCommand) -> Result<(), CliError> {
 fn events(page: &Value) -> String {
     let table = rows(items(page, "items"), EVENTS);
     match page["trimmedBefore"].as_str() {
-        Some(before) => format!("{table}\n\nretention has removed events that occurred before {}", moment(before)),
+        Some(before) => format!(
+            "{table}\n\nretention has removed events that occurred before {}",
+            moment(before)
+        ),
         None => table,
     }
 }
@@ -187,14 +191,24 @@ async fn show(args: ShowArgs) -> Result<(), CliError> {
         ("until", args.days.until.as_deref()),
     ];
     let path = format!("costs?{}", query(&pairs));
-    page::watch(&session, &args.watch, "rows", async || session.get(&path).await, |sums| table(sums, &args.by)).await
+    page::watch(
+        &session,
+        &args.watch,
+        "rows",
+        async || session.get(&path).await,
+        |sums| table(sums, &args.by),
+    )
+    .await
 }
 
 /// A list of groupings.
 fn groups(text: &str) -> Result<String, String> {
     const ALL: [&str; 5] = ["day", "binding", "agent", "provider", "model"];
-    let Some(wrong) = text.split(',').find(|by| !ALL.contains(by)) else { return Ok(text.to_owned()) };
-    let near = nearest(wrong, ALL).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let Some(wrong) = text.split(',').find(|by| !ALL.contains(by)) else {
+        return Ok(text.to_owned());
+    };
+    let near =
+        nearest(wrong, ALL).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     Err(format!("`{wrong}` is none of {}{near}", ALL.join(", ")))
 }
 
@@ -202,8 +216,11 @@ fn groups(text: &str) -> Result<String, String> {
 fn table(sums: &Value, by: &str) -> String {
     let is_grouped = |title: &str| by.split(',').any(|by| by == title);
     let keys = ["day", "binding", "agent", "provider", "model"];
-    let columns: Vec<_> =
-        SUMS.iter().filter(|(title, _)| !keys.contains(title) || is_grouped(title)).copied().collect();
+    let columns: Vec<_> = SUMS
+        .iter()
+        .filter(|(title, _)| !keys.contains(title) || is_grouped(title))
+        .copied()
+        .collect();
     let mut all = items(sums, "rows").to_vec();
     if all.len() > 1 {
         all.push(sums["total"].clone());
@@ -213,7 +230,9 @@ fn table(sums: &Value, by: &str) -> String {
 
 pub(super) async fn charge(command: ChargeCommand) -> Result<(), CliError> {
     let args = match command {
-        ChargeCommand::List(page) => return page::list(&page, "finance-events", &[], CHARGES).await,
+        ChargeCommand::List(page) => {
+            return page::list(&page, "finance-events", &[], CHARGES).await;
+        }
         ChargeCommand::Create(args) => args,
     };
     let at = args.at.unwrap_or_else(|| jiff::Timestamp::now().to_string());

@@ -1,4 +1,5 @@
-//! `memhost demo`: captures the documents and the history of this repository, asks questions, and forgets a record.
+//! `memhost demo`: captures the documents and the history of this repository, asks questions, and
+//! forgets a record.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -25,7 +26,8 @@ pub(super) struct DemoArgs {
     /// Listen address after the demonstration.
     #[arg(long, default_value = "127.0.0.1:7600", value_name = "ADDRESS", value_parser = address)]
     listen: SocketAddr,
-    /// Listen on an address that other machines reach, without TLS: for a host behind a proxy that has TLS.
+    /// Listen on an address that other machines reach, without TLS: for a host behind a proxy that
+    /// has TLS.
     #[arg(long)]
     allow_plain_http: bool,
 }
@@ -47,7 +49,8 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
         serve::check_address(&args.listen.into(), Surfaces::All)?;
     }
     let data_dir = args.data_dir.clone().unwrap_or_else(|| {
-        std::env::temp_dir().join(format!("memhost-demo-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]))
+        std::env::temp_dir()
+            .join(format!("memhost-demo-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]))
     });
     let mut options = ServiceOptions::new(&data_dir);
     options.compiled_dir = directories::compiled();
@@ -56,7 +59,10 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
     let host = Backend::of(Arc::clone(&service));
     title("Create a company and its default binding")?;
     bind(&host).await?;
-    line(&format!("  company demo, binding default, provider local-markdown\n  data in {}", data_dir.display()))?;
+    line(&format!(
+        "  company demo, binding default, provider local-markdown\n  data in {}",
+        data_dir.display()
+    ))?;
     title("Capture documents and history")?;
     capture(&host).await?;
     title("Ask questions; each answer names its source")?;
@@ -78,7 +84,8 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
         let _ = std::fs::remove_dir_all(&data_dir);
         return Ok(());
     }
-    let endpoint = Endpoint::bind(&args.listen.into(), Surfaces::All).await.map_err(CliError::host)?;
+    let endpoint =
+        Endpoint::bind(&args.listen.into(), Surfaces::All).await.map_err(CliError::host)?;
     let (token, shown) = AdminToken::of_data_dir(&data_dir, true).map_err(CliError::host)?;
     let address = endpoint.address();
     let shown = shown.unwrap_or_default();
@@ -88,7 +95,9 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
     line("  memhost search 'who may reach the network?'")?;
     line("  memhost operation list --kind forget\n")?;
     let token = serve::show_explorer(token, &address.to_string(), &service, true)?;
-    server::run(vec![endpoint], service, token, ServerOptions::default(), serve::stop()).await.map_err(CliError::host)
+    server::run(vec![endpoint], service, token, ServerOptions::default(), serve::stop())
+        .await
+        .map_err(CliError::host)
 }
 
 fn title(text: &str) -> Result<(), CliError> {
@@ -113,7 +122,8 @@ async fn capture(host: &Backend) -> Result<(), CliError> {
     let sections = sections(root.as_deref());
     for section in &sections {
         let issue = section.key.split('#').next().unwrap_or(&section.key);
-        let source = json!({ "kind": "issue_document", "companyId": "demo", "documentKey": section.key });
+        let source =
+            json!({ "kind": "issue_document", "companyId": "demo", "documentKey": section.key });
         let body = json!({
             "scope": { "companyId": "demo" },
             "source": source,
@@ -144,7 +154,8 @@ async fn capture(host: &Backend) -> Result<(), CliError> {
 
 /// The hook of a capture. Its id has only characters that a host accepts.
 fn hook(kind: &str, id: &str, at: &str) -> Value {
-    let id: String = id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(120).collect();
+    let id: String =
+        id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(120).collect();
     json!({ "hookKind": kind, "hookId": format!("demo-{id}"), "triggeredAt": at })
 }
 
@@ -158,7 +169,11 @@ async fn ask(host: &Backend, question: &str) -> Result<(), CliError> {
     for snippet in &snippets {
         let score = snippet["score"].as_f64().unwrap_or_default();
         let shown = telling(&text(snippet, "/text"), question);
-        line(&format!("    {score:.2}  {}\n          from {}", clip(&shown, 84), provenance(snippet)))?;
+        line(&format!(
+            "    {score:.2}  {}\n          from {}",
+            clip(&shown, 84),
+            provenance(snippet)
+        ))?;
     }
     line("")
 }
@@ -195,7 +210,9 @@ async fn forget(host: &Backend) -> Result<(), CliError> {
     let written = host.post(&format!("{RUNTIME}/records"), &body).await?;
     let handle = &written["records"][0];
     let is_found = |bundle: &Value| {
-        bundle["snippets"].as_array().is_some_and(|all| all.iter().any(|snippet| snippet["handle"] == *handle))
+        bundle["snippets"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(|snippet| snippet["handle"] == *handle))
     };
     let before = is_found(&query(host, QUESTION, 5).await?);
     let body = json!({ "scope": { "companyId": "demo" }, "handles": [handle] });
@@ -204,7 +221,8 @@ async fn forget(host: &Backend) -> Result<(), CliError> {
     let body = json!({ "scope": { "companyId": "demo" }, "handle": handle });
     let read = host.post(&format!("{RUNTIME}/get"), &body).await?;
     if !before || after || !read["record"].is_null() {
-        let message = "the record was not found before it was forgotten, or was still found afterwards";
+        let message =
+            "the record was not found before it was forgotten, or was still found afterwards";
         return Err(CliError::Failed(message.to_owned()));
     }
     line(&format!("  noted      {FACT}"))?;

@@ -67,8 +67,11 @@ fn split(name: &str, text: &str) -> Vec<Section> {
     let (mut in_code, mut was_blank) = (false, true);
     for line in text.lines() {
         in_code ^= line.starts_with("```");
-        let begins =
-            if is_wit { was_blank && line.trim_start().starts_with("///") } else { !in_code && line.starts_with('#') };
+        let begins = if is_wit {
+            was_blank && line.trim_start().starts_with("///")
+        } else {
+            !in_code && line.starts_with('#')
+        };
         if begins {
             let title = if is_wit { format!("{}", sections.len()) } else { slug(line) };
             sections.push((title, String::new()));
@@ -101,8 +104,11 @@ fn slug(heading: &str) -> String {
 /// The latest commits; none without git or a history.
 pub(super) fn commits(checkout: Option<&Path>) -> Vec<Commit> {
     let Some(root) = checkout else { return Vec::new() };
-    let output =
-        Command::new("git").arg("-C").arg(root).args(["log", "-n", "200", "--format=%h%x1f%cI%x1f%B%x1e"]).output();
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(root)
+        .args(["log", "-n", "200", "--format=%h%x1f%cI%x1f%B%x1e"])
+        .output();
     let Ok(output) = output else { return Vec::new() };
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.split('\u{1e}')
@@ -120,7 +126,8 @@ mod tests {
 
     #[test]
     fn documents_are_split_at_headings_but_not_in_code() {
-        let found = split("a.md", "intro\n# One Two\ntext\n```\n# no heading\n```\n## Three\nend\n");
+        let found =
+            split("a.md", "intro\n# One Two\ntext\n```\n# no heading\n```\n## Three\nend\n");
         let keys: Vec<&str> = found.iter().map(|section| section.key.as_str()).collect();
         assert_eq!(keys, ["a.md", "a.md#one-two", "a.md#three"]);
         assert!(found[1].text.contains("# no heading"));

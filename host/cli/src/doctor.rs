@@ -32,6 +32,11 @@ pub(super) async fn run(args: DoctorArgs) -> Result<(), CliError> {
 }
 
 fn checks(answer: &Value) -> String {
-    let row = |check: &Value| ["/name", "/health", "/found", "/advice"].map(|field| text(check, field)).to_vec();
-    table(&["check", "status", "details", "advice"], items(answer, "items").iter().map(row).collect())
+    let row = |check: &Value| {
+        ["/name", "/health", "/found", "/advice"].map(|field| text(check, field)).to_vec()
+    };
+    table(
+        &["check", "status", "details", "advice"],
+        items(answer, "items").iter().map(row).collect(),
+    )
 }

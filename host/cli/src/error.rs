@@ -19,7 +19,8 @@ const MAX_LINE: usize = 1_000;
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
     /// The host answered with a problem.
-    #[error("{detail}{}", operation.as_ref().map(|id| format!(" (operation {id})")).unwrap_or_default())]
+    #[error("{detail}{}", operation.as_ref().map(|id| format!(" (operation \
+        {id})")).unwrap_or_default())]
     Problem {
         /// Its status.
         status: u16,
@@ -32,7 +33,8 @@ pub enum CliError {
     },
     /// No connection to the host.
     #[error(
-        "cannot connect to the host at {url}: {message}; start it with `memhost serve`, or choose another one with \
+        "cannot connect to the host at {url}: {message}; start it with `memhost serve`, or choose \
+         another one with \
          --url, --context or --data-dir"
     )]
     Unreachable {
@@ -74,7 +76,8 @@ impl CliError {
                 429 | 503 => 5,
                 _ => 1,
             },
-            Self::Input { .. } | Self::AgentHooks(memhost_agent_hooks::HooksError::Input { .. }) => 2,
+            Self::Input { .. }
+            | Self::AgentHooks(memhost_agent_hooks::HooksError::Input { .. }) => 2,
             Self::Unreachable { .. } => 5,
             Self::AgentHooks(_) | Self::Host(_) | Self::Failed(_) | Self::Output(_) => 1,
         }
@@ -83,8 +86,9 @@ impl CliError {
     pub(super) fn input(what: impl Into<String>, message: impl std::fmt::Display) -> Self {
         // It may show a line of a file, and that may have a megabyte.
         let message = printable(&message.to_string());
-        let lines =
-            message.lines().map(|line| if line.len() > MAX_LINE { clip(line, MAX_LINE) } else { line.to_owned() });
+        let lines = message
+            .lines()
+            .map(|line| if line.len() > MAX_LINE { clip(line, MAX_LINE) } else { line.to_owned() });
         Self::Input { what: what.into(), message: lines.collect::<Vec<_>>().join("\n") }
     }
 
@@ -112,7 +116,10 @@ impl CliError {
             OpenError::Sandbox(AdmissionError::Roots(message)) => {
                 let flag = flags::named("outgoingRoots");
                 // A command without the flag has it from the configuration file.
-                Self::input(if flag.starts_with("--") { flag.as_str() } else { "outgoing_roots" }, message)
+                Self::input(
+                    if flag.starts_with("--") { flag.as_str() } else { "outgoing_roots" },
+                    message,
+                )
             }
             error => Self::host(error),
         }
@@ -125,7 +132,8 @@ impl CliError {
     /// From a problem's body; a body that is none is shown as it is.
     pub(super) fn problem(status: u16, body: &[u8]) -> Self {
         let json: Option<Value> = serde_json::from_slice(body).ok();
-        let text = |name: &str| json.as_ref().and_then(|json| json.get(name)?.as_str().map(str::to_owned));
+        let text =
+            |name: &str| json.as_ref().and_then(|json| json.get(name)?.as_str().map(str::to_owned));
         let detail = text("detail").unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
         let detail = match text("field") {
             Some(field) => {

@@ -32,8 +32,8 @@ pub(super) struct LocomoArgs {
     /// Provider configuration, a JSON object.
     #[arg(long, default_value = "{}", value_name = "JSON")]
     config: String,
-    /// Directory of an installed embedding model, such as `embeddings` in a host's data directory [default: no
-    /// embeddings].
+    /// Directory of an installed embedding model, such as `embeddings` in a host's data directory
+    /// [default: no embeddings].
     #[arg(long, value_name = "DIR")]
     model_dir: Option<PathBuf>,
     /// Write the ranked IDs of every question to this file.
@@ -46,8 +46,8 @@ pub(super) struct LocomoArgs {
 pub(super) async fn run(command: EvalCommand) -> Result<(), CliError> {
     let EvalCommand::Locomo(args) = command;
     let text = argument::input(Some(&args.file))?;
-    let conversations =
-        read_locomo(&args.file.display().to_string(), &text).map_err(|error| CliError::input("FILE", error))?;
+    let conversations = read_locomo(&args.file.display().to_string(), &text)
+        .map_err(|error| CliError::input("FILE", error))?;
     let config = argument::object("--config", Some(&args.config))?.unwrap_or_default();
     let scratch = tempfile::Builder::new().prefix("memhost-eval-").tempdir()?;
     let evaluation = measure(&args, scratch.path(), &conversations, config).await?;
@@ -69,7 +69,8 @@ async fn measure(
     options.compiled_dir = directories::compiled();
     options.sandbox.compiler = compiler::this_program()?;
     options.audit = Audit::Relaxed;
-    options.embeddings = args.model_dir.clone().map_or(EmbeddingsOptions::Off, EmbeddingsOptions::InstalledIn);
+    options.embeddings =
+        args.model_dir.clone().map_or(EmbeddingsOptions::Off, EmbeddingsOptions::InstalledIn);
     let mut provider = ProviderKey::parse(LOCAL_MARKDOWN_KEY).map_err(CliError::host)?;
     if let Some(file) = &args.plugin {
         let plugins = directory.join("plugins");
@@ -80,7 +81,11 @@ async fn measure(
     // A refused file could have the built-in provider's key, which would be measured instead.
     args.plugin.as_deref().map_or(Ok(()), |file| check_admitted(&service, file))?;
     let steps: usize = conversations.iter().map(|c| c.turns.len() + c.questions.len()).sum();
-    let bar = if std::io::stderr().is_terminal() { ProgressBar::new(steps as u64) } else { ProgressBar::hidden() };
+    let bar = if std::io::stderr().is_terminal() {
+        ProgressBar::new(steps as u64)
+    } else {
+        ProgressBar::hidden()
+    };
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} {eta}") {
         bar.set_style(style);
     }
@@ -92,18 +97,33 @@ async fn measure(
 
 fn shown(evaluation: &Evaluation) -> String {
     let row = |name: &str, score: &Score| {
-        let shown = [score.recall_5, score.recall_10, score.recall_20, score.hit_10, score.ndcg_10, score.mrr];
+        let shown = [
+            score.recall_5,
+            score.recall_10,
+            score.recall_20,
+            score.hit_10,
+            score.ndcg_10,
+            score.mrr,
+        ];
         let mut row = vec![name.to_owned(), score.questions.to_string()];
         row.extend(shown.iter().map(|value| format!("{value:.3}")));
         row
     };
-    let mut rows: Vec<_> =
-        evaluation.scores.categories.iter().map(|(category, score)| row(category.as_str(), score)).collect();
+    let mut rows: Vec<_> = evaluation
+        .scores
+        .categories
+        .iter()
+        .map(|(category, score)| row(category.as_str(), score))
+        .collect();
     rows.push(row("all", &evaluation.scores.overall));
-    let table = table(&["questions", "count", "recall@5", "recall@10", "recall@20", "hit@10", "nDCG@10", "MRR"], rows);
+    let table = table(
+        &["questions", "count", "recall@5", "recall@10", "recall@20", "hit@10", "nDCG@10", "MRR"],
+        rows,
+    );
     let (query, capture) = (evaluation.query, evaluation.capture);
     format!(
-        "{} on LoCoMo\n\n{table}\n\nquery   p50 {:.2} ms, p99 {:.2} ms\ncapture p50 {:.2} ms, p99 {:.2} ms",
+        "{} on LoCoMo\n\n{table}\n\nquery   p50 {:.2} ms, p99 {:.2} ms\ncapture p50 {:.2} ms, p99 \
+         {:.2} ms",
         evaluation.provider, query.p50_ms, query.p99_ms, capture.p50_ms, capture.p99_ms
     )
 }

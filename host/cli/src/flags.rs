@@ -48,9 +48,13 @@ pub(super) fn with_negative_numbers(command: Command) -> Command {
 pub(super) fn exit(command: Command, mut error: clap::Error) -> ! {
     if error.get(ContextKind::Usage).is_some() {
         // Its own usage has flags that only the environment gives, as if they had to be typed.
-        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage(command.clone(), std::env::args_os())));
+        error.insert(
+            ContextKind::Usage,
+            ContextValue::StyledStr(usage(command.clone(), std::env::args_os())),
+        );
     }
-    if let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg).filter(|_| is_unknown(&error))
+    if let Some(ContextValue::String(flag)) =
+        error.get(ContextKind::InvalidArg).filter(|_| is_unknown(&error))
         && let Some(tip) = form_of(flag).or_else(|| place_of(command, flag, std::env::args_os()))
     {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
@@ -58,7 +62,9 @@ pub(super) fn exit(command: Command, mut error: clap::Error) -> ! {
     if error.kind() != ErrorKind::ValueValidation {
         error.exit();
     }
-    let text = OF_VALUES.iter().fold(error.render().to_string(), |text, (said, meant)| text.replace(said, meant));
+    let text = OF_VALUES
+        .iter()
+        .fold(error.render().to_string(), |text, (said, meant)| text.replace(said, meant));
     eprint!("{text}");
     std::process::exit(2)
 }
@@ -78,20 +84,30 @@ fn is_unknown(error: &clap::Error) -> bool {
     error.kind() == ErrorKind::UnknownArgument
 }
 
-/// How a form of output is chosen here for which other programs have a flag of its own, such as `--json`.
+/// How a form of output is chosen here for which other programs have a flag of its own, such as
+/// `--json`.
 fn form_of(flag: &str) -> Option<String> {
-    let form = ["json", "jsonl", "yaml"].into_iter().find(|form| flag.strip_prefix("--") == Some(*form))?;
+    let form = ["json", "jsonl", "yaml"]
+        .into_iter()
+        .find(|form| flag.strip_prefix("--") == Some(*form))?;
     Some(format!("type '-o {form}'"))
 }
 
-/// Where to type a flag that stands before its command. `None`: the command does not have this flag.
-fn place_of(mut command: Command, flag: &str, arguments: impl Iterator<Item = OsString>) -> Option<String> {
+/// Where to type a flag that stands before its command. `None`: the command does not have this
+/// flag.
+fn place_of(
+    mut command: Command,
+    flag: &str,
+    arguments: impl Iterator<Item = OsString>,
+) -> Option<String> {
     command.build();
     let leaf = leaf(&command, arguments);
     let flag = flag.split('=').next()?;
     let is_it = |arg: &Arg| match flag.strip_prefix("--") {
         Some(long) => arg.get_long() == Some(long),
-        None => arg.get_short().is_some_and(|short| flag.strip_prefix('-').is_some_and(|rest| rest.starts_with(short))),
+        None => arg.get_short().is_some_and(|short| {
+            flag.strip_prefix('-').is_some_and(|rest| rest.starts_with(short))
+        }),
     };
     leaf.get_arguments().any(is_it).then_some(())?;
     let name = leaf.get_bin_name().unwrap_or(leaf.get_name());
@@ -145,8 +161,10 @@ fn name_among(field: &str, typed: &[String]) -> String {
     }
     let whole = kebab(last);
     let words: Vec<&str> = whole.split('-').collect();
-    let other = OTHER_NAMES.iter().find(|(name, _)| *name == whole).map(|(_, other)| (*other).to_owned());
-    let without_kind = words.split_last().filter(|(end, rest)| ["id", "key"].contains(end) && !rest.is_empty());
+    let other =
+        OTHER_NAMES.iter().find(|(name, _)| *name == whole).map(|(_, other)| (*other).to_owned());
+    let without_kind =
+        words.split_last().filter(|(end, rest)| ["id", "key"].contains(end) && !rest.is_empty());
     let candidates = [
         Some(whole.clone()),
         other,
@@ -155,7 +173,11 @@ fn name_among(field: &str, typed: &[String]) -> String {
         words.last().filter(|end| !["id", "key"].contains(*end)).map(|end| (*end).to_owned()),
         words.first().map(|start| (*start).to_owned()),
     ];
-    candidates.into_iter().flatten().find_map(|name| find(&name)).unwrap_or_else(|| field.to_owned())
+    candidates
+        .into_iter()
+        .flatten()
+        .find_map(|name| find(&name))
+        .unwrap_or_else(|| field.to_owned())
 }
 
 /// `topK` as `top-k`.
@@ -177,7 +199,16 @@ mod tests {
     #[test]
     fn a_field_is_named_as_it_was_typed() {
         let all = |typed: &[&str]| typed.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let search = all(&["QUERY", "--company", "--agent", "--binding", "--run", "--top-k", "--filter", "--intent"]);
+        let search = all(&[
+            "QUERY",
+            "--company",
+            "--agent",
+            "--binding",
+            "--run",
+            "--top-k",
+            "--filter",
+            "--intent",
+        ]);
         for (field, typed) in [
             ("topK", "--top-k"),
             ("scope.agentId", "--agent"),
@@ -209,7 +240,10 @@ mod tests {
         assert_eq!(name_among("value", &all(&["NAME", "--value-file"])), "--value-file");
         assert_eq!(name_among("version", &all(&["--versions"])), "--versions");
         let note = all(&["TEXT", "--agent", "--subject"]);
-        assert_eq!(with_flags("give `scope.subjectId` or `subject`", &note), "give `--subject` or `subject`");
+        assert_eq!(
+            with_flags("give `scope.subjectId` or `subject`", &note),
+            "give `--subject` or `subject`"
+        );
         assert_eq!(with_flags("give `scope.runId`, `", &note), "give `scope.runId`, `");
     }
 }

@@ -7,7 +7,10 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Getting started", &["demo", "serve", "doctor", "context"]),
     ("Memory", &["note", "search", "capture", "correct", "forget", "record", "review"]),
     ("Providers", &["plugin", "binding", "secret", "embeddings", "eval"]),
-    ("Monitoring", &["tail", "stats", "operation", "job", "hook", "event", "activity", "evaluation"]),
+    (
+        "Monitoring",
+        &["tail", "stats", "operation", "job", "hook", "event", "activity", "evaluation"],
+    ),
     ("Cost", &["cost", "charge", "budget"]),
     ("Administration", &["company", "token", "store", "man", "completions", "help"]),
     ("Agents and other systems", &["mcp", "bridge"]),
@@ -19,7 +22,12 @@ pub(super) fn grouped(command: Command) -> Command {
     let mut built = command.clone();
     built.build();
     let groups = groups(&built);
-    let width = groups.iter().flat_map(|(_, rows)| rows).map(|(name, _)| name.len()).max().unwrap_or_default();
+    let width = groups
+        .iter()
+        .flat_map(|(_, rows)| rows)
+        .map(|(name, _)| name.len())
+        .max()
+        .unwrap_or_default();
     let mut text = String::new();
     for (title, rows) in &groups {
         text.push_str(&format!("{title}:\n"));
@@ -28,7 +36,8 @@ pub(super) fn grouped(command: Command) -> Command {
         }
         text.push('\n');
     }
-    let (head, tail) = ("{about-with-newline}\n{usage-heading} {usage}\n\n", "Options:\n{options}{after-help}");
+    let (head, tail) =
+        ("{about-with-newline}\n{usage-heading} {usage}\n\n", "Options:\n{options}{after-help}");
     command.help_template(format!("{head}{text}{tail}"))
 }
 
@@ -42,7 +51,10 @@ fn groups(command: &Command) -> Vec<(&'static str, Vec<(String, String)>)> {
     let shown = || command.get_subcommands().filter(|command| !command.is_hide_set());
     let mut groups: Vec<(&str, Vec<(String, String)>)> = Vec::new();
     for (title, names) in GROUPS {
-        let rows = names.iter().filter_map(|name| shown().find(|command| command.get_name() == *name)).map(row);
+        let rows = names
+            .iter()
+            .filter_map(|name| shown().find(|command| command.get_name() == *name))
+            .map(row);
         groups.push((title, rows.collect()));
     }
     if let Some((_, rows)) = groups.last_mut() {
@@ -65,7 +77,8 @@ mod tests {
         let mut listed: Vec<String> =
             groups(&command).into_iter().flat_map(|(_, rows)| rows).map(|(name, _)| name).collect();
         let named: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
-        let missing: Vec<_> = named.iter().filter(|name| !listed.iter().any(|listed| listed == *name)).collect();
+        let missing: Vec<_> =
+            named.iter().filter(|name| !listed.iter().any(|listed| listed == *name)).collect();
         assert!(missing.is_empty(), "no such commands: {missing:?}");
         let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
         let mut shown: Vec<String> = shown.map(|command| command.get_name().to_owned()).collect();

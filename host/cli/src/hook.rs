@@ -126,8 +126,12 @@ fn read(file: Option<&Path>) -> Result<Value, CliError> {
 
 pub(super) async fn run(command: HookCommand) -> Result<(), CliError> {
     match command {
-        HookCommand::List { page, filters } => page::list(&page, "deliveries", &filters.parameters(), DELIVERIES).await,
-        HookCommand::Show(args) => page::show(&args.one.company, &args.watch, "deliveries", &args.one.id).await,
+        HookCommand::List { page, filters } => {
+            page::list(&page, "deliveries", &filters.parameters(), DELIVERIES).await
+        }
+        HookCommand::Show(args) => {
+            page::show(&args.one.company, &args.watch, "deliveries", &args.one.id).await
+        }
         HookCommand::Create(args) => {
             let event = read(args.file.as_deref())?;
             let session = args.company.open().await?;
@@ -143,8 +147,13 @@ pub(super) async fn run(command: HookCommand) -> Result<(), CliError> {
 async fn turn(many: ManyArgs, action: &str, did: &str) -> Result<(), CliError> {
     let ManyArgs { id, every, filters, company } = many;
     match id {
-        Some(id) => page::act(&OneArgs { id, company }, "deliveries", action, &json!({}), DELIVERIES).await,
-        None => page::act_on_all(&company, every, "deliveries", action, &filters.parameters(), did).await,
+        Some(id) => {
+            page::act(&OneArgs { id, company }, "deliveries", action, &json!({}), DELIVERIES).await
+        }
+        None => {
+            page::act_on_all(&company, every, "deliveries", action, &filters.parameters(), did)
+                .await
+        }
     }
 }
 
@@ -162,14 +171,17 @@ fn delivered(receipt: &Value) -> String {
 
 pub(super) async fn events(command: EventCommand) -> Result<(), CliError> {
     match command {
-        EventCommand::List { page, filters } => page::list(&page, "events", &filters.parameters(), EVENTS).await,
+        EventCommand::List { page, filters } => {
+            page::list(&page, "events", &filters.parameters(), EVENTS).await
+        }
         EventCommand::Create(args) => {
             let events = match read(args.file.as_deref())? {
                 Value::Array(events) => events,
                 event => vec![event],
             };
             let session = args.company.open().await?;
-            let answer = session.host.post(&session.runtime("events"), &json!({ "events": events })).await?;
+            let answer =
+                session.host.post(&session.runtime("events"), &json!({ "events": events })).await?;
             session.show(&answer, "items", |answer| rows(items(answer, "items"), EVENTS))
         }
     }

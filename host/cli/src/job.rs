@@ -41,7 +41,8 @@ filters! { JobFilters {
     status [one_of(JobStatus::ALL, JobStatus::as_str)] = "status", "Filter by status.";
     binding<"KEY"> = "bindingKey", "Filter by binding key.";
     hook_kind<"KIND"> = "hookKind", "Filter by the kind of hook that caused it.";
-    source_kind<"KIND"> [one_of(&SourceKind::ALL, SourceKind::as_str)] = "sourceKind", "Filter by the kind of source.";
+    source_kind<"KIND"> [one_of(&SourceKind::ALL, SourceKind::as_str)] = "sourceKind", "Filter by \
+        the kind of source.";
     agent<"ID"> = "agentId", "Filter by agent ID.";
     issue<"ID"> = "issueId", "Filter by issue ID.";
     run<"ID"> = "runId", "Filter by run ID.";
@@ -107,29 +108,46 @@ const REVIEWS: &Columns = &[
 
 pub(super) async fn run(command: JobCommand) -> Result<(), CliError> {
     match command {
-        JobCommand::List { page, filters } => page::list(&page, "jobs", &filters.parameters(), JOBS).await,
-        JobCommand::Show(args) => page::show(&args.one.company, &args.watch, "jobs", &args.one.id).await,
+        JobCommand::List { page, filters } => {
+            page::list(&page, "jobs", &filters.parameters(), JOBS).await
+        }
+        JobCommand::Show(args) => {
+            page::show(&args.one.company, &args.watch, "jobs", &args.one.id).await
+        }
         JobCommand::Cancel(one) => page::act(&one, "jobs", "cancel", &json!({}), JOBS).await,
         JobCommand::Retry { id: Some(id), company, .. } => {
             page::act(&OneArgs { id, company }, "jobs", "retry", &json!({}), JOBS).await
         }
         JobCommand::Retry { every, filters, company, .. } => {
-            page::act_on_all(&company, every, "jobs", "retry", &filters.parameters(), "queued again").await
+            page::act_on_all(
+                &company,
+                every,
+                "jobs",
+                "retry",
+                &filters.parameters(),
+                "queued again",
+            )
+            .await
         }
     }
 }
 
 pub(super) async fn review(command: ReviewCommand) -> Result<(), CliError> {
-    let decide = |one: OneArgs, body| async move { page::act(&one, "reviews", "decision", &body, REVIEWS).await };
+    let decide = |one: OneArgs, body| async move {
+        page::act(&one, "reviews", "decision", &body, REVIEWS).await
+    };
     match command {
         ReviewCommand::List(args) => {
-            let filters = [("status", Some(args.status.as_str())), ("bindingKey", args.binding.as_deref())];
+            let filters =
+                [("status", Some(args.status.as_str())), ("bindingKey", args.binding.as_deref())];
             page::list(&args.page, "reviews", &filters, REVIEWS).await
         }
         ReviewCommand::Show(args) => show_review(&args).await,
         ReviewCommand::Approve(one) => decide(one, json!({ "decision": "approve" })).await,
         ReviewCommand::Reject(one) => decide(one, json!({ "decision": "reject" })).await,
-        ReviewCommand::Update { one, text } => decide(one, json!({ "decision": "edit", "text": text })).await,
+        ReviewCommand::Update { one, text } => {
+            decide(one, json!({ "decision": "edit", "text": text })).await
+        }
     }
 }
 
@@ -140,7 +158,11 @@ async fn show_review(args: &ShowArgs) -> Result<(), CliError> {
         for status in ["pending", "approved", "rejected"] {
             let mut pages = Pages::default();
             while let Some(cursor) = pages.next() {
-                let pairs = [("status", Some(status)), ("limit", Some("1000")), ("cursor", cursor.as_deref())];
+                let pairs = [
+                    ("status", Some(status)),
+                    ("limit", Some("1000")),
+                    ("cursor", cursor.as_deref()),
+                ];
                 let answer = session.get(&format!("reviews?{}", page::query(&pairs))).await?;
                 if let Some(found) = page::find(&answer, "items", "/id", &args.one.id) {
                     return Ok(found);

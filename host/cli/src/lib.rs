@@ -1,5 +1,5 @@
-//! `memhost …`. Every command talks to a host: one that runs, over HTTP, or with `--data-dir` one that is opened for
-//! the command, through the same routes.
+//! `memhost …`. Every command talks to a host: one that runs, over HTTP, or with `--data-dir` one
+//! that is opened for the command, through the same routes.
 
 mod allocator;
 mod args;
@@ -60,10 +60,22 @@ use memhost_files::private;
 #[command(name = "memhost", version, after_help = EXIT_CODES)]
 pub struct Cli {
     /// Log filter for standard error, such as `info` or `memhost=debug`.
-    #[arg(long, global = true, env = "MEMHOST_LOG", value_name = "FILTER", help_heading = "Output")]
+    #[arg(
+        long,
+        global = true,
+        env = "MEMHOST_LOG",
+        value_name = "FILTER",
+        help_heading = "Output"
+    )]
     log: Option<String>,
     /// The context to use: a host, a token and a company under one name. See `memhost context`.
-    #[arg(long, global = true, env = "MEMHOST_CONTEXT", value_name = "NAME", help_heading = "Host")]
+    #[arg(
+        long,
+        global = true,
+        env = "MEMHOST_CONTEXT",
+        value_name = "NAME",
+        help_heading = "Host"
+    )]
     context: Option<String>,
     #[command(flatten)]
     output: args::OutputArgs,
@@ -71,8 +83,10 @@ pub struct Cli {
     command: Option<Command>,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 success, 1 operation or check failed, 2 invalid usage or input or a conflict, \
-                          3 not found, 4 permission denied or budget used up, 5 host unreachable or busy, \
+const EXIT_CODES: &str = "Exit codes: 0 success, 1 operation or check failed, 2 invalid usage or \
+                          input or a conflict, \
+                          3 not found, 4 permission denied or budget used up, 5 host unreachable \
+                          or busy, \
                           6 the store of this process failed: start it again.";
 
 #[derive(Debug, Subcommand)]
@@ -177,7 +191,10 @@ enum Command {
 /// Parses the command line; prints a message and exits where it is invalid.
 pub fn parse() -> Cli {
     let command = help::grouped(flags::with_negative_numbers(Cli::command()));
-    let matches = command.clone().try_get_matches().unwrap_or_else(|error| flags::exit(command.clone(), error));
+    let matches = command
+        .clone()
+        .try_get_matches()
+        .unwrap_or_else(|error| flags::exit(command.clone(), error));
     flags::remember(&command, &matches);
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
@@ -222,7 +239,8 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
     }
     // Two threads for each core: a guest that blocks in a host call must not delay other calls.
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get) * 2;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
     let runtime = runtime.map_err(CliError::runtime)?;
     match runtime.block_on(dispatch(cli)) {
         // The reader of the output closed the pipe.
@@ -231,7 +249,8 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
     }
 }
 
-/// Manual pages and the project of a new provider hold nothing of a company, and other users read them.
+/// Manual pages and the project of a new provider hold nothing of a company, and other users read
+/// them.
 fn makes_files_for_others(command: Option<&Command>) -> bool {
     matches!(command, Some(Command::Man(_) | Command::Plugin(plugin::PluginCommand::New(_))))
 }

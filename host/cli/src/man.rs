@@ -12,7 +12,8 @@ use memhost_types::counted;
 
 #[derive(Debug, Args)]
 pub(super) struct ManArgs {
-    /// Write a page for every command to this directory, such as ~/.local/share/man/man1; created if missing.
+    /// Write a page for every command to this directory, such as ~/.local/share/man/man1; created
+    /// if missing.
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
     /// Command to print the page of, such as `binding create` [default: memhost].
@@ -33,12 +34,19 @@ pub(super) fn run(args: &ManArgs, mut grammar: Command) -> Result<(), CliError> 
         let made = std::fs::create_dir_all(directory);
         made.map_err(|error| CliError::input("--to", format!("{}: {error}", directory.display())))?;
         let count = write(&grammar, directory)?;
-        return line(&format!("wrote {} to {}", counted(count, "page", "pages"), directory.display()));
+        return line(&format!(
+            "wrote {} to {}",
+            counted(count, "page", "pages"),
+            directory.display()
+        ));
     }
     let mut command = &grammar;
     for name in &args.command {
         command = command.find_subcommand(name).ok_or_else(|| {
-            let message = format!("unknown command `{name}` of `{}`; see `memhost --help`", command.get_name());
+            let message = format!(
+                "unknown command `{name}` of `{}`; see `memhost --help`",
+                command.get_name()
+            );
             CliError::input("COMMAND", message)
         })?;
     }
@@ -48,7 +56,9 @@ pub(super) fn run(args: &ManArgs, mut grammar: Command) -> Result<(), CliError> 
 }
 
 fn man(command: &Command) -> Man {
-    Man::new(command.clone()).source(concat!("memhost ", env!("CARGO_PKG_VERSION"))).manual("memhost")
+    Man::new(command.clone())
+        .source(concat!("memhost ", env!("CARGO_PKG_VERSION")))
+        .manual("memhost")
 }
 
 fn write(command: &Command, directory: &Path) -> Result<usize, CliError> {
@@ -59,7 +69,8 @@ fn write(command: &Command, directory: &Path) -> Result<usize, CliError> {
     let file = directory.join(man.get_filename());
     let mut page = Vec::new();
     man.render(&mut page)?;
-    std::fs::write(&file, page).map_err(|error| CliError::input("--to", format!("{}: {error}", file.display())))?;
+    std::fs::write(&file, page)
+        .map_err(|error| CliError::input("--to", format!("{}: {error}", file.display())))?;
     command.get_subcommands().try_fold(1, |count, below| Ok(count + write(below, directory)?))
 }
 

@@ -1,12 +1,15 @@
-//! `memhost mcp`: the Model Context Protocol on standard input and output, for clients that start a program. Every
-//! message goes to `/mcp` of a host, so that there is one server and one set of rules.
+//! `memhost mcp`: the Model Context Protocol on standard input and output, for clients that start a
+//! program. Every message goes to `/mcp` of a host, so that there is one server and one set of
+//! rules.
 
 use std::sync::Arc;
 
 use clap::Args;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
+};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::args::HostArgs;
@@ -19,7 +22,8 @@ use memhost_server::{Method, Request};
 const MAX_MESSAGE: u64 = 8 << 20;
 /// The number of messages in flight.
 const AT_ONCE: usize = 32;
-/// The error code of an answer that the host did not give (JSON-RPC 2.0: `-32000` to `-32099` are the server's own).
+/// The error code of an answer that the host did not give (JSON-RPC 2.0: `-32000` to `-32099` are
+/// the server's own).
 const NO_ANSWER: i64 = -32000;
 const PARSE_ERROR: i64 = -32700;
 
@@ -73,9 +77,12 @@ impl McpArgs {
             ("memhost-namespace", &self.namespace),
             ("memhost-binding-key", &self.binding),
         ];
-        let given = named.into_iter().filter_map(|(name, value)| Some((name, escape(value.as_deref()?))));
-        let always =
-            [("accept", "application/json, text/event-stream"), ("memhost-tool-names", self.tool_names.as_str())];
+        let given =
+            named.into_iter().filter_map(|(name, value)| Some((name, escape(value.as_deref()?))));
+        let always = [
+            ("accept", "application/json, text/event-stream"),
+            ("memhost-tool-names", self.tool_names.as_str()),
+        ];
         given.chain(always.map(|(name, value)| (name, value.to_owned()))).collect()
     }
 }
@@ -119,7 +126,9 @@ async fn relay(
     });
     let permits = Arc::new(Semaphore::new(AT_ONCE));
     while let Some(line) = next_line(&mut input).await? {
-        let message = line.and_then(|line| serde_json::from_slice(&line).map_err(|error| format!("not JSON: {error}")));
+        let message = line.and_then(|line| {
+            serde_json::from_slice(&line).map_err(|error| format!("not JSON: {error}"))
+        });
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { break };
         let (bridge, answers) = (Arc::clone(&bridge), answers.clone());
         // Later messages depend on `initialize`, so it is answered first.
@@ -173,7 +182,9 @@ impl Bridge {
     async fn answer(&self, message: Result<Value, String>) -> Option<Vec<u8>> {
         let message = match message {
             Ok(message) => message,
-            Err(why) => return Some(refusal(&Value::Null, PARSE_ERROR, &format!("the message is {why}"))),
+            Err(why) => {
+                return Some(refusal(&Value::Null, PARSE_ERROR, &format!("the message is {why}")));
+            }
         };
         let method = message["method"].as_str().unwrap_or_default().to_owned();
         // The host keeps no session, so a notification has no effect.
@@ -201,7 +212,8 @@ impl Bridge {
         }
     }
 
-    /// The headers of a message: the scope, and the values that the protocol repeats outside of the body.
+    /// The headers of a message: the scope, and the values that the protocol repeats outside of the
+    /// body.
     fn headers_for(&self, method: &str, message: &Value) -> Vec<(&'static str, String)> {
         let mut headers = self.headers.clone();
         let params = &message["params"];
@@ -209,16 +221,20 @@ impl Bridge {
             let mut client = self.client.lock();
             if method == "initialize" {
                 let told = |name: &str| params["clientInfo"][name].as_str().map(str::to_owned);
-                client.name = told("name").map(|name| format!("{name}/{}", told("version").unwrap_or_default()));
+                client.name = told("name")
+                    .map(|name| format!("{name}/{}", told("version").unwrap_or_default()));
                 client.version = None;
             }
             client.clone()
         };
-        let printable = |text: &str| text.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').take(120).collect();
+        let printable = |text: &str| {
+            text.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').take(120).collect()
+        };
         if let Some(name) = client.name {
             headers.push(("user-agent", printable(&name)));
         }
-        let told = params["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str().map(str::to_owned);
+        let told =
+            params["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str().map(str::to_owned);
         if let Some(version) = told.clone().or(client.version) {
             headers.push(("mcp-protocol-version", printable(&version)));
         }
@@ -236,15 +252,17 @@ impl Bridge {
 
     fn note_version(&self, body: &[u8]) {
         let answer: Value = serde_json::from_slice(body).unwrap_or_default();
-        self.client.lock().version = answer["result"]["protocolVersion"].as_str().map(str::to_owned);
+        self.client.lock().version =
+            answer["result"]["protocolVersion"].as_str().map(str::to_owned);
     }
 }
 
 /// A header's value for any text, as revision 2026-07-28 has it.
 fn wrapped(text: &str) -> String {
     use base64::Engine as _;
-    let stands =
-        text.bytes().all(|byte| (0x20..=0x7e).contains(&byte)) && text.trim() == text && !text.starts_with("=?");
+    let stands = text.bytes().all(|byte| (0x20..=0x7e).contains(&byte))
+        && text.trim() == text
+        && !text.starts_with("=?");
     if stands {
         return text.to_owned();
     }
@@ -253,23 +271,29 @@ fn wrapped(text: &str) -> String {
 
 fn is_message(body: &[u8]) -> bool {
     !body.contains(&b'\n')
-        && serde_json::from_slice::<Value>(body).is_ok_and(|body| body.get("jsonrpc").is_some() || body.is_array())
+        && serde_json::from_slice::<Value>(body)
+            .is_ok_and(|body| body.get("jsonrpc").is_some() || body.is_array())
 }
 
-/// The answer if the host gave none. For a tool call it is a tool result, because a model reads nothing else.
+/// The answer if the host gave none. For a tool call it is a tool result, because a model reads
+/// nothing else.
 fn unanswered(id: &Value, method: &str, error: &CliError) -> Vec<u8> {
     tracing::error!(%error, method, "the host did not answer");
     if method != "tools/call" {
         return refusal(id, NO_ANSWER, &error.to_string());
     }
-    let text =
-        format!("unavailable: {error}. Memory is not available now. Continue the task without it, and tell the user.");
+    let text = format!(
+        "unavailable: {error}. Memory is not available now. Continue the task without it, and tell \
+         the user."
+    );
     let result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
     json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string().into_bytes()
 }
 
 fn refusal(id: &Value, code: i64, message: &str) -> Vec<u8> {
-    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }).to_string().into_bytes()
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+        .to_string()
+        .into_bytes()
 }
 
 #[cfg(test)]
@@ -292,7 +316,9 @@ mod tests {
         let mut input = BufReader::new(text.as_bytes());
         let mut found = Vec::new();
         while let Some(line) = next_line(&mut input).await.unwrap() {
-            found.push(line.map(|line| String::from_utf8(line).unwrap().trim().to_owned()).map_err(drop));
+            found.push(
+                line.map(|line| String::from_utf8(line).unwrap().trim().to_owned()).map_err(drop),
+            );
         }
         assert_eq!(found, [Ok("one".to_owned()), Err(()), Ok("two".to_owned())]);
     }

@@ -15,8 +15,15 @@ mod lines;
 pub(super) mod shown;
 
 /// Kinds of sources of a captured text.
-const SOURCE_KINDS: [&str; 7] =
-    ["issue_comment", "issue_document", "issue", "run", "activity", "manual_note", "external_document"];
+const SOURCE_KINDS: [&str; 7] = [
+    "issue_comment",
+    "issue_document",
+    "issue",
+    "run",
+    "activity",
+    "manual_note",
+    "external_document",
+];
 
 /// Commands for records. Most have a short form: `note`, `search`, `forget`, …
 #[derive(Debug, Subcommand)]
@@ -62,7 +69,8 @@ pub(super) struct CaptureArgs {
     /// Let the provider extract what to keep, or store the text as one record.
     #[arg(long, value_parser = ["capture_residue", "capture_record"], default_value = "capture_residue")]
     mode: String,
-    /// Who finds it: everybody in the company, the agent, or the person of --subject [default: the binding's policy].
+    /// Who finds it: everybody in the company, the agent, or the person of --subject [default: the
+    /// binding's policy].
     #[arg(long, value_parser = argument::one_of(Visibility::ALL, Visibility::as_str))]
     visibility: Option<String>,
     /// Metadata, a JSON object.
@@ -82,7 +90,8 @@ pub(super) struct NoteArgs {
     /// Summary of the record.
     #[arg(long)]
     summary: Option<String>,
-    /// Who finds it: everybody in the company, the agent, or the person of --subject [default: the binding's policy].
+    /// Who finds it: everybody in the company, the agent, or the person of --subject [default: the
+    /// binding's policy].
     #[arg(long, value_parser = argument::one_of(Visibility::ALL, Visibility::as_str))]
     visibility: Option<String>,
     /// Metadata, a JSON object.
@@ -307,7 +316,8 @@ pub(super) async fn forget(args: ForgetArgs) -> Result<(), CliError> {
     session.show(&answer, "outcomes", shown::forgotten)?;
     let outcomes = page::items(&answer, "outcomes").iter();
     let missing = outcomes.filter(|outcome| outcome["effect"] == "not_found");
-    let missing: Vec<String> = missing.map(|outcome| text(outcome, "/handle/providerRecordId")).collect();
+    let missing: Vec<String> =
+        missing.map(|outcome| text(outcome, "/handle/providerRecordId")).collect();
     match missing.is_empty() {
         true => Ok(()),
         false => Err(not_here(&missing.join("`, `"), &answer)),
@@ -326,10 +336,13 @@ async fn forget_scope(session: &Session, args: &ForgetArgs) -> Result<(), CliErr
         ("session", &scope.session),
         ("namespace", &scope.namespace),
     ];
-    let named: Vec<String> =
-        named.iter().filter_map(|(what, value)| Some(format!("{what} {}", value.as_deref()?))).collect();
+    let named: Vec<String> = named
+        .iter()
+        .filter_map(|(what, value)| Some(format!("{what} {}", value.as_deref()?)))
+        .collect();
     if named.is_empty() {
-        let message = "needs a scope: give --agent, --project, --issue, --run, --subject, --session or --namespace; `memhost \
+        let message = "needs a scope: give --agent, --project, --issue, --run, --subject, \
+                       --session or --namespace; `memhost \
                        company delete` erases a whole company";
         return Err(CliError::input("--whole-scope", message));
     }
@@ -339,7 +352,8 @@ async fn forget_scope(session: &Session, args: &ForgetArgs) -> Result<(), CliErr
     };
     let (company, named) = (&session.company, named.join(", "));
     let question = format!(
-        "Forget everything that was written for {named} in the company {company}, {place}? It cannot be undone."
+        "Forget everything that was written for {named} in the company {company}, {place}? It \
+         cannot be undone."
     );
     argument::confirm(args.yes, &question)?;
     let answer = session.send(scope, "scope/forget", json!({})).await?;
@@ -347,7 +361,8 @@ async fn forget_scope(session: &Session, args: &ForgetArgs) -> Result<(), CliErr
     match answer["isComplete"] == true {
         true => Ok(()),
         false => Err(CliError::Failed(
-            "not everything is forgotten; mend what the errors above say, and type the same again".to_owned(),
+            "not everything is forgotten; mend what the errors above say, and type the same again"
+                .to_owned(),
         )),
     }
 }
@@ -366,14 +381,20 @@ pub(super) async fn correct(args: CorrectArgs) -> Result<(), CliError> {
     let patch = match (&args.text, &args.instruction) {
         (Some(text), _) => json!({ "record": { "text": argument::text(text)? } }),
         (None, Some(instruction)) => json!({ "instruction": instruction }),
-        (None, None) => return Err(CliError::input("text", "give the corrected text or --instruction")),
+        (None, None) => {
+            return Err(CliError::input("text", "give the corrected text or --instruction"));
+        }
     };
     let session = args.scope.open().await?;
     let handle = handle(&session, &args.scope, &args.id).await?;
-    let answer = session.send(&args.scope, "correct", json!({ "handle": handle, "patch": patch })).await;
+    let answer =
+        session.send(&args.scope, "correct", json!({ "handle": handle, "patch": patch })).await;
     let answer = answer.map_err(|error| match error {
-        // The host or the provider says that there is no such record. Other commands say how to list records; so does this.
-        CliError::Problem { status: 404, operation, code, .. } if code.as_deref() == Some("not_found") => {
+        // The host or the provider says that there is no such record. Other commands say how to
+        // list records; so does this.
+        CliError::Problem { status: 404, operation, code, .. }
+            if code.as_deref() == Some("not_found") =>
+        {
             no_record(&args.id, operation)
         }
         error => error,
@@ -389,7 +410,10 @@ async fn handle(session: &Session, scope: &ScopeArgs, id: &str) -> Result<Value,
     {
         return Ok(json!({ "providerKey": provider, "providerRecordId": id }));
     }
-    let query = page::query(&[("agentId", session.agent.as_deref()), ("bindingKey", scope.binding.as_deref())]);
+    let query = page::query(&[
+        ("agentId", session.agent.as_deref()),
+        ("bindingKey", scope.binding.as_deref()),
+    ]);
     let resolved = session.get(&format!("resolve?{query}")).await?;
     Ok(json!({ "providerKey": resolved["binding"]["providerKey"], "providerRecordId": id }))
 }

@@ -39,21 +39,29 @@ filters! { OperationFilters {
     run<"ID"> = "runId", "Filter by run ID.";
     session<"KEY"> = "sessionKey", "Filter by session ID.";
     hook_kind<"KIND"> = "hookKind", "Filter by the kind of hook that caused it.";
-    source_kind<"KIND"> [one_of(&SourceKind::ALL, SourceKind::as_str)] = "sourceKind", "Filter by the kind of source.";
+    source_kind<"KIND"> [one_of(&SourceKind::ALL, SourceKind::as_str)] = "sourceKind", "Filter by \
+        the kind of source.";
     kind [one_of(OperationKind::ALL, OperationKind::as_str)] = "kind", "Filter by kind.";
     outcome [one_of(Outcome::ALL, Outcome::as_str)] = "outcome", "Filter by outcome.";
     binding<"KEY"> = "bindingKey", "Filter by binding key.";
-    binding_id<"ID"> = "bindingId", "Filter by binding ID: another binding may have had the key before.";
-    record<"ID"> = "providerRecordId", "Filter by record ID: operations that wrote, returned, forgot or cite the record.";
-    provider<"KEY"> = "providerKey", "Filter by provider key; with --record, the record's provider.";
+    binding_id<"ID"> = "bindingId", "Filter by binding ID: another binding may have had the key \
+                                     before.";
+    record<"ID"> = "providerRecordId", "Filter by record ID: operations that wrote, returned, \
+                                        forgot or cite the record.";
+    provider<"KEY"> = "providerKey", "Filter by provider key; with --record, the record's \
+                                      provider.";
     since<"TIME"> [time] = "since", "Only items at or after this time, RFC 3339.";
     until<"TIME"> [time] = "until", "Only items before this time, RFC 3339.";
 } }
 
 pub(super) async fn run(command: OperationCommand) -> Result<(), CliError> {
     match command {
-        OperationCommand::List(args) => page::list_as(&args.page, "operations", &args.filters.parameters(), rows).await,
-        OperationCommand::Show(args) => page::show(&args.one.company, &args.watch, "operations", &args.one.id).await,
+        OperationCommand::List(args) => {
+            page::list_as(&args.page, "operations", &args.filters.parameters(), rows).await
+        }
+        OperationCommand::Show(args) => {
+            page::show(&args.one.company, &args.watch, "operations", &args.one.id).await
+        }
     }
 }
 
@@ -61,8 +69,9 @@ pub(super) async fn activity(command: ActivityCommand) -> Result<(), CliError> {
     let ActivityCommand::List(page) = command;
     let session = page.company.open().await?;
     // The host chooses the length of these pages; `pages` cuts them to the requested size.
-    let fetch =
-        async |asked: Asked| session.get(&format!("activity?{}", query(&[("cursor", asked.cursor.as_deref())]))).await;
+    let fetch = async |asked: Asked| {
+        session.get(&format!("activity?{}", query(&[("cursor", asked.cursor.as_deref())]))).await
+    };
     page::pages(session.format, &page.paging, "items", fetch, activities).await
 }
 
@@ -76,7 +85,10 @@ fn activities(page: &Value) -> String {
             changes(&entry["before"], &entry["after"]),
         ]
     };
-    table(&["time", "actor", "action", "object", "change"], items(page, "items").iter().map(row).collect())
+    table(
+        &["time", "actor", "action", "object", "change"],
+        items(page, "items").iter().map(row).collect(),
+    )
 }
 
 /// The changed fields, without those that every change sets.
@@ -92,7 +104,9 @@ fn collect_changes(path: &str, before: &Value, after: &Value, all: &mut Vec<Stri
     }
     if let (Some(old), Some(new)) = (before.as_object(), after.as_object()) {
         let names = new.keys().chain(old.keys().filter(|name| !new.contains_key(*name)));
-        for name in names.filter(|name| !matches!(name.as_str(), "revision" | "updatedAt" | "digest")) {
+        for name in
+            names.filter(|name| !matches!(name.as_str(), "revision" | "updatedAt" | "digest"))
+        {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             collect_changes(&path, &before[name], &after[name], all);
         }
@@ -128,6 +142,9 @@ pub(super) fn rows(page: &Value) -> String {
         ]
     };
     let rows = items(page, "items").iter().map(row).collect();
-    let head = ["started", "by", "kind", "outcome", "binding", "count", "records", "duration", "source", "id"];
+    let head = [
+        "started", "by", "kind", "outcome", "binding", "count", "records", "duration", "source",
+        "id",
+    ];
     table(&head, rows)
 }

@@ -29,7 +29,9 @@ impl Format {
     ) -> Result<String, CliError> {
         match self {
             Self::Table => Ok(human(answer)),
-            Self::Json => serde_json::to_string_pretty(answer).map(|text| escaped(&text)).map_err(CliError::host),
+            Self::Json => serde_json::to_string_pretty(answer)
+                .map(|text| escaped(&text))
+                .map_err(CliError::host),
             Self::Jsonl => Ok(lines(answer, items)),
             Self::Yaml => {
                 let text = serde_saphyr::to_string(answer).map_err(CliError::host)?;
@@ -46,7 +48,9 @@ impl Format {
 /// One line for each item; one line for an answer without items.
 pub(super) fn lines(answer: &Value, items: &str) -> String {
     match answer.get(items).and_then(Value::as_array) {
-        Some(items) => items.iter().map(|item| escaped(&item.to_string())).collect::<Vec<_>>().join("\n"),
+        Some(items) => {
+            items.iter().map(|item| escaped(&item.to_string())).collect::<Vec<_>>().join("\n")
+        }
         None => escaped(&answer.to_string()),
     }
 }
@@ -54,7 +58,8 @@ pub(super) fn lines(answer: &Value, items: &str) -> String {
 /// Styles that a line may have on a terminal: dim, red, green, none.
 const STYLES: [&str; 4] = ["\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"];
 
-/// Prints one line; an empty text prints nothing. Nothing but text and our own styles reaches the terminal.
+/// Prints one line; an empty text prints nothing. Nothing but text and our own styles reaches the
+/// terminal.
 pub(super) fn line(text: &str) -> Result<(), CliError> {
     if text.is_empty() {
         return Ok(());
@@ -86,7 +91,8 @@ pub(super) fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
 
 /// Whether output has no colour and no animation.
 pub(super) fn is_plain() -> bool {
-    !std::io::stdout().is_terminal() || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+    !std::io::stdout().is_terminal()
+        || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 fn render(head: &[&str], rows: Vec<Vec<String>>, is_plain: bool) -> String {
@@ -124,17 +130,21 @@ fn render(head: &[&str], rows: Vec<Vec<String>>, is_plain: bool) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Escapes what a terminal executes or hides. Any agent can write a record, and a person believes what is shown of it.
+/// Escapes what a terminal executes or hides. Any agent can write a record, and a person believes
+/// what is shown of it.
 pub(super) fn printable(text: &str) -> String {
     if !text.contains(is_deceptive) {
         return text.to_owned();
     }
     let text = text.replace("\r\n", "\n");
-    text.chars().map(|c| if is_deceptive(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
+    text.chars()
+        .map(|c| if is_deceptive(c) { c.escape_default().to_string() } else { c.to_string() })
+        .collect()
 }
 
-/// Control characters but line ends and tabs, those that change the order of what is shown (UTS 55), and those that show
-/// nothing: with tags and the variation selectors beside them a whole text can be hidden behind one letter.
+/// Control characters but line ends and tabs, those that change the order of what is shown (UTS
+/// 55), and those that show nothing: with tags and the variation selectors beside them a whole text
+/// can be hidden behind one letter.
 fn is_deceptive(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -150,7 +160,9 @@ fn escaped(json: &str) -> String {
     if !json.contains(is_deceptive) {
         return json.to_owned();
     }
-    let escape = |c: char| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
+    let escape = |c: char| {
+        c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>()
+    };
     json.chars().map(|c| if is_deceptive(c) { escape(c) } else { c.to_string() }).collect()
 }
 
@@ -162,7 +174,8 @@ pub(super) fn details(value: &Value) -> String {
 }
 
 fn flatten(path: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
-    let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    let below =
+        |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     match value {
         Value::Null => {}
         Value::Object(members) => {
@@ -201,7 +214,9 @@ pub(super) fn moment(at: &str) -> String {
 /// The hour of a time that is known to the hour, in UTC.
 pub(super) fn hour(at: &str) -> String {
     match (at.get(..13), at.get(11..13).and_then(|hour| hour.parse::<u8>().ok())) {
-        (Some(start), Some(hour)) => format!("{}:00 to {:02}:00", start.replace('T', " "), (hour + 1) % 24),
+        (Some(start), Some(hour)) => {
+            format!("{}:00 to {:02}:00", start.replace('T', " "), (hour + 1) % 24)
+        }
         _ => at.to_owned(),
     }
 }
@@ -221,7 +236,10 @@ pub(super) fn clip(text: &str, width: usize) -> String {
 pub(super) fn provenance(snippet: &Value) -> String {
     let kind = text(snippet, "/source/kind");
     let names = ["documentKey", "externalRef", "commentId", "runId", "activityId", "issueId"];
-    let name = names.iter().map(|name| text(snippet, &format!("/source/{name}"))).find(|name| !name.is_empty());
+    let name = names
+        .iter()
+        .map(|name| text(snippet, &format!("/source/{name}")))
+        .find(|name| !name.is_empty());
     match name {
         Some(name) => format!("{kind} {name}"),
         None => kind,
@@ -262,14 +280,18 @@ mod tests {
         assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
         assert!(shown.contains("\\u{1b}]0;title"), "{shown}");
         assert_eq!(printable("a\r\nb\tc\r"), "a\nb\tc\\r");
-        assert_eq!(styled("\x1b[31mfailed\x1b[0m \x1b[2J\x1b"), "\x1b[31mfailed\x1b[0m \\u{1b}[2J\\u{1b}");
+        assert_eq!(
+            styled("\x1b[31mfailed\x1b[0m \x1b[2J\x1b"),
+            "\x1b[31mfailed\x1b[0m \\u{1b}[2J\\u{1b}"
+        );
     }
 
     #[test]
     fn a_text_is_shown_in_the_order_that_it_has() {
         assert_eq!(printable("pay \u{202e}eve\u{200b}"), "pay \\u{202e}eve\\u{200b}");
         assert_eq!(printable("a\u{e0062}\u{e0101}\u{61c}"), "a\\u{e0062}\\u{e0101}\\u{61c}");
-        for harmless in ["שלום, עולם", "مرحبا", "👩\u{200d}👧", "e\u{301}", "標識"] {
+        for harmless in ["שלום, עולם", "مرحبا", "👩\u{200d}👧", "e\u{301}", "標識"]
+        {
             assert_eq!(printable(harmless), harmless);
         }
         let answer = json!({ "items": [{ "text": "\u{9b}2J \u{202e}\u{e0062}" }] });
@@ -311,11 +333,13 @@ mod tests {
     #[test]
     fn one_answer_has_four_forms() {
         let answer = json!({ "items": [{ "a": 1 }, { "a": "no" }], "nextCursor": "x" });
-        let shown = |format: Format| format.render(&answer, "items", |_| "a table".to_owned()).unwrap();
+        let shown =
+            |format: Format| format.render(&answer, "items", |_| "a table".to_owned()).unwrap();
         assert_eq!(shown(Format::Table), "a table");
         assert_eq!(serde_json::from_str::<Value>(&shown(Format::Json)).unwrap(), answer);
         assert_eq!(shown(Format::Jsonl), "{\"a\":1}\n{\"a\":\"no\"}");
-        // `no` is a word here and not a truth value, so YAML has to quote it or read it back as a word.
+        // `no` is a word here and not a truth value, so YAML has to quote it or read it back as a
+        // word.
         assert_eq!(serde_saphyr::from_str::<Value>(&shown(Format::Yaml)).unwrap(), answer);
         assert_eq!(lines(&json!({ "key": 1 }), "items"), "{\"key\":1}");
     }
@@ -327,6 +351,9 @@ mod tests {
         assert_eq!(micros(Some(&json!(1_250))), "1.2 ms");
         assert_eq!(moment("2026-11-01T10:20:30.123Z"), "2026-11-01 10:20:30");
         assert_eq!(hour("2026-11-23T14:00:00Z"), "2026-11-23 14:00 to 15:00");
-        assert_eq!((hour("2026-11-23T23:00:00Z").as_str(), hour("").as_str()), ("2026-11-23 23:00 to 00:00", ""));
+        assert_eq!(
+            (hour("2026-11-23T23:00:00Z").as_str(), hour("").as_str()),
+            ("2026-11-23 23:00 to 00:00", "")
+        );
     }
 }

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use super::CliError;
 use super::args::{CompanyArgs, OneArgs, PageArgs, Paging, WatchArgs};
-use super::output::{Format, clip, details, escape, hour, line, lines, micros, moment, table, text};
+use super::output::{
+    Format, clip, details, escape, hour, line, lines, micros, moment, table, text,
+};
 use super::session::Session;
 use memhost_types::{Pages, counted};
 
@@ -36,7 +38,8 @@ impl Asked {
 
 /// A query string of the given values.
 pub(super) fn query(pairs: &[(&str, Option<&str>)]) -> String {
-    let given = pairs.iter().filter_map(|(name, value)| Some(format!("{name}={}", escape((*value)?))));
+    let given =
+        pairs.iter().filter_map(|(name, value)| Some(format!("{name}={}", escape((*value)?))));
     given.collect::<Vec<_>>().join("&")
 }
 
@@ -67,7 +70,8 @@ pub(super) async fn watched(
     }
 }
 
-/// Shows what `fetch` answers, once or repeatedly; `items` names the member with the items of a list.
+/// Shows what `fetch` answers, once or repeatedly; `items` names the member with the items of a
+/// list.
 pub(super) async fn watch(
     session: &Session,
     watch: &WatchArgs,
@@ -120,8 +124,12 @@ pub(super) async fn pages(
             answer.as_object_mut().map(|answer| answer.remove("nextCursor"));
         }
         format.render(&answer, items, |answer| match answer["nextCursor"].as_str() {
-            Some(cursor) if is_last(answer) => format!("{}\n\nwhat comes later: --cursor {cursor}", human(answer)),
-            Some(cursor) => format!("{}\n\nnext page: --cursor {cursor}; all pages: --all", human(answer)),
+            Some(cursor) if is_last(answer) => {
+                format!("{}\n\nwhat comes later: --cursor {cursor}", human(answer))
+            }
+            Some(cursor) => {
+                format!("{}\n\nnext page: --cursor {cursor}; all pages: --all", human(answer))
+            }
             None => human(answer),
         })
     };
@@ -138,7 +146,8 @@ fn is_last(page: &Value) -> bool {
     page["more"] == false
 }
 
-/// Prefix of a cursor of our own: the number of shown items of the host's page, and the host's cursor of that page.
+/// Prefix of a cursor of our own: the number of shown items of the host's page, and the host's
+/// cursor of that page.
 const SHOWN: &str = "shown-";
 
 /// The position of a cursor.
@@ -157,7 +166,8 @@ fn cut(answer: &mut Value, items: &str, (skipped, cursor): (usize, Option<&str>)
     all.drain(..skipped.min(all.len()));
     if all.len() > limit {
         all.truncate(limit);
-        answer["nextCursor"] = format!("{SHOWN}{}-{}", skipped + limit, cursor.unwrap_or_default()).into();
+        answer["nextCursor"] =
+            format!("{SHOWN}{}-{}", skipped + limit, cursor.unwrap_or_default()).into();
     }
 }
 
@@ -193,14 +203,23 @@ pub(super) async fn list_of_host(
 ) -> Result<(), CliError> {
     // The host answers such a list as a whole, so that all of its cursors are ours.
     if paging.cursor.as_deref().is_some_and(|cursor| !cursor.starts_with(SHOWN)) {
-        return Err(CliError::input("--cursor", "is not a cursor of this list; begin again without it"));
+        return Err(CliError::input(
+            "--cursor",
+            "is not a cursor of this list; begin again without it",
+        ));
     }
-    let fetch = async |asked: Asked| session.host.get(&format!("{path}?{}", asked.query(&[]))).await;
+    let fetch =
+        async |asked: Asked| session.host.get(&format!("{path}?{}", asked.query(&[]))).await;
     pages(session.format, paging, items, fetch, human).await
 }
 
 /// Shows all fields of one item of a company's list.
-pub(super) async fn show(company: &CompanyArgs, watch: &WatchArgs, list: &str, id: &str) -> Result<(), CliError> {
+pub(super) async fn show(
+    company: &CompanyArgs,
+    watch: &WatchArgs,
+    list: &str,
+    id: &str,
+) -> Result<(), CliError> {
     let session = company.open().await?;
     let path = format!("{list}/{}", escape(id));
     self::watch(&session, watch, "", async || session.get(&path).await, details).await
@@ -251,7 +270,8 @@ pub(super) async fn act_on_all(
     }
     let (session, mut changed) = (company.open().await?, 0);
     loop {
-        let answer = session.post(&format!("{name}/{action}"), &Value::Object(given.clone())).await?;
+        let answer =
+            session.post(&format!("{name}/{action}"), &Value::Object(given.clone())).await?;
         changed += answer["changed"].as_u64().unwrap_or(0);
         if answer["more"] != true {
             let one = if name == "deliveries" { "delivery" } else { "job" };
@@ -288,7 +308,12 @@ mod tests {
     use super::*;
 
     fn paging(limit: Option<u32>, cursor: Option<&str>) -> Paging {
-        Paging { cursor: cursor.map(str::to_owned), limit, all: false, watch: WatchArgs { watch: None } }
+        Paging {
+            cursor: cursor.map(str::to_owned),
+            limit,
+            all: false,
+            watch: WatchArgs { watch: None },
+        }
     }
 
     #[test]

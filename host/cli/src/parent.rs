@@ -1,4 +1,5 @@
-//! The program that started this one, as seen through standard input: what it says first, and whether it is still there.
+//! The program that started this one, as seen through standard input: what it says first, and
+//! whether it is still there.
 
 use std::io::{BufRead, ErrorKind, Read};
 use std::sync::mpsc;
@@ -17,7 +18,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 pub(super) fn first_line() -> Result<String, CliError> {
     let wrong = |message: String| CliError::input("--token-from-stdin", message);
     let (told, answer) = mpsc::channel();
-    // A thread of its own: a read of standard input cannot be given up, and the process ends without it.
+    // A thread of its own: a read of standard input cannot be given up, and the process ends
+    // without it.
     std::thread::spawn(move || {
         let mut line = String::new();
         let read = std::io::stdin().lock().take(MAX_LINE).read_line(&mut line);
@@ -25,14 +27,19 @@ pub(super) fn first_line() -> Result<String, CliError> {
     });
     let read = answer.recv_timeout(LONGEST_WAIT).map_err(|_| {
         let seconds = LONGEST_WAIT.as_secs();
-        wrong(format!("no line came on standard input within {seconds} seconds; write the token and a line break"))
+        wrong(format!(
+            "no line came on standard input within {seconds} seconds; write the token \
+                       and a line break"
+        ))
     })?;
-    let line = read
-        .map_err(|error| wrong(format!("standard input cannot be read: {error}; write the token as its first line")))?;
+    let line = read.map_err(|error| {
+        wrong(format!("standard input cannot be read: {error}; write the token as its first line"))
+    })?;
     match line.strip_suffix('\n') {
         Some(token) => Ok(token.trim_end_matches('\r').to_owned()),
         None => Err(wrong(format!(
-            "standard input has no whole line of at most {MAX_LINE} bytes; write the token and a line break"
+            "standard input has no whole line of at most {MAX_LINE} bytes; write the token and a \
+             line break"
         ))),
     }
 }
@@ -51,7 +58,8 @@ impl InputClosed {
 /// Watches standard input. What comes there is not looked at.
 pub(super) fn input_closed() -> InputClosed {
     let (closed, wait) = oneshot::channel();
-    // A thread of its own: the runtime waits for blocking tasks before a process ends, and this one may never end.
+    // A thread of its own: the runtime waits for blocking tasks before a process ends, and this one
+    // may never end.
     std::thread::spawn(move || {
         let (mut input, mut buffer) = (std::io::stdin().lock(), [0; 4_096]);
         loop {

@@ -24,11 +24,13 @@ use memhost_core::plugins::{Signed, SigningKey, Trust, TrustError, TrustedKey, s
 pub(super) enum PluginCommand {
     /// Create a provider project with tests, a README and this host's SDK.
     New(new::NewArgs),
-    /// Rebuild a provider on every change, load it into a host of its own or a running one, and show its log.
+    /// Rebuild a provider on every change, load it into a host of its own or a running one, and
+    /// show its log.
     Dev(Box<dev::DevArgs>),
     /// Call a build on a temporary host; show its answers, log, CPU time and memory.
     Run(run::RunArgs),
-    /// Repeat a recorded operation on another build and show the difference. The record must hold the whole request.
+    /// Repeat a recorded operation on another build and show the difference. The record must hold
+    /// the whole request.
     Replay(Box<replay::ReplayArgs>),
     /// List the providers of a host and the files that it refused.
     List {
@@ -46,12 +48,13 @@ pub(super) enum PluginCommand {
         #[command(flatten)]
         watch: WatchArgs,
     },
-    /// Scan a host's plugins directory now. Copying a file there installs a plugin; deleting the file removes it.
+    /// Scan a host's plugins directory now. Copying a file there installs a plugin; deleting the
+    /// file removes it.
     Scan(HostArgs),
     /// Show what a component file provides and requests. Needs no host.
     Inspect(InspectArgs),
-    /// Run the conformance suite on a provider. Needs no host. Exits with code 1 if a rule is broken, or if almost
-    /// nothing could be tested.
+    /// Run the conformance suite on a provider. Needs no host. Exits with code 1 if a rule is
+    /// broken, or if almost nothing could be tested.
     Check(check::CheckArgs),
     /// Generate a signing key in a file that only you can read, and print its public key.
     Keygen {
@@ -133,17 +136,28 @@ pub(super) async fn run(command: PluginCommand) -> Result<(), CliError> {
             line(&made.public().to_string())
         }
         PluginCommand::Sign { file, key, comment } => {
-            let key = SigningKey::from_file(&key).map_err(|error| CliError::input("--key", error))?;
+            let key =
+                SigningKey::from_file(&key).map_err(|error| CliError::input("--key", error))?;
             let bytes = read(&file)?;
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             let comment = if comment.is_empty() { format!("file:{name}") } else { comment };
-            let signature = key.sign(&bytes, &comment).map_err(|error| CliError::input("--comment", error))?;
+            let signature =
+                key.sign(&bytes, &comment).map_err(|error| CliError::input("--comment", error))?;
             let path = signature_path(&file);
             std::fs::write(&path, signature).map_err(|error| CliError::file(&path, &error))?;
-            line(&format!("{} is signed by {}; the signature is {}", file.display(), key.public().id(), path.display()))
+            line(&format!(
+                "{} is signed by {}; the signature is {}",
+                file.display(),
+                key.public().id(),
+                path.display()
+            ))
         }
         PluginCommand::Trust { key, config } => match config::trust(&config, &key)? {
-            true => line(&format!("added {} to {}; restart the host to trust it", key.id(), config.display())),
+            true => line(&format!(
+                "added {} to {}; restart the host to trust it",
+                key.id(),
+                config.display()
+            )),
             false => line(&format!("{} is already trusted", key.id())),
         },
         PluginCommand::Verify { file, trusted_key } => {
@@ -168,8 +182,12 @@ fn unsigned(file: &Path) -> CliError {
 
 fn list(answer: &Value) -> String {
     let row = |plugin: &Value| {
-        let interfaces: Vec<String> =
-            plugin["interfaces"].as_array().into_iter().flatten().map(|name| text(name, "")).collect();
+        let interfaces: Vec<String> = plugin["interfaces"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|name| text(name, ""))
+            .collect();
         vec![
             text(plugin, "/description/providerKey"),
             text(plugin, "/description/version"),
@@ -178,19 +196,26 @@ fn list(answer: &Value) -> String {
             text(plugin, "/signed/key"),
             match plugin["source"]["path"].as_str() {
                 Some(path) => path.to_owned(),
-                None if plugin["source"]["kind"] == "kept" => "copy; the file was removed".to_owned(),
+                None if plugin["source"]["kind"] == "kept" => {
+                    "copy; the file was removed".to_owned()
+                }
                 None => "built in".to_owned(),
             },
         ]
     };
     let rows = items(answer, "admitted").iter().map(row).collect();
-    let mut shown = table(&["provider", "version", "interfaces", "digest", "signed by", "file"], rows);
+    let mut shown =
+        table(&["provider", "version", "interfaces", "digest", "signed by", "file"], rows);
     for (at, file) in items(answer, "admitting").iter().enumerate() {
         let gap = if at == 0 { "\n\n" } else { "\n" };
         shown.push_str(&format!("{gap}being admitted: {}", text(file, "")));
     }
     for refused in items(answer, "refused") {
-        shown.push_str(&format!("\n\nrefused: {}\n  {}", text(refused, "/path"), text(refused, "/reason")));
+        shown.push_str(&format!(
+            "\n\nrefused: {}\n  {}",
+            text(refused, "/path"),
+            text(refused, "/reason")
+        ));
     }
     shown
 }
@@ -208,7 +233,10 @@ fn inspected(inspection: &Value) -> String {
     };
     let description = &inspection["description"];
     let mut lines: Vec<String> = [
-        ("provider", format!("{} {}", text(description, "/providerKey"), text(description, "/version"))),
+        (
+            "provider",
+            format!("{} {}", text(description, "/providerKey"), text(description, "/version")),
+        ),
         ("summary", text(description, "/summary")),
         ("digest", text(inspection, "/digest")),
         ("size", format!("{} bytes", text(inspection, "/bytes"))),

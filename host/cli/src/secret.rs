@@ -33,9 +33,10 @@ pub(super) struct CreateArgs {
     /// Origin that may receive the secret, such as https://api.example.com; repeatable.
     #[arg(long, required = true, value_name = "ORIGIN")]
     origin: Vec<String>,
-    /// The one place of a request where it may be: header:NAME, header:NAME:WORD with a word before it such as Bearer,
-    /// query:PARAMETER, or body:/JSON/POINTER. Or what the host does with it: basic (the value is USER:PASSWORD), or
-    /// sigv4:SERVICE:REGION, which signs for AWS (the value is ACCESS-KEY-ID:SECRET-ACCESS-KEY[:SESSION-TOKEN]).
+    /// The one place of a request where it may be: header:NAME, header:NAME:WORD with a word before
+    /// it such as Bearer, query:PARAMETER, or body:/JSON/POINTER. Or what the host does with it:
+    /// basic (the value is USER:PASSWORD), or sigv4:SERVICE:REGION, which signs for AWS (the value
+    /// is ACCESS-KEY-ID:SECRET-ACCESS-KEY[:SESSION-TOKEN]).
     #[arg(long = "as", value_name = "USE")]
     used_as: SecretUse,
     #[command(flatten)]
@@ -51,9 +52,10 @@ pub(super) struct UpdateArgs {
     /// Origin that may receive the secret, such as https://api.example.com; repeatable.
     #[arg(long, value_name = "ORIGIN")]
     origin: Vec<String>,
-    /// The one place of a request where it may be: header:NAME, header:NAME:WORD with a word before it such as Bearer,
-    /// query:PARAMETER, or body:/JSON/POINTER. Or what the host does with it: basic (the value is USER:PASSWORD), or
-    /// sigv4:SERVICE:REGION, which signs for AWS (the value is ACCESS-KEY-ID:SECRET-ACCESS-KEY[:SESSION-TOKEN]).
+    /// The one place of a request where it may be: header:NAME, header:NAME:WORD with a word before
+    /// it such as Bearer, query:PARAMETER, or body:/JSON/POINTER. Or what the host does with it:
+    /// basic (the value is USER:PASSWORD), or sigv4:SERVICE:REGION, which signs for AWS (the value
+    /// is ACCESS-KEY-ID:SECRET-ACCESS-KEY[:SESSION-TOKEN]).
     #[arg(long = "as", value_name = "USE")]
     used_as: Option<SecretUse>,
     #[command(flatten)]
@@ -71,10 +73,19 @@ struct ValueArgs {
 
 pub(super) async fn run(command: SecretCommand) -> Result<(), CliError> {
     match command {
-        SecretCommand::List(page) => page::list_as(&page, "secrets", &[], |answer| rows(items(answer, "items"))).await,
+        SecretCommand::List(page) => {
+            page::list_as(&page, "secrets", &[], |answer| rows(items(answer, "items"))).await
+        }
         SecretCommand::Show(args) => {
             let session = args.named.company.open().await?;
-            page::watch(&session, &args.watch, "", async || found(&session, &args.named.name).await, details).await
+            page::watch(
+                &session,
+                &args.watch,
+                "",
+                async || found(&session, &args.named.name).await,
+                details,
+            )
+            .await
         }
         SecretCommand::Create(args) => {
             let session = args.company.open().await?;
@@ -86,14 +97,22 @@ pub(super) async fn run(command: SecretCommand) -> Result<(), CliError> {
         SecretCommand::Update(args) => {
             let session = args.company.open().await?;
             let found = found(&session, &args.name).await?;
-            let origins = if args.origin.is_empty() { found["origins"].clone() } else { args.origin.into() };
-            let used_as = args.used_as.map_or_else(|| found["usedAs"].clone(), |used_as| json!(used_as));
+            let origins =
+                if args.origin.is_empty() { found["origins"].clone() } else { args.origin.into() };
+            let used_as =
+                args.used_as.map_or_else(|| found["usedAs"].clone(), |used_as| json!(used_as));
             set(&session, &args.name, &origins, &used_as, &args.value).await
         }
         SecretCommand::Delete(named) => {
             let session = named.company.open().await?;
             let answer = session.delete(&format!("secrets/{}", escape(&named.name))).await?;
-            session.gone(&answer, &format!("deleted the secret {}; requests that name it are now refused", named.name))
+            session.gone(
+                &answer,
+                &format!(
+                    "deleted the secret {}; requests that name it are now refused",
+                    named.name
+                ),
+            )
         }
     }
 }
@@ -126,7 +145,8 @@ fn value(file: Option<&Path>) -> Result<String, CliError> {
 
 fn rows(secrets: &[Value]) -> String {
     let row = |secret: &Value| {
-        let origins: Vec<String> = items(secret, "origins").iter().map(|origin| text(origin, "")).collect();
+        let origins: Vec<String> =
+            items(secret, "origins").iter().map(|origin| text(origin, "")).collect();
         let used_as = serde_json::from_value::<SecretUse>(secret["usedAs"].clone());
         let used_as = used_as.map(|used_as| used_as.to_string()).unwrap_or_default();
         vec![text(secret, "/name"), origins.join(", "), used_as, moment(&text(secret, "/setAt"))]

@@ -25,18 +25,20 @@ const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST,
 
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
-    /// Configuration file, TOML, described in host/docs/configuration.md. Flags and environment variables override it.
+    /// Configuration file, TOML, described in host/docs/configuration.md. Flags and environment
+    /// variables override it.
     #[arg(long, env = "MEMHOST_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
     /// Listen address, ADDRESS:PORT or unix:PATH [default: the configuration file's, or
     /// 127.0.0.1:7600].
     #[arg(long, env = "MEMHOST_LISTEN", value_name = "ADDRESS")]
     listen: Option<Address>,
-    /// Separate listen address of the control plane and the explorer; --listen then serves only the runtime plane
-    /// [default: one address for everything].
+    /// Separate listen address of the control plane and the explorer; --listen then serves only the
+    /// runtime plane [default: one address for everything].
     #[arg(long, env = "MEMHOST_CONTROL_LISTEN", value_name = "ADDRESS")]
     control_listen: Option<Address>,
-    /// Listen on an address that other machines reach, without TLS: for a host behind a proxy that has TLS.
+    /// Listen on an address that other machines reach, without TLS: for a host behind a proxy that
+    /// has TLS.
     #[arg(long)]
     allow_plain_http: bool,
     /// Data directory [default: the configuration file's, or `memhost-data`].
@@ -54,8 +56,9 @@ pub(super) struct ServeArgs {
     /// Accept the build with this digest without a signature; repeatable.
     #[arg(long, value_name = "DIGEST")]
     trusted_digest: Vec<Digest>,
-    /// Key file that encrypts secrets; created if missing [default: `vault.key` in the data directory]. The environment
-    /// variable MEMHOST_VAULT_KEY overrides it: 64 hex digits or the base64 of 32 bytes.
+    /// Key file that encrypts secrets; created if missing [default: `vault.key` in the data
+    /// directory]. The environment variable MEMHOST_VAULT_KEY overrides it: 64 hex digits or the
+    /// base64 of 32 bytes.
     #[arg(long, value_name = "FILE")]
     vault_key_file: Option<PathBuf>,
     /// PEM file of additional certificate authorities for outgoing requests.
@@ -64,7 +67,8 @@ pub(super) struct ServeArgs {
     /// OTLP/HTTP endpoint to export traces to, such as http://127.0.0.1:4318.
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
     otlp_endpoint: Option<String>,
-    /// Whether reads wait until their operation record is on disk; writes always do [default: durable].
+    /// Whether reads wait until their operation record is on disk; writes always do [default:
+    /// durable].
     #[arg(long, value_parser = PossibleValuesParser::new(["durable", "relaxed"]).map(|name| audit(&name)))]
     audit: Option<Audit>,
     /// Replace the operator token; the old one stops working.
@@ -82,17 +86,19 @@ pub(super) struct ServeArgs {
     /// Read the operator token of this start from the first line of standard input.
     #[arg(long, conflicts_with_all = ["new_token", "token"])]
     token_from_stdin: bool,
-    /// Stop, as on SIGTERM, when standard input is closed: when the program that started this one has ended.
+    /// Stop, as on SIGTERM, when standard input is closed: when the program that started this one
+    /// has ended.
     #[arg(long)]
     exit_with_stdin: bool,
-    /// Print one line when the host listens, and nothing else, to standard output: JSON with the addresses, the process
-    /// and the store.
+    /// Print one line when the host listens, and nothing else, to standard output: JSON with the
+    /// addresses, the process and the store.
     #[arg(long, value_parser = ["json"], value_name = "FORMAT")]
     print_address: Option<String>,
     /// Let pages of this origin show the explorer in a frame; repeatable [default: nobody].
     #[arg(long, value_name = "ORIGIN", value_parser = config::page_origin)]
     frame_ancestor: Vec<Origin>,
-    /// Web page of an issue, such as https://paperclip.example/issues/{issueId}: the explorer links sources to it.
+    /// Web page of an issue, such as https://paperclip.example/issues/{issueId}: the explorer links
+    /// sources to it.
     #[arg(long, value_name = "URL", value_parser = LinkTemplate::of_issue)]
     issue_link: Option<LinkTemplate>,
     /// Web page of a run, such as https://paperclip.example/agents/{agentId}/runs/{runId}.
@@ -114,7 +120,10 @@ fn audit(name: &str) -> Audit {
 
 pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     let config = HostConfig::read("--config", args.config.as_deref())?;
-    let data_dir = args.data_dir.or_else(|| config.data_dir.clone()).unwrap_or_else(|| PathBuf::from("memhost-data"));
+    let data_dir = args
+        .data_dir
+        .or_else(|| config.data_dir.clone())
+        .unwrap_or_else(|| PathBuf::from("memhost-data"));
     let listen = planes(
         args.listen.or_else(|| config.listen.clone()).unwrap_or(Address::Tcp(LISTEN)),
         args.control_listen.or_else(|| config.control_listen.clone()),
@@ -164,7 +173,10 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     if args.print_address.is_some() {
         line(&ready(&endpoints, &service))?;
         if made.is_some() {
-            tracing::warn!("a new operator token was made and not shown; give one, such as with --token-from-stdin");
+            tracing::warn!(
+                "a new operator token was made and not shown; give one, such as with \
+                 --token-from-stdin"
+            );
         }
         return serve(endpoints, service, token, surfaces, closed).await;
     }
@@ -174,7 +186,8 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     for (endpoint, plane) in endpoints.iter().zip(planes) {
         line(&format!("memhost is listening on {}{plane}", endpoint.address()))?;
     }
-    let explorer = endpoints.last().map(|endpoint| endpoint.address().to_string()).unwrap_or_default();
+    let explorer =
+        endpoints.last().map(|endpoint| endpoint.address().to_string()).unwrap_or_default();
     let token = show_explorer(token, &explorer, &service, made.is_some())?;
     if let (Some(made), Some(first), Some(last)) = (&made, endpoints.first(), endpoints.last()) {
         context::remember(&first.address().to_string(), &last.address().to_string(), made)?;
@@ -204,7 +217,8 @@ async fn serve(
 
 /// One line that says where the host listens.
 fn ready(endpoints: &[Endpoint], service: &Service) -> String {
-    let address = |endpoint: Option<&Endpoint>| endpoint.map(|endpoint| endpoint.address().to_string());
+    let address =
+        |endpoint: Option<&Endpoint>| endpoint.map(|endpoint| endpoint.address().to_string());
     let ready = serde_json::json!({
         "pid": std::process::id(),
         "version": env!("CARGO_PKG_VERSION"),
@@ -215,7 +229,8 @@ fn ready(endpoints: &[Endpoint], service: &Service) -> String {
     ready.to_string()
 }
 
-/// Refuses an address that other machines reach: tokens and memories would go over the network as they are.
+/// Refuses an address that other machines reach: tokens and memories would go over the network as
+/// they are.
 pub(super) fn check_address(address: &Address, surfaces: Surfaces) -> Result<(), CliError> {
     let Address::Tcp(socket) = address else { return Ok(()) };
     if socket.ip().is_loopback() {
@@ -223,15 +238,16 @@ pub(super) fn check_address(address: &Address, surfaces: Surfaces) -> Result<(),
     }
     let flag = if surfaces == Surfaces::Control { "--control-listen" } else { "--listen" };
     let message = format!(
-        "{socket} is reached by other machines, and this host has no TLS; listen on 127.0.0.1:{} and put a proxy with \
+        "{socket} is reached by other machines, and this host has no TLS; listen on 127.0.0.1:{} \
+         and put a proxy with \
          TLS in front, or add --allow-plain-http if the network protects every request",
         socket.port()
     );
     Err(CliError::input(flag, message))
 }
 
-/// Says where the explorer is. On a terminal, and with a new token, also a link that signs in once: elsewhere it would be
-/// in a log.
+/// Says where the explorer is. On a terminal, and with a new token, also a link that signs in once:
+/// elsewhere it would be in a log.
 pub(super) fn show_explorer(
     token: AdminToken,
     address: &str,
@@ -247,7 +263,9 @@ pub(super) fn show_explorer(
         return Ok(token);
     }
     let (token, code) = token.with_link(service.now()).map_err(CliError::host)?;
-    drop(line(&format!("sign in there once, within ten minutes:\n  {address}/sign-in?link={code}")));
+    drop(line(&format!(
+        "sign in there once, within ten minutes:\n  {address}/sign-in?link={code}"
+    )));
     Ok(token)
 }
 

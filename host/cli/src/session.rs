@@ -25,7 +25,13 @@ impl HostArgs {
     pub(super) async fn open(&self) -> Result<Session, CliError> {
         let connection = Connection::of(self)?;
         let host = Backend::open(self, &connection).await?;
-        Ok(Session { host, format: self.output.format(), company: String::new(), agent: None, connection })
+        Ok(Session {
+            host,
+            format: self.output.format(),
+            company: String::new(),
+            agent: None,
+            connection,
+        })
     }
 }
 
@@ -41,7 +47,10 @@ impl CompanyArgs {
 
     /// The company that the arguments name, or the context.
     pub(super) fn named(&self, connection: &Connection) -> Option<String> {
-        self.company.clone().filter(|company| !company.is_empty()).or_else(|| connection.company.clone())
+        self.company
+            .clone()
+            .filter(|company| !company.is_empty())
+            .or_else(|| connection.company.clone())
     }
 }
 
@@ -49,17 +58,24 @@ impl ScopeArgs {
     /// The host that is named, for the company and the agent that are named.
     pub(super) async fn open(&self) -> Result<Session, CliError> {
         let session = self.company.open().await?;
-        let agent = self.agent.clone().filter(|agent| !agent.is_empty()).or_else(|| session.connection.agent.clone());
+        let agent = self
+            .agent
+            .clone()
+            .filter(|agent| !agent.is_empty())
+            .or_else(|| session.connection.agent.clone());
         Ok(Session { agent, ..session })
     }
 }
 
-/// The error that says how to choose a company, with the known companies where the caller may list them.
+/// The error that says how to choose a company, with the known companies where the caller may list
+/// them.
 async fn no_company(session: &Session) -> CliError {
     let companies = match session.host.get("/control/v1/companies").await {
         Ok(answer) => answer["items"].as_array().cloned().unwrap_or_default(),
         // A connection or token problem is reported instead.
-        Err(error @ (CliError::Unreachable { .. } | CliError::Problem { status: 401, .. })) => return error,
+        Err(error @ (CliError::Unreachable { .. } | CliError::Problem { status: 401, .. })) => {
+            return error;
+        }
         Err(_) => Vec::new(),
     };
     let known: Vec<&str> = companies.iter().filter_map(Value::as_str).take(8).collect();
@@ -69,7 +85,8 @@ async fn no_company(session: &Session) -> CliError {
     };
     let verb = if session.connection.context.is_some() { "update" } else { "create main" };
     let message = format!(
-        "is missing; set it or MEMHOST_COMPANY, or save it with `memhost context {verb} --company ID`; {known}"
+        "is missing; set it or MEMHOST_COMPANY, or save it with `memhost context {verb} --company \
+         ID`; {known}"
     );
     CliError::input("--company", message)
 }
@@ -106,7 +123,12 @@ impl Session {
     }
 
     /// Sends a memory operation with the scope that the arguments name.
-    pub(super) async fn send(&self, scope: &ScopeArgs, operation: &str, mut body: Value) -> Result<Value, CliError> {
+    pub(super) async fn send(
+        &self,
+        scope: &ScopeArgs,
+        operation: &str,
+        mut body: Value,
+    ) -> Result<Value, CliError> {
         body["bindingKey"] = json!(scope.binding);
         body["scope"] = without_nulls(json!({
             "companyId": self.company,

@@ -62,7 +62,11 @@ pub(super) async fn run(args: StatsArgs) -> Result<(), CliError> {
         let days = days();
         let (since, until) = (days.first().map(Date::to_string), days.last().map(Date::to_string));
         let group = format!("day,{}", name(&args.by));
-        let pairs = [("groupBy", Some(group.as_str())), ("since", since.as_deref()), ("until", until.as_deref())];
+        let pairs = [
+            ("groupBy", Some(group.as_str())),
+            ("since", since.as_deref()),
+            ("until", until.as_deref()),
+        ];
         session.get(&format!("costs?{}", query(&pairs))).await
     };
     page::watch(&session, &args.watch, "rows", fetch, |sums| drawn(sums, args.by, &days())).await
@@ -84,8 +88,18 @@ fn count(row: &Value, name: &str) -> Option<f64> {
 
 const MEASURES: [Measure; 7] = [
     Measure { title: "operations", of: |row| count(row, "operations"), sum: total, shown: whole },
-    Measure { title: "p50, worst day", of: |row| count(row, "latencyP50Us"), sum: most, shown: duration },
-    Measure { title: "p99, worst day", of: |row| count(row, "latencyP99Us"), sum: most, shown: duration },
+    Measure {
+        title: "p50, worst day",
+        of: |row| count(row, "latencyP50Us"),
+        sum: most,
+        shown: duration,
+    },
+    Measure {
+        title: "p99, worst day",
+        of: |row| count(row, "latencyP99Us"),
+        sum: most,
+        shown: duration,
+    },
     Measure {
         title: "failed, refused",
         of: |row| Some(count(row, "failed")? + count(row, "refused").unwrap_or_default()),
@@ -94,7 +108,12 @@ const MEASURES: [Measure; 7] = [
     },
     Measure {
         title: "empty rate, worst day",
-        of: |row| Some(count(row, "emptyQueries")? / count(row, "queries").filter(|queries| *queries > 0.0)?),
+        of: |row| {
+            Some(
+                count(row, "emptyQueries")?
+                    / count(row, "queries").filter(|queries| *queries > 0.0)?,
+            )
+        },
         sum: most,
         shown: |rate| format!("{:.0} %", rate * 100.0),
     },
@@ -140,14 +159,21 @@ fn drawn(sums: &Value, by: By, days: &[Date]) -> String {
     for (name, of_days) in &groups {
         let mut name = if name.is_empty() { "(none)".to_owned() } else { name.clone() };
         for measure in &MEASURES {
-            let values: Vec<Option<f64>> =
-                days.iter().map(|day| of_days.get(&day.to_string()).and_then(|row| (measure.of)(row))).collect();
+            let values: Vec<Option<f64>> = days
+                .iter()
+                .map(|day| of_days.get(&day.to_string()).and_then(|row| (measure.of)(row)))
+                .collect();
             let known: Vec<f64> = values.iter().flatten().copied().collect();
             if known.iter().all(|value| *value == 0.0) && measure.title != "operations" {
                 continue;
             }
             let shown = (measure.shown)((measure.sum)(&known));
-            rows.push(vec![std::mem::take(&mut name), measure.title.to_owned(), sparkline(&values), shown]);
+            rows.push(vec![
+                std::mem::take(&mut name),
+                measure.title.to_owned(),
+                sparkline(&values),
+                shown,
+            ]);
         }
     }
     let (first, last) = (days.first().map(Date::to_string), days.last().map(Date::to_string));
@@ -191,7 +217,8 @@ mod tests {
                 "emptyQueries": 1, "latencyP50Us": 900, "latencyP99Us": 12_000, "costCents": 0.5, "inputTokens": 0,
             })
         };
-        let rows = [row("2026-11-01", "a", 2), row("2026-11-03", "a", 4), row("2026-11-02", "b", 1)];
+        let rows =
+            [row("2026-11-01", "a", 2), row("2026-11-03", "a", 4), row("2026-11-02", "b", 1)];
         let days = ["2026-11-01", "2026-11-02", "2026-11-03"].map(|day| day.parse().unwrap());
         insta::assert_snapshot!(drawn(&json!({ "rows": rows }), By::Binding, &days), @r"
         BINDING  METRIC                 2026-11-01 TO 2026-11-03

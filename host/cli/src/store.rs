@@ -27,7 +27,8 @@ pub(super) enum StoreCommand {
         /// Use this backup instead.
         #[arg(long, value_name = "DIR", conflicts_with = "data_dir")]
         backup: Option<PathBuf>,
-        /// Make a new store of everything that can be read, for a store that does not open. The damaged one is kept.
+        /// Make a new store of everything that can be read, for a store that does not open. The
+        /// damaged one is kept.
         #[arg(long, conflicts_with = "backup")]
         repair: bool,
     },
@@ -83,7 +84,9 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
                 0 => line("no problems found"),
                 count => {
                     let found = counted(count, "problem", "problems");
-                    Err(CliError::Failed(format!("{found} found; copy the directory before you continue")))
+                    Err(CliError::Failed(format!(
+                        "{found} found; copy the directory before you continue"
+                    )))
                 }
             }
         }
@@ -97,10 +100,16 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
             let body = json!({ "directory": to, "withVaultKey": with_vault_key });
             let session = host.open().await?;
             let made = session.host.post("/control/v1/backups", &body).await?;
-            let key =
-                if with_vault_key { "" } else { "; it does not contain the vault key: store that key separately" };
+            let key = if with_vault_key {
+                ""
+            } else {
+                "; it does not contain the vault key: store that key separately"
+            };
             let said = |made: &Value| {
-                let (keys, files) = (counted(&made["keys"], "key", "keys"), counted(&made["files"], "file", "files"));
+                let (keys, files) = (
+                    counted(&made["keys"], "key", "keys"),
+                    counted(&made["files"], "file", "files"),
+                );
                 format!("backed up {keys} and {files} to {}{key}", to.display())
             };
             session.show(&made, "", said)
@@ -109,8 +118,13 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
             check_there("BACKUP", &backup)?;
             let files = restore_backup(&backup, &data_dir).map_err(CliError::host)?;
             let has_key = data_dir.join("vault.key").exists();
-            let key = if has_key { "" } else { "; copy the vault key there before you start a host" };
-            line(&format!("restored {} to {}{key}", counted(files, "file", "files"), data_dir.display()))
+            let key =
+                if has_key { "" } else { "; copy the vault key there before you start a host" };
+            line(&format!(
+                "restored {} to {}{key}",
+                counted(files, "file", "files"),
+                data_dir.display()
+            ))
         }
     }
 }
@@ -119,7 +133,10 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
 fn check_there(argument: &str, directory: &Path) -> Result<(), CliError> {
     match directory.is_dir() {
         true => Ok(()),
-        false => Err(CliError::input(argument, format!("{} is no directory; name a backup", directory.display()))),
+        false => Err(CliError::input(
+            argument,
+            format!("{} is no directory; name a backup", directory.display()),
+        )),
     }
 }
 
@@ -127,7 +144,11 @@ fn repair(data_dir: &Path) -> Result<(), CliError> {
     let done = SledStore::repair(data_dir).map_err(CliError::data_dir)?;
     done.lost.iter().try_for_each(|lost| line(lost))?;
     let saved = |count| counted(count, "row", "rows");
-    done.saved.iter().try_for_each(|(table, count)| line(&format!("saved {} of `{table}`", saved(count))))?;
+    done.saved
+        .iter()
+        .try_for_each(|(table, count)| line(&format!("saved {} of `{table}`", saved(count))))?;
     let damaged = done.damaged.display();
-    line(&format!("the damaged store is in {damaged}; remove it when nothing is missing, or restore a backup"))
+    line(&format!(
+        "the damaged store is in {damaged}; remove it when nothing is missing, or restore a backup"
+    ))
 }

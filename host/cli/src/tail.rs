@@ -64,7 +64,8 @@ pub(super) async fn run(args: TailArgs) -> Result<(), CliError> {
         true => args.company.host.open().await?,
         false => args.company.open().await?,
     };
-    let path = if args.everywhere { "/control/v1/stream".to_owned() } else { session.path("stream") };
+    let path =
+        if args.everywhere { "/control/v1/stream".to_owned() } else { session.path("stream") };
     let (sender, mut events) = mpsc::channel(256);
     let Session { host, format, .. } = session;
     // A thread of its own: it may block in a read for hours, and is not waited for at the end.
@@ -118,7 +119,9 @@ impl Seen {
 impl TailArgs {
     fn lets_through(&self, name: &str, value: &Value) -> bool {
         let is = |wanted: &Option<String>, pointers: &[&str]| {
-            wanted.as_ref().is_none_or(|wanted| pointers.iter().any(|pointer| text(value, pointer) == *wanted))
+            wanted
+                .as_ref()
+                .is_none_or(|wanted| pointers.iter().any(|pointer| text(value, pointer) == *wanted))
         };
         self.event.iter().any(|what| argument::name(what) == name)
             && is(&self.kind, &["/kind"])
@@ -128,7 +131,8 @@ impl TailArgs {
     }
 }
 
-/// Reads the stream and reconnects after a break. Ends where the receiver is gone or the host refuses.
+/// Reads the stream and reconnects after a break. Ends where the receiver is gone or the host
+/// refuses.
 pub(super) fn follow(host: &Backend, path: &str, sender: &mpsc::Sender<Result<Event, CliError>>) {
     let (mut parser, mut wait, mut was_open) = (Parser::default(), FIRST_WAIT, false);
     loop {
@@ -140,7 +144,9 @@ pub(super) fn follow(host: &Backend, path: &str, sender: &mpsc::Sender<Result<Ev
                 }
             }
             // A host that was reached before may restart. Another error is final.
-            Err(error) if was_open && error.exit_code() == 5 => tracing::debug!(%error, "the stream is lost"),
+            Err(error) if was_open && error.exit_code() == 5 => {
+                tracing::debug!(%error, "the stream is lost")
+            }
             Err(error) => return drop(sender.blocking_send(Err(error))),
         }
         std::thread::sleep(wait);
@@ -149,7 +155,11 @@ pub(super) fn follow(host: &Backend, path: &str, sender: &mpsc::Sender<Result<Ev
 }
 
 /// Whether to reconnect after the end of the stream.
-fn read(stream: impl Read, parser: &mut Parser, sender: &mpsc::Sender<Result<Event, CliError>>) -> bool {
+fn read(
+    stream: impl Read,
+    parser: &mut Parser,
+    sender: &mpsc::Sender<Result<Event, CliError>>,
+) -> bool {
     parser.restart();
     for line in BufReader::new(stream).lines() {
         let Ok(line) = line else { return true };
@@ -182,8 +192,12 @@ pub(super) fn operation(value: &Value, is_plain: bool) -> String {
         (false, "succeeded") => format!("\x1b[32m{outcome:<11}\x1b[0m"),
         (false, _) => format!("\x1b[31m{outcome:<11}\x1b[0m"),
     };
-    let cents: f64 =
-        value["usage"].as_array().into_iter().flatten().filter_map(|usage| usage["costCents"].as_f64()).sum();
+    let cents: f64 = value["usage"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|usage| usage["costCents"].as_f64())
+        .sum();
     let cents = if cents > 0.0 { format!("{cents:.4} ¢") } else { "-".to_owned() };
     let or_dash = |pointer: &str| match text(value, pointer) {
         found if found.is_empty() => "-".to_owned(),
@@ -213,7 +227,11 @@ pub(super) fn operation(value: &Value, is_plain: bool) -> String {
 /// An event that is not an operation: its kind, id and state.
 fn other(name: &str, value: &Value) -> String {
     let first = |pointers: &[&str]| {
-        pointers.iter().map(|pointer| text(value, pointer)).find(|found| !found.is_empty()).unwrap_or_default()
+        pointers
+            .iter()
+            .map(|pointer| text(value, pointer))
+            .find(|found| !found.is_empty())
+            .unwrap_or_default()
     };
     let now = jiff::Timestamp::now().to_string();
     let which = first(&["/id", "/description/providerKey", "/providerKey", "/path", "/period"]);
@@ -267,8 +285,11 @@ mod tests {
         let (sender, mut events) = mpsc::channel(8);
         let mut parser = Parser::default();
         let goes_on = std::thread::spawn(move || {
-            let goes_on =
-                read("event: operation\nid: 1\ndata: {}\n\nid: 2\ndata: half".as_bytes(), &mut parser, &sender);
+            let goes_on = read(
+                "event: operation\nid: 1\ndata: {}\n\nid: 2\ndata: half".as_bytes(),
+                &mut parser,
+                &sender,
+            );
             (goes_on, parser.last_id().map(str::to_owned), sender)
         });
         let (goes_on, _, sender) = goes_on.join().unwrap();
@@ -276,6 +297,9 @@ mod tests {
         assert_eq!(events.try_recv().unwrap().unwrap().name, "operation");
         assert!(events.try_recv().is_err());
         drop(events);
-        assert!(!read("data: {}\n\n".as_bytes(), &mut Parser::default(), &sender), "nobody listens");
+        assert!(
+            !read("data: {}\n\n".as_bytes(), &mut Parser::default(), &sender),
+            "nobody listens"
+        );
     }
 }

@@ -34,28 +34,40 @@ impl Drop for Telemetry {
     }
 }
 
-/// A filter of the log. The library takes any word for the name of a target, of which nothing is logged then.
+/// A filter of the log. The library takes any word for the name of a target, of which nothing is
+/// logged then.
 pub(super) fn filter(text: &str) -> Result<EnvFilter, CliError> {
     const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
     let wrong = |message: String| CliError::input("--log", message);
-    for directive in text.split(',').map(str::trim).filter(|directive| !directive.contains(['=', '[', ':'])) {
-        if !LEVELS.contains(&directive.to_lowercase().as_str()) && !directive.starts_with("memhost") {
-            let near = nearest(directive, LEVELS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    for directive in
+        text.split(',').map(str::trim).filter(|directive| !directive.contains(['=', '[', ':']))
+    {
+        if !LEVELS.contains(&directive.to_lowercase().as_str()) && !directive.starts_with("memhost")
+        {
+            let near = nearest(directive, LEVELS)
+                .map(|near| format!("; did you mean `{near}`?"))
+                .unwrap_or_default();
             let levels = LEVELS.join(", ");
             return Err(wrong(format!("`{directive}` is no level, which are {levels}{near}")));
         }
     }
-    EnvFilter::try_new(text)
-        .map_err(|_| wrong(format!("`{text}` is no filter; write a level such as info, or memhost=debug")))
+    EnvFilter::try_new(text).map_err(|_| {
+        wrong(format!("`{text}` is no filter; write a level such as info, or memhost=debug"))
+    })
 }
 
 /// Sets up the log with `filter`, and the export where there is a collector at `endpoint`.
 pub(super) fn init(filter: EnvFilter, endpoint: Option<&str>) -> Result<Telemetry, CliError> {
     let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let log = tracing_subscriber::fmt::layer().with_ansi(is_terminal).with_writer(std::io::stderr).with_filter(filter);
+    let log = tracing_subscriber::fmt::layer()
+        .with_ansi(is_terminal)
+        .with_writer(std::io::stderr)
+        .with_filter(filter);
     let provider = endpoint.map(provider).transpose()?;
     let traces = provider.as_ref().map(|provider| {
-        tracing_opentelemetry::layer().with_tracer(provider.tracer("memhost")).with_filter(EnvFilter::new(TRACED))
+        tracing_opentelemetry::layer()
+            .with_tracer(provider.tracer("memhost"))
+            .with_filter(EnvFilter::new(TRACED))
     });
     tracing_subscriber::registry().with(log).with(traces).init();
     Ok(Telemetry(provider))
@@ -79,7 +91,10 @@ struct Blocking(ureq::Agent);
 
 impl Blocking {
     fn new() -> Self {
-        let config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(TIMEOUT)).build();
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(TIMEOUT))
+            .build();
         Self(config.into())
     }
 }

@@ -11,9 +11,9 @@ const VERBS: [&str; 5] = ["list", "show", "create", "update", "delete"];
 
 /// Verbs of a few nouns. A new one is added here on purpose.
 const ACTIONS: [&str; 25] = [
-    "discard", "approve", "assign", "backup", "cancel", "capture", "compact", "export", "grant", "import", "inspect",
-    "install", "keygen", "locomo", "reject", "replay", "reset", "resolve", "restore", "retry", "rotate", "scan",
-    "search", "sign", "trust",
+    "discard", "approve", "assign", "backup", "cancel", "capture", "compact", "export", "grant",
+    "import", "inspect", "install", "keygen", "locomo", "reject", "replay", "reset", "resolve",
+    "restore", "retry", "rotate", "scan", "search", "sign", "trust",
 ];
 const MORE_ACTIONS: [&str; 3] = ["check", "use", "verify"];
 /// Verbs for authors of providers.
@@ -74,7 +74,9 @@ fn grammar() -> Grammar {
 /// Every command that is shown, with its path.
 fn all(command: &Grammar, path: &str, found: &mut Vec<(String, Grammar)>) {
     found.push((path.to_owned(), command.clone()));
-    for below in command.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help") {
+    for below in
+        command.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help")
+    {
         all(below, &format!("{path} {}", below.get_name()), found);
     }
 }
@@ -111,7 +113,8 @@ fn every_command_and_every_argument_is_documented() {
         if command.get_about().is_none() {
             bare.push(path.clone());
         }
-        let without = flags(&command).filter(|arg| arg.get_help().is_none() && arg.get_long_help().is_none());
+        let without =
+            flags(&command).filter(|arg| arg.get_help().is_none() && arg.get_long_help().is_none());
         bare.extend(without.map(|arg| format!("{path}: {}", arg.get_id())));
     }
     assert!(bare.is_empty(), "without a word of help: {bare:#?}");
@@ -124,10 +127,15 @@ fn the_help_of_policies_names_every_field() {
     let fields: Vec<&String> = policy.as_object().unwrap().keys().collect();
     let mut tested = 0;
     for (path, command) in commands() {
-        let Some(arg) = flags(&command).find(|arg| arg.get_long() == Some("policy")) else { continue };
+        let Some(arg) = flags(&command).find(|arg| arg.get_long() == Some("policy")) else {
+            continue;
+        };
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
         for field in &fields {
-            assert!(help.contains(field.as_str()), "{path} --policy does not name `{field}`: {help}");
+            assert!(
+                help.contains(field.as_str()),
+                "{path} --policy does not name `{field}`: {help}"
+            );
         }
         tested += 1;
     }
@@ -136,16 +144,19 @@ fn the_help_of_policies_names_every_field() {
 
 #[test]
 fn verbs_are_those_that_are_known() {
-    let is_known = |verb: &str| [&VERBS[..], &ACTIONS, &MORE_ACTIONS, &OF_AUTHORS].concat().contains(&verb);
+    let is_known =
+        |verb: &str| [&VERBS[..], &ACTIONS, &MORE_ACTIONS, &OF_AUTHORS].concat().contains(&verb);
     for (path, command) in commands().into_iter().filter(|(path, _)| !path.starts_with(OF_TOOLS)) {
-        let parts: Vec<&str> = path.split(' ').skip(if path.starts_with(OF_SYSTEMS) { 2 } else { 1 }).collect();
+        let parts: Vec<&str> =
+            path.split(' ').skip(if path.starts_with(OF_SYSTEMS) { 2 } else { 1 }).collect();
         if let [thing, verb] = parts.as_slice() {
             assert!(is_known(verb), "`{thing} {verb}` is no known verb");
         }
         assert!(parts.len() < 3, "{path} is too deep");
         let verbs: Vec<&str> = command.get_subcommands().map(Grammar::get_name).collect();
-        let things =
-            !verbs.is_empty() && path != "memhost" && !["memhost store", "memhost eval"].contains(&path.as_str());
+        let things = !verbs.is_empty()
+            && path != "memhost"
+            && !["memhost store", "memhost eval"].contains(&path.as_str());
         let things = things && !path.starts_with(OF_SYSTEMS);
         assert!(
             !things || verbs.contains(&"list") || verbs.contains(&"show"),
@@ -164,7 +175,8 @@ fn every_list_has_pages_and_everything_that_is_looked_at_can_be_watched() {
         if path.ends_with(" show") {
             // Only this person changes contexts.
             assert!(
-                has("watch") || ["memhost context show", "memhost embeddings show"].contains(&path.as_str()),
+                has("watch")
+                    || ["memhost context show", "memhost embeddings show"].contains(&path.as_str()),
                 "{path}"
             );
         }
@@ -183,22 +195,37 @@ fn one_flag_means_one_thing() {
             let Some(long) = arg.get_long().filter(|long| *long != "help") else { continue };
             let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
             let takes = arg.get_value_names().map(|names| format!("{names:?}")).unwrap_or_default();
-            meanings.entry(long.to_owned()).or_default().insert(format!("{takes} {help}"), path.clone());
+            meanings
+                .entry(long.to_owned())
+                .or_default()
+                .insert(format!("{takes} {help}"), path.clone());
         }
     }
     let allowed = [&SEVERAL_MEANINGS[..], &OF_THE_THING].concat();
-    let wrong: Vec<_> =
-        meanings.iter().filter(|(long, meanings)| meanings.len() > 1 && !allowed.contains(&long.as_str())).collect();
+    let wrong: Vec<_> = meanings
+        .iter()
+        .filter(|(long, meanings)| meanings.len() > 1 && !allowed.contains(&long.as_str()))
+        .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
-    let idle: Vec<_> = allowed.iter().filter(|long| meanings.get(**long).is_none_or(|all| all.len() < 2)).collect();
+    let idle: Vec<_> = allowed
+        .iter()
+        .filter(|long| meanings.get(**long).is_none_or(|all| all.len() < 2))
+        .collect();
     assert!(idle.is_empty(), "no exceptions are needed for {idle:?}");
 }
 
 #[test]
 fn the_form_of_the_answer_may_be_said_anywhere() {
-    for line in ["--output yaml job list", "job --output yaml list", "job list --output yaml", "job list -o yaml"] {
+    for line in [
+        "--output yaml job list",
+        "job --output yaml list",
+        "job list --output yaml",
+        "job list -o yaml",
+    ] {
         let cli = Cli::try_parse_from(["memhost"].into_iter().chain(line.split(' '))).unwrap();
-        let Some(Command::Job(job::JobCommand::List { page, .. })) = cli.command else { panic!("{line}") };
+        let Some(Command::Job(job::JobCommand::List { page, .. })) = cli.command else {
+            panic!("{line}")
+        };
         assert_eq!(page.company.host.output.format(), output::Format::Yaml, "{line}");
     }
     let typo = Cli::try_parse_from(["memhost", "jobs"]).unwrap_err().to_string();

@@ -121,7 +121,10 @@ pub(super) async fn run(command: TokenCommand) -> Result<(), CliError> {
     match command {
         TokenCommand::List { whose, paging } => {
             let (session, path) = whose.open().await?;
-            page::list_of_host(&session, &paging, &path, "items", |answer| rows(items(answer, "items"), COLUMNS)).await
+            page::list_of_host(&session, &paging, &path, "items", |answer| {
+                rows(items(answer, "items"), COLUMNS)
+            })
+            .await
         }
         TokenCommand::Show { one, watch } => {
             let (session, path) = one.whose.open().await?;
@@ -157,5 +160,8 @@ pub(super) async fn run(command: TokenCommand) -> Result<(), CliError> {
 
 fn value(made: &Value) -> String {
     let table = rows(std::slice::from_ref(made), COLUMNS);
-    format!("{table}\n\ntoken value, shown only once:\n  {}", made["value"].as_str().unwrap_or_default())
+    format!(
+        "{table}\n\ntoken value, shown only once:\n  {}",
+        made["value"].as_str().unwrap_or_default()
+    )
 }

@@ -24,7 +24,8 @@ fn advice(connection: &Connection, found: &Result<serde_json::Value, CliError>) 
     let url = &connection.url;
     let commands = |head: String, rows: &[(&str, &str)]| {
         let width = rows.iter().map(|(command, _)| command.len()).max().unwrap_or_default();
-        let rows: Vec<String> = rows.iter().map(|(command, what)| format!("  {command:<width$}  {what}")).collect();
+        let rows: Vec<String> =
+            rows.iter().map(|(command, what)| format!("  {command:<width$}  {what}")).collect();
         format!("{head}\n{}", rows.join("\n"))
     };
     match found {
@@ -38,7 +39,10 @@ fn advice(connection: &Connection, found: &Result<serde_json::Value, CliError>) 
         Err(CliError::Problem { status: 401, .. }) => commands(
             format!("The host at {url} requires a token. Save it in a context:"),
             &[
-                (&format!("memhost context create main --url {url} --token -"), "reads the token from standard input"),
+                (
+                    &format!("memhost context create main --url {url} --token -"),
+                    "reads the token from standard input",
+                ),
                 ("memhost serve --new-token", "after you stopped the host: replaces a lost token"),
             ],
         ),
@@ -56,7 +60,10 @@ fn advice(connection: &Connection, found: &Result<serde_json::Value, CliError>) 
                 commands(
                     format!("Connected to {url}. Choose a company:"),
                     &[
-                        (&format!("memhost context {verb} --company acme"), "saves it in the context"),
+                        (
+                            &format!("memhost context {verb} --company acme"),
+                            "saves it in the context",
+                        ),
                         (
                             "memhost note 'Deploys are frozen on Fridays' -c acme",
                             "creates the company with its first record",
@@ -84,10 +91,16 @@ mod tests {
             agent: None,
             context: context.map(str::to_owned),
         };
-        let away: Result<Value, _> =
-            Err(CliError::Unreachable { url: "http://h".to_owned(), message: "refused".to_owned() });
-        let unknown: Result<Value, _> =
-            Err(CliError::Problem { status: 401, detail: String::new(), operation: None, code: None });
+        let away: Result<Value, _> = Err(CliError::Unreachable {
+            url: "http://h".to_owned(),
+            message: "refused".to_owned(),
+        });
+        let unknown: Result<Value, _> = Err(CliError::Problem {
+            status: 401,
+            detail: String::new(),
+            operation: None,
+            code: None,
+        });
         let there = Ok(json!({ "items": [] }));
         for (connection, found, next) in [
             (connection(None, None), &away, "memhost serve "),

@@ -1,5 +1,6 @@
-//! How much work a schema makes of a configuration, before anybody does it. A schema of 1 KB can ask for 2 to the power
-//! of 30 comparisons by references that double, and the validator has no limit of its own.
+//! How much work a schema makes of a configuration, before anybody does it. A schema of 1 KB can
+//! ask for 2 to the power of 30 comparisons by references that double, and the validator has no
+//! limit of its own.
 
 use std::collections::HashMap;
 
@@ -96,7 +97,11 @@ impl<'a> Work<'a> {
     fn visit(&mut self, schema: &'a Value, value: &Value, depth: usize) -> Result<(), String> {
         let Value::Object(words) = schema else { return Ok(()) };
         let choices = words.get("enum").and_then(Value::as_array).map_or(0, Vec::len);
-        self.count(if depth > MAX_DEPTH { MAX_STEPS + 1 } else { 1 + size(value) / 256 + choices })?;
+        self.count(if depth > MAX_DEPTH {
+            MAX_STEPS + 1
+        } else {
+            1 + size(value) / 256 + choices
+        })?;
         if let (Some(Value::String(pattern)), Value::String(text)) = (words.get("pattern"), value) {
             self.compare(pattern, text.len())?;
         }
@@ -129,7 +134,9 @@ impl<'a> Work<'a> {
             }
         }
         if let Some(Value::Object(patterns)) = words.get("patternProperties") {
-            let names = value.as_object().map_or(0, |members| members.keys().map(|name| name.len() + 1).sum());
+            let names = value
+                .as_object()
+                .map_or(0, |members| members.keys().map(|name| name.len() + 1).sum());
             for (pattern, schema) in patterns {
                 self.compare(pattern, names)?;
                 for value in &below {
@@ -137,7 +144,9 @@ impl<'a> Work<'a> {
                 }
             }
         }
-        if let (Some(Value::Object(named)), Value::Object(members)) = (words.get("properties"), value) {
+        if let (Some(Value::Object(named)), Value::Object(members)) =
+            (words.get("properties"), value)
+        {
             for (name, schema) in named {
                 if let Some(value) = members.get(name) {
                     self.visit(schema, value, depth + 1)?;
@@ -161,9 +170,16 @@ impl<'a> Work<'a> {
         self.count(length.saturating_mul(steps) / 16)
     }
 
-    fn all(&mut self, schemas: Option<&'a Value>, value: &Value, depth: usize) -> Result<(), String> {
+    fn all(
+        &mut self,
+        schemas: Option<&'a Value>,
+        value: &Value,
+        depth: usize,
+    ) -> Result<(), String> {
         match schemas {
-            Some(Value::Array(schemas)) => schemas.iter().try_for_each(|schema| self.visit(schema, value, depth + 1)),
+            Some(Value::Array(schemas)) => {
+                schemas.iter().try_for_each(|schema| self.visit(schema, value, depth + 1))
+            }
             Some(schema) => self.visit(schema, value, depth + 1),
             None => Ok(()),
         }
@@ -172,15 +188,21 @@ impl<'a> Work<'a> {
     /// Everything that a reference could mean. The validator takes one of them.
     fn targets(&self, reference: &str) -> Vec<&'a Value> {
         let (address, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let mut found: Vec<&'a Value> = self.names.get(fragment).into_iter().flatten().copied().collect();
+        let mut found: Vec<&'a Value> =
+            self.names.get(fragment).into_iter().flatten().copied().collect();
         // An address is relative to another one: what ends like it is meant.
         let is_meant = |name: &&str| !address.is_empty() && name.ends_with(address);
-        let named = self.names.iter().filter(|(name, _)| is_meant(name)).flat_map(|(_, found)| found);
+        let named =
+            self.names.iter().filter(|(name, _)| is_meant(name)).flat_map(|(_, found)| found);
         let mut bases: Vec<&'a Value> = named.copied().collect();
         if bases.is_empty() {
             bases.clone_from(&self.resources);
         }
-        let pointer = fragment.replace("%25", "%").replace("%22", "\"").replace("%7E", "~").replace("%2F", "/");
+        let pointer = fragment
+            .replace("%25", "%")
+            .replace("%22", "\"")
+            .replace("%7E", "~")
+            .replace("%2F", "/");
         found.extend(bases.iter().filter_map(|base| base.pointer(&pointer)));
         found
     }
@@ -217,7 +239,10 @@ mod tests {
     fn schemas_that_double_are_refused_and_short_ones_are_not() {
         for word in ["allOf", "anyOf", "oneOf"] {
             assert_eq!(of_config(&doubling(8, word), &json!({})), Ok(()));
-            assert!(of_config(&doubling(30, word), &json!({})).unwrap_err().contains("too much work"), "{word}");
+            assert!(
+                of_config(&doubling(30, word), &json!({})).unwrap_err().contains("too much work"),
+                "{word}"
+            );
         }
     }
 
@@ -237,8 +262,7 @@ mod tests {
         let twice = json!({"$dynamicRef": "#x"});
         let dynamic = json!({"$dynamicAnchor": "x", "anyOf": [twice, twice]});
         assert!(of_config(&dynamic, &json!({})).is_err());
-        let embedded =
-            json!({"$defs": {"a": {"$id": "b.json", "properties": {"c": {"$ref": "b.json"}}}}, "$ref": "b.json"});
+        let embedded = json!({"$defs": {"a": {"$id": "b.json", "properties": {"c": {"$ref": "b.json"}}}}, "$ref": "b.json"});
         assert_eq!(of_config(&embedded, &json!({"c": {"c": {}}})), Ok(()));
     }
 

@@ -1,8 +1,8 @@
 //! Validates a binding's configuration against the JSON Schema that its provider gives.
 //!
-//! The schema is not trusted: its size and the work that it makes are limited, it fetches nothing, and its patterns run in
-//! linear time.
-//! This is a crate of its own because the validator takes long to compile.
+//! The schema is not trusted: its size and the work that it makes are limited, it fetches nothing,
+//! and its patterns run in linear time. This is a crate of its own because the validator takes long
+//! to compile.
 
 mod cost;
 mod patterns;
@@ -46,10 +46,13 @@ pub fn problem(schema: &Value) -> Option<String> {
     compile(schema).err()
 }
 
-/// What is wrong, without the schema's keyword where that means nothing to the person who wrote the configuration.
+/// What is wrong, without the schema's keyword where that means nothing to the person who wrote the
+/// configuration.
 fn said(kind: &ErrorKind<'_, '_>) -> String {
     let text = kind.to_string();
-    let unknown = text.strip_prefix("additionalProperties ").and_then(|rest| rest.strip_suffix(" not allowed"));
+    let unknown = text
+        .strip_prefix("additionalProperties ")
+        .and_then(|rest| rest.strip_suffix(" not allowed"));
     unknown.map(|names| format!("has {names}, which the provider does not know")).unwrap_or(text)
 }
 
@@ -57,7 +60,10 @@ fn said(kind: &ErrorKind<'_, '_>) -> String {
 fn collect(error: &ValidationError<'_, '_>, found: &mut Vec<ConfigError>) {
     let groups = matches!(
         error.kind,
-        ErrorKind::Group | ErrorKind::Schema { .. } | ErrorKind::Reference { .. } | ErrorKind::AllOf
+        ErrorKind::Group
+            | ErrorKind::Schema { .. }
+            | ErrorKind::Reference { .. }
+            | ErrorKind::AllOf
     );
     if !groups && found.len() < MAX_ERRORS {
         let (path, message) = (error.instance_location.to_string(), said(&error.kind));
@@ -89,7 +95,8 @@ struct FetchesNothing;
 
 impl UrlLoader for FetchesNothing {
     fn load(&self, url: &str) -> Result<Value, Box<dyn std::error::Error>> {
-        Err(format!("a schema cannot refer to another document, and this one refers to {url}").into())
+        Err(format!("a schema cannot refer to another document, and this one refers to {url}")
+            .into())
     }
 }
 

@@ -6,21 +6,26 @@ use regex::{Error, RegexBuilder};
 const MAX_PATTERNS: usize = 256;
 /// The memory that one compiled pattern may take, in bytes.
 const MAX_BYTES: usize = 256 << 10;
-/// The steps that 16 bytes of a text make, at worst, by the memory of the pattern that they are compared with: every state
-/// of it is tried at every character.
+/// The steps that 16 bytes of a text make, at worst, by the memory of the pattern that they are
+/// compared with: every state of it is tried at every character.
 const STEPS: [(usize, usize); 3] = [(4 << 10, 4), (32 << 10, 32), (MAX_BYTES, 192)];
-/// The bytes of patterns that the validator may read while it makes those of JavaScript into its own. It reads a pattern
-/// again for each class such as `\d` in it.
+/// The bytes of patterns that the validator may read while it makes those of JavaScript into its
+/// own. It reads a pattern again for each class such as `\d` in it.
 const MAX_REWRITTEN: usize = 4 << 20;
 
 /// Why these patterns are too much work for any text.
 pub(crate) fn check(patterns: &[&str]) -> Result<(), String> {
     if patterns.len() > MAX_PATTERNS {
-        return Err(format!("it has {} patterns; at most {MAX_PATTERNS} are allowed", patterns.len()));
+        return Err(format!(
+            "it has {} patterns; at most {MAX_PATTERNS} are allowed",
+            patterns.len()
+        ));
     }
     let own: Vec<(String, usize)> = patterns.iter().map(|pattern| rewritten(pattern)).collect();
     if own.iter().map(|(_, bytes)| *bytes).fold(0, usize::saturating_add) > MAX_REWRITTEN {
-        return Err("its patterns have too many classes such as `\\d`; use counts, or `[0-9]`".to_owned());
+        return Err(
+            "its patterns have too many classes such as `\\d`; use counts, or `[0-9]`".to_owned()
+        );
     }
     match patterns.iter().zip(&own).find(|(_, (own, _))| !fits(own, MAX_BYTES)) {
         Some((pattern, _)) => {
@@ -38,7 +43,8 @@ pub(crate) fn steps(pattern: &str) -> usize {
     found.map_or(usize::MAX, |(_, steps)| steps)
 }
 
-/// A pattern of JavaScript as the validator makes it into one of its own, and the bytes that it reads for that.
+/// A pattern of JavaScript as the validator makes it into one of its own, and the bytes that it
+/// reads for that.
 fn rewritten(pattern: &str) -> (String, usize) {
     let (mut own, mut passes) = (String::with_capacity(pattern.len()), 1);
     let mut chars = pattern.chars().peekable();
@@ -65,7 +71,8 @@ fn rewritten(pattern: &str) -> (String, usize) {
     (own, bytes)
 }
 
-/// Whether a compiled pattern takes no more than this. What is no pattern takes nothing, and the validator refuses it.
+/// Whether a compiled pattern takes no more than this. What is no pattern takes nothing, and the
+/// validator refuses it.
 fn fits(own: &str, bytes: usize) -> bool {
     !matches!(RegexBuilder::new(own).size_limit(bytes).build(), Err(Error::CompiledTooBig(_)))
 }

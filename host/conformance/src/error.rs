@@ -13,14 +13,17 @@ pub enum CheckError {
         /// What the system said.
         message: String,
     },
-    /// The host refused the file for a reason that no rule is about, such as the built-in provider's key.
+    /// The host refused the file for a reason that no rule is about, such as the built-in
+    /// provider's key.
     #[error("the host refused the file: {0}")]
     KeptOut(String),
     /// The host of the check does not open.
     #[error("the host of the check does not open: {0}")]
     Open(#[from] OpenError),
     /// A binding of the check cannot be made.
-    #[error("a binding for the check cannot be made: {0}; give what the provider needs with --config")]
+    #[error(
+        "a binding for the check cannot be made: {0}; give what the provider needs with --config"
+    )]
     Binding(#[from] Box<ServiceError>),
     /// The JUnit report cannot be written.
     #[error("the JUnit report cannot be written: {0}")]

@@ -1,5 +1,6 @@
-//! The conformance suite: tries on a provider every rule of the contract. It runs on a host of its own in a temporary
-//! directory, so that admission, grants, limits and the validation of every answer are those of a serving host.
+//! The conformance suite: tries on a provider every rule of the contract. It runs on a host of its
+//! own in a temporary directory, so that admission, grants, limits and the validation of every
+//! answer are those of a serving host.
 
 mod error;
 mod material;

@@ -33,9 +33,14 @@ impl Network {
         company: &CompanyId,
         asked: &[PermissionRequest],
     ) -> Result<(), ServiceError> {
-        let origins: Vec<_> = Grants::all_of(asked).http.into_iter().map(|grant| grant.origin).collect();
+        let origins: Vec<_> =
+            Grants::all_of(asked).http.into_iter().map(|grant| grant.origin).collect();
         for (name, value, used_as) in &self.secrets {
-            let request = SetSecret { value: value.clone(), origins: origins.clone(), used_as: used_as.clone() };
+            let request = SetSecret {
+                value: value.clone(),
+                origins: origins.clone(),
+                used_as: used_as.clone(),
+            };
             service.set_secret(&Caller::operator(), company, name, request).await?;
         }
         Ok(())

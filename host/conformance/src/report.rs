@@ -1,4 +1,5 @@
-//! The report of a check: as JSON for programs, as JUnit XML for continuous integration, as a badge for a README.
+//! The report of a check: as JSON for programs, as JUnit XML for continuous integration, as a badge
+//! for a README.
 
 use std::time::Duration;
 
@@ -108,7 +109,11 @@ impl Report {
         });
         let digest = inspection.map(|known| known.digest);
         let wants_network = inspection.is_some_and(|known| {
-            known.description.permissions.iter().any(|asked| matches!(asked.permission, Permission::Http(_)))
+            known
+                .description
+                .permissions
+                .iter()
+                .any(|asked| matches!(asked.permission, Permission::Http(_)))
         });
         Self { provider, digest, wants_network, mode: selection.mode, status, findings, took }
     }
@@ -172,7 +177,11 @@ impl Report {
             Status::Failed => (format!("{failed} of {} broken", passed + failed), "red"),
             Status::Inconclusive => ("inconclusive".to_owned(), "lightgrey"),
         };
-        let label = format!("{} {}", self.contract(), if self.mode == Mode::Thorough { "thorough" } else { "quick" });
+        let label = format!(
+            "{} {}",
+            self.contract(),
+            if self.mode == Mode::Thorough { "thorough" } else { "quick" }
+        );
         json!({ "schemaVersion": 1, "label": label, "message": message, "color": color })
     }
 
@@ -180,8 +189,10 @@ impl Report {
     pub fn badge_line(&self) -> String {
         let badge = self.to_badge();
         let part = |name: &str| {
-            let text = badge[name].as_str().unwrap_or_default().replace('-', "--").replace('_', "__");
-            percent_encoding::utf8_percent_encode(&text, percent_encoding::NON_ALPHANUMERIC).to_string()
+            let text =
+                badge[name].as_str().unwrap_or_default().replace('-', "--").replace('_', "__");
+            percent_encoding::utf8_percent_encode(&text, percent_encoding::NON_ALPHANUMERIC)
+                .to_string()
         };
         let (label, message, color) = (part("label"), part("message"), part("color"));
         format!("![{}](https://img.shields.io/badge/{label}-{message}-{color})", self.name())
@@ -217,7 +228,11 @@ fn test_case(finding: &Finding) -> TestCase {
         }
         Outcome::Failed { saw } => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            status.set_message(saw.as_str()).set_description(format!("expects: {}\n{}", rule.expects, place(rule)));
+            status.set_message(saw.as_str()).set_description(format!(
+                "expects: {}\n{}",
+                rule.expects,
+                place(rule)
+            ));
             status
         }
     };

@@ -78,10 +78,10 @@ impl std::fmt::Debug for Rule {
     }
 }
 
-/// A table of rules: the optional interface that all of them are about, if any, and a row for each rule. A row has an id,
-/// a title, what is expected, and the sentence of the contract. Behind `=>` it has the test: `admission` if admission
-/// alone decides, `component(TEST)` or `binding(TEST)` for those kinds of [`Run`]. `.thorough()` and
-/// `.refused_with(REFUSAL)` may follow.
+/// A table of rules: the optional interface that all of them are about, if any, and a row for each
+/// rule. A row has an id, a title, what is expected, and the sentence of the contract. Behind `=>`
+/// it has the test: `admission` if admission alone decides, `component(TEST)` or `binding(TEST)`
+/// for those kinds of [`Run`]. `.thorough()` and `.refused_with(REFUSAL)` may follow.
 macro_rules! rules {
     (@admission) => { $crate::rule::Run::Admission };
     (@component $test:path) => { $crate::rule::Run::Component(|candidate| Box::pin($test(candidate))) };

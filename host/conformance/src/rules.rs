@@ -68,11 +68,16 @@ pub(super) fn is_about_writing(rule: &Rule) -> bool {
 /// Every rule with its expectation and its source in the contract, as Markdown.
 pub fn handbook() -> String {
     let mut text = String::from(
-        "# Conformance: the rules for providers\n\n`memhost plugin check FILE.wasm` tests them, and \
-         `memhost plugin check --list-rules` prints this page. Each rule has a title, what the suite does and expects, \
-         and the sentence of the contract that it comes from. An id is never given to another rule. Rules of an \
-         optional interface are tested if the component exports the interface. Those marked *thorough* need \
-         `--thorough`. A provider that declares what stands behind *not with* is not tested for that rule; with \
+        "# Conformance: the rules for providers\n\n`memhost plugin check FILE.wasm` tests them, \
+         and \
+         `memhost plugin check --list-rules` prints this page. Each rule has a title, what the \
+         suite does and expects, \
+         and the sentence of the contract that it comes from. An id is never given to another \
+         rule. Rules of an \
+         optional interface are tested if the component exports the interface. Those marked \
+         *thorough* need \
+         `--thorough`. A provider that declares what stands behind *not with* is not tested for \
+         that rule; with \
          `read_after_write` the suite waits a second after each write.\n",
     );
     for (title, rules) in GROUPS {
@@ -86,7 +91,11 @@ pub fn handbook() -> String {
             if rule.mode == Mode::Thorough {
                 marks.push_str(" (*thorough*)");
             }
-            let declared = rule.unless.iter().map(ToString::to_string).chain(rule.left.iter().map(ToString::to_string));
+            let declared = rule
+                .unless
+                .iter()
+                .map(ToString::to_string)
+                .chain(rule.left.iter().map(ToString::to_string));
             let declared: Vec<String> = declared.map(|name| format!("`{name}`")).collect();
             if !declared.is_empty() {
                 let _ = write!(marks, " (not with {})", declared.join(", "));

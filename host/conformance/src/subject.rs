@@ -13,9 +13,9 @@ use crate::verdict::{Stop, failed, skipped};
 use memhost_core::{Caller, CreateBinding, Service, ServiceError, Workbench};
 use memhost_sandbox::{CallError, Component, Instances, OptionalInterface};
 use memhost_types::{
-    AgentId, BindingKey, CaptureMode, CaptureRequest, CompanyId, Exception, HookContext, HookKind, JsonObject,
-    OperationId, ProviderDescription, ProviderError, RecordHandle, RecordId, RecordWrite, Scope, SourceKind,
-    SourcePayload, SourceRef, TextId,
+    AgentId, BindingKey, CaptureMode, CaptureRequest, CompanyId, Exception, HookContext, HookKind,
+    JsonObject, OperationId, ProviderDescription, ProviderError, RecordHandle, RecordId,
+    RecordWrite, Scope, SourceKind, SourcePayload, SourceRef, TextId,
 };
 
 /// How long a provider may take to show what was written, where it declares that it needs time.
@@ -28,7 +28,8 @@ pub(crate) struct Candidate {
     pub(crate) config: JsonObject,
 }
 
-/// The binding of one rule. Its scope is of that rule only, too: a provider may store all scopes in one remote system.
+/// The binding of one rule. Its scope is of that rule only, too: a provider may store all scopes in
+/// one remote system.
 pub(super) struct Subject {
     pub(super) service: Arc<Service>,
     pub(super) company: CompanyId,
@@ -55,13 +56,15 @@ impl Subject {
         Ok(self.on(self.key.clone(), bench))
     }
 
-    /// A new binding of the same build with the same configuration and grants. Its scopes are those of this one, so
-    /// that transferred records are found where they were.
+    /// A new binding of the same build with the same configuration and grants. Its scopes are those
+    /// of this one, so that transferred records are found where they were.
     pub(super) async fn empty(&self) -> Result<Self, Stop> {
-        let none = |error: ServiceError| Stop::Skipped(format!("no second binding can be made: {error}"));
+        let none =
+            |error: ServiceError| Stop::Skipped(format!("no second binding can be made: {error}"));
         let own = self.service.binding(&self.company, &self.key).await.map_err(none)?.binding;
         let key = format!("{}-{}", self.key, self.numbers.fetch_add(1, Ordering::Relaxed));
-        let key = BindingKey::parse(&key).map_err(|error| none(ServiceError::Host(error.problem)))?;
+        let key =
+            BindingKey::parse(&key).map_err(|error| none(ServiceError::Host(error.problem)))?;
         let request = CreateBinding {
             key: key.clone(),
             provider_key: own.provider_key,
@@ -72,7 +75,10 @@ impl Subject {
             policy: own.policy,
             default: false,
         };
-        self.service.create_binding(&Caller::operator(), &self.company, request).await.map_err(none)?;
+        self.service
+            .create_binding(&Caller::operator(), &self.company, request)
+            .await
+            .map_err(none)?;
         let bench = self.service.workbench(&self.company, &key).await.map_err(none)?;
         Ok(self.on(key, bench))
     }
@@ -156,7 +162,8 @@ impl Subject {
     }
 
     pub(super) fn hook(&self, at: &str) -> Result<HookContext, Stop> {
-        let triggered_at = at.parse().map_err(|error| Stop::Skipped(format!("no time: {error}")))?;
+        let triggered_at =
+            at.parse().map_err(|error| Stop::Skipped(format!("no time: {error}")))?;
         Ok(HookContext {
             hook_kind: HookKind::ManualCapture,
             hook_id: self.name("hook"),
@@ -183,12 +190,17 @@ impl Subject {
 
     /// The handle that the host makes of a provider's record id.
     pub(super) fn handle(&self, id: &str) -> Result<RecordHandle, Stop> {
-        let id = RecordId::parse(id).map_err(|error| Stop::Skipped(format!("`{id}` {}", error.problem)))?;
-        Ok(RecordHandle { provider_key: self.description.provider_key.clone(), provider_record_id: id })
+        let id = RecordId::parse(id)
+            .map_err(|error| Stop::Skipped(format!("`{id}` {}", error.problem)))?;
+        Ok(RecordHandle {
+            provider_key: self.description.provider_key.clone(),
+            provider_record_id: id,
+        })
     }
 }
 
-/// The answer, or why there is none: a provider that declares a call unsupported or unavailable breaks no rule.
+/// The answer, or why there is none: a provider that declares a call unsupported or unavailable
+/// breaks no rule.
 pub(super) fn answered<T>(what: &str, called: Result<T, CallError>) -> Result<T, Stop> {
     let error = match called {
         Ok(answer) => return Ok(answer),
@@ -200,7 +212,9 @@ pub(super) fn answered<T>(what: &str, called: Result<T, CallError>) -> Result<T,
         CallError::Provider(ProviderError::RateLimited { .. }) => "rate-limited",
         CallError::Provider(ProviderError::Unavailable { .. }) => "unavailable",
         CallError::Provider(ProviderError::Unauthorized(_)) => "unauthorized",
-        CallError::Provider(error) => return failed(format!("`{what}` answers {}: {error}", variant(error))),
+        CallError::Provider(error) => {
+            return failed(format!("`{what}` answers {}: {error}", variant(error)));
+        }
         error => return failed(format!("`{what}`: {error}")),
     };
     skipped(format!("`{what}` answers {word}: {error}"))

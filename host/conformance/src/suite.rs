@@ -17,8 +17,8 @@ use memhost_core::plugins::{LOCAL_MARKDOWN_KEY, PluginError, Plugins};
 use memhost_core::{Audit, Caller, CreateBinding, Service, ServiceError, ServiceOptions};
 use memhost_sandbox::{AdmissionError, Compiler, Component};
 use memhost_types::{
-    BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Permission, PermissionRequest, TextId,
-    VersionChoice,
+    BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Permission,
+    PermissionRequest, TextId, VersionChoice,
 };
 
 /// The provider to check.
@@ -39,7 +39,8 @@ pub struct CheckOptions {
     pub metadata: JsonObject,
     /// What it may reach of the origins that it requests; none: no network.
     pub network: Option<Network>,
-    /// Requested permissions to refuse, by the name of their kind: `storage`, `directory`, `embeddings`, `clock`.
+    /// Requested permissions to refuse, by the name of their kind: `storage`, `directory`,
+    /// `embeddings`, `clock`.
     pub deny: Vec<String>,
 }
 
@@ -65,13 +66,17 @@ impl Drop for Scratch {
 }
 
 impl Suite {
-    /// Opens a host that admits the provider. A provider that is not admitted has broken a rule. `compiled_dir` is that
-    /// of [`ServiceOptions`]: with one, a component is compiled only once. A component that is not trusted needs a compiler
-    /// with limits.
+    /// Opens a host that admits the provider. A provider that is not admitted has broken a rule.
+    /// `compiled_dir` is that of [`ServiceOptions`]: with one, a component is compiled only once. A
+    /// component that is not trusted needs a compiler with limits.
     ///
     /// # Errors
     /// Where the file cannot be read or the host does not open.
-    pub async fn open(source: &Source, compiled_dir: Option<PathBuf>, compiler: Compiler) -> Result<Self, CheckError> {
+    pub async fn open(
+        source: &Source,
+        compiled_dir: Option<PathBuf>,
+        compiler: Compiler,
+    ) -> Result<Self, CheckError> {
         let run = uuid::Uuid::new_v4().simple().to_string()[..12].to_owned();
         let directory = Scratch(std::env::temp_dir().join(format!("memhost-check-{run}")));
         let plugins = directory.0.join("plugins");
@@ -87,14 +92,16 @@ impl Suite {
         };
         std::fs::create_dir_all(&plugins).map_err(|error| file(&plugins, error))?;
         if let Source::File(path) = source {
-            std::fs::copy(path, plugins.join("provider.wasm")).map_err(|error| file(path, error))?;
+            std::fs::copy(path, plugins.join("provider.wasm"))
+                .map_err(|error| file(path, error))?;
         }
         let service = Service::open(options).await?;
         let admitted = match source {
             Source::Builtin => builtin(&service)?,
             Source::File(_) => admitted(&service, &plugins.join("provider.wasm")).await?,
         };
-        let company = CompanyId::parse("check").map_err(|error| CheckError::KeptOut(error.problem))?;
+        let company =
+            CompanyId::parse("check").map_err(|error| CheckError::KeptOut(error.problem))?;
         Ok(Self { admitted, service, company, run, bindings: AtomicU64::new(0), directory })
     }
 
@@ -102,7 +109,11 @@ impl Suite {
     ///
     /// # Errors
     /// Where a rule is not known, or the provider does not accept the configuration.
-    pub async fn check(&self, options: &CheckOptions, selection: &Selection) -> Result<Report, CheckError> {
+    pub async fn check(
+        &self,
+        options: &CheckOptions,
+        selection: &Selection,
+    ) -> Result<Report, CheckError> {
         let started = Instant::now();
         let selected = selection.rules()?;
         if let Ok(component) = &self.admitted {
@@ -148,7 +159,8 @@ impl Suite {
             return Ok(());
         }
         if let Some(network) = &options.network {
-            let set = network.set_secrets(&self.service, &self.company, &asked(component, options)).await;
+            let set =
+                network.set_secrets(&self.service, &self.company, &asked(component, options)).await;
             set.map_err(Box::new)?;
         }
         self.bind(component, options, true).await.map_err(Box::new)?;
@@ -159,10 +171,15 @@ impl Suite {
         let component = match &self.admitted {
             Ok(component) => component,
             Err(error) if (rule.refusal)(error) => return Err(Stop::Failed(error.to_string())),
-            Err(error) => return Err(Stop::Skipped(format!("the component is not admitted: {error}"))),
+            Err(error) => {
+                return Err(Stop::Skipped(format!("the component is not admitted: {error}")));
+            }
         };
         if let Some(interface) = rule.interface.filter(|interface| !component.exports(*interface)) {
-            return Err(Stop::Skipped(format!("the component does not export `{}`", interface.name())));
+            return Err(Stop::Skipped(format!(
+                "the component does not export `{}`",
+                interface.name()
+            )));
         }
         let declared = &component.description().declarations;
         if let Some(exception) = rule.unless.filter(|exception| declared.excepts(*exception)) {
@@ -181,9 +198,17 @@ impl Suite {
         }
     }
 
-    async fn subject(&self, component: &Component, rule: &Rule, options: &CheckOptions) -> Result<Subject, Stop> {
+    async fn subject(
+        &self,
+        component: &Component,
+        rule: &Rule,
+        options: &CheckOptions,
+    ) -> Result<Subject, Stop> {
         let none = |error: ServiceError| Stop::Skipped(format!("no binding can be made: {error}"));
-        let key = self.bind(component, options, rule.id != rules::WITHOUT_OPTIONAL).await.map_err(none)?;
+        let key = self
+            .bind(component, options, rule.id != rules::WITHOUT_OPTIONAL)
+            .await
+            .map_err(none)?;
         let bench = self.service.workbench(&self.company, &key).await.map_err(none)?;
         Ok(Subject {
             service: Arc::clone(&self.service),
@@ -191,7 +216,9 @@ impl Suite {
             tag: format!("{}-{key}", self.run),
             key,
             description: Arc::new(component.description().clone()),
-            interfaces: Arc::new(component.inspection().interfaces.iter().copied().collect::<BTreeSet<_>>()),
+            interfaces: Arc::new(
+                component.inspection().interfaces.iter().copied().collect::<BTreeSet<_>>(),
+            ),
             metadata: Arc::new(options.metadata.clone()),
             numbers: Arc::new(AtomicU64::new(1)),
             bench,
@@ -217,7 +244,10 @@ impl Suite {
         };
         let given: Vec<PermissionRequest> =
             asked(component, options).into_iter().filter(|one| is_given(&one)).collect();
-        let grants = options.network.as_ref().map_or_else(|| Grants::all_of(&given), |network| network.grants(&given));
+        let grants = options
+            .network
+            .as_ref()
+            .map_or_else(|| Grants::all_of(&given), |network| network.grants(&given));
         let request = CreateBinding {
             key: key.clone(),
             provider_key: description.provider_key.clone(),
@@ -235,7 +265,12 @@ impl Suite {
 
 /// What the component asks for with the configuration of the check.
 fn asked(component: &Component, options: &CheckOptions) -> Vec<PermissionRequest> {
-    component.description().permissions.iter().map(|request| request.resolved(&options.config)).collect()
+    component
+        .description()
+        .permissions
+        .iter()
+        .map(|request| request.resolved(&options.config))
+        .collect()
 }
 
 fn kind_of(permission: &Permission) -> &'static str {
@@ -252,18 +287,32 @@ fn kind_of(permission: &Permission) -> &'static str {
 
 fn builtin(service: &Service) -> Result<Result<Component, AdmissionError>, CheckError> {
     let plugins = service.plugins().admitted.into_iter();
-    let mut own = plugins.filter(|plugin| plugin.inspection.description.provider_key.as_str() == LOCAL_MARKDOWN_KEY);
+    let mut own = plugins
+        .filter(|plugin| plugin.inspection.description.provider_key.as_str() == LOCAL_MARKDOWN_KEY);
     let component = own.find_map(|plugin| service.component(plugin.inspection.digest));
-    component.map(Ok).ok_or_else(|| CheckError::KeptOut("the built-in provider is not there".to_owned()))
+    component
+        .map(Ok)
+        .ok_or_else(|| CheckError::KeptOut("the built-in provider is not there".to_owned()))
 }
 
 /// The admitted component, or why admission refused the file.
-async fn admitted(service: &Service, file: &Path) -> Result<Result<Component, AdmissionError>, CheckError> {
+async fn admitted(
+    service: &Service,
+    file: &Path,
+) -> Result<Result<Component, AdmissionError>, CheckError> {
     let plugins = service.plugins();
     let Some(refused) = plugins.refused.first() else {
-        let of_file = |component: &Component| component.description().provider_key.as_str() != LOCAL_MARKDOWN_KEY;
-        let mut all = plugins.admitted.iter().filter_map(|plugin| service.component(plugin.inspection.digest));
-        return all.find(of_file).map(Ok).ok_or_else(|| CheckError::KeptOut("the host has not seen it".to_owned()));
+        let of_file = |component: &Component| {
+            component.description().provider_key.as_str() != LOCAL_MARKDOWN_KEY
+        };
+        let mut all = plugins
+            .admitted
+            .iter()
+            .filter_map(|plugin| service.component(plugin.inspection.digest));
+        return all
+            .find(of_file)
+            .map(Ok)
+            .ok_or_else(|| CheckError::KeptOut("the host has not seen it".to_owned()));
     };
     // The list of refused files has only a text; inspecting again returns the error.
     match Plugins::inspect(service.sandbox(), file).await {

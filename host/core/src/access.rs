@@ -1,5 +1,5 @@
-//! Callers and their rights. Tokens are stored as digests. Reads are served from memory; a change is durable before it
-//! takes effect.
+//! Callers and their rights. Tokens are stored as digests. Reads are served from memory; a change
+//! is durable before it takes effect.
 
 mod caller;
 pub(crate) mod control;

@@ -1,5 +1,5 @@
-//! Bindings and their targets: which provider answers for whom. Reads are served from memory; a change is durable
-//! before it takes effect.
+//! Bindings and their targets: which provider answers for whom. Reads are served from memory; a
+//! change is durable before it takes effect.
 
 mod abilities;
 mod activity;
@@ -13,8 +13,8 @@ mod registry;
 pub use abilities::Abilities;
 pub(crate) use activity::NewActivity;
 pub use control::{
-    AskedView, BindingView, BuildView, CreateBinding, GrantsView, ResolvedView, SetTarget, UpdateBinding, UsageView,
-    WaitingView,
+    AskedView, BindingView, BuildView, CreateBinding, GrantsView, ResolvedView, SetTarget,
+    UpdateBinding, UsageView, WaitingView,
 };
 pub use error::BindingError;
 pub use registry::{Bindings, NewBinding, ResolutionStep, Why};

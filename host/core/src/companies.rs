@@ -1,4 +1,5 @@
-//! A company as a whole: retention, erasure, export, import, and the events of its sessions and tools.
+//! A company as a whole: retention, erasure, export, import, and the events of its sessions and
+//! tools.
 
 pub(crate) mod cache;
 pub(crate) mod events;

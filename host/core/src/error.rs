@@ -1,4 +1,5 @@
-//! Why a host did not start, and why a request failed. The crates above map these errors to their own codes.
+//! Why a host did not start, and why a request failed. The crates above map these errors to their
+//! own codes.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -14,14 +15,18 @@ use memhost_embeddings::EmbeddingsError;
 use memhost_sandbox::{AdmissionError, CallError};
 use memhost_store::StoreError;
 use memhost_types::{
-    BindingKey, CompanyId, FieldError, OperationError, OperationErrorCode, OperationId, Outcome, ProviderError, visible,
+    BindingKey, CompanyId, FieldError, OperationError, OperationErrorCode, OperationId, Outcome,
+    ProviderError, visible,
 };
 
 /// Why a host did not start.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum OpenError {
-    #[error("{action} {path} failed: {message}; choose a directory that this user may write, with --data-dir")]
+    #[error(
+        "{action} {path} failed: {message}; choose a directory that this user may write, with \
+         --data-dir"
+    )]
     Directory { action: &'static str, path: PathBuf, message: String },
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -37,7 +42,8 @@ pub enum OpenError {
     Vault(#[from] VaultError),
     /// Secrets are stored, and the key that opens them is not there.
     #[error(
-        "the vault key {path} is missing, and secrets are encrypted with it; restore it from a backup, or make a new one \
+        "the vault key {path} is missing, and secrets are encrypted with it; restore it from a \
+         backup, or make a new one \
          with `openssl rand -hex 32`, readable by its owner only, and set the secrets again"
     )]
     VaultKeyGone { path: PathBuf },
@@ -46,7 +52,11 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    pub(crate) fn directory(action: &'static str, path: impl Into<PathBuf>, error: impl Display) -> Self {
+    pub(crate) fn directory(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+        error: impl Display,
+    ) -> Self {
         Self::Directory { action, path: path.into(), message: error.to_string() }
     }
 }
@@ -61,7 +71,8 @@ fn of_erased(company: &CompanyId, is_complete: bool) -> String {
     match is_complete {
         true => format!("the company {company} was erased; the host keeps nothing of it"),
         false => format!(
-            "the erasure of the company {company} is not complete, and nothing else can be done in it; `memhost company \
+            "the erasure of the company {company} is not complete, and nothing else can be done in \
+             it; `memhost company \
              delete --company {company} --confirm {company}` goes on with it"
         ),
     }
@@ -81,26 +92,34 @@ pub enum ServiceError {
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The errors are pairs of a JSON Pointer and a message.
-    #[error("the provider does not accept the configuration: {}", errors.iter().map(|(pointer, message)| format!("{}: {message}", if pointer.is_empty() { "config" } else { pointer })).collect::<Vec<_>>().join("; "))]
+    #[error("the provider does not accept the configuration: \
+             {}", errors.iter().map(|(pointer, message)| format!("{}: \
+                 {message}", if pointer.is_empty() { "config" } else { pointer })).collect::<Vec<_>>().join("; "))]
     Config { errors: Vec<(String, String)> },
     #[error(
-        "no provider `{key}` is loaded{} `memhost plugin list` shows those that are, and why a file was refused",
+        "no provider `{key}` is loaded{} `memhost plugin list` shows those that are, and why a \
+         file was refused",
         or_near(near.as_deref())
     )]
     NoProvider { key: String, near: Option<String> },
     #[error(
-        "no build of the provider `{key}` is there for a binding that {choice}; `memhost plugin list` shows those that are"
+        "no build of the provider `{key}` is there for a binding that {choice}; `memhost plugin \
+         list` shows those that are"
     )]
     NoVersion { key: String, choice: String },
     /// It may be among the plugins that are being compiled.
-    #[error("no provider `{key}` is loaded yet, and the host is still compiling plugins; try again in a few seconds")]
+    #[error(
+        "no provider `{key}` is loaded yet, and the host is still compiling plugins; try again in \
+         a few seconds"
+    )]
     ProviderLoading { key: String },
     #[error("the host failed: {0}")]
     Host(String),
     #[error("the company has no operation {id}")]
     NoOperation { id: OperationId },
     #[error(
-        "this host has no company `{shown}`{} `memhost company list` shows those that it has, and `memhost company create \
+        "this host has no company `{shown}`{} `memhost company list` shows those that it has, and \
+         `memhost company create \
          --company {shown}` makes it",
         or_near(near.as_deref()),
         shown = visible(company.as_str())
@@ -110,7 +129,8 @@ pub enum ServiceError {
     Erased { company: CompanyId, is_complete: bool },
     /// The company is closed, and its bindings and secrets are still there.
     #[error(
-        "the erasure of {company} is not complete: {reasons}; erase the company again when the provider answers, or give up \
+        "the erasure of {company} is not complete: {reasons}; erase the company again when the \
+         provider answers, or give up \
          what it has with `memhost company delete --confirm {company}{}`",
         bindings.iter().map(|key| format!(" --abandon {key}")).collect::<String>()
     )]
@@ -138,13 +158,17 @@ pub enum ServiceError {
     /// The provider failed during a control-plane request.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// The intent could not be recorded, and the provider was not called; or a read could not be recorded, and its answer
-    /// is not shown.
-    #[error("the operation could not be recorded, so nothing was changed and there is no answer: {0}")]
+    /// The intent could not be recorded, and the provider was not called; or a read could not be
+    /// recorded, and its answer is not shown.
+    #[error(
+        "the operation could not be recorded, so nothing was changed and there is no answer: {0}"
+    )]
     Audit(#[source] StoreError),
     /// The provider did what was asked, and the completion could not be recorded.
     #[error(
-        "the provider did it, but it is not known to be on disk, and operation {operation_id} will be shown as interrupted: {error}; then look for the records and repeat it if they are missing"
+        "the provider did it, but it is not known to be on disk, and operation {operation_id} will \
+         be shown as interrupted: {error}; then look for the records and repeat it if they are \
+         missing"
     )]
     Unrecorded {
         operation_id: OperationId,
@@ -165,24 +189,29 @@ impl ServiceError {
     /// The same refusal, counted in an earlier record.
     pub(crate) fn recorded_as(self, operation_id: OperationId) -> Self {
         match self {
-            Self::Operation { outcome, error, .. } => Self::Operation { operation_id, outcome, error },
+            Self::Operation { outcome, error, .. } => {
+                Self::Operation { operation_id, outcome, error }
+            }
             error => error,
         }
     }
 
     /// Whether the disk is almost full: the same request succeeds when there is room again.
     pub fn is_disk_full(&self) -> bool {
-        matches!(self, Self::DiskFull(_)) || matches!(self.of_store(), Some(StoreError::DiskFull { .. }))
+        matches!(self, Self::DiskFull(_))
+            || matches!(self.of_store(), Some(StoreError::DiskFull { .. }))
     }
 
     /// Whether the host keeps as much of the company as it may: other companies are not concerned.
     pub fn is_company_full(&self) -> bool {
-        matches!(self, Self::CompanyFull(_)) || matches!(self.of_store(), Some(StoreError::CompanyFull { .. }))
+        matches!(self, Self::CompanyFull(_))
+            || matches!(self.of_store(), Some(StoreError::CompanyFull { .. }))
     }
 
     /// Whether the company was erased, maybe while this was done.
     pub fn is_erased(&self) -> bool {
-        matches!(self, Self::Erased { .. }) || matches!(self.of_store(), Some(StoreError::Erased { .. }))
+        matches!(self, Self::Erased { .. })
+            || matches!(self.of_store(), Some(StoreError::Erased { .. }))
     }
 
     /// The error of the store behind this one.
@@ -225,7 +254,8 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     pub(crate) fn new(code: OperationErrorCode, message: impl Into<String>) -> Self {
-        let error = OperationError { code, message: message.into(), field: None, retry_after_ms: None };
+        let error =
+            OperationError { code, message: message.into(), field: None, retry_after_ms: None };
         Self { outcome: Outcome::Refused, error }
     }
 
@@ -236,7 +266,8 @@ impl Refusal {
 
     /// The same with the time after which another try makes sense.
     pub(crate) fn retry_after(mut self, wait: std::time::Duration) -> Self {
-        self.error.retry_after_ms = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
+        self.error.retry_after_ms =
+            Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
         self
     }
 }
@@ -245,9 +276,15 @@ impl Refusal {
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::DiskFull { .. } => Self::new(OperationErrorCode::DiskFull, error.to_string()),
-            StoreError::CompanyFull { .. } => Self::new(OperationErrorCode::QuotaExceeded, error.to_string()),
-            StoreError::Erased { .. } => Self::new(OperationErrorCode::CompanyErased, error.to_string()),
+            StoreError::DiskFull { .. } => {
+                Self::new(OperationErrorCode::DiskFull, error.to_string())
+            }
+            StoreError::CompanyFull { .. } => {
+                Self::new(OperationErrorCode::QuotaExceeded, error.to_string())
+            }
+            StoreError::Erased { .. } => {
+                Self::new(OperationErrorCode::CompanyErased, error.to_string())
+            }
             error => Self::host(error),
         }
     }
@@ -300,12 +337,18 @@ impl From<&ProviderError> for Refusal {
     fn from(error: &ProviderError) -> Self {
         use OperationErrorCode as Code;
         let (code, field, retry_after_ms) = match error {
-            ProviderError::InvalidRequest { field, .. } => (Code::InvalidRequest, field.clone(), None),
+            ProviderError::InvalidRequest { field, .. } => {
+                (Code::InvalidRequest, field.clone(), None)
+            }
             ProviderError::NotFound(_) => (Code::NotFound, None, None),
             ProviderError::Unsupported(_) => (Code::Unsupported, None, None),
             ProviderError::Unauthorized(_) => (Code::Unauthorized, None, None),
-            ProviderError::RateLimited { retry_after_ms, .. } => (Code::RateLimited, None, *retry_after_ms),
-            ProviderError::Unavailable { retry_after_ms, .. } => (Code::Unavailable, None, *retry_after_ms),
+            ProviderError::RateLimited { retry_after_ms, .. } => {
+                (Code::RateLimited, None, *retry_after_ms)
+            }
+            ProviderError::Unavailable { retry_after_ms, .. } => {
+                (Code::Unavailable, None, *retry_after_ms)
+            }
             ProviderError::QuotaExceeded(_) => (Code::QuotaExceeded, None, None),
             ProviderError::Internal(_) => (Code::Internal, None, None),
         };
@@ -313,6 +356,9 @@ impl From<&ProviderError> for Refusal {
             ProviderError::InvalidRequest { message, .. } => message.clone(),
             other => other.to_string(),
         };
-        Self { outcome: Outcome::Failed, error: OperationError { code, message, field, retry_after_ms } }
+        Self {
+            outcome: Outcome::Failed,
+            error: OperationError { code, message, field, retry_after_ms },
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! The host itself: opening it, its keys and secrets, its health and metrics, backups, and what it publishes.
+//! The host itself: opening it, its keys and secrets, its health and metrics, backups, and what it
+//! publishes.
 
 mod backup;
 mod caches;

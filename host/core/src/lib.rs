@@ -1,7 +1,8 @@
-//! The operations of a host, and what they need: bindings, access, versions of providers, hooks and jobs, review, money.
+//! The operations of a host, and what they need: bindings, access, versions of providers, hooks and
+//! jobs, review, money.
 //!
-//! A [`Service`] is a host. HTTP, the explorer and the command line are built on its methods. Each method authorizes its
-//! caller, and each memory operation leaves a record.
+//! A [`Service`] is a host. HTTP, the explorer and the command line are built on its methods. Each
+//! method authorizes its caller, and each memory operation leaves a record.
 
 mod access;
 mod bindings;
@@ -18,27 +19,31 @@ mod versions;
 mod work;
 
 pub use access::{
-    ACT_AS_HEADERS, AccessError, Act, ActAs, ActingError, Authentication, Caller, CreateToken, Denied, DriveFacts,
-    FactOwners, Known, RotateToken, Tokens, Writer, is_mcp, roles,
+    ACT_AS_HEADERS, AccessError, Act, ActAs, ActingError, Authentication, Caller, CreateToken,
+    Denied, DriveFacts, FactOwners, Known, RotateToken, Tokens, Writer, is_mcp, roles,
 };
 pub use bindings::{
-    Abilities, AskedView, BindingError, BindingView, Bindings, BuildView, CreateBinding, GrantsView, NewBinding,
-    ResolutionStep, ResolvedView, SetTarget, UpdateBinding, UsageView, WaitingView, Why,
+    Abilities, AskedView, BindingError, BindingView, Bindings, BuildView, CreateBinding,
+    GrantsView, NewBinding, ResolutionStep, ResolvedView, SetTarget, UpdateBinding, UsageView,
+    WaitingView, Why,
 };
 pub use companies::{
-    CompanyUsage, Erased, ImportOptions, Imported, MAX_IMPORT_LINE, ProjectEvents, Retention, Tombstone,
+    CompanyUsage, Erased, ImportOptions, Imported, MAX_IMPORT_LINE, ProjectEvents, Retention,
+    Tombstone,
 };
 pub use error::{OpenError, ServiceError};
 pub use host::{
-    AdmittedPlugin, Audit, BackupRequest, BackupView, Check, Follower, Health, HostEvent, Notice, PluginView,
-    SecretView, Service, ServiceOptions, SetSecret, VaultError, Workbench, WrapStore, check_backup, restore_backup,
+    AdmittedPlugin, Audit, BackupRequest, BackupView, Check, Follower, Health, HostEvent, Notice,
+    PluginView, SecretView, Service, ServiceOptions, SetSecret, VaultError, Workbench, WrapStore,
+    check_backup, restore_backup,
 };
 pub use memhost_ports::{
     MAX_INLINE_BYTES, expect_off_executor, is_long, off_executor, spawn_long, spawn_short, to_json,
 };
 pub use memhost_sandbox::{CompileLimits, Compiler, CompilerProcess};
 pub use money::{
-    CostEventPage, Evaluation, EvaluationReport, GroupBy, LedgerError, Sums, SumsQuery, SumsRow, SumsView,
+    CostEventPage, Evaluation, EvaluationReport, GroupBy, LedgerError, Sums, SumsQuery, SumsRow,
+    SumsView,
 };
 pub use operations::{Idempotent, KeptAnswer, Ticket};
 pub use paging::Page;

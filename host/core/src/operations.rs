@@ -1,5 +1,5 @@
-//! The memory operations. Each is authorized, admitted, recorded, run and completed by one runner; a file per operation
-//! says what differs.
+//! The memory operations. Each is authorized, admitted, recorded, run and completed by one runner;
+//! a file per operation says what differs.
 
 mod admit;
 mod browse;

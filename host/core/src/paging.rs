@@ -21,7 +21,11 @@ pub struct Page<T> {
 
 impl Service {
     /// A provider's own cursor out of the sealed one that a caller sent back.
-    pub(crate) fn provider_cursor(&self, of: &QueryDigest, sealed: Option<&str>) -> Result<Option<String>, FieldError> {
+    pub(crate) fn provider_cursor(
+        &self,
+        of: &QueryDigest,
+        sealed: Option<&str>,
+    ) -> Result<Option<String>, FieldError> {
         let opened = sealed.map(|sealed| self.cursors.open(of, sealed)).transpose();
         let opened = opened.map_err(|error| FieldError::new("cursor", error.to_string()))?;
         // Only what was sealed comes out again, and that was text.
@@ -39,7 +43,10 @@ impl Service {
     ) -> Result<WantedPage, FieldError> {
         let limit = limit.unwrap_or(limits::DEFAULT_LIMIT);
         if limit == 0 || limit > limits::MAX_PAGE {
-            return Err(FieldError::new("limit", format!("is {limit}; 1 to {} are allowed", limits::MAX_PAGE)));
+            return Err(FieldError::new(
+                "limit",
+                format!("is {limit}; 1 to {} are allowed", limits::MAX_PAGE),
+            ));
         }
         let filter = to_json(filter).unwrap_or_default();
         let digest = QueryDigest::new([list.as_bytes(), company.as_str().as_bytes(), &filter]);
@@ -51,7 +58,11 @@ impl Service {
     }
 
     /// What was found for a page, with the cursor of the next one.
-    pub(crate) fn sealed<T>(&self, page: &WantedPage, (items, next): memhost_store::Found<T>) -> Page<T> {
+    pub(crate) fn sealed<T>(
+        &self,
+        page: &WantedPage,
+        (items, next): memhost_store::Found<T>,
+    ) -> Page<T> {
         Page { items, next_cursor: next.map(|next| self.cursors.seal(&page.digest, &next)) }
     }
 }

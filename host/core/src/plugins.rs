@@ -1,4 +1,5 @@
-//! The providers that this host has: the built-in one and those of the plugins directory, in all their versions.
+//! The providers that this host has: the built-in one and those of the plugins directory, in all
+//! their versions.
 
 mod admissions;
 mod change;

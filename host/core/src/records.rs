@@ -1,8 +1,9 @@
-//! What the host knows of each record: a row for each handle that an operation made, in one step with the operation's
-//! completion. The rows say whose a record is. Every read asks them, whatever the provider does with its own partitions.
+//! What the host knows of each record: a row for each handle that an operation made, in one step
+//! with the operation's completion. The rows say whose a record is. Every read asks them, whatever
+//! the provider does with its own partitions.
 //!
-//! The rows of a binding are below its id, so that they go with it. `marks` has the writes that may have left a record
-//! without a row.
+//! The rows of a binding are below its id, so that they go with it. `marks` has the writes that may
+//! have left a record without a row.
 
 pub(crate) mod home;
 pub(crate) mod imported;
@@ -48,16 +49,25 @@ impl Records {
     }
 
     /// Reads the marks of a company that was imported.
-    pub(crate) async fn reload(&self, company: &CompanyId, now: Timestamp) -> Result<(), StoreError> {
+    pub(crate) async fn reload(
+        &self,
+        company: &CompanyId,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
         let found = Marks::read(&*self.store, &store::company_key(company, b""), now).await?;
         self.marks.write().extend(found);
         Ok(())
     }
 
-    /// Reads the marks of a binding after another process has written or removed the one of this key.
+    /// Reads the marks of a binding after another process has written or removed the one of this
+    /// key.
     pub(crate) async fn follow(&self, company: &CompanyId, key: &[u8]) -> Result<(), StoreError> {
-        let bytes = key.get(store::company_key(company, b"").len()..).and_then(|rest| rest.first_chunk::<16>());
-        let Some(binding) = bytes.map(|bytes| BindingId(Uuid::from_bytes(*bytes))) else { return Ok(()) };
+        let bytes = key
+            .get(store::company_key(company, b"").len()..)
+            .and_then(|rest| rest.first_chunk::<16>());
+        let Some(binding) = bytes.map(|bytes| BindingId(Uuid::from_bytes(*bytes))) else {
+            return Ok(());
+        };
         let prefix = store::company_key(company, binding.0.as_bytes());
         let found = Marks::as_written(&*self.store, &prefix).await?;
         let mut marks = self.marks.write();
@@ -67,12 +77,18 @@ impl Records {
     }
 
     /// What the host knows of a record.
-    pub(crate) async fn row(&self, binding: &Binding, record: &RecordId) -> Result<Option<RecordRow>, StoreError> {
-        let stored = self.store.get(Table::Records, &key(&binding.company_id, binding.id, record)).await?;
+    pub(crate) async fn row(
+        &self,
+        binding: &Binding,
+        record: &RecordId,
+    ) -> Result<Option<RecordRow>, StoreError> {
+        let stored =
+            self.store.get(Table::Records, &key(&binding.company_id, binding.id, record)).await?;
         stored.map(|value| store::decode("record row", &value)).transpose()
     }
 
-    /// Hold this while you look at rows and write them, until they are on disk, where some may be private.
+    /// Hold this while you look at rows and write them, until they are on disk, where some may be
+    /// private.
     pub(crate) async fn lock(&self, binding: BindingId) -> Result<Lease, StoreError> {
         self.store.lock(LockKind::Records, binding.0.as_bytes()).await
     }
@@ -88,9 +104,13 @@ impl Records {
     }
 
     /// The row of a record as it is written in the place of another one, and its entries by source.
-    pub(crate) fn write(row: &RecordRow, before: Option<&RecordRow>) -> Result<Vec<TableWrite>, StoreError> {
+    pub(crate) fn write(
+        row: &RecordRow,
+        before: Option<&RecordRow>,
+    ) -> Result<Vec<TableWrite>, StoreError> {
         let key = key(&row.company_id, row.binding_id, &row.handle.provider_record_id);
-        let mut writes = vec![TableWrite::new(Table::Records, key, Some(store::encode("record row", row)?))];
+        let mut writes =
+            vec![TableWrite::new(Table::Records, key, Some(store::encode("record row", row)?))];
         source_index::change(before, Some(row), &mut writes);
         Ok(writes)
     }
@@ -102,8 +122,8 @@ impl Records {
         writes
     }
 
-    /// What removes the rows of records and their entries by source, in an operation after which nobody may have private
-    /// ones any more.
+    /// What removes the rows of records and their entries by source, in an operation after which
+    /// nobody may have private ones any more.
     pub(crate) async fn remove(
         &self,
         ending: &mut Ending,
@@ -115,7 +135,11 @@ impl Records {
             let row = self.row(binding, record).await?;
             ending.takes_from(row.as_ref().and_then(|row| Owner::of(row.visibility, &row.scope)));
             source_index::change(row.as_ref(), None, &mut writes);
-            writes.push(TableWrite::new(Table::Records, key(&binding.company_id, binding.id, record), None));
+            writes.push(TableWrite::new(
+                Table::Records,
+                key(&binding.company_id, binding.id, record),
+                None,
+            ));
         }
         Ok(writes)
     }
@@ -125,14 +149,20 @@ impl Records {
         self.marks.write().forget(binding);
     }
 
-    /// Removes the rows of records that are expired and were for the whole company: they are in no answer any more. A
-    /// private one stays private, whatever its provider does. Removes the marks of owners who have none. Answers how many
-    /// rows there were.
-    pub(crate) async fn sweep(&self, company: &CompanyId, now: Timestamp) -> Result<u64, StoreError> {
-        let mut rows = store::scan_all(&*self.store, Table::Records, &store::company_key(company, b""));
+    /// Removes the rows of records that are expired and were for the whole company: they are in no
+    /// answer any more. A private one stays private, whatever its provider does. Removes the marks
+    /// of owners who have none. Answers how many rows there were.
+    pub(crate) async fn sweep(
+        &self,
+        company: &CompanyId,
+        now: Timestamp,
+    ) -> Result<u64, StoreError> {
+        let mut rows =
+            store::scan_all(&*self.store, Table::Records, &store::company_key(company, b""));
         let (mut old, mut count, mut owners) = (Vec::new(), 0, BTreeSet::new());
         while let Some((key, row)) = rows.next_row::<RecordRow>("record row").await? {
-            owners.extend(Owner::of(row.visibility, &row.scope).map(|owner| (row.binding_id, owner)));
+            owners
+                .extend(Owner::of(row.visibility, &row.scope).map(|owner| (row.binding_id, owner)));
             if !row.is_private() && row.expires_at.is_some_and(|at| at <= now) {
                 count += 1;
                 let mut writes = vec![TableWrite::new(Table::Records, key, None)];
@@ -152,9 +182,15 @@ impl Records {
 }
 
 /// Removes every row and mark of a binding's records, and what it remembers of sources.
-pub(crate) async fn remove_all(store: &dyn Store, company: &CompanyId, binding: BindingId) -> Result<(), StoreError> {
+pub(crate) async fn remove_all(
+    store: &dyn Store,
+    company: &CompanyId,
+    binding: BindingId,
+) -> Result<(), StoreError> {
     let prefix = store::company_key(company, binding.0.as_bytes());
-    for table in [Table::Records, Table::RecordSources, Table::PrivateWrites, Table::ForgottenSources] {
+    for table in
+        [Table::Records, Table::RecordSources, Table::PrivateWrites, Table::ForgottenSources]
+    {
         let mut rows = store::scan_all(store, table, &prefix);
         let mut gone = Vec::new();
         while let Some((key, _)) = rows.next().await? {

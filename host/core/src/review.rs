@@ -1,5 +1,5 @@
-//! What a person must see first: the rules, what waits, and what was decided. Reads on the way of a query are served from
-//! memory; a change is durable before it takes effect.
+//! What a person must see first: the rules, what waits, and what was decided. Reads on the way of a
+//! query are served from memory; a change is durable before it takes effect.
 
 pub(crate) mod change;
 pub(crate) mod control;

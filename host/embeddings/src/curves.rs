@@ -10,7 +10,8 @@ pub(super) fn across<I: Isa>(isa: I, x: I::F32) -> f32 {
     isa.f32().store(x, &mut lanes);
     for half in [8, 4, 2, 1] {
         for lane in 0..half {
-            lanes[lane] = if lanes[lane] > lanes[lane + half] { lanes[lane] } else { lanes[lane + half] };
+            lanes[lane] =
+                if lanes[lane] > lanes[lane + half] { lanes[lane] } else { lanes[lane + half] };
         }
     }
     lanes[0]
@@ -18,7 +19,8 @@ pub(super) fn across<I: Isa>(isa: I, x: I::F32) -> f32 {
 
 /// Where the normal distribution is as good as complete.
 const FAR: f32 = 4.25;
-/// `(Phi(x) - 1/2) / x` by powers of `x^2`, up to `FAR`: Gelu is within 1e-4, a hundredth of the step from byte to byte.
+/// `(Phi(x) - 1/2) / x` by powers of `x^2`, up to `FAR`: Gelu is within 1e-4, a hundredth of the
+/// step from byte to byte.
 const PHI: [f32; 8] = [
     0.398_420_04,
     -0.065_453_49,
@@ -102,7 +104,10 @@ mod tests {
         }
         // Far away, where products of large numbers are near each other.
         let far = Both(&[-1_000.0, 1_000.0]).dispatch();
-        assert!(far[0].0.abs() < 0.01 && (far[1].0 - 1_000.0).abs() < 0.01 && far[0].1 < 1e-37, "{far:?}");
+        assert!(
+            far[0].0.abs() < 0.01 && (far[1].0 - 1_000.0).abs() < 0.01 && far[0].1 < 1e-37,
+            "{far:?}"
+        );
         assert!((0.0..1e-37).contains(&Both(&[f32::MIN]).dispatch()[0].1));
     }
 }

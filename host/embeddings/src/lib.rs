@@ -1,5 +1,6 @@
-//! Text to vectors for providers that may ask for it: a model that the operator installed, computed on this machine, or
-//! an endpoint that the operator named. Knows no binding but by its id, and no provider.
+//! Text to vectors for providers that may ask for it: a model that the operator installed, computed
+//! on this machine, or an endpoint that the operator named. Knows no binding but by its id, and no
+//! provider.
 
 mod attention;
 mod curves;
@@ -29,7 +30,8 @@ pub use runtime::{Embeddings, EmbeddingsOptions};
 use memhost_ports::EmbeddingModel;
 use memhost_types::Usage;
 
-/// What computes vectors, on whatever thread it is called on. Texts of one call are computed in one go.
+/// What computes vectors, on whatever thread it is called on. Texts of one call are computed in one
+/// go.
 trait Model: Send + Sync {
     /// Its name and the length of its vectors.
     fn about(&self) -> &EmbeddingModel;
@@ -37,7 +39,8 @@ trait Model: Send + Sync {
     /// Whether it computes here, so that no text leaves the machine.
     fn is_local(&self) -> bool;
 
-    /// How many texts one call should have: what holds a place for some tenths of a second, not for many.
+    /// How many texts one call should have: what holds a place for some tenths of a second, not for
+    /// many.
     fn batch(&self) -> usize;
 
     /// A vector of unit length for each text, and the tokens that they had.

@@ -1,20 +1,20 @@
-//! What happens to rows of numbers between two products of matrices. A row is read and written once, and becomes the bytes
-//! that the next product needs while it is still in the processor's first cache. `rten_simd` compiles each pass for each
-//! kind of processor.
+//! What happens to rows of numbers between two products of matrices. A row is read and written
+//! once, and becomes the bytes that the next product needs while it is still in the processor's
+//! first cache. `rten_simd` compiles each pass for each kind of processor.
 
 use rten_simd::ops::{BitOps, FloatOps, NarrowSaturate, NumOps, ToFloat};
 use rten_simd::{Isa, SimdOp};
 
 use super::curves::{across, gelu};
 
-/// The length of rows of so many numbers: a multiple of the most bytes that a vector of any processor has, so that no loop
-/// has a rest. What is added is zero.
+/// The length of rows of so many numbers: a multiple of the most bytes that a vector of any
+/// processor has, so that no loop has a rest. What is added is zero.
 pub(super) const fn padded(width: usize) -> usize {
     width.next_multiple_of(64)
 }
 
-/// Room that is kept for the next time, from the begin of one of the processor's cache lines: a vector then never lies in
-/// two of them.
+/// Room that is kept for the next time, from the begin of one of the processor's cache lines: a
+/// vector then never lies in two of them.
 #[derive(Default)]
 pub(super) struct Buffer<T> {
     room: Vec<T>,
@@ -100,15 +100,24 @@ pub(super) struct Product<'a> {
 impl Product<'_> {
     /// The numbers of one row; `finish` gets what was there and what is new.
     #[inline(always)]
-    fn row<I: Isa>(&self, isa: I, row: usize, output: &mut [f32], finish: impl Fn(I::F32, I::F32) -> I::F32) {
+    fn row<I: Isa>(
+        &self,
+        isa: I,
+        row: usize,
+        output: &mut [f32],
+        finish: impl Fn(I::F32, I::F32) -> I::F32,
+    ) {
         let (ops, integers) = (isa.f32(), isa.i32());
         let (lanes, width) = (ops.len(), self.columns.bias.len());
         let scale = ops.splat(self.left.scales[row].scale);
         let zero = ops.splat(-self.left.scales[row].zero);
         let sums = self.sums[row * width..(row + 1) * width].chunks_exact(lanes);
-        let of_columns = self.columns.scales.chunks_exact(lanes).zip(self.columns.zeros.chunks_exact(lanes));
+        let of_columns =
+            self.columns.scales.chunks_exact(lanes).zip(self.columns.zeros.chunks_exact(lanes));
         let of_columns = of_columns.zip(self.columns.bias.chunks_exact(lanes));
-        for ((x, sums), ((scales, zeros), bias)) in output.chunks_exact_mut(lanes).zip(sums).zip(of_columns) {
+        for ((x, sums), ((scales, zeros), bias)) in
+            output.chunks_exact_mut(lanes).zip(sums).zip(of_columns)
+        {
             let sum = integers.to_float(integers.load(sums));
             let number = ops.mul_add(zero, ops.load(zeros), ops.mul(sum, ops.load(scales)));
             let number = ops.mul_add(scale, number, ops.load(bias));
@@ -254,7 +263,8 @@ impl Norm {
         Self { width: width as f32, added: (columns - width) as f32, weight, bias, epsilon }
     }
 
-    // Not with `rten_vecmath`: release 0.27 calls a function for each step where another crate compiles its loops.
+    // Not with `rten_vecmath`: release 0.27 calls a function for each step where another crate
+    // compiles its loops.
     #[inline(always)]
     fn apply<I: Isa>(&self, isa: I, row: &mut [f32]) {
         let (ops, lanes) = (isa.f32(), isa.f32().len());
@@ -265,7 +275,8 @@ impl Norm {
                 sums[lane] = ops.add(sums[lane], part[lane]);
             }
         }
-        let mean = ops.sum(ops.add(ops.add(sums[0], sums[1]), ops.add(sums[2], sums[3]))) / self.width;
+        let mean =
+            ops.sum(ops.add(ops.add(sums[0], sums[1]), ops.add(sums[2], sums[3]))) / self.width;
         let means = ops.splat(mean);
         let mut sums = [ops.zero(); 4];
         for part in row.chunks_exact(4 * lanes) {
@@ -340,7 +351,8 @@ mod tests {
         row.resize(padded(70), 0.0);
         let norm = Norm::new(vec![2.0; 70], vec![1.0; 70], 1e-12);
         let mut output = Rows::default();
-        Read { rows: &mut row, columns: 128, norm: Some(&norm), most: 255.0, output: &mut output }.dispatch();
+        Read { rows: &mut row, columns: 128, norm: Some(&norm), most: 255.0, output: &mut output }
+            .dispatch();
         let mean = numbers.iter().sum::<f32>() / 70.0;
         let variance = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f32>() / 70.0;
         let Scale { scale, zero } = output.scales[0];

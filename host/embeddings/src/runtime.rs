@@ -1,4 +1,5 @@
-//! The model at work: off the executor, a bounded number of batches at a time, questions remembered.
+//! The model at work: off the executor, a bounded number of batches at a time, questions
+//! remembered.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,9 @@ use parking_lot::Mutex;
 use super::endpoint::Endpoint;
 use super::installed::{Local, installed};
 use super::{EmbeddingsError, EndpointOptions, Model};
-use memhost_ports::{EmbeddedTexts, Embedder, EmbeddingError, EmbeddingModel, Turns, spawn_blocking_usual};
+use memhost_ports::{
+    EmbeddedTexts, Embedder, EmbeddingError, EmbeddingModel, Turns, spawn_blocking_usual,
+};
 use memhost_types::{BindingId, CompanyId};
 
 /// Vectors that are remembered; of 384 numbers they take 12 MiB.
@@ -22,8 +25,8 @@ const QUESTIONS: usize = 4;
 /// Batches that wait for an endpoint at a time.
 const AT_AN_ENDPOINT: usize = 16;
 
-/// How long a question waits for its vector, a free place included: somebody waits for the answer, and providers can do
-/// without.
+/// How long a question waits for its vector, a free place included: somebody waits for the answer,
+/// and providers can do without.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 /// Where vectors come from.
@@ -43,8 +46,9 @@ pub enum EmbeddingsOptions {
 /// The host's model, if it has one.
 pub struct Embeddings {
     model: Option<Arc<dyn Model>>,
-    /// Batches that are computed at a time: half of the cores, so that the other half answers everybody else. At an
-    /// endpoint nothing is computed here, and more of them wait for it. Companies take turns.
+    /// Batches that are computed at a time: half of the cores, so that the other half answers
+    /// everybody else. At an endpoint nothing is computed here, and more of them wait for it.
+    /// Companies take turns.
     turns: Arc<Turns>,
     remembered: Mutex<LruCache<blake3::Hash, Vec<f32>>>,
     patience: Duration,
@@ -56,7 +60,9 @@ impl Embeddings {
     pub fn open(options: EmbeddingsOptions, data_dir: &Path) -> Result<Arc<Self>, EmbeddingsError> {
         let local = |directory: &Path| {
             let found = installed(directory)?;
-            Ok::<_, EmbeddingsError>(found.map(|model| Arc::new(Local::new(directory, model)) as Arc<dyn Model>))
+            Ok::<_, EmbeddingsError>(
+                found.map(|model| Arc::new(Local::new(directory, model)) as Arc<dyn Model>),
+            )
         };
         let model = match options {
             EmbeddingsOptions::Off => None,
@@ -65,12 +71,15 @@ impl Embeddings {
                 None => {
                     return Err(EmbeddingsError::file(
                         &directory,
-                        "has no model; `memhost embeddings install FILE.whl --data-dir DIR` puts one into DIR/embeddings",
+                        "has no model; `memhost embeddings install FILE.whl --data-dir DIR` puts \
+                         one into DIR/embeddings",
                     ));
                 }
                 found => found,
             },
-            EmbeddingsOptions::Endpoint(options) => Some(Arc::new(Endpoint::new(options)?) as Arc<dyn Model>),
+            EmbeddingsOptions::Endpoint(options) => {
+                Some(Arc::new(Endpoint::new(options)?) as Arc<dyn Model>)
+            }
         };
         Ok(Arc::new(Self::with(model)))
     }
@@ -96,8 +105,13 @@ impl Embeddings {
         self.model.as_deref().is_some_and(Model::is_local)
     }
 
-    /// For one binding. What one binding asked is not remembered for another: how fast an answer comes would tell it.
-    pub fn for_binding(self: &Arc<Self>, company: &CompanyId, binding: BindingId) -> Arc<dyn Embedder> {
+    /// For one binding. What one binding asked is not remembered for another: how fast an answer
+    /// comes would tell it.
+    pub fn for_binding(
+        self: &Arc<Self>,
+        company: &CompanyId,
+        binding: BindingId,
+    ) -> Arc<dyn Embedder> {
         Arc::new(OfBinding { embeddings: Arc::clone(self), company: company.clone(), binding })
     }
 
@@ -118,31 +132,40 @@ struct OfBinding {
 impl OfBinding {
     fn key(&self, model: &EmbeddingModel, text: &str) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new();
-        hasher.update(self.binding.0.as_bytes()).update(model.name.as_bytes()).update(&[0]).update(text.as_bytes());
+        hasher
+            .update(self.binding.0.as_bytes())
+            .update(model.name.as_bytes())
+            .update(&[0])
+            .update(text.as_bytes());
         hasher.finalize()
     }
 
     async fn compute(&self, texts: Vec<String>) -> Result<EmbeddedTexts, EmbeddingError> {
         let model = self.embeddings.present()?;
         let is_question = texts.len() <= QUESTIONS;
-        let keys: Vec<_> = texts.iter().take(QUESTIONS).map(|text| self.key(model.about(), text)).collect();
+        let keys: Vec<_> =
+            texts.iter().take(QUESTIONS).map(|text| self.key(model.about(), text)).collect();
         let mut vectors: Vec<Option<Vec<f32>>> = vec![None; texts.len()];
         if is_question {
             let mut remembered = self.embeddings.remembered.lock();
             vectors = keys.iter().map(|key| remembered.get(key).cloned()).collect();
         }
-        let missing: Vec<usize> = (0..texts.len()).filter(|number| vectors[*number].is_none()).collect();
+        let missing: Vec<usize> =
+            (0..texts.len()).filter(|number| vectors[*number].is_none()).collect();
         let (mut tokens, started) = (0, Instant::now());
         for batch in missing.chunks(model.batch()) {
             let turn = self.embeddings.turns.take(self.company.as_str()).await;
-            let (model, asked) = (Arc::clone(model), batch.iter().map(|number| texts[*number].clone()));
+            let (model, asked) =
+                (Arc::clone(model), batch.iter().map(|number| texts[*number].clone()));
             let asked: Vec<String> = asked.collect();
             let computed = spawn_blocking_usual(move || {
                 let _turn = turn;
                 model.embed(&asked)
             });
-            let computed = computed.await.map_err(|error| EmbeddingError::Failed(error.to_string()))?;
-            let (found, count) = computed.map_err(|error| EmbeddingError::Failed(error.to_string()))?;
+            let computed =
+                computed.await.map_err(|error| EmbeddingError::Failed(error.to_string()))?;
+            let (found, count) =
+                computed.map_err(|error| EmbeddingError::Failed(error.to_string()))?;
             tokens += count;
             for (number, vector) in batch.iter().zip(found) {
                 if is_question {
@@ -169,7 +192,12 @@ impl Embedder for OfBinding {
         if texts.len() > QUESTIONS {
             return self.compute(texts).await;
         }
-        let late = |_| EmbeddingError::Failed(format!("no vector within {} s", self.embeddings.patience.as_secs()));
+        let late = |_| {
+            EmbeddingError::Failed(format!(
+                "no vector within {} s",
+                self.embeddings.patience.as_secs()
+            ))
+        };
         tokio::time::timeout(self.embeddings.patience, self.compute(texts)).await.map_err(late)?
     }
 }
@@ -195,7 +223,13 @@ mod tests {
 
     fn counting(takes: Duration) -> Arc<Counting> {
         let about = EmbeddingModel { name: "m".into(), dimensions: 1 };
-        Arc::new(Counting { about, computed: AtomicUsize::new(0), takes, is_local: true, priority: AtomicI32::new(99) })
+        Arc::new(Counting {
+            about,
+            computed: AtomicUsize::new(0),
+            takes,
+            is_local: true,
+            priority: AtomicI32::new(99),
+        })
     }
 
     impl Model for Counting {
@@ -237,11 +271,18 @@ mod tests {
     async fn questions_are_remembered_for_whoever_asked_and_batches_are_not() {
         let model = counting(Duration::ZERO);
         let embeddings = Arc::new(Embeddings::with(Some(Arc::clone(&model) as Arc<dyn Model>)));
-        let (one, other) = (embeddings.for_binding(&acme(), binding(1)), embeddings.for_binding(&acme(), binding(2)));
+        let (one, other) = (
+            embeddings.for_binding(&acme(), binding(1)),
+            embeddings.for_binding(&acme(), binding(2)),
+        );
         let computed = || model.computed.load(Ordering::Relaxed);
-        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let texts =
+            |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let first = one.embed(texts(&["a", "bb"])).await.unwrap();
-        assert_eq!((first.vectors, first.usage.unwrap().embedding_tokens), (vec![vec![1.0], vec![2.0]], Some(2)));
+        assert_eq!(
+            (first.vectors, first.usage.unwrap().embedding_tokens),
+            (vec![vec![1.0], vec![2.0]], Some(2))
+        );
         let again = one.embed(texts(&["bb", "ccc"])).await.unwrap();
         assert_eq!((again.vectors, computed()), (vec![vec![2.0], vec![3.0]], 3));
         assert!(one.embed(texts(&["a"])).await.unwrap().usage.is_none());
@@ -267,10 +308,14 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_company_with_slow_batches_at_an_endpoint_does_not_keep_others_from_it() {
-        let model = Counting { is_local: false, ..Arc::into_inner(counting(Duration::from_millis(400))).unwrap() };
+        let model = Counting {
+            is_local: false,
+            ..Arc::into_inner(counting(Duration::from_millis(400))).unwrap()
+        };
         let model = Arc::new(model);
         let embeddings = Embeddings::with(Some(Arc::clone(&model) as Arc<dyn Model>));
-        let embeddings = Arc::new(Embeddings { patience: Duration::from_millis(700), ..embeddings });
+        let embeddings =
+            Arc::new(Embeddings { patience: Duration::from_millis(700), ..embeddings });
         let texts = |count: usize| vec!["text".to_owned(); count];
         let slow: Vec<_> = (0..30)
             .map(|number| {
@@ -306,6 +351,12 @@ mod tests {
         let embeddings = Embeddings::open(EmbeddingsOptions::default(), directory.path()).unwrap();
         let error = embeddings.for_binding(&acme(), binding(1)).model().unwrap_err().to_string();
         assert!(error.contains("memhost embeddings install"), "{error}");
-        assert!(Embeddings::open(EmbeddingsOptions::InstalledIn(directory.path().into()), directory.path()).is_err());
+        assert!(
+            Embeddings::open(
+                EmbeddingsOptions::InstalledIn(directory.path().into()),
+                directory.path()
+            )
+            .is_err()
+        );
     }
 }

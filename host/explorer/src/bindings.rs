@@ -16,8 +16,8 @@ pub(super) use limits::budget;
 pub(super) use show::show;
 
 use super::components::{
-    CompanyView, FilterForm, Page, QueryParams, Row, Tone, badge, binding_choices, binding_link, empty, long, sentence,
-    table, wide,
+    CompanyView, FilterForm, Page, QueryParams, Row, Tone, badge, binding_choices, binding_link,
+    empty, long, sentence, table, wide,
 };
 use memhost_core::{Act, BindingView, BreakerState};
 use memhost_http::{Problem, permission};
@@ -56,7 +56,10 @@ pub(super) async fn list(view: CompanyView<permission::View>) -> Result<Markup, 
             .cell("Binding", binding.key.as_str())
             .cell("Status", health(shown))
             .cell("Provider", binding.provider_key.as_str())
-            .maybe(wide("Active version"), shown.serving.as_ref().map(|build| build.version.to_string()))
+            .maybe(
+                wide("Active version"),
+                shown.serving.as_ref().map(|build| build.version.to_string()),
+            )
             .cell(wide("Version range"), binding.version.to_string())
             .cell(long("Used by"), used_by(shown))
     });
@@ -69,7 +72,8 @@ pub(super) async fn list(view: CompanyView<permission::View>) -> Result<Markup, 
             @if bindings.is_empty() {
                 (empty("No bindings yet", &html! {
                     "The first operation of this company creates one for the built-in provider: "
-                    code { "memhost note --company " (view.company) " 'Deploys are frozen on Fridays'" }
+                    code { "memhost note --company " (view.company) " 'Deploys are frozen on \
+                        Fridays'" }
                 }))
             } @else {
                 (table("Bindings", rows))
@@ -96,7 +100,8 @@ pub(super) async fn resolve(
 ) -> Result<Markup, Problem> {
     let ResolveQuery { agent_id, binding_key } = &params.query;
     let named = std::iter::once((String::new(), "none".to_owned())).chain(binding_choices(&view));
-    let found = view.service.resolve_binding(&view.company, agent_id.as_ref(), binding_key.as_ref()).await;
+    let found =
+        view.service.resolve_binding(&view.company, agent_id.as_ref(), binding_key.as_ref()).await;
     let form = FilterForm::new(&view, &params).text("agentId", "Agent");
     let form = form.required("bindingKey", "Binding in the request", named);
     let body = html! {
@@ -110,7 +115,8 @@ pub(super) async fn resolve(
                             Some(agent) => { "Agent " strong { (agent) } " uses " },
                             None => "Requests without an agent use ",
                         }
-                        (binding_link(&view, key)) ", served by " (resolved.binding.binding.provider_key) ". "
+                        (binding_link(&view, key)) ", served \
+                            by " (resolved.binding.binding.provider_key) ". "
                         (health(&resolved.binding))
                     }
                     ol.steps {

@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 use super::components::{
-    CompanyView, FilterForm, PAGE_SIZE, Page, QueryParams, Row, View, empty, long, pager, table, wide,
+    CompanyView, FilterForm, PAGE_SIZE, Page, QueryParams, Row, View, empty, long, pager, table,
+    wide,
 };
 use super::records::{address, fields, no_binding, record_path, scope_query};
 use memhost_http::{Problem, permission};
@@ -22,7 +23,10 @@ pub(super) async fn page(
     let scope = query.scope(&view.company);
     let named = query.binding_key.as_ref();
     let path = query.path.as_deref().unwrap_or_default();
-    let abilities = view.service.abilities(&view.caller, OperationKind::Browse, &mut scope.clone(), named).await?;
+    let abilities = view
+        .service
+        .abilities(&view.caller, OperationKind::Browse, &mut scope.clone(), named)
+        .await?;
     let provider = abilities.provider_key.as_ref();
     let found = match (abilities.binding_key.as_ref().or(named), provider) {
         (Some(_), Some(provider)) if !abilities.capabilities.provider_native_browse => {
@@ -75,11 +79,16 @@ pub(super) async fn page(
 fn node(view: &View, named: Option<&BindingKey>, scope: &Scope, path: &str) -> String {
     let href = address(&view.at(&["browse"]), named, scope);
     let joint = if href.contains('?') { '&' } else { '?' };
-    if path.is_empty() { href } else { format!("{href}{joint}path={}", super::components::escape(path)) }
+    if path.is_empty() {
+        href
+    } else {
+        format!("{href}{joint}path={}", super::components::escape(path))
+    }
 }
 
-/// The names and paths of what is above a node, and its own name. A path is the provider's own; where it has slashes,
-/// they are taken for levels, and a provider that means something else by them says that there is no such node.
+/// The names and paths of what is above a node, and its own name. A path is the provider's own;
+/// where it has slashes, they are taken for levels, and a provider that means something else by
+/// them says that there is no such node.
 fn levels(path: &str) -> (Vec<(&str, &str)>, &str) {
     let mut above = Vec::new();
     let mut start = 0;
@@ -98,7 +107,10 @@ fn children(
     nodes: &[BrowseNode],
 ) -> Markup {
     let rows = nodes.iter().map(|child| {
-        let record = child.record.as_ref().map(|handle| record_path(view, binding, &handle.provider_record_id, scope));
+        let record = child
+            .record
+            .as_ref()
+            .map(|handle| record_path(view, binding, &handle.provider_record_id, scope));
         let row = match (&record, child.has_children) {
             (Some(href), false) => Row::to(href),
             (_, true) => Row::to(node(view, named, scope, &child.path)),

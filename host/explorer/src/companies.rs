@@ -11,7 +11,8 @@ use memhost_http::Problem;
 /// An operator chooses a company. Any other caller belongs to one, and is sent there.
 pub(super) async fn list(view: View) -> Result<Response, Problem> {
     if let Some(company) = view.caller.company() {
-        let page: &[&str] = if view.service.allows(&view.caller, Act::View, company) { &[] } else { &["query"] };
+        let page: &[&str] =
+            if view.service.allows(&view.caller, Act::View, company) { &[] } else { &["query"] };
         return Ok(redirect(&View::company_at(company, page)));
     }
     view.service.allow(&view.caller, Act::Host, None).await?;
@@ -41,12 +42,16 @@ pub(super) async fn list(view: View) -> Result<Response, Problem> {
         html! {
             @for company in &erasing {
                 p.wrong role="alert" {
-                    "The erasure of " (company) " is not complete: a provider has not confirmed it. "
-                    code { "memhost company delete --company " (company) " --confirm " (company) } " goes on with it."
+                    "The erasure of " (company) " is not complete: a provider has not confirmed \
+                        it. "
+                    code { "memhost company delete \
+                            --company " (company) " --confirm " (company) } " goes on with it."
                 }
             }
             (table("Companies", rows))
         }
     };
-    Ok(Page::new(&view, "Companies", "All companies with memory on this host.").render(&body).into_response())
+    Ok(Page::new(&view, "Companies", "All companies with memory on this host.")
+        .render(&body)
+        .into_response())
 }

@@ -22,16 +22,20 @@ pub(super) use details::{Details, empty, panel, scope_details};
 #[cfg(test)]
 pub(super) use filter::check_fields;
 pub(super) use filter::{
-    Choice, Control, FilterField, ListFilter, ListParams, binding_choices, capture_hook_kinds, choices, filter_fields,
-    hook_kinds, read_number, read_since, read_text, read_until,
+    Choice, Control, FilterField, ListFilter, ListParams, binding_choices, capture_hook_kinds,
+    choices, filter_fields, hook_kinds, read_number, read_since, read_text, read_until,
 };
 pub(super) use filter_form::FilterForm;
 pub(super) use form::{
-    CsrfForm, Field, NoFields, checkbox, confirm, deserialize, forged, form, read, select_field, submit_or_cancel,
-    unix_lines, unprocessable,
+    CsrfForm, Field, NoFields, checkbox, confirm, deserialize, forged, form, read, select_field,
+    submit_or_cancel, unix_lines, unprocessable,
 };
-pub(super) use format::{bytes, count, duration_us, exact, hour, money, percent, sentence, short_id, time, words};
-pub(super) use links::{binding_link, issue_link, operation_link, record_link, run_link, source_link, source_text};
+pub(super) use format::{
+    bytes, count, duration_us, exact, hour, money, percent, sentence, short_id, time, words,
+};
+pub(super) use links::{
+    binding_link, issue_link, operation_link, record_link, run_link, source_link, source_text,
+};
 pub(super) use meter::usage_meter;
 pub(super) use page::{Page, bare, tabs};
 pub(super) use problem::{as_page, wants_page};

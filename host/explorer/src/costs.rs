@@ -15,16 +15,20 @@ pub(super) use budgets::{list as budgets, remove as remove_budget, set as set_bu
 pub(super) use events::{billing_type, charges, events};
 
 use super::components::{
-    Chart, Choice, CompanyView, Control, FilterForm, ListParams, Page, Row, View, binding_link, choices, count,
-    duration_us, empty, filter_fields, money, number, table, tabs,
+    Chart, Choice, CompanyView, Control, FilterForm, ListParams, Page, Row, View, binding_link,
+    choices, count, duration_us, empty, filter_fields, money, number, table, tabs,
 };
 use memhost_core::{GroupBy, Sums, SumsQuery, SumsRow, SumsView};
 use memhost_http::{Problem, permission};
 use memhost_types::Microcents;
 
 /// The pages of this section.
-const TABS: [(&str, &str); 4] =
-    [("costs", "Summary"), ("cost-events", "Cost events"), ("charges", "Flat charges"), ("budgets", "Budgets")];
+const TABS: [(&str, &str); 4] = [
+    ("costs", "Summary"),
+    ("cost-events", "Cost events"),
+    ("charges", "Flat charges"),
+    ("budgets", "Budgets"),
+];
 
 /// By what sums can be grouped. The first one is the default.
 const DIMENSIONS: [&str; 5] = ["binding", "agent", "provider", "model", "day"];
@@ -68,7 +72,11 @@ impl CostFilter {
         std::iter::once(first).chain(self.then.filter(|then| *then != first)).collect()
     }
 
-    async fn sums<P>(&self, view: &CompanyView<P>, group_by: Vec<GroupBy>) -> Result<Sums, Problem> {
+    async fn sums<P>(
+        &self,
+        view: &CompanyView<P>,
+        group_by: Vec<GroupBy>,
+    ) -> Result<Sums, Problem> {
         Ok(view.service.sums(&view.company, &SumsQuery { group_by, ..self.sums.clone() }).await?)
     }
 }
@@ -111,7 +119,11 @@ pub(super) async fn list(
     };
     let days = filter.sums(&view, by_day).await?;
     let shown = params.with(&view, "", None);
-    let csv = format!("{}{}", view.at(&["costs.csv"]), shown.strip_prefix(view.path.as_str()).unwrap_or_default());
+    let csv = format!(
+        "{}{}",
+        view.at(&["costs.csv"]),
+        shown.strip_prefix(view.path.as_str()).unwrap_or_default()
+    );
     let body = html! {
         (tabs(&view, "costs", &TABS))
         (FilterForm::of(&view, &params))
@@ -174,7 +186,8 @@ fn totals(sums: &Sums) -> Markup {
 #[allow(clippy::cast_precision_loss, reason = "a plot")]
 fn plot(days: &Sums, by: GroupBy) -> Markup {
     let is_money = days.total.reported_cost.0 > 0;
-    let value = |sums: &SumsView| if is_money { sums.reported_cost.0 } else { counted(sums, "operations") };
+    let value =
+        |sums: &SumsView| if is_money { sums.reported_cost.0 } else { counted(sums, "operations") };
     let every = days.since.series(jiff::Span::new().days(1)).take_while(|day| *day <= days.until);
     let mut all: Vec<Date> = every.take(MOST_DAYS + 1).collect();
     if all.len() > MOST_DAYS {
@@ -192,7 +205,8 @@ fn plot(days: &Sums, by: GroupBy) -> Markup {
     let mut largest: Vec<(String, u64)> = groups.into_iter().collect();
     largest.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
     let is_few = largest.len() <= 3;
-    let named: Vec<String> = largest.iter().map(|(name, _)| name.clone()).take(if is_few { 3 } else { 2 }).collect();
+    let named: Vec<String> =
+        largest.iter().map(|(name, _)| name.clone()).take(if is_few { 3 } else { 2 }).collect();
     let labels: Vec<String> = all.iter().map(ToString::to_string).collect();
     let (title, show): (_, fn(f64) -> String) = match is_money {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an amount")]
@@ -211,7 +225,8 @@ fn plot(days: &Sums, by: GroupBy) -> Markup {
     }
     let mut plot = Chart::new("plot", title, &labels, show);
     let others = (!is_few).then_some("other");
-    let called = named.iter().map(|name| if name.is_empty() { "all" } else { name.as_str() }).chain(others);
+    let called =
+        named.iter().map(|name| if name.is_empty() { "all" } else { name.as_str() }).chain(others);
     for ((called, class), values) in called.zip(["s1", "s2", "s3"]).zip(series) {
         plot = plot.series(called, class, values);
     }
@@ -251,7 +266,9 @@ fn rows(view: &View, sums: &Sums, group_by: &[GroupBy]) -> Markup {
         GroupBy::Day => sums.rows.iter().rev().take(MOST_ROWS).map(row).collect(),
         _ => {
             let mut rows: Vec<&SumsRow> = sums.rows.iter().collect();
-            rows.sort_by_key(|row| std::cmp::Reverse((row.sums.reported_cost, counted(&row.sums, "operations"))));
+            rows.sort_by_key(|row| {
+                std::cmp::Reverse((row.sums.reported_cost, counted(&row.sums, "operations")))
+            });
             rows.into_iter().take(MOST_ROWS).map(row).collect()
         }
     };
@@ -271,6 +288,9 @@ pub(super) async fn export(
     let group_by = filter.group_by();
     let sums = filter.sums(&view, group_by.clone()).await?;
     let file = format!("attachment; filename=\"memhost-costs-{}-{}.csv\"", sums.since, sums.until);
-    let headers = [(CONTENT_TYPE, "text/csv; charset=utf-8; header=present".to_owned()), (CONTENT_DISPOSITION, file)];
+    let headers = [
+        (CONTENT_TYPE, "text/csv; charset=utf-8; header=present".to_owned()),
+        (CONTENT_DISPOSITION, file),
+    ];
     Ok((headers, csv::of_sums(&sums, &group_by)).into_response())
 }

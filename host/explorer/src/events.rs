@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::components::{
-    Choice, CompanyView, Control, FilterForm, ListParams, PAGE_SIZE, Page, Row, Tone, View, badge, duration_us,
-    filter_fields, listing, long, number, table, time, wide, words,
+    Choice, CompanyView, Control, FilterForm, ListParams, PAGE_SIZE, Page, Row, Tone, View, badge,
+    duration_us, filter_fields, listing, long, number, table, time, wide, words,
 };
 use memhost_http::{Problem, permission};
 use memhost_types::{Event, EventFilter, EventType};
@@ -51,15 +51,20 @@ pub(super) async fn list(
     params: ListParams<EventFilter>,
 ) -> Result<Markup, Problem> {
     let query = &params.query;
-    let page = view.service.events(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
+    let page = view
+        .service
+        .events(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE)
+        .await?;
     let rows = page.items.iter().map(|event| row(&view, &params, event));
     let none = html! {
-        "Install the hooks of your agent tool: " code { "memhost agent-hooks --help" } " names the tools."
+        "Install the hooks of your agent tool: " code { "memhost agent-hooks --help" } " names the \
+            tools."
     };
     let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
     let body = html! {
         (FilterForm::of(&view, &params))
-        (listing(&view, &params, "events", page_of, ("No events yet", &none), &table("Events", rows)))
+        (listing(&view, &params, "events", page_of, ("No events \
+            yet", &none), &table("Events", rows)))
     };
     Ok(Page::new(&view, "Events", "Sessions and tool calls of agents, newest first.").render(&body))
 }
@@ -79,7 +84,10 @@ fn row(view: &View, params: &ListParams<EventFilter>, kept: &Event) -> Row {
         .cell("Session", only("sessionId", &event.session_id))
         .cell(wide("Project"), only("projectId", &event.project_id))
         .maybe("Tool", event.tool_id.as_ref().map(|tool| only("toolId", tool)))
-        .maybe(number("Duration").wide(), event.duration_ms.map(|ms| duration_us(ms.saturating_mul(1_000))))
+        .maybe(
+            number("Duration").wide(),
+            event.duration_ms.map(|ms| duration_us(ms.saturating_mul(1_000))),
+        )
         .cell("Time", time(event.occurred_at.unwrap_or(kept.received_at), view.now))
         .maybe(long("Error"), event.error.as_deref())
 }

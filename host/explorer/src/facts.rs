@@ -1,18 +1,20 @@
-//! PageSpace's facts of a user, of a drive and of the company: what is in every context of theirs, adding a fact, removing
-//! one or all. They are the facts of the routes, under the same rules.
+//! PageSpace's facts of a user, of a drive and of the company: what is in every context of theirs,
+//! adding a fact, removing one or all. They are the facts of the routes, under the same rules.
 
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
 use super::components::{
-    CompanyView, CsrfForm, FilterForm, Page, QueryParams, Row, View, confirm, empty, escape, form, panel, sentence,
-    table, time, unix_lines, unprocessable, whole,
+    CompanyView, CsrfForm, FilterForm, Page, QueryParams, Row, View, confirm, empty, escape, form,
+    panel, sentence, table, time, unix_lines, unprocessable, whole,
 };
 use super::guard::redirect;
 use memhost_core::Act;
 use memhost_http::{Problem, ProblemCode, permission};
-use memhost_integrations::{Fact, FactOwner, FactSource, Facts, MAX_FACT_CHARS, PageSpaceOptions, own_user};
+use memhost_integrations::{
+    Fact, FactOwner, FactSource, Facts, MAX_FACT_CHARS, PageSpaceOptions, own_user,
+};
 use memhost_types::OperationKind;
 
 /// Rows of one list. PageSpace allows fifty, but a list may have been written with a higher limit.
@@ -83,7 +85,8 @@ impl<'a> Shown<'a> {
     /// The caller's own facts where the token is for one user, and those that the address names.
     fn new(view: &'a View, user: Option<String>, drive: Option<String>) -> Result<Self, Problem> {
         let missing = || {
-            let detail = "this company has no facts of PageSpace; `[integrations.pagespace]` in the host's \
+            let detail = "this company has no facts of PageSpace; `[integrations.pagespace]` in \
+                          the host's \
                           configuration names the company that has";
             Problem::new(ProblemCode::NotFound, detail)
         };
@@ -97,12 +100,15 @@ impl<'a> Shown<'a> {
             Whose::Drive => self.drive.clone().map(FactOwner::Drive),
             Whose::Company => Some(FactOwner::Company),
         };
-        owner.map(|owner| Facts::of(&self.view.service, &self.view.caller, self.options, owner)).transpose()
+        owner
+            .map(|owner| Facts::of(&self.view.service, &self.view.caller, self.options, owner))
+            .transpose()
     }
 
     /// The facts that a form is about.
     fn of_form(&self, whose: Whose) -> Result<Facts, Problem> {
-        let missing = || Problem::invalid(format!("{} is missing", whose.as_str())).at(whose.as_str());
+        let missing =
+            || Problem::invalid(format!("{} is missing", whose.as_str())).at(whose.as_str());
         self.facts(whose)?.ok_or_else(missing)
     }
 
@@ -110,7 +116,9 @@ impl<'a> Shown<'a> {
     fn at(&self, parts: &[&str], rest: &[(&str, &str)]) -> String {
         let owners = [("user", self.user.as_deref()), ("drive", self.drive.as_deref())];
         let owners = owners.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        let all = owners.chain(rest.iter().copied()).map(|(name, value)| format!("{name}={}", escape(value)));
+        let all = owners
+            .chain(rest.iter().copied())
+            .map(|(name, value)| format!("{name}={}", escape(value)));
         format!("{}?{}", self.view.at(parts), all.collect::<Vec<_>>().join("&"))
     }
 
@@ -163,11 +171,18 @@ async fn page(
         }
         @for list in &lists { (list) }
     };
-    let about = "Short sentences that are in every context: of a user, of a drive's members, of everybody.";
+    let about =
+        "Short sentences that are in every context: of a user, of a drive's members, of everybody.";
     Ok(Page::new(view, "Facts", about).render(&body))
 }
 
-fn section(shown: &Shown<'_>, whose: Whose, facts: &Facts, all: &[Fact], refused: Option<Refused<'_>>) -> Markup {
+fn section(
+    shown: &Shown<'_>,
+    whose: Whose,
+    facts: &Facts,
+    all: &[Fact],
+    refused: Option<Refused<'_>>,
+) -> Markup {
     let (title, owner) = match whose {
         Whose::User => ("About the user", &shown.user),
         Whose::Drive => ("About the drive", &shown.drive),
@@ -177,9 +192,11 @@ fn section(shown: &Shown<'_>, whose: Whose, facts: &Facts, all: &[Fact], refused
     let may_remove = facts.allows(OperationKind::Forget);
     let rows = all.iter().take(MOST_SHOWN).map(|fact| row(shown, whose, fact, may_remove));
     let body = html! {
-        @if whose == Whose::Company { p.about { "They name no user and no drive: everybody has them in every context." } }
+        @if whose == Whose::Company { p.about { "They name no user and no drive: everybody has \
+            them in every context." } }
         @if all.is_empty() { p.soft { "No facts." } } @else { (table(&title, rows)) }
-        @if all.len() > MOST_SHOWN { p.soft { "The first " (MOST_SHOWN) " of " (all.len()) ". The route lists all." } }
+        @if all.len() > MOST_SHOWN { p.soft { "The first " (MOST_SHOWN) " of " (all.len()) ". The \
+            route lists all." } }
         @if facts.allows(OperationKind::RecordUpsert) { (add_form(shown, whose, refused)) }
         @if may_remove && !all.is_empty() {
             div.actions {
@@ -203,7 +220,8 @@ fn row(shown: &Shown<'_>, whose: Whose, fact: &Fact, may_remove: bool) -> Row {
         Some(by) => row.maybe("Added by", by.as_deref()),
         None => row,
     };
-    let row = row.cell("Source", source).maybe("Added", fact.created_at.map(|at| time(at, view.now)));
+    let row =
+        row.cell("Source", source).maybe("Added", fact.created_at.map(|at| time(at, view.now)));
     if !may_remove {
         return row;
     }
@@ -216,7 +234,8 @@ fn row(shown: &Shown<'_>, whose: Whose, fact: &Fact, may_remove: bool) -> Row {
 }
 
 fn add_form(shown: &Shown<'_>, whose: Whose, refused: Option<Refused<'_>>) -> Markup {
-    let (id, text) = (format!("in-{}-fact", whose.as_str()), refused.map_or("", |(_, text, _)| text));
+    let (id, text) =
+        (format!("in-{}-fact", whose.as_str()), refused.map_or("", |(_, text, _)| text));
     let help = format!("{id}-help");
     let fields = html! {
         (shown.hidden(whose))

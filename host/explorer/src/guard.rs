@@ -19,15 +19,18 @@ use memhost_types::Origin;
 /// The theme's cookie.
 pub(super) const THEME: &str = "memhost_theme";
 
-const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src \
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' \
+                      data:; connect-src \
                       'self'; form-action 'self'; base-uri 'none'; frame-ancestors";
 
-/// The content security policy of pages that these origins may show in a frame; with none, nobody may.
+/// The content security policy of pages that these origins may show in a frame; with none, nobody
+/// may.
 pub(super) fn policy(frame_ancestors: &[Origin]) -> HeaderValue {
     let origins = frame_ancestors.iter().map(Origin::to_string).collect::<Vec<_>>().join(" ");
     let allowed = if origins.is_empty() { "'none'" } else { &origins };
     // The text of an origin has the characters of a host name only.
-    HeaderValue::from_str(&format!("{POLICY} {allowed}")).unwrap_or(HeaderValue::from_static("frame-ancestors 'none'"))
+    HeaderValue::from_str(&format!("{POLICY} {allowed}"))
+        .unwrap_or(HeaderValue::from_static("frame-ancestors 'none'"))
 }
 
 /// Lets a request pass if its session has a valid token. Others are redirected to the sign-in.
@@ -36,12 +39,17 @@ pub(super) async fn require(
     mut request: Request,
     next: Next,
 ) -> Response {
-    if request.method() == Method::GET && is_from_elsewhere(&request) && calls_provider(request.uri().path()) {
+    if request.method() == Method::GET
+        && is_from_elsewhere(&request)
+        && calls_provider(request.uri().path())
+    {
         return ask_first(&request);
     }
     let headers = request.headers();
     let now = service.now();
-    let Some(known) = cookie(headers, session::COOKIE).and_then(|id| explorer.sessions.find(&id, now)) else {
+    let Some(known) =
+        cookie(headers, session::COOKIE).and_then(|id| explorer.sessions.find(&id, now))
+    else {
         return ask(&request);
     };
     let caller = match memhost_http::authenticate(&explorer.admin, &service, &known.token).await {
@@ -54,9 +62,20 @@ pub(super) async fn require(
     };
     let path = request.uri().path().to_owned();
     let company = path.strip_prefix("/c/").and_then(|rest| rest.split('/').next());
-    let company = company.and_then(|company| percent_decode_str(company).decode_utf8().ok()?.parse().ok());
+    let company =
+        company.and_then(|company| percent_decode_str(company).decode_utf8().ok()?.parse().ok());
     let theme = Theme::of(&cookie(headers, THEME).unwrap_or_default());
-    let view = View { service, explorer, caller, company, path, theme, now, csrf: known.csrf, session: known.key };
+    let view = View {
+        service,
+        explorer,
+        caller,
+        company,
+        path,
+        theme,
+        now,
+        csrf: known.csrf,
+        session: known.key,
+    };
     // The extractors of the API read the caller from here.
     request.extensions_mut().insert(view.caller.clone());
     request.extensions_mut().insert(view);
@@ -94,7 +113,8 @@ fn calls_provider(path: &str) -> bool {
 fn ask_first(request: &Request) -> Response {
     let wanted = request.uri().path_and_query().map_or("/", |wanted| wanted.as_str());
     let body = html! {
-        p { "A link of another site leads to this page. Opening it asks a memory provider, which is recorded and may cost \
+        p { "A link of another site leads to this page. Opening it asks a memory provider, which \
+             is recorded and may cost \
              something." }
         p { a.button.primary href=(wanted) { "Open the page" } }
     };
@@ -125,11 +145,17 @@ pub(super) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
 
 /// Whether the request came over TLS, here or at a proxy in front.
 pub(super) fn is_secure(headers: &HeaderMap) -> bool {
-    headers.get("x-forwarded-proto").is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"https"))
+    headers
+        .get("x-forwarded-proto")
+        .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"https"))
 }
 
 /// Sets the security headers: a page may load and do nothing that does not come from this host.
-pub(crate) async fn headers(State(policy): State<HeaderValue>, request: Request, next: Next) -> Response {
+pub(crate) async fn headers(
+    State(policy): State<HeaderValue>,
+    request: Request,
+    next: Next,
+) -> Response {
     let mut response = next.run(request).await;
     secure(response.headers_mut(), policy);
     response

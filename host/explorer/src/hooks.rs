@@ -4,14 +4,17 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use super::components::{
-    Choice, CompanyView, Control, CsrfForm, Details, FilterForm, ListParams, NoFields, PAGE_SIZE, Page, Row, Tone,
-    View, badge, binding_link, bytes, count, filter_fields, form, hook_kinds, job_status, listing, long, number,
-    operation_link, panel, record_link, scope_details, sentence, short_id, source_link, table, time, wide, words,
+    Choice, CompanyView, Control, CsrfForm, Details, FilterForm, ListParams, NoFields, PAGE_SIZE,
+    Page, Row, Tone, View, badge, binding_link, bytes, count, filter_fields, form, hook_kinds,
+    job_status, listing, long, number, operation_link, panel, record_link, scope_details, sentence,
+    short_id, source_link, table, time, wide, words,
 };
 use super::guard::redirect;
 use memhost_core::{Act, DeliveryAction};
 use memhost_http::{PathParam, Problem, permission};
-use memhost_types::{CaptureMode, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, SubscribedWhen};
+use memhost_types::{
+    CaptureMode, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, SubscribedWhen,
+};
 
 filter_fields! {
     DeliveryFilter {
@@ -44,7 +47,10 @@ fn label(status: DeliveryStatus) -> &'static str {
 }
 
 fn statuses() -> Vec<Choice> {
-    DeliveryStatus::ALL.iter().map(|status| (status.as_str().to_owned(), label(*status).to_owned())).collect()
+    DeliveryStatus::ALL
+        .iter()
+        .map(|status| (status.as_str().to_owned(), label(*status).to_owned()))
+        .collect()
 }
 
 pub(super) async fn list(
@@ -52,9 +58,13 @@ pub(super) async fn list(
     params: ListParams<DeliveryFilter>,
 ) -> Result<Markup, Problem> {
     let query = &params.query;
-    let page = view.service.deliveries(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
+    let page = view
+        .service
+        .deliveries(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE)
+        .await?;
     // The last column is needed only for dead letters.
-    let may = view.allows(Act::Administer) && page.items.iter().any(|delivery| delivery.status == DeliveryStatus::Dead);
+    let may = view.allows(Act::Administer)
+        && page.items.iter().any(|delivery| delivery.status == DeliveryStatus::Dead);
     let rows = page.items.iter().map(|delivery| {
         let row = Row::to(view.at(&["hooks", &delivery.id.0.to_string()]))
             .key(delivery.id.0)
@@ -65,7 +75,10 @@ pub(super) async fn list(
             .cell(number("Attempts").wide(), delivery.attempts)
             .cell("Received", time(delivery.received_at, view.now))
             .maybe(wide("Next attempt"), delivery.due_at.map(|due| time(due, view.now)))
-            .maybe(long("Last error"), delivery.error.as_ref().map(|error| sentence(&error.message)));
+            .maybe(
+                long("Last error"),
+                delivery.error.as_ref().map(|error| sentence(&error.message)),
+            );
         if !may {
             return row;
         }
@@ -74,16 +87,19 @@ pub(super) async fn list(
     });
     let is_first = !params.is_filtered() && query.cursor.is_none();
     let none = html! {
-        "Send events to " code { "POST /runtime/v1/companies/" (view.company) "/hooks" } ", or install "
+        "Send events to " code { "POST /runtime/v1/companies/" (view.company) "/hooks" } ", or \
+            install "
         code { "memhost agent-hooks" } "."
     };
     let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
     let body = html! {
         (FilterForm::of(&view, &params))
-        (listing(&view, &params, "deliveries", page_of, ("No deliveries yet", &none), &table("Deliveries", rows)))
+        (listing(&view, &params, "deliveries", page_of, ("No deliveries \
+            yet", &none), &table("Deliveries", rows)))
         @if is_first { (panel("subscriptions", "Subscriptions", &subscriptions(&view).await?)) }
     };
-    let dead = html! { a.button href=(params.with(&view, "status", Some("dead"))) { "Dead letters" } };
+    let dead =
+        html! { a.button href=(params.with(&view, "status", Some("dead"))) { "Dead letters" } };
     Ok(Page::new(&view, "Hooks", "Deliveries of events to bindings, newest first.")
         .action(dead)
         .live("operations,jobs")
@@ -195,7 +211,10 @@ fn about(view: &View, delivery: &Delivery) -> Details {
         .maybe("Acting agent", delivery.hook.actor_agent_id.as_ref().map(ToString::to_string))
         .maybe("Hook asserted by", delivery.hook.asserted_by.as_deref())
         .maybe("Source", delivery.source.as_ref().map(|source| source_link(view, source)))
-        .maybe("Source asserted by", delivery.source.as_ref().and_then(|source| source.asserted_by.as_deref()))
+        .maybe(
+            "Source asserted by",
+            delivery.source.as_ref().and_then(|source| source.asserted_by.as_deref()),
+        )
         .row("Capture mode", mode)
         .row("Content", size.unwrap_or_else(|| "Delivered, and no longer stored here".to_owned()));
     scope_details(details, &delivery.scope)
@@ -232,7 +251,10 @@ pub(super) async fn replay(
     PathParam(id): PathParam<DeliveryId>,
     _: CsrfForm<NoFields>,
 ) -> Result<Response, Problem> {
-    let delivery = view.service.change_delivery(&view.caller, &view.company, id, DeliveryAction::Replay).await?;
+    let delivery = view
+        .service
+        .change_delivery(&view.caller, &view.company, id, DeliveryAction::Replay)
+        .await?;
     view.flash("The delivery is queued again.");
     Ok(redirect(&view.at(&["hooks", &delivery.id.0.to_string()])))
 }

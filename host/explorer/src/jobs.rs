@@ -6,10 +6,10 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use super::components::{
-    Choice, CompanyView, Control, CsrfForm, Details, FilterForm, ListParams, NoFields, PAGE_SIZE, Page, Row, View,
-    binding_link, capture_hook_kinds, choices, confirm, count, duration_us, filter_fields, form, job_status, listing,
-    long, number, operation_link, panel, record_link, scope_details, sentence, short_id, source_link, source_text,
-    table, time, wide, words,
+    Choice, CompanyView, Control, CsrfForm, Details, FilterForm, ListParams, NoFields, PAGE_SIZE,
+    Page, Row, View, binding_link, capture_hook_kinds, choices, confirm, count, duration_us,
+    filter_fields, form, job_status, listing, long, number, operation_link, panel, record_link,
+    scope_details, sentence, short_id, source_link, source_text, table, time, wide, words,
 };
 use super::guard::redirect;
 use memhost_core::Act;
@@ -40,7 +40,8 @@ pub(super) async fn list(
     params: ListParams<JobFilter>,
 ) -> Result<Markup, Problem> {
     let query = &params.query;
-    let page = view.service.jobs(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
+    let page =
+        view.service.jobs(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
     let rows = page.items.iter().map(|job| {
         Row::to(view.at(&["jobs", &job.id.0.to_string()]))
             .key(job.id.0)
@@ -54,14 +55,17 @@ pub(super) async fn list(
             .maybe(long("Last error"), job.error.as_deref().map(sentence))
     });
     let none = html! {
-        "A capture creates a job if its provider extracts later. See " code { "memhost capture --help" } "."
+        "A capture creates a job if its provider extracts later. See " code { "memhost capture \
+            --help" } "."
     };
     let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
     let body = html! {
         (FilterForm::of(&view, &params))
         (listing(&view, &params, "jobs", page_of, ("No jobs yet", &none), &table("Jobs", rows)))
     };
-    Ok(Page::new(&view, "Jobs", "Extraction jobs that captures created, newest first.").live("jobs").render(&body))
+    Ok(Page::new(&view, "Jobs", "Extraction jobs that captures created, newest first.")
+        .live("jobs")
+        .render(&body))
 }
 
 pub(super) async fn show(
@@ -101,7 +105,8 @@ fn actions(view: &View, job: &Job) -> Markup {
             @if matches!(job.status, JobStatus::Failed | JobStatus::Cancelled) {
                 (form(view, &view.at(&["jobs", &id, "retry"]), &html! { button.primary { "Retry" } }))
             }
-            @if !job.status.is_end() { a.button href=(view.at(&["jobs", &id, "cancel"])) { "Cancel job" } }
+            @if !job.status.is_end() { a.button href=(view.at(&["jobs", &id, "cancel"])) { "Cancel \
+                job" } }
         }
     }
 }
@@ -124,7 +129,8 @@ fn state(view: &View, job: &Job) -> Details {
 
 fn times(view: &View, job: &Job) -> Details {
     let moment = |at| view.moment(at);
-    let took = job.started_at.zip(job.finished_at).map(|(from, to)| to.duration_since(from).as_micros());
+    let took =
+        job.started_at.zip(job.finished_at).map(|(from, to)| to.duration_since(from).as_micros());
     let took = took.and_then(|took| u64::try_from(took).ok()).map(duration_us);
     Details::default()
         .row("Created", moment(job.submitted_at))
@@ -167,12 +173,16 @@ pub(super) async fn ask_cancel(
     let here = view.at(&["jobs", &job.id.0.to_string()]);
     let body = html! {
         p.about {
-            "Work in progress may finish, but its result is discarded. The provider is told to stop. You can retry "
+            "Work in progress may finish, but its result is discarded. The provider is told to \
+             stop. You can retry "
             "the job later."
         }
         (confirm(&view, &view.path, "Cancel job", &[], &here))
     };
-    Ok(Page::new(&view, "Cancel job?", "").crumb("Jobs", view.at(&["jobs"])).crumb("Job", here).render(&body))
+    Ok(Page::new(&view, "Cancel job?", "")
+        .crumb("Jobs", view.at(&["jobs"]))
+        .crumb("Job", here)
+        .render(&body))
 }
 
 pub(super) async fn cancel(

@@ -1,5 +1,5 @@
-//! The explorer: web pages for operators and administrators. They are rendered on the server, work without a script,
-//! and use the same calls and permissions as the API.
+//! The explorer: web pages for operators and administrators. They are rendered on the server, work
+//! without a script, and use the same calls and permissions as the API.
 
 mod activity;
 mod assets;
@@ -55,8 +55,9 @@ pub(crate) struct Explorer {
     pagespace: Option<PageSpaceOptions>,
 }
 
-/// Every page. Pages of `frame_ancestors` may show them in a frame; with none, nobody may. The company of `pagespace` has
-/// a page of its facts. `bound` puts a layer around the pages that need a session, behind the check of the session.
+/// Every page. Pages of `frame_ancestors` may show them in a frame; with none, nobody may. The
+/// company of `pagespace` has a page of its facts. `bound` puts a layer around the pages that need
+/// a session, behind the check of the session.
 pub fn routes(
     service: &Arc<Service>,
     admin: AdminToken,
@@ -76,12 +77,15 @@ pub fn routes(
         .merge(host())
         .merge(token_pages())
         .nest("/c/{company}", company);
-    // `bound` is inside of the task that goes on when the browser does not wait, as at the API: a form counts until it is
-    // answered, whether or not somebody is there for the answer.
+    // `bound` is inside of the task that goes on when the browser does not wait, as at the API: a
+    // form counts until it is answered, whether or not somebody is there for the answer.
     let behind = bound(pages)
         .route_layer(from_fn(detach_from_client))
         .route_layer(from_fn(components::as_page))
-        .route_layer(from_fn_with_state((Arc::clone(&explorer), Arc::clone(service)), guard::require));
+        .route_layer(from_fn_with_state(
+            (Arc::clone(&explorer), Arc::clone(service)),
+            guard::require,
+        ));
     let front = Router::new()
         .route("/sign-in", get(sign_in::page).post(sign_in::sign_in))
         .route_layer(from_fn(components::as_page))
@@ -93,7 +97,8 @@ pub fn routes(
     behind.merge(front).route_layer(from_fn_with_state(policy, headers)).merge(assets::routes())
 }
 
-/// The pages of a company's memory. A record id may have slashes, so each action on a record has its own prefix.
+/// The pages of a company's memory. A record id may have slashes, so each action on a record has
+/// its own prefix.
 fn memory() -> Router<Arc<Service>> {
     Router::new()
         .route("/", get(overview::show))

@@ -1,4 +1,5 @@
-//! Links to the pages of the issues and runs that memory came from: addresses with a place for an id.
+//! Links to the pages of the issues and runs that memory came from: addresses with a place for an
+//! id.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -12,8 +13,9 @@ const AGENT: &str = "{agentId}";
 const ISSUE: &str = "{issueId}";
 const RUN: &str = "{runId}";
 
-/// An address with a place for an id, such as `https://paperclip.example/issues/{issueId}`. `{companyId}` may be there,
-/// too, and for a run `{agentId}`. Its scheme, host and port are fixed: no id leads elsewhere.
+/// An address with a place for an id, such as `https://paperclip.example/issues/{issueId}`.
+/// `{companyId}` may be there, too, and for a run `{agentId}`. Its scheme, host and port are fixed:
+/// no id leads elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkTemplate {
     text: String,
@@ -39,30 +41,45 @@ impl LinkTemplate {
 
     fn new(text: &str, place: &'static str) -> Result<Self, String> {
         let scheme = text.find("://").map_or(0, |at| at + 3);
-        let (origin, rest) = text.split_at(text[scheme..].find(['/', '?', '#']).map_or(text.len(), |at| scheme + at));
+        let (origin, rest) = text
+            .split_at(text[scheme..].find(['/', '?', '#']).map_or(text.len(), |at| scheme + at));
         origin.parse::<Origin>().map_err(|error| error.to_string())?;
         if origin.contains('*') {
-            return Err("has a wildcard for its host; name the one host that the pages are on".to_owned());
+            return Err(
+                "has a wildcard for its host; name the one host that the pages are on".to_owned()
+            );
         }
-        if text.chars().any(|c| c.is_control() || c.is_whitespace() || matches!(c, '"' | '<' | '>' | '\\')) {
+        if text
+            .chars()
+            .any(|c| c.is_control() || c.is_whitespace() || matches!(c, '"' | '<' | '>' | '\\'))
+        {
             return Err("has a character that no address has; percent-encode it".to_owned());
         }
         if !rest.contains(place) {
-            return Err(format!("has no place for the id; write `{place}` where the id goes, behind the host"));
+            return Err(format!(
+                "has no place for the id; write `{place}` where the id goes, behind the host"
+            ));
         }
-        let (others, agent) =
-            (rest.replace(place, "").replace(COMPANY, ""), if place == RUN { AGENT } else { COMPANY });
+        let (others, agent) = (
+            rest.replace(place, "").replace(COMPANY, ""),
+            if place == RUN { AGENT } else { COMPANY },
+        );
         if others.replace(agent, "").contains(['{', '}']) {
-            return Err(format!("has another place than `{place}`, `{COMPANY}` and, for a run, `{AGENT}`; remove it"));
+            return Err(format!(
+                "has another place than `{place}`, `{COMPANY}` and, for a run, `{AGENT}`; remove it"
+            ));
         }
         Ok(Self { text: text.to_owned(), place })
     }
 
-    /// The address for an id, and for the agent whose run it is. None where the address needs an agent and there is none,
-    /// and for `.` and `..`, which mean something in a path however they are written.
+    /// The address for an id, and for the agent whose run it is. None where the address needs an
+    /// agent and there is none, and for `.` and `..`, which mean something in a path however they
+    /// are written.
     pub fn address(&self, company: &CompanyId, id: &str, agent: Option<&str>) -> Option<String> {
         let mut address = self.text.clone();
-        for (place, value) in [(COMPANY, Some(company.as_str())), (AGENT, agent), (self.place, Some(id))] {
+        for (place, value) in
+            [(COMPANY, Some(company.as_str())), (AGENT, agent), (self.place, Some(id))]
+        {
             if self.text.contains(place) {
                 let value = value.filter(|value| !matches!(*value, "." | ".."))?;
                 // An escaped value has no place in it.
@@ -89,15 +106,31 @@ mod tests {
     #[test]
     fn an_id_stays_an_id_wherever_it_stands() {
         let company: CompanyId = "acme".parse().unwrap();
-        let path = LinkTemplate::of_issue("https://paperclip.example/{companyId}/issues/{issueId}?tab=memory").unwrap();
+        let path = LinkTemplate::of_issue(
+            "https://paperclip.example/{companyId}/issues/{issueId}?tab=memory",
+        )
+        .unwrap();
         let at = |id: &str| path.address(&company, id, None).unwrap();
         assert_eq!(at("PAP-7"), "https://paperclip.example/acme/issues/PAP-7?tab=memory");
-        assert_eq!(at("a/../b?c#d\"é"), "https://paperclip.example/acme/issues/a%2F..%2Fb%3Fc%23d%22%C3%A9?tab=memory");
-        assert_eq!(at("{companyId}"), "https://paperclip.example/acme/issues/%7BcompanyId%7D?tab=memory");
-        assert_eq!((path.address(&company, "..", None), path.address(&company, ".", None)), (None, None));
-        let run = LinkTemplate::of_run("https://paperclip.example/agents/{agentId}/runs/{runId}").unwrap();
+        assert_eq!(
+            at("a/../b?c#d\"é"),
+            "https://paperclip.example/acme/issues/a%2F..%2Fb%3Fc%23d%22%C3%A9?tab=memory"
+        );
+        assert_eq!(
+            at("{companyId}"),
+            "https://paperclip.example/acme/issues/%7BcompanyId%7D?tab=memory"
+        );
+        assert_eq!(
+            (path.address(&company, "..", None), path.address(&company, ".", None)),
+            (None, None)
+        );
+        let run = LinkTemplate::of_run("https://paperclip.example/agents/{agentId}/runs/{runId}")
+            .unwrap();
         let of = |agent| run.address(&company, "{agentId}", agent);
-        assert_eq!(of(Some("a/b")).unwrap(), "https://paperclip.example/agents/a%2Fb/runs/%7BagentId%7D");
+        assert_eq!(
+            of(Some("a/b")).unwrap(),
+            "https://paperclip.example/agents/a%2Fb/runs/%7BagentId%7D"
+        );
         assert_eq!((of(None), of(Some(".."))), (None, None));
     }
 

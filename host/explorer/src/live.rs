@@ -1,5 +1,5 @@
-//! Tells a page that something of its kind changed, without any content. The page reloads its parts, with the
-//! permissions of its caller.
+//! Tells a page that something of its kind changed, without any content. The page reloads its
+//! parts, with the permissions of its caller.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -41,7 +41,8 @@ fn wanted(kinds: Option<&str>) -> Result<BTreeSet<&'static str>, Problem> {
     let find = |name: &str| {
         let known = KINDS.iter().find(|(known, _)| *known == name).map(|(_, notice)| *notice);
         known.ok_or_else(|| {
-            let detail = format!("`{name}` is none of {}", KINDS.map(|(known, _)| known).join(", "));
+            let detail =
+                format!("`{name}` is none of {}", KINDS.map(|(known, _)| known).join(", "));
             Problem::invalid(detail).at("kinds")
         })
     };
@@ -61,7 +62,8 @@ pub(super) async fn follow(
     let mut follower = view.service.follow(&view.caller, followed, after).await?;
     let is_mine = move |notice: &Notice| {
         let here = notice.company_id.as_ref().is_none_or(|of| *of == company);
-        here && (matches!(notice.happened, HostEvent::Reset) || wanted.contains(notice.happened.kind()))
+        here && (matches!(notice.happened, HostEvent::Reset)
+            || wanted.contains(notice.happened.kind()))
     };
     let (sender, receiver) = tokio::sync::mpsc::channel(1);
     let end = Instant::now() + MAX_CONNECTION;
@@ -88,7 +90,8 @@ pub(super) async fn follow(
                 }
             }
             let kinds: Vec<_> = kinds.into_iter().collect();
-            let event = Event::default().event("changed").id(last).retry(RETRY).data(kinds.join(","));
+            let event =
+                Event::default().event("changed").id(last).retry(RETRY).data(kinds.join(","));
             if sender.send(Ok::<_, Infallible>(event)).await.is_err() {
                 return;
             }
@@ -113,7 +116,10 @@ mod tests {
     fn kinds_are_those_of_the_notices() {
         let all: BTreeSet<_> = HostEvent::KINDS.into_iter().collect();
         assert_eq!(wanted(None).ok(), Some(all));
-        assert_eq!(wanted(Some("jobs,operations")).ok(), Some(BTreeSet::from(["job", "operation"])));
+        assert_eq!(
+            wanted(Some("jobs,operations")).ok(),
+            Some(BTreeSet::from(["job", "operation"]))
+        );
         assert!(wanted(Some("operation")).is_err());
     }
 }

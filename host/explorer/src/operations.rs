@@ -7,11 +7,13 @@ use maud::{Markup, html};
 pub(super) use show::show;
 
 use super::components::{
-    CompanyView, Control, FilterForm, ListParams, Page, Row, View, choices, duration_us, filter_fields, hook_kinds,
-    listing, money, number, outcome, table, time, words,
+    CompanyView, Control, FilterForm, ListParams, Page, Row, View, choices, duration_us,
+    filter_fields, hook_kinds, listing, money, number, outcome, table, time, words,
 };
 use memhost_http::{Problem, permission};
-use memhost_types::{BindingKey, Microcents, Operation, OperationFilter, OperationKind, Outcome, SourceKind};
+use memhost_types::{
+    BindingKey, Microcents, Operation, OperationFilter, OperationKind, Outcome, SourceKind,
+};
 
 /// Rows of one page.
 const ROWS: u32 = 50;
@@ -42,7 +44,10 @@ pub(super) async fn list(
     params: ListParams<OperationFilter>,
 ) -> Result<Markup, Problem> {
     let query = &params.query;
-    let page = view.service.operations(&view.company, &query.filter, query.cursor.as_deref(), ROWS).await?;
+    let page = view
+        .service
+        .operations(&view.company, &query.filter, query.cursor.as_deref(), ROWS)
+        .await?;
     let none = html! {
         "Every request to memory is recorded here. "
         code { "memhost note --company " (view.company) " 'Deploys are frozen on Fridays'" }
@@ -53,9 +58,13 @@ pub(super) async fn list(
         (FilterForm::of(&view, &params))
         (listing(&view, &params, "operations", page_of, ("No operations yet", &none), &table))
     };
-    Ok(Page::new(&view, "Operations", "Every request to memory: for whom it was and how it ended, newest first.")
-        .live("operations")
-        .render(&body))
+    Ok(Page::new(
+        &view,
+        "Operations",
+        "Every request to memory: for whom it was and how it ended, newest first.",
+    )
+    .live("operations")
+    .render(&body))
 }
 
 /// A table of operations.

@@ -10,11 +10,13 @@ use serde::Deserialize;
 
 use super::bindings::budget;
 use super::components::{
-    Chart, CompanyView, Details, Page, QueryParams, Row, Tone, View, badge, binding_link, bytes, count, duration_us,
-    empty, long, money, panel, percent, sentence, table,
+    Chart, CompanyView, Details, Page, QueryParams, Row, Tone, View, badge, binding_link, bytes,
+    count, duration_us, empty, long, money, panel, percent, sentence, table,
 };
 use super::operations;
-use memhost_core::{Act, BindingView, CompanyUsage, Evaluation, GroupBy, Health, ServiceError, Sums, SumsQuery};
+use memhost_core::{
+    Act, BindingView, CompanyUsage, Evaluation, GroupBy, Health, ServiceError, Sums, SumsQuery,
+};
 use memhost_http::{Problem, permission};
 use memhost_types::{AgentId, CompanyId, OperationFilter};
 
@@ -36,19 +38,24 @@ pub(super) async fn show(
     params: QueryParams<OverviewQuery>,
 ) -> Result<Markup, Problem> {
     let company = &view.company;
-    let latest = view.service.operations(company, &OperationFilter::default(), None, LATEST).await?.items;
+    let latest =
+        view.service.operations(company, &OperationFilter::default(), None, LATEST).await?.items;
     let bindings = view.service.bindings(company).await?;
     let page = Page::new(&view, "Overview", "Health, usage and cost of this company's memory.");
     if latest.is_empty() {
         let body = html! {
-            @if !bindings.is_empty() { (panel("bindings", "Bindings in use", &bindings_in_use(&view, &bindings))) }
+            @if !bindings.is_empty() { (panel("bindings", "Bindings in \
+                use", &bindings_in_use(&view, &bindings))) }
             (first_steps(company))
         };
         return Ok(page.live("operations").render(&body));
     }
     let is_operator = view.caller.may(Act::Host, None).is_ok();
     let doctor = is_operator && params.query.doctor.is_some();
-    let days = view.service.sums(company, &SumsQuery { group_by: vec![GroupBy::Day], ..SumsQuery::default() }).await?;
+    let days = view
+        .service
+        .sums(company, &SumsQuery { group_by: vec![GroupBy::Day], ..SumsQuery::default() })
+        .await?;
     let quality = quality(&view, &days).await?;
     let usage = view.service.company_usage(company).await?;
     let body = html! {
@@ -64,14 +71,16 @@ pub(super) async fn show(
                 (panel("budgets", "Budgets", &budgets(&view).await?))
             }
             section.panel #latest aria-labelledby="latest-h" {
-                h2 #latest-h { "Latest operations" a.quiet href=(view.at(&["operations"])) { "All operations" } }
+                h2 #latest-h { "Latest operations" a.quiet href=(view.at(&["operations"])) { "All \
+                    operations" } }
                 (operations::rows(&view, "Latest operations", &latest))
             }
             @if doctor { (panel("doctor", "Health checks", &checks(&view).await)) }
         }
     };
     let action = html! {
-        @if is_operator && !doctor { a.button href={ (view.at(&[])) "?doctor=yes#doctor" } { "Run health checks" } }
+        @if is_operator && !doctor { a.button href={ (view.at(&[])) "?doctor=yes#doctor" } { "Run \
+            health checks" } }
     };
     let page = page.action(action);
     // The checks read the whole log, so this page does not refresh itself at every operation.
@@ -90,8 +99,10 @@ fn first_steps(company: &CompanyId) -> Markup {
                 "memhost search --company " (company) " 'when may I deploy?'"
             }
             p.help {
-                "The first operation creates a binding for the built-in provider, which stores Markdown files on this "
-                "machine. To connect Claude Code, use " code { "memhost agent-hooks claude install" } "."
+                "The first operation creates a binding for the built-in provider, which stores \
+                 Markdown files on this "
+                "machine. To connect Claude Code, use " code { "memhost agent-hooks claude \
+                    install" } "."
             }
         }
     }
@@ -99,8 +110,10 @@ fn first_steps(company: &CompanyId) -> Markup {
 
 fn bindings_in_use(view: &View, bindings: &[BindingView]) -> Markup {
     let default = bindings.iter().find(|shown| shown.is_default);
-    let agents: BTreeMap<&AgentId, &BindingView> =
-        bindings.iter().flat_map(|shown| shown.agents.iter().map(move |agent| (agent, shown))).collect();
+    let agents: BTreeMap<&AgentId, &BindingView> = bindings
+        .iter()
+        .flat_map(|shown| shown.agents.iter().map(move |agent| (agent, shown)))
+        .collect();
     let row = |shown: &BindingView| {
         html! { (binding_link(view, shown.binding.key.as_str())) " " (super::bindings::health(shown)) }
     };
@@ -134,10 +147,18 @@ async fn budgets<P>(view: &CompanyView<P>) -> Result<Markup, Problem> {
 }
 
 /// The quality of recall in the last days. None: there are too many operations to count here.
-async fn quality<P>(view: &CompanyView<P>, days: &Sums) -> Result<Option<Evaluation>, ServiceError> {
-    let since = days.until.checked_sub(jiff::Span::new().days(QUALITY_DAYS - 1)).unwrap_or(days.since);
-    let looks: u64 =
-        days.rows.iter().filter(|row| row.day >= Some(since)).map(|row| row.sums.counted("operations")).sum();
+async fn quality<P>(
+    view: &CompanyView<P>,
+    days: &Sums,
+) -> Result<Option<Evaluation>, ServiceError> {
+    let since =
+        days.until.checked_sub(jiff::Span::new().days(QUALITY_DAYS - 1)).unwrap_or(days.since);
+    let looks: u64 = days
+        .rows
+        .iter()
+        .filter(|row| row.day >= Some(since))
+        .map(|row| row.sums.counted("operations"))
+        .sum();
     if looks > MAX_COUNTED {
         return Ok(None);
     }
@@ -198,7 +219,8 @@ fn figures(days: &Sums, quality: Option<&Evaluation>, usage: CompanyUsage) -> Ma
 
 /// A value for every day of the sums; `none` for a day without a row.
 fn by_day<T: Copy>(days: &Sums, none: T, value: impl Fn(&memhost_core::SumsView) -> T) -> Vec<T> {
-    let rows: BTreeMap<Date, T> = days.rows.iter().filter_map(|row| Some((row.day?, value(&row.sums)))).collect();
+    let rows: BTreeMap<Date, T> =
+        days.rows.iter().filter_map(|row| Some((row.day?, value(&row.sums)))).collect();
     all_days(days).map(|day| rows.get(&day).copied().unwrap_or(none)).collect()
 }
 
@@ -211,7 +233,12 @@ fn labels(days: &Sums) -> Vec<String> {
     all_days(days).map(|day| day.strftime("%-d %b").to_string()).collect()
 }
 
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a plot")]
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a plot"
+)]
 fn volume(days: &Sums) -> Markup {
     let labels = labels(days);
     Chart::new("volume", "Operations per day", &labels, |number| count(number as u64))
@@ -220,7 +247,12 @@ fn volume(days: &Sums) -> Markup {
         .bars()
 }
 
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a plot")]
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a plot"
+)]
 fn latency(days: &Sums) -> Markup {
     let labels = labels(days);
     let us = |us: Option<u64>| us.map_or(f64::NAN, |us| us as f64);

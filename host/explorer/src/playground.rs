@@ -1,19 +1,20 @@
-//! The query playground: the results that an agent would get, how they were ranked, and the context block of a run.
+//! The query playground: the results that an agent would get, how they were ranked, and the context
+//! block of a run.
 
 use std::time::{Duration, Instant};
 
 use maud::{Markup, html};
 
 use super::components::{
-    CompanyView, FilterForm, Page, QueryParams, View, bytes, count, duration_us, empty, operation_link, panel,
-    sentence, source_link, time, words,
+    CompanyView, FilterForm, Page, QueryParams, View, bytes, count, duration_us, empty,
+    operation_link, panel, sentence, source_link, time, words,
 };
 use super::records::{address, clipped, fields, no_binding, object, record_path, scope_query};
 use memhost_core::{Act, ServiceError, off_executor, render_recall};
 use memhost_http::{Problem, permission};
 use memhost_types::{
-    BindingKey, ContextBundle, Contribution, DEFAULT_TOKEN_BUDGET, Explanation, FieldError, Intent, OperationKind,
-    QueryRequest, Recall, RecordHandle, Scope, ScoreKind, Snippet,
+    BindingKey, ContextBundle, Contribution, DEFAULT_TOKEN_BUDGET, Explanation, FieldError, Intent,
+    OperationKind, QueryRequest, Recall, RecordHandle, Scope, ScoreKind, Snippet,
 };
 
 /// The longest text of a result that is shown, in characters.
@@ -49,14 +50,18 @@ pub(super) async fn page(
     let query = &params.query;
     let scope = query.scope(&view.company);
     let named = query.binding_key.as_ref();
-    let abilities = view.service.abilities(&view.caller, OperationKind::Query, &mut scope.clone(), named).await?;
+    let abilities = view
+        .service
+        .abilities(&view.caller, OperationKind::Query, &mut scope.clone(), named)
+        .await?;
     let answer = match (abilities.binding_key.as_ref().or(named), &query.query) {
         (None, _) if abilities.provider_key.is_none() => no_binding(&view),
         (None, _) => empty("No records yet", &html! { "There is nothing to search." }),
         (_, None) => empty(
             "Enter a query",
             &html! {
-                "The results are what an agent in this scope would get. The query is recorded as your operation."
+                "The results are what an agent in this scope would get. The query is recorded as \
+                 your operation."
             },
         ),
         (Some(binding), Some(_)) => {
@@ -66,10 +71,13 @@ pub(super) async fn page(
             shown(&view, &answer)
         }
     };
-    let intents = [("answer", "Answer a question"), ("agent_preamble", "Start a run"), ("browse", "Browse")];
+    let intents =
+        [("answer", "Answer a question"), ("agent_preamble", "Start a run"), ("browse", "Browse")];
     let form = FilterForm::new(&view, &params).submit("Search").wide_text("query", "Query");
     let form = form.required("intent", "Intent", intents).text("topK", "Limit");
-    let form = fields(&view, form).text("metadataFilter", "Metadata (JSON)").text("tokenBudget", "Token budget");
+    let form = fields(&view, form)
+        .text("metadataFilter", "Metadata (JSON)")
+        .text("tokenBudget", "Token budget");
     let body = html! {
         (form)
         div.stack #answer { (answer) }
@@ -96,7 +104,8 @@ fn budget(query: &PlaygroundQuery) -> Result<u32, Problem> {
         None => Ok(DEFAULT_TOKEN_BUDGET),
         Some(tokens @ 1..=100_000) => Ok(tokens),
         Some(tokens) => {
-            let error = FieldError::new("tokenBudget", format!("is {tokens}; 1 to 100000 are allowed"));
+            let error =
+                FieldError::new("tokenBudget", format!("is {tokens}; 1 to 100000 are allowed"));
             Err(ServiceError::from(error).into())
         }
     }
@@ -114,7 +123,9 @@ async fn ask(
     let took = began.elapsed();
     let explained = match explains && !bundle.snippets.is_empty() {
         // A binding with records in review refuses to explain. The answer is complete without it.
-        true => Some(view.service.explain(&view.caller, request).await.map_err(|error| error.to_string())),
+        true => Some(
+            view.service.explain(&view.caller, request).await.map_err(|error| error.to_string()),
+        ),
         false => None,
     };
     Ok(Answer { binding: binding.clone(), scope, bundle, took, explained, budget })
@@ -136,7 +147,8 @@ fn shown(view: &View, answer: &Answer) -> Markup {
         @if found == 0 {
             (empty("No results", &html! {
                 @let records = address(&view.at(&["records"]), Some(&answer.binding), &answer.scope);
-                "Try other words or another scope. " a href=(records) { "Show the records of this scope" }
+                "Try other words or another scope. " a href=(records) { "Show the records of this \
+                    scope" }
             }))
         } @else {
             div.two {
@@ -161,7 +173,10 @@ fn recorded(view: &View, answer: &Answer) -> Markup {
 
 fn hits(view: &View, answer: &Answer) -> Markup {
     let explained = answer.explained.as_ref().and_then(|explained| explained.as_ref().ok());
-    let all = explained.into_iter().flat_map(|explained| &explained.hits).flat_map(|hit| &hit.contributions);
+    let all = explained
+        .into_iter()
+        .flat_map(|explained| &explained.hits)
+        .flat_map(|hit| &hit.contributions);
     // Parts are compared with the largest of them all.
     let largest = all.map(|part| part.value.abs()).fold(0.0, f64::max);
     html! {
@@ -182,7 +197,8 @@ fn hits(view: &View, answer: &Answer) -> Markup {
 
 fn head(view: &View, answer: &Answer, hit: &Snippet) -> Markup {
     let id = &hit.handle.provider_record_id;
-    let title = hit.summary.as_deref().map_or_else(|| id.to_string(), |summary| clipped(summary, 100));
+    let title =
+        hit.summary.as_deref().map_or_else(|| id.to_string(), |summary| clipped(summary, 100));
     html! {
         div.between {
             a.title href=(record_path(view, &answer.binding, id, &answer.scope)) { (title) }
@@ -247,10 +263,12 @@ fn block(answer: &Answer) -> Markup {
         degraded: bundle.degraded.clone(),
     };
     let size = recall.snippets.iter().map(|snippet| snippet.text.len()).sum();
-    let block = off_executor(size, || render_recall(&[(answer.binding.as_str(), &recall)], answer.budget));
+    let block =
+        off_executor(size, || render_recall(&[(answer.binding.as_str(), &recall)], answer.budget));
     html! {
         p.help {
-            "These results as " code { "pre_run_hydrate" } " renders them: " (count(u64::from(block.tokens))) " of "
+            "These results as " code { "pre_run_hydrate" } " renders \
+                them: " (count(u64::from(block.tokens))) " of "
             (count(u64::from(block.token_budget))) " tokens, " (bytes(block.text.len() as u64)) ", "
             (count(u64::from(block.included))) " results included"
             @if block.omitted > 0 { ", " (count(u64::from(block.omitted))) " omitted" } "."

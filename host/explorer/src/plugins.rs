@@ -8,7 +8,8 @@ use maud::{Markup, html};
 
 use super::bindings::permission_text;
 use super::components::{
-    CsrfForm, Details, NoFields, Page, Row, Tone, View, badge, bytes, form, long, number, panel, sentence, table, wide,
+    CsrfForm, Details, NoFields, Page, Row, Tone, View, badge, bytes, form, long, number, panel,
+    sentence, table, wide,
 };
 use super::guard::redirect;
 use memhost_core::plugins::{PluginSource, Signed};
@@ -19,7 +20,9 @@ use memhost_types::{CompanyId, Declarations, Digest};
 fn signature(signed: &Signed) -> Markup {
     match signed {
         Signed::No => html! { span.soft { "not signed" } },
-        Signed::By { key, comment } => html! { (badge(Tone::Good, "signed")) " by " code title=(comment) { (key) } },
+        Signed::By { key, comment } => {
+            html! { (badge(Tone::Good, "signed")) " by " code title=(comment) { (key) } }
+        }
     }
 }
 
@@ -38,7 +41,8 @@ async fn served(service: &Service) -> Vec<(CompanyId, String, String, Option<Dig
     let mut all = Vec::new();
     for company in service.companies() {
         for shown in service.bindings(&company).await.unwrap_or_default() {
-            let (key, provider) = (shown.binding.key.to_string(), shown.binding.provider_key.to_string());
+            let (key, provider) =
+                (shown.binding.key.to_string(), shown.binding.provider_key.to_string());
             all.push((company.clone(), key, provider, shown.serving.map(|build| build.digest)));
         }
     }
@@ -55,12 +59,16 @@ pub(super) async fn list(view: View, _: HostAuthorized) -> Markup {
     let rows = plugins.admitted.iter().map(|plugin| {
         let inspection = &plugin.inspection;
         let description = &inspection.description;
-        let serves = served.iter().filter(|(.., digest)| *digest == Some(inspection.digest)).count();
+        let serves =
+            served.iter().filter(|(.., digest)| *digest == Some(inspection.digest)).count();
         Row::to(format!("/plugins/{}", inspection.digest))
             .key(inspection.digest)
             .cell("Provider", description.provider_key.as_str())
             .cell("Version", description.version.to_string())
-            .cell(wide("Digest"), html! { code title=(inspection.digest) { (inspection.digest.short()) } })
+            .cell(
+                wide("Digest"),
+                html! { code title=(inspection.digest) { (inspection.digest.short()) } },
+            )
             .cell(wide("Signature"), signature(&plugin.signed))
             .cell(wide("Source"), source(&plugin.source))
             .cell(number("Size").wide(), bytes(inspection.bytes))
@@ -81,27 +89,45 @@ pub(super) async fn list(view: View, _: HostAuthorized) -> Markup {
         }
         @if plugins.refused.is_empty() {
             p.soft #refused {
-                "No refused files. The host loads a " code { ".wasm" } " file in the plugins directory within seconds."
+                "No refused files. The host loads a " code { ".wasm" } " file in the plugins \
+                    directory within seconds."
             }
         } @else {
             (panel("refused", "Refused files", &table("Refused files", refused)))
         }
     };
     let scan = form(&view, "/plugins/scan", &html! { button { "Rescan" } });
-    Page::new(&view, "Plugins", "Provider builds that this host has loaded.").action(scan).render(&body)
+    Page::new(&view, "Plugins", "Provider builds that this host has loaded.")
+        .action(scan)
+        .render(&body)
 }
 
 pub(super) async fn scan(view: View, _: HostAuthorized, _: CsrfForm<NoFields>) -> Response {
     view.service.scan_plugins().await;
     let found = view.service.plugins();
-    view.flash(format!("Scan finished: {} loaded, {} refused.", found.admitted.len(), found.refused.len()));
+    view.flash(format!(
+        "Scan finished: {} loaded, {} refused.",
+        found.admitted.len(),
+        found.refused.len()
+    ));
     redirect("/plugins")
 }
 
-pub(super) async fn show(view: View, Path(digest): Path<String>, _: HostAuthorized) -> Result<Markup, Problem> {
+pub(super) async fn show(
+    view: View,
+    Path(digest): Path<String>,
+    _: HostAuthorized,
+) -> Result<Markup, Problem> {
     let digest: Digest = parse("digest", &digest)?;
-    let found = view.service.plugins().admitted.into_iter().find(|plugin| plugin.inspection.digest == digest);
-    let missing = || Problem::new(ProblemCode::NoVersion, "no build has this digest; reload the list of plugins");
+    let found = view
+        .service
+        .plugins()
+        .admitted
+        .into_iter()
+        .find(|plugin| plugin.inspection.digest == digest);
+    let missing = || {
+        Problem::new(ProblemCode::NoVersion, "no build has this digest; reload the list of plugins")
+    };
     let plugin = found.ok_or_else(missing)?;
     let description = &plugin.inspection.description;
     let body = html! {
@@ -148,10 +174,25 @@ fn build(plugin: &AdmittedPlugin) -> Details {
         .row("Size", bytes(inspection.bytes))
         .row("Contract", inspection.contract_version.as_str())
         .row("Concurrency", format!("{} calls per binding", description.max_concurrency))
-        .row("Left to the host", listed(&declared.left_to_host.iter().map(|work| work.about()).collect::<Vec<_>>()))
-        .row("Not promised", listed(&declared.exceptions.iter().map(|exception| exception.about()).collect::<Vec<_>>()))
+        .row(
+            "Left to the host",
+            listed(&declared.left_to_host.iter().map(|work| work.about()).collect::<Vec<_>>()),
+        )
+        .row(
+            "Not promised",
+            listed(
+                &declared.exceptions.iter().map(|exception| exception.about()).collect::<Vec<_>>(),
+            ),
+        )
         .row("Records in one call", at_once(declared))
-        .row("Capabilities", if can.is_empty() { "none beyond the required ones".to_owned() } else { can.join(", ") })
+        .row(
+            "Capabilities",
+            if can.is_empty() {
+                "none beyond the required ones".to_owned()
+            } else {
+                can.join(", ")
+            },
+        )
 }
 
 fn listed(names: &[&str]) -> String {
@@ -202,13 +243,20 @@ fn asks(plugin: &AdmittedPlugin) -> Markup {
 
 fn interfaces(plugin: &AdmittedPlugin) -> Markup {
     let inspection = &plugin.inspection;
-    let names: Vec<_> = inspection.interfaces.iter().map(|interface| format!("{interface:?}").to_lowercase()).collect();
-    let list = |names: &[String]| html! { ul.list { @for name in names { li { code { (name) } } } } };
+    let names: Vec<_> = inspection
+        .interfaces
+        .iter()
+        .map(|interface| format!("{interface:?}").to_lowercase())
+        .collect();
+    let list =
+        |names: &[String]| html! { ul.list { @for name in names { li { code { (name) } } } } };
     html! {
         p { "Optional interfaces: " @if names.is_empty() { "none" } @else { (names.join(", ")) } "." }
         div.two {
-            details.more { summary { "Exports (" (inspection.exports.len()) ")" } (list(&inspection.exports)) }
-            details.more { summary { "Imports (" (inspection.imports.len()) ")" } (list(&inspection.imports)) }
+            details.more { summary { "Exports \
+                                      (" (inspection.exports.len()) ")" } (list(&inspection.exports)) }
+            details.more { summary { "Imports \
+                                      (" (inspection.imports.len()) ")" } (list(&inspection.imports)) }
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Records: listing, reading, creating, correcting and forgetting them. Each is a memory operation of the signed-in
-//! caller: authorized and recorded like any other operation.
+//! Records: listing, reading, creating, correcting and forgetting them. Each is a memory operation
+//! of the signed-in caller: authorized and recorded like any other operation.
 
 mod change;
 mod scope;
@@ -14,13 +14,14 @@ pub(super) use show::show;
 pub(super) use write::{create, new};
 
 use super::components::{
-    CompanyView, FilterForm, PAGE_SIZE, Page, QueryParams, Row, View, choices, empty, long, pager, read_since,
-    read_until, source_link, table, time, wide,
+    CompanyView, FilterForm, PAGE_SIZE, Page, QueryParams, Row, View, choices, empty, long, pager,
+    read_since, read_until, source_link, table, time, wide,
 };
 use memhost_core::{Act, off_executor};
 use memhost_http::{Problem, permission};
 use memhost_types::{
-    AgentId, BindingKey, ListRequest, OperationKind, RecordFilter, RecordId, Scope, Snippet, SourceKind,
+    AgentId, BindingKey, ListRequest, OperationKind, RecordFilter, RecordId, Scope, Snippet,
+    SourceKind,
 };
 
 scope_query! {
@@ -40,11 +41,12 @@ scope_query! {
 }
 
 impl RecordQuery {
-    /// Which records are shown. An issue, a run and a project are more than context here: who looks for an issue that is
-    /// nowhere finds nothing.
+    /// Which records are shown. An issue, a run and a project are more than context here: who looks
+    /// for an issue that is nowhere finds nothing.
     fn filter(&self) -> Result<Option<RecordFilter>, Problem> {
         let (mut since, mut until) = (None, None);
-        let wrong = |field: &str, error: String| Problem::invalid(format!("{field} {error}")).at(field);
+        let wrong =
+            |field: &str, error: String| Problem::invalid(format!("{field} {error}")).at(field);
         if let Some(day) = &self.since {
             read_since(&mut since, day).map_err(|error| wrong("since", error))?;
         }
@@ -69,13 +71,19 @@ impl RecordQuery {
 }
 
 /// The address of a record's page, as it is seen in a scope.
-pub(super) fn record_path(view: &View, binding: &BindingKey, id: &RecordId, scope: &Scope) -> String {
+pub(super) fn record_path(
+    view: &View,
+    binding: &BindingKey,
+    id: &RecordId,
+    scope: &Scope,
+) -> String {
     address(&view.at(&["records", binding.as_str(), id.as_str()]), None, scope)
 }
 
 /// The beginning of a text, in one line.
 pub(super) fn clipped(text: &str, most: usize) -> String {
-    let mut letters = text.split_whitespace().flat_map(|word| std::iter::once(' ').chain(word.chars())).skip(1);
+    let mut letters =
+        text.split_whitespace().flat_map(|word| std::iter::once(' ').chain(word.chars())).skip(1);
     let start: String = letters.by_ref().take(most).collect();
     match letters.next() {
         Some(_) => format!("{start}…"),
@@ -91,7 +99,10 @@ pub(super) async fn list(
     let query = &params.query;
     let scope = query.scope(&view.company);
     let named = query.binding_key.as_ref();
-    let abilities = view.service.abilities(&view.caller, OperationKind::List, &mut scope.clone(), named).await?;
+    let abilities = view
+        .service
+        .abilities(&view.caller, OperationKind::List, &mut scope.clone(), named)
+        .await?;
     // A list does not create the first binding of a company; the first record does.
     let found = match abilities.binding_key.as_ref().or(named) {
         // The built-in provider answers as soon as there is a record.
@@ -111,7 +122,8 @@ pub(super) async fn list(
                 @if page.items.is_empty() && page.next_cursor.is_none() { (nothing(&view, &params)) } @else {
                     // A text may begin with very many spaces.
                     (off_executor(usize::MAX, || rows(&view, binding, &scope, &page.items)))
-                    @if page.truncated { p.help { "There may be more records. The provider cannot list them." } }
+                    @if page.truncated { p.help { "There may be more records. The provider cannot \
+                        list them." } }
                     (pager(&view, &params, page.next_cursor.as_deref(), "records"))
                 }
             }
@@ -144,7 +156,8 @@ fn nothing(view: &View, params: &QueryParams<RecordQuery>) -> Markup {
     }
     empty(
         "No records yet",
-        &html! { "Captured runs, comments and documents become records. See " code { "memhost capture --help" } "." },
+        &html! { "Captured runs, comments and documents become records. See " code { "memhost \
+        capture --help" } "." },
     )
 }
 
@@ -154,7 +167,8 @@ pub(super) fn no_binding(view: &View) -> Markup {
         "No binding for this scope",
         &html! {
             @if view.allows(Act::View) {
-                "Create a binding, or set a default, under " a href=(view.at(&["bindings"])) { "Bindings" } "."
+                "Create a binding, or set a default, \
+                 under " a href=(view.at(&["bindings"])) { "Bindings" } "."
             } @else { "Ask an administrator to create one." }
         },
     )

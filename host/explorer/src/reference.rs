@@ -1,4 +1,5 @@
-//! The reference: the OpenAPI document as one page that needs no script, no other host and no wide screen.
+//! The reference: the OpenAPI document as one page that needs no script, no other host and no wide
+//! screen.
 
 use maud::{DOCTYPE, Markup, html};
 use serde_json::Value;
@@ -100,10 +101,17 @@ fn groups<'a>(document: &'a Value, plane: &str) -> Vec<Group<'a>> {
     let tags = document["tags"].as_array().map_or(&[] as &[Value], Vec::as_slice);
     let of_tag = |tag: &'a Value| {
         let paths = document["paths"].as_object().into_iter().flatten();
-        let all = paths.flat_map(|(path, item)| METHODS.into_iter().map(move |method| (method, path, &item[method])));
+        let all = paths.flat_map(|(path, item)| {
+            METHODS.into_iter().map(move |method| (method, path, &item[method]))
+        });
         let is_in = |json: &Value| json["x-plane"] == plane && json["tags"][0] == tag["name"];
         let operations = all.filter(|(_, _, json)| is_in(json));
-        Group { tag, operations: operations.map(|(method, path, json)| Operation { method, path, json }).collect() }
+        Group {
+            tag,
+            operations: operations
+                .map(|(method, path, json)| Operation { method, path, json })
+                .collect(),
+        }
     };
     tags.iter().map(of_tag).filter(|group| !group.operations.is_empty()).collect()
 }
@@ -130,9 +138,14 @@ fn contents(planes: &[(Plane, Vec<Group<'_>>)]) -> Markup {
 
 fn article(document: &Value, schemas: &Schemas<'_>, operation: &Operation<'_>) -> Markup {
     let json = operation.json;
-    let roles: Vec<&str> = json["x-roles"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let parameters: Vec<&Value> =
-        json["parameters"].as_array().into_iter().flatten().map(|one| follow(document, one)).collect();
+    let roles: Vec<&str> =
+        json["x-roles"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let parameters: Vec<&Value> = json["parameters"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|one| follow(document, one))
+        .collect();
     html! {
         article id=(operation.id()) {
             h4 {
@@ -204,7 +217,8 @@ fn problems(document: &Value) -> Markup {
     html! {
         h2 { "Problems" }
         p {
-            "Errors are returned as " code { "application/problem+json" } ", whose " code { "code" } " is one of these."
+            "Errors are returned as " code { "application/problem+json" } ", \
+                whose " code { "code" } " is one of these."
         }
         dl.members {
             @for (_, answer) in document["components"]["responses"].as_object().into_iter().flatten() {

@@ -5,15 +5,17 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::components::{
-    Choice, CompanyView, Control, CsrfForm, Details, Field, FilterForm, ListParams, PAGE_SIZE, Page, Row, Tone, View,
-    badge, binding_link, choices, filter_fields, form, listing, long, number, operation_link, panel, percent,
-    record_link, sentence, short_id, source_text, table, time, unix_lines, wide,
+    Choice, CompanyView, Control, CsrfForm, Details, Field, FilterForm, ListParams, PAGE_SIZE,
+    Page, Row, Tone, View, badge, binding_link, choices, filter_fields, form, listing, long,
+    number, operation_link, panel, percent, record_link, sentence, short_id, source_text, table,
+    time, unix_lines, wide,
 };
 use super::guard::redirect;
 use memhost_core::Act;
 use memhost_http::{PathParam, Problem, permission};
 use memhost_types::{
-    Decision, ReviewDecision, ReviewFilter, ReviewId, ReviewItem, ReviewStatus, ReviewSubject, SourceRef,
+    Decision, ReviewDecision, ReviewFilter, ReviewId, ReviewItem, ReviewStatus, ReviewSubject,
+    SourceRef,
 };
 
 filter_fields! {
@@ -26,8 +28,11 @@ filter_fields! {
 }
 
 /// The levels of risk that a text has personal data.
-const RISKS: [(&str, Tone, &str); 3] =
-    [("2", Tone::Bad, "personal data"), ("1", Tone::Warning, "possible"), ("0", Tone::Plain, "none found")];
+const RISKS: [(&str, Tone, &str); 3] = [
+    ("2", Tone::Bad, "personal data"),
+    ("1", Tone::Warning, "possible"),
+    ("0", Tone::Plain, "none found"),
+];
 
 fn risk_levels() -> Vec<Choice> {
     RISKS.map(|(level, _, label)| (level.to_owned(), label.to_owned())).to_vec()
@@ -51,7 +56,10 @@ pub(super) async fn list(
     params: ListParams<ReviewFilter>,
 ) -> Result<Markup, Problem> {
     let query = &params.query;
-    let page = view.service.reviews(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
+    let page = view
+        .service
+        .reviews(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE)
+        .await?;
     let rows = page.items.iter().map(|item| {
         Row::to(view.at(&["reviews", &item.id.0.to_string()]))
             .key(item.id.0)
@@ -64,13 +72,15 @@ pub(super) async fn list(
             .cell("Created", time(item.created_at, view.now))
     });
     let none = html! {
-        "A binding whose policy has " code { "review" } " holds back uncertain or personal records. Set it under "
+        "A binding whose policy has " code { "review" } " holds back uncertain or personal \
+            records. Set it under "
         a href=(view.at(&["bindings"])) { "Bindings" } "."
     };
     let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
     let body = html! {
         (FilterForm::of(&view, &params))
-        (listing(&view, &params, "items", page_of, ("No items to review", &none), &table("Review queue", rows)))
+        (listing(&view, &params, "items", page_of, ("No items to review", &none), &table("Review \
+            queue", rows)))
     };
     Ok(Page::new(&view, "Review queue", "Records and captures that need approval, newest first.")
         .live("operations")
@@ -86,8 +96,12 @@ fn first_line(text: &str) -> String {
 async fn source(view: &View, item: &ReviewItem) -> Option<SourceRef> {
     let service = &view.service;
     match &item.subject {
-        ReviewSubject::Delivery(id) => service.delivery_of(&item.company_id, *id).await.ok()?.source,
-        ReviewSubject::Record(_) => service.operation(&item.company_id, item.operation_id?).await.ok()?.source,
+        ReviewSubject::Delivery(id) => {
+            service.delivery_of(&item.company_id, *id).await.ok()?.source
+        }
+        ReviewSubject::Record(_) => {
+            service.operation(&item.company_id, item.operation_id?).await.ok()?.source
+        }
     }
 }
 
@@ -101,7 +115,9 @@ pub(super) async fn show(
         ReviewSubject::Record(_) if item.change.is_some() => {
             "A change of a record. The record stays as it is unless the change is approved."
         }
-        ReviewSubject::Record(_) => "A record that a provider extracted. Agents get it only after approval.",
+        ReviewSubject::Record(_) => {
+            "A record that a provider extracted. Agents get it only after approval."
+        }
         ReviewSubject::Delivery(_) => "A capture that has not been sent to its provider.",
     };
     let body = html! {
@@ -118,7 +134,9 @@ pub(super) async fn show(
             }
         }
     };
-    Ok(Page::new(&view, "Review item", about).crumb("Review queue", view.at(&["reviews"])).render(&body))
+    Ok(Page::new(&view, "Review item", about)
+        .crumb("Review queue", view.at(&["reviews"]))
+        .render(&body))
 }
 
 fn why(item: &ReviewItem) -> Markup {
@@ -154,7 +172,11 @@ fn details(view: &View, item: &ReviewItem, source: Option<&SourceRef>) -> Detail
 fn decide_panel(view: &View, item: &ReviewItem) -> Markup {
     let action = view.at(&["reviews", &item.id.0.to_string()]);
     let with = |decision: &str, button: Markup| {
-        form(view, &action, &html! { input type="hidden" name="decision" value=(decision); (button) })
+        form(
+            view,
+            &action,
+            &html! { input type="hidden" name="decision" value=(decision); (button) },
+        )
     };
     let reject = if item.change.is_some() { "Reject" } else { "Reject and forget" };
     panel(
@@ -191,7 +213,10 @@ pub(super) async fn decide(
 ) -> Result<Response, Problem> {
     let Decided { decision, text } = decided;
     let text = text.map(|text| unix_lines(&text));
-    let item = view.service.decide(&view.caller, &view.company, id, ReviewDecision { decision, text }).await?;
+    let item = view
+        .service
+        .decide(&view.caller, &view.company, id, ReviewDecision { decision, text })
+        .await?;
     view.flash(match decision {
         Decision::Approve => "Approved. Agents get it from now on.",
         Decision::Reject if item.change.is_some() => "Rejected. The record stays as it is.",

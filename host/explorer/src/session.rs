@@ -64,7 +64,8 @@ impl Sessions {
             sessions.remove(&oldest);
         }
         if sessions.len() >= MAX_SESSIONS
-            && let Some(first) = sessions.iter().min_by_key(|(_, session)| session.until).map(|(key, _)| *key)
+            && let Some(first) =
+                sessions.iter().min_by_key(|(_, session)| session.until).map(|(key, _)| *key)
         {
             sessions.remove(&first);
         }
@@ -100,7 +101,12 @@ impl Sessions {
 
 /// A cookie that no script reads and no other site sends.
 pub(super) fn cookie(name: &'static str, value: String, is_secure: bool) -> String {
-    Cookie::build((name, value)).path("/").http_only(true).same_site(SameSite::Strict).secure(is_secure).to_string()
+    Cookie::build((name, value))
+        .path("/")
+        .http_only(true)
+        .same_site(SameSite::Strict)
+        .secure(is_secure)
+        .to_string()
 }
 
 /// Removes a cookie.
@@ -117,7 +123,9 @@ mod tests {
         let (sessions, now) = (Sessions::default(), Timestamp::UNIX_EPOCH);
         let other = sessions.begin("another token".to_owned(), now).unwrap();
         let later = |n: usize| now + SignedDuration::from_secs(i64::try_from(n).unwrap());
-        let all: Vec<_> = (1..=MAX_SESSIONS).map(|n| sessions.begin("token".to_owned(), later(n)).unwrap()).collect();
+        let all: Vec<_> = (1..=MAX_SESSIONS)
+            .map(|n| sessions.begin("token".to_owned(), later(n)).unwrap())
+            .collect();
         assert!(sessions.find(&other, now).is_some());
         let kept = all.iter().filter(|id| sessions.find(id, now).is_some()).count();
         assert_eq!(kept, MAX_SESSIONS_OF_TOKEN);
@@ -133,7 +141,10 @@ mod tests {
         assert!(sessions.find("another", now).is_none());
         assert!(sessions.find(&id, now + LIFETIME).is_none());
         sessions.set_flash(known.key, "done".to_owned());
-        assert_eq!((sessions.take_flash(known.key).as_deref(), sessions.take_flash(known.key)), (Some("done"), None));
+        assert_eq!(
+            (sessions.take_flash(known.key).as_deref(), sessions.take_flash(known.key)),
+            (Some("done"), None)
+        );
         sessions.end(known.key);
         assert!(sessions.find(&id, now).is_none());
     }

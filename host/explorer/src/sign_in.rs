@@ -10,7 +10,9 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::components::{CsrfForm, NoFields, QueryParams, Theme, View, bare, deserialize, forged, read};
+use super::components::{
+    CsrfForm, NoFields, QueryParams, Theme, View, bare, deserialize, forged, read,
+};
 use super::guard::{THEME, cookie, is_secure, redirect_with_cookies};
 use super::session::{COOKIE, is_same, no_cookie, secret};
 use super::{Explorer, session};
@@ -18,7 +20,8 @@ use memhost_core::{Act, Service};
 use memhost_http::{Problem, ProblemCode};
 use memhost_types::Role;
 
-/// The cookie that ties the form to its browser, so that the form of another site cannot sign anybody in.
+/// The cookie that ties the form to its browser, so that the form of another site cannot sign
+/// anybody in.
 const FORM: &str = "memhost_sign_in";
 
 #[derive(Deserialize)]
@@ -40,19 +43,30 @@ pub(super) async fn page(
     headers: HeaderMap,
     params: QueryParams<SignInQuery>,
 ) -> Result<Response, Problem> {
-    let Some(code) = &params.query.link else { return sign_in_page(&headers, params.query.next.as_deref(), None) };
+    let Some(code) = &params.query.link else {
+        return sign_in_page(&headers, params.query.next.as_deref(), None);
+    };
     let now = service.now();
-    let Some(token) = explorer.admin.use_link(code, now).or_else(|| explorer.sign_in_links.take(code, now)) else {
+    let Some(token) =
+        explorer.admin.use_link(code, now).or_else(|| explorer.sign_in_links.take(code, now))
+    else {
         let wrong = "This link was used already or is too old. Sign in with a token.";
         return sign_in_page(&headers, None, Some(wrong));
     };
     let id = explorer.sessions.begin(token, now);
     let id = id.ok_or_else(|| Problem::new(ProblemCode::Host, "the system has no randomness"))?;
     let to = params.query.next.as_deref().filter(|next| is_own(next)).unwrap_or("/");
-    Ok(redirect_with_cookies(to, &[session::cookie(COOKIE, id, is_secure(&headers)), no_cookie(FORM)]))
+    Ok(redirect_with_cookies(
+        to,
+        &[session::cookie(COOKIE, id, is_secure(&headers)), no_cookie(FORM)],
+    ))
 }
 
-fn sign_in_page(headers: &HeaderMap, next: Option<&str>, wrong: Option<&str>) -> Result<Response, Problem> {
+fn sign_in_page(
+    headers: &HeaderMap,
+    next: Option<&str>,
+    wrong: Option<&str>,
+) -> Result<Response, Problem> {
     let no_randomness = || Problem::new(ProblemCode::Host, "the system has no randomness");
     let tie = secret().ok_or_else(no_randomness)?;
     let status = if wrong.is_some() { StatusCode::UNAUTHORIZED } else { StatusCode::OK };
@@ -113,21 +127,31 @@ pub(super) async fn sign_in(
     let no_randomness = || Problem::new(ProblemCode::Host, "the system has no randomness");
     let id = id.ok_or_else(no_randomness)?;
     // End the previous session of this browser.
-    if let Some(before) = cookie(&headers, COOKIE).and_then(|id| explorer.sessions.find(&id, service.now())) {
+    if let Some(before) =
+        cookie(&headers, COOKIE).and_then(|id| explorer.sessions.find(&id, service.now()))
+    {
         explorer.sessions.end(before.key);
     }
     let home = match caller.company() {
-        Some(company) if service.allows(&caller, Act::View, company) => View::company_at(company, &[]),
+        Some(company) if service.allows(&caller, Act::View, company) => {
+            View::company_at(company, &[])
+        }
         Some(company) => View::company_at(company, &["query"]),
         None => "/".to_owned(),
     };
     let to = next.filter(|next| is_own(next)).unwrap_or(home);
-    Ok(redirect_with_cookies(&to, &[session::cookie(COOKIE, id, is_secure(&headers)), no_cookie(FORM)]))
+    Ok(redirect_with_cookies(
+        &to,
+        &[session::cookie(COOKIE, id, is_secure(&headers)), no_cookie(FORM)],
+    ))
 }
 
 /// Whether a path stays on this host in every browser.
 fn is_own(path: &str) -> bool {
-    path.starts_with('/') && !path.starts_with("//") && !path.contains('\\') && path.chars().all(|c| !c.is_control())
+    path.starts_with('/')
+        && !path.starts_with("//")
+        && !path.contains('\\')
+        && path.chars().all(|c| !c.is_control())
 }
 
 pub(super) async fn sign_out(view: View, _: CsrfForm<NoFields>) -> Response {
@@ -156,7 +180,8 @@ mod tests {
     #[test]
     fn nobody_is_led_away() {
         assert!(is_own("/c/acme?x=1"));
-        for away in ["//evil.example", "https://evil.example", "/\\evil.example", "c/acme", "/a\nb"] {
+        for away in ["//evil.example", "https://evil.example", "/\\evil.example", "c/acme", "/a\nb"]
+        {
             assert!(!is_own(away), "{away}");
         }
     }

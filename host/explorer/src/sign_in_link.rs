@@ -1,4 +1,5 @@
-//! Links that sign in once: a program that has a token opens the explorer for a person, who never sees the token.
+//! Links that sign in once: a program that has a token opens the explorer for a person, who never
+//! sees the token.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -61,27 +62,39 @@ pub(super) struct LinkRequest {
     token: String,
 }
 
-/// `POST /sign-in/link` with the operator's token: answers the path of a link that signs in once, within a minute. Only
-/// the operator makes links: with anybody's, another site could sign people in as somebody else.
+/// `POST /sign-in/link` with the operator's token: answers the path of a link that signs in once,
+/// within a minute. Only the operator makes links: with anybody's, another site could sign people
+/// in as somebody else.
 pub(super) async fn make(
     State(service): State<Arc<Service>>,
     Extension(explorer): Extension<Arc<Explorer>>,
     headers: HeaderMap,
     Body(request): Body<LinkRequest>,
 ) -> Result<Response, Problem> {
-    let token = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-    let missing = || Problem::new(ProblemCode::Unauthenticated, "a link needs the operator's token");
+    let token =
+        headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+    let missing =
+        || Problem::new(ProblemCode::Unauthenticated, "a link needs the operator's token");
     let of = async |token: &str| memhost_http::authenticate(&explorer.admin, &service, token).await;
     let caller = of(token.ok_or_else(missing)?).await?.ok_or_else(missing)?;
     if caller.role() != Role::Operator {
-        return Err(Problem::new(ProblemCode::Forbidden, "only the operator makes links that sign in"));
+        return Err(Problem::new(
+            ProblemCode::Forbidden,
+            "only the operator makes links that sign in",
+        ));
     }
-    let unknown =
-        || Problem::invalid("token: is unknown, expired or revoked, or of a role that the explorer has no page for");
-    let named = of(&request.token).await?.filter(|named| !matches!(named.role(), Role::Monitor | Role::Integration));
+    let unknown = || {
+        Problem::invalid(
+            "token: is unknown, expired or revoked, or of a role that the explorer has no page for",
+        )
+    };
+    let named = of(&request.token)
+        .await?
+        .filter(|named| !matches!(named.role(), Role::Monitor | Role::Integration));
     named.ok_or_else(|| unknown().at("token"))?;
     let code = explorer.sign_in_links.make(request.token, service.now());
-    let code = code.ok_or_else(|| Problem::new(ProblemCode::Host, "the system has no randomness"))?;
+    let code =
+        code.ok_or_else(|| Problem::new(ProblemCode::Host, "the system has no randomness"))?;
     Ok(axum::Json(serde_json::json!({ "path": format!("/sign-in?link={code}") })).into_response())
 }
 
@@ -98,7 +111,8 @@ mod tests {
         assert_eq!(links.take(&code, now), None, "once");
         let late = links.make("token".to_owned(), now).unwrap();
         assert_eq!(links.take(&late, now + LIFETIME), None);
-        let all: Vec<_> = (0..=MOST).map(|_| links.make("token".to_owned(), now).unwrap()).collect();
+        let all: Vec<_> =
+            (0..=MOST).map(|_| links.make("token".to_owned(), now).unwrap()).collect();
         assert_eq!(all.iter().filter(|code| links.take(code, now).is_some()).count(), MOST);
     }
 }

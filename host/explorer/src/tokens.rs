@@ -1,4 +1,5 @@
-//! Tokens: a company's, and those of the host's operators. The same pages serve both. A token's value is shown once.
+//! Tokens: a company's, and those of the host's operators. The same pages serve both. A token's
+//! value is shown once.
 
 mod form;
 mod owner;
@@ -8,8 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
 use super::components::{
-    CsrfForm, Details, NoFields, Page, Row, Tone, badge, confirm, empty, exact, hour, long, panel, short_id, table,
-    time, wide, words,
+    CsrfForm, Details, NoFields, Page, Row, Tone, badge, confirm, empty, exact, hour, long, panel,
+    short_id, table, time, wide, words,
 };
 use super::guard::redirect;
 pub(super) use form::{create, new};
@@ -27,7 +28,10 @@ pub(super) async fn list(owner: TokenOwner<permission::View>) -> Markup {
     let rows = tokens.iter().rev().map(|token| {
         let row = Row::new()
             .key(token.id.0)
-            .cell("Name", html! { strong { (token.name) } " " span.soft { (short_id(token.id.0)) } })
+            .cell(
+                "Name",
+                html! { strong { (token.name) } " " span.soft { (short_id(token.id.0)) } },
+            )
             .cell("Role", words(token.role.as_str()))
             .cell("Status", status(token, owner.now))
             .cell(long("Access"), access(token))
@@ -35,22 +39,34 @@ pub(super) async fn list(owner: TokenOwner<permission::View>) -> Markup {
             .maybe(wide("Last used"), token.last_used_at.map(hour))
             .cell(wide("Created"), time(token.created_at, owner.now))
             .cell(wide("Created by"), token.created_by.as_str());
-        if may_change { row.maybe("Actions", token.revoked_at.is_none().then(|| actions(&owner, token))) } else { row }
+        if may_change {
+            row.maybe("Actions", token.revoked_at.is_none().then(|| actions(&owner, token)))
+        } else {
+            row
+        }
     });
     let about = match owner.company {
-        Some(_) => "Access to this company's memory. A token's value is shown only when it is created or rotated.",
-        None => "Access to the whole host, in addition to the token that the host printed when it first started.",
+        Some(_) => {
+            "Access to this company's memory. A token's value is shown only when it is created or \
+             rotated."
+        }
+        None => {
+            "Access to the whole host, in addition to the token that the host printed when it \
+             first started."
+        }
     };
     let body = html! {
         @if tokens.is_empty() {
             (empty("No tokens", &html! {
-                "Create one for each agent, administrator or auditor, here or with " code { "memhost token create" } "."
+                "Create one for each agent, administrator or auditor, here or \
+                 with " code { "memhost token create" } "."
             }))
         } @else {
             (table(owner.title(), rows))
         }
     };
-    let create = html! { @if may_change { a.button.primary href=(owner.path("new")) { "Create token" } } };
+    let create =
+        html! { @if may_change { a.button.primary href=(owner.path("new")) { "Create token" } } };
     Page::new(&owner, owner.title(), about).action(create).render(&body)
 }
 
@@ -108,22 +124,35 @@ fn value_page<P>(owner: &TokenOwner<P>, made: &NewToken, title: &str) -> Markup 
     let body = html! {
         (panel("value", "Token value", &html! {
             pre.secret { (made.value) }
-            p.help { "Copy the value now. The host stores only a digest, so it cannot show the value again." }
+            p.help { "Copy the value now. The host stores only a digest, so it cannot show the \
+                      value again." }
         }))
         (panel("about", "Details", &html! { (details(&made.token)) }))
         div.actions { a.button.primary href=(owner.path("")) { "Done" } }
     };
-    owner.page(title, "Send the value over a private channel to the program or person that needs it.").render(&body)
+    owner
+        .page(
+            title,
+            "Send the value over a private channel to the program or person that needs it.",
+        )
+        .render(&body)
 }
 
 fn find<P>(owner: &TokenOwner<P>, id: TokenId) -> Result<Token, Problem> {
-    let found = owner.service.tokens(owner.company.as_ref()).into_iter().find(|token| token.id == id);
-    let missing = || Problem::new(ProblemCode::NoToken, "there is no such token; reload the list of tokens");
+    let found =
+        owner.service.tokens(owner.company.as_ref()).into_iter().find(|token| token.id == id);
+    let missing =
+        || Problem::new(ProblemCode::NoToken, "there is no such token; reload the list of tokens");
     found.ok_or_else(missing)
 }
 
 /// Asks for confirmation before a token's value is replaced or revoked.
-fn confirmation<P>(owner: &TokenOwner<P>, id: TokenId, title: &str, about: &str) -> Result<Markup, Problem> {
+fn confirmation<P>(
+    owner: &TokenOwner<P>,
+    id: TokenId,
+    title: &str,
+    about: &str,
+) -> Result<Markup, Problem> {
     let token = find(owner, id)?;
     let body = html! {
         (panel("about", "Details", &html! { (details(&token).row("Created", time(token.created_at, owner.now))) }))
@@ -136,7 +165,8 @@ pub(super) async fn ask_rotate(
     owner: TokenOwner<permission::Administer>,
     PathParam(id): PathParam<TokenId>,
 ) -> Result<Markup, Problem> {
-    let about = "The token gets a new value, which is shown once. The current value stops working immediately.";
+    let about = "The token gets a new value, which is shown once. The current value stops working \
+                 immediately.";
     confirmation(&owner, id, "Rotate token?", about)
 }
 
@@ -144,8 +174,8 @@ pub(super) async fn ask_revoke(
     owner: TokenOwner<permission::Administer>,
     PathParam(id): PathParam<TokenId>,
 ) -> Result<Markup, Problem> {
-    let about =
-        "Requests with this token are refused from now on, and each refusal is recorded. This cannot be undone.";
+    let about = "Requests with this token are refused from now on, and each refusal is recorded. \
+                 This cannot be undone.";
     confirmation(&owner, id, "Revoke token?", about)
 }
 
@@ -154,7 +184,10 @@ pub(super) async fn rotate(
     PathParam(id): PathParam<TokenId>,
     _: CsrfForm<NoFields>,
 ) -> Result<Markup, Problem> {
-    let made = owner.service.rotate_token(&owner.caller, owner.company.as_ref(), id, RotateToken::default()).await?;
+    let made = owner
+        .service
+        .rotate_token(&owner.caller, owner.company.as_ref(), id, RotateToken::default())
+        .await?;
     Ok(value_page(&owner, &made, "Token rotated"))
 }
 

@@ -27,13 +27,20 @@ pub struct Copied {
 }
 
 impl Directory {
-    /// Copies the regular files of this directory into the directory `name` of `to`, with modes 0700 and 0600. Files that
-    /// `known` has unchanged are not copied again; files that it has and that are gone are removed from the copy. Links
-    /// and special files are left out. What is copied goes into `copied`.
+    /// Copies the regular files of this directory into the directory `name` of `to`, with modes
+    /// 0700 and 0600. Files that `known` has unchanged are not copied again; files that it has and
+    /// that are gone are removed from the copy. Links and special files are left out. What is
+    /// copied goes into `copied`.
     ///
     /// # Errors
     /// Where a file cannot be read or written, with its path.
-    pub fn copy_changed(&self, name: &str, to: &Self, known: &Copied, copied: &mut Copied) -> io::Result<()> {
+    pub fn copy_changed(
+        &self,
+        name: &str,
+        to: &Self,
+        known: &Copied,
+        copied: &mut Copied,
+    ) -> io::Result<()> {
         let name = OsStr::new(name);
         let known_below = |path: &Path| path.starts_with(Path::new(name));
         let (mut found, target) = (BTreeMap::new(), to.make_below(name)?);
@@ -42,13 +49,19 @@ impl Directory {
                 return Ok(Then::Into);
             }
             let path = Path::new(name).join(one.path);
-            let in_path = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-            let Some(mut file) = one.directory.file(one.name).map_err(in_path)? else { return Ok(Then::Past) };
+            let in_path = |error: io::Error| {
+                io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+            };
+            let Some(mut file) = one.directory.file(one.name).map_err(in_path)? else {
+                return Ok(Then::Past);
+            };
             // Of the open file: what has the name may be another one by now.
             let metadata = file.metadata()?;
             let seen = Seen { bytes: metadata.len(), modified: metadata.modified().ok() };
             if known.files.get(&path) != Some(&seen) {
-                let parent = target.make_path(one.path.parent().unwrap_or(Path::new(""))).map_err(in_path)?;
+                let parent = target
+                    .make_path(one.path.parent().unwrap_or(Path::new("")))
+                    .map_err(in_path)?;
                 let mut copy = parent.create(one.name).map_err(in_path)?;
                 io::copy(&mut file, &mut copy).map_err(in_path)?;
             }
@@ -56,7 +69,9 @@ impl Directory {
             Ok(Then::Past)
         })?;
         copied.is_cut |= !is_whole;
-        for path in known.files.keys().filter(|path| known_below(path) && !found.contains_key(*path)) {
+        for path in
+            known.files.keys().filter(|path| known_below(path) && !found.contains_key(*path))
+        {
             to.forget(path)?;
         }
         copied.files.extend(found);
@@ -94,7 +109,8 @@ mod tests {
         }
         std::os::unix::fs::symlink(place.path(), from.join("memory/out")).unwrap();
         std::os::unix::fs::symlink("../../secret", from.join("memory/secret")).unwrap();
-        let (source, target) = (Directory::open(&from.join("memory")).unwrap(), Directory::open(&to).unwrap());
+        let (source, target) =
+            (Directory::open(&from.join("memory")).unwrap(), Directory::open(&to).unwrap());
         let mut first = Copied::default();
         source.copy_changed("memory", &target, &Copied::default(), &mut first).unwrap();
         assert_eq!(first.files.len(), 5);
@@ -119,6 +135,10 @@ mod tests {
         });
         there.sort();
         assert_eq!((whole.unwrap(), there), (true, names));
-        assert!(std::fs::read_to_string(to.join("memory/sub/changed")).unwrap().starts_with("changed to"));
+        assert!(
+            std::fs::read_to_string(to.join("memory/sub/changed"))
+                .unwrap()
+                .starts_with("changed to")
+        );
     }
 }

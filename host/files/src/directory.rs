@@ -13,8 +13,8 @@ use crate::listing::{Kind, Listing};
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// An open directory. A name is one component of a path; a name that has become a link, or anything else than what is
-/// asked for, is answered as missing or refused, never followed.
+/// An open directory. A name is one component of a path; a name that has become a link, or anything
+/// else than what is asked for, is answered as missing or refused, never followed.
 #[derive(Debug)]
 pub struct Directory(OwnedFd);
 
@@ -38,7 +38,12 @@ impl Directory {
     /// # Errors
     /// Where it is missing, a link, no directory, or cannot be read.
     pub fn below(&self, name: &OsStr) -> io::Result<Self> {
-        Ok(Self(rustix::fs::openat(&self.0, one(name)?, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?))
+        Ok(Self(rustix::fs::openat(
+            &self.0,
+            one(name)?,
+            DIRECTORY | OFlags::NOFOLLOW,
+            Mode::empty(),
+        )?))
     }
 
     /// The same; none where it is missing, or has become something else meanwhile.
@@ -52,7 +57,8 @@ impl Directory {
         }
     }
 
-    /// The directory of this name, made with mode 0700 where it is missing. Something else of that name is removed.
+    /// The directory of this name, made with mode 0700 where it is missing. Something else of that
+    /// name is removed.
     ///
     /// # Errors
     /// Where it cannot be made or read.
@@ -97,8 +103,8 @@ impl Directory {
         Ok(Some(last))
     }
 
-    /// The regular file of this name, to read; none where there is none, or it is a link, a pipe or a device. Nothing
-    /// here waits for another process.
+    /// The regular file of this name, to read; none where there is none, or it is a link, a pipe or
+    /// a device. Nothing here waits for another process.
     ///
     /// # Errors
     /// Where it cannot be read.
@@ -107,12 +113,15 @@ impl Directory {
         if !matches!(self.stat(name)?, Some(found) if kind(&found) == Kind::File) {
             return Ok(None);
         }
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         match rustix::fs::openat(&self.0, one(name)?, flags, Mode::empty()) {
             Err(Errno::NOENT | Errno::LOOP | Errno::MLINK | Errno::NXIO) => Ok(None),
             Err(error) => Err(error.into()),
             // What has the name may have changed since it was looked at; what is open does not.
-            Ok(opened) if kind(&rustix::fs::fstat(&opened)?) == Kind::File => Ok(Some(opened.into())),
+            Ok(opened) if kind(&rustix::fs::fstat(&opened)?) == Kind::File => {
+                Ok(Some(opened.into()))
+            }
             Ok(_) => Ok(None),
         }
     }
@@ -123,7 +132,8 @@ impl Directory {
     /// Where it cannot be made.
     pub fn create(&self, name: &OsStr) -> io::Result<File> {
         self.remove_all(name)?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.0, one(name)?, flags, Mode::RUSR | Mode::WUSR)?.into())
     }
 

@@ -1,9 +1,11 @@
 //! Files and directories that survive a power failure.
 //!
-//! A new file is on disk when its content was flushed *and* the directory that names it was flushed. A file that is
-//! replaced is written beside the old one, flushed and renamed, so a crash leaves the old content or the new one.
+//! A new file is on disk when its content was flushed *and* the directory that names it was
+//! flushed. A file that is replaced is written beside the old one, flushed and renamed, so a crash
+//! leaves the old content or the new one.
 //!
-//! Every call here returns after the disk has what it did. The calls block: use them where blocking is allowed.
+//! Every call here returns after the disk has what it did. The calls block: use them where blocking
+//! is allowed.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write};
@@ -46,7 +48,9 @@ pub fn write_new(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
 
 /// A file beside `path` with this content, on disk.
 fn temporary(path: &Path, content: &[u8], mode: u32) -> io::Result<NamedTempFile> {
-    let mut file = tempfile::Builder::new().permissions(Permissions::from_mode(mode)).tempfile_in(parent(path))?;
+    let mut file = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(parent(path))?;
     // The umask may have taken something away.
     file.as_file().set_permissions(Permissions::from_mode(mode))?;
     file.write_all(content)?;
@@ -64,8 +68,8 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     if parent(from) == parent(to) { Ok(()) } else { sync_directory(parent(from)) }
 }
 
-/// Makes a directory and those above it that are missing, with this mode, such as 0o700. Those that are there stay as
-/// they are.
+/// Makes a directory and those above it that are missing, with this mode, such as 0o700. Those that
+/// are there stay as they are.
 ///
 /// # Errors
 /// Where the disk fails, or something else has the name.

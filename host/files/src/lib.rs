@@ -1,6 +1,6 @@
-//! Files of a host. [`Directory`] works in a tree that a provider changes meanwhile: every step is made from an open
-//! directory to a name in it, and no link is followed. [`private`] makes files that only the host's user may use, and
-//! [`durable`] those that survive a power failure.
+//! Files of a host. [`Directory`] works in a tree that a provider changes meanwhile: every step is
+//! made from an open directory to a name in it, and no link is followed. [`private`] makes files
+//! that only the host's user may use, and [`durable`] those that survive a power failure.
 
 mod copy;
 mod directory;

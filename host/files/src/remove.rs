@@ -10,14 +10,15 @@ use crate::directory::{Directory, one};
 use crate::listing::Listing;
 use crate::walk::MAX_DEPTH;
 
-/// How often a directory is emptied again, because something came in meanwhile or its file system left entries out.
+/// How often a directory is emptied again, because something came in meanwhile or its file system
+/// left entries out.
 const TRIES: u32 = 100;
 /// How many names are tried for a directory that is moved up.
 const NAMES: u64 = 1_000;
 
 impl Directory {
-    /// Removes what has this name, with everything in it. A link is removed, and what it points to stays. Nothing is
-    /// done where nothing has the name.
+    /// Removes what has this name, with everything in it. A link is removed, and what it points to
+    /// stays. Nothing is done where nothing has the name.
     ///
     /// # Errors
     /// Where something cannot be removed.
@@ -51,17 +52,22 @@ impl Directory {
         }
     }
 
-    /// Removes what it holds. Directories that are too deep to be emptied on the way are moved up to this one; `moved`
-    /// counts them.
+    /// Removes what it holds. Directories that are too deep to be emptied on the way are moved up
+    /// to this one; `moved` counts them.
     fn empty(&self, moved: &mut u64) -> io::Result<()> {
-        let mut levels: Vec<(Option<Directory>, OsString, Listing)> = vec![(None, OsString::new(), self.list()?)];
+        let mut levels: Vec<(Option<Directory>, OsString, Listing)> =
+            vec![(None, OsString::new(), self.list()?)];
         loop {
             let depth = levels.len();
             let Some((level, _, listing)) = levels.last_mut() else { return Ok(()) };
             let Some(entry) = listing.next_entry()? else {
                 let Some((_, name, _)) = levels.pop() else { return Ok(()) };
                 if let Some((parent, ..)) = levels.last() {
-                    match rustix::fs::unlinkat(parent.as_ref().unwrap_or(self), &name, AtFlags::REMOVEDIR) {
+                    match rustix::fs::unlinkat(
+                        parent.as_ref().unwrap_or(self),
+                        &name,
+                        AtFlags::REMOVEDIR,
+                    ) {
                         // The caller looks again.
                         Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => {}
                         Err(error) => return Err(error.into()),

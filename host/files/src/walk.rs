@@ -9,8 +9,8 @@ use rustix::fs::Stat;
 use crate::directory::{Directory, is_gone, kind};
 use crate::listing::{Kind, Listing};
 
-/// How deep directories are looked into. Each level keeps two files open, and a provider may nest its directories as
-/// often as it may have files.
+/// How deep directories are looked into. Each level keeps two files open, and a provider may nest
+/// its directories as often as it may have files.
 pub const MAX_DEPTH: usize = 128;
 
 /// One thing that was found.
@@ -55,8 +55,8 @@ pub enum Then {
 }
 
 impl Directory {
-    /// Visits everything below, a directory before what it holds. What vanishes meanwhile is left out. Answers false
-    /// where something is deeper than [`MAX_DEPTH`]; it was not visited.
+    /// Visits everything below, a directory before what it holds. What vanishes meanwhile is left
+    /// out. Answers false where something is deeper than [`MAX_DEPTH`]; it was not visited.
     ///
     /// # Errors
     /// Where a directory cannot be read, and those of `visit`.
@@ -88,7 +88,8 @@ impl Directory {
                 true => directory.find_below(&entry.name)?,
                 false => None,
             };
-            let next = into.map(|next| next.list().map(|listing| (Some(next), listing))).transpose();
+            let next =
+                into.map(|next| next.list().map(|listing| (Some(next), listing))).transpose();
             match next {
                 Ok(Some(next)) => levels.push(next),
                 Ok(None) => drop(path.pop()),
@@ -111,8 +112,14 @@ mod tests {
         std::fs::write(place.path().join("secret"), "secret").unwrap();
         std::fs::write(root.join("sub/file"), "text").unwrap();
         std::os::unix::fs::symlink(place.path(), root.join("out")).unwrap();
-        rustix::fs::mknodat(rustix::fs::CWD, root.join("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
-            .unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            root.join("pipe"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
         let directory = Directory::open(&root).unwrap();
         let mut found = Vec::new();
         let is_whole = directory.walk(|one| {
@@ -122,7 +129,8 @@ mod tests {
         found.retain(|(name, ..)| name != "sub");
         found.sort_by(|one, other| one.0.cmp(&other.0));
         let out = place.path().as_os_str().len() as u64;
-        let expected = [("out", Kind::Link, out), ("pipe", Kind::Special, 0), ("sub/file", Kind::File, 4)];
+        let expected =
+            [("out", Kind::Link, out), ("pipe", Kind::Special, 0), ("sub/file", Kind::File, 4)];
         assert_eq!(found, expected.map(|(name, kind, bytes)| (name.to_owned(), kind, bytes)));
         assert!(is_whole.unwrap());
         for name in ["out", "pipe", "sub", "gone"] {

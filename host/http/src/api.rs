@@ -1,5 +1,6 @@
-//! The runtime plane (`/runtime/v1`, memory traffic) and the control plane (`/control/v1`, bindings, operation
-//! log, plugins). Turns a request into one call of `core`, and its answer or error into a response.
+//! The runtime plane (`/runtime/v1`, memory traffic) and the control plane (`/control/v1`,
+//! bindings, operation log, plugins). Turns a request into one call of `core`, and its answer or
+//! error into a response.
 
 mod batch;
 mod binding;
@@ -27,9 +28,14 @@ use memhost_core::Service;
 
 /// Memory traffic.
 pub fn runtime() -> ApiRouter<Arc<Service>> {
-    let routes = runtime::routes().merge(batch::routes()).merge(hook::runtime_routes()).merge(event::runtime_routes());
+    let routes = runtime::routes()
+        .merge(batch::routes())
+        .merge(hook::runtime_routes())
+        .merge(event::runtime_routes());
     let routes = routes.merge(job::runtime_routes());
-    ApiRouter::new().nest("/runtime/v1/companies/{company}", routes).with_path_items(document::plane("runtime"))
+    ApiRouter::new()
+        .nest("/runtime/v1/companies/{company}", routes)
+        .with_path_items(document::plane("runtime"))
 }
 
 /// Governance and views for operators.
@@ -44,13 +50,15 @@ pub fn control() -> ApiRouter<Arc<Service>> {
         .merge(event::routes())
         .merge(stream::company_routes())
         .merge(company::company_routes());
-    let host = control::routes().merge(token::routes()).merge(company::routes()).merge(stream::routes());
-    let planes = ApiRouter::new().nest("/control/v1/companies/{company}", company).nest("/control/v1", host);
+    let host =
+        control::routes().merge(token::routes()).merge(company::routes()).merge(stream::routes());
+    let planes =
+        ApiRouter::new().nest("/control/v1/companies/{company}", company).nest("/control/v1", host);
     planes.with_path_items(document::plane("control"))
 }
 
-/// The routes of one tag: for each path its methods, each with the handler, the operation's id, its summary and, where
-/// there is more to say, its description.
+/// The routes of one tag: for each path its methods, each with the handler, the operation's id, its
+/// summary and, where there is more to say, its description.
 macro_rules! routes {
     ($tag:literal: $($path:literal {
         $($method:ident $handler:expr => $id:literal, $summary:literal $(, $description:expr)?;)+

@@ -1,5 +1,5 @@
-//! Authentication: the operator's token (from the environment, or made at the first start, shown once and stored as a
-//! digest), and the layer that requires a token.
+//! Authentication: the operator's token (from the environment, or made at the first start, shown
+//! once and stored as a digest), and the layer that requires a token.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,8 @@ pub enum AuthError {
     },
     /// A header cannot carry it.
     #[error(
-        "the operator token has the character {character:?}, which a header does not carry; use ASCII letters and digits"
+        "the operator token has the character {character:?}, which a header does not carry; use \
+         ASCII letters and digits"
     )]
     Character {
         /// The first one.
@@ -77,7 +78,10 @@ impl AdminToken {
     pub fn known(token: &str) -> Result<Self, AuthError> {
         let is_carried = |c: char| c.is_ascii_graphic() || c == ' ';
         // What is around the value is no part of it.
-        let outer = [token.chars().next(), token.chars().next_back()].into_iter().flatten().find(|c| *c == ' ');
+        let outer = [token.chars().next(), token.chars().next_back()]
+            .into_iter()
+            .flatten()
+            .find(|c| *c == ' ');
         if let Some(character) = token.chars().find(|c| !is_carried(*c)).or(outer) {
             return Err(AuthError::Character { character });
         }
@@ -99,7 +103,8 @@ impl AdminToken {
     pub fn with_link(self, now: Timestamp) -> Result<(Self, String), AuthError> {
         let (code, session) = (secret()?, secret()?);
         let until = now.checked_add(LINK_LIFETIME).unwrap_or(now);
-        let link = SignInLink { code: Mutex::new(Some(blake3::hash(code.as_bytes()))), until, session };
+        let link =
+            SignInLink { code: Mutex::new(Some(blake3::hash(code.as_bytes()))), until, session };
         Ok((Self(self.0, Some(Arc::new(link))), code))
     }
 
@@ -111,8 +116,8 @@ impl AdminToken {
         known.take_if(|known| *known == given).map(|_| link.session.clone())
     }
 
-    /// The token of a data directory. If it has none, or with `renew`, a new token is made and returned in clear this
-    /// one time.
+    /// The token of a data directory. If it has none, or with `renew`, a new token is made and
+    /// returned in clear this one time.
     ///
     /// # Errors
     /// If its file cannot be read or written.
@@ -122,7 +127,10 @@ impl AdminToken {
         if !renew && path.exists() {
             let text = fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
             let digest = blake3::Hash::from_hex(text.trim()).map_err(|_| {
-                failed("it does not have a digest; start with --new-token to make another token".to_owned())
+                failed(
+                    "it does not have a digest; start with --new-token to make another token"
+                        .to_owned(),
+                )
             })?;
             return Ok((Self(digest, None), None));
         }
@@ -135,8 +143,9 @@ impl AdminToken {
 
     /// Whether this is the token. The comparison takes constant time.
     fn accepts(&self, token: &str) -> bool {
-        let is_session =
-            |link: &Arc<SignInLink>| blake3::hash(link.session.as_bytes()) == blake3::hash(token.as_bytes());
+        let is_session = |link: &Arc<SignInLink>| {
+            blake3::hash(link.session.as_bytes()) == blake3::hash(token.as_bytes())
+        };
         blake3::hash(token.as_bytes()) == self.0 || self.1.as_ref().is_some_and(is_session)
     }
 }
@@ -152,7 +161,11 @@ fn secret() -> Result<String, AuthError> {
 ///
 /// # Errors
 /// If the refusal of an expired or revoked token cannot be recorded.
-pub async fn authenticate(admin: &AdminToken, service: &Service, token: &str) -> Result<Option<Caller>, ServiceError> {
+pub async fn authenticate(
+    admin: &AdminToken,
+    service: &Service,
+    token: &str,
+) -> Result<Option<Caller>, ServiceError> {
     if admin.accepts(token) {
         return Ok(Some(Caller::operator()));
     }
@@ -194,7 +207,8 @@ pub async fn require_token(
             return next.run(request).await;
         }
         (None, Some(_)) => {
-            "the token is not accepted: it is unknown, has expired or was revoked; make one with `memhost token \
+            "the token is not accepted: it is unknown, has expired or was revoked; make one with \
+             `memhost token \
              create`, or, for the operator, stop the host and type `memhost serve \
              --new-token`"
         }
@@ -205,30 +219,35 @@ pub async fn require_token(
     response
 }
 
-/// For whom a request acts, as its headers say. A gateway whose variable is not set names nobody by mistake, and a request
-/// for nobody is confined to nobody: that one is refused.
+/// For whom a request acts, as its headers say. A gateway whose variable is not set names nobody by
+/// mistake, and a request for nobody is confined to nobody: that one is refused.
 fn act_as(headers: &HeaderMap, caller: &Caller) -> Result<ActAs, Problem> {
     let [agent, run, person, role] = ACT_AS_HEADERS;
-    let text =
-        |name| header_text(headers, name).map_err(|message| Problem::invalid(format!("{name} {message}")).at(name));
+    let text = |name| {
+        header_text(headers, name)
+            .map_err(|message| Problem::invalid(format!("{name} {message}")).at(name))
+    };
     let whom = ActAs {
         agent_id: text(agent)?.map(|id| parse(agent, &id)).transpose()?,
         run_id: text(run)?,
         person_id: text(person)?,
         role: text(role)?.map(|name| parse(role, &name)).transpose()?,
     };
-    let names_nobody = caller.is_integration() && whom.agent_id.is_none() && whom.person_id.is_none();
+    let names_nobody =
+        caller.is_integration() && whom.agent_id.is_none() && whom.person_id.is_none();
     match [person, agent].into_iter().find(|name| names_nobody && headers.contains_key(*name)) {
         Some(empty) => {
-            let detail = format!("{empty} is empty; name for whom the request is, or leave the header out");
+            let detail =
+                format!("{empty} is empty; name for whom the request is, or leave the header out");
             Err(Problem::invalid(detail).at(empty))
         }
         None => Ok(whom),
     }
 }
 
-/// A header's text. Percent signs are decoded: a header carries ASCII only, an id any characters. Clients fill in their
-/// configuration from variables, and a variable that is not set leaves an empty text: that is no header.
+/// A header's text. Percent signs are decoded: a header carries ASCII only, an id any characters.
+/// Clients fill in their configuration from variables, and a variable that is not set leaves an
+/// empty text: that is no header.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -270,33 +289,53 @@ mod tests {
         let (admin, code) = AdminToken::of("the-operators-token").with_link(now).unwrap();
         assert!(admin.use_link("another", now).is_none());
         let session = admin.use_link(&code, now).unwrap();
-        assert!(admin.accepts(&session) && admin.accepts("the-operators-token") && !admin.accepts(&code));
+        assert!(
+            admin.accepts(&session)
+                && admin.accepts("the-operators-token")
+                && !admin.accepts(&code)
+        );
         assert!(admin.use_link(&code, now).is_none(), "once");
         let (late, code) = AdminToken::of("the-operators-token").with_link(now).unwrap();
         assert!(late.use_link(&code, now + LINK_LIFETIME).is_none());
         assert!(!late.accepts(&session), "that of another process");
     }
 
-    /// `blake3::Hash` compares in constant time. And if it did not, it would tell of digests only: however much of a token
-    /// a guess has right, its digest has nothing more in common with that of the token.
+    /// `blake3::Hash` compares in constant time. And if it did not, it would tell of digests only:
+    /// however much of a token a guess has right, its digest has nothing more in common with that
+    /// of the token.
     #[test]
     fn how_long_a_comparison_takes_tells_nothing_of_the_token() {
         let token = "mh_0123456789abcdefghijklmnopqrstuvwxyzABCDEF";
         let compared: &blake3::Hash = &AdminToken::of(token).0;
         let in_common = |guess: &str| {
             let guess = blake3::hash(guess.as_bytes());
-            compared.as_bytes().iter().zip(guess.as_bytes()).take_while(|(one, other)| one == other).count()
+            compared
+                .as_bytes()
+                .iter()
+                .zip(guess.as_bytes())
+                .take_while(|(one, other)| one == other)
+                .count()
         };
         for right in 0..token.len() {
             let guesses = (0..256).map(|number| format!("{}{number:-<46}", &token[..right]));
-            let bytes: usize = guesses.filter(|guess| guess != token).map(|guess| in_common(&guess)).sum();
-            assert!(bytes <= 10, "{right} right characters: {bytes} bytes in common in 256 guesses, and 1 by chance");
+            let bytes: usize =
+                guesses.filter(|guess| guess != token).map(|guess| in_common(&guess)).sum();
+            assert!(
+                bytes <= 10,
+                "{right} right characters: {bytes} bytes in common in 256 guesses, and 1 by chance"
+            );
         }
     }
 
     #[test]
     fn a_token_that_is_short_or_that_no_header_carries_is_refused() {
-        for wrong in ["short", " long-enough-in-spaces", "long-enough-with-\u{e9}", "long-enough-with-\u{7}", ""] {
+        for wrong in [
+            "short",
+            " long-enough-in-spaces",
+            "long-enough-with-\u{e9}",
+            "long-enough-with-\u{7}",
+            "",
+        ] {
             assert!(AdminToken::known(wrong).is_err(), "{wrong:?}");
         }
         assert!(AdminToken::known("long enough:~!0123").is_ok());

@@ -1,5 +1,5 @@
-//! Authorization in types: a handler names the permission that it needs in its arguments, and cannot get the company
-//! without it.
+//! Authorization in types: a handler names the permission that it needs in its arguments, and
+//! cannot get the company without it.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -51,7 +51,10 @@ pub struct Authorized<P> {
 impl<P: Permission> FromRequestParts<Arc<Service>> for Authorized<P> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        service: &Arc<Service>,
+    ) -> Result<Self, Problem> {
         let found = AuthorizedByCore::<P>::from_request_parts(parts, service).await?;
         let AuthorizedByCore { service, caller, company, permission } = found;
         match P::MAY_BE_FIRST {
@@ -68,8 +71,8 @@ impl<P: Permission> OperationInput for Authorized<P> {
     }
 }
 
-/// A caller whose permission `core` checks itself, because the scope in the body decides and a refusal is recorded as
-/// the operation that it is.
+/// A caller whose permission `core` checks itself, because the scope in the body decides and a
+/// refusal is recorded as the operation that it is.
 pub struct AuthorizedByCore<P> {
     /// The host.
     pub service: Arc<Service>,
@@ -83,7 +86,10 @@ pub struct AuthorizedByCore<P> {
 impl<P: Permission> FromRequestParts<Arc<Service>> for AuthorizedByCore<P> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        service: &Arc<Service>,
+    ) -> Result<Self, Problem> {
         let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
         let Company(company) = Company::from_request_parts(parts, service).await?;
         Ok(Self { service: Arc::clone(service), caller, company, permission: PhantomData })
@@ -96,7 +102,8 @@ impl<P: Permission> OperationInput for AuthorizedByCore<P> {
         Company::operation_input(ctx, operation);
         document::roles::<P>(operation);
         // A company that is unknown, erased or being imported takes no requests.
-        let codes = [ProblemCode::Forbidden, ProblemCode::UnknownCompany, ProblemCode::CompanyErased];
+        let codes =
+            [ProblemCode::Forbidden, ProblemCode::UnknownCompany, ProblemCode::CompanyErased];
         document::problems(operation, codes.into_iter().chain([ProblemCode::Importing]));
     }
 }
@@ -113,7 +120,10 @@ pub struct HostAuthorized<P = permission::Host> {
 impl<P: Permission> FromRequestParts<Arc<Service>> for HostAuthorized<P> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        service: &Arc<Service>,
+    ) -> Result<Self, Problem> {
         let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
         service.allow(&caller, P::ACT, None).await?;
         Ok(Self { service: Arc::clone(service), caller, permission: PhantomData })

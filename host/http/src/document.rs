@@ -1,16 +1,16 @@
-//! How types describe themselves in the OpenAPI document: each extractor and each answer adds the parameters, bodies,
-//! problems and headers that it causes, next to its own code.
+//! How types describe themselves in the OpenAPI document: each extractor and each answer adds the
+//! parameters, bodies, problems and headers that it causes, next to its own code.
 //!
-//! Requests are described by how they are read and answers by how they are written: a field with a default is optional
-//! in a request and always present in an answer. Names of request schemas have a suffix until the document is complete;
-//! then equal schemas are merged.
+//! Requests are described by how they are read and answers by how they are written: a field with a
+//! default is optional in a request and always present in an answer. Names of request schemas have
+//! a suffix until the document is complete; then equal schemas are merged.
 
 use std::cell::Cell;
 
 use aide::generate::{self, GenContext};
 use aide::openapi::{
-    HeaderStyle, MediaType, Operation, Parameter, ParameterData, ParameterSchemaOrContent, PathItem, PathStyle,
-    QueryStyle, ReferenceOr, RequestBody, Response, SchemaObject, StatusCode,
+    HeaderStyle, MediaType, Operation, Parameter, ParameterData, ParameterSchemaOrContent,
+    PathItem, PathStyle, QueryStyle, ReferenceOr, RequestBody, Response, SchemaObject, StatusCode,
 };
 use aide::transform::TransformPathItem;
 use schemars::generate::{Contract, SchemaGenerator, SchemaSettings};
@@ -27,7 +27,8 @@ pub const SCHEMAS: &str = "#/components/schemas/";
 pub const AS_REQUEST: &str = ".request";
 
 thread_local! {
-    /// Whether routes are being built for the document. Routes that serve requests skip the descriptions.
+    /// Whether routes are being built for the document. Routes that serve requests skip the
+    /// descriptions.
     static WRITING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -76,7 +77,9 @@ pub fn each_member(value: &mut Value, name: &str, change: &mut impl FnMut(&mut V
                 }
             }
         }
-        Value::Array(elements) => elements.iter_mut().for_each(|element| each_member(element, name, change)),
+        Value::Array(elements) => {
+            elements.iter_mut().for_each(|element| each_member(element, name, change))
+        }
         _ => {}
     }
 }
@@ -144,7 +147,9 @@ fn data(name: &str, mut schema: Value, required: bool) -> ParameterData {
         description: description.and_then(|text| text.as_str().map(str::to_owned)),
         required,
         deprecated: None,
-        format: ParameterSchemaOrContent::Schema(object(Schema::try_from(schema).unwrap_or_default())),
+        format: ParameterSchemaOrContent::Schema(object(
+            Schema::try_from(schema).unwrap_or_default(),
+        )),
         example: None,
         examples: Default::default(),
         explode: None,
@@ -180,20 +185,31 @@ pub(crate) fn query_parameters<T: JsonSchema>(operation: &mut Operation) {
         return;
     }
     let schema = as_parameter::<T>();
-    let required = |name: &str| schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name));
+    let required = |name: &str| {
+        schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name))
+    };
     for (name, member) in schema["properties"].as_object().into_iter().flatten() {
         let mut member = member.clone();
         without_null(&mut member);
         let parameter_data = data(name, member, required(name));
         let style = QueryStyle::Form;
-        push(operation, Parameter::Query { parameter_data, allow_reserved: false, style, allow_empty_value: None });
+        push(
+            operation,
+            Parameter::Query {
+                parameter_data,
+                allow_reserved: false,
+                style,
+                allow_empty_value: None,
+            },
+        );
     }
 }
 
 /// Sets a JSON body.
 pub(crate) fn json_body<T: JsonSchema>(ctx: &mut GenContext, operation: &mut Operation) {
     if WRITING.get() {
-        let media = MediaType { schema: Some(object(as_request::<T>(ctx))), ..MediaType::default() };
+        let media =
+            MediaType { schema: Some(object(as_request::<T>(ctx))), ..MediaType::default() };
         body(operation, "application/json", media);
     }
 }
@@ -201,7 +217,8 @@ pub(crate) fn json_body<T: JsonSchema>(ctx: &mut GenContext, operation: &mut Ope
 /// Sets a body of a media type.
 pub(crate) fn body(operation: &mut Operation, name: &str, media: MediaType) {
     let content = std::iter::once((name.to_owned(), media)).collect();
-    let body = RequestBody { description: None, content, required: true, extensions: Default::default() };
+    let body =
+        RequestBody { description: None, content, required: true, extensions: Default::default() };
     operation.request_body = Some(ReferenceOr::Item(body));
 }
 
@@ -259,19 +276,25 @@ pub fn every_request(mut item: TransformPathItem<'_>) -> TransformPathItem<'_> {
             }
             answer_header(answer, "x-request-id", "RequestId");
         }
-        operation.responses.get_or_insert_default().default = Some(component("responses", "Problem"));
+        operation.responses.get_or_insert_default().default =
+            Some(component("responses", "Problem"));
     }
     item
 }
 
-/// What the idempotency layer adds to writes: its header, its problems, and the mark of a repeated answer.
+/// What the idempotency layer adds to writes: its header, its problems, and the mark of a repeated
+/// answer.
 pub fn idempotent(mut item: TransformPathItem<'_>) -> TransformPathItem<'_> {
     for (_, operation) in operations(item.inner_mut()).filter(|(is_read, _)| !is_read) {
         operation.parameters.push(component("parameters", "IdempotencyKey"));
         for answer in answers(operation) {
             answer_header(answer, "idempotency-replayed", "IdempotencyReplayed");
         }
-        let codes = [ProblemCode::InvalidRequest, ProblemCode::IdempotencyKeyReused, ProblemCode::IdempotencyUnknown];
+        let codes = [
+            ProblemCode::InvalidRequest,
+            ProblemCode::IdempotencyKeyReused,
+            ProblemCode::IdempotencyUnknown,
+        ];
         problems(operation, codes);
         // Anything that writes may find the disk full, or the company's quota used up.
         problems(operation, [ProblemCode::DiskFull, ProblemCode::QuotaExceeded]);
@@ -287,8 +310,12 @@ pub fn idempotent(mut item: TransformPathItem<'_>) -> TransformPathItem<'_> {
 pub fn behind_the_token(mut item: TransformPathItem<'_>) -> TransformPathItem<'_> {
     for (_, operation) in operations(item.inner_mut()) {
         // The headers that say for whom an integration acts are checked before anything else.
-        let codes =
-            [ProblemCode::Unauthenticated, ProblemCode::Forbidden, ProblemCode::InvalidRequest, ProblemCode::Host];
+        let codes = [
+            ProblemCode::Unauthenticated,
+            ProblemCode::Forbidden,
+            ProblemCode::InvalidRequest,
+            ProblemCode::Host,
+        ];
         problems(operation, codes);
     }
     item
@@ -297,7 +324,8 @@ pub fn behind_the_token(mut item: TransformPathItem<'_>) -> TransformPathItem<'_
 /// What is served without a token.
 pub fn without_a_token(mut item: TransformPathItem<'_>) -> TransformPathItem<'_> {
     for (_, operation) in operations(item.inner_mut()) {
-        // Not the field `security`: it is left out where it is empty, and only `[]` overrides that of the document.
+        // Not the field `security`: it is left out where it is empty, and only `[]` overrides that
+        // of the document.
         operation.extensions.insert("security".to_owned(), Value::Array(Vec::new()));
     }
     item

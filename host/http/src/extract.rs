@@ -18,16 +18,24 @@ use super::problem::{Problem, ProblemCode};
 use memhost_core::{off_executor, to_json};
 use memhost_types::{CompanyId, plain, plain_syntax};
 
-/// The most JSON values of a body. In memory a small value takes many times the bytes that it has in JSON.
+/// The most JSON values of a body. In memory a small value takes many times the bytes that it has
+/// in JSON.
 const MAX_VALUES: usize = 1_000_000;
 
 fn expect_media(request: &Request, expected: &[&str], what: &str) -> Result<(), Problem> {
-    let media = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media = request
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let media = media.split(';').next().unwrap_or_default().trim();
     if expected.iter().any(|expected| media.eq_ignore_ascii_case(expected)) {
         return Ok(());
     }
-    let detail = format!("the body is `{media}`; send {what} with `content-type: {}`", expected.join("` or `"));
+    let detail = format!(
+        "the body is `{media}`; send {what} with `content-type: {}`",
+        expected.join("` or `")
+    );
     Err(Problem::new(ProblemCode::UnsupportedMediaType, detail))
 }
 
@@ -84,7 +92,9 @@ pub(crate) fn values(text: &[u8]) -> usize {
 
 fn read_json_here<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     if values(bytes) > MAX_VALUES {
-        return Err(Problem::invalid(format!("the body has more than {MAX_VALUES} JSON values; send it in parts")));
+        return Err(Problem::invalid(format!(
+            "the body has more than {MAX_VALUES} JSON values; send it in parts"
+        )));
     }
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(Objects(&mut deserializer)).map_err(|error| {
@@ -109,10 +119,11 @@ fn no_json(error: &serde_json::Error) -> Problem {
     Problem::invalid(format!("the body is no valid JSON: {}", plain_syntax(&error.to_string())))
 }
 
-/// The problem of a value that a parser does not accept: where it is, and what the parser said, in plain words.
+/// The problem of a value that a parser does not accept: where it is, and what the parser said, in
+/// plain words.
 pub(crate) fn misread(path: &str, message: &str) -> Problem {
-    // One form of path everywhere, `records.0.text`, as in the contract's own errors. The whole document is no field, and
-    // neither is what ended before it had a name.
+    // One form of path everywhere, `records.0.text`, as in the contract's own errors. The whole
+    // document is no field, and neither is what ended before it had a name.
     let path = path.replace('[', ".").replace(']', "");
     let path = path.trim_matches(['.', '?']);
     let said = plain(message);
@@ -137,7 +148,9 @@ fn without_name(text: &str) -> &str {
 /// The problem of a query that a parser does not accept.
 pub fn misread_query(message: &str) -> Problem {
     let message = message.strip_prefix("Failed to deserialize query string: ").unwrap_or(message);
-    let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_name = |name: &&str| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
     match message.split_once(": ").filter(|(name, _)| is_name(name)) {
         Some((name, message)) => misread(name, message),
         None => misread("", message),
@@ -169,7 +182,11 @@ impl OperationInput for Ndjson {
 }
 
 /// The text of a path parameter.
-pub(crate) async fn path_segment<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, Problem> {
+pub(crate) async fn path_segment<S: Send + Sync>(
+    parts: &mut Parts,
+    state: &S,
+    name: &str,
+) -> Result<String, Problem> {
     let names = Path::<HashMap<String, String>>::from_request_parts(parts, state).await;
     let Path(mut names) = names.map_err(|rejection| Problem::invalid(rejection.to_string()))?;
     Ok(names.remove(name).unwrap_or_default())
@@ -214,7 +231,10 @@ impl<T: JsonSchema> OperationInput for Query<T> {
 }
 
 /// An id from the address.
-pub fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(field: &str, text: &str) -> Result<T, Problem> {
+pub fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(
+    field: &str,
+    text: &str,
+) -> Result<T, Problem> {
     text.parse().map_err(|error: T::Err| {
         let message = error.to_string();
         Problem::invalid(format!("{field}: {}", without_name(&message))).at(field)

@@ -1,5 +1,5 @@
-//! How handlers fail, in the types of their results: `Problem` where only the host itself can fail, `Failure<C>` where
-//! the handler's own work has further codes.
+//! How handlers fail, in the types of their results: `Problem` where only the host itself can fail,
+//! `Failure<C>` where the handler's own work has further codes.
 
 use std::marker::PhantomData;
 
@@ -14,7 +14,8 @@ use super::response::Responses;
 use memhost_core::ServiceError;
 use memhost_types::OperationErrorCode;
 
-/// The codes of a handler's own work. Codes of its extractors and of the layers in front of it are not among them.
+/// The codes of a handler's own work. Codes of its extractors and of the layers in front of it are
+/// not among them.
 pub trait Codes {
     /// The codes.
     fn codes() -> impl Iterator<Item = ProblemCode>;

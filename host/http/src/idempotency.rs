@@ -1,5 +1,5 @@
-//! `idempotency-key`: a write that is sent twice under one key is done once. Both get the same answer; the second has
-//! the header `idempotency-replayed`.
+//! `idempotency-key`: a write that is sent twice under one key is done once. Both get the same
+//! answer; the second has the header `idempotency-replayed`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,12 +36,15 @@ pub async fn idempotency(
     let Some(key) = request.headers().get(&KEY).filter(|_| request.method() != Method::GET) else {
         return next.run(request).await;
     };
-    let is_sound = |key: &&str| (1..=128).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_sound = |key: &&str| {
+        (1..=128).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
+    };
     let Some(key) = key.to_str().ok().filter(is_sound).map(str::to_owned) else {
         let detail = "is not 1 to 128 printable characters without spaces";
         return Problem::invalid(detail).at("idempotency-key").into_response();
     };
-    let named: Option<CompanyId> = names.ok().and_then(|Path(names)| names.get("company")?.parse().ok());
+    let named: Option<CompanyId> =
+        names.ok().and_then(|Path(names)| names.get("company")?.parse().ok());
     let caller = request.extensions().get::<Caller>();
     // Integration routes have no company in their address. The token has it.
     let is_mcp = request.uri().path() == "/mcp";
@@ -53,11 +56,14 @@ pub async fn idempotency(
     }
     if company.is_none() && request.uri().path().starts_with("/api/") {
         // A stored answer must be erased with its company.
-        let detail = "is not taken here from the operator; send it with a token of the company, or send no key";
+        let detail = "is not taken here from the operator; send it with a token of the company, or \
+                      send no key";
         return Problem::invalid(detail).at("idempotency-key").into_response();
     }
     // A caller of another company is refused by the route, before a key is looked up or stored.
-    if caller.is_some_and(|caller| caller.company().is_some() && caller.company() != company.as_ref()) {
+    if caller
+        .is_some_and(|caller| caller.company().is_some() && caller.company() != company.as_ref())
+    {
         return next.run(request).await;
     }
     match answer(&service, company.as_ref(), &key, request, next).await {
@@ -80,11 +86,13 @@ async fn answer(
 ) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, MAX_BODY_BYTES).await.map_err(|_| {
-        let detail = format!("the body is larger than {MAX_BODY_BYTES} bytes; send it without a key");
+        let detail =
+            format!("the body is larger than {MAX_BODY_BYTES} bytes; send it without a key");
         Problem::new(ProblemCode::BodyTooLarge, detail)
     })?;
     let caller = parts.extensions.get::<Caller>().cloned();
-    let caller = caller.ok_or_else(|| Problem::new(ProblemCode::Unauthenticated, "send a token"))?;
+    let caller =
+        caller.ok_or_else(|| Problem::new(ProblemCode::Unauthenticated, "send a token"))?;
     // What was erased keeps nothing, and every request to it is refused or repeats its erasure.
     let is_erased = company.is_some_and(|company| service.tombstone(company).is_some());
     if is_erased || is_read(&parts, &body) {
@@ -94,21 +102,34 @@ async fn answer(
     let is_token = is_token_path(parts.uri.path());
     let conflict = |code, detail: &str| Err(Problem::new(code, detail).at("idempotency-key"));
     let headers = meaning(&parts.headers);
-    match service.idempotent(&caller, company, key, &[method.as_bytes(), uri.as_bytes(), &headers, &body]).await? {
+    match service
+        .idempotent(&caller, company, key, &[method.as_bytes(), uri.as_bytes(), &headers, &body])
+        .await?
+    {
         Idempotent::New(ticket) => {
             let response = next.run(Request::from_parts(parts, Body::from(body))).await;
             let (parts, body) = response.into_parts();
             let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
             let status = parts.status;
-            // Refusals had no effect, so the key may try again. After a failed provider call the effect is unknown, so
-            // the key must not repeat it.
+            // Refusals had no effect, so the key may try again. After a failed provider call the
+            // effect is unknown, so the key must not repeat it.
             let is_final = !matches!(status.as_u16(), 401 | 402 | 403 | 429 | 503)
-                && !off_executor(body.len(), || is_refused_tool(&parts, &body) || is_of_the_company(status, &body));
-            let media = parts.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
+                && !off_executor(body.len(), || {
+                    is_refused_tool(&parts, &body) || is_of_the_company(status, &body)
+                });
+            let media = parts
+                .headers
+                .get(CONTENT_TYPE)
+                .and_then(|media| media.to_str().ok())
+                .unwrap_or_default();
             let kept = is_final.then(|| KeptAnswer {
                 status: status.as_u16(),
                 content_type: media.to_owned(),
-                body: if is_token { without_value(&body) } else { String::from_utf8_lossy(&body).into_owned() },
+                body: if is_token {
+                    without_value(&body)
+                } else {
+                    String::from_utf8_lossy(&body).into_owned()
+                },
             });
             service.answered(ticket, kept).await?;
             Ok(Response::from_parts(parts, Body::from(body)))
@@ -132,13 +153,15 @@ async fn answer(
         ),
         Idempotent::Unknown => conflict(
             ProblemCode::IdempotencyUnknown,
-            "the host ended during the request of this key, so whether it was done is unknown; look for its effect, \
+            "the host ended during the request of this key, so whether it was done is unknown; \
+             look for its effect, \
              and send it again under a new key if that is missing",
         ),
     }
 }
 
-/// The headers that make a request another one: the entity tag that it expects, and the scope that it names at `/mcp`.
+/// The headers that make a request another one: the entity tag that it expects, and the scope that
+/// it names at `/mcp`.
 fn meaning(headers: &HeaderMap) -> Vec<u8> {
     let mut all: Vec<(&str, &[u8])> = headers
         .iter()
@@ -149,28 +172,37 @@ fn meaning(headers: &HeaderMap) -> Vec<u8> {
     all.iter().flat_map(|(name, value)| [name.as_bytes(), b"\0", value, b"\0"].concat()).collect()
 }
 
-/// Whether a tool was refused without an effect. The protocol answers with the status 200 then, and the text
-/// begins with the code.
+/// Whether a tool was refused without an effect. The protocol answers with the status 200 then, and
+/// the text begins with the code.
 fn is_refused_tool(parts: &axum::http::response::Parts, body: &[u8]) -> bool {
-    parts.headers.get(CONTENT_TYPE).is_some_and(|media| media.as_bytes().starts_with(b"application/json"))
+    parts
+        .headers
+        .get(CONTENT_TYPE)
+        .is_some_and(|media| media.as_bytes().starts_with(b"application/json"))
         && serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|answer| {
-            let text = answer.pointer("/result/content/0/text").and_then(serde_json::Value::as_str).unwrap_or_default();
+            let text = answer
+                .pointer("/result/content/0/text")
+                .and_then(serde_json::Value::as_str)
+                .unwrap_or_default();
             let code = text.split(':').next().unwrap_or_default();
             // As over HTTP: the company's quota leaves no operation, and a provider's does.
             let is_full = code == ProblemCode::QuotaExceeded.name() && !mcp::names_operation(text);
-            let is_error = answer.pointer("/result/isError") == Some(&serde_json::Value::Bool(true));
+            let is_error =
+                answer.pointer("/result/isError") == Some(&serde_json::Value::Bool(true));
             is_error && (is_full || NO_EFFECT.contains(&code))
         })
 }
 
-/// Whether a request was refused because there is no such company, or because the company's quota is used up. Nothing is
-/// kept of it: the company may be made, what is not there has no rows, and the quota may be raised. Of a provider's own
-/// quota there is an operation, and its effect is not known.
+/// Whether a request was refused because there is no such company, or because the company's quota
+/// is used up. Nothing is kept of it: the company may be made, what is not there has no rows, and
+/// the quota may be raised. Of a provider's own quota there is an operation, and its effect is not
+/// known.
 fn is_of_the_company(status: StatusCode, body: &[u8]) -> bool {
     matches!(status, StatusCode::NOT_FOUND | StatusCode::INSUFFICIENT_STORAGE)
         && serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|problem| {
             let code = problem.get("code").and_then(|code| code.as_str());
-            let is_full = code == Some(ProblemCode::QuotaExceeded.name()) && problem.get("operationId").is_none();
+            let is_full = code == Some(ProblemCode::QuotaExceeded.name())
+                && problem.get("operationId").is_none();
             is_full || code == Some(ProblemCode::UnknownCompany.name())
         })
 }
@@ -189,8 +221,8 @@ const NO_EFFECT: [&str; 10] = [
     "disk_full",
 ];
 
-/// Whether a request only reads. Doing it again has no other effect, and a stored answer would be an old one, of which
-/// what was forgotten is gone.
+/// Whether a request only reads. Doing it again has no other effect, and a stored answer would be
+/// an old one, of which what was forgotten is gone.
 fn is_read(parts: &Parts, body: &[u8]) -> bool {
     match parts.uri.path() {
         "/mcp" => !off_executor(body.len(), || mcp::is_write(body)),
@@ -198,11 +230,14 @@ fn is_read(parts: &Parts, body: &[u8]) -> bool {
     }
 }
 
-/// Whether a path is below `/control/v1/tokens` or `/control/v1/companies/{company}/tokens`. A company may be named
-/// `tokens`.
+/// Whether a path is below `/control/v1/tokens` or `/control/v1/companies/{company}/tokens`. A
+/// company may be named `tokens`.
 fn is_token_path(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').skip(1).collect();
-    matches!(parts.as_slice(), ["control", "v1", "tokens", ..] | ["control", "v1", "companies", _, "tokens", ..])
+    matches!(
+        parts.as_slice(),
+        ["control", "v1", "tokens", ..] | ["control", "v1", "companies", _, "tokens", ..]
+    )
 }
 
 /// The stored answer of a created token has no value: the value is shown once and stored nowhere.
@@ -220,10 +255,16 @@ mod tests {
 
     #[test]
     fn only_what_makes_tokens_is_token_path() {
-        for path in ["/control/v1/tokens", "/control/v1/tokens/1/rotate", "/control/v1/companies/acme/tokens"] {
+        for path in [
+            "/control/v1/tokens",
+            "/control/v1/tokens/1/rotate",
+            "/control/v1/companies/acme/tokens",
+        ] {
             assert!(is_token_path(path), "{path}");
         }
-        for path in ["/runtime/v1/companies/tokens/capture/batch", "/control/v1/companies/tokens/erase"] {
+        for path in
+            ["/runtime/v1/companies/tokens/capture/batch", "/control/v1/companies/tokens/erase"]
+        {
             assert!(!is_token_path(path), "{path}");
         }
     }

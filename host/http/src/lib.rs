@@ -1,5 +1,6 @@
-//! The HTTP surfaces of a host: the runtime and the control plane, MCP, and what every surface shares (authentication,
-//! authorization, idempotency, problem details). The one place that knows which error has which status.
+//! The HTTP surfaces of a host: the runtime and the control plane, MCP, and what every surface
+//! shares (authentication, authorization, idempotency, problem details). The one place that knows
+//! which error has which status.
 
 pub mod api;
 mod auth;
@@ -31,7 +32,8 @@ pub use permission::Permission;
 pub use problem::{Problem, ProblemCode, ProblemStatus};
 pub use reads::{OnlyRead, only_reads};
 pub use response::{
-    Created, EntityTagged, Json, NdjsonAnswer, NoContent, Responses, ServerSentEvents, WithRateLimit, media_answer,
+    Created, EntityTagged, Json, NdjsonAnswer, NoContent, Responses, ServerSentEvents,
+    WithRateLimit, media_answer,
 };
 
 /// The largest body, in bytes. A record of 1 MiB whose every byte is escaped in JSON fits.

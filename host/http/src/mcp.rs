@@ -1,8 +1,9 @@
-//! The Model Context Protocol at `/mcp`: memory as tools, resources and a prompt for agents. Turns a call into one call
-//! of `core`. Caller and scope come from the token and the client's configuration, never from the model.
+//! The Model Context Protocol at `/mcp`: memory as tools, resources and a prompt for agents. Turns
+//! a call into one call of `core`. Caller and scope come from the token and the client's
+//! configuration, never from the model.
 //!
-//! There are no sessions: every request has its token and its scope. A revoked token is refused at once, and the host
-//! keeps no state for clients that disconnect without notice.
+//! There are no sessions: every request has its token and its scope. A revoked token is refused at
+//! once, and the host keeps no state for clients that disconnect without notice.
 
 mod aliases;
 mod arguments;
@@ -44,7 +45,8 @@ pub(crate) fn is_write(body: &[u8]) -> bool {
 /// Whether the body of a request to `/mcp` reads memory and does nothing else.
 fn is_read(body: &[u8]) -> bool {
     let Ok(message) = serde_json::from_slice::<Value>(body) else { return false };
-    message["method"] == "resources/read" || called(&message).is_some_and(|tool| !tool.kind().is_write())
+    message["method"] == "resources/read"
+        || called(&message).is_some_and(|tool| !tool.kind().is_write())
 }
 
 /// The tool that a message calls.
@@ -62,8 +64,11 @@ pub fn routes(service: &Arc<Service>) -> Router<Arc<Service>> {
         // The host may have any name. `guard` checks the origin of browsers.
         .disable_allowed_hosts();
     let server = MemoryServer::new(Arc::clone(service));
-    let protocol =
-        StreamableHttpService::new(move || Ok(server.clone()), Arc::new(NeverSessionManager::default()), config);
+    let protocol = StreamableHttpService::new(
+        move || Ok(server.clone()),
+        Arc::new(NeverSessionManager::default()),
+        config,
+    );
     Router::new().route_service("/mcp", protocol).layer(from_fn(guard::guard))
 }
 
@@ -73,11 +78,21 @@ mod tests {
 
     #[test]
     fn messages_that_only_read_are_told_from_others() {
-        let tool = |name: &str| format!(r#"{{"method":"tools/call","params":{{"name":"{name}"}}}}"#);
-        for reads in [tool("memory.search"), tool("memory_browse"), r#"{"method":"resources/read"}"#.to_owned()] {
+        let tool =
+            |name: &str| format!(r#"{{"method":"tools/call","params":{{"name":"{name}"}}}}"#);
+        for reads in [
+            tool("memory.search"),
+            tool("memory_browse"),
+            r#"{"method":"resources/read"}"#.to_owned(),
+        ] {
             assert!(is_read(reads.as_bytes()) && !is_write(reads.as_bytes()), "{reads}");
         }
-        for other in [tool("memory.note"), tool("none"), r#"{"method":"tools/list"}"#.to_owned(), "[]".to_owned()] {
+        for other in [
+            tool("memory.note"),
+            tool("none"),
+            r#"{"method":"tools/list"}"#.to_owned(),
+            "[]".to_owned(),
+        ] {
             assert!(!is_read(other.as_bytes()), "{other}");
         }
         assert!(is_write(tool("memory.note").as_bytes()));

@@ -3,8 +3,8 @@
 use memhost_types::JsonObject;
 use serde_json::Value;
 
-/// Applies a patch to an object: a member of the patch replaces the one of its name, objects are merged, and null removes.
-/// The depth is bounded by the parser that has read the patch.
+/// Applies a patch to an object: a member of the patch replaces the one of its name, objects are
+/// merged, and null removes. The depth is bounded by the parser that has read the patch.
 pub(crate) fn merge(into: &mut JsonObject, patch: JsonObject) {
     for (name, value) in patch {
         match value {
@@ -39,7 +39,11 @@ mod tests {
             (json!({"a": "b", "b": "c"}), json!({"a": null}), json!({"b": "c"})),
             (json!({"a": ["b"]}), json!({"a": "c"}), json!({"a": "c"})),
             (json!({"a": "c"}), json!({"a": ["b"]}), json!({"a": ["b"]})),
-            (json!({"a": {"b": "c"}}), json!({"a": {"b": "d", "c": null}}), json!({"a": {"b": "d"}})),
+            (
+                json!({"a": {"b": "c"}}),
+                json!({"a": {"b": "d", "c": null}}),
+                json!({"a": {"b": "d"}}),
+            ),
             (json!({"a": [{"b": "c"}]}), json!({"a": [1]}), json!({"a": [1]})),
             (json!({"e": null}), json!({"a": 1}), json!({"e": null, "a": 1})),
             (json!({}), json!({"a": {"bb": {"ccc": null}}}), json!({"a": {"bb": {}}})),

@@ -1,11 +1,15 @@
-//! JSON in which a type with named fields is an object. Without this, `serde` also takes an array of the fields' values in
-//! their order, which no document describes and which means something else as soon as a field is added.
+//! JSON in which a type with named fields is an object. Without this, `serde` also takes an array
+//! of the fields' values in their order, which no document describes and which means something else
+//! as soon as a field is added.
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
+use serde::de::{
+    DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor,
+};
 
-/// Wraps everything that reading goes through: a deserializer, its visitors, and the parts that they hand on.
+/// Wraps everything that reading goes through: a deserializer, its visitors, and the parts that
+/// they hand on.
 pub(crate) struct Objects<T>(pub(crate) T);
 
 macro_rules! forward {
@@ -35,15 +39,27 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
         self.0.deserialize_map(Objects(visitor))
     }
 
-    fn deserialize_unit_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {
+    fn deserialize_unit_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
         self.0.deserialize_unit_struct(name, Objects(visitor))
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
         self.0.deserialize_newtype_struct(name, Objects(visitor))
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, D::Error> {
+    fn deserialize_tuple<V: Visitor<'de>>(
+        self,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
         self.0.deserialize_tuple(len, Objects(visitor))
     }
 
@@ -128,7 +144,10 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Objects<S> {
 impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Objects<A> {
     type Error = A::Error;
 
-    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, A::Error> {
         self.0.next_element_seed(Objects(seed))
     }
 
@@ -140,7 +159,10 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Objects<A> {
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Objects<A> {
     type Error = A::Error;
 
-    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, A::Error> {
         self.0.next_key_seed(Objects(seed))
     }
 
@@ -157,7 +179,10 @@ impl<'de, A: EnumAccess<'de>> EnumAccess<'de> for Objects<A> {
     type Error = A::Error;
     type Variant = Objects<A::Variant>;
 
-    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self::Variant), A::Error> {
+    fn variant_seed<S: DeserializeSeed<'de>>(
+        self,
+        seed: S,
+    ) -> Result<(S::Value, Self::Variant), A::Error> {
         self.0.variant_seed(Objects(seed)).map(|(value, variant)| (value, Objects(variant)))
     }
 }
@@ -210,10 +235,15 @@ mod tests {
 
     #[test]
     fn a_list_of_values_is_no_object_at_any_depth() {
-        assert!(refused::<QueryRequest>(r#"["default",{"companyId":"a"},"q",1,"answer",{}]"#).contains("a list"));
         assert!(
-            refused::<QueryRequest>(r#"{"scope":["a",null,null,null,null,null,null,null],"query":"q"}"#)
+            refused::<QueryRequest>(r#"["default",{"companyId":"a"},"q",1,"answer",{}]"#)
                 .contains("a list")
+        );
+        assert!(
+            refused::<QueryRequest>(
+                r#"{"scope":["a",null,null,null,null,null,null,null],"query":"q"}"#
+            )
+            .contains("a list")
         );
         let source = r#"{"scope":{"companyId":"a"},"source":{"kind":"run","companyId":"a"},"payload":["t"]}"#;
         assert!(refused::<CaptureRequest>(source).contains("a list"));
@@ -225,11 +255,16 @@ mod tests {
         let read = read_json::<QueryRequest>(query.as_bytes()).unwrap();
         assert_eq!(read, serde_json::from_str(query).unwrap());
         let event = r#"{"type":"session.started","projectId":"p","sessionId":"s","agentKind":"k"}"#;
-        assert_eq!(read_json::<NewEvent>(event.as_bytes()).unwrap(), serde_json::from_str(event).unwrap());
+        assert_eq!(
+            read_json::<NewEvent>(event.as_bytes()).unwrap(),
+            serde_json::from_str(event).unwrap()
+        );
         assert_eq!(
             read_json::<VersionChoice>(br#"{"follow":"^1"}"#).unwrap(),
             serde_json::from_str(r#"{"follow":"^1"}"#).unwrap()
         );
-        assert!(refused::<QueryRequest>(r#"{"scope":{"companyId":"a"},"query":7}"#).contains("text"));
+        assert!(
+            refused::<QueryRequest>(r#"{"scope":{"companyId":"a"},"query":7}"#).contains("text")
+        );
     }
 }

@@ -46,8 +46,10 @@ fn id(field: &str, text: &str) -> Result<Uuid, Problem> {
     let id = Uuid::try_parse(text).ok().filter(|_| text.len() == uuid::fmt::Hyphenated::LENGTH);
     id.ok_or_else(|| {
         let text: String = text.chars().take(64).flat_map(char::escape_debug).collect();
-        let detail =
-            format!("{field}: `{text}` is no id; an id is like 0199f0a0-0000-7000-8000-000000000000, as lists show it");
+        let detail = format!(
+            "{field}: `{text}` is no id; an id is like \
+                     0199f0a0-0000-7000-8000-000000000000, as lists show it"
+        );
         Problem::invalid(detail).at(field)
     })
 }
@@ -78,4 +80,6 @@ path_segments! {
 
 /// What placeholders and grants call a secret: 1 to 64 letters, digits, `_` and `-`.
 #[derive(JsonSchema)]
-pub struct SecretName(#[schemars(length(min = 1, max = 64), regex(pattern = "^[A-Za-z0-9_-]+$"))] pub String);
+pub struct SecretName(
+    #[schemars(length(min = 1, max = 64), regex(pattern = "^[A-Za-z0-9_-]+$"))] pub String,
+);

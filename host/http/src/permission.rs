@@ -7,9 +7,11 @@ use memhost_types::OperationKind;
 pub trait Permission: Send + Sync {
     /// The permission in the rules of the roles.
     const ACT: Act;
-    /// Whether the request may be the first one for a company: what it makes makes the company known.
+    /// Whether the request may be the first one for a company: what it makes makes the company
+    /// known.
     const MAY_BE_FIRST: bool = false;
-    /// Whether it is about what everybody has, which an agent's token does not reach. `core` refuses it.
+    /// Whether it is about what everybody has, which an agent's token does not reach. `core`
+    /// refuses it.
     const IS_FOR_ALL: bool = false;
 }
 
@@ -25,7 +27,8 @@ macro_rules! permissions {
     )+};
 }
 
-/// The permission for each kind of operation has the kind's name. A company begins with what is captured for it.
+/// The permission for each kind of operation has the kind's name. A company begins with what is
+/// captured for it.
 macro_rules! permissions_of_kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal, $effect:ident, [$($route:tt)*], $did:literal, $wanted:literal;)+) => {
         permissions! {

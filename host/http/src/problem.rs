@@ -1,4 +1,5 @@
-//! Errors as problem details (RFC 9457). The one place that knows which error has which code; the code has the status.
+//! Errors as problem details (RFC 9457). The one place that knows which error has which code; the
+//! code has the status.
 
 use axum::extract::rejection::BytesRejection;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -9,7 +10,9 @@ use serde::Serialize;
 
 use super::MAX_BODY_BYTES;
 use super::rate::set_rate;
-use memhost_core::{AccessError, BindingError, LedgerError, RateState, ReviewError, ServiceError, WorkError};
+use memhost_core::{
+    AccessError, BindingError, LedgerError, RateState, ReviewError, ServiceError, WorkError,
+};
 use memhost_types::{OperationErrorCode, OperationId};
 
 mod code;
@@ -95,7 +98,8 @@ impl Problem {
     /// The body could not be read: it is larger than the route accepts, or it ended early.
     pub fn unreadable(rejection: &BytesRejection) -> Self {
         if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-            let detail = format!("the body is larger than {MAX_BODY_BYTES} bytes; send it in parts");
+            let detail =
+                format!("the body is larger than {MAX_BODY_BYTES} bytes; send it in parts");
             return Self::new(ProblemCode::BodyTooLarge, detail);
         }
         Self::new(ProblemCode::UnreadableBody, rejection.body_text())
@@ -127,7 +131,8 @@ impl IntoResponse for Problem {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         // Whole seconds, never less than what was asked for.
         let retry = self.retry_after_ms.map(|ms| ms.div_ceil(1_000));
-        let waits = matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS);
+        let waits =
+            matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS);
         let retry = retry.or(waits.then_some(1));
         if let Some(seconds) = retry {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
@@ -233,19 +238,30 @@ impl From<ServiceError> for Problem {
             | ServiceError::Access(AccessError::Field(field))
             | ServiceError::Ledger(LedgerError::Field(field)) => problem.at(field.field),
             ServiceError::Config { errors } => {
-                let errors = errors.into_iter().map(|(pointer, message)| ConfigError { pointer, message }).collect();
+                let errors = errors
+                    .into_iter()
+                    .map(|(pointer, message)| ConfigError { pointer, message })
+                    .collect();
                 Self { errors, ..problem.at("config") }
             }
-            ServiceError::NoProvider { .. } | ServiceError::ProviderLoading { .. } => problem.at("providerKey"),
+            ServiceError::NoProvider { .. } | ServiceError::ProviderLoading { .. } => {
+                problem.at("providerKey")
+            }
             ServiceError::NoVersion { .. } => problem.at("version"),
             ServiceError::NotExported { error, .. } => match *error {
-                ServiceError::Operation { operation_id, error, .. } => {
-                    Self { operation_id: Some(operation_id), retry_after_ms: error.retry_after_ms, ..problem }
-                }
+                ServiceError::Operation { operation_id, error, .. } => Self {
+                    operation_id: Some(operation_id),
+                    retry_after_ms: error.retry_after_ms,
+                    ..problem
+                },
                 _ => problem,
             },
-            ServiceError::Denied(denied) => Self { field: denied.field.map(str::to_owned), ..problem },
-            ServiceError::Unrecorded { operation_id, .. } => Self { operation_id: Some(operation_id), ..problem },
+            ServiceError::Denied(denied) => {
+                Self { field: denied.field.map(str::to_owned), ..problem }
+            }
+            ServiceError::Unrecorded { operation_id, .. } => {
+                Self { operation_id: Some(operation_id), ..problem }
+            }
             _ => problem,
         }
     }
@@ -260,9 +276,18 @@ mod tests {
         for code in OperationErrorCode::ALL {
             assert_eq!(ProblemCode::from(*code).name(), code.as_str());
         }
-        assert_eq!(ProblemCode::from(OperationErrorCode::InvalidRequest).status(), ProblemStatus::BadRequest);
-        assert_eq!(ProblemCode::from(OperationErrorCode::TimedOut).status(), ProblemStatus::GatewayTimeout);
-        assert_eq!(ProblemCode::from(OperationErrorCode::Trapped).status(), ProblemStatus::BadGateway);
+        assert_eq!(
+            ProblemCode::from(OperationErrorCode::InvalidRequest).status(),
+            ProblemStatus::BadRequest
+        );
+        assert_eq!(
+            ProblemCode::from(OperationErrorCode::TimedOut).status(),
+            ProblemStatus::GatewayTimeout
+        );
+        assert_eq!(
+            ProblemCode::from(OperationErrorCode::Trapped).status(),
+            ProblemStatus::BadGateway
+        );
     }
 
     #[test]
@@ -274,13 +299,19 @@ mod tests {
         for status in ProblemStatus::ALL {
             let http = status.http();
             assert!(http.is_client_error() || http.is_server_error(), "{status:?}");
-            assert!(ProblemCode::ALL.iter().any(|code| code.status() == *status), "{status:?} has no code");
+            assert!(
+                ProblemCode::ALL.iter().any(|code| code.status() == *status),
+                "{status:?} has no code"
+            );
         }
     }
 
     #[test]
     fn retry_after_is_in_whole_seconds() {
-        let problem = Problem { retry_after_ms: Some(1_200), ..Problem::new(ProblemCode::RateLimited, "slow down") };
+        let problem = Problem {
+            retry_after_ms: Some(1_200),
+            ..Problem::new(ProblemCode::RateLimited, "slow down")
+        };
         let response = problem.into_response();
         assert_eq!(response.headers()[RETRY_AFTER], "2");
         assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");

@@ -4,12 +4,13 @@ use axum::http::Method;
 
 use memhost_types::OperationKind;
 
-/// An extension of the answer to a request that only read, or that does nothing new when it is sent again, where its
-/// address does not say so.
+/// An extension of the answer to a request that only read, or that does nothing new when it is sent
+/// again, where its address does not say so.
 #[derive(Debug, Clone, Copy)]
 pub struct OnlyRead;
 
-/// Whether a request of a method to an address only reads. At `/mcp` the message says it; its answer has [`OnlyRead`].
+/// Whether a request of a method to an address only reads. At `/mcp` the message says it; its
+/// answer has [`OnlyRead`].
 pub fn only_reads(method: &Method, path: &str) -> bool {
     method.is_safe() || is_read_with_a_body(path)
 }

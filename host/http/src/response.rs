@@ -24,7 +24,8 @@ pub struct Json<T>(pub T);
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
         match to_json(&self.0) {
-            Ok(body) => ([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], body).into_response(),
+            Ok(body) => ([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], body)
+                .into_response(),
             Err(error) => Problem::new(ProblemCode::Host, error.to_string()).into_response(),
         }
     }
@@ -33,7 +34,10 @@ impl<T: Serialize> IntoResponse for Json<T> {
 impl<T: JsonSchema> OperationOutput for Json<T> {
     type Inner = T;
 
-    fn operation_response(ctx: &mut GenContext, operation: &mut Operation) -> Option<openapi::Response> {
+    fn operation_response(
+        ctx: &mut GenContext,
+        operation: &mut Operation,
+    ) -> Option<openapi::Response> {
         axum::Json::<T>::operation_response(ctx, operation)
     }
 
@@ -82,7 +86,10 @@ impl<T: Serialize> IntoResponse for WithRateLimit<T> {
 impl<T: JsonSchema> OperationOutput for WithRateLimit<T> {
     type Inner = T;
 
-    fn operation_response(ctx: &mut GenContext, operation: &mut Operation) -> Option<openapi::Response> {
+    fn operation_response(
+        ctx: &mut GenContext,
+        operation: &mut Operation,
+    ) -> Option<openapi::Response> {
         Json::<T>::operation_response(ctx, operation)
     }
 
@@ -104,8 +111,10 @@ impl OperationOutput for NoContent {
     type Inner = ();
 
     fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Responses {
-        let nothing =
-            openapi::Response { description: "Done; there is no body.".to_owned(), ..openapi::Response::default() };
+        let nothing = openapi::Response {
+            description: "Done; there is no body.".to_owned(),
+            ..openapi::Response::default()
+        };
         vec![(Some(openapi::StatusCode::Code(204)), nothing)]
     }
 }
@@ -175,6 +184,10 @@ impl OperationOutput for ServerSentEvents {
 /// The description of a 200 of a media type without a schema.
 pub fn media_answer(media: &str, description: &str) -> Responses {
     let content = std::iter::once((media.to_owned(), MediaType::default())).collect();
-    let answer = openapi::Response { description: description.to_owned(), content, ..openapi::Response::default() };
+    let answer = openapi::Response {
+        description: description.to_owned(),
+        content,
+        ..openapi::Response::default()
+    };
     vec![(Some(openapi::StatusCode::Code(200)), answer)]
 }

@@ -48,7 +48,10 @@ struct Project(OwnerRecords);
 impl FromRequestParts<Arc<Service>> for Project {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        service: &Arc<Service>,
+    ) -> Result<Self, Problem> {
         let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
         let options = options::<AproposOptions>(parts, service).await?;
         let project = id("projectId", &path_value(parts, service, "projectId").await?)?;
@@ -67,7 +70,11 @@ impl FromRequestParts<Arc<Service>> for Project {
 }
 
 /// A named part of the address.
-async fn path_value(parts: &mut Parts, service: &Arc<Service>, name: &str) -> Result<String, Problem> {
+async fn path_value(
+    parts: &mut Parts,
+    service: &Arc<Service>,
+    name: &str,
+) -> Result<String, Problem> {
     let all = Path::<HashMap<String, String>>::from_request_parts(parts, service).await;
     let mut all = all.map_err(|error| Problem::invalid(error.to_string()))?.0;
     Ok(all.remove(name).unwrap_or_default())
@@ -81,8 +88,10 @@ fn items(records: &OwnerRecords, found: Vec<Snippet>) -> Vec<Item> {
 
 fn not_found(records: &OwnerRecords) -> Problem {
     let project = &records.owner.1;
-    let message =
-        format!("there is no such item in this project; `GET /api/projects/{project}/memory` lists its items");
+    let message = format!(
+        "there is no such item in this project; `GET /api/projects/{project}/memory` lists its \
+         items"
+    );
     Problem::new(ProblemCode::NotFound, message)
 }
 
@@ -94,20 +103,25 @@ struct Of {
 
 async fn one(Project(records): Project, Path(of): Path<Of>) -> Result<Json<Item>, Problem> {
     let found = records.get(&of.item).await?;
-    let found =
-        found.filter(|record| records.owns(record) || records.shares(record)).ok_or_else(|| not_found(&records))?;
+    let found = found
+        .filter(|record| records.owns(record) || records.shares(record))
+        .ok_or_else(|| not_found(&records))?;
     Ok(Json(Item::of(&records, found)))
 }
 
-/// Changes the fields that the body has; without one nothing is written. The item keeps its id and `createdAt`, and where
-/// it comes from: a write that names no source leaves that as the host has it.
+/// Changes the fields that the body has; without one nothing is written. The item keeps its id and
+/// `createdAt`, and where it comes from: a write that names no source leaves that as the host has
+/// it.
 async fn change(
     Project(mut records): Project,
     Path(of): Path<Of>,
     Body(change): Body<ItemChange>,
 ) -> Result<Json<Item>, Problem> {
-    let found =
-        records.get(&of.item).await?.filter(|record| records.owns(record)).ok_or_else(|| not_found(&records))?;
+    let found = records
+        .get(&of.item)
+        .await?
+        .filter(|record| records.owns(record))
+        .ok_or_else(|| not_found(&records))?;
     if change.is_empty() {
         return Ok(Json(Item::of(&records, found)));
     }
@@ -116,16 +130,23 @@ async fn change(
     if records.field != ScopeField::SessionKey {
         let kept = scope.as_ref().and_then(|scope| scope.session_key.clone());
         records.scope.session_key = change.session(kept);
-        scope = scope.map(|scope| Scope { session_key: records.scope.session_key.clone(), ..scope });
+        scope =
+            scope.map(|scope| Scope { session_key: records.scope.session_key.clone(), ..scope });
     }
     let record = change.record(&records, &found)?;
     records.write_one(None, record.clone()).await?;
-    Ok(Json(Item::of(&records, Snippet { text: record.text, metadata: record.metadata, scope, ..found })))
+    Ok(Json(Item::of(
+        &records,
+        Snippet { text: record.text, metadata: record.metadata, scope, ..found },
+    )))
 }
 
 async fn remove(Project(records): Project, Path(of): Path<Of>) -> Result<StatusCode, Problem> {
-    let found =
-        records.get(&of.item).await?.filter(|record| records.owns(record)).ok_or_else(|| not_found(&records))?;
+    let found = records
+        .get(&of.item)
+        .await?
+        .filter(|record| records.owns(record))
+        .ok_or_else(|| not_found(&records))?;
     records.forget(found.handle).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -139,7 +160,10 @@ struct Items {
     next_cursor: Option<String>,
 }
 
-async fn add(Project(mut records): Project, Body(new): Body<NewItem>) -> Result<(StatusCode, Json<Item>), Problem> {
+async fn add(
+    Project(mut records): Project,
+    Body(new): Body<NewItem>,
+) -> Result<(StatusCode, Json<Item>), Problem> {
     if let Some(session) = &new.session_id {
         records.scope.session_key = Some(id("sessionId", session)?);
     }
@@ -172,7 +196,10 @@ struct ListQuery {
     session_id: Option<String>,
 }
 
-async fn list(Project(records): Project, Query(query): Query<ListQuery>) -> Result<Json<Items>, Problem> {
+async fn list(
+    Project(records): Project,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Items>, Problem> {
     let ListQuery { limit, cursor, r#type, agent_kind, session_id } = query;
     let is_filtered = r#type.is_some() || agent_kind.is_some() || session_id.is_some();
     let (mut cursor, mut further) = (cursor, 1..MOST_PAGES);
@@ -198,12 +225,20 @@ struct Search {
     limit: Option<u32>,
 }
 
-async fn search(Project(records): Project, Body(search): Body<Search>) -> Result<Json<Items>, Problem> {
+async fn search(
+    Project(records): Project,
+    Body(search): Body<Search>,
+) -> Result<Json<Items>, Problem> {
     let items = find(&records, search.query, search.limit, Intent::Answer).await?;
     Ok(Json(Items { items, next_cursor: None }))
 }
 
-async fn find(records: &OwnerRecords, query: String, limit: Option<u32>, intent: Intent) -> Result<Vec<Item>, Problem> {
+async fn find(
+    records: &OwnerRecords,
+    query: String,
+    limit: Option<u32>,
+    intent: Intent,
+) -> Result<Vec<Item>, Problem> {
     let request = QueryRequest {
         binding_key: records.binding.clone(),
         scope: records.scope.clone(),
@@ -243,7 +278,10 @@ struct Recalled {
     context: String,
 }
 
-async fn recall(Project(mut records): Project, Body(recall): Body<Recall>) -> Result<Json<Recalled>, Problem> {
+async fn recall(
+    Project(mut records): Project,
+    Body(recall): Body<Recall>,
+) -> Result<Json<Recalled>, Problem> {
     let max = recall.max_chars.unwrap_or(CONTEXT_CHARS);
     if !(1..=MAX_CONTEXT_CHARS).contains(&max) {
         return Err(invalid("maxChars", format!("is {max}; 1 to {MAX_CONTEXT_CHARS} are allowed")));
@@ -252,12 +290,16 @@ async fn recall(Project(mut records): Project, Body(recall): Body<Recall>) -> Re
     if let Some(session) = recall.session_id {
         records.scope.session_key = Some(id("sessionId", &session)?);
     }
-    let kind = recall.agent_kind.map(|kind| id("agentKind", &kind)).transpose()?.unwrap_or_default();
+    let kind =
+        recall.agent_kind.map(|kind| id("agentKind", &kind)).transpose()?.unwrap_or_default();
     records.caller = records.caller.through(format!("apropos:{kind}"));
-    // Without a question the most useful items are meant; for one that nothing fits, nothing is the answer.
-    let intent = if recall.query.trim().is_empty() { Intent::AgentPreamble } else { Intent::Answer };
+    // Without a question the most useful items are meant; for one that nothing fits, nothing is the
+    // answer.
+    let intent =
+        if recall.query.trim().is_empty() { Intent::AgentPreamble } else { Intent::Answer };
     let items = find(&records, recall.query, recall.limit, intent).await?;
-    let context = off_executor(items.iter().map(|item| item.content.len()).sum(), || context(&items, max));
+    let context =
+        off_executor(items.iter().map(|item| item.content.len()).sum(), || context(&items, max));
     Ok(Json(Recalled { items, context }))
 }
 
@@ -302,7 +344,10 @@ struct Imported {
     ids: Vec<String>,
 }
 
-async fn import(Project(records): Project, Body(import): Body<Import>) -> Result<Json<Imported>, Problem> {
+async fn import(
+    Project(records): Project,
+    Body(import): Body<Import>,
+) -> Result<Json<Imported>, Problem> {
     check_project("projectId", import.project_id.as_deref(), &records)?;
     // By their ids: an item that a tool or a program wrote has no mark of the project in its id.
     let present = records.all(None).await?.items;
@@ -312,8 +357,9 @@ async fn import(Project(records): Project, Body(import): Body<Import>) -> Result
     let read = |(index, item): (usize, NewItem)| -> Result<(), Problem> {
         // What came from elsewhere has another id here than in the body.
         let known = item.id.as_deref();
-        let known =
-            known.and_then(|id| present.get(id).or_else(|| present.get(&record_id(&records.owner.1, Some(id)))));
+        let known = known.and_then(|id| {
+            present.get(id).or_else(|| present.get(&record_id(&records.owner.1, Some(id))))
+        });
         if let Some(known) = known.filter(|known| item.is(known)) {
             ids.push(known.id.clone());
             return Ok(());

@@ -1,5 +1,5 @@
-//! The facts of one user or drive of PageSpace, and who may do what with them. The routes and the explorer use it, so
-//! both show, add and remove the same facts under the same rules.
+//! The facts of one user or drive of PageSpace, and who may do what with them. The routes and the
+//! explorer use it, so both show, add and remove the same facts under the same rules.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use super::owned::{COMPANY, OwnerRecords, id, invalid, owner_of, text};
 use memhost_core::{Act, Caller, Service};
 use memhost_http::{Problem, ProblemCode};
 use memhost_types::{
-    ForgetEffect, ForgetRequest, OperationKind, RecordWrite, Role, Scope, Snippet, SourceKind, SourceRef,
+    ForgetEffect, ForgetRequest, OperationKind, RecordWrite, Role, Scope, Snippet, SourceKind,
+    SourceRef,
 };
 
 /// The most records that one call forgets.
@@ -66,7 +67,8 @@ pub struct Fact {
     pub source: Option<String>,
 }
 
-/// The user that a caller is or acts for: with an agent's token its agent. `None`: the caller names the user.
+/// The user that a caller is or acts for: with an agent's token its agent. `None`: the caller names
+/// the user.
 pub fn own_user(caller: &Caller) -> Option<String> {
     caller.person().map(str::to_owned).or_else(|| caller.agent().map(ToString::to_string))
 }
@@ -100,7 +102,14 @@ impl Facts {
             field.set(&mut scope, &owner);
         }
         let (service, binding) = (Arc::clone(service), options.binding.clone());
-        Ok(Self(OwnerRecords { service, caller: caller.clone(), binding, scope, owner: (name, owner), field }))
+        Ok(Self(OwnerRecords {
+            service,
+            caller: caller.clone(),
+            binding,
+            scope,
+            owner: (name, owner),
+            field,
+        }))
     }
 
     /// The drive of a fact that is named by its id alone; `None`: it is no drive's.
@@ -132,20 +141,25 @@ impl Facts {
         self.0.owner.0 == USER
     }
 
-    /// Whether the caller may do this with the owner's facts by hand. To hide buttons; each call checks again.
+    /// Whether the caller may do this with the owner's facts by hand. To hide buttons; each call
+    /// checks again.
     pub fn allows(&self, kind: OperationKind) -> bool {
-        self.0.caller.may(Act::Operate(kind), Some(&self.0.scope.company_id)).is_ok() && self.check_manage("").is_ok()
+        self.0.caller.may(Act::Operate(kind), Some(&self.0.scope.company_id)).is_ok()
+            && self.check_manage("").is_ok()
     }
 
-    /// Refuses who may not manage shared facts by hand. A user's own facts are the user's, whatever the role.
+    /// Refuses who may not manage shared facts by hand. A user's own facts are the user's, whatever
+    /// the role.
     fn check_manage(&self, what: &str) -> Result<(), Problem> {
-        // Moving records is what only an operator, a company's administrator, or whom an integration acts for as one, may.
+        // Moving records is what only an operator, a company's administrator, or whom an
+        // integration acts for as one, may.
         let act = Act::Operate(OperationKind::Export);
         if self.is_users() || self.0.caller.may(act, Some(&self.0.scope.company_id)).is_ok() {
             return Ok(());
         }
         let detail = format!(
-            "only an administrator, or the owner of a drive, may {what}; an integration says so with \
+            "only an administrator, or the owner of a drive, may {what}; an integration says so \
+             with \
              x-memhost-act-as-role: company_administrator"
         );
         Err(Problem::new(ProblemCode::Forbidden, detail))
@@ -165,19 +179,28 @@ impl Facts {
     /// Adds a fact. `source` absent: `ai` with an agent's token, else `user`. `by` is who adds it.
     ///
     /// # Errors
-    /// If the fact is empty or has more than 200 characters, or a drive's fact is added by hand by who may not.
-    pub async fn add(&self, fact: &str, source: Option<FactSource>, by: Option<String>) -> Result<Fact, Problem> {
+    /// If the fact is empty or has more than 200 characters, or a drive's fact is added by hand by
+    /// who may not.
+    pub async fn add(
+        &self,
+        fact: &str,
+        source: Option<FactSource>,
+        by: Option<String>,
+    ) -> Result<Fact, Problem> {
         let records = &self.0;
         let is_agent = records.caller.role() == Role::Agent;
         let source = source.unwrap_or(if is_agent { FactSource::Ai } else { FactSource::User });
-        // A model saves what it learns in a chat of any member; what a person adds by hand is for administrators.
-        // A fact of the company is in everybody's context, so no chat adds one.
+        // A model saves what it learns in a chat of any member; what a person adds by hand is for
+        // administrators. A fact of the company is in everybody's context, so no chat adds one.
         if source == FactSource::User || records.owner.0 == COMPANY {
             self.check_manage("add a shared fact by hand")?;
         }
         let (sentence, length) = (fact.trim(), fact.trim().chars().count());
         if !(1..=MAX_FACT_CHARS).contains(&length) {
-            return Err(invalid("fact", format!("has {length} characters; 1 to {MAX_FACT_CHARS} are allowed")));
+            return Err(invalid(
+                "fact",
+                format!("has {length} characters; 1 to {MAX_FACT_CHARS} are allowed"),
+            ));
         }
         // The provider may keep no times.
         let mut metadata = records.filter();
@@ -192,8 +215,11 @@ impl Facts {
         if let Some(by) = by.filter(|_| !self.is_users()) {
             metadata.insert("createdBy".to_owned(), by.into());
         }
-        let record =
-            RecordWrite { text: sentence.to_owned(), metadata: Some(metadata.clone()), ..RecordWrite::default() };
+        let record = RecordWrite {
+            text: sentence.to_owned(),
+            metadata: Some(metadata.clone()),
+            ..RecordWrite::default()
+        };
         let origin = SourceRef::new(SourceKind::ManualNote, records.scope.company_id.clone());
         let handle = records.write_one(Some(origin), record).await?;
         Ok(self.fact(Snippet {
@@ -219,7 +245,8 @@ impl Facts {
     pub async fn remove(&self, fact: &str) -> Result<(), Problem> {
         self.check_manage("remove a shared fact")?;
         let not_found = || Problem::new(ProblemCode::NotFound, "there is no such fact here");
-        let found = self.0.get(fact).await?.filter(|record| self.0.owns(record)).ok_or_else(not_found)?;
+        let found =
+            self.0.get(fact).await?.filter(|record| self.0.owns(record)).ok_or_else(not_found)?;
         self.0.forget(found.handle).await
     }
 
@@ -234,9 +261,17 @@ impl Facts {
         let mut removed = 0;
         for some in found.chunks(MAX_HANDLES) {
             let handles = some.iter().map(|record| record.handle.clone()).collect();
-            let request = ForgetRequest { binding_key: records.binding.clone(), scope: records.scope.clone(), handles };
+            let request = ForgetRequest {
+                binding_key: records.binding.clone(),
+                scope: records.scope.clone(),
+                handles,
+            };
             let done = records.service.forget(&records.caller, request).await?;
-            removed += done.outcomes.iter().filter(|outcome| outcome.effect != ForgetEffect::NotFound).count();
+            removed += done
+                .outcomes
+                .iter()
+                .filter(|outcome| outcome.effect != ForgetEffect::NotFound)
+                .count();
         }
         Ok(removed)
     }

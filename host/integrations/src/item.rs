@@ -82,7 +82,8 @@ pub(super) struct NewItem {
     _score: Option<f64>,
 }
 
-/// What is changed of an item. `null` clears a field that an item may lack; of any other field it is refused.
+/// What is changed of an item. `null` clears a field that an item may lack; of any other field it
+/// is refused.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ItemChange {
@@ -105,7 +106,9 @@ pub(super) struct ItemChange {
 /// A field that is there, and no `null`: that would change nothing, and look as if it did.
 fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(value: D) -> Result<Option<T>, D::Error> {
     let given = Option::<T>::deserialize(value)?;
-    given.map(Some).ok_or_else(|| D::Error::custom("is null; leave it out to keep what the item has"))
+    given
+        .map(Some)
+        .ok_or_else(|| D::Error::custom("is null; leave it out to keep what the item has"))
 }
 
 /// A field that is there; `null` clears it.
@@ -125,7 +128,11 @@ impl ItemChange {
     }
 
     /// The record as it is after the change.
-    pub(super) fn record(self, records: &OwnerRecords, found: &Snippet) -> Result<RecordWrite, Problem> {
+    pub(super) fn record(
+        self,
+        records: &OwnerRecords,
+        found: &Snippet,
+    ) -> Result<RecordWrite, Problem> {
         let (session, agent) = (&self.session_id, &self.agent_kind);
         let cleared: Vec<&str> = [("sessionId", session), ("agentKind", agent)]
             .into_iter()
@@ -180,10 +187,17 @@ impl ItemChange {
 }
 
 /// Checks that a body which names a project names that of the address.
-pub(super) fn check_project(field: &str, named: Option<&str>, records: &OwnerRecords) -> Result<(), Problem> {
+pub(super) fn check_project(
+    field: &str,
+    named: Option<&str>,
+    records: &OwnerRecords,
+) -> Result<(), Problem> {
     let project = &records.owner.1;
     if named.is_some_and(|named| named != project) {
-        return Err(invalid(field, format!("is not the project of the address; leave it out, or send `{project}`")));
+        return Err(invalid(
+            field,
+            format!("is not the project of the address; leave it out, or send `{project}`"),
+        ));
     }
     Ok(())
 }
@@ -192,8 +206,9 @@ pub(super) fn check_project(field: &str, named: Option<&str>, records: &OwnerRec
 const MAX_DIMENSIONS: usize = 8_192;
 const MAX_MODEL_CHARS: usize = 200;
 
-/// The id of an item of a project. It begins with the project's mark, so that an import cannot name an item of another
-/// project. An id of this project stays as it is; any other id is always mapped to the same new one.
+/// The id of an item of a project. It begins with the project's mark, so that an import cannot name
+/// an item of another project. An id of this project stays as it is; any other id is always mapped
+/// to the same new one.
 pub(super) fn record_id(project: &str, given: Option<&str>) -> String {
     let hash = |text: &str| blake3::hash(text.as_bytes()).to_hex()[..32].to_owned();
     let mark = format!("apropos-{}-", &hash(project)[..16]);
@@ -243,12 +258,19 @@ impl NewItem {
             && self.source.is_none_or(|source| source == item.source)
             && self.created_at.is_none_or(|at| Some(at) == item.created_at)
             && self.updated_at.is_none_or(|at| Some(at) == item.updated_at)
-            && self.embedding.as_ref().filter(|vector| !vector.is_empty()) == item.embedding.as_ref()
+            && self.embedding.as_ref().filter(|vector| !vector.is_empty())
+                == item.embedding.as_ref()
             && self.embedding_model == item.embedding_model
     }
 
-    /// The record to write. `at` is the item's place in the request, for errors; empty for a single one.
-    pub(super) fn record(self, records: &OwnerRecords, at: &str, is_import: bool) -> Result<RecordWrite, Problem> {
+    /// The record to write. `at` is the item's place in the request, for errors; empty for a single
+    /// one.
+    pub(super) fn record(
+        self,
+        records: &OwnerRecords,
+        at: &str,
+        is_import: bool,
+    ) -> Result<RecordWrite, Problem> {
         let field = |name: &str| format!("{at}{name}");
         if self.content.trim().is_empty() {
             return Err(invalid(&field("content"), "is empty"));
@@ -256,10 +278,17 @@ impl NewItem {
         check_project(&field("projectId"), self.project_id.as_deref(), records)?;
         let confidence = self.confidence.unwrap_or(1.0);
         if !(0.0..=1.0).contains(&confidence) {
-            return Err(invalid(&field("confidence"), format!("is {confidence}; 0 to 1 is allowed")));
+            return Err(invalid(
+                &field("confidence"),
+                format!("is {confidence}; 0 to 1 is allowed"),
+            ));
         }
-        if self.tags.len() > MAX_TAGS || self.tags.iter().any(|tag| tag.chars().count() > MAX_TAG_CHARS) {
-            let most = format!("has more than {MAX_TAGS} tags, or one of more than {MAX_TAG_CHARS} characters");
+        if self.tags.len() > MAX_TAGS
+            || self.tags.iter().any(|tag| tag.chars().count() > MAX_TAG_CHARS)
+        {
+            let most = format!(
+                "has more than {MAX_TAGS} tags, or one of more than {MAX_TAG_CHARS} characters"
+            );
             return Err(invalid(&field("tags"), most));
         }
         for (name, value) in [("sessionId", &self.session_id), ("agentKind", &self.agent_kind)] {
@@ -267,7 +296,9 @@ impl NewItem {
                 id(&field(name), value)?;
             }
         }
-        if !is_import && (self.id.is_some() || self.created_at.is_some() || self.updated_at.is_some()) {
+        if !is_import
+            && (self.id.is_some() || self.created_at.is_some() || self.updated_at.is_some())
+        {
             let fields = if self.id.is_some() { "id" } else { "createdAt" };
             return Err(invalid(fields, "is set by the host; only an import may send it"));
         }
@@ -276,15 +307,26 @@ impl NewItem {
         }
         let embedding = self.embedding.filter(|vector| !vector.is_empty());
         if embedding.as_ref().is_some_and(|vector| vector.len() > MAX_DIMENSIONS) {
-            return Err(invalid(&field("embedding"), format!("has more than {MAX_DIMENSIONS} numbers")));
+            return Err(invalid(
+                &field("embedding"),
+                format!("has more than {MAX_DIMENSIONS} numbers"),
+            ));
         }
-        if self.embedding_model.as_ref().is_some_and(|model| model.chars().count() > MAX_MODEL_CHARS) {
-            return Err(invalid(&field("embeddingModel"), format!("has more than {MAX_MODEL_CHARS} characters")));
+        if self
+            .embedding_model
+            .as_ref()
+            .is_some_and(|model| model.chars().count() > MAX_MODEL_CHARS)
+        {
+            return Err(invalid(
+                &field("embeddingModel"),
+                format!("has more than {MAX_MODEL_CHARS} characters"),
+            ));
         }
         let record_id = record_id(&records.owner.1, self.id.as_deref());
         let now = Timestamp::now();
         let mut metadata = records.filter();
-        let source = self.source.unwrap_or(if is_import { Source::Imported } else { Source::Manual });
+        let source =
+            self.source.unwrap_or(if is_import { Source::Imported } else { Source::Manual });
         let created_at = self.created_at.unwrap_or(now);
         for (name, value) in [
             ("type", json!(self.kind.unwrap_or_default())),
@@ -298,8 +340,11 @@ impl NewItem {
             metadata.insert(name.to_owned(), value);
         }
         let model = self.embedding_model;
-        for (name, value) in [("sessionId", self.session_id), ("agentKind", self.agent_kind), ("embeddingModel", model)]
-        {
+        for (name, value) in [
+            ("sessionId", self.session_id),
+            ("agentKind", self.agent_kind),
+            ("embeddingModel", model),
+        ] {
             if let Some(value) = value {
                 metadata.insert(name.to_owned(), value.into());
             }
@@ -318,8 +363,15 @@ impl NewItem {
 
 impl Item {
     /// Whether it is of this type, kind of agent and session, where they are given.
-    pub(super) fn is_of(&self, kind: Option<ItemType>, agent_kind: Option<&str>, session_id: Option<&str>) -> bool {
-        let same = |wanted: Option<&str>, found: &Option<String>| wanted.is_none() || wanted == found.as_deref();
+    pub(super) fn is_of(
+        &self,
+        kind: Option<ItemType>,
+        agent_kind: Option<&str>,
+        session_id: Option<&str>,
+    ) -> bool {
+        let same = |wanted: Option<&str>, found: &Option<String>| {
+            wanted.is_none() || wanted == found.as_deref()
+        };
         kind.is_none_or(|kind| kind == self.kind)
             && same(agent_kind, &self.agent_kind)
             && same(session_id, &self.session_id)
@@ -330,12 +382,16 @@ impl Item {
         let metadata = record.metadata.as_ref();
         let time = |name: &str| text(metadata, name).and_then(|at| at.parse().ok());
         let tags = metadata.and_then(|metadata| metadata.get("tags")?.as_array());
-        let tags = tags.into_iter().flatten().filter_map(|tag| tag.as_str().map(str::to_owned)).collect();
+        let tags =
+            tags.into_iter().flatten().filter_map(|tag| tag.as_str().map(str::to_owned)).collect();
         Self {
             id: record.handle.provider_record_id.to_string(),
-            project_id: owner_of(&record, records.owner.0, records.field).unwrap_or_else(|| records.owner.1.clone()),
-            session_id: text(metadata, "sessionId").or_else(|| record.scope.as_ref()?.session_key.clone()),
-            agent_kind: text(metadata, "agentKind").or_else(|| record.source.as_ref()?.client().map(str::to_owned)),
+            project_id: owner_of(&record, records.owner.0, records.field)
+                .unwrap_or_else(|| records.owner.1.clone()),
+            session_id: text(metadata, "sessionId")
+                .or_else(|| record.scope.as_ref()?.session_key.clone()),
+            agent_kind: text(metadata, "agentKind")
+                .or_else(|| record.source.as_ref()?.client().map(str::to_owned)),
             kind: read(metadata, "type"),
             tags,
             visibility: read(metadata, "visibility"),

@@ -1,10 +1,10 @@
-//! The memory routes of other systems, in their own JSON, mapped to a binding by the host's configuration. A call is
-//! one or more operations of `core`, so it is authorized, recorded and budgeted like any other. Errors are problem
-//! details.
+//! The memory routes of other systems, in their own JSON, mapped to a binding by the host's
+//! configuration. A call is one or more operations of `core`, so it is authorized, recorded and
+//! budgeted like any other. Errors are problem details.
 //!
-//! The owner of a record is in its metadata (`userId`, `driveId`, `projectId`) as well as in its scope, and is checked
-//! in every answer: records that a provider returns for a wrong scope are dropped. A record without such a member is
-//! that of the owner in its scope.
+//! The owner of a record is in its metadata (`userId`, `driveId`, `projectId`) as well as in its
+//! scope, and is checked in every answer: records that a provider returns for a wrong scope are
+//! dropped. A record without such a member is that of the owner in its scope.
 //!
 //! # PageSpace: `[integrations.pagespace]`
 //!
@@ -73,8 +73,9 @@ pub use self::facts::{Fact, FactOwner, FactSource, Facts, MAX_FACT_CHARS, own_us
 pub use self::options::{AproposOptions, IntegrationOptions, PageSpaceOptions, ScopeField};
 use memhost_core::Service;
 
-/// The routes that the host's configuration names. From here on the projects of Apropos have events of their memory,
-/// whichever way it is written and recalled, and the metrics have figures of PageSpace's facts.
+/// The routes that the host's configuration names. From here on the projects of Apropos have events
+/// of their memory, whichever way it is written and recalled, and the metrics have figures of
+/// PageSpace's facts.
 pub fn routes(service: &Service, options: &IntegrationOptions) -> Router<Arc<Service>> {
     let mut routes = Router::new();
     if let Some(options) = &options.pagespace {

@@ -30,13 +30,16 @@ pub struct PageSpaceOptions {
     /// The field of the scope that holds a drive's id.
     #[serde(default = "namespace")]
     pub drive: ScopeField,
-    /// The header with the user's id, which the address does not have. An agent's token always means its own agent.
+    /// The header with the user's id, which the address does not have. An agent's token always
+    /// means its own agent.
     #[serde(default = "user_header")]
     pub user_header: String,
-    /// Whether an agent's token may name users other than its own agent on the runtime plane and over MCP.
+    /// Whether an agent's token may name users other than its own agent on the runtime plane and
+    /// over MCP.
     #[serde(default)]
     pub agents_name_users: bool,
-    /// Which facts of a drive agents and members may correct and remove with tools and on the runtime plane.
+    /// Which facts of a drive agents and members may correct and remove with tools and on the
+    /// runtime plane.
     #[serde(default)]
     pub agents_change_drive_facts: DriveFacts,
 }
@@ -68,8 +71,12 @@ impl PageSpaceOptions {
             drive: self.drive.reader(),
             clear_drive: self.drive.clearer(),
             clear_others: match self.drive {
-                ScopeField::Namespace if self.user != ScopeField::ProjectId => ScopeField::ProjectId.clearer(),
-                ScopeField::ProjectId if self.user != ScopeField::Namespace => ScopeField::Namespace.clearer(),
+                ScopeField::Namespace if self.user != ScopeField::ProjectId => {
+                    ScopeField::ProjectId.clearer()
+                }
+                ScopeField::ProjectId if self.user != ScopeField::Namespace => {
+                    ScopeField::Namespace.clearer()
+                }
                 _ => |_| {},
             },
             agents_name_users: self.agents_name_users,

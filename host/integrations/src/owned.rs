@@ -10,8 +10,8 @@ use serde_json::Value;
 use memhost_core::{Caller, Service, Writer, is_mcp};
 use memhost_http::{Problem, ProblemCode};
 use memhost_types::{
-    BindingKey, ForgetRequest, GetRequest, JsonObject, ListRequest, OperationKind, RecordHandle, RecordRow,
-    RecordWrite, Scope, Snippet, SourceRef, UpsertRequest, check_id,
+    BindingKey, ForgetRequest, GetRequest, JsonObject, ListRequest, OperationKind, RecordHandle,
+    RecordRow, RecordWrite, Scope, Snippet, SourceRef, UpsertRequest, check_id,
 };
 
 use super::options::ScopeField;
@@ -50,8 +50,8 @@ pub(super) struct OwnerPage {
 }
 
 impl OwnerRecords {
-    /// Whether a record belongs to this owner: its metadata says so or, where it names no owner, because a tool or a
-    /// program wrote it, its scope.
+    /// Whether a record belongs to this owner: its metadata says so or, where it names no owner,
+    /// because a tool or a program wrote it, its scope.
     pub(super) fn owns(&self, record: &Snippet) -> bool {
         if self.owner.0 == COMPANY {
             return is_nobodys(record);
@@ -63,14 +63,18 @@ impl OwnerRecords {
     pub(super) async fn handle(&self, given: &str) -> Result<Option<RecordHandle>, Problem> {
         let Ok(provider_record_id) = given.parse() else { return Ok(None) };
         let (mut scope, named) = (self.scope.clone(), self.binding.as_ref());
-        let abilities = self.service.abilities(&self.caller, OperationKind::Get, &mut scope, named).await?;
-        Ok(abilities.provider_key.map(|provider_key| RecordHandle { provider_key, provider_record_id }))
+        let abilities =
+            self.service.abilities(&self.caller, OperationKind::Get, &mut scope, named).await?;
+        Ok(abilities
+            .provider_key
+            .map(|provider_key| RecordHandle { provider_key, provider_record_id }))
     }
 
     /// A record by its id, if this scope sees it.
     pub(super) async fn get(&self, given: &str) -> Result<Option<Snippet>, Problem> {
         let Some(handle) = self.handle(given).await? else { return Ok(None) };
-        let get = GetRequest { binding_key: self.binding.clone(), scope: self.scope.clone(), handle };
+        let get =
+            GetRequest { binding_key: self.binding.clone(), scope: self.scope.clone(), handle };
         let found = self.service.get(&self.caller, get).await?;
         Ok(found.record.map(|record| self.believed(record, found.row.as_ref())))
     }
@@ -80,19 +84,26 @@ impl OwnerRecords {
         if found.is_empty() {
             return Ok(found);
         }
-        let rows = self.service.rows_of(&self.caller, &self.scope, self.binding.as_ref(), &found).await?;
-        Ok(found.into_iter().zip(rows).map(|(record, row)| self.believed(record, row.as_ref())).collect())
+        let rows =
+            self.service.rows_of(&self.caller, &self.scope, self.binding.as_ref(), &found).await?;
+        Ok(found
+            .into_iter()
+            .zip(rows)
+            .map(|(record, row)| self.believed(record, row.as_ref()))
+            .collect())
     }
 
-    /// A record without what its writer says of its owner and of who made it, where the host knows otherwise: an agent
-    /// writes any metadata, and so does a member. They own what they wrote, and its scope names the other owners that they
-    /// may write for.
+    /// A record without what its writer says of its owner and of who made it, where the host knows
+    /// otherwise: an agent writes any metadata, and so does a member. They own what they wrote, and
+    /// its scope names the other owners that they may write for.
     fn believed(&self, mut record: Snippet, row: Option<&RecordRow>) -> Snippet {
         let Some(row) = row else { return record };
         // Not every provider returns the scope.
         record.scope.get_or_insert_with(|| row.scope.clone());
         let writer = Writer::of(&row.written_by);
-        if let (Some(writer), Some(metadata)) = (writer.filter(|writer| writer.is_confined), &mut record.metadata) {
+        if let (Some(writer), Some(metadata)) =
+            (writer.filter(|writer| writer.is_confined), &mut record.metadata)
+        {
             for name in OWNERS {
                 let is_known = |owner: &str| match name {
                     "userId" if self.owner.0 == "userId" => {
@@ -101,7 +112,8 @@ impl OwnerRecords {
                     // Of another kind of owner than the request's, or shared with whoever names it.
                     _ => names(&row.scope, owner) || (name == "userId" && owner == writer.id),
                 };
-                if metadata.get(name).and_then(Value::as_str).is_some_and(|owner| !is_known(owner)) {
+                if metadata.get(name).and_then(Value::as_str).is_some_and(|owner| !is_known(owner))
+                {
                     metadata.remove(name);
                 }
             }
@@ -112,11 +124,12 @@ impl OwnerRecords {
         record
     }
 
-    /// Puts into a fact's metadata who made it. What nobody may claim is what the host knows; of the rest the metadata say
-    /// it, if they do.
+    /// Puts into a fact's metadata who made it. What nobody may claim is what the host knows; of
+    /// the rest the metadata say it, if they do.
     fn tell_maker(&self, metadata: &mut JsonObject, row: &RecordRow, writer: Option<Writer<'_>>) {
         let is_users = self.owner.0 == "userId";
-        // Nobody's hand: neither an agent's nor, in a drive, that of a member, who adds nothing by hand there.
+        // Nobody's hand: neither an agent's nor, in a drive, that of a member, who adds nothing by
+        // hand there.
         let is_ai = |who: Option<Writer<'_>>, client: Option<&str>| {
             is_mcp(client) || who.is_some_and(|who| who.is_agent || (who.is_confined && !is_users))
         };
@@ -124,14 +137,21 @@ impl OwnerRecords {
         if let Some(by) = &row.corrected_by {
             // The words are the corrector's.
             let corrector = Writer::of(by);
-            metadata.insert("source".to_owned(), source(is_ai(corrector, row.corrected_via.as_deref())));
+            metadata.insert(
+                "source".to_owned(),
+                source(is_ai(corrector, row.corrected_via.as_deref())),
+            );
             if !is_users {
-                metadata.insert("createdBy".to_owned(), corrector.map_or(by.as_str(), |who| who.id).into());
+                metadata.insert(
+                    "createdBy".to_owned(),
+                    corrector.map_or(by.as_str(), |who| who.id).into(),
+                );
             }
             return;
         }
         let client = row.source.as_ref().and_then(|source| source.external_ref.as_deref());
-        let wrote_for_others = writer.is_some_and(|writer| writer.is_confined && self.owner.1 != writer.id);
+        let wrote_for_others =
+            writer.is_some_and(|writer| writer.is_confined && self.owner.1 != writer.id);
         if wrote_for_others || is_mcp(client) || !metadata.contains_key("source") {
             metadata.insert("source".to_owned(), source(is_ai(writer, client) || wrote_for_others));
         }
@@ -145,7 +165,9 @@ impl OwnerRecords {
     /// Forgets a record.
     pub(super) async fn forget(&self, handle: RecordHandle) -> Result<(), Problem> {
         let (binding_key, scope) = (self.binding.clone(), self.scope.clone());
-        self.service.forget(&self.caller, ForgetRequest { binding_key, scope, handles: vec![handle] }).await?;
+        self.service
+            .forget(&self.caller, ForgetRequest { binding_key, scope, handles: vec![handle] })
+            .await?;
         Ok(())
     }
 
@@ -159,7 +181,11 @@ impl OwnerRecords {
     }
 
     /// One page of the owner's records.
-    pub(super) async fn page(&self, cursor: Option<String>, limit: u32) -> Result<OwnerPage, Problem> {
+    pub(super) async fn page(
+        &self,
+        cursor: Option<String>,
+        limit: u32,
+    ) -> Result<OwnerPage, Problem> {
         let request = ListRequest {
             binding_key: self.binding.clone(),
             scope: self.scope.clone(),
@@ -170,17 +196,19 @@ impl OwnerRecords {
         };
         let page = self.service.list(&self.caller, request).await?;
         let found = self.checked(page.items).await?;
-        let items = found.into_iter().filter(|record| self.owns(record) || self.shares(record)).collect();
+        let items =
+            found.into_iter().filter(|record| self.owns(record) || self.shares(record)).collect();
         Ok(OwnerPage { items, next_cursor: page.next_cursor })
     }
 
     /// Whether a record of another project is for every project.
     pub(super) fn shares(&self, record: &Snippet) -> bool {
-        self.owner.0 == "projectId" && text(record.metadata.as_ref(), "visibility").as_deref() == Some("global")
+        self.owner.0 == "projectId"
+            && text(record.metadata.as_ref(), "visibility").as_deref() == Some("global")
     }
 
-    /// The owner's records out of 10,000 that the scope sees, from a cursor on, or nobody's out of 100,000. Fewer, once
-    /// they have 16 MiB.
+    /// The owner's records out of 10,000 that the scope sees, from a cursor on, or nobody's out of
+    /// 100,000. Fewer, once they have 16 MiB.
     pub(super) async fn all(&self, cursor: Option<String>) -> Result<OwnerPage, Problem> {
         let (mut all, mut bytes) = (OwnerPage { items: Vec::new(), next_cursor: cursor }, 0);
         let pages = if self.owner.0 == COMPANY { MAX_PAGES_OF_ALL } else { MAX_PAGES };
@@ -231,7 +259,8 @@ pub(super) fn owner_of(record: &Snippet, name: &str, field: ScopeField) -> Optio
         return text(metadata, name);
     }
     let scope = record.scope.as_ref()?;
-    // A user's record that was written in a drive is the user's, and an agent without a user counts as one.
+    // A user's record that was written in a drive is the user's, and an agent without a user counts
+    // as one.
     if name == "driveId" && field != ScopeField::SubjectId && scope.subject_id.is_some() {
         return None;
     }
@@ -247,7 +276,8 @@ fn is_nobodys(record: &Snippet) -> bool {
         scope.agent_id.is_none() && ids.into_iter().all(Option::is_none)
     };
     let metadata = record.metadata.as_ref();
-    OWNERS.into_iter().all(|owner| text(metadata, owner).is_none()) && record.scope.as_ref().is_some_and(is_open)
+    OWNERS.into_iter().all(|owner| text(metadata, owner).is_none())
+        && record.scope.as_ref().is_some_and(is_open)
 }
 
 /// The options of an integration.

@@ -1,4 +1,5 @@
-//! The routes of PageSpace's facts: short sentences about a user, and those of a drive, which its members share.
+//! The routes of PageSpace's facts: short sentences about a user, and those of a drive, which its
+//! members share.
 
 use std::sync::Arc;
 
@@ -20,10 +21,14 @@ pub(super) fn routes() -> Router<Arc<Service>> {
     Router::new()
         .route("/api/memory/user", get(list::<UserFacts>).post(add_user))
         .route("/api/memory/user/{id}", delete(remove::<UserFacts>))
-        // Not the address without an id: a client that has lost the id of one fact would remove all of them.
+        // Not the address without an id: a client that has lost the id of one fact would remove all
+        // of them.
         .route("/api/memory/user/all", delete(clear::<UserFacts>))
         // One pattern for two things: a drive's id to list and add, a fact's id to delete.
-        .route("/api/memory/drive/{id}", get(list::<DriveFacts>).post(add_shared::<DriveFacts>).delete(delete_drive))
+        .route(
+            "/api/memory/drive/{id}",
+            get(list::<DriveFacts>).post(add_shared::<DriveFacts>).delete(delete_drive),
+        )
         .route("/api/memory/drive/{id}/all", delete(clear::<DriveFacts>))
         .route("/api/memory/company", get(list::<CompanyFacts>).post(add_shared::<CompanyFacts>))
         .route("/api/memory/company/{id}", delete(remove::<CompanyFacts>))
@@ -41,9 +46,14 @@ struct NewFact {
     source: Option<FactSource>,
 }
 
-/// The user of the request. A caller with an agent's token is that agent; an integration says for whom it acts, whatever
-/// that person's role is: an administrator of a drive does not own other users' facts.
-fn user(options: &PageSpaceOptions, caller: &Caller, headers: &HeaderMap) -> Result<Option<String>, Problem> {
+/// The user of the request. A caller with an agent's token is that agent; an integration says for
+/// whom it acts, whatever that person's role is: an administrator of a drive does not own other
+/// users' facts.
+fn user(
+    options: &PageSpaceOptions,
+    caller: &Caller,
+    headers: &HeaderMap,
+) -> Result<Option<String>, Problem> {
     let named = |header: &str| -> Result<Option<String>, Problem> {
         let given = header_text(headers, header).map_err(|message| invalid(header, message))?;
         if given.is_none() && header != ACTS_FOR && headers.contains_key(header) {
@@ -71,11 +81,15 @@ struct UserFacts(Facts);
 impl FromRequestParts<Arc<Service>> for UserFacts {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        service: &Arc<Service>,
+    ) -> Result<Self, Problem> {
         let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
         let options = options::<PageSpaceOptions>(parts, service).await?;
         let user = user(&options, &caller, &parts.headers)?;
-        let missing = || invalid(&options.user_header, "is missing; this header says for which user it is");
+        let missing =
+            || invalid(&options.user_header, "is missing; this header says for which user it is");
         let user = FactOwner::User(user.ok_or_else(missing)?);
         Facts::of(service, &caller, &options, user).map(Self)
     }
@@ -87,7 +101,10 @@ struct DriveFacts(Facts);
 impl FromRequestParts<Arc<Service>> for DriveFacts {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        service: &Arc<Service>,
+    ) -> Result<Self, Problem> {
         let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
         let options = options::<PageSpaceOptions>(parts, service).await?;
         let drive = FactOwner::Drive(path_id(parts, service).await?);
@@ -101,7 +118,10 @@ struct CompanyFacts(Facts);
 impl FromRequestParts<Arc<Service>> for CompanyFacts {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        service: &Arc<Service>,
+    ) -> Result<Self, Problem> {
         let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
         let options = options::<PageSpaceOptions>(parts, service).await?;
         Facts::of(service, &caller, &options, FactOwner::Company).map(Self)
@@ -135,7 +155,10 @@ async fn list<F: Owned>(facts: F) -> Result<Json<Vec<Fact>>, Problem> {
     facts.facts().list().await.map(Json)
 }
 
-async fn add_user(UserFacts(facts): UserFacts, Body(new): Body<NewFact>) -> Result<(StatusCode, Json<Fact>), Problem> {
+async fn add_user(
+    UserFacts(facts): UserFacts,
+    Body(new): Body<NewFact>,
+) -> Result<(StatusCode, Json<Fact>), Problem> {
     let added = facts.add(&new.fact, new.source, None).await?;
     Ok((StatusCode::CREATED, Json(added)))
 }
@@ -158,7 +181,8 @@ async fn remove<F: Owned>(facts: F, Path(fact): Path<String>) -> Result<StatusCo
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The address does not name the drive, so the fact is looked up in the company and says of which drive it is.
+/// The address does not name the drive, so the fact is looked up in the company and says of which
+/// drive it is.
 async fn delete_drive(
     State(service): State<Arc<Service>>,
     Authenticated(caller): Authenticated,

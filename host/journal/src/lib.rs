@@ -1,4 +1,5 @@
-//! The Markdown journals of memsearch, as its plugins write them: a file for each day, with an entry for each turn.
+//! The Markdown journals of memsearch, as its plugins write them: a file for each day, with an
+//! entry for each turn.
 //!
 //! ```text
 //! # 2026-03-01
@@ -10,11 +11,12 @@
 //! - The launch moved to Friday.
 //! ```
 //!
-//! An entry that memhost writes has a second comment with the length of its text in bytes and what else is known of it, as
-//! JSON: `<!-- memhost 27 {"id":"0197f0c2"} -->`. memsearch leaves comments out of what it searches by meaning. So any text
-//! can be read back exactly, also one with headings. If a person changed the text, the entry ends where the next one begins.
-//! So that a text never holds what then looks like the next one, its lines that begin as an entry or a session get a
-//! backslash in front, with which Markdown shows them as they are.
+//! An entry that memhost writes has a second comment with the length of its text in bytes and what
+//! else is known of it, as JSON: `<!-- memhost 27 {"id":"0197f0c2"} -->`. memsearch leaves comments
+//! out of what it searches by meaning. So any text can be read back exactly, also one with
+//! headings. If a person changed the text, the entry ends where the next one begins. So that a text
+//! never holds what then looks like the next one, its lines that begin as an entry or a session get
+//! a backslash in front, with which Markdown shows them as they are.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -59,7 +61,11 @@ pub struct New<'a> {
 impl New<'_> {
     /// The entry as it is in the file.
     pub fn encode(&self) -> String {
-        let anchor = if self.anchor.is_empty() { String::new() } else { format!("<!-- {} -->\n", self.anchor) };
+        let anchor = if self.anchor.is_empty() {
+            String::new()
+        } else {
+            format!("<!-- {} -->\n", self.anchor)
+        };
         // In JSON the sign is in texts only, and `-->` would end the comment.
         let note = self.note.replace('>', "\\u003e");
         let (time, text) = (self.time, escaped(self.text));
@@ -71,7 +77,8 @@ impl New<'_> {
         self.anchor.split(' ').next().filter(|word| word.starts_with("session:"))
     }
 
-    /// Adds it at the end of the journal of a day, such as `2026-03-01`. A new journal is an empty text.
+    /// Adds it at the end of the journal of a day, such as `2026-03-01`. A new journal is an empty
+    /// text.
     pub fn add_to(&self, journal: &mut String, day: &str) {
         if journal.is_empty() {
             journal.push_str(&format!("# {day}\n"));
@@ -79,15 +86,18 @@ impl New<'_> {
         while !journal.ends_with("\n\n") {
             journal.push('\n');
         }
-        if !self.session().map_or_else(|| journal.contains(SESSION), |session| journal.contains(&format!("{session} ")))
-        {
+        if !self.session().map_or_else(
+            || journal.contains(SESSION),
+            |session| journal.contains(&format!("{session} ")),
+        ) {
             journal.push_str(&format!("{SESSION}{}\n\n", self.time));
         }
         journal.push_str(&self.encode());
     }
 }
 
-/// The journal of a day that is made from nothing. Adding an entry does not read those before: a day may have many.
+/// The journal of a day that is made from nothing. Adding an entry does not read those before: a
+/// day may have many.
 #[derive(Debug, Default)]
 pub struct Journal {
     text: String,
@@ -117,27 +127,30 @@ impl Journal {
     }
 }
 
-/// An anchor of these words, such as `session:standup turn:0197f0c2`. What memsearch could not read is left out: nothing,
-/// and what has blanks, `>` or `--`.
+/// An anchor of these words, such as `session:standup turn:0197f0c2`. What memsearch could not read
+/// is left out: nothing, and what has blanks, `>` or `--`.
 pub fn anchor(words: &[(&str, Option<&str>)]) -> String {
     let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'>';
     let fits = |word: &str| !word.is_empty() && word.bytes().all(is_plain) && !word.contains("--");
-    let word =
-        |(name, word): &(&str, Option<&str>)| word.filter(|word| fits(word)).map(|word| format!("{name}:{word}"));
+    let word = |(name, word): &(&str, Option<&str>)| {
+        word.filter(|word| fits(word)).map(|word| format!("{name}:{word}"))
+    };
     words.iter().filter_map(word).collect::<Vec<_>>().join(" ")
 }
 
 const SESSION: &str = "## Session ";
 
-/// The entries of a file in their order. Sections of other Markdown are entries, too: each begins with a heading of the
-/// first three levels. What has no text is left out.
+/// The entries of a file in their order. Sections of other Markdown are entries, too: each begins
+/// with a heading of the first three levels. What has no text is left out.
 pub fn entries(content: &str) -> Vec<Entry<'_>> {
     let (mut found, mut at) = (Vec::new(), 0);
     while at < content.len() {
         let entry = entry_at(content, at);
         at = entry.range.end;
         // A heading alone says nothing.
-        if !entry.text.lines().all(|line| line.trim().is_empty() || is_heading(line)) || entry.note.is_some() {
+        if !entry.text.lines().all(|line| line.trim().is_empty() || is_heading(line))
+            || entry.note.is_some()
+        {
             found.push(entry);
         }
     }
@@ -169,7 +182,8 @@ fn entry_at(content: &str, start: usize) -> Entry<'_> {
     Entry { range: start..end, time, anchor, note: note.map(|(_, json)| json), text }
 }
 
-/// Where a text of this length ends, and its entry; none where something else follows than the next heading.
+/// Where a text of this length ends, and its entry; none where something else follows than the next
+/// heading.
 fn exact_end(content: &str, at: usize, length: usize) -> Option<(usize, usize)> {
     let text_end = at.checked_add(length)?;
     let rest = content.get(text_end..)?;
@@ -178,11 +192,16 @@ fn exact_end(content: &str, at: usize, length: usize) -> Option<(usize, usize)> 
     is_end.then(|| (text_end, content.len() - behind.len()))
 }
 
-/// Where the next entry begins: of a text that memhost wrote, and that may have headings of its own, the next of a journal.
+/// Where the next entry begins: of a text that memhost wrote, and that may have headings of its
+/// own, the next of a journal.
 fn next(content: &str, mut at: usize, is_ours: bool) -> usize {
     while at < content.len() {
         let line = line_at(content, at);
-        let begins = if is_ours { time_of(line).is_some() || line.starts_with(SESSION) } else { is_heading(line) };
+        let begins = if is_ours {
+            time_of(line).is_some() || line.starts_with(SESSION)
+        } else {
+            is_heading(line)
+        };
         if begins {
             return at;
         }
@@ -201,14 +220,16 @@ fn escaped(text: &str) -> Cow<'_, str> {
     match text.split('\n').any(is_mark) {
         false => Cow::Borrowed(text),
         true => {
-            let line = |line: &str| if is_mark(line) { format!("\\{line}") } else { line.to_owned() };
+            let line =
+                |line: &str| if is_mark(line) { format!("\\{line}") } else { line.to_owned() };
             Cow::Owned(text.split('\n').map(line).collect::<Vec<_>>().join("\n"))
         }
     }
 }
 
 fn unescaped(text: &str) -> Cow<'_, str> {
-    let plain = |line: &'_ str| line.strip_prefix('\\').filter(|_| is_mark(line)).map(str::to_owned);
+    let plain =
+        |line: &'_ str| line.strip_prefix('\\').filter(|_| is_mark(line)).map(str::to_owned);
     match text.split('\n').any(|line| plain(line).is_some()) {
         false => Cow::Borrowed(text),
         true => {
@@ -231,7 +252,10 @@ fn is_heading(line: &str) -> bool {
 fn time_of(line: &str) -> Option<&str> {
     let time = line.strip_prefix("### ")?.trim_end();
     let is_time = time.len() == 5
-        && time.bytes().enumerate().all(|(at, byte)| if at == 2 { byte == b':' } else { byte.is_ascii_digit() });
+        && time
+            .bytes()
+            .enumerate()
+            .all(|(at, byte)| if at == 2 { byte == b':' } else { byte.is_ascii_digit() });
     is_time.then_some(time)
 }
 

@@ -8,10 +8,15 @@ fn new<'a>(anchor: &'a str, text: &'a str) -> New<'a> {
 
 #[test]
 fn entries_of_memsearchs_plugins_are_read() {
-    let journal = "\n## Session 12:00\n\n### 12:00\n<!-- session:s1 turn:t1 transcript:/t/s1.jsonl -->\n- Moved to Friday\n\
-                   - Ana agreed\n\n### 12:05\n- No anchor\n\n## Session 13:00\n\n### 13:00\n<!-- session:s2 rollout:/r -->\n- Last";
+    let journal = "\n## Session 12:00\n\n### 12:00\n<!-- session:s1 turn:t1 transcript:/t/s1.jsonl \
+                   -->\n- Moved to Friday\n\
+                   - Ana agreed\n\n### 12:05\n- No anchor\n\n## Session 13:00\n\n### 13:00\n<!-- \
+                   session:s2 rollout:/r -->\n- Last";
     let found = entries(journal);
-    let seen: Vec<_> = found.iter().map(|entry| (entry.time.unwrap(), entry.named("session"), &*entry.text)).collect();
+    let seen: Vec<_> = found
+        .iter()
+        .map(|entry| (entry.time.unwrap(), entry.named("session"), &*entry.text))
+        .collect();
     let expected = [
         ("12:00", Some("s1"), "- Moved to Friday\n- Ana agreed"),
         ("12:05", None, "- No anchor"),
@@ -19,12 +24,18 @@ fn entries_of_memsearchs_plugins_are_read() {
     ];
     assert_eq!(seen, expected);
     assert_eq!((found[0].named("turn"), found[0].named("rollout")), (Some("t1"), None));
-    assert!(found.iter().all(|entry| entry.note.is_none() && journal[entry.range.clone()].starts_with("### ")));
+    assert!(
+        found
+            .iter()
+            .all(|entry| entry.note.is_none() && journal[entry.range.clone()].starts_with("### "))
+    );
 }
 
 #[test]
 fn sections_of_other_markdown_are_entries() {
-    let found = entries("Before.\n\n# Title\n\n## Keys\nUnder the mat.\n#### Deep\nx\n\n###no heading\n## Empty\n");
+    let found = entries(
+        "Before.\n\n# Title\n\n## Keys\nUnder the mat.\n#### Deep\nx\n\n###no heading\n## Empty\n",
+    );
     let texts: Vec<&str> = found.iter().map(|entry| &*entry.text).collect();
     assert_eq!(texts, ["Before.", "## Keys\nUnder the mat.\n#### Deep\nx\n\n###no heading"]);
     assert!(entries("").is_empty() && entries("\n\n# A\n## B").is_empty());
@@ -51,24 +62,30 @@ fn any_text_is_read_back_exactly() {
     let found = entries(&journal);
     assert_eq!(found.iter().map(|entry| &*entry.text).collect::<Vec<_>>(), texts);
     assert!(
-        found.iter().all(|entry| entry.note == Some(r#"{"id":"a-\u003eb"}"#) && entry.named("session") == Some("s"))
+        found.iter().all(|entry| entry.note == Some(r#"{"id":"a-\u003eb"}"#)
+            && entry.named("session") == Some("s"))
     );
-    assert_eq!(journal.matches("## Session 09:30").count(), 1, "a session has one heading: {journal}");
-    assert!(
-        journal
-            .starts_with("# 2026-03-01\n\n## Session 09:30\n\n### 09:30\n<!-- session:s turn:t -->\n<!-- memhost 5 ")
+    assert_eq!(
+        journal.matches("## Session 09:30").count(),
+        1,
+        "a session has one heading: {journal}"
     );
+    assert!(journal.starts_with(
+        "# 2026-03-01\n\n## Session 09:30\n\n### 09:30\n<!-- session:s turn:t -->\n<!-- memhost 5 "
+    ));
     // One entry is taken out, and the others stay.
     let third = found[2].range.clone();
     journal.replace_range(third, "");
     assert_eq!(entries(&journal).len(), texts.len() - 1);
 }
 
-/// A day that is written as a whole is the one to which its entries were added, and a large one is written at once.
+/// A day that is written as a whole is the one to which its entries were added, and a large one is
+/// written at once.
 #[test]
 fn a_day_of_many_entries_is_written_without_reading_it() {
     let (mut grown, mut made) = (String::new(), Journal::default());
-    for anchor in ["", "session:s turn:1", "session:t turn:2", "session:s turn:3", "", "session:u"] {
+    for anchor in ["", "session:s turn:1", "session:t turn:2", "session:s turn:3", "", "session:u"]
+    {
         new(anchor, "one\n## Session 10:00\ntwo").add_to(&mut grown, "2026-03-01");
         made.add(&new(anchor, "one\n## Session 10:00\ntwo"), "2026-03-01");
     }
@@ -88,7 +105,10 @@ fn an_edited_text_ends_at_the_next_entry() {
     new("", "two").add_to(&mut journal, "2026-03-01");
     let journal = journal.replace("one\n", "one and\n\n## more\nof it\n").replace("two\n", "2\n");
     let found = entries(&journal);
-    assert_eq!(found.iter().map(|entry| &*entry.text).collect::<Vec<_>>(), ["one and\n\n## more\nof it", "2"]);
+    assert_eq!(
+        found.iter().map(|entry| &*entry.text).collect::<Vec<_>>(),
+        ["one and\n\n## more\nof it", "2"]
+    );
     assert!(found.iter().all(|entry| entry.note.is_some()));
 }
 
@@ -132,7 +152,10 @@ fn a_damaged_journal_is_read_to_its_end() {
     for content in odd {
         for at in (0..=content.len()).filter(|at| content.is_char_boundary(*at)) {
             let found = entries(&content[..at]);
-            assert!(found.windows(2).all(|two| two[0].range.end <= two[1].range.start), "{content:?}");
+            assert!(
+                found.windows(2).all(|two| two[0].range.end <= two[1].range.start),
+                "{content:?}"
+            );
         }
     }
 }

@@ -1,15 +1,18 @@
-//! A host inside another program: opens it, binds a provider, captures and asks. Prints what was found.
+//! A host inside another program: opens it, binds a provider, captures and asks. Prints what was
+//! found.
 //!
 //! `cargo run --example embed -- DIRECTORY`
 
 use memhost::types::{
-    CaptureMode, CaptureRequest, CompanyId, Intent, QueryRequest, Scope, SourceKind, SourcePayload, SourceRef, TextId,
+    CaptureMode, CaptureRequest, CompanyId, Intent, QueryRequest, Scope, SourceKind, SourcePayload,
+    SourceRef, TextId,
 };
 use memhost::{Caller, CreateBinding, Service, ServiceOptions};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let directory = std::env::args().nth(1).ok_or("name a directory for the memory, such as ./memory")?;
+    let directory =
+        std::env::args().nth(1).ok_or("name a directory for the memory, such as ./memory")?;
     let host = Service::open(ServiceOptions::new(directory)).await?;
     let (caller, company) = (Caller::operator(), CompanyId::parse("acme")?);
 
@@ -24,7 +27,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         binding_key: None,
         scope: Scope::company(company.clone()),
         source: SourceRef::new(SourceKind::ManualNote, company.clone()),
-        payload: SourcePayload { text: Some("Deploys are frozen on Fridays".to_owned()), ..Default::default() },
+        payload: SourcePayload {
+            text: Some("Deploys are frozen on Fridays".to_owned()),
+            ..Default::default()
+        },
         hook: None,
         mode: CaptureMode::CaptureRecord,
         metadata: None,

@@ -1,8 +1,9 @@
 //! `memhost` as a library: a host of WebAssembly memory providers inside another process.
 //!
-//! [`Service`] is the host. It owns a data directory, runs the providers, and has one method for each operation. Every
-//! method takes the [`Caller`] that it is done for, authorizes it, and leaves a record. [`types`] has the requests and
-//! answers, and [`server`] serves the host over HTTP, or without a network in [`server::InProcess`].
+//! [`Service`] is the host. It owns a data directory, runs the providers, and has one method for
+//! each operation. Every method takes the [`Caller`] that it is done for, authorizes it, and leaves
+//! a record. [`types`] has the requests and answers, and [`server`] serves the host over HTTP, or
+//! without a network in [`server::InProcess`].
 //!
 //! A data directory belongs to one [`Service`] at a time. A company needs no setup: with
 //! [`ServiceOptions::zero_config`] its first operation creates a binding of the built-in provider.
@@ -51,28 +52,30 @@
 //!
 //! # Plugins that are not trusted
 //!
-//! Compiling a plugin takes time and memory that the plugin chooses, and a library cannot end it. Name the program
-//! `memhost` of the same version in `options.sandbox.compiler` ([`Compiler::Process`]), and each plugin is compiled in a
-//! process with [`CompileLimits`]. The default, [`Compiler::InProcess`], is for plugins that you trust.
+//! Compiling a plugin takes time and memory that the plugin chooses, and a library cannot end it.
+//! Name the program `memhost` of the same version in `options.sandbox.compiler`
+//! ([`Compiler::Process`]), and each plugin is compiled in a process with [`CompileLimits`]. The
+//! default, [`Compiler::InProcess`], is for plugins that you trust.
 //!
 //! # Features
 //!
-//! - `cli` (default): the binary `memhost` and the dependencies of its command line. An embedding process turns it off:
-//!   `memhost = { version = "0.1", default-features = false }`.
+//! - `cli` (default): the binary `memhost` and the dependencies of its command line. An embedding
+//!   process turns it off: `memhost = { version = "0.1", default-features = false }`.
 
 pub use memhost_core::plugins::{Trust, TrustedKey};
 pub use memhost_core::{
-    Audit, Caller, CompileLimits, Compiler, CompilerProcess, CreateBinding, OpenError, Service, ServiceError,
-    ServiceOptions,
+    Audit, Caller, CompileLimits, Compiler, CompilerProcess, CreateBinding, OpenError, Service,
+    ServiceError, ServiceOptions,
 };
 pub use memhost_types as types;
 
-/// A host over HTTP: [`router`](server::router) is an axum router for a server of one's own, and [`run`](server::run)
-/// serves on [`Endpoint`](server::Endpoint)s. [`InProcess`](server::InProcess) calls the same routes without a network.
+/// A host over HTTP: [`router`](server::router) is an axum router for a server of one's own, and
+/// [`run`](server::run) serves on [`Endpoint`](server::Endpoint)s. [`InProcess`](server::InProcess)
+/// calls the same routes without a network.
 pub mod server {
     pub use memhost_server::{
-        Address, AdminToken, AuthError, Endpoint, InProcess, Method, Request, ServeError, ServerOptions, Surfaces,
-        openapi, router, run,
+        Address, AdminToken, AuthError, Endpoint, InProcess, Method, Request, ServeError,
+        ServerOptions, Surfaces, openapi, router, run,
     };
 }
 

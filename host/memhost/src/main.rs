@@ -1,4 +1,5 @@
-//! The binary `memhost`: parses the command line, runs the command, and reports an error with its exit code.
+//! The binary `memhost`: parses the command line, runs the command, and reports an error with its
+//! exit code.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! The example of embedding: it is short, runs, and finds what it captured; and the list of what the crate exports.
+//! The example of embedding: it is short, runs, and finds what it captured; and the list of what
+//! the crate exports.
 
 #![allow(clippy::unwrap_used, reason = "a test fails where something is not as it expects")]
 
@@ -20,14 +21,19 @@ fn the_example_captures_and_finds() {
     assert!(source.lines().count() <= 60);
 }
 
-/// Every name that the crate exports, and every public method of the host. A change of it is a change for embedders:
-/// `UPDATE_API=1 cargo test -p memhost --test embed` writes the list, and the changelog says why.
+/// Every name that the crate exports, and every public method of the host. A change of it is a
+/// change for embedders: `UPDATE_API=1 cargo test -p memhost --test embed` writes the list, and the
+/// changelog says why.
 #[test]
 fn the_public_api_is_what_the_list_says() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut names = BTreeSet::new();
     exported(include_str!("../src/lib.rs"), "memhost", &mut names);
-    exported(&std::fs::read_to_string(directory.join("../types/src/lib.rs")).unwrap(), "types", &mut names);
+    exported(
+        &std::fs::read_to_string(directory.join("../types/src/lib.rs")).unwrap(),
+        "types",
+        &mut names,
+    );
     methods(&directory.join("../core/src"), &mut names);
     let found = names.into_iter().collect::<Vec<_>>().join("\n") + "\n";
     let list = directory.join("tests/public-api.txt");
@@ -35,19 +41,33 @@ fn the_public_api_is_what_the_list_says() {
         std::fs::write(&list, &found).unwrap();
     }
     let known = std::fs::read_to_string(&list).unwrap();
-    let new: Vec<&str> = found.lines().filter(|line| !known.lines().any(|old| old == *line)).collect();
-    let gone: Vec<&str> = known.lines().filter(|line| !found.lines().any(|new| new == *line)).collect();
-    assert!(new.is_empty() && gone.is_empty(), "new: {new:#?}\ngone: {gone:#?}\nUPDATE_API=1 writes the list");
+    let new: Vec<&str> =
+        found.lines().filter(|line| !known.lines().any(|old| old == *line)).collect();
+    let gone: Vec<&str> =
+        known.lines().filter(|line| !found.lines().any(|new| new == *line)).collect();
+    assert!(
+        new.is_empty() && gone.is_empty(),
+        "new: {new:#?}\ngone: {gone:#?}\nUPDATE_API=1 writes the list"
+    );
 }
 
 /// The names behind `pub use`, with modules of the same file.
 fn exported(text: &str, of: &str, names: &mut BTreeSet<String>) {
-    let code: String = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join(" ");
+    let code: String = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join(" ");
     for part in code.split("pub use ").skip(1) {
         let part = part.split(';').next().unwrap();
         let (path, list) = part.split_once('{').unwrap_or(("", part));
         let _ = path;
-        for name in list.trim_end_matches(['}', ' ']).split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        for name in list
+            .trim_end_matches(['}', ' '])
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+        {
             let name = name.rsplit(" as ").next().unwrap().rsplit("::").next().unwrap();
             names.insert(format!("{of}::{name}"));
         }
@@ -68,7 +88,10 @@ fn methods(directory: &Path, names: &mut BTreeSet<String>) {
                     let signature = part[start + 5..].split(" {\n").next().unwrap();
                     if signature.starts_with("pub fn") || signature.starts_with("pub async fn") {
                         let flat = signature.split_whitespace().collect::<Vec<_>>().join(" ");
-                        names.insert(format!("Service::{}", flat.replace("( ", "(").replace(", )", ")")));
+                        names.insert(format!(
+                            "Service::{}",
+                            flat.replace("( ", "(").replace(", )", ")")
+                        ));
                     }
                 }
             }

@@ -1,8 +1,9 @@
 //! Numbers that a word announces: "AHV-Nr. …", "passport no. …", "身份证号 …".
 //!
-//! A pattern finds the word. The check reads the words behind it, a bounded stretch, up to the first thing that looks
-//! like a number of the kind. Words in between must be of those that such sentences have, or a name, or end in a
-//! colon, so that "the passport library has 123456 downloads" announces nothing.
+//! A pattern finds the word. The check reads the words behind it, a bounded stretch, up to the
+//! first thing that looks like a number of the kind. Words in between must be of those that such
+//! sentences have, or a name, or end in a colon, so that "the passport library has 123456
+//! downloads" announces nothing.
 
 use std::ops::Range;
 
@@ -41,7 +42,10 @@ pub(super) const SPECS: &[(&str, Check)] = &[
         ),
         identity,
     ),
-    (r"(?i)(?:passport|reisepass|passeport|passaporto|pasaporte)|护照|護照|旅券|パスポート", passport),
+    (
+        r"(?i)(?:passport|reisepass|passeport|passaporto|pasaporte)|护照|護照|旅券|パスポート",
+        passport,
+    ),
     (
         concat!(
             r"(?i)(?-u:\b)(?:(?:bank )?account (?:number|num|no|#)|a/c|acct|konto-?n(?:umme)?r|kontonummer|sort code",
@@ -74,7 +78,8 @@ fn account(text: &str, at: Range<usize>) -> Option<Finding> {
     number_behind(text, at.end, is_identity).map(|range| Finding::high(PiiKind::BankAccount, range))
 }
 
-/// Ten to thirteen digits behind a word such as "landline": enough for every country that announces them.
+/// Ten to thirteen digits behind a word such as "landline": enough for every country that announces
+/// them.
 fn phone(text: &str, at: Range<usize>) -> Option<Finding> {
     let fits = |number: &str| {
         let digits = number.bytes().filter(u8::is_ascii_digit).count();
@@ -94,13 +99,16 @@ fn is_identity(number: &str) -> bool {
     let groups: Vec<&str> = number.split([' ', '-', '.', '/']).collect();
     let lens: Vec<usize> = groups.iter().map(|group| group.len()).collect();
     let numeric = values.len() == alphanumerics(number);
-    let date = numeric && (matches!(lens[..], [4, 1..=2, 1..=2] | [1..=2, 1..=2, 4]) || is_compact_date(&values));
+    let date = numeric
+        && (matches!(lens[..], [4, 1..=2, 1..=2] | [1..=2, 1..=2, 4]) || is_compact_date(&values));
     // "1.250.000" is an amount.
-    let amount = numeric && number.contains('.') && lens.len() > 1 && lens[1..].iter().all(|&len| len == 3);
+    let amount =
+        numeric && number.contains('.') && lens.len() > 1 && lens[1..].iter().all(|&len| len == 3);
     values.len() >= 5 && (6..=22).contains(&alphanumerics(number)) && !date && !amount
 }
 
-/// The first number behind `from` on the same line for which `fits` holds, if nothing in between speaks against it.
+/// The first number behind `from` on the same line for which `fits` holds, if nothing in between
+/// speaks against it.
 fn number_behind(text: &str, from: usize, fits: impl Fn(&str) -> bool) -> Option<Range<usize>> {
     let window = ahead(text, from, REACH);
     let (mut at, mut strange) = (0, false);
@@ -127,7 +135,9 @@ fn number_behind(text: &str, from: usize, fits: impl Fn(&str) -> bool) -> Option
             // A colon says that what follows is the value, whatever the words before were.
             ':' | '=' => strange = false,
             ',' | ';' | '!' | '?' | '。' | '、' | '<' | '[' | '{' | '*' | '|' => return None,
-            '.' if window[at + 1..].starts_with(' ') && !is_abbreviation(&window[..at]) => return None,
+            '.' if window[at + 1..].starts_with(' ') && !is_abbreviation(&window[..at]) => {
+                return None;
+            }
             _ => {}
         }
         at += c.len_utf8();
@@ -139,7 +149,8 @@ fn word_len(text: &str) -> usize {
     let cjk = |c: char| ('\u{2E80}'..='\u{9FFF}').contains(&c);
     let Some(first) = text.chars().next() else { return 0 };
     // `号E12345678`: scripts without spaces end where the number begins.
-    text.find(|c: char| (!c.is_alphanumeric() && c != '\'') || cjk(c) != cjk(first)).unwrap_or(text.len())
+    text.find(|c: char| (!c.is_alphanumeric() && c != '\'') || cjk(c) != cjk(first))
+        .unwrap_or(text.len())
 }
 
 /// A group of capitals that may start a number such as `AB 12 34 56 C`.
@@ -147,8 +158,8 @@ fn is_code(word: &str) -> bool {
     word.len() <= 5 && word.bytes().all(|b| b.is_ascii_uppercase())
 }
 
-/// How much of the start of `text` is one number: groups of letters and digits with one separator between them. Later
-/// groups have a digit or are one to three capitals.
+/// How much of the start of `text` is one number: groups of letters and digits with one separator
+/// between them. Later groups have a digit or are one to three capitals.
 fn number_len(text: &str) -> usize {
     let group = |text: &str| text.bytes().take_while(u8::is_ascii_alphanumeric).count();
     let mut end = group(text);
@@ -159,7 +170,8 @@ fn number_len(text: &str) -> usize {
         }
         let next = &rest[1..1 + group(&rest[1..])];
         let spaced_word = !next.bytes().any(|b| b.is_ascii_digit());
-        let capitals = (1..=3).contains(&next.len()) && next.bytes().all(|b| b.is_ascii_uppercase());
+        let capitals =
+            (1..=3).contains(&next.len()) && next.bytes().all(|b| b.is_ascii_uppercase());
         if next.is_empty() || (spaced_word && !capitals) {
             return end;
         }
@@ -169,12 +181,16 @@ fn number_len(text: &str) -> usize {
 
 /// Words between an announcing word and its number: function words, titles and names.
 fn is_filler(word: &str) -> bool {
-    const WORDS: &str = "number numbers no nr num nummer numéro numero id card is was are ist lautet est war of \
-        for the his her my their your our on at in to up under unter au sur from by with und and or der die das \
-        des von vom du de la le les d l s n o m me mme mr mrs ms dr herr frau meine ihre seine mein ihr sein sa \
+    const WORDS: &str = "number numbers no nr num nummer numéro numero id card is was are ist \
+                         lautet est war of \
+        for the his her my their your our on at in to up under unter au sur from by with und and \
+        or der die das \
+        des von vom du de la le les d l s n o m me mme mr mrs ms dr herr frau meine ihre seine \
+        mein ihr sein sa \
         son mon ma porte é è now please bitte immer nur only back him them us text mit lautend";
     let capital = word.chars().next().is_some_and(char::is_uppercase);
-    let cjk = word.chars().all(|c| ('\u{0900}'..='\u{9FFF}').contains(&c)) && word.chars().count() <= 8;
+    let cjk =
+        word.chars().all(|c| ('\u{0900}'..='\u{9FFF}').contains(&c)) && word.chars().count() <= 8;
     capital || cjk || is_one_of(word, WORDS)
 }
 

@@ -1,15 +1,18 @@
 //! Finds personal data and credentials in plain text, grades the risk and redacts what is raw.
 //!
-//! The detector knows shapes, checksums and words that announce something, not people. It finds no names. It does not
-//! undo encodings (`%40`, Base64), and it does not look through zero-width characters. Forms of Germany, Austria,
-//! Switzerland, France, the United Kingdom, the USA, mainland China, Japan and India are known; of other countries only
-//! what has an international form. [`PiiRisk::None`] does not prove that a text is harmless.
+//! The detector knows shapes, checksums and words that announce something, not people. It finds no
+//! names. It does not undo encodings (`%40`, Base64), and it does not look through zero-width
+//! characters. Forms of Germany, Austria, Switzerland, France, the United Kingdom, the USA,
+//! mainland China, Japan and India are known; of other countries only what has an international
+//! form. [`PiiRisk::None`] does not prove that a text is harmless.
 //!
-//! Digits of the full-width and Arabic-Indic blocks, full-width Latin letters and punctuation, typographic spaces
-//! and typographic hyphens are read as their ASCII forms. Ranges always refer to the original text.
+//! Digits of the full-width and Arabic-Indic blocks, full-width Latin letters and punctuation,
+//! typographic spaces and typographic hyphens are read as their ASCII forms. Ranges always refer to
+//! the original text.
 //!
-//! Work and memory are linear in the length of the text. Patterns are beside their checks; they only find anchors.
-//! A check around an anchor reads a bounded stretch of text, or text that at most one other anchor of its rule reads.
+//! Work and memory are linear in the length of the text. Patterns are beside their checks; they
+//! only find anchors. A check around an anchor reads a bounded stretch of text, or text that at
+//! most one other anchor of its rule reads.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -31,13 +34,15 @@ mod systems;
 mod tests;
 mod text;
 
-/// How often [`redact`] repeats before it gives up on a text and drops it. One pass is enough for nearly all texts.
+/// How often [`redact`] repeats before it gives up on a text and drops it. One pass is enough for
+/// nearly all texts.
 const MAX_PASSES: usize = 8;
 
 /// What [`redact`] returns for a text that still holds raw data after [`MAX_PASSES`].
 const WITHHELD: &str = "[redacted]";
 
-/// How much personal data a text appears to hold. The order of the variants is the order of the risk.
+/// How much personal data a text appears to hold. The order of the variants is the order of the
+/// risk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum PiiRisk {
     /// Level 0: nothing was detected.
@@ -60,51 +65,61 @@ impl PiiRisk {
 /// What a [`Finding`] is. The limits named here are deliberate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PiiKind {
-    /// An e-mail address as in RFC 5321, without quoted local parts, or one in words such as `joe at example dot com`.
-    /// Latin, Greek and Cyrillic letters are accepted,
-    /// other scripts are not. The length limits of the RFC are not enforced. `git@` remotes, asset names such as
+    /// An e-mail address as in RFC 5321, without quoted local parts, or one in words such as `joe
+    /// at example dot com`. Latin, Greek and Cyrillic letters are accepted, other scripts are not.
+    /// The length limits of the RFC are not enforced. `git@` remotes, asset names such as
     /// `icon@2x.png` and package versions such as `name@1.2.3` are not addresses.
     Email,
-    /// A phone number: international with `+` or `00` (ITU-T E.164, 8 to 15 digits), North American with separators
-    /// (NANP, fictional 555 numbers included), with a trunk zero and separators, a mobile number of Germany, France,
-    /// the United Kingdom, Japan or mainland China, or 7 to 15 digits after a word such as "phone", "tel" or "fax". A
-    /// number behind a word such as "order" is none.
+    /// A phone number: international with `+` or `00` (ITU-T E.164, 8 to 15 digits), North American
+    /// with separators (NANP, fictional 555 numbers included), with a trunk zero and separators, a
+    /// mobile number of Germany, France, the United Kingdom, Japan or mainland China, or 7 to 15
+    /// digits after a word such as "phone", "tel" or "fax". A number behind a word such as "order"
+    /// is none.
     Phone,
-    /// A payment card number of 13 to 19 digits with a known issuer prefix and a valid Luhn digit (ISO/IEC 7812-1).
-    /// One in ten random numbers with such a prefix passes, so long numeric ids can be false hits.
+    /// A payment card number of 13 to 19 digits with a known issuer prefix and a valid Luhn digit
+    /// (ISO/IEC 7812-1). One in ten random numbers with such a prefix passes, so long numeric ids
+    /// can be false hits.
     Card,
     /// An IBAN of the length its country uses and with a valid mod 97 check (ISO 13616, ISO 7064).
     Iban,
-    /// A US social security number with dashes, without the ranges that the SSA never assigns. Numbers that became
-    /// known as samples are not exempt.
+    /// A US social security number with dashes, without the ranges that the SSA never assigns.
+    /// Numbers that became known as samples are not exempt.
     Ssn,
-    /// A public IPv4 or IPv6 address. Special ranges of the IANA registries (RFC 6890) and whole networks such as
-    /// `8.8.8.0/24` are not personal data. Four numbers behind a word such as "version" are read as a version.
+    /// A public IPv4 or IPv6 address. Special ranges of the IANA registries (RFC 6890) and whole
+    /// networks such as `8.8.8.0/24` are not personal data. Four numbers behind a word such as
+    /// "version" are read as a version.
     IpAddress,
-    /// A credential: well-known token shapes, JSON web tokens (RFC 7519), PEM private keys (RFC 7468) and literal
-    /// values of 8 or more characters assigned to a name such as `password` or `api_key`. A value of letters only is
-    /// no more than [`PiiRisk::Possible`], because most of them are words or type names. Behind a word for a password
-    /// 4 characters with a digit are enough, and in `my password is swordfish` letters.
+    /// A credential: well-known token shapes, JSON web tokens (RFC 7519), PEM private keys (RFC
+    /// 7468) and literal values of 8 or more characters assigned to a name such as `password` or
+    /// `api_key`. A value of letters only is no more than [`PiiRisk::Possible`], because most of
+    /// them are words or type names. Behind a word for a password 4 characters with a digit are
+    /// enough, and in `my password is swordfish` letters.
     Secret,
-    /// A passport number (6 to 12 letters and digits, at least five of them digits), only behind the word "passport".
+    /// A passport number (6 to 12 letters and digits, at least five of them digits), only behind
+    /// the word "passport".
     Passport,
-    /// A number that a state gives to a person, such as an AHV number, a tax number or a driving licence: by its check
-    /// digits or letters, or behind a word that announces it.
+    /// A number that a state gives to a person, such as an AHV number, a tax number or a driving
+    /// licence: by its check digits or letters, or behind a word that announces it.
     NationalId,
-    /// The number of a bank account that is no IBAN, behind a word that announces it, or an Indian payment address.
+    /// The number of a bank account that is no IBAN, behind a word that announces it, or an Indian
+    /// payment address.
     BankAccount,
     /// A date with its year behind a word such as "born".
     BirthDate,
-    /// A street with a house number, or a town with its postal code, in the forms of the countries named above.
+    /// A street with a house number, or a town with its postal code, in the forms of the countries
+    /// named above.
     PostalAddress,
-    /// Data that was redacted or masked before, such as `[EMAIL]` or `****1234`. Always [`PiiRisk::Possible`].
+    /// Data that was redacted or masked before, such as `[EMAIL]` or `****1234`. Always
+    /// [`PiiRisk::Possible`].
     Redacted,
-    /// Words that announce personal data, such as "my phone number is". Always [`PiiRisk::Possible`].
+    /// Words that announce personal data, such as "my phone number is". Always
+    /// [`PiiRisk::Possible`].
     Hint,
 }
 
 impl PiiKind {
-    /// The text that [`redact`] puts in place of a finding. No placeholder is itself a [`PiiRisk::High`] finding.
+    /// The text that [`redact`] puts in place of a finding. No placeholder is itself a
+    /// [`PiiRisk::High`] finding.
     #[must_use]
     pub const fn placeholder(self) -> &'static str {
         match self {
@@ -148,9 +163,9 @@ impl Finding {
 
 /// Finds personal data and credentials in `text`.
 ///
-/// The findings are sorted by start and do not overlap. Of two that overlap the riskier one stays. If both have the
-/// same risk they become one finding over both ranges with the kind of the longer one, so that redaction leaves no
-/// fragment of the other.
+/// The findings are sorted by start and do not overlap. Of two that overlap the riskier one stays.
+/// If both have the same risk they become one finding over both ranges with the kind of the longer
+/// one, so that redaction leaves no fragment of the other.
 #[must_use]
 pub fn scan(text: &str) -> Vec<Finding> {
     let Some((folded, origins)) = fold(text) else {
@@ -172,9 +187,10 @@ pub fn risk(text: &str) -> PiiRisk {
 
 /// Replaces every [`PiiRisk::High`] finding by its [`PiiKind::placeholder`].
 ///
-/// The result never has a higher risk than [`PiiRisk::Possible`], so redacting it again changes nothing. A
-/// replacement can bring two remains together that then look like raw data. Such a text is redacted again. If a few
-/// rounds do not settle it, it was built to resist, and the whole text is replaced by `[redacted]`.
+/// The result never has a higher risk than [`PiiRisk::Possible`], so redacting it again changes
+/// nothing. A replacement can bring two remains together that then look like raw data. Such a text
+/// is redacted again. If a few rounds do not settle it, it was built to resist, and the whole text
+/// is replaced by `[redacted]`.
 #[must_use]
 pub fn redact(text: &str) -> Cow<'_, str> {
     let mut current = Cow::Borrowed(text);
@@ -209,7 +225,8 @@ fn collect(text: &str) -> Vec<Finding> {
     for rule in rules::RULES.iter() {
         let mut from = 0;
         // An empty match would not move on. A test proves that no pattern has one.
-        while let Some(anchor) = rule.regex.find_at(text, from).filter(|anchor| !anchor.is_empty()) {
+        while let Some(anchor) = rule.regex.find_at(text, from).filter(|anchor| !anchor.is_empty())
+        {
             from = anchor.end();
             if let Some(finding) = (rule.check)(text, anchor.range()) {
                 from = from.max(finding.range.end);
@@ -222,7 +239,8 @@ fn collect(text: &str) -> Vec<Finding> {
 
 /// Sorts findings and removes overlaps in the way that [`scan`] promises.
 fn settle(found: Vec<Finding>) -> Vec<Finding> {
-    let (raw, weak): (Vec<_>, Vec<_>) = found.into_iter().partition(|finding| finding.risk == PiiRisk::High);
+    let (raw, weak): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|finding| finding.risk == PiiRisk::High);
     let mut settled = merge(raw);
     let mut weak = merge(weak);
     weak.retain(|finding| {
@@ -257,8 +275,9 @@ fn merge(mut found: Vec<Finding>) -> Vec<Finding> {
     merged
 }
 
-/// Rewrites typographic variants as ASCII. Returns the new text and, for each of its bytes, the offset of the
-/// character it came from. `None` means that the text can be read as it is, which is the usual case.
+/// Rewrites typographic variants as ASCII. Returns the new text and, for each of its bytes, the
+/// offset of the character it came from. `None` means that the text can be read as it is, which is
+/// the usual case.
 fn fold(text: &str) -> Option<(String, Vec<usize>)> {
     if text.is_ascii() || text.chars().all(|c| fold_char(c) == c) {
         return None;
@@ -274,7 +293,8 @@ fn fold(text: &str) -> Option<(String, Vec<usize>)> {
 
 /// The ASCII form of one character, or the character itself.
 fn fold_char(c: char) -> char {
-    let ascii = |base: u32, zero: u8| u8::try_from(u32::from(c) - base).map_or(c, |n| char::from(zero + n));
+    let ascii =
+        |base: u32, zero: u8| u8::try_from(u32::from(c) - base).map_or(c, |n| char::from(zero + n));
     match c {
         '\u{FF01}'..='\u{FF5E}' => ascii(0xFF01, b'!'),
         '\u{0660}'..='\u{0669}' => ascii(0x0660, b'0'),

@@ -1,8 +1,10 @@
-//! Numbers that states give to people, found by their check digits or their shape, without a word in front.
+//! Numbers that states give to people, found by their check digits or their shape, without a word
+//! in front.
 //!
-//! Sources: the Swiss AHV number is an EAN-13 with prefix 756; the French NIR has a key modulo 97; the Chinese resident
-//! identity number is GB 11643-1999 (ISO 7064, MOD 11-2); Aadhaar ends with a Verhoeff digit; the German tax number is
-//! ISO 7064, MOD 11,10; the Indian PAN and the British national insurance number have fixed letters.
+//! Sources: the Swiss AHV number is an EAN-13 with prefix 756; the French NIR has a key modulo 97;
+//! the Chinese resident identity number is GB 11643-1999 (ISO 7064, MOD 11-2); Aadhaar ends with a
+//! Verhoeff digit; the German tax number is ISO 7064, MOD 11,10; the Indian PAN and the British
+//! national insurance number have fixed letters.
 
 use std::ops::Range;
 
@@ -32,7 +34,11 @@ fn values(text: &str, at: &Range<usize>) -> Vec<u8> {
 
 /// The sum of the digits, each times its weight. The weights repeat.
 fn weighted(digits: &[u8], weights: &[u32]) -> u32 {
-    digits.iter().zip(weights.iter().cycle()).map(|(&digit, weight)| u32::from(digit) * weight).sum()
+    digits
+        .iter()
+        .zip(weights.iter().cycle())
+        .map(|(&digit, weight)| u32::from(digit) * weight)
+        .sum()
 }
 
 fn shape(text: &str, at: Range<usize>) -> Option<Finding> {
@@ -66,7 +72,8 @@ fn resident(text: &str, at: Range<usize>) -> Option<Finding> {
 }
 
 fn aadhaar(text: &str, at: Range<usize>) -> Option<Finding> {
-    let valid = verhoeff(&values(text, &at)) && !is_in_table(text, &at) && !is_number_list(text, at.start);
+    let valid =
+        verhoeff(&values(text, &at)) && !is_in_table(text, &at) && !is_number_list(text, at.start);
     found(text, at, valid)
 }
 
@@ -79,8 +86,14 @@ fn verhoeff(digits: &[u8]) -> bool {
         (false, true) => 5 + (a - 5 + 5 - b) % 5,
         (false, false) => (a + 5 - b) % 5,
     };
-    let permuted = |digit: u8, times: usize| (0..times % 8).fold(digit, |digit, _| ORDER[usize::from(digit)]);
-    digits.iter().rev().enumerate().fold(0, |sum, (place, &digit)| product(sum, permuted(digit, place))) == 0
+    let permuted =
+        |digit: u8, times: usize| (0..times % 8).fold(digit, |digit, _| ORDER[usize::from(digit)]);
+    digits
+        .iter()
+        .rev()
+        .enumerate()
+        .fold(0, |sum, (place, &digit)| product(sum, permuted(digit, place)))
+        == 0
 }
 
 fn tax_german(text: &str, at: Range<usize>) -> Option<Finding> {
@@ -91,7 +104,8 @@ fn tax_german(text: &str, at: Range<usize>) -> Option<Finding> {
         (if sum == 0 { 10 } else { sum }) * 2 % 11
     });
     // One or two digits occur more than once; all others at most once.
-    let repeated = (0..10).filter(|digit| body.iter().filter(|one| *one == digit).count() > 1).count();
+    let repeated =
+        (0..10).filter(|digit| body.iter().filter(|one| *one == digit).count() > 1).count();
     let valid = (11 - product) % 10 == check[0] && repeated == 1;
     let valid = valid && !is_in_table(text, &at);
     found(text, at, valid)

@@ -1,8 +1,9 @@
 //! Passwords that people tell: `my password is hunter2`, `password: s3cret`, `密码是…`.
 //!
-//! [`super::systems::assignment`] finds long values of any credential. Here the word is a password's, so a short value
-//! with a digit is one, too. A word of letters only is one if it is somebody's (`my password is swordfish`) and does
-//! not say how a password is (`my password is weak`).
+//! [`super::systems::assignment`] finds long values of any credential. Here the word is a
+//! password's, so a short value with a digit is one, too. A word of letters only is one if it is
+//! somebody's (`my password is swordfish`) and does not say how a password is (`my password is
+//! weak`).
 
 use std::ops::Range;
 
@@ -39,7 +40,8 @@ fn told(text: &str, at: Range<usize>) -> Option<Finding> {
     let rest = ahead(text, at.end, LONGEST);
     let ends = |c: char| !c.is_ascii_graphic() || matches!(c, '"' | '`' | '&' | '\\');
     let value = &rest[..rest.find(ends).unwrap_or(rest.len())];
-    let value = value.trim_end_matches([',', '.', ';', ':', '!', '?', ')', ']', '}', '\'', '*', '>']);
+    let value =
+        value.trim_end_matches([',', '.', ';', ':', '!', '?', ')', ']', '}', '\'', '*', '>']);
     // `hunter2,别告诉别人`: the comma ends a value only where the text goes on without blanks.
     let value = value.split([',', ';']).next().unwrap_or(value);
     let behind = &rest[value.len()..];
@@ -53,8 +55,8 @@ fn told(text: &str, at: Range<usize>) -> Option<Finding> {
 /// The word without a value. What stands behind a colon or "is" is judged by [`told`].
 fn mentioned(text: &str, at: Range<usize>) -> Option<Finding> {
     let rest = ahead(text, at.end, 4);
-    let has_value =
-        ["是", "为", ":", " :", "=", " ="].iter().any(|sign| rest.starts_with(sign)) || rest.starts_with(" is ");
+    let has_value = ["是", "为", ":", " :", "=", " ="].iter().any(|sign| rest.starts_with(sign))
+        || rest.starts_with(" is ");
     (!has_value).then(|| Finding::possible(PiiKind::Hint, at))
 }
 
@@ -67,11 +69,13 @@ fn is_somebodys(text: &str, start: usize) -> bool {
 fn is_password(announced: &str, value: &str, behind: &str, is_own: bool) -> bool {
     let lower = value.to_ascii_lowercase();
     let is_prose = !announced.contains([':', '=']);
-    let is_hidden =
-        ["***", "xxxx", "redacted", "placeholder", "your", "changeme"].iter().any(|part| lower.contains(part));
+    let is_hidden = ["***", "xxxx", "redacted", "placeholder", "your", "changeme"]
+        .iter()
+        .any(|part| lower.contains(part));
     // `cfg.pw1`, `sha1::Digest`: what code takes a value from.
-    let is_path =
-        !is_prose && value.contains(['.', ':']) && value.chars().all(|c| c.is_alphanumeric() || "_.:".contains(c));
+    let is_path = !is_prose
+        && value.contains(['.', ':'])
+        && value.chars().all(|c| c.is_alphanumeric() || "_.:".contains(c));
     if value.len() < SHORTEST
         || is_hidden
         || is_path
@@ -86,39 +90,58 @@ fn is_password(announced: &str, value: &str, behind: &str, is_own: bool) -> bool
     let has_digit = value.bytes().any(|b| b.is_ascii_digit());
     let has_sign = value.len() >= 6 && value.contains(['@', '#', '$', '^', '*', '!', '+', '~']);
     let is_word = value.bytes().all(|b| b.is_ascii_alphabetic());
-    let is_end = behind.trim_start_matches(['\'', '"', '`', '*']).chars().next().is_none_or(|c| ".,;!".contains(c));
+    let is_end = behind
+        .trim_start_matches(['\'', '"', '`', '*'])
+        .chars()
+        .next()
+        .is_none_or(|c| ".,;!".contains(c));
     let is_chinese = announced.ends_with(|c: char| !c.is_ascii());
-    has_digit || has_sign || (is_word && (is_chinese || is_own && is_prose && is_end) && !is_state(&lower))
+    has_digit
+        || has_sign
+        || (is_word && (is_chinese || is_own && is_prose && is_end) && !is_state(&lower))
 }
 
 /// `16-char`, `90days`, `100%`, `1024 bits`.
 fn is_measure(value: &str, behind: &str) -> bool {
-    const UNITS: &str = "char chars character characters letters digit digits word words day days hours minutes weeks \
+    const UNITS: &str = "char chars character characters letters digit digits word words day days \
+                         hours minutes weeks \
         months years bit bits byte bytes times percent th st nd rd";
     let unit = value.trim_start_matches(|c: char| c.is_ascii_digit() || c == '+' || c == '.');
     if unit.len() == value.len() {
         return false;
     }
-    let next = behind.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    let next =
+        behind.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
     let unit = unit.trim_start_matches('-');
-    unit == "%" || is_one_of(if unit.is_empty() { next } else { unit.split('-').next().unwrap_or(unit) }, UNITS)
+    unit == "%"
+        || is_one_of(
+            if unit.is_empty() { next } else { unit.split('-').next().unwrap_or(unit) },
+            UNITS,
+        )
 }
 
 /// How a password is kept or encoded.
 fn is_method(value: &str) -> bool {
     const METHODS: [&str; 19] = [
-        "utf", "sha1", "sha2", "sha3", "sha5", "sha-", "md5", "base64", "base32", "bcrypt", "argon2", "pbkdf2",
-        "oauth2", "aes", "rsa", "latin1", "x509", "ed25519", "rot13",
+        "utf", "sha1", "sha2", "sha3", "sha5", "sha-", "md5", "base64", "base32", "bcrypt",
+        "argon2", "pbkdf2", "oauth2", "aes", "rsa", "latin1", "x509", "ed25519", "rot13",
     ];
     METHODS.iter().any(|method| value.starts_with(method))
 }
 
 /// How a password is, rather than what.
 fn is_state(value: &str) -> bool {
-    const STATES: &str = "wrong weak strong safe secure secret invalid incorrect lost gone empty missing fine okay good \
-        correct right bad stolen hidden unknown blank there here below above private confidential public broken unique \
-        mandatory temporary permanent outdated short long simple complex easy hard different same stale null none \
-        true false unsafe insecure terrible horrible awful impossible ready pending better best worse mine yours \
+    const STATES: &str = "wrong weak strong safe secure secret invalid incorrect lost gone empty \
+                          missing fine okay good \
+        correct right bad stolen hidden unknown blank there here below above private confidential \
+        public broken unique \
+        mandatory temporary permanent outdated short long simple complex easy hard different same \
+        stale null none \
+        true false unsafe insecure terrible horrible awful impossible ready pending better best \
+        worse mine yours \
         string text null nothing something anything everything everywhere known written";
-    is_one_of(value, STATES) || value.ends_with("ed") || value.ends_with("ing") || value.ends_with("able")
+    is_one_of(value, STATES)
+        || value.ends_with("ed")
+        || value.ends_with("ing")
+        || value.ends_with("able")
 }

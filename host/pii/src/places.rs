@@ -1,7 +1,7 @@
 //! Postal addresses, in the forms of the countries that have one.
 //!
-//! A street needs a word for a street and a number; a town needs its postal code and, where codes are mere digits, the
-//! name of a state or of a large town, or a street in front of it.
+//! A street needs a word for a street and a number; a town needs its postal code and, where codes
+//! are mere digits, the name of a state or of a large town, or a street in front of it.
 
 use std::ops::Range;
 
@@ -45,7 +45,8 @@ pub(super) const SPECS: &[(&str, Check)] = &[
         r"[A-ZÄÖÜ][a-zäöüß]{1,30}(?:er|-) ?(?:Stra(?:ß|ss)e|Str\.|Allee|Gasse|Damm) [0-9]{1,4}(?:/[0-9]{1,4}){0,3}",
         street,
     ),
-    // German, Swiss and Italian: a street by its preposition or its end, and the town with its code.
+    // German, Swiss and Italian: a street by its preposition or its end, and the town with its
+    // code.
     (
         concat!(
             r"(?:(?:A[mn]|I[mn]|Auf|Zu[mr]|Unter|Hinter|Beim?|Via|Viale|Piazza|Corso)(?: (?:de[rnm]|della|del",
@@ -104,17 +105,23 @@ pub(super) const SPECS: &[(&str, Check)] = &[
         ),
         town,
     ),
-    (r"(?i-u:\b)(?:H\.? ?No\.?|House No\.?|Flat No\.?|Door No\.?) ?[0-9][0-9A-Za-z/-]{0,12}", street),
+    (
+        r"(?i-u:\b)(?:H\.? ?No\.?|House No\.?|Flat No\.?|Door No\.?) ?[0-9][0-9A-Za-z/-]{0,12}",
+        street,
+    ),
 ];
 
 /// A street that begins where no word or number goes on.
 fn street(text: &str, at: Range<usize>) -> Option<Finding> {
     // Words that end like a street and are none, and phrases of time and place in a text.
-    const OTHER: &str = "Arbeitsplatz Speicherplatz Listenplatz Tabellenplatz Stellplatz Parkplatz Sitzplatz \
+    const OTHER: &str = "Arbeitsplatz Speicherplatz Listenplatz Tabellenplatz Stellplatz Parkplatz \
+                         Sitzplatz \
         Startplatz Jahr Kapitel Abschnitt Schritt Punkt Absatz Band Quartal Teil Artikel Bereich";
-    let starts = text[..at.start].chars().next_back().is_none_or(|c| !c.is_alphanumeric() || c > '\u{2E7F}');
+    let starts =
+        text[..at.start].chars().next_back().is_none_or(|c| !c.is_alphanumeric() || c > '\u{2E7F}');
     let other = text[at.clone()].split(' ').take(3).any(|word| is_one_of(word, OTHER));
-    (starts && !other && !is_word(byte(text, at.end))).then(|| Finding::high(PiiKind::PostalAddress, at))
+    (starts && !other && !is_word(byte(text, at.end)))
+        .then(|| Finding::high(PiiKind::PostalAddress, at))
 }
 
 fn town(text: &str, at: Range<usize>) -> Option<Finding> {
@@ -124,9 +131,12 @@ fn town(text: &str, at: Range<usize>) -> Option<Finding> {
 
 /// A postcode of an area that exists.
 fn postcode(text: &str, at: Range<usize>) -> Option<Finding> {
-    const AREAS: &str = "AB AL B BA BB BD BH BL BN BR BS BT CA CB CF CH CM CO CR CT CV CW DA DD DE DG DH DL DN \
-        DT DY E EC EH EN EX FK FY G GL GU GY HA HD HG HP HR HS HU HX IG IM IP IV JE KA KT KW KY L LA LD LE LL LN \
-        LS LU M ME MK ML N NE NG NN NP NR NW OL OX PA PE PH PL PO PR RG RH RM S SA SE SG SK SL SM SN SO SP SR SS \
+    const AREAS: &str = "AB AL B BA BB BD BH BL BN BR BS BT CA CB CF CH CM CO CR CT CV CW DA DD DE \
+                         DG DH DL DN \
+        DT DY E EC EH EN EX FK FY G GL GU GY HA HD HG HP HR HS HU HX IG IM IP IV JE KA KT KW KY L \
+        LA LD LE LL LN \
+        LS LU M ME MK ML N NE NG NN NP NR NW OL OX PA PE PH PL PO PR RG RH RM S SA SE SG SK SL SM \
+        SN SO SP SR SS \
         ST SW SY TA TD TF TN TQ TR TS TW UB W WA WC WD WF WN WR WS WV YO ZE";
     let code = &text[at.clone()];
     let area = &code[..code.find(|c: char| c.is_ascii_digit())?];

@@ -1,20 +1,27 @@
 //! The patterns of the detector and the checks that decide about each match.
 //!
-//! A pattern only finds an anchor, such as an `@` or a run of digits. Its check then looks around the anchor and
-//! returns the finding, if it is one. The search goes on behind the anchor or the finding, whichever ends later.
-//! Patterns are written so that a match ends where the search for it ended, because the regex crate is linear for
-//! one search but not for many searches that each read far ahead.
+//! A pattern only finds an anchor, such as an `@` or a run of digits. Its check then looks around
+//! the anchor and returns the finding, if it is one. The search goes on behind the anchor or the
+//! finding, whichever ends later. Patterns are written so that a match ends where the search for it
+//! ended, because the regex crate is linear for one search but not for many searches that each read
+//! far ahead.
 //!
-//! Sources: RFC 5321 (mail), ITU-T E.164 and the North American Numbering Plan (phones), ISO/IEC 7812-1 and the
-//! published issuer ranges (cards), the SWIFT IBAN registry (lengths), the SSA rules of 2011 (SSN), the IANA special
-//! purpose address registries, and the token formats that GitHub, AWS, Slack, Google, Stripe and `OpenAI` document.
+//! Sources: RFC 5321 (mail), ITU-T E.164 and the North American Numbering Plan (phones), ISO/IEC
+//! 7812-1 and the published issuer ranges (cards), the SWIFT IBAN registry (lengths), the SSA rules
+//! of 2011 (SSN), the IANA special purpose address registries, and the token formats that GitHub,
+//! AWS, Slack, Google, Stripe and `OpenAI` document.
 
 use super::check::Check;
 use super::people::{
-    card, email, iban, payment_address, phone_announced, phone_international, phone_north_american, ssn,
+    card, email, iban, payment_address, phone_announced, phone_international, phone_north_american,
+    ssn,
 };
-use super::systems::{assignment, ip_v4, ip_v6, pin, private_key, token, token_with_digit, url_password};
-use super::{Finding, PiiKind, announced, births, marks, national, passwords, phones, places, spelled};
+use super::systems::{
+    assignment, ip_v4, ip_v6, pin, private_key, token, token_with_digit, url_password,
+};
+use super::{
+    Finding, PiiKind, announced, births, marks, national, passwords, phones, places, spelled,
+};
 use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -27,7 +34,9 @@ pub(super) struct Rule {
 
 /// All rules. A test proves that this list is as long as [`specs`], so no pattern is dropped here.
 pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    let compile = |&(pattern, check): &(&str, Check)| Regex::new(pattern).ok().map(|regex| Rule { regex, check });
+    let compile = |&(pattern, check): &(&str, Check)| {
+        Regex::new(pattern).ok().map(|regex| Rule { regex, check })
+    };
     specs().filter_map(compile).collect()
 });
 
@@ -71,7 +80,10 @@ const SPECS: &[(&str, Check)] = &[
     (r"[0-9A-Fa-f:]+:[0-9A-Fa-f:.]*", ip_v6),
     (r"(?-u:\b)(?:AKIA|ASIA)[0-9A-Z]{16}(?-u:\b)", token),
     (r"gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,}", token),
-    (r"xox[abeoprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,}|glpat-[A-Za-z0-9_-]{20,}|npm_[A-Za-z0-9]{30,}", token),
+    (
+        r"xox[abeoprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,}|glpat-[A-Za-z0-9_-]{20,}|npm_[A-Za-z0-9]{30,}",
+        token,
+    ),
     (r"(?-u:\b)(?:sk-[A-Za-z0-9_-]{20,}|[rs]k_(?:live|test)_[A-Za-z0-9]{16,})", token_with_digit),
     (r"(?i)(?-u:\b)bearer[ \t]+[a-z0-9._~+/=-]{20,}", token_with_digit),
     (r"(?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?", token),
@@ -87,7 +99,10 @@ const SPECS: &[(&str, Check)] = &[
     ),
     (r"(?i)(?-u:\b)pin(?: code| number)?(?: is(?: now)?|[ ]?[:=])[ ]{1,2}", pin),
     (r"(?i)[a-z][a-z0-9+.-]{1,20}://[^ \t\r\n/:@]{1,64}:[^ \t\r\n/@:]{1,128}@", url_password),
-    (r"(?i)@(?:ok(?:hdfcbank|icici|sbi|axis)|ybl|ibl|axl|paytm|upi|apl|yapl|barodampay)(?-u:\b)", payment_address),
+    (
+        r"(?i)@(?:ok(?:hdfcbank|icici|sbi|axis)|ybl|ibl|axl|paytm|upi|apl|yapl|barodampay)(?-u:\b)",
+        payment_address,
+    ),
     (
         concat!(
             r"(?i)(?-u:\b)(?:my|his|her|their|our|the user's) (?:home |work |cell |mobile |personal |private )?",

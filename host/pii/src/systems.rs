@@ -8,15 +8,18 @@ use super::text::{before, byte, is_one_of, is_word, words_before};
 use super::{Finding, PiiKind};
 
 /// Words that announce a version, an outline number or an object identifier rather than an address.
-pub(super) const VERSION_WORDS: &str = "version versions ver v release released releases build bump bumps bumped upgrade upgraded \
-    upgrades downgrade downgraded firmware section sections chapter clause appendix oid objectidentifier rfc";
+pub(super) const VERSION_WORDS: &str = "version versions ver v release released releases build \
+                                        bump bumps bumped upgrade upgraded \
+    upgrades downgrade downgraded firmware section sections chapter clause appendix oid \
+    objectidentifier rfc";
 
 pub(super) fn ip_v4(text: &str, at: Range<usize>) -> Option<Finding> {
     let ip: Ipv4Addr = text[at.clone()].parse().ok()?;
     let ahead = (before(text, at.start, 1), before(text, at.start, 2));
     let starts = match ahead {
         (Some(b'.' | b'^' | b'~'), _) => false,
-        // `name-1.2.3.4` and `Product/1.2.3.4` are versions, `8.8.4.4-8.8.8.8` and `//8.8.8.8` are not.
+        // `name-1.2.3.4` and `Product/1.2.3.4` are versions, `8.8.4.4-8.8.8.8` and `//8.8.8.8` are
+        // not.
         (Some(b'-' | b'/'), Some(b)) => !b.is_ascii_alphabetic(),
         // `==1.2.3.4` and `>=1.2.3.4` pin a package.
         (Some(b'='), Some(b)) => !b"=<>~!^".contains(&b),
@@ -27,21 +30,25 @@ pub(super) fn ip_v4(text: &str, at: Range<usize>) -> Option<Finding> {
         (Some(b'-' | b'+'), Some(b)) => !b.is_ascii_alphabetic(),
         (b, _) => !is_word(b),
     };
-    let versioned = || words_before(text, at.start).take(4).any(|word| is_one_of(word, VERSION_WORDS));
-    let network = || network_bits(text, at.end).is_some_and(|bits| bits < 32 && ip.to_bits() << bits == 0);
+    let versioned =
+        || words_before(text, at.start).take(4).any(|word| is_one_of(word, VERSION_WORDS));
+    let network =
+        || network_bits(text, at.end).is_some_and(|bits| bits < 32 && ip.to_bits() << bits == 0);
     (starts && ends && is_public_v4(ip) && !versioned() && !network())
         .then(|| Finding::high(PiiKind::IpAddress, at.clone()))
 }
 
 pub(super) fn ip_v6(text: &str, at: Range<usize>) -> Option<Finding> {
-    // Longer runs cannot be an address. `::` at an end belongs to the address, a single `:` or `.` to the sentence.
+    // Longer runs cannot be an address. `::` at an end belongs to the address, a single `:` or `.`
+    // to the sentence.
     let run = text[at.clone()].trim_end_matches('.');
     let run = if run.ends_with("::") { run } else { run.trim_end_matches(':') };
     let address = if run.starts_with("::") { run } else { run.trim_start_matches(':') };
     let start = at.start + run.len() - address.len();
     let end = start + address.len();
     let ip: Ipv6Addr = if address.len() > 45 { None } else { address.parse().ok() }?;
-    let network = network_bits(text, end).is_some_and(|bits| bits < 128 && ip.to_bits() << bits == 0);
+    let network =
+        network_bits(text, end).is_some_and(|bits| bits < 128 && ip.to_bits() << bits == 0);
     let clean = !is_word(before(text, start, 1)) && !is_word(byte(text, end));
     (clean && is_public_v6(ip) && !network).then(|| Finding::high(PiiKind::IpAddress, start..end))
 }
@@ -55,7 +62,8 @@ pub(super) fn network_bits(text: &str, end: usize) -> Option<u32> {
 
 pub(super) fn is_public_v4(ip: Ipv4Addr) -> bool {
     let [a, b, c, _] = ip.octets();
-    let special = ip.is_private() || ip.is_loopback() || ip.is_link_local() || ip.is_documentation();
+    let special =
+        ip.is_private() || ip.is_loopback() || ip.is_link_local() || ip.is_documentation();
     let shared = a == 100 && (64..128).contains(&b);
     let assigned = (a, b, c) == (192, 0, 0) || (a == 198 && (b == 18 || b == 19));
     // Zero is "this network", 224 and above are multicast, reserved and broadcast.
@@ -85,14 +93,20 @@ pub(super) fn token_with_digit(text: &str, at: Range<usize>) -> Option<Finding> 
     found.then(|| Finding::high(PiiKind::Secret, at.end - value.len()..at.end))
 }
 
-/// A key block from its first to its last line. A block that was cut off ends where its Base64 text ends.
+/// A key block from its first to its last line. A block that was cut off ends where its Base64 text
+/// ends.
 pub(super) fn private_key(text: &str, at: Range<usize>) -> Option<Finding> {
     const LONGEST: usize = 16 * 1024;
     let body = &text[at.end..];
-    // Every later anchor starts with dashes, so this search ends there and no text is searched twice.
-    let closing = body.find("-----").filter(|&len| len < LONGEST && body[len..].starts_with("-----END "));
+    // Every later anchor starts with dashes, so this search ends there and no text is searched
+    // twice.
+    let closing =
+        body.find("-----").filter(|&len| len < LONGEST && body[len..].starts_with("-----END "));
     let len = match closing {
-        Some(len) => body[len + 9..].find("-----").filter(|&rest| rest < 64).map_or(len, |rest| len + 9 + rest + 5),
+        Some(len) => body[len + 9..]
+            .find("-----")
+            .filter(|&rest| rest < 64)
+            .map_or(len, |rest| len + 9 + rest + 5),
         None => base64_lines(body),
     };
     let is_base64 = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '/';
@@ -100,13 +114,17 @@ pub(super) fn private_key(text: &str, at: Range<usize>) -> Option<Finding> {
     material.then(|| Finding::high(PiiKind::Secret, at.start..at.end + len))
 }
 
-/// How much of the start of `body` is Base64 text in lines. Lines may be split by white space or a literal `\n`.
+/// How much of the start of `body` is Base64 text in lines. Lines may be split by white space or a
+/// literal `\n`.
 pub(super) fn base64_lines(body: &str) -> usize {
     let mut len = 0;
     loop {
-        let gap = body[len..].find(|c: char| !c.is_whitespace() && !"\\nr".contains(c)).unwrap_or(0);
+        let gap =
+            body[len..].find(|c: char| !c.is_whitespace() && !"\\nr".contains(c)).unwrap_or(0);
         let line = &body[len + gap..];
-        let end = line.find(|c: char| !c.is_ascii_alphanumeric() && !"+/=".contains(c)).unwrap_or(line.len());
+        let end = line
+            .find(|c: char| !c.is_ascii_alphanumeric() && !"+/=".contains(c))
+            .unwrap_or(line.len());
         if end < 16 {
             return len;
         }
@@ -118,7 +136,8 @@ pub(super) fn base64_lines(body: &str) -> usize {
 pub(super) fn pin(text: &str, at: Range<usize>) -> Option<Finding> {
     let len = text.bytes().skip(at.end).take(9).take_while(u8::is_ascii_digit).count();
     let end = at.end + len;
-    ((4..=8).contains(&len) && !is_word(byte(text, end))).then(|| Finding::high(PiiKind::Secret, at.end..end))
+    ((4..=8).contains(&len) && !is_word(byte(text, end)))
+        .then(|| Finding::high(PiiKind::Secret, at.end..end))
 }
 
 /// The password in `scheme://user:password@host`.
@@ -142,17 +161,27 @@ pub(super) fn assignment(text: &str, at: Range<usize>) -> Option<Finding> {
     let rest = &text[at.end..];
     // A quote may have a backslash in nested JSON, or a prefix such as `b` or `r#` in code.
     let opening = rest.char_indices().take(4).find(|(_, c)| matches!(c, '"' | '\'' | '`'));
-    let (lead, quote) = opening.filter(|&(lead, _)| rest[..lead].chars().all(|c| "\\bBrRfFuU@$#".contains(c))).unzip();
+    let (lead, quote) = opening
+        .filter(|&(lead, _)| rest[..lead].chars().all(|c| "\\bBrRfFuU@$#".contains(c)))
+        .unzip();
     let escaped = lead.is_none_or(|lead| rest[..lead].ends_with('\\'));
     let body = lead.map_or(rest, |lead| &rest[lead + 1..]);
-    let ends = |c: char| c.is_whitespace() || (escaped && c == '\\') || quote.map_or(c == '&', |quote| c == quote);
-    let judged = body.char_indices().find(|&(at, c)| ends(c) || at > JUDGED).map_or(body.len(), |(at, _)| at);
+    let ends = |c: char| {
+        c.is_whitespace() || (escaped && c == '\\') || quote.map_or(c == '&', |quote| c == quote)
+    };
+    let judged = body
+        .char_indices()
+        .find(|&(at, c)| ends(c) || at > JUDGED)
+        .map_or(body.len(), |(at, _)| at);
     let start = text.len() - body.len();
     let value = trim_code(&body[..judged], quote);
     match judge(&text[at], value, quote.is_some())? {
         PiiKind::Secret => {
             let len = body[judged..].find(ends).map_or(body.len(), |len| judged + len);
-            Some(Finding::high(PiiKind::Secret, start..start + trim_code(&body[..len], quote).len()))
+            Some(Finding::high(
+                PiiKind::Secret,
+                start..start + trim_code(&body[..len], quote).len(),
+            ))
         }
         weak => Some(Finding::possible(weak, start..start + value.len())),
     }
@@ -160,11 +189,15 @@ pub(super) fn assignment(text: &str, at: Range<usize>) -> Option<Finding> {
 
 /// Removes what code or prose puts behind a bare value.
 pub(super) fn trim_code(value: &str, quote: Option<char>) -> &str {
-    if quote.is_some() { value } else { value.trim_end_matches([',', ';', ')', ']', '}', '"', '\'', '`', '.', '>']) }
+    if quote.is_some() {
+        value
+    } else {
+        value.trim_end_matches([',', ';', ')', ']', '}', '"', '\'', '`', '.', '>'])
+    }
 }
 
-/// What a value is, if it is anything: a credential, the place of one that was removed, or a word that may be one.
-/// `name` is the text in front of the value, up to and with the `=` or `:`.
+/// What a value is, if it is anything: a credential, the place of one that was removed, or a word
+/// that may be one. `name` is the text in front of the value, up to and with the `=` or `:`.
 pub(super) fn judge(name: &str, value: &str, quoted: bool) -> Option<PiiKind> {
     let name = name.to_ascii_lowercase();
     let lower = value.to_ascii_lowercase();
@@ -172,7 +205,8 @@ pub(super) fn judge(name: &str, value: &str, quoted: bool) -> Option<PiiKind> {
     // "the password is generated" says nothing, but `password: generated` might be one.
     let hint = name.contains([':', '=']).then_some(PiiKind::Hint);
     let only = |extra: &str| value.chars().all(|c| c.is_alphabetic() || extra.contains(c));
-    let constant = value.contains('_') && value.bytes().all(|b| matches!(b, b'A'..=b'Z' | b'0'..=b'9' | b'_'));
+    let constant =
+        value.contains('_') && value.bytes().all(|b| matches!(b, b'A'..=b'Z' | b'0'..=b'9' | b'_'));
     let crossed = value.chars().count() > 2 && value.chars().all(|c| MASKS.contains(&c));
     if crossed {
         Some(PiiKind::Redacted)
@@ -180,10 +214,14 @@ pub(super) fn judge(name: &str, value: &str, quoted: bool) -> Option<PiiKind> {
         None
     } else if is_placeholder(value)
         || ["***", "•••", "xxxx", "redacted", "placeholder"].iter().any(|part| lower.contains(part))
-        || ["your-", "your_", "changeme", "change-", "change_"].iter().any(|start| lower.starts_with(start))
+        || ["your-", "your_", "changeme", "change-", "change_"]
+            .iter()
+            .any(|start| lower.starts_with(start))
     {
         Some(PiiKind::Redacted)
-    } else if is_reference(value, quoted) || (!is_password && value.bytes().all(|b| b.is_ascii_digit())) {
+    } else if is_reference(value, quoted)
+        || (!is_password && value.bytes().all(|b| b.is_ascii_digit()))
+    {
         None
     } else if only("") {
         let type_name = !quoted && value.chars().skip(1).any(char::is_uppercase);
@@ -201,11 +239,13 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     // The closing bracket may have been taken for the end of the code around the value.
     let end = inner.find([']', '>', '}']).unwrap_or(inner.len());
     let named = end > 0 && inner[..end].chars().all(|c| c.is_alphabetic() || "_-.".contains(c));
-    inner.len() < value.len() && named && inner[end..].chars().filter(|c| c.is_alphanumeric()).count() < 4
+    inner.len() < value.len()
+        && named
+        && inner[end..].chars().filter(|c| c.is_alphanumeric()).count() < 4
 }
 
-/// Values that name the place where a credential is kept, or that are plain code: variables, templates, calls,
-/// types, numbers, paths and links.
+/// Values that name the place where a credential is kept, or that are plain code: variables,
+/// templates, calls, types, numbers, paths and links.
 pub(super) fn is_reference(value: &str, quoted: bool) -> bool {
     let starts = |list: &[&str]| list.iter().any(|start| value.starts_with(start));
     let named = |part: &str| {
@@ -218,7 +258,8 @@ pub(super) fn is_reference(value: &str, quoted: bool) -> bool {
     let path = value.contains("://")
         || starts(&["./", "../", "~/"])
         || value.strip_prefix('/').and_then(|rest| rest.split_once('/')).is_some_and(|(top, _)| {
-            // Base64 can start with a slash too, but rarely goes on in small letters up to the next one.
+            // Base64 can start with a slash too, but rarely goes on in small letters up to the next
+            // one.
             !top.is_empty() && top.bytes().all(|b| b.is_ascii_lowercase())
         });
     // A quote in front of one of these was a closing quote.
@@ -226,10 +267,13 @@ pub(super) fn is_reference(value: &str, quoted: bool) -> bool {
         return variable || dotted || path || starts(&[")", ",", ";", "]", "}"]);
     }
     let template = starts(&["{", "(", "%(", "#{"]);
-    // `f(x)`, `map["x"]`, `s!("x")` and `Type<'_>`. A digit behind the bracket is more likely in a password.
+    // `f(x)`, `map["x"]`, `s!("x")` and `Type<'_>`. A digit behind the bracket is more likely in a
+    // password.
     let call = value.find(['(', '[', '{', '<']).is_some_and(|open| {
         let callee = value[..open].trim_end_matches('!');
-        named(callee) && (callee.contains([':', '.']) || !value[open + 1..].starts_with(|c: char| c.is_ascii_digit()))
+        named(callee)
+            && (callee.contains([':', '.'])
+                || !value[open + 1..].starts_with(|c: char| c.is_ascii_digit()))
     });
     let item = value.starts_with(':')
         || (value.contains("::") && named(value))
@@ -237,10 +281,13 @@ pub(super) fn is_reference(value: &str, quoted: bool) -> bool {
             .strip_prefix(['*', '&'])
             .is_some_and(|place| place.chars().all(|c| c.is_alphabetic() || "_.".contains(c)));
     let number = value.strip_prefix('-').unwrap_or(value);
-    let suffixed = ["i32", "u32", "i64", "u64"]
-        .iter()
-        .any(|suffix| number.strip_suffix(suffix).is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit() || b == b'_')));
-    let hex =
-        number.strip_prefix("0x").is_some_and(|n| n.bytes().all(|b| b.is_ascii_hexdigit() || b"_ui".contains(&b)));
+    let suffixed = ["i32", "u32", "i64", "u64"].iter().any(|suffix| {
+        number
+            .strip_suffix(suffix)
+            .is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit() || b == b'_'))
+    });
+    let hex = number
+        .strip_prefix("0x")
+        .is_some_and(|n| n.bytes().all(|b| b.is_ascii_hexdigit() || b"_ui".contains(&b)));
     variable || dotted || path || template || call || item || suffixed || hex
 }

@@ -1,7 +1,8 @@
 //! Tests of the detector: a table of texts, the promises of the public functions and hostile input.
 //!
-//! Every number, address and token here is made up, reserved for documentation or a published test value. Token
-//! prefixes are split with `concat!`, so that scanners for leaked credentials do not report this file.
+//! Every number, address and token here is made up, reserved for documentation or a published test
+//! value. Token prefixes are split with `concat!`, so that scanners for leaked credentials do not
+//! report this file.
 
 use std::borrow::Cow;
 
@@ -27,7 +28,10 @@ fn check_promises(text: &str) {
     let found = scan(text);
     let mut end = 0;
     for finding in &found {
-        assert!(finding.range.start >= end && finding.range.start < finding.range.end, "{text:?}: {found:?}");
+        assert!(
+            finding.range.start >= end && finding.range.start < finding.range.end,
+            "{text:?}: {found:?}"
+        );
         assert!(text.get(finding.range.clone()).is_some(), "{text:?}: {found:?}");
         end = finding.range.end;
     }
@@ -62,7 +66,8 @@ fn finds_the_expected_kinds() {
 
 #[test]
 fn finds_nothing_in_engineering_prose() {
-    let failures: Vec<_> = NEGATIVE.iter().map(|text| (text, scan(text))).filter(|(_, got)| !got.is_empty()).collect();
+    let failures: Vec<_> =
+        NEGATIVE.iter().map(|text| (text, scan(text))).filter(|(_, got)| !got.is_empty()).collect();
     assert!(failures.is_empty(), "{failures:#?}");
     assert!(NEGATIVE.len() >= 60);
 }
@@ -90,7 +95,11 @@ fn ranges_cover_exactly_the_data() {
         ("passport: X1234567.", "X1234567"),
     ];
     for (text, want) in cases {
-        let got: Vec<_> = scan(text).into_iter().filter(|f| f.risk == PiiRisk::High).map(|f| &text[f.range]).collect();
+        let got: Vec<_> = scan(text)
+            .into_iter()
+            .filter(|f| f.risk == PiiRisk::High)
+            .map(|f| &text[f.range])
+            .collect();
         assert_eq!(got, [want], "{text:?}");
     }
 }
@@ -101,7 +110,10 @@ fn redaction_names_the_kind_and_keeps_the_rest() {
         ("Mail jane@example.com or call 415-555-0132.", "Mail [EMAIL] or call [PHONE]."),
         ("4111 1111 1111 1111 / DE89370400440532013000", "[CARD] / [IBAN]"),
         ("123-45-6789 from 8.8.8.8", "[SSN] from [IP_ADDRESS]"),
-        ("password: \"s3cretvalue\", passport X1234567", "password: \"[SECRET]\", passport [PASSPORT]"),
+        (
+            "password: \"s3cretvalue\", passport X1234567",
+            "password: \"[SECRET]\", passport [PASSPORT]",
+        ),
         ("jane＠example．com – и всё", "[EMAIL] – и всё"),
         ("a@example.com@example.org", "[EMAIL]"),
         // Two findings that overlap leave no fragment of the one that gave way.
@@ -312,7 +324,11 @@ fn what_people_tell_an_assistant_is_redacted() {
         ("I live at 12 Baker Street.", "I live at [ADDRESS]."),
         ("Hauptstra\u{df}e 5 in Berlin", "[ADDRESS] in Berlin"),
         ("passport number X1234567", "passport number [PASSPORT]"),
-        ("-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEAw1z\n-----END RSA PRIVATE KEY-----\nok", "[SECRET]\nok"),
+        (
+            "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEAw1z\n-----END RSA PRIVATE \
+             KEY-----\nok",
+            "[SECRET]\nok",
+        ),
         ("one\nann@example.org\ntwo", "one\n[EMAIL]\ntwo"),
     ] {
         assert_eq!(redact(text), redacted);

@@ -1,7 +1,8 @@
 //! The detector on sentences that were written before its rules were read.
 //!
-//! Each line of a file in `sentences/` has a level, a country and a sentence. The files are the random halves of one
-//! list. The rules were mended with `seen.tsv` only; `unseen.tsv` measures what they find in other sentences.
+//! Each line of a file in `sentences/` has a level, a country and a sentence. The files are the
+//! random halves of one list. The rules were mended with `seen.tsv` only; `unseen.tsv` measures
+//! what they find in other sentences.
 
 #![allow(clippy::expect_used, reason = "a file that is not as it must be fails the test")]
 
@@ -35,13 +36,18 @@ struct Figures {
 }
 
 fn measure(sentences: &[Sentence]) -> Figures {
-    let found: Vec<(u8, u8)> = sentences.iter().map(|one| (one.level, risk(one.text).level())).collect();
-    let count = |wanted: &dyn Fn(u8, u8) -> bool| found.iter().filter(|&&(is, got)| wanted(is, got)).count();
+    let found: Vec<(u8, u8)> =
+        sentences.iter().map(|one| (one.level, risk(one.text).level())).collect();
+    let count = |wanted: &dyn Fn(u8, u8) -> bool| {
+        found.iter().filter(|&&(is, got)| wanted(is, got)).count()
+    };
     #[expect(clippy::cast_precision_loss, reason = "there are a few hundred sentences")]
     let share = |part: usize, whole: usize| part as f64 / whole as f64;
     let both = count(&|is, got| is == 2 && got == 2);
     let different = |one: &&Sentence| risk(one.text).level() != one.level;
-    let line = |one: &Sentence| format!("{} {} -> {} {}", one.country, one.level, risk(one.text).level(), one.text);
+    let line = |one: &Sentence| {
+        format!("{} {} -> {} {}", one.country, one.level, risk(one.text).level(), one.text)
+    };
     Figures {
         recall: share(both, count(&|is, _| is == 2)),
         precision: share(both, count(&|_, got| got == 2)),
@@ -53,7 +59,10 @@ fn measure(sentences: &[Sentence]) -> Figures {
 #[test]
 fn finds_raw_data_in_the_seen_half() {
     let figures = measure(&read(include_str!("sentences/seen.tsv")));
-    println!("recall {:.3} precision {:.3} flagged {:.3}", figures.recall, figures.precision, figures.flagged);
+    println!(
+        "recall {:.3} precision {:.3} flagged {:.3}",
+        figures.recall, figures.precision, figures.flagged
+    );
     let enough = figures.recall >= 0.95 && figures.precision >= 0.95 && figures.flagged >= 0.9;
     assert!(enough, "{}", figures.wrong.join("\n"));
 }
@@ -62,7 +71,10 @@ fn finds_raw_data_in_the_seen_half() {
 #[test]
 fn finds_raw_data_in_the_unseen_half() {
     let figures = measure(&read(include_str!("sentences/unseen.tsv")));
-    println!("recall {:.3} precision {:.3} flagged {:.3}", figures.recall, figures.precision, figures.flagged);
+    println!(
+        "recall {:.3} precision {:.3} flagged {:.3}",
+        figures.recall, figures.precision, figures.flagged
+    );
     assert!(figures.recall >= 0.95, "recall of level 2: {:.3}", figures.recall);
     assert!(figures.precision >= 0.95, "precision of level 2: {:.3}", figures.precision);
     assert!(figures.flagged >= 0.9, "level 1 that is flagged: {:.3}", figures.flagged);
@@ -76,7 +88,9 @@ fn both_halves_cover_six_countries_and_all_levels() {
         for country in ["DE", "AT", "CH", "FR", "GB", "US", "CN", "JP", "IN"] {
             assert!(sentences.iter().any(|one| one.country == country), "{country}");
         }
-        let share = |level: u8| sentences.iter().filter(|one| one.level == level).count() * 10 / sentences.len();
+        let share = |level: u8| {
+            sentences.iter().filter(|one| one.level == level).count() * 10 / sentences.len()
+        };
         assert!(share(2) >= 4 && share(0) >= 4 && share(1) >= 1);
     }
 }

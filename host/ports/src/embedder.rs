@@ -1,4 +1,5 @@
-//! A provider's embeddings as a trait: the sandbox calls it, the host's model implements it, and neither knows the other.
+//! A provider's embeddings as a trait: the sandbox calls it, the host's model implements it, and
+//! neither knows the other.
 
 use memhost_types::Usage;
 
@@ -45,8 +46,8 @@ pub trait Embedder: Send + Sync {
     /// Where there is none.
     fn model(&self) -> Result<EmbeddingModel, EmbeddingError>;
 
-    /// One vector of unit length for each text, in their order. The caller has checked [`MAX_EMBEDDING_TEXTS`] and
-    /// [`MAX_EMBEDDING_TEXT_BYTES`].
+    /// One vector of unit length for each text, in their order. The caller has checked
+    /// [`MAX_EMBEDDING_TEXTS`] and [`MAX_EMBEDDING_TEXT_BYTES`].
     ///
     /// # Errors
     /// Where there is no model or it fails.

@@ -1,4 +1,5 @@
-//! Computing away from the threads that drive async tasks: what computes there for long delays every other request.
+//! Computing away from the threads that drive async tasks: what computes there for long delays
+//! every other request.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -12,8 +13,8 @@ use tokio::task::{JoinError, JoinHandle};
 use super::long::do_at_usual_priority;
 use super::turns::Turns;
 
-/// The most bytes that are worked on where an async task runs. What the host does with texts takes less than a
-/// millisecond for so many.
+/// The most bytes that are worked on where an async task runs. What the host does with texts takes
+/// less than a millisecond for so many.
 pub const MAX_INLINE_BYTES: usize = 16 * 1024;
 
 thread_local! {
@@ -40,8 +41,8 @@ pub(crate) fn stay_off() {
     IS_OFF.set(true);
 }
 
-/// Does work on about so many bytes. If they are many, another thread drives the async tasks of this one meanwhile.
-/// For work of up to 100 ms; use [`in_turn`] for more.
+/// Does work on about so many bytes. If they are many, another thread drives the async tasks of
+/// this one meanwhile. For work of up to 100 ms; use [`in_turn`] for more.
 pub fn off_executor<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let mut work = Some(work);
     let mut done = None;
@@ -95,8 +96,8 @@ pub fn spawn_blocking<T: Send + 'static>(
     }
 }
 
-/// Like [`spawn_blocking`], on a thread of the usual priority, also where a long task asks for it. For work that holds
-/// what short requests wait for, such as a turn.
+/// Like [`spawn_blocking`], on a thread of the usual priority, also where a long task asks for it.
+/// For work that holds what short requests wait for, such as a turn.
 ///
 /// # Errors
 /// If the work panics.
@@ -113,11 +114,13 @@ pub async fn spawn_blocking_usual<T: Send + 'static>(
 
 /// What work has sent that has ended and did not panic.
 fn sent<T>(mut receiver: oneshot::Receiver<T>) -> T {
-    receiver.try_recv().unwrap_or_else(|_| unreachable!("the work has sent what it made, or panicked"))
+    receiver
+        .try_recv()
+        .unwrap_or_else(|_| unreachable!("the work has sent what it made, or panicked"))
 }
 
-/// Does long work of a company on a thread of its own, as soon as less than half of the processors do such work. Companies
-/// take turns.
+/// Does long work of a company on a thread of its own, as soon as less than half of the processors
+/// do such work. Companies take turns.
 ///
 /// # Errors
 /// If the work panics.
@@ -145,7 +148,8 @@ pub async fn in_turn<T: Send + 'static>(
 /// Where the value has no JSON form, such as a map with keys that are no strings.
 pub fn to_json(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut json = Bounded { bytes: Vec::with_capacity(1_024), max: MAX_INLINE_BYTES };
-    // Its length is known only once it is written. One kind of writer: a second one would double the code of each type.
+    // Its length is known only once it is written. One kind of writer: a second one would double
+    // the code of each type.
     if serde_json::to_writer(&mut json, value).is_err() {
         json.bytes.clear();
         json.max = usize::MAX;
@@ -178,8 +182,8 @@ impl std::io::Write for Bounded {
     }
 }
 
-/// Says that a function works on so many bytes for longer than an executor may. In a debug build, and so in every test,
-/// it panics where that happens on a thread of the executor.
+/// Says that a function works on so many bytes for longer than an executor may. In a debug build,
+/// and so in every test, it panics where that happens on a thread of the executor.
 pub fn expect_off_executor(what: &str, bytes: usize) {
     debug_assert!(
         bytes <= MAX_INLINE_BYTES || IS_OFF.get() || Handle::try_current().is_err(),

@@ -1,5 +1,5 @@
-//! Threads for tasks that compute for long. They have a low priority, so that what is short is answered first, whatever
-//! is computed here.
+//! Threads for tasks that compute for long. They have a low priority, so that what is short is
+//! answered first, whatever is computed here.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -15,15 +15,16 @@ use tokio::task::{JoinError, JoinHandle};
 
 use super::executor::stay_off;
 
-/// How much these threads yield to others: under full load they get about a third of what others get.
+/// How much these threads yield to others: under full load they get about a third of what others
+/// get.
 const NICE: i32 = 5;
 /// The lowest priority.
 const LOWEST: i32 = 19;
 
 struct Threads {
     long: Runtime,
-    /// Starts threads of the usual priority for long tasks: a thread inherits the priority of who starts it, and may
-    /// not raise it again.
+    /// Starts threads of the usual priority for long tasks: a thread inherits the priority of who
+    /// starts it, and may not raise it again.
     usual: Runtime,
 }
 
@@ -34,7 +35,8 @@ thread_local! {
     static IS_LOW: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What is made at its first use; tried again at the next one where the system has no threads or files left for it.
+/// What is made at its first use; tried again at the next one where the system has no threads or
+/// files left for it.
 struct Made {
     threads: OnceLock<Threads>,
     /// Whether the log has a line on the failure. A busy host tries thousands of times.
@@ -60,7 +62,8 @@ impl Made {
             Err(error) => {
                 if !std::mem::replace(&mut *is_told, true) {
                     let until = "until they can, such requests run beside short ones";
-                    tracing::warn!(%error, "the threads for long requests cannot be started; {until}");
+                    tracing::warn!(%error, "the threads for long requests cannot be started; \
+                        {until}");
                 }
                 None
             }
@@ -69,9 +72,11 @@ impl Made {
 }
 
 fn make() -> io::Result<Threads> {
-    // As many as drive the short ones: a guest that blocks in a host call must not delay other calls.
+    // As many as drive the short ones: a guest that blocks in a host call must not delay other
+    // calls.
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get) * 2;
-    // An absolute one: the runtime's threads start one another, and each inherits the priority of who starts it.
+    // An absolute one: the runtime's threads start one another, and each inherits the priority of
+    // who starts it.
     let priority = getpriority_process(None).map(|usual| (usual + NICE).min(LOWEST));
     let begin = move || {
         stay_off();
@@ -100,12 +105,15 @@ fn build(builder: &mut Builder) -> io::Result<Runtime> {
     catch_unwind(AssertUnwindSafe(|| builder.build())).unwrap_or_else(panicked)
 }
 
-/// Starts a task that may compute for long at a time, such as a request of megabytes. It does so on threads of its own,
-/// and so does what it starts. Where the system has no threads or files left for them, it runs where it is.
+/// Starts a task that may compute for long at a time, such as a request of megabytes. It does so on
+/// threads of its own, and so does what it starts. Where the system has no threads or files left
+/// for them, it runs where it is.
 ///
 /// # Panics
 /// Outside a runtime where the system has no threads or files left.
-pub fn spawn_long<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+pub fn spawn_long<T: Send + 'static>(
+    task: impl Future<Output = T> + Send + 'static,
+) -> JoinHandle<T> {
     match THREADS.get(make) {
         Some(threads) => threads.long.spawn(task),
         None => tokio::spawn(task),
@@ -117,11 +125,14 @@ tokio::task_local! {
     static ASKS: Arc<AtomicBool>;
 }
 
-/// Starts a task beside short ones. It goes on as [`spawn_long`] does from where it calls [`go_long`].
+/// Starts a task beside short ones. It goes on as [`spawn_long`] does from where it calls
+/// [`go_long`].
 ///
 /// # Panics
 /// Outside a runtime.
-pub fn spawn_short<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+pub fn spawn_short<T: Send + 'static>(
+    task: impl Future<Output = T> + Send + 'static,
+) -> JoinHandle<T> {
     let asks = Arc::new(AtomicBool::new(false));
     let mut task = Box::pin(ASKS.scope(Arc::clone(&asks), task));
     tokio::spawn(async move {
@@ -145,8 +156,8 @@ pub fn is_long() -> bool {
     IS_LOW.get()
 }
 
-/// Moves the task that calls this to the threads for long tasks, if [`spawn_short`] has started it: what comes next may
-/// compute for long.
+/// Moves the task that calls this to the threads for long tasks, if [`spawn_short`] has started it:
+/// what comes next may compute for long.
 pub async fn go_long() {
     let mut has_asked = IS_LOW.get();
     poll_fn(|context| {
@@ -154,7 +165,8 @@ pub async fn go_long() {
             return Poll::Ready(());
         }
         has_asked = true;
-        // A future between the two, such as one of several that are joined, polls this one only if it was woken.
+        // A future between the two, such as one of several that are joined, polls this one only if
+        // it was woken.
         context.waker().wake_by_ref();
         Poll::Pending
     })
@@ -165,7 +177,9 @@ pub async fn go_long() {
 pub(crate) async fn do_at_usual_priority(work: Box<dyn FnOnce() + Send>) -> Result<(), JoinError> {
     match THREADS.threads.get().filter(|_| IS_LOW.get()) {
         // Not started from here: the new thread would inherit the low priority.
-        Some(threads) => threads.usual.spawn(async move { tokio::task::spawn_blocking(work).await }).await?,
+        Some(threads) => {
+            threads.usual.spawn(async move { tokio::task::spawn_blocking(work).await }).await?
+        }
         None => tokio::task::spawn_blocking(work).await,
     }
 }
@@ -187,7 +201,8 @@ mod tests {
             expect_off_executor("a test", usize::MAX);
             // The only worker of the test's runtime sends this meanwhile.
             receiver.recv().unwrap();
-            let nested = || tokio::runtime::Handle::current().block_on(spawn_blocking(priority)).unwrap();
+            let nested =
+                || tokio::runtime::Handle::current().block_on(spawn_blocking(priority)).unwrap();
             [priority(), off_executor(usize::MAX, priority), spawn_blocking(nested).await.unwrap()]
         });
         tokio::spawn(async move { sender.send(()).unwrap() }).await.unwrap();
@@ -230,8 +245,12 @@ mod tests {
     #[tokio::test]
     async fn what_others_wait_for_is_done_at_the_usual_priority() {
         let usual = priority();
-        let both =
-            || async { [in_turn("acme", priority).await.unwrap(), spawn_blocking_usual(priority).await.unwrap()] };
+        let both = || async {
+            [
+                in_turn("acme", priority).await.unwrap(),
+                spawn_blocking_usual(priority).await.unwrap(),
+            ]
+        };
         assert_eq!(both().await, [usual; 2]);
         assert_eq!(spawn_long(both()).await.unwrap(), [usual; 2]);
         let panics = spawn_long(spawn_blocking_usual(|| panic!("the work fails"))).await.unwrap();

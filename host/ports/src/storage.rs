@@ -1,4 +1,5 @@
-//! A provider's storage as a trait: the sandbox calls it, the store implements it, and neither knows the other.
+//! A provider's storage as a trait: the sandbox calls it, the store implements it, and neither
+//! knows the other.
 
 /// One key and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,9 +50,10 @@ pub enum StorageError {
 
 /// The key-value store of one binding. See `storage` in `wit/host.wit` for ordering and limits.
 ///
-/// These calls are not async: the sandbox makes them in the middle of a guest's call, where a plain call costs a fraction
-/// of an async one, and the embedded store answers from memory or the local disk. A store over a network needs the
-/// `storage` imports to be async (`sandbox/src/bindings.rs`, as `embeddings.embed` is), and this trait with them.
+/// These calls are not async: the sandbox makes them in the middle of a guest's call, where a plain
+/// call costs a fraction of an async one, and the embedded store answers from memory or the local
+/// disk. A store over a network needs the `storage` imports to be async (`sandbox/src/bindings.rs`,
+/// as `embeddings.embed` is), and this trait with them.
 pub trait BindingStorage: Send + Sync {
     /// The value at a key.
     ///
@@ -59,11 +61,17 @@ pub trait BindingStorage: Send + Sync {
     /// Where the key is over its limit or the disk fails.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError>;
 
-    /// One page of the entries under a prefix, from `cursor` on; a limit of 0 means as many as a page may hold.
+    /// One page of the entries under a prefix, from `cursor` on; a limit of 0 means as many as a
+    /// page may hold.
     ///
     /// # Errors
     /// Where the disk fails.
-    fn scan(&self, prefix: &[u8], cursor: Option<&[u8]>, limit: usize) -> Result<StoragePage, StorageError>;
+    fn scan(
+        &self,
+        prefix: &[u8],
+        cursor: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<StoragePage, StorageError>;
 
     /// All writes or none.
     ///
@@ -71,11 +79,17 @@ pub trait BindingStorage: Send + Sync {
     /// Where a limit is reached or the disk fails; then nothing is written.
     fn apply(&self, batch: Vec<StorageWrite>) -> Result<(), StorageError>;
 
-    /// Sets `key` to `new` (none deletes) if its value is `expected` (none: absent), and answers whether it did.
+    /// Sets `key` to `new` (none deletes) if its value is `expected` (none: absent), and answers
+    /// whether it did.
     ///
     /// # Errors
     /// Where a limit is reached or the disk fails; then nothing is written.
-    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, StorageError>;
+    fn compare_and_swap(
+        &self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool, StorageError>;
 
     /// The present size.
     fn used(&self) -> StorageSize;

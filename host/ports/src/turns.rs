@@ -1,6 +1,6 @@
-//! Turns at what few may do at a time, fair by company: whoever waits comes after one turn of each other company, however
-//! many turns the others wait for. Of several turns one company has all but one, so that another need not wait until the
-//! work of the first is done.
+//! Turns at what few may do at a time, fair by company: whoever waits comes after one turn of each
+//! other company, however many turns the others wait for. Of several turns one company has all but
+//! one, so that another need not wait until the work of the first is done.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,8 +16,8 @@ struct Waiting {
     most: usize,
     /// How many each company has. None has 0.
     held: HashMap<String, usize>,
-    /// Of each company that waits, in the order in which they come next. No queue is empty. While a turn is free, only
-    /// companies wait that have as many as they may have.
+    /// Of each company that waits, in the order in which they come next. No queue is empty. While a
+    /// turn is free, only companies wait that have as many as they may have.
     queues: VecDeque<(String, VecDeque<oneshot::Sender<Turn>>)>,
 }
 
@@ -47,7 +47,12 @@ impl Turns {
     /// So many at a time, at least one.
     pub fn new(count: usize) -> Arc<Self> {
         let (free, most) = (count.max(1), count.saturating_sub(1).max(1));
-        Arc::new(Self(Mutex::new(Waiting { free, most, held: HashMap::new(), queues: VecDeque::new() })))
+        Arc::new(Self(Mutex::new(Waiting {
+            free,
+            most,
+            held: HashMap::new(),
+            queues: VecDeque::new(),
+        })))
     }
 
     /// Waits for a turn of this company. Who stops waiting loses nothing but their place.
@@ -63,7 +68,9 @@ impl Turns {
                 let (sender, receiver) = oneshot::channel();
                 match waiting.queues.iter_mut().find(|(known, _)| known == company) {
                     Some((_, queue)) => queue.push_back(sender),
-                    None => waiting.queues.push_back((company.to_owned(), VecDeque::from([sender]))),
+                    None => {
+                        waiting.queues.push_back((company.to_owned(), VecDeque::from([sender])))
+                    }
                 }
                 receiver
             };
@@ -80,8 +87,10 @@ impl Turns {
             let (company, sender) = {
                 let mut waiting = self.lock();
                 waiting.give_back(&from);
-                let next = waiting.queues.iter().position(|(company, _)| waiting.may_have_one(company));
-                let Some((company, mut queue)) = next.and_then(|next| waiting.queues.remove(next)) else {
+                let next =
+                    waiting.queues.iter().position(|(company, _)| waiting.may_have_one(company));
+                let Some((company, mut queue)) = next.and_then(|next| waiting.queues.remove(next))
+                else {
                     waiting.free += 1;
                     return;
                 };
@@ -130,8 +139,11 @@ mod tests {
 
     /// Who gets a turn when it is passed on, again and again.
     fn order(turns: &Arc<Turns>, waiting: &[&str]) -> Vec<String> {
-        let Poll::Ready(mut turn) = poll(pin!(turns.take("first"))) else { panic!("a turn is free") };
-        let mut waiting: Vec<_> = waiting.iter().map(|company| (*company, Box::pin(turns.take(company)))).collect();
+        let Poll::Ready(mut turn) = poll(pin!(turns.take("first"))) else {
+            panic!("a turn is free")
+        };
+        let mut waiting: Vec<_> =
+            waiting.iter().map(|company| (*company, Box::pin(turns.take(company)))).collect();
         for (_, wait) in &mut waiting {
             assert!(poll(wait.as_mut()).is_pending());
         }

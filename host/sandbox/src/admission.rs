@@ -1,5 +1,5 @@
-//! Admission: from a file's bytes to a component that can be instantiated. The checks that do not run the component come
-//! first. Then `describe` runs in a sandbox with no grants and tight limits.
+//! Admission: from a file's bytes to a component that can be instantiated. The checks that do not
+//! run the component come first. Then `describe` runs in a sandbox with no grants and tight limits.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,8 +26,9 @@ pub const MAX_COMPONENT_BYTES: u64 = 64 << 20;
 const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Component {
-    /// Admits a component. Compiles it as the sandbox's options say, unless the cache has its compiled form. `describe` runs either
-    /// way: a description that another version of this host accepted may be wrong for this version.
+    /// Admits a component. Compiles it as the sandbox's options say, unless the cache has its
+    /// compiled form. `describe` runs either way: a description that another version of this host
+    /// accepted may be wrong for this version.
     ///
     /// # Errors
     /// Why the component is refused.
@@ -39,8 +40,8 @@ impl Component {
         Self::admit_within(sandbox, bytes, cache, Duration::MAX).await
     }
 
-    /// The same, where compiling ends after `patience` of computing, in whole seconds, or five times as long by the clock. It
-    /// has no effect on a compiler in this process.
+    /// The same, where compiling ends after `patience` of computing, in whole seconds, or five
+    /// times as long by the clock. It has no effect on a compiler in this process.
     ///
     /// # Errors
     /// Why the component is refused.
@@ -91,8 +92,11 @@ impl Component {
         if let Some(key) = cache.filter(|_| is_new).cloned() {
             let worker = sandbox.clone();
             let written = blocking(move || {
-                let serialize = |error: wasmtime::Error| AdmissionError::io("keeping", "the compiled form", error);
-                let compiled = compiled.take().map_or_else(|| code.serialize().map_err(serialize), Ok)?;
+                let serialize = |error: wasmtime::Error| {
+                    AdmissionError::io("keeping", "the compiled form", error)
+                };
+                let compiled =
+                    compiled.take().map_or_else(|| code.serialize().map_err(serialize), Ok)?;
                 key.write(&worker, digest, &compiled)
             });
             // Without the cache the next start takes longer, and nothing else is lost.
@@ -110,7 +114,9 @@ impl Component {
     pub async fn describe(&self, sandbox: &Sandbox) -> Result<ProviderDescription, AdmissionError> {
         let failed = |message: String| AdmissionError::Describe(message);
         let slot = sandbox.0.pool.slot();
-        let slot = slot.ok_or_else(|| failed("all instances of the host are in use; try again later".to_owned()))?;
+        let slot = slot.ok_or_else(|| {
+            failed("all instances of the host are in use; try again later".to_owned())
+        })?;
         let setup = InstanceSetup::without_grants(BindingLimits {
             memory_bytes: 64 << 20,
             call_cpu_ms: u64::try_from(DESCRIBE_TIMEOUT.as_millis()).unwrap_or(1_000),
@@ -127,8 +133,15 @@ impl Component {
         };
         let answer = match tokio::time::timeout(DESCRIBE_TIMEOUT, call).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => return Err(failed(memhost_types::cut_message(error.root_cause().to_string()))),
-            Err(_) => return Err(failed(format!("it took longer than {} s", DESCRIBE_TIMEOUT.as_secs()))),
+            Ok(Err(error)) => {
+                return Err(failed(memhost_types::cut_message(error.root_cause().to_string())));
+            }
+            Err(_) => {
+                return Err(failed(format!(
+                    "it took longer than {} s",
+                    DESCRIBE_TIMEOUT.as_secs()
+                )));
+            }
         };
         check_description(answer, &self.inspection().interfaces)
     }
@@ -184,6 +197,7 @@ fn prepare(
         .collect();
     let indices = ExportIndices::find(&pre, &interfaces).map_err(unlinkable)?;
     let description = undescribed()?;
-    let inspection = Inspection { digest, bytes, contract_version, interfaces, exports, imports, description };
+    let inspection =
+        Inspection { digest, bytes, contract_version, interfaces, exports, imports, description };
     Ok(Prepared { pre, exports: indices, inspection })
 }

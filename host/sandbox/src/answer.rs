@@ -12,7 +12,8 @@ pub struct Answer<T> {
     pub log: Vec<LogLine>,
     /// Microseconds in the provider, instantiation included.
     pub provider_us: u64,
-    /// What the host's own imports used for the call, and what the provider reported beside its answer.
+    /// What the host's own imports used for the call, and what the provider reported beside its
+    /// answer.
     pub metered: Vec<Usage>,
 }
 

@@ -1,5 +1,6 @@
-//! Compiled components on disk. Loading one runs what is in it as native code, so each file is authenticated with the
-//! host's own key before a byte of it is used, and the directory is this user's alone.
+//! Compiled components on disk. Loading one runs what is in it as native code, so each file is
+//! authenticated with the host's own key before a byte of it is used, and the directory is this
+//! user's alone.
 
 use std::fs;
 use std::io::Write;
@@ -11,7 +12,8 @@ use super::error::AdmissionError;
 use memhost_types::Digest;
 
 const MAC_BYTES: usize = 32;
-/// What compiled components may take together: a few hundred of the usual ones, and some that carry an interpreter.
+/// What compiled components may take together: a few hundred of the usual ones, and some that carry
+/// an interpreter.
 const MOST_BYTES: u64 = 2 << 30;
 /// What a file that is being written ends with, and how long that may take.
 const UNFINISHED: &str = ".unfinished";
@@ -50,7 +52,10 @@ impl CacheKey {
     }
 
     /// The compiled form of a component, if it is there and is the work of a host with this key.
-    #[allow(unsafe_code, reason = "the only way to load compiled code; see the comment at the call")]
+    #[allow(
+        unsafe_code,
+        reason = "the only way to load compiled code; see the comment at the call"
+    )]
     pub(super) fn read(
         &self,
         sandbox: &Sandbox,
@@ -72,30 +77,42 @@ impl CacheKey {
         if self.mac(&path, compiled) != blake3::Hash::from(mac) {
             return Err(tampered());
         }
-        // SAFETY: `deserialize` trusts its bytes. These were written by `write` below, from `Component::serialize` of
-        // an engine with the same fingerprint: the MAC over them and over the file's name was just checked, made with a
-        // key that only hosts of this user have, in a directory that only this user may write.
-        let component = unsafe { wasmtime::component::Component::deserialize(&sandbox.0.engine, compiled) };
-        // `thin_out` keeps the files that were used last. Without times in the file system that is less exact.
+        // SAFETY: `deserialize` trusts its bytes. These were written by `write` below, from
+        // `Component::serialize` of an engine with the same fingerprint: the MAC over them and over
+        // the file's name was just checked, made with a key that only hosts of this user have, in a
+        // directory that only this user may write.
+        let component =
+            unsafe { wasmtime::component::Component::deserialize(&sandbox.0.engine, compiled) };
+        // `thin_out` keeps the files that were used last. Without times in the file system that is
+        // less exact.
         let _ = fs::File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         Ok(component.ok())
     }
 
-    pub(super) fn write(&self, sandbox: &Sandbox, digest: Digest, compiled: &[u8]) -> Result<(), AdmissionError> {
+    pub(super) fn write(
+        &self,
+        sandbox: &Sandbox,
+        digest: Digest,
+        compiled: &[u8],
+    ) -> Result<(), AdmissionError> {
         let path = self.path(sandbox, digest);
         // Its mode is 0600 and its name is unique: several hosts may write the same component.
-        let written = tempfile::Builder::new().suffix(UNFINISHED).tempfile_in(&self.directory).and_then(|mut file| {
-            file.write_all(self.mac(&path, compiled).as_bytes())?;
-            file.write_all(compiled)?;
-            file.persist(&path).map_err(|error| error.error)
-        });
+        let written = tempfile::Builder::new()
+            .suffix(UNFINISHED)
+            .tempfile_in(&self.directory)
+            .and_then(|mut file| {
+                file.write_all(self.mac(&path, compiled).as_bytes())?;
+                file.write_all(compiled)?;
+                file.persist(&path).map_err(|error| error.error)
+            });
         written.map_err(|error| io("writing", &path, &error))?;
         self.thin_out();
         Ok(())
     }
 
-    /// Deletes what was not used for the longest time, as far as all compiled components together are more than
-    /// [`MOST_BYTES`], and files that a killed host did not finish. Other files in the directory stay.
+    /// Deletes what was not used for the longest time, as far as all compiled components together
+    /// are more than [`MOST_BYTES`], and files that a killed host did not finish. Other files in
+    /// the directory stay.
     fn thin_out(&self) {
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         let mut all: Vec<(SystemTime, u64, PathBuf)> = entries
@@ -113,7 +130,8 @@ impl CacheKey {
                 bytes += length;
                 bytes > MOST_BYTES
             } else {
-                name.ends_with(UNFINISHED) && now.duration_since(modified).is_ok_and(|age| age > LONGEST_WRITE)
+                name.ends_with(UNFINISHED)
+                    && now.duration_since(modified).is_ok_and(|age| age > LONGEST_WRITE)
             };
             if is_spare {
                 // Another host may have deleted it first, and a file that stays does no harm.
@@ -137,9 +155,12 @@ fn io(action: &'static str, path: &Path, error: &std::io::Error) -> AdmissionErr
     AdmissionError::io(action, path.display().to_string(), error)
 }
 
-/// Whether a file has the name of a compiled component: two hexadecimal numbers behind the name of the hash.
+/// Whether a file has the name of a compiled component: two hexadecimal numbers behind the name of
+/// the hash.
 fn is_compiled(name: &str) -> bool {
-    let is_hex = |part: &str, digits| part.len() == digits && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_hex = |part: &str, digits| {
+        part.len() == digits && part.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
     let parts: Vec<&str> = name.split('-').collect();
     matches!(parts.as_slice(), ["sha256", digest, engine] if is_hex(digest, 64) && is_hex(engine, 16))
 }
@@ -155,14 +176,18 @@ mod tests {
         let cache = CacheKey::new(directory.path().to_owned(), [0; 32]).unwrap();
         let sandbox = Sandbox::new(SandboxOptions::default()).unwrap();
         // The head of a component, and nothing in it.
-        let empty = wasmtime::component::Component::new(&sandbox.0.engine, b"\0asm\x0d\0\x01\0").unwrap();
+        let empty =
+            wasmtime::component::Component::new(&sandbox.0.engine, b"\0asm\x0d\0\x01\0").unwrap();
         let digest = Digest::of(b"empty");
         cache.write(&sandbox, digest, &empty.serialize().unwrap()).unwrap();
         let path = cache.path(&sandbox, digest);
         let a_day_ago = SystemTime::now() - Duration::from_secs(86_400);
         fs::File::open(&path).unwrap().set_modified(a_day_ago).unwrap();
         assert!(cache.read(&sandbox, digest).unwrap().is_some());
-        assert!(fs::metadata(&path).unwrap().modified().unwrap() > a_day_ago + Duration::from_secs(3_600));
+        assert!(
+            fs::metadata(&path).unwrap().modified().unwrap()
+                > a_day_ago + Duration::from_secs(3_600)
+        );
     }
 
     #[test]
@@ -187,10 +212,15 @@ mod tests {
             file.set_modified(hours(age)).unwrap();
         }
         cache.thin_out();
-        let mut left: Vec<_> =
-            fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let mut left: Vec<_> = fs::read_dir(directory.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
         left.sort();
         let (one, three, four) = (compiled(1), compiled(3), compiled(4));
-        assert_eq!(left, [".tmp2.unfinished", "compiled.key", &one, &three, &four, "sha256-of-something"]);
+        assert_eq!(
+            left,
+            [".tmp2.unfinished", "compiled.key", &one, &three, &four, "sha256-of-something"]
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Clocks for providers without a grant for the exact time. With microseconds, a guest could measure what other guests
-//! and the processor's caches do.
+//! Clocks for providers without a grant for the exact time. With microseconds, a guest could
+//! measure what other guests and the processor's caches do.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

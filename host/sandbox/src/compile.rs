@@ -1,5 +1,6 @@
-//! Where components are compiled. Compiling takes time and memory that a hostile component chooses: thirteen kilobytes can
-//! keep a compiler busy for minutes. In a process of its own it has limits and can be killed.
+//! Where components are compiled. Compiling takes time and memory that a hostile component chooses:
+//! thirteen kilobytes can keep a compiler busy for minutes. In a process of its own it has limits
+//! and can be killed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,8 +25,8 @@ impl Sandbox {
         &self.options().compiler
     }
 
-    /// Compiles a component, with at most `patience` of computing if that is less than the limit and the compiler can be
-    /// stopped.
+    /// Compiles a component, with at most `patience` of computing if that is less than the limit
+    /// and the compiler can be stopped.
     pub(super) async fn compile(
         &self,
         bytes: Arc<Vec<u8>>,
@@ -38,7 +39,8 @@ impl Sandbox {
             Compiler::Process(process) if !is_trusted => {
                 let limits = process.limits.within(patience);
                 let measures_fuel = self.options().meter.is_some();
-                let compiled = process::compile(&process.program, limits, measures_fuel, bytes).await?;
+                let compiled =
+                    process::compile(&process.program, limits, measures_fuel, bytes).await?;
                 blocking(move || load(&sandbox, compiled)).await?
             }
             _ => blocking(move || in_process(&sandbox, &bytes)).await?,
@@ -57,15 +59,18 @@ async fn blocking<T: Send + 'static>(
 
 fn in_process(sandbox: &Sandbox, bytes: &[u8]) -> Result<Compiled, AdmissionError> {
     let component = wasmtime::component::Component::from_binary(&sandbox.0.engine, bytes);
-    let component = component.map_err(|error| AdmissionError::unreadable(&format!("{:#}", error.root_cause())))?;
+    let component = component
+        .map_err(|error| AdmissionError::unreadable(&format!("{:#}", error.root_cause())))?;
     Ok(Compiled { component, bytes: None })
 }
 
 #[allow(unsafe_code, reason = "the only way to load compiled code; see the comment at the call")]
 fn load(sandbox: &Sandbox, compiled: Vec<u8>) -> Result<Compiled, AdmissionError> {
-    // SAFETY: `deserialize` trusts its bytes. These came through a pipe from the compiler that this process started, which
-    // is the program that the operator named, and are trusted as what this process compiles itself.
-    let loaded = unsafe { wasmtime::component::Component::deserialize(&sandbox.0.engine, &compiled) };
+    // SAFETY: `deserialize` trusts its bytes. These came through a pipe from the compiler that this
+    // process started, which is the program that the operator named, and are trusted as what this
+    // process compiles itself.
+    let loaded =
+        unsafe { wasmtime::component::Component::deserialize(&sandbox.0.engine, &compiled) };
     match loaded {
         Ok(component) => Ok(Compiled { component, bytes: Some(compiled) }),
         Err(error) => {

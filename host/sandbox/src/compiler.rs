@@ -9,9 +9,9 @@ const WALL_CLOCK: u32 = 5;
 /// Where components are compiled.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Compiler {
-    /// In this process, on a blocking thread. Nothing limits it and nothing can end it: a component that was made to
-    /// compile slowly keeps a core, and as much memory as it asks for, until the process ends. Only for components that
-    /// are trusted.
+    /// In this process, on a blocking thread. Nothing limits it and nothing can end it: a component
+    /// that was made to compile slowly keeps a core, and as much memory as it asks for, until the
+    /// process ends. Only for components that are trusted.
     #[default]
     InProcess,
     /// In a process of its own, within limits.
@@ -30,8 +30,8 @@ pub struct CompilerProcess {
 /// What compiling one component may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompileLimits {
-    /// How long it may take by the clock. Compiling has a low priority, so that on a busy machine this is several times the
-    /// computing.
+    /// How long it may take by the clock. Compiling has a low priority, so that on a busy machine
+    /// this is several times the computing.
     pub time: Duration,
     /// Seconds of computing, on all cores together.
     pub cpu_seconds: u64,
@@ -59,18 +59,21 @@ impl CompileLimits {
 
     /// Whether one of these limits is higher than that of `other`.
     pub fn exceeds(&self, other: &Self) -> bool {
-        self.time > other.time || self.cpu_seconds > other.cpu_seconds || self.memory_bytes > other.memory_bytes
+        self.time > other.time
+            || self.cpu_seconds > other.cpu_seconds
+            || self.memory_bytes > other.memory_bytes
     }
 }
 
 impl CompilerProcess {
-    /// The program of this process, with the default limits. Only for `memhost` itself, and for programs that answer to
-    /// `compile-component` as it does.
+    /// The program of this process, with the default limits. Only for `memhost` itself, and for
+    /// programs that answer to `compile-component` as it does.
     ///
     /// # Errors
     /// Where the system does not say which program this is.
     pub fn this_program() -> std::io::Result<Self> {
-        // The running program, also where its file was replaced: another version's code could not be loaded.
+        // The running program, also where its file was replaced: another version's code could not
+        // be loaded.
         let running = Path::new("/proc/self/exe");
         let program = if running.exists() { running.to_owned() } else { std::env::current_exe()? };
         Ok(Self { program, limits: CompileLimits::default() })

@@ -1,5 +1,6 @@
-//! How long a call computes: the guest, and the host for it, there and on other threads. The time is that which the system
-//! gave the threads while they worked for the call. Time in which a call waits does not count.
+//! How long a call computes: the guest, and the host for it, there and on other threads. The time
+//! is that which the system gave the threads while they worked for the call. Time in which a call
+//! waits does not count.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -44,9 +45,13 @@ impl Computing {
         u128::from(self.nanos.load(Ordering::Relaxed)) > budget.as_nanos()
     }
 
-    /// Runs a part of a call. A guest yields at every tick of the epoch, so a call ends about a tick after its budget,
-    /// or after the longest call of the host.
-    pub(super) async fn within<T>(&self, budget: Duration, part: impl Future<Output = T>) -> Result<T, CpuBudgetSpent> {
+    /// Runs a part of a call. A guest yields at every tick of the epoch, so a call ends about a
+    /// tick after its budget, or after the longest call of the host.
+    pub(super) async fn within<T>(
+        &self,
+        budget: Duration,
+        part: impl Future<Output = T>,
+    ) -> Result<T, CpuBudgetSpent> {
         let mut part = pin!(part);
         std::future::poll_fn(|context| {
             let ticking = self.ticker.ticking();
@@ -110,6 +115,8 @@ mod tests {
         assert!(computing.has_spent(Duration::from_millis(25)));
         computing.begin();
         computing.add(Duration::from_secs(1));
-        assert!(computing.within(Duration::from_millis(25), tokio::task::yield_now()).await.is_err());
+        assert!(
+            computing.within(Duration::from_millis(25), tokio::task::yield_now()).await.is_err()
+        );
     }
 }

@@ -7,8 +7,20 @@ use wasmtime::{AsContextMut, Result};
 
 use crate::optional;
 
-#[allow(missing_docs, unsafe_code, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]
-#[allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value, reason = "generated")]
+#[allow(
+    missing_docs,
+    unsafe_code,
+    unreachable_pub,
+    unused_qualifications,
+    clippy::all,
+    clippy::pedantic
+)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::needless_pass_by_value,
+    reason = "generated"
+)]
 mod required {
     wasmtime::component::bindgen!({
         path: "../../wit",

@@ -2,9 +2,10 @@
 
 use super::contract::{call, provider as wire, types as wit};
 use memhost_types::{
-    AttributionMode, BillingType, CaptureMode, CaptureRequest, ForgetRequest, Grants, HookContext, HookKind, Intent,
-    JsonObject, ListRequest, OperationId, ProviderError, QueryRequest, RecordHandle, RecordWrite, Scope, SourceKind,
-    SourceRef, Turn, UpsertRequest, Usage, cut_message, limits,
+    AttributionMode, BillingType, CaptureMode, CaptureRequest, ForgetRequest, Grants, HookContext,
+    HookKind, Intent, JsonObject, ListRequest, OperationId, ProviderError, QueryRequest,
+    RecordHandle, RecordWrite, Scope, SourceKind, SourceRef, Turn, UpsertRequest, Usage,
+    cut_message, limits,
 };
 
 /// What the host's own imports used, as a guest reads it.
@@ -62,7 +63,11 @@ fn turn(turn: &Turn) -> wit::Turn {
 }
 
 /// A part of an upsert. `operation_id` is the part's own.
-pub(super) fn upsert(operation_id: String, request: &UpsertRequest, records: &[RecordWrite]) -> wire::UpsertRequest {
+pub(super) fn upsert(
+    operation_id: String,
+    request: &UpsertRequest,
+    records: &[RecordWrite],
+) -> wire::UpsertRequest {
     wire::UpsertRequest {
         operation_id,
         scope: scope(&request.scope),
@@ -99,7 +104,11 @@ pub(super) fn query(request: &QueryRequest) -> wit::QueryRequest {
 }
 
 /// A part of a forget. `operation_id` is the part's own.
-pub(super) fn forget(operation_id: String, request: &ForgetRequest, handles: &[RecordHandle]) -> wire::ForgetRequest {
+pub(super) fn forget(
+    operation_id: String,
+    request: &ForgetRequest,
+    handles: &[RecordHandle],
+) -> wire::ForgetRequest {
     wire::ForgetRequest {
         operation_id,
         scope: scope(&request.scope),
@@ -222,13 +231,17 @@ pub(super) fn grants(grants: &Grants) -> Vec<call::Grant> {
     let flags = [(grants.embeddings, call::Grant::Embeddings), (grants.clock, call::Grant::Clock)];
     let flags = flags.into_iter().filter(|(is, _)| *is).map(|(_, grant)| grant);
     let http = grants.http.iter().map(|http| {
-        call::Grant::Http(call::HttpGrant { origin: http.origin.to_string(), methods: http.methods.clone() })
+        call::Grant::Http(call::HttpGrant {
+            origin: http.origin.to_string(),
+            methods: http.methods.clone(),
+        })
     });
     let secrets = grants.secrets.iter().cloned().map(call::Grant::Secret);
     sizes.chain(flags).chain(http).chain(secrets).collect()
 }
 
-/// How long a caller is told to wait at most, in milliseconds. A server behind a provider says anything.
+/// How long a caller is told to wait at most, in milliseconds. A server behind a provider says
+/// anything.
 const MOST_WAIT_MS: u64 = 24 * 60 * 60 * 1_000;
 
 fn within_a_day(wait: Option<u64>) -> Option<u64> {
@@ -237,9 +250,10 @@ fn within_a_day(wait: Option<u64>) -> Option<u64> {
 
 pub(super) fn error(error: wit::Error) -> ProviderError {
     match error {
-        wit::Error::InvalidRequest(error) => {
-            ProviderError::InvalidRequest { field: error.field.map(cut_message), message: cut_message(error.message) }
-        }
+        wit::Error::InvalidRequest(error) => ProviderError::InvalidRequest {
+            field: error.field.map(cut_message),
+            message: cut_message(error.message),
+        },
         wit::Error::NotFound(message) => ProviderError::NotFound(cut_message(message)),
         wit::Error::Unsupported(message) => ProviderError::Unsupported(cut_message(message)),
         wit::Error::Unauthorized(message) => ProviderError::Unauthorized(cut_message(message)),
@@ -267,7 +281,9 @@ mod tests {
 
     #[test]
     fn nobody_is_told_to_wait_longer_than_a_day() {
-        for (said, told) in [(None, None), (Some(5), Some(5)), (Some(315_360_000_000), Some(86_400_000))] {
+        for (said, told) in
+            [(None, None), (Some(5), Some(5)), (Some(315_360_000_000), Some(86_400_000))]
+        {
             let later = || wit::RetryLater { message: "later".to_owned(), retry_after_ms: said };
             for answer in [wit::Error::RateLimited(later()), wit::Error::Unavailable(later())] {
                 let (ProviderError::RateLimited { retry_after_ms, .. }

@@ -1,10 +1,12 @@
-//! What a provider declares not to do, and the host does: a request that is too large becomes several calls, and what a
-//! metadata filter leaves out is taken out of the answers.
+//! What a provider declares not to do, and the host does: a request that is too large becomes
+//! several calls, and what a metadata filter leaves out is taken out of the answers.
 
 use super::answer::{Answer, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
 use super::error::{CallError, Failure};
 use super::instances::Instances;
-use memhost_types::{Declarations, HostWork, JsonObject, ListRequest, OperationId, QueryRequest, Snippet, limits};
+use memhost_types::{
+    Declarations, HostWork, JsonObject, ListRequest, OperationId, QueryRequest, Snippet, limits,
+};
 
 /// How many times as many records are asked for at first, where the host takes some out.
 const SPARE: u32 = 4;
@@ -39,8 +41,9 @@ impl Part for ForgetAnswer {
     }
 }
 
-/// A request in parts, and what the provider has answered to them. The first part has the operation's own id, so that a
-/// request in one part is as if there were no parts. After a part that failed the others are not tried.
+/// A request in parts, and what the provider has answered to them. The first part has the
+/// operation's own id, so that a request in one part is as if there were no parts. After a part
+/// that failed the others are not tried.
 pub(super) struct Parts<'a, T, A> {
     id: OperationId,
     rest: &'a [T],
@@ -67,7 +70,10 @@ impl<'a, T, A: Part> Parts<'a, T, A> {
     }
 
     /// Takes the answer to a part. Some: it was the last one, and this is the whole.
-    pub(super) fn take(&mut self, called: Result<Answer<A>, Failure>) -> Result<Option<Answer<A>>, Failure> {
+    pub(super) fn take(
+        &mut self,
+        called: Result<Answer<A>, Failure>,
+    ) -> Result<Option<Answer<A>>, Failure> {
         let whole = match (self.whole.take(), called) {
             (None, called) => called?,
             (Some(mut whole), Ok(next)) => {
@@ -101,7 +107,9 @@ impl Instances {
 
     /// The filter that the host applies itself, if there is one.
     pub(super) fn own_filter<'a>(&self, filter: Option<&'a JsonObject>) -> Option<&'a JsonObject> {
-        filter.filter(|filter| !filter.is_empty() && self.declarations().leaves(HostWork::MetadataFilter))
+        filter.filter(|filter| {
+            !filter.is_empty() && self.declarations().leaves(HostWork::MetadataFilter)
+        })
     }
 
     /// A query whose filter the host applies.
@@ -113,8 +121,12 @@ impl Instances {
         let wanted = request.top_k.unwrap_or(limits::DEFAULT_TOP_K);
         let more = wanted.saturating_mul(SPARE).min(limits::MAX_PAGE);
         // The budget is for what is wanted, not for what is taken out.
-        let mut asked =
-            QueryRequest { metadata_filter: None, token_budget: None, top_k: Some(more), ..request.clone() };
+        let mut asked = QueryRequest {
+            metadata_filter: None,
+            token_budget: None,
+            top_k: Some(more),
+            ..request.clone()
+        };
         let mut answer = self.query_as_it_is(&asked).await?;
         let may_be_more = answer.value.snippets.len() >= more as usize && more < limits::MAX_PAGE;
         answer.value.snippets.retain(|snippet| matches(filter, snippet));
@@ -132,7 +144,8 @@ impl Instances {
         Ok(answer)
     }
 
-    /// A list whose filter the host applies. A page has what is left of one of the provider's pages.
+    /// A list whose filter the host applies. A page has what is left of one of the provider's
+    /// pages.
     pub(super) async fn list_filtered(
         &self,
         request: &ListRequest,
@@ -166,7 +179,8 @@ mod tests {
 
     fn answer(records: &[u8]) -> Answer<ForgetAnswer> {
         let outcome = |number: &u8| {
-            let handle = serde_json::json!({"providerKey": "p", "providerRecordId": number.to_string()});
+            let handle =
+                serde_json::json!({"providerKey": "p", "providerRecordId": number.to_string()});
             serde_json::from_value(serde_json::json!({"handle": handle, "effect": "hard"})).unwrap()
         };
         Answer::without_call(ForgetAnswer {
@@ -189,13 +203,24 @@ mod tests {
         };
         assert_eq!(
             asked,
-            [(id.to_string(), vec![1, 2]), (format!("{id}.1"), vec![3, 4]), (format!("{id}.2"), vec![5])]
+            [
+                (id.to_string(), vec![1, 2]),
+                (format!("{id}.1"), vec![3, 4]),
+                (format!("{id}.2"), vec![5])
+            ]
         );
-        let ids: Vec<_> = whole.outcomes.iter().map(|one| one.handle.provider_record_id.as_str()).collect();
-        assert_eq!((ids.as_slice(), whole.rest.is_none()), (["1", "2", "3", "4", "5"].as_slice(), true));
+        let ids: Vec<_> =
+            whole.outcomes.iter().map(|one| one.handle.provider_record_id.as_str()).collect();
+        assert_eq!(
+            (ids.as_slice(), whole.rest.is_none()),
+            (["1", "2", "3", "4", "5"].as_slice(), true)
+        );
         let mut none = Parts::<u8, ForgetAnswer>::of(id, &[], 2);
         assert_eq!(none.next(), (id.to_string(), [].as_slice()));
-        assert!(none.take(Ok(answer(&[]))).unwrap().is_some(), "a request without items is one call");
+        assert!(
+            none.take(Ok(answer(&[]))).unwrap().is_some(),
+            "a request without items is one call"
+        );
     }
 
     #[test]
@@ -225,7 +250,11 @@ mod tests {
         }))
         .unwrap();
         let fits = |filter: serde_json::Value| matches(filter.as_object().unwrap(), &snippet);
-        assert!(fits(serde_json::json!({"a": 1})) && fits(serde_json::json!({"a": 1, "b": [true]})));
-        assert!(!fits(serde_json::json!({"a": 2})) && !fits(serde_json::json!({"a": 1, "c": null})));
+        assert!(
+            fits(serde_json::json!({"a": 1})) && fits(serde_json::json!({"a": 1, "b": [true]}))
+        );
+        assert!(
+            !fits(serde_json::json!({"a": 2})) && !fits(serde_json::json!({"a": 1, "c": null}))
+        );
     }
 }

@@ -1,5 +1,6 @@
-//! Outgoing HTTP. A request goes out only to an origin that the operator granted and to an address that was checked. The
-//! response comes back whole and scrubbed. The host puts secrets in on the way out: the guest knows only their names.
+//! Outgoing HTTP. A request goes out only to an origin that the operator granted and to an address
+//! that was checked. The response comes back whole and scrubbed. The host puts secrets in on the
+//! way out: the guest knows only their names.
 
 mod address;
 mod blocking;
@@ -64,7 +65,11 @@ pub(super) struct Network {
 
 impl Network {
     pub(super) fn new(client: Client) -> Self {
-        Self { client, counters: Counters::default(), places: Arc::new(Semaphore::new(kept::MOST_OF_ALL)) }
+        Self {
+            client,
+            counters: Counters::default(),
+            places: Arc::new(Semaphore::new(kept::MOST_OF_ALL)),
+        }
     }
 }
 
@@ -89,14 +94,20 @@ struct Granted {
 impl Granted {
     fn for_target(&self, target: &HttpTarget) -> Secrets {
         self.all.only(|number| {
-            self.origins.get(number).is_some_and(|origins| origins.iter().any(|origin| origin.allows(target)))
+            self.origins
+                .get(number)
+                .is_some_and(|origins| origins.iter().any(|origin| origin.allows(target)))
         })
     }
 }
 
 impl Egress {
     /// What is granted, without secrets yet.
-    pub(super) fn new(network: Arc<Network>, grants: Vec<HttpGrant>, limits: &BindingLimits) -> Self {
+    pub(super) fn new(
+        network: Arc<Network>,
+        grants: Vec<HttpGrant>,
+        limits: &BindingLimits,
+    ) -> Self {
         Self {
             grants,
             limits: *limits,
@@ -116,7 +127,9 @@ impl Egress {
         let length = each.iter().map(|granted| granted.secret.len()).sum();
         let granted = on_blocking_thread(length, SLOW_SECRETS, None, move || {
             let origins = each.iter().map(|granted| granted.origins.clone()).collect();
-            let all = Secrets::new(each.into_iter().map(|granted| (granted.secret, granted.used_as)).collect())?;
+            let all = Secrets::new(
+                each.into_iter().map(|granted| (granted.secret, granted.used_as)).collect(),
+            )?;
             Ok::<_, SecretError>(Granted { origins, all })
         });
         *self.secrets.write() = Arc::new(granted.await?);
@@ -145,16 +158,18 @@ impl Egress {
         options: RequestOptions,
     ) -> Result<http::Response<WasiBody>, EgressError> {
         let (parts, body) = request.into_parts();
-        let authority = parts.uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
+        let authority =
+            parts.uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
         let target = HttpTarget::parse(parts.uri.scheme_str(), authority)?;
         let grant = self.grant(&target, &parts.method)?;
         self.count(load.tally())?;
-        let permit = Arc::clone(&self.connections)
-            .try_acquire_owned()
-            .map_err(|_| EgressError::limit("outgoingConnections", self.limits.outgoing_connections.into()))?;
+        let permit = Arc::clone(&self.connections).try_acquire_owned().map_err(|_| {
+            EgressError::limit("outgoingConnections", self.limits.outgoing_connections.into())
+        })?;
         let place = Place::new(permit, load);
         let call = Duration::from_millis(self.limits.call_timeout_ms);
-        let clamped = |asked: Option<Duration>, most: Duration| asked.map_or(most, |asked| asked.min(most));
+        let clamped =
+            |asked: Option<Duration>, most: Duration| asked.map_or(most, |asked| asked.min(most));
         let between = clamped(options.between_bytes_timeout, call);
         let sending = load.holding();
         let body = client::collect(body, between, |bytes| {
@@ -164,7 +179,8 @@ impl Egress {
         let body = body.await?;
         let sent = body.len() as u64;
         let granted = Arc::clone(&self.secrets.read());
-        let (secrets, outgoing) = (granted.for_target(&target), Outgoing { target: target.clone(), parts, body });
+        let (secrets, outgoing) =
+            (granted.for_target(&target), Outgoing { target: target.clone(), parts, body });
         // Where secrets are put in, it is there twice for a moment.
         load.hold(&sending, outgoing.length() as u64)?;
         load.check()?;
@@ -173,9 +189,12 @@ impl Egress {
             rewrite(outgoing, &secrets, SystemClock.now())
         })
         .await?;
-        let (connect, answer) =
-            (clamped(options.connect_timeout, CONNECT_TIMEOUT), clamped(options.first_byte_timeout, call));
-        let (connection, response) = self.exchange(&target, &grant.private_ranges, request, connect, answer).await?;
+        let (connect, answer) = (
+            clamped(options.connect_timeout, CONNECT_TIMEOUT),
+            clamped(options.first_byte_timeout, call),
+        );
+        let (connection, response) =
+            self.exchange(&target, &grant.private_ranges, request, connect, answer).await?;
         drop(sending);
         let (head, body) = response.into_parts();
         let receiving = load.holding();
@@ -185,7 +204,8 @@ impl Egress {
         });
         let body = body.await?;
         {
-            // Held, so that what closes the connections after a change of the secrets finds this one.
+            // Held, so that what closes the connections after a change of the secrets finds this
+            // one.
             let now = self.secrets.read();
             if Arc::ptr_eq(&granted, &now) {
                 self.kept.put(target, grant.private_ranges.clone(), connection);
@@ -208,11 +228,12 @@ impl Egress {
             })
         })
         .await?;
-        Ok(response.map(|body: Bytes| Full::new(body).map_err(|never| match never {}).boxed_unsync()))
+        Ok(response
+            .map(|body: Bytes| Full::new(body).map_err(|never| match never {}).boxed_unsync()))
     }
 
-    /// Sends a request over a connection that was kept open, or over a new one. It is sent twice only where the server has
-    /// not got it, or where it only reads (RFC 9110, 9.2.2).
+    /// Sends a request over a connection that was kept open, or over a new one. It is sent twice
+    /// only where the server has not got it, or where it only reads (RFC 9110, 9.2.2).
     async fn exchange(
         &self,
         target: &HttpTarget,
@@ -234,22 +255,27 @@ impl Egress {
             }
         }
         let mut connection = self.network.client.connect(target, ranges, connect).await?;
-        let response = connection.send(request, answer).await.map_err(|unanswered| unanswered.error)?;
+        let response =
+            connection.send(request, answer).await.map_err(|unanswered| unanswered.error)?;
         Ok((connection, response))
     }
 
     fn grant(&self, target: &HttpTarget, method: &http::Method) -> Result<&HttpGrant, EgressError> {
         // They ask a server to repeat what it got, or to let anything through.
         let is_harmful = matches!(method.as_str(), "CONNECT" | "TRACE");
-        let is_granted =
-            |methods: &[String]| methods.is_empty() || methods.iter().any(|known| known == method.as_str());
-        let mut of_origin = self.grants.iter().filter(|grant| grant.origin.allows(target)).peekable();
+        let is_granted = |methods: &[String]| {
+            methods.is_empty() || methods.iter().any(|known| known == method.as_str())
+        };
+        let mut of_origin =
+            self.grants.iter().filter(|grant| grant.origin.allows(target)).peekable();
         if of_origin.peek().is_none() {
             return Err(EgressError::NotGranted { target: target.to_string() });
         }
-        of_origin.find(|grant| !is_harmful && is_granted(&grant.methods)).ok_or_else(|| EgressError::Method {
-            target: target.to_string(),
-            method: method.as_str().chars().take(40).collect(),
+        of_origin.find(|grant| !is_harmful && is_granted(&grant.methods)).ok_or_else(|| {
+            EgressError::Method {
+                target: target.to_string(),
+                method: method.as_str().chars().take(40).collect(),
+            }
         })
     }
 

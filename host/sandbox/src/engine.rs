@@ -1,4 +1,5 @@
-//! The one engine of a host: configuration, the pool of instance slots, the clock that ends runaway guests.
+//! The one engine of a host: configuration, the pool of instance slots, the clock that ends runaway
+//! guests.
 
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
@@ -22,9 +23,11 @@ use memhost_types::{BindingLimits, HttpGrant};
 pub struct SandboxOptions {
     /// The most instances at once, idle ones included.
     pub instances: u32,
-    /// The most that one linear memory can ever be granted, in bytes. Bindings are limited below it.
+    /// The most that one linear memory can ever be granted, in bytes. Bindings are limited below
+    /// it.
     pub max_memory_bytes: u64,
-    /// A PEM file of certificate authorities that outgoing requests trust beside the well-known ones.
+    /// A PEM file of certificate authorities that outgoing requests trust beside the well-known
+    /// ones.
     pub outgoing_roots: Option<PathBuf>,
     /// Where the cost of each call is noted; none: nothing is counted, and no guest is slowed down.
     pub meter: Option<Meter>,
@@ -64,14 +67,19 @@ impl Sandbox {
     /// # Errors
     /// Where this machine cannot reserve the address space or start the clock's thread.
     pub fn new(options: SandboxOptions) -> Result<Self, AdmissionError> {
-        let engine = Engine::new(&config(&options))
-            .map_err(|error| AdmissionError::io("starting", "the WebAssembly engine", format!("{error:#}")))?;
-        let linker = linker(&engine)
-            .map_err(|error| AdmissionError::io("linking", "the host's imports", format!("{error:#}")))?;
-        let client = Client::new(options.outgoing_roots.as_deref()).map_err(AdmissionError::Roots)?;
+        let engine = Engine::new(&config(&options)).map_err(|error| {
+            AdmissionError::io("starting", "the WebAssembly engine", format!("{error:#}"))
+        })?;
+        let linker = linker(&engine).map_err(|error| {
+            AdmissionError::io("linking", "the host's imports", format!("{error:#}"))
+        })?;
+        let client =
+            Client::new(options.outgoing_roots.as_deref()).map_err(AdmissionError::Roots)?;
         let advanced = engine.weak();
-        let ticker = Ticker::start(move || advanced.upgrade().map(|engine| engine.increment_epoch()).is_some())
-            .map_err(|error| AdmissionError::io("starting", "the epoch's thread", error))?;
+        let ticker = Ticker::start(move || {
+            advanced.upgrade().map(|engine| engine.increment_epoch()).is_some()
+        })
+        .map_err(|error| AdmissionError::io("starting", "the epoch's thread", error))?;
         Ok(Self(Arc::new(Inner {
             engine,
             linker,
@@ -91,7 +99,12 @@ impl Sandbox {
     pub fn stats(&self) -> SandboxStats {
         let pool = &self.0.pool;
         let slots = u64::from(self.0.options.instances);
-        SandboxStats { slots, instances: pool.instances(), idle: pool.idle(), ..self.counters().read() }
+        SandboxStats {
+            slots,
+            instances: pool.instances(),
+            idle: pool.idle(),
+            ..self.counters().read()
+        }
     }
 
     /// What one binding's provider may send where, without secrets yet.
@@ -114,8 +127,8 @@ impl Sandbox {
 fn config(options: &SandboxOptions) -> Config {
     let mut pool = PoolingAllocationConfig::new();
     let instances = options.instances;
-    // A Rust component for wasip2 is made of about four core instances and two tables; one in Python of fourteen, and of one
-    // more for each library with native code.
+    // A Rust component for wasip2 is made of about four core instances and two tables; one in
+    // Python of fourteen, and of one more for each library with native code.
     pool.total_component_instances(instances)
         .total_core_instances(instances.saturating_mul(16))
         .total_memories(instances.saturating_mul(2))
@@ -129,7 +142,8 @@ fn config(options: &SandboxOptions) -> Config {
         .max_component_instance_size(2 << 20)
         .max_core_instance_size(2 << 20)
         .max_memory_size(usize::try_from(options.max_memory_bytes).unwrap_or(usize::MAX))
-        // Keeps a fresh instance's first pages mapped, so that clearing them is a memset and no page fault.
+        // Keeps a fresh instance's first pages mapped, so that clearing them is a memset and no
+        // page fault.
         .linear_memory_keep_resident(256 << 10)
         .table_keep_resident(16 << 10)
         .async_stack_keep_resident(16 << 10);

@@ -10,24 +10,30 @@ pub enum AdmissionError {
     #[error("the file is {bytes} bytes; at most {max} are admitted")]
     TooLarge { bytes: u64, max: u64 },
     #[error(
-        "the file is native code (ELF), not WebAssembly; give the `.wasm` that `cargo build --target wasm32-wasip2` makes"
+        "the file is native code (ELF), not WebAssembly; give the `.wasm` that `cargo build \
+         --target wasm32-wasip2` makes"
     )]
     NativeCode,
     /// It is WebAssembly of the kind before components.
     #[error(
-        "the file is a core module, not a component; build it for `wasm32-wasip2` or wrap it with `wasm-tools component new`"
+        "the file is a core module, not a component; build it for `wasm32-wasip2` or wrap it with \
+         `wasm-tools component new`"
     )]
     CoreModule,
     #[error("the file is not WebAssembly: it begins with {found}; give a component")]
     NotWasm { found: String },
-    #[error("the component cannot be read: {0}; it may be truncated or damaged, copy or build it again")]
+    #[error(
+        "the component cannot be read: {0}; it may be truncated or damaged, copy or build it again"
+    )]
     Malformed(String),
     #[error(
-        "the component exports no `paperclip:memory/provider`; it exports {found}. A provider is made with `memhost_sdk::export!`"
+        "the component exports no `paperclip:memory/provider`; it exports {found}. A provider is \
+         made with `memhost_sdk::export!`"
     )]
     NoProvider { found: String },
     #[error(
-        "the component is built for contract version {found}, and this host serves {known}; use a matching host or rebuild the provider"
+        "the component is built for contract version {found}, and this host serves {known}; use a \
+         matching host or rebuild the provider"
     )]
     UnknownContract { found: String, known: &'static str },
     /// It wants something that the host does not offer, or with another shape.
@@ -41,7 +47,8 @@ pub enum AdmissionError {
     NotCompiled { stop: CompileStop, limits: CompileLimits, message: String },
     /// What the compiler made is not for this engine.
     #[error(
-        "the compiled component cannot be loaded: {message}; the compiler must be the program `memhost` of the same version"
+        "the compiled component cannot be loaded: {message}; the compiler must be the program \
+         `memhost` of the same version"
     )]
     OtherCompiler { message: String },
     #[error("`describe` failed: {0}")]
@@ -53,16 +60,24 @@ pub enum AdmissionError {
     Roots(String),
     #[error("{action} {what} failed: {message}")]
     Io { action: &'static str, what: String, message: String },
-    #[error("the compiled form of {digest} was changed by another program; it is deleted and compiled again")]
+    #[error(
+        "the compiled form of {digest} was changed by another program; it is deleted and compiled \
+         again"
+    )]
     Tampered { digest: Digest },
 }
 
 impl AdmissionError {
-    pub(super) fn io(action: &'static str, what: impl Into<String>, error: impl std::fmt::Display) -> Self {
+    pub(super) fn io(
+        action: &'static str,
+        what: impl Into<String>,
+        error: impl std::fmt::Display,
+    ) -> Self {
         Self::Io { action, what: what.into(), message: error.to_string() }
     }
 
-    /// wasmtime has one error type for a damaged component and for one that is too large for the pool.
+    /// wasmtime has one error type for a damaged component and for one that is too large for the
+    /// pool.
     pub(super) fn unreadable(message: &str) -> Self {
         let message = memhost_types::cut_message(message.to_owned());
         match message.contains("exceeds") {
@@ -74,18 +89,27 @@ impl AdmissionError {
 
 fn not_compiled(stop: CompileStop, limits: &CompileLimits, message: &str) -> String {
     let (what, key) = match stop {
-        CompileStop::Time => (format!("took longer than {} s", limits.time.as_secs_f64()), "compile_seconds"),
-        CompileStop::Cpu => (format!("took more than {} s of computing", limits.cpu_seconds), "compile_cpu_seconds"),
-        CompileStop::Memory => {
-            (format!("needs more than {} MiB of memory", limits.memory_bytes >> 20), "compile_memory_bytes")
+        CompileStop::Time => {
+            (format!("took longer than {} s", limits.time.as_secs_f64()), "compile_seconds")
         }
+        CompileStop::Cpu => {
+            (format!("took more than {} s of computing", limits.cpu_seconds), "compile_cpu_seconds")
+        }
+        CompileStop::Memory => (
+            format!("needs more than {} MiB of memory", limits.memory_bytes >> 20),
+            "compile_memory_bytes",
+        ),
         CompileStop::Crash => {
             let why = if message.is_empty() { "it was ended by somebody else" } else { message };
-            return format!("compiling the component failed: {why}; build it again, or report it with the component");
+            return format!(
+                "compiling the component failed: {why}; build it again, or report it with the \
+                 component"
+            );
         }
     };
     format!(
-        "compiling the component {what} and was stopped; use a component that compiles with less, or raise `{key}` in the \
+        "compiling the component {what} and was stopped; use a component that compiles with less, \
+         or raise `{key}` in the \
          host's configuration"
     )
 }
@@ -107,16 +131,24 @@ pub enum LimitKind {
 pub enum CallError {
     #[error(transparent)]
     Provider(ProviderError),
-    #[error("the binding has {waiting} calls waiting, as many as its limit `queuedCalls` allows; try again later")]
+    #[error(
+        "the binding has {waiting} calls waiting, as many as its limit `queuedCalls` allows; try \
+         again later"
+    )]
     Busy { waiting: u32 },
-    /// Another build serves the binding now, or the binding was deleted. The host repeats the call with what serves.
+    /// Another build serves the binding now, or the binding was deleted. The host repeats the call
+    /// with what serves.
     #[error("the version that was asked for serves no longer; try again")]
     Retired,
     #[error("all {slots} instances of the host are in use; try again later")]
     NoInstance { slots: usize },
-    #[error("the call ran into its limit `{limit}` of {ms} ms; it was stopped and its instance dropped")]
+    #[error(
+        "the call ran into its limit `{limit}` of {ms} ms; it was stopped and its instance dropped"
+    )]
     TimedOut { limit: &'static str, ms: u64 },
-    #[error("the call ran into its limit `{name}` of {max}; it was stopped and its instance dropped")]
+    #[error(
+        "the call ran into its limit `{name}` of {max}; it was stopped and its instance dropped"
+    )]
     LimitExceeded { kind: LimitKind, name: &'static str, max: u64 },
     #[error("the provider crashed: {message}; its instance was dropped")]
     Trapped { message: String },
@@ -144,7 +176,13 @@ impl CallError {
 
     /// Whether the provider is at fault: a crash, a limit or a broken contract.
     pub fn is_providers_fault(&self) -> bool {
-        matches!(self, Self::Trapped { .. } | Self::TimedOut { .. } | Self::LimitExceeded { .. } | Self::BadAnswer(_))
+        matches!(
+            self,
+            Self::Trapped { .. }
+                | Self::TimedOut { .. }
+                | Self::LimitExceeded { .. }
+                | Self::BadAnswer(_)
+        )
     }
 }
 

@@ -1,4 +1,5 @@
-//! The host's side of every import. An import that was not granted is linked, too, and answers `denied`.
+//! The host's side of every import. An import that was not granted is linked, too, and answers
+//! `denied`.
 
 mod directory;
 mod headers;
@@ -24,8 +25,8 @@ use super::normalize;
 use super::open_files::{FAST_BYTES, OpenFiles};
 use super::quota::DirectoryQuota;
 use memhost_ports::{
-    BindingStorage, Embedder, EmbeddingError, MAX_EMBEDDING_TEXT_BYTES, MAX_EMBEDDING_TEXTS, StorageEntry,
-    StorageError, StorageWrite, off_executor,
+    BindingStorage, Embedder, EmbeddingError, MAX_EMBEDDING_TEXT_BYTES, MAX_EMBEDDING_TEXTS,
+    StorageEntry, StorageError, StorageWrite, off_executor,
 };
 use memhost_types::{BindingLimits, Grants, Microcents, Usage, limits};
 
@@ -39,7 +40,8 @@ pub(super) struct State {
     pub(super) table: ResourceTable,
     pub(super) limiter: Limiter,
     pub(super) quota: Option<Arc<DirectoryQuota>>,
-    /// What the guest has open; with a directory that it may write, together with the binding's other instances.
+    /// What the guest has open; with a directory that it may write, together with the binding's
+    /// other instances.
     pub(super) files: Arc<OpenFiles>,
     pub(super) log: GuestLog,
     pub(super) config: Arc<str>,
@@ -49,7 +51,8 @@ pub(super) struct State {
     pub(super) deadline: Instant,
     pub(super) storage: Option<Arc<dyn BindingStorage>>,
     pub(super) embedder: Option<Arc<dyn Embedder>>,
-    /// What the present call used: of the embedder, one entry for each model, and what the guest reported.
+    /// What the present call used: of the embedder, one entry for each model, and what the guest
+    /// reported.
     pub(super) metered: Vec<Usage>,
     /// How often the guest has reported in the present call.
     pub(super) reports: usize,
@@ -60,7 +63,8 @@ pub(super) struct State {
 }
 
 impl Drop for State {
-    /// Closing files that were removed while they were open frees their disk space, which can take long.
+    /// Closing files that were removed while they were open frees their disk space, which can take
+    /// long.
     fn drop(&mut self) {
         // Otherwise they are closed at once, so that the next call has room for its own.
         if self.files.removed_bytes() <= FAST_BYTES {
@@ -129,7 +133,8 @@ impl State {
     fn storage(&self) -> Result<&dyn BindingStorage, storage::Error> {
         self.storage.as_deref().ok_or_else(|| {
             storage::Error::Denied(
-                "this binding has no grant for `storage`; an operator types `memhost binding grant NAME`".to_owned(),
+                "this binding has no grant for `storage`; an operator types `memhost binding grant \
+                 NAME`".to_owned(),
             )
         })
     }
@@ -167,14 +172,20 @@ impl storage::Host for State {
             let count = if limit == 0 { limits::MAX_STORAGE_PAGE } else { limit as usize };
             off_executor(count.saturating_mul(SCANNED_BYTES), || {
                 let page = storage.scan(&prefix, cursor.as_deref(), limit as usize)?;
-                let entries =
-                    page.entries.into_iter().map(|StorageEntry { key, value }| storage::Entry { key, value }).collect();
+                let entries = page
+                    .entries
+                    .into_iter()
+                    .map(|StorageEntry { key, value }| storage::Entry { key, value })
+                    .collect();
                 Ok(storage::Page { entries, next: page.next })
             })
         }))
     }
 
-    fn apply(&mut self, batch: Vec<storage::Write>) -> wasmtime::Result<Result<(), storage::Error>> {
+    fn apply(
+        &mut self,
+        batch: Vec<storage::Write>,
+    ) -> wasmtime::Result<Result<(), storage::Error>> {
         let bytes = batch.iter().map(|write| match write {
             storage::Write::Put(entry) => entry.key.len() + entry.value.len(),
             storage::Write::Delete(key) => key.len(),
@@ -201,21 +212,23 @@ impl storage::Host for State {
         expected: Option<Vec<u8>>,
         new: Option<Vec<u8>>,
     ) -> wasmtime::Result<Result<bool, storage::Error>> {
-        answer(
-            self.storage()
-                .and_then(|storage| Ok(storage.compare_and_swap(&key, expected.as_deref(), new.as_deref())?)),
-        )
+        answer(self.storage().and_then(|storage| {
+            Ok(storage.compare_and_swap(&key, expected.as_deref(), new.as_deref())?)
+        }))
     }
 }
 
 impl meter::Host for State {
-    /// Ends the call where the report is not acceptable: nothing that a provider says it used is dropped silently.
+    /// Ends the call where the report is not acceptable: nothing that a provider says it used is
+    /// dropped silently.
     fn report(&mut self, usage: types::Usage) -> wasmtime::Result<()> {
         self.reports += 1;
         self.report_bytes += usage.details.as_ref().map_or(0, String::len);
         if self.reports > limits::MAX_ITEMS || self.report_bytes > limits::MAX_JSON_BYTES {
             let (reports, bytes) = (limits::MAX_ITEMS, limits::MAX_JSON_BYTES);
-            let message = format!("it reported usage more than {reports} times or with {bytes} bytes of `details`");
+            let message = format!(
+                "it reported usage more than {reports} times or with {bytes} bytes of `details`"
+            );
             return Err(CallError::BadAnswer(message).into());
         }
         self.metered.push(normalize::usage(usage)?);
@@ -236,15 +249,21 @@ impl State {
     fn embedder(&self) -> Result<Arc<dyn Embedder>, embeddings::Error> {
         self.embedder.clone().ok_or_else(|| {
             embeddings::Error::Denied(
-                "this binding has no grant for `embeddings`; an operator types `memhost binding grant NAME`".to_owned(),
+                "this binding has no grant for `embeddings`; an operator types `memhost binding \
+                 grant NAME`"
+                    .to_owned(),
             )
         })
     }
 
-    async fn vectors(&mut self, texts: Vec<String>) -> Result<embeddings::Embedded, embeddings::Error> {
+    async fn vectors(
+        &mut self,
+        texts: Vec<String>,
+    ) -> Result<embeddings::Embedded, embeddings::Error> {
         let embedder = self.embedder()?;
         if texts.len() > MAX_EMBEDDING_TEXTS {
-            let message = format!("{} texts; {MAX_EMBEDDING_TEXTS} may be embedded in one call", texts.len());
+            let message =
+                format!("{} texts; {MAX_EMBEDDING_TEXTS} may be embedded in one call", texts.len());
             return Err(embeddings::Error::LimitExceeded(message));
         }
         if let Some(number) = texts.iter().position(|text| text.len() > MAX_EMBEDDING_TEXT_BYTES) {
@@ -255,13 +274,18 @@ impl State {
         if let Some(usage) = &embedded.usage {
             self.count(usage);
         }
-        Ok(embeddings::Embedded { vectors: embedded.vectors, usage: embedded.usage.map(convert::used) })
+        Ok(embeddings::Embedded {
+            vectors: embedded.vectors,
+            usage: embedded.usage.map(convert::used),
+        })
     }
 
     /// A call may embed often; its record has one entry for each model.
     fn count(&mut self, usage: &Usage) {
-        let known =
-            self.metered.iter_mut().find(|known| (&known.provider, &known.model) == (&usage.provider, &usage.model));
+        let known = self
+            .metered
+            .iter_mut()
+            .find(|known| (&known.provider, &known.model) == (&usage.provider, &usage.model));
         let Some(known) = known else { return self.metered.push(usage.clone()) };
         // What a provider reported before may have any size.
         let sum = |sum: &mut Option<u64>, more: Option<u64>| {
@@ -269,7 +293,8 @@ impl State {
         };
         sum(&mut known.embedding_tokens, usage.embedding_tokens);
         sum(&mut known.latency_ms, usage.latency_ms);
-        let cost = known.cost.unwrap_or_default().0.saturating_add(usage.cost.unwrap_or_default().0);
+        let cost =
+            known.cost.unwrap_or_default().0.saturating_add(usage.cost.unwrap_or_default().0);
         known.cost = Some(Microcents(cost));
     }
 }
@@ -280,7 +305,10 @@ impl embeddings::Host for State {
         Ok(model.map(|model| embeddings::Model { name: model.name, dimensions: model.dimensions }))
     }
 
-    async fn embed(&mut self, texts: Vec<String>) -> wasmtime::Result<Result<embeddings::Embedded, embeddings::Error>> {
+    async fn embed(
+        &mut self,
+        texts: Vec<String>,
+    ) -> wasmtime::Result<Result<embeddings::Embedded, embeddings::Error>> {
         Ok(self.vectors(texts).await)
     }
 }

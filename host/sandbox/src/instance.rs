@@ -1,4 +1,5 @@
-//! One instance of a component in a store of its own, made for one binding and never used by another.
+//! One instance of a component in a store of its own, made for one binding and never used by
+//! another.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,11 +23,11 @@ use super::quota::DirectoryQuota;
 use memhost_ports::{BindingStorage, Embedder};
 use memhost_types::{BindingLimits, Grants};
 
-/// Handles that one instance may hold at once: files, streams, pollables. What each keeps in the host's memory is in
-/// `host/docs/wasi.md`.
+/// Handles that one instance may hold at once: files, streams, pollables. What each keeps in the
+/// host's memory is in `host/docs/wasi.md`.
 const MAX_HANDLES: usize = 1_024;
-/// Handles that an instance may keep after a call. A component keeps its directory and its standard output; one that
-/// keeps more has lost them, or hoards them.
+/// Handles that an instance may keep after a call. A component keeps its directory and its standard
+/// output; one that keeps more has lost them, or hoards them.
 const MAX_KEPT_HANDLES: usize = 64;
 /// All names and values of one list of header fields, as the host keeps them, in bytes.
 const MAX_FIELDS_BYTES: usize = 64 << 10;
@@ -46,7 +47,8 @@ pub struct InstanceSetup {
     pub directory: Option<Directory>,
     /// What embeds texts, if granted.
     pub embeddings: Option<Arc<dyn Embedder>>,
-    /// What was granted of what the component asks for: the guest may ask. Its clocks are exact where it says so.
+    /// What was granted of what the component asks for: the guest may ask. Its clocks are exact
+    /// where it says so.
     pub grants: Arc<Grants>,
     /// Where requests may go, if anywhere.
     pub egress: Option<Arc<Egress>>,
@@ -55,7 +57,8 @@ pub struct InstanceSetup {
 }
 
 impl InstanceSetup {
-    /// For calls that belong to no binding, such as `describe`: an empty configuration, and nothing granted.
+    /// For calls that belong to no binding, such as `describe`: an empty configuration, and nothing
+    /// granted.
     pub fn without_grants(limits: BindingLimits) -> Self {
         Self {
             config: "{}".into(),
@@ -112,8 +115,8 @@ impl Instance {
         if !setup.grants.clock {
             wasi.wall_clock(CoarseWallClock).monotonic_clock(CoarseMonotonicClock::new());
         }
-        // A hand-over to another thread costs ten times what a file operation on a local disk does. The calls that can
-        // take long are handed over all the same: `imports/directory.rs`.
+        // A hand-over to another thread costs ten times what a file operation on a local disk does.
+        // The calls that can take long are handed over all the same: `imports/directory.rs`.
         wasi.allow_blocking_current_thread(true);
         let (mut quota, mut files) = (None, Arc::<OpenFiles>::default());
         if let Some(Directory { path, access }) = &setup.directory {
@@ -136,7 +139,12 @@ impl Instance {
             wasi: wasi.build(),
             http,
             http_memory: HttpMemory::default(),
-            outgoing: GuestHttp::new(setup.egress.clone(), log.clone(), limiter.memory().clone(), computing.clone()),
+            outgoing: GuestHttp::new(
+                setup.egress.clone(),
+                log.clone(),
+                limiter.memory().clone(),
+                computing.clone(),
+            ),
             table,
             limiter,
             quota,
@@ -157,7 +165,8 @@ impl Instance {
         store.limiter(|state| &mut state.limiter);
         store.set_max_component_handles(MAX_HANDLES);
         store.set_hostcall_fuel(usize::try_from(setup.limits.transfer_bytes).unwrap_or(usize::MAX));
-        // A guest that computes lets others have the thread at every tick. Its budget is looked at then.
+        // A guest that computes lets others have the thread at every tick. Its budget is looked at
+        // then.
         store.epoch_deadline_async_yield_and_update(1);
         store.set_epoch_deadline(1);
         if sandbox.options().meter.is_some() {
@@ -198,7 +207,11 @@ impl Instance {
         state.settle_http();
         let kept = state.table.iter_mut().count();
         if kept > MAX_KEPT_HANDLES {
-            tracing::debug!(kept, most = MAX_KEPT_HANDLES, "an instance kept handles after its call and is dropped");
+            tracing::debug!(
+                kept,
+                most = MAX_KEPT_HANDLES,
+                "an instance kept handles after its call and is dropped"
+            );
         }
         kept <= MAX_KEPT_HANDLES
     }

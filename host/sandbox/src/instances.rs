@@ -1,4 +1,5 @@
-//! The instances of one binding: permits, the deadline of a call, and what happens to an instance after the call.
+//! The instances of one binding: permits, the deadline of a call, and what happens to an instance
+//! after the call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -42,7 +43,8 @@ pub struct Drained<'a> {
 }
 
 impl Drained<'_> {
-    /// No call begins here any more. Calls that wait, and later ones, fail with [`CallError::Retired`].
+    /// No call begins here any more. Calls that wait, and later ones, fail with
+    /// [`CallError::Retired`].
     pub fn retire(self) {
         self.instances.permits.close();
     }
@@ -58,7 +60,8 @@ struct Call<'a> {
 /// What a function of the guest comes back with: a trap, or the provider's own answer.
 type Called<T> = wasmtime::Result<Result<T, wit::Error>>;
 
-/// Calls a function of a guest with [`Instances::call`]: `call!(self, wire.call_query(&request), check)`.
+/// Calls a function of a guest with [`Instances::call`]: `call!(self, wire.call_query(&request),
+/// check)`.
 macro_rules! call {
     ($instances:expr, $wire:ident.$function:ident($($argument:expr),*), $check:expr) => {
         $instances.call(
@@ -77,9 +80,11 @@ impl Instances {
         let idle = Arc::new(IdleQueue::default());
         sandbox.0.pool.register(&idle);
         let description = component.description();
-        // One binding never takes more than a quarter of the pool, even where its own limit is higher.
+        // One binding never takes more than a quarter of the pool, even where its own limit is
+        // higher.
         let share = (sandbox.options().instances / 4).max(1);
-        let permits = setup.limits.concurrent_calls.min(description.max_concurrency).min(share).max(1);
+        let permits =
+            setup.limits.concurrent_calls.min(description.max_concurrency).min(share).max(1);
         Self {
             sandbox: sandbox.clone(),
             component: component.clone(),
@@ -105,7 +110,8 @@ impl Instances {
 
     /// Calls that run now.
     pub fn in_flight(&self) -> u32 {
-        self.permits_total.saturating_sub(u32::try_from(self.permits.available_permits()).unwrap_or(u32::MAX))
+        self.permits_total
+            .saturating_sub(u32::try_from(self.permits.available_permits()).unwrap_or(u32::MAX))
     }
 
     /// Calls that wait for a permit now.
@@ -113,19 +119,26 @@ impl Instances {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Waits until no call runs: at most as long as a call may take. Calls that wait for a permit already come first.
+    /// Waits until no call runs: at most as long as a call may take. Calls that wait for a permit
+    /// already come first.
     pub async fn drain(&self) -> Drained<'_> {
-        // It fails only where they were retired, and only a `Drained` retires: no call runs then either.
-        Drained { instances: self, _permits: self.permits.acquire_many(self.permits_total).await.ok() }
+        // It fails only where they were retired, and only a `Drained` retires: no call runs then
+        // either.
+        Drained {
+            instances: self,
+            _permits: self.permits.acquire_many(self.permits_total).await.ok(),
+        }
     }
 
-    /// Calls one function of a guest: takes a permit and an instance, arms the deadline, calls, tells a trap from an
-    /// answer, checks the answer, and gives the instance back.
+    /// Calls one function of a guest: takes a permit and an instance, arms the deadline, calls,
+    /// tells a trap from an answer, checks the answer, and gives the instance back.
     ///
-    /// `function` calls the generated function of its interface. `check` turns the answer into the host's types.
+    /// `function` calls the generated function of its interface. `check` turns the answer into the
+    /// host's types.
     ///
     /// # Errors
-    /// As [`CallError`] says; [`CallError::NoInterface`] where the component does not export the interface.
+    /// As [`CallError`] says; [`CallError::NoInterface`] where the component does not export the
+    /// interface.
     pub(super) async fn call<I: Exported, T: 'static, U>(
         &self,
         function: impl AsyncFnOnce(&I, &mut GuestStore) -> Called<T>,
@@ -136,7 +149,8 @@ impl Instances {
         let Some(interface) = I::of(exports) else { return Err(self.no_interface(call, I::NAME)) };
         let computing = store.data().computing.clone();
         let budget = Duration::from_millis(self.setup.limits.call_cpu_ms);
-        let called = timeout_at(call.deadline, computing.within(budget, function(interface, store))).await;
+        let called =
+            timeout_at(call.deadline, computing.within(budget, function(interface, store))).await;
         let called = called.map(|called| called.unwrap_or_else(|spent| Err(spent.into())));
         if let Ok(Ok(Ok(answer))) = &called
             && is_long(answer)
@@ -151,10 +165,13 @@ impl Instances {
         let deadline = tokio::time::Instant::from_std(started) + self.timeout();
         let permit = match self.permits.try_acquire() {
             Ok(permit) => permit,
-            Err(TryAcquireError::Closed) => return Err(Failure::before(started, CallError::Retired)),
-            Err(TryAcquireError::NoPermits) => {
-                self.wait_for_permit(deadline).await.map_err(|error| Failure::before(started, error))?
+            Err(TryAcquireError::Closed) => {
+                return Err(Failure::before(started, CallError::Retired));
             }
+            Err(TryAcquireError::NoPermits) => self
+                .wait_for_permit(deadline)
+                .await
+                .map_err(|error| Failure::before(started, error))?,
         };
         let mut instance = match self.idle.pop() {
             Some(instance) => instance,
@@ -162,7 +179,9 @@ impl Instances {
         };
         instance.arm(deadline.into_std());
         if self.sandbox.options().meter.is_some() {
-            instance.refuel().map_err(|error| Failure::before(started, self.classify(&error, None)))?;
+            instance
+                .refuel()
+                .map_err(|error| Failure::before(started, self.classify(&error, None)))?;
         }
         Ok(Call { instance, _permit: permit, started, deadline })
     }
@@ -171,7 +190,10 @@ impl Instances {
         Duration::from_millis(self.setup.limits.call_timeout_ms)
     }
 
-    async fn wait_for_permit(&self, deadline: tokio::time::Instant) -> Result<SemaphorePermit<'_>, CallError> {
+    async fn wait_for_permit(
+        &self,
+        deadline: tokio::time::Instant,
+    ) -> Result<SemaphorePermit<'_>, CallError> {
         struct Waiting<'a>(&'a AtomicU32);
         impl Drop for Waiting<'_> {
             fn drop(&mut self) {
@@ -191,9 +213,16 @@ impl Instances {
         }
     }
 
-    async fn instantiate(&self, started: Instant, deadline: tokio::time::Instant) -> Result<Box<Instance>, Failure> {
+    async fn instantiate(
+        &self,
+        started: Instant,
+        deadline: tokio::time::Instant,
+    ) -> Result<Box<Instance>, Failure> {
         let slot = self.sandbox.0.pool.slot().ok_or_else(|| {
-            Failure::before(started, CallError::NoInstance { slots: self.sandbox.options().instances as usize })
+            Failure::before(
+                started,
+                CallError::NoInstance { slots: self.sandbox.options().instances as usize },
+            )
         })?;
         let made = Instance::new(&self.sandbox, &self.component, &self.setup, slot);
         match timeout_at(deadline, made).await {
@@ -224,7 +253,11 @@ impl Instances {
         let failed = |error, log, metered| Err(Failure { error, log, provider_us, metered });
         match called {
             Err(_) => failed(self.timed_out(), log, metered),
-            Ok(Err(error)) => failed(self.classify(&error, call.instance.store.data().limiter.hit()), log, metered),
+            Ok(Err(error)) => failed(
+                self.classify(&error, call.instance.store.data().limiter.hit()),
+                log,
+                metered,
+            ),
             Ok(Ok(answer)) => {
                 if call.instance.is_sound() {
                     self.idle.push(call.instance);
@@ -269,7 +302,9 @@ impl Instances {
         let message = format!("{:#}", error.root_cause());
         let exceeded = |kind, name, max| CallError::LimitExceeded { kind, name, max };
         match hit {
-            Some(LimitKind::Memory) => exceeded(LimitKind::Memory, "memoryBytes", limits.memory_bytes),
+            Some(LimitKind::Memory) => {
+                exceeded(LimitKind::Memory, "memoryBytes", limits.memory_bytes)
+            }
             Some(LimitKind::TableElements) => {
                 exceeded(LimitKind::TableElements, "tableElements", limits.table_elements)
             }

@@ -1,6 +1,6 @@
-//! Runs providers without trusting them: the wasmtime engine, the instances of each binding, their limits, and the
-//! host's side of every import. Only this crate names wasmtime. It knows the contract, but not what a binding means: it
-//! gets a configuration, a storage and a directory.
+//! Runs providers without trusting them: the wasmtime engine, the instances of each binding, their
+//! limits, and the host's side of every import. Only this crate names wasmtime. It knows the
+//! contract, but not what a binding means: it gets a configuration, a storage and a directory.
 
 mod admission;
 mod answer;

@@ -1,5 +1,5 @@
-//! Memory and tables, summed over everything in a store, with what the host keeps for the guest. wasmtime's own limits
-//! are per memory.
+//! Memory and tables, summed over everything in a store, with what the host keeps for the guest.
+//! wasmtime's own limits are per memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,8 @@ use wasmtime::ResourceLimiter;
 use super::error::LimitKind;
 use memhost_types::BindingLimits;
 
-/// The memory of one instance: its linear memories, and buffers that the host has because of the guest.
+/// The memory of one instance: its linear memories, and buffers that the host has because of the
+/// guest.
 #[derive(Clone)]
 pub(super) struct Memory(Arc<AtomicUsize>, usize);
 
@@ -19,7 +20,8 @@ impl Memory {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).is_ok()
     }
 
-    /// Counts a buffer of the host, until the answer is dropped; none where the guest has no room for it.
+    /// Counts a buffer of the host, until the answer is dropped; none where the guest has no room
+    /// for it.
     pub(super) fn hold(&self, bytes: usize) -> Option<Held> {
         self.grow(bytes).then(|| Held(Arc::clone(&self.0), bytes))
     }
@@ -84,7 +86,10 @@ pub(super) struct Limiter {
 impl Limiter {
     pub(super) fn new(limits: &BindingLimits) -> Self {
         Self {
-            memory: Memory(Arc::default(), usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX)),
+            memory: Memory(
+                Arc::default(),
+                usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX),
+            ),
             table_elements: 0,
             table_max: usize::try_from(limits.table_elements).unwrap_or(usize::MAX),
             hit: None,
@@ -106,7 +111,8 @@ impl Limiter {
         &self.memory
     }
 
-    /// Something of the host was refused because the guest has no room for it, and the call ends for that.
+    /// Something of the host was refused because the guest has no room for it, and the call ends
+    /// for that.
     pub(super) fn refuse_memory(&mut self) {
         self.hit = Some(LimitKind::Memory);
     }
@@ -117,7 +123,12 @@ impl Limiter {
 }
 
 impl ResourceLimiter for Limiter {
-    fn memory_growing(&mut self, current: usize, desired: usize, _max: Option<usize>) -> wasmtime::Result<bool> {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _max: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         let fits = self.memory.grow(desired.saturating_sub(current));
         if !fits {
             self.hit = Some(LimitKind::Memory);
@@ -125,7 +136,12 @@ impl ResourceLimiter for Limiter {
         Ok(fits)
     }
 
-    fn table_growing(&mut self, current: usize, desired: usize, _max: Option<usize>) -> wasmtime::Result<bool> {
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _max: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         let sum = self.table_elements.saturating_add(desired.saturating_sub(current));
         if sum > self.table_max {
             self.hit = Some(LimitKind::TableElements);
@@ -164,7 +180,8 @@ mod tests {
 
     #[test]
     fn buffers_of_the_host_count_until_they_are_dropped() {
-        let mut limiter = Limiter::new(&BindingLimits { memory_bytes: 2 << 16, ..BindingLimits::default() });
+        let mut limiter =
+            Limiter::new(&BindingLimits { memory_bytes: 2 << 16, ..BindingLimits::default() });
         let held = limiter.memory().hold(1 << 16).unwrap();
         assert_eq!(limiter.memory_bytes(), 1 << 16);
         assert!(limiter.memory().hold((1 << 16) + 1).is_none());

@@ -17,7 +17,8 @@ struct Kept {
     dropped: u64,
 }
 
-/// The most lines of the host about one call, of each level. A guest can cause as many as it likes; more are left out.
+/// The most lines of the host about one call, of each level. A guest can cause as many as it likes;
+/// more are left out.
 const MAX_HOST_LINES: usize = 32;
 
 /// The log of one instance, emptied after each call.
@@ -29,7 +30,8 @@ pub(super) struct GuestLog {
 
 impl GuestLog {
     pub(super) fn new(max_bytes: u64) -> Self {
-        let max = usize::try_from(max_bytes).unwrap_or(usize::MAX).min(limits::MAX_RECORDED_LOG_BYTES);
+        let max =
+            usize::try_from(max_bytes).unwrap_or(usize::MAX).min(limits::MAX_RECORDED_LOG_BYTES);
         Self { kept: Arc::default(), max }
     }
 
@@ -63,7 +65,11 @@ impl GuestLog {
     pub(super) fn take(&self) -> Vec<LogLine> {
         let kept = {
             let mut kept = self.kept.lock();
-            if kept.out.is_empty() && kept.err.is_empty() && kept.host.is_empty() && kept.dropped == 0 {
+            if kept.out.is_empty()
+                && kept.err.is_empty()
+                && kept.host.is_empty()
+                && kept.dropped == 0
+            {
                 return Vec::new();
             }
             std::mem::take(&mut *kept)
@@ -71,7 +77,8 @@ impl GuestLog {
         let mut lines: Vec<LogLine> =
             lines(&kept.err, "stderr").chain(lines(&kept.out, "stdout")).chain(kept.host).collect();
         if kept.dropped > 0 {
-            let text = format!("{} more bytes of log were left out; `logBytes` limits them", kept.dropped);
+            let text =
+                format!("{} more bytes of log were left out; `logBytes` limits them", kept.dropped);
             lines.push(LogLine { level: "warn".to_owned(), text });
         }
         lines
@@ -82,11 +89,16 @@ fn lines<'a>(bytes: &'a [u8], stream: &'a str) -> impl Iterator<Item = LogLine> 
     bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(move |line| {
         let line = String::from_utf8_lossy(line);
         let (level, text) = match line.split_once(' ') {
-            Some((level @ ("ERROR" | "WARN" | "INFO" | "DEBUG" | "TRACE"), text)) => (level.to_lowercase(), text),
+            Some((level @ ("ERROR" | "WARN" | "INFO" | "DEBUG" | "TRACE"), text)) => {
+                (level.to_lowercase(), text)
+            }
             _ => (stream.to_owned(), &*line),
         };
         // A guest must not be able to write escape sequences into an operator's terminal.
-        let text = text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect();
+        let text = text
+            .chars()
+            .map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c })
+            .collect();
         LogLine { level, text }
     })
 }

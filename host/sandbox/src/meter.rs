@@ -1,4 +1,5 @@
-//! The cost of calls, for authors. Counting slows a guest down, so it is off unless a meter is given.
+//! The cost of calls, for authors. Counting slows a guest down, so it is off unless a meter is
+//! given.
 
 use std::sync::Arc;
 
@@ -7,8 +8,8 @@ use parking_lot::Mutex;
 /// What one call of a provider took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Metered {
-    /// WebAssembly instructions, about: wasmtime's fuel. The same call on the same state takes the same number on every
-    /// machine, instantiation left out.
+    /// WebAssembly instructions, about: wasmtime's fuel. The same call on the same state takes the
+    /// same number on every machine, instantiation left out.
     pub instructions: u64,
     /// The most linear memory that the instance had until the end of the call, in bytes.
     pub memory_bytes: u64,

@@ -1,5 +1,5 @@
-//! Checks a provider's answer like a request from the internet, before anything else reads it. Its record ids become
-//! handles with the provider key that the host knows.
+//! Checks a provider's answer like a request from the internet, before anything else reads it. Its
+//! record ids become handles with the provider key that the host knows.
 
 use std::any::Any;
 
@@ -10,8 +10,9 @@ use super::contract::{provider as wire, types as wit};
 use super::convert;
 use super::error::CallError;
 use memhost_types::{
-    AgentId, CompanyId, ExtractionJob, ForgetEffect, ForgetOutcome, JobStatus, JsonObject, Microcents, ProviderKey,
-    RecordHandle, RecordId, Scope, ScoreKind, Snippet, SourceRef, TextId, Usage, cut_message, limits,
+    AgentId, CompanyId, ExtractionJob, ForgetEffect, ForgetOutcome, JobStatus, JsonObject,
+    Microcents, ProviderKey, RecordHandle, RecordId, Scope, ScoreKind, Snippet, SourceRef, TextId,
+    Usage, cut_message, limits,
 };
 
 /// A million cents, in microcents: no call costs more.
@@ -24,15 +25,20 @@ pub(super) fn bad<T>(message: impl Into<String>) -> Checked<T> {
     Err(CallError::BadAnswer(message.into()))
 }
 
-/// The most bytes of an answer's records that are worked on beside short requests: as many as the body of one has.
+/// The most bytes of an answer's records that are worked on beside short requests: as many as the
+/// body of one has.
 const MAX_SHORT_ANSWER: usize = 64 << 10;
 
-/// Whether what is done with an answer may take longer than a millisecond: it has many records, or long ones.
+/// Whether what is done with an answer may take longer than a millisecond: it has many records, or
+/// long ones.
 pub(super) fn is_long(answer: &dyn Any) -> bool {
     let query = answer.downcast_ref().map(|answer: &wire::ContextBundle| &answer.snippets);
     let list = || answer.downcast_ref().map(|answer: &wit::ListPage| &answer.items);
-    let length = |found: &wit::Snippet| found.text.len() + found.metadata.as_ref().map_or(0, String::len);
-    query.or_else(list).is_some_and(|found| found.iter().map(length).sum::<usize>() > MAX_SHORT_ANSWER)
+    let length =
+        |found: &wit::Snippet| found.text.len() + found.metadata.as_ref().map_or(0, String::len);
+    query
+        .or_else(list)
+        .is_some_and(|found| found.iter().map(length).sum::<usize>() > MAX_SHORT_ANSWER)
 }
 
 /// Checks the answers of one provider.
@@ -55,14 +61,30 @@ impl Normalize {
         })
     }
 
-    pub(super) fn upsert(&self, answer: wire::UpsertResponse, asked: usize) -> Checked<RecordsAnswer> {
+    pub(super) fn upsert(
+        &self,
+        answer: wire::UpsertResponse,
+        asked: usize,
+    ) -> Checked<RecordsAnswer> {
         if answer.records.len() != asked {
-            return bad(format!("it answers {} record ids for {asked} records", answer.records.len()));
+            return bad(format!(
+                "it answers {} record ids for {asked} records",
+                answer.records.len()
+            ));
         }
-        Ok(RecordsAnswer { records: self.handles(&answer.records)?, usage: usages(answer.usage)?, rest: None })
+        Ok(RecordsAnswer {
+            records: self.handles(&answer.records)?,
+            usage: usages(answer.usage)?,
+            rest: None,
+        })
     }
 
-    pub(super) fn query(&self, answer: wire::ContextBundle, top_k: u32, company: &CompanyId) -> Checked<QueryAnswer> {
+    pub(super) fn query(
+        &self,
+        answer: wire::ContextBundle,
+        top_k: u32,
+        company: &CompanyId,
+    ) -> Checked<QueryAnswer> {
         count("snippets", answer.snippets.len(), top_k as usize)?;
         if let Some(summary) = &answer.profile_summary {
             text_size("profileSummary", summary, limits::MAX_SUMMARY_BYTES)?;
@@ -74,7 +96,12 @@ impl Normalize {
         })
     }
 
-    pub(super) fn list(&self, answer: wit::ListPage, limit: u32, company: &CompanyId) -> Checked<ListAnswer> {
+    pub(super) fn list(
+        &self,
+        answer: wit::ListPage,
+        limit: u32,
+        company: &CompanyId,
+    ) -> Checked<ListAnswer> {
         count("items", answer.items.len(), limit as usize)?;
         let (next, truncated) = match answer.continuation {
             wit::Continuation::End => (None, false),
@@ -101,7 +128,11 @@ impl Normalize {
         Ok((snippet, usages(answer.usage)?))
     }
 
-    pub(super) fn forget(&self, answer: wire::ForgetResponse, asked: &[String]) -> Checked<ForgetAnswer> {
+    pub(super) fn forget(
+        &self,
+        answer: wire::ForgetResponse,
+        asked: &[String],
+    ) -> Checked<ForgetAnswer> {
         if !answer.outcomes.iter().map(|outcome| &outcome.id).eq(asked) {
             return bad("its outcomes are not one for each id of the request, in its order");
         }
@@ -129,7 +160,9 @@ impl Normalize {
 
     pub(super) fn handle(&self, id: &str) -> Checked<RecordHandle> {
         match RecordId::parse(id) {
-            Ok(id) => Ok(RecordHandle { provider_key: self.provider_key.clone(), provider_record_id: id }),
+            Ok(id) => {
+                Ok(RecordHandle { provider_key: self.provider_key.clone(), provider_record_id: id })
+            }
             Err(error) => bad(format!("a record id {}", error.problem)),
         }
     }
@@ -166,15 +199,27 @@ impl Normalize {
 }
 
 fn unit(value: f64) -> Checked<f64> {
-    if (0.0..=1.0).contains(&value) { Ok(value) } else { bad(format!("a score is {value}; 0 to 1 is allowed")) }
+    if (0.0..=1.0).contains(&value) {
+        Ok(value)
+    } else {
+        bad(format!("a score is {value}; 0 to 1 is allowed"))
+    }
 }
 
 pub(super) fn count(field: &str, found: usize, max: usize) -> Checked<()> {
-    if found > max { bad(format!("`{field}` has {found} elements; at most {max} were asked for")) } else { Ok(()) }
+    if found > max {
+        bad(format!("`{field}` has {found} elements; at most {max} were asked for"))
+    } else {
+        Ok(())
+    }
 }
 
 pub(super) fn text_size(field: &str, text: &str, max: usize) -> Checked<()> {
-    if text.len() > max { bad(format!("`{field}` is {} bytes; at most {max} are allowed", text.len())) } else { Ok(()) }
+    if text.len() > max {
+        bad(format!("`{field}` is {} bytes; at most {max} are allowed", text.len()))
+    } else {
+        Ok(())
+    }
 }
 
 pub(super) fn name(field: &'static str, text: String) -> Checked<String> {
@@ -210,7 +255,8 @@ fn scope(scope: wit::Scope, company: &CompanyId) -> Checked<Scope> {
     if scope.company_id != company.as_str() {
         return bad("the scope of a record belongs to another company");
     }
-    let agent = |field: &str, id: Option<String>| match id.map(|id| AgentId::parse(&id)).transpose() {
+    let agent = |field: &str, id: Option<String>| match id.map(|id| AgentId::parse(&id)).transpose()
+    {
         Ok(id) => Ok(id),
         Err(error) => bad(format!("`{field}` {}", error.problem)),
     };
@@ -255,11 +301,13 @@ pub(super) fn job(job: wit::ExtractionJob) -> Checked<ExtractionJob> {
             wit::JobStatus::Cancelled => JobStatus::Cancelled,
         },
         hook_kind: job.hook_kind.map(convert::hook_kind),
-        // The operation that the job belongs to has its source; a provider's copy of it is not needed.
+        // The operation that the job belongs to has its source; a provider's copy of it is not
+        // needed.
         source: None,
         record_count: job.record_count,
         error: job.error.map(cut_message),
-        is_retryable: job.is_retryable && matches!(job.status, wit::JobStatus::Failed | wit::JobStatus::Cancelled),
+        is_retryable: job.is_retryable
+            && matches!(job.status, wit::JobStatus::Failed | wit::JobStatus::Cancelled),
         submitted_at: time("submittedAt", job.submitted_at)?,
         started_at: time("startedAt", job.started_at)?,
         finished_at: time("finishedAt", job.finished_at)?,

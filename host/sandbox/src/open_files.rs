@@ -1,5 +1,5 @@
-//! What guests have open on the host. A process may have only so many files open, and a file that is open takes its
-//! place on the disk also after it was removed.
+//! What guests have open on the host. A process may have only so many files open, and a file that
+//! is open takes its place on the disk also after it was removed.
 
 use std::any::Any;
 use std::fs::File;
@@ -9,12 +9,14 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-/// What is written, cut off or freed on the guest's own thread, in bytes: it takes less than a millisecond. More is
-/// handed over to a blocking thread, which costs ten times what a small access does.
+/// What is written, cut off or freed on the guest's own thread, in bytes: it takes less than a
+/// millisecond. More is handed over to a blocking thread, which costs ten times what a small access
+/// does.
 pub(crate) const FAST_BYTES: u64 = 1 << 20;
 /// Files and listings that the guests of one binding may have open at once.
 pub(super) const MAX_OPEN_FILES: usize = 256;
-/// All guests together have at most a quarter of the files that this process may open, and one binding this part of them.
+/// All guests together have at most a quarter of the files that this process may open, and one
+/// binding this part of them.
 const SHARE_OF_ONE: usize = 8;
 /// What is assumed where the system has no such limit.
 const UNLIMITED: u64 = 1 << 20;
@@ -59,7 +61,8 @@ impl OpenFiles {
     pub(super) fn removed_bytes(&self) -> u64 {
         let open: Vec<_> = self.0.lock().iter().filter_map(Weak::upgrade).collect();
         let files = open.iter().filter_map(|open| open.downcast_ref::<File>());
-        let removed = files.filter_map(|file| file.metadata().ok()).filter(|found| found.nlink() == 0);
+        let removed =
+            files.filter_map(|file| file.metadata().ok()).filter(|found| found.nlink() == 0);
         removed.map(|found| found.len()).fold(0, u64::saturating_add)
     }
 }
@@ -77,13 +80,15 @@ fn forget_closed(open: &mut Vec<Weak<dyn Any + Send + Sync>>) {
 }
 
 fn most_of_all() -> usize {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(UNLIMITED);
+    let limit =
+        rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(UNLIMITED);
     usize::try_from(limit / 4).unwrap_or(usize::MAX)
 }
 
 /// Whether closing a file frees so much of the disk that it takes long: nothing names it any more.
 pub(super) fn is_slow_to_close(file: &Arc<File>) -> bool {
-    Arc::strong_count(file) == 1 && file.metadata().is_ok_and(|found| found.nlink() == 0 && found.len() > FAST_BYTES)
+    Arc::strong_count(file) == 1
+        && file.metadata().is_ok_and(|found| found.nlink() == 0 && found.len() > FAST_BYTES)
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
-//! The calls of the optional interfaces. Each file has one interface: its answers, its calls and their checks.
+//! The calls of the optional interfaces. Each file has one interface: its answers, its calls and
+//! their checks.
 
-/// The table of the optional interfaces: for each its value of [`OptionalInterface`](crate::OptionalInterface), its
-/// module here and in the generated contract, its name in `wit/`, the world that exports it, and what its module exports.
+/// The table of the optional interfaces: for each its value of
+/// [`OptionalInterface`](crate::OptionalInterface), its module here and in the generated contract,
+/// its name in `wit/`, the world that exports it, and what its module exports.
 macro_rules! table {
     ($with:ident) => {
         $with! {

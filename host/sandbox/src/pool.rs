@@ -6,7 +6,8 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Idle instances of one binding, the oldest first. An instance is in here or serves one call, never both.
+/// Idle instances of one binding, the oldest first. An instance is in here or serves one call,
+/// never both.
 pub(super) struct IdleQueue<T>(Mutex<Vec<(Instant, T)>>);
 
 impl<T> Default for IdleQueue<T> {
@@ -63,7 +64,11 @@ pub(super) struct Pool {
 
 impl Pool {
     pub(super) fn new(slots: u32) -> Self {
-        Self { total: slots, slots: Arc::new(Semaphore::new(slots as usize)), idle: Mutex::default() }
+        Self {
+            total: slots,
+            slots: Arc::new(Semaphore::new(slots as usize)),
+            idle: Mutex::default(),
+        }
     }
 
     /// Makes the instances of a queue give up their slots when another binding needs one.
@@ -74,15 +79,18 @@ impl Pool {
         all.push(weak);
     }
 
-    /// A slot. Where none is free, the instance that is idle for the longest time is dropped. None where none is idle.
+    /// A slot. Where none is free, the instance that is idle for the longest time is dropped. None
+    /// where none is idle.
     pub(super) fn slot(&self) -> Option<OwnedSemaphorePermit> {
         loop {
             if let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() {
                 return Some(slot);
             }
             let queues: Vec<_> = self.idle.lock().iter().filter_map(Weak::upgrade).collect();
-            let oldest =
-                queues.iter().filter_map(|queue| Some((queue.oldest()?, queue))).min_by_key(|(since, _)| *since)?;
+            let oldest = queues
+                .iter()
+                .filter_map(|queue| Some((queue.oldest()?, queue)))
+                .min_by_key(|(since, _)| *since)?;
             // Another task may have taken it meanwhile; then the next round finds another one.
             oldest.1.drop_oldest();
         }

@@ -1,10 +1,11 @@
-//! How much a binding's private directory may hold. WASI knows no such limit, so the calls that make something grow are
-//! replaced by ones that ask first.
+//! How much a binding's private directory may hold. WASI knows no such limit, so the calls that
+//! make something grow are replaced by ones that ask first.
 //!
-//! Counting every file at every write would cost more than the write. Instead each write reduces a remaining amount, and
-//! the directory is measured again only when that amount is used up; overwritten and deleted files are found then. So
-//! the directory never holds more than its grant, as long as only guests write there. Measuring walks the directory, on
-//! a blocking thread, and follows no link. It is first done by the first write, or when somebody asks: the first question
+//! Counting every file at every write would cost more than the write. Instead each write reduces a
+//! remaining amount, and the directory is measured again only when that amount is used up;
+//! overwritten and deleted files are found then. So the directory never holds more than its grant,
+//! as long as only guests write there. Measuring walks the directory, on a blocking thread, and
+//! follows no link. It is first done by the first write, or when somebody asks: the first question
 //! after a restart does not wait for a walk over 100,000 files.
 
 use std::path::{Path, PathBuf};
@@ -17,9 +18,11 @@ use parking_lot::Mutex;
 use super::open_files::OpenFiles;
 use memhost_files::{Directory, Kind, Then};
 
-/// A guest that keeps trying at its limit does not make the host walk its directory more often than this.
+/// A guest that keeps trying at its limit does not make the host walk its directory more often than
+/// this.
 const MEASURE_AGAIN: Duration = Duration::from_secs(1);
-/// Nor for more than this share of the time: walking a large directory holds a thread and a disk that others need.
+/// Nor for more than this share of the time: walking a large directory holds a thread and a disk
+/// that others need.
 const MEASURE_SHARE: u32 = 20;
 
 /// What a directory holds.
@@ -39,7 +42,8 @@ pub struct DirectoryQuota {
     /// Held by the one who measures.
     measuring: tokio::sync::Mutex<()>,
     open_files: Arc<OpenFiles>,
-    /// Whether a write was refused since a call last asked. A guest often reports no more than `I/O error`.
+    /// Whether a write was refused since a call last asked. A guest often reports no more than `I/O
+    /// error`.
     refused: AtomicBool,
 }
 
@@ -78,7 +82,8 @@ impl DirectoryQuota {
         let DirectoryUsage { bytes, files } = self.max;
         self.refused.swap(false, Ordering::Relaxed).then(|| {
             format!(
-                "its directory is full: the limits are `directoryBytes` of {bytes} and `directoryFiles` of {files}, and \
+                "its directory is full: the limits are `directoryBytes` of {bytes} and \
+                 `directoryFiles` of {files}, and \
                  {} levels of directories",
                 memhost_files::MAX_DEPTH
             )
@@ -106,14 +111,16 @@ impl DirectoryQuota {
         let used = measure(&self.path).unwrap_or(FULL);
         let used_bytes = used.bytes.saturating_add(self.open_files.removed_bytes());
         let mut left = self.left.lock();
-        left.room.bytes = self.max.bytes.saturating_sub(used_bytes).saturating_sub(left.taken.bytes);
-        left.room.files = self.max.files.saturating_sub(used.files).saturating_sub(left.taken.files);
+        left.room.bytes =
+            self.max.bytes.saturating_sub(used_bytes).saturating_sub(left.taken.bytes);
+        left.room.files =
+            self.max.files.saturating_sub(used.files).saturating_sub(left.taken.files);
         left.is_known = true;
         left.measure_after = Instant::now() + MEASURE_AGAIN.max(started.elapsed() * MEASURE_SHARE);
     }
 
-    /// Reserves an amount, if as much is left. Where it is not, the directory is measured first, unless that was done a
-    /// moment ago.
+    /// Reserves an amount, if as much is left. Where it is not, the directory is measured first,
+    /// unless that was done a moment ago.
     pub(super) async fn take(self: &Arc<Self>, wanted: DirectoryUsage) -> Result<(), ()> {
         self.renew(wanted).await;
         self.take_known(wanted)
@@ -216,7 +223,9 @@ mod tests {
     #[tokio::test]
     async fn nothing_is_measured_before_somebody_writes_or_asks() {
         let directory = tempfile::tempdir().unwrap();
-        let file = |name: &str, size: usize| std::fs::write(directory.path().join(name), vec![0; size]).unwrap();
+        let file = |name: &str, size: usize| {
+            std::fs::write(directory.path().join(name), vec![0; size]).unwrap()
+        };
         let quota = Arc::new(DirectoryQuota::new(directory.path(), 100, 10));
         file("before the first write", 60);
         quota.take(bytes(41)).await.unwrap_err();

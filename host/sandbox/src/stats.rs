@@ -31,7 +31,8 @@ pub struct SandboxStats {
     pub bytes_received: u64,
 }
 
-/// The counters of a sandbox. `slots`, `instances` and `idle` are those of the pool and stay 0 here.
+/// The counters of a sandbox. `slots`, `instances` and `idle` are those of the pool and stay 0
+/// here.
 #[derive(Default)]
 pub(super) struct Counters(Mutex<SandboxStats>);
 

@@ -1,15 +1,17 @@
-//! The clock that makes a guest yield: the epoch advances every millisecond while a guest computes, also when guests hold
-//! every thread of the executor; hence a thread of its own. While none computes, the thread sleeps, and a host without
-//! calls costs nothing.
+//! The clock that makes a guest yield: the epoch advances every millisecond while a guest computes,
+//! also when guests hold every thread of the executor; hence a thread of its own. While none
+//! computes, the thread sleeps, and a host without calls costs nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::Thread;
 use std::time::Duration;
 
-/// How often the epoch advances, and with it the longest time that a guest computes before it yields.
+/// How often the epoch advances, and with it the longest time that a guest computes before it
+/// yields.
 const TICK: Duration = Duration::from_millis(1);
-/// Ticks without a guest until the thread sleeps: waking it costs a call to the system, which a busy host need not pay.
+/// Ticks without a guest until the thread sleeps: waking it costs a call to the system, which a
+/// busy host need not pay.
 const UNTIL_SLEEP: u32 = 100;
 
 #[derive(Debug, Default)]
@@ -34,7 +36,9 @@ impl Ticker {
     ///
     /// # Errors
     /// Where the system gives no thread.
-    pub(super) fn start(mut advance: impl FnMut() -> bool + Send + 'static) -> std::io::Result<Self> {
+    pub(super) fn start(
+        mut advance: impl FnMut() -> bool + Send + 'static,
+    ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
         let work = move || {
@@ -44,14 +48,19 @@ impl Ticker {
                 if !advance() {
                     return;
                 }
-                idle_ticks = if own.computing.load(Ordering::SeqCst) == 0 { idle_ticks + 1 } else { 0 };
+                idle_ticks =
+                    if own.computing.load(Ordering::SeqCst) == 0 { idle_ticks + 1 } else { 0 };
                 if idle_ticks >= UNTIL_SLEEP {
                     own.sleep();
                     idle_ticks = 0;
                 }
             }
         };
-        let thread = std::thread::Builder::new().name("memhost-epoch".to_owned()).spawn(work)?.thread().clone();
+        let thread = std::thread::Builder::new()
+            .name("memhost-epoch".to_owned())
+            .spawn(work)?
+            .thread()
+            .clone();
         Ok(Self { shared, thread })
     }
 
@@ -71,7 +80,8 @@ impl Ticker {
 }
 
 impl Shared {
-    /// Waits until a guest computes. Whoever begins after the flag is set wakes the thread; whoever began before is seen.
+    /// Waits until a guest computes. Whoever begins after the flag is set wakes the thread; whoever
+    /// began before is seen.
     fn sleep(&self) {
         self.sleeps.store(true, Ordering::SeqCst);
         while self.sleeps.load(Ordering::SeqCst)

@@ -1,5 +1,6 @@
-//! Answers that are being sent. The host keeps each as a whole until the other side has read it, so a client that asks
-//! for long ones and reads slowly would make the host keep as many as it has connections.
+//! Answers that are being sent. The host keeps each as a whole until the other side has read it, so
+//! a client that asks for long ones and reads slowly would make the host keep as many as it has
+//! connections.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,13 +14,20 @@ use memhost_http::{OnlyRead, Problem, ProblemCode};
 use super::bodies::BEGINNING;
 use super::sum::Part;
 
-/// Counts an answer until it is sent. One that would be too much is refused, if its request only read: what a write did is
-/// done, and an error would say that it is not. So an answer of a write counts also where it is too much, and is sent.
+/// Counts an answer until it is sent. One that would be too much is refused, if its request only
+/// read: what a write did is done, and an error would say that it is not. So an answer of a write
+/// counts also where it is too much, and is sent.
 ///
-/// The first 64 KiB do not count: an answer goes with its connection, so the number of connections bounds them. What has
-/// no length, such as a stream of events or an export, is made while it is sent.
+/// The first 64 KiB do not count: an answer goes with its connection, so the number of connections
+/// bounds them. What has no length, such as a stream of events or an export, is made while it is
+/// sent.
 pub(crate) fn bound(response: Response, part: Part, is_read: bool) -> Response {
-    let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
+    let bytes = response
+        .body()
+        .size_hint()
+        .exact()
+        .and_then(|bytes| usize::try_from(bytes).ok())
+        .unwrap_or(0);
     let bytes = bytes.saturating_sub(BEGINNING);
     if bytes == 0 {
         return response;
@@ -27,8 +35,10 @@ pub(crate) fn bound(response: Response, part: Part, is_read: bool) -> Response {
     if !part.add(bytes) {
         if is_read || response.extensions().get::<OnlyRead>().is_some() {
             let detail = format!(
-                "the answers that are being sent have {} bytes, or those to this company half of what others leave of \
-                 that; read the answers that were asked for, and ask again in a second or for a shorter page, or raise \
+                "the answers that are being sent have {} bytes, or those to this company half of \
+                 what others leave of \
+                 that; read the answers that were asked for, and ask again in a second or for a \
+                 shorter page, or raise \
                  `max_bodies_bytes` in `[connections]` of the host's configuration",
                 part.most()
             );
@@ -44,7 +54,8 @@ struct Counted {
     part: Arc<Part>,
 }
 
-/// Data of an answer. The connection has some of it when the body is gone, and any of it keeps all of it in memory.
+/// Data of an answer. The connection has some of it when the body is gone, and any of it keeps all
+/// of it in memory.
 struct Data {
     bytes: Bytes,
     _part: Arc<Part>,
@@ -65,7 +76,9 @@ impl HttpBody for Counted {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let polled = Pin::new(&mut self.inner).poll_frame(context);
-        polled.map_ok(|frame| frame.map_data(|bytes| Bytes::from_owner(Data { bytes, _part: Arc::clone(&self.part) })))
+        polled.map_ok(|frame| {
+            frame.map_data(|bytes| Bytes::from_owner(Data { bytes, _part: Arc::clone(&self.part) }))
+        })
     }
 
     fn is_end_stream(&self) -> bool {
@@ -82,7 +95,8 @@ mod tests {
     use super::super::sum::Sum;
     use super::*;
 
-    /// Of a long answer, in the parts of `paced`, the connection has the last ones when the body is gone.
+    /// Of a long answer, in the parts of `paced`, the connection has the last ones when the body is
+    /// gone.
     #[tokio::test]
     async fn an_answer_counts_until_the_last_part_of_it_is_sent() {
         let sum = Sum::new(1 << 20);

@@ -1,8 +1,10 @@
-//! What the host holds of requests in progress: of their bodies, and of answers that are being sent.
+//! What the host holds of requests in progress: of their bodies, and of answers that are being
+//! sent.
 //!
-//! There are three sums. Of each body the first 64 KiB count in one, and what follows in another: so the large bodies of
-//! some never refuse an ordinary request of others. The first 64 KiB count at all because a request goes on without its
-//! connection, so that the number of connections does not bound them. The third one is in `answers`.
+//! There are three sums. Of each body the first 64 KiB count in one, and what follows in another:
+//! so the large bodies of some never refuse an ordinary request of others. The first 64 KiB count
+//! at all because a request goes on without its connection, so that the number of connections does
+//! not bound them. The third one is in `answers`.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -39,16 +41,21 @@ impl Bodies {
     }
 }
 
-/// The layer that refuses a body which would be too much with all others, and an answer of which that is true. A body
-/// counts until its request is answered: what is made of it is larger than it. It belongs behind the token, so that nobody
-/// without one takes the place of others, and inside of `detach_from_client`: a client that goes does not take back what
-/// its request holds.
+/// The layer that refuses a body which would be too much with all others, and an answer of which
+/// that is true. A body counts until its request is answered: what is made of it is larger than it.
+/// It belongs behind the token, so that nobody without one takes the place of others, and inside of
+/// `detach_from_client`: a client that goes does not take back what its request holds.
 pub(crate) async fn bound(State(bodies): State<Bodies>, request: Request, next: Next) -> Response {
     let company = request.extensions().get::<Caller>().and_then(Caller::company).cloned();
     bound_of(&bodies, company, request, next).await
 }
 
-async fn bound_of(bodies: &Bodies, company: Option<CompanyId>, request: Request, next: Next) -> Response {
+async fn bound_of(
+    bodies: &Bodies,
+    company: Option<CompanyId>,
+    request: Request,
+    next: Next,
+) -> Response {
     let answer = bodies.answers.part(company.clone());
     let is_read = only_reads(request.method(), request.uri().path());
     if request.body().is_end_stream() {
@@ -65,8 +72,10 @@ async fn bound_of(bodies: &Bodies, company: Option<CompanyId>, request: Request,
         return answers::bound(response, answer, is_read);
     }
     let detail = format!(
-        "the bodies of all requests in progress have {} bytes, or those of this company half of what others leave of \
-         that; send it again in a second, or raise `max_bodies_bytes` in `[connections]` of the host's configuration",
+        "the bodies of all requests in progress have {} bytes, or those of this company half of \
+         what others leave of \
+         that; send it again in a second, or raise `max_bodies_bytes` in `[connections]` of the \
+         host's configuration",
         held.rest.most()
     );
     Problem::new(ProblemCode::TooManyBodies, detail).into_response()
@@ -80,11 +89,12 @@ struct Held {
 }
 
 impl Held {
-    /// Adds bytes that came. Answers whether they are not too many. Of a body that is longer than any that is kept as a
-    /// whole, such as the lines of a company, no more is counted.
+    /// Adds bytes that came. Answers whether they are not too many. Of a body that is longer than
+    /// any that is kept as a whole, such as the lines of a company, no more is counted.
     fn add(&self, bytes: usize) -> bool {
         let first = bytes.min(BEGINNING.saturating_sub(self.beginning.bytes()));
-        let rest = (bytes - first).min((MAX_BODY_BYTES - BEGINNING).saturating_sub(self.rest.bytes()));
+        let rest =
+            (bytes - first).min((MAX_BODY_BYTES - BEGINNING).saturating_sub(self.rest.bytes()));
         let is_fine = self.beginning.add(first) && self.rest.add(rest);
         if !is_fine {
             self.is_refused.store(true, Ordering::Relaxed);
@@ -138,8 +148,8 @@ mod tests {
     const REST: usize = 200 << 10;
     const LARGE: usize = BEGINNING + REST;
 
-    /// Routes behind the layer. `/wait` answers when the test says so. The first part of a path is the company, and `@` is
-    /// the operator.
+    /// Routes behind the layer. `/wait` answers when the test says so. The first part of a path is
+    /// the company, and `@` is the operator.
     fn routes(most: usize, go: &Arc<Semaphore>) -> Router {
         let (bodies, go) = (Bodies::new(most), Arc::clone(go));
         // It has its body, or is refused before this.
@@ -153,7 +163,11 @@ mod tests {
             .layer(from_fn(move |request: Request, next: Next| {
                 let bodies = bodies.clone();
                 async move {
-                    let mut parts = request.uri().path().trim_start_matches("/runtime/v1/companies/").split('/');
+                    let mut parts = request
+                        .uri()
+                        .path()
+                        .trim_start_matches("/runtime/v1/companies/")
+                        .split('/');
                     let company = parts.find(|part| !part.is_empty()).filter(|part| *part != "@");
                     let company = company.and_then(|part| part.parse().ok());
                     bound_of(&bodies, company, request, next).await
@@ -162,7 +176,11 @@ mod tests {
     }
 
     async fn ask(routes: &Router, method: Method, path: &str, bytes: usize) -> Response {
-        let request = http::Request::builder().method(method).uri(path).body(Body::from(vec![b'x'; bytes])).unwrap();
+        let request = http::Request::builder()
+            .method(method)
+            .uri(path)
+            .body(Body::from(vec![b'x'; bytes]))
+            .unwrap();
         routes.clone().oneshot(request).await.unwrap()
     }
 
@@ -194,9 +212,17 @@ mod tests {
         let (first, second) = (hold(&routes, "a", LARGE).await, hold(&routes, "b", LARGE).await);
         assert_eq!((first, second), (8, 4));
         for bytes in [60, BEGINNING, LARGE] {
-            assert_eq!(send(&routes, "/c/now", bytes).await, StatusCode::OK, "{bytes} bytes of a third company");
+            assert_eq!(
+                send(&routes, "/c/now", bytes).await,
+                StatusCode::OK,
+                "{bytes} bytes of a third company"
+            );
         }
-        assert_eq!(send(&routes, "/a/now", BEGINNING).await, StatusCode::OK, "an ordinary request of a greedy one");
+        assert_eq!(
+            send(&routes, "/a/now", BEGINNING).await,
+            StatusCode::OK,
+            "an ordinary request of a greedy one"
+        );
         go.add_permits(1_000);
         while send(&routes, "/a/now", LARGE).await != StatusCode::OK {
             tokio::task::yield_now().await;
@@ -212,7 +238,8 @@ mod tests {
         assert_eq!(send(&routes, "/a/now", BEGINNING).await, StatusCode::OK);
     }
 
-    /// A request goes on without its connection, so the beginnings of bodies have a bound of their own.
+    /// A request goes on without its connection, so the beginnings of bodies have a bound of their
+    /// own.
     #[tokio::test]
     async fn many_small_bodies_have_a_bound() {
         let go = Arc::new(Semaphore::new(0));
@@ -239,15 +266,38 @@ mod tests {
         );
         let problem = axum::body::to_bytes(refused.into_body(), 9_999).await.unwrap();
         let problem = String::from_utf8(problem.to_vec()).unwrap();
-        assert!(problem.contains("too_many_bodies") && problem.contains("max_bodies_bytes"), "{problem}");
+        assert!(
+            problem.contains("too_many_bodies") && problem.contains("max_bodies_bytes"),
+            "{problem}"
+        );
         let query = "/runtime/v1/companies/a/query";
-        assert_eq!(send(&routes, query, 9).await, StatusCode::SERVICE_UNAVAILABLE, "a read is sent with POST, too");
-        assert_eq!(send(&routes, "/a/large", 9).await, StatusCode::OK, "what was written is answered");
-        assert_eq!(send(&routes, "/a/now", 9).await, StatusCode::OK, "a short answer does not count");
-        assert_eq!(ask(&routes, Method::GET, "/b/large", 0).await.status(), StatusCode::OK, "another company's");
+        assert_eq!(
+            send(&routes, query, 9).await,
+            StatusCode::SERVICE_UNAVAILABLE,
+            "a read is sent with POST, too"
+        );
+        assert_eq!(
+            send(&routes, "/a/large", 9).await,
+            StatusCode::OK,
+            "what was written is answered"
+        );
+        assert_eq!(
+            send(&routes, "/a/now", 9).await,
+            StatusCode::OK,
+            "a short answer does not count"
+        );
+        assert_eq!(
+            ask(&routes, Method::GET, "/b/large", 0).await.status(),
+            StatusCode::OK,
+            "another company's"
+        );
         let written = ask(&routes, Method::POST, "/a/large", 9).await;
         held.pop();
-        assert_eq!(send(&routes, query, 9).await, StatusCode::SERVICE_UNAVAILABLE, "what writes answered counts");
+        assert_eq!(
+            send(&routes, query, 9).await,
+            StatusCode::SERVICE_UNAVAILABLE,
+            "what writes answered counts"
+        );
         drop(written);
         assert_eq!(send(&routes, query, 9).await, StatusCode::OK, "what was sent is free");
     }

@@ -1,5 +1,6 @@
-//! The connections of a host: how many there may be, in all and of one address, and how long each may keep the host
-//! waiting. A host that is full closes those that it waits for, and answers health checks on a few reserved ones.
+//! The connections of a host: how many there may be, in all and of one address, and how long each
+//! may keep the host waiting. A host that is full closes those that it waits for, and answers
+//! health checks on a few reserved ones.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -33,7 +34,8 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-/// The longest head of a request, in bytes: its line with the address and the query, and its headers.
+/// The longest head of a request, in bytes: its line with the address and the query, and its
+/// headers.
 pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// Connections beyond the limit on which only health checks are answered.
 const RESERVED: usize = 32;
@@ -44,24 +46,24 @@ const LEAST_BYTES_PER_SECOND: u32 = 16 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConnectionOptions {
-    /// Connections at a time, of all addresses that the host listens on: 16 to 1,000,000. The host uses less where the
-    /// system lets it open fewer files.
+    /// Connections at a time, of all addresses that the host listens on: 16 to 1,000,000. The host
+    /// uses less where the system lets it open fewer files.
     pub max: usize,
-    /// Connections of one IP address, or of one IPv6 network of 64 bits, at a time, from 1. Sockets in the file system have none. Behind a proxy that is the
-    /// proxy's address.
+    /// Connections of one IP address, or of one IPv6 network of 64 bits, at a time, from 1. Sockets
+    /// in the file system have none. Behind a proxy that is the proxy's address.
     pub max_per_address: usize,
-    /// How long the head of a request may take from its first byte, and a new connection until its first request has
-    /// come, in milliseconds.
+    /// How long the head of a request may take from its first byte, and a new connection until its
+    /// first request has come, in milliseconds.
     pub head_timeout_ms: u64,
-    /// How long the host waits for the body of a request in all, in milliseconds. For each 16 KiB that came it waits a
-    /// second more.
+    /// How long the host waits for the body of a request in all, in milliseconds. For each 16 KiB
+    /// that came it waits a second more.
     pub body_timeout_ms: u64,
     /// How long a connection may be open between two requests, in milliseconds.
     pub idle_timeout_ms: u64,
     /// How long the other side may not read what the host writes, in milliseconds.
     pub write_timeout_ms: u64,
-    /// What the bodies of all requests in progress may have together, and the answers that are being sent, in bytes, from
-    /// 16 MiB. What would be more is refused. See `bodies`.
+    /// What the bodies of all requests in progress may have together, and the answers that are
+    /// being sent, in bytes, from 16 MiB. What would be more is refused. See `bodies`.
     pub max_bodies_bytes: usize,
 }
 
@@ -79,7 +81,8 @@ impl Default for ConnectionOptions {
     }
 }
 
-/// What a connection does. Where two phases have equally many connections, a full host closes one of the earlier phase.
+/// What a connection does. Where two phases have equally many connections, a full host closes one
+/// of the earlier phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     /// No request has come yet, or only a part of one.
@@ -88,7 +91,8 @@ enum Phase {
     Idle,
     /// The head of a request has come, and the host waits for its body.
     Body,
-    /// The host works on a request or writes the answer. Such a connection is not closed to make room.
+    /// The host works on a request or writes the answer. Such a connection is not closed to make
+    /// room.
     Busy,
 }
 
@@ -166,14 +170,17 @@ impl Open {
         Some(connection)
     }
 
-    /// Closes the oldest of the connections that the host waits for in the phase that has most of them, which is where an
-    /// attacker's are: a new connection is not closed for those whose bodies do not come. Answers whether there was one.
+    /// Closes the oldest of the connections that the host waits for in the phase that has most of
+    /// them, which is where an attacker's are: a new connection is not closed for those whose
+    /// bodies do not come. Answers whether there was one.
     fn evict(&mut self, may: impl Fn(&Connection) -> bool) -> bool {
         let mut waiting: BTreeMap<Phase, (usize, Instant, u64)> = BTreeMap::new();
-        for (number, connection) in self.by_number.iter().filter(|(_, connection)| may(connection)) {
+        for (number, connection) in self.by_number.iter().filter(|(_, connection)| may(connection))
+        {
             let state = connection.state.lock();
             if state.phase != Phase::Busy {
-                let (count, since, oldest) = waiting.entry(state.phase).or_insert((0, state.since, *number));
+                let (count, since, oldest) =
+                    waiting.entry(state.phase).or_insert((0, state.since, *number));
                 *count += 1;
                 (*since, *oldest) = (*since, *oldest).min((state.since, *number));
             }
@@ -224,16 +231,23 @@ impl Connections {
         Arc::new(Self { options, open: Mutex::default() })
     }
 
-    /// A place for a new connection. None: there is none, and no connection that the host only waits for.
+    /// A place for a new connection. None: there is none, and no connection that the host only
+    /// waits for.
     pub(crate) fn admit(self: &Arc<Self>, address: Option<IpAddr>) -> Option<Place> {
         let address = address.map(network);
         let mut open = self.open.lock();
-        let of_address = address.and_then(|address| open.by_address.get(&address)).copied().unwrap_or(0);
-        let is_its_own = |connection: &Connection| !connection.is_reserved && connection.address == address;
+        let of_address =
+            address.and_then(|address| open.by_address.get(&address)).copied().unwrap_or(0);
+        let is_its_own =
+            |connection: &Connection| !connection.is_reserved && connection.address == address;
         let address_has_room = of_address < self.options.max_per_address || open.evict(is_its_own);
         let has_room = || open.by_number.len() - open.reserved < self.options.max;
-        let is_reserved = !(address_has_room && (has_room() || open.evict(|connection| !connection.is_reserved)));
-        if is_reserved && open.reserved >= RESERVED && !open.evict(|connection| connection.is_reserved) {
+        let is_reserved =
+            !(address_has_room && (has_room() || open.evict(|connection| !connection.is_reserved)));
+        if is_reserved
+            && open.reserved >= RESERVED
+            && !open.evict(|connection| connection.is_reserved)
+        {
             return None;
         }
         match address {
@@ -241,7 +255,12 @@ impl Connections {
             Some(address) => *open.by_address.entry(address).or_default() += 1,
             None => {}
         }
-        let state = State { phase: Phase::New, since: Instant::now(), head_began: None, unread_since: None };
+        let state = State {
+            phase: Phase::New,
+            since: Instant::now(),
+            head_began: None,
+            unread_since: None,
+        };
         let connection = Arc::new(Connection {
             address,
             is_reserved,
@@ -262,8 +281,8 @@ impl Connections {
 }
 
 impl Place {
-    /// Serves the connection until it ends, waits for too long, or somebody needs its place. From `stop` on it ends after
-    /// the request that it has.
+    /// Serves the connection until it ends, waits for too long, or somebody needs its place. From
+    /// `stop` on it ends after the request that it has.
     pub(crate) async fn serve(
         self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -273,7 +292,9 @@ impl Place {
         let connection = Arc::clone(&self.connection);
         let options = self.all.options;
         let io = TokioIo::new(Watched::new(stream, Arc::clone(&connection)));
-        let service = service_fn(|request| answer(Arc::clone(&connection), &options, router.clone(), request));
+        let service = service_fn(|request| {
+            answer(Arc::clone(&connection), &options, router.clone(), request)
+        });
         let mut builder = http1::Builder::new();
         // The host has its own deadlines, which tell an idle connection from a slow head.
         builder.header_read_timeout(None).max_buf_size(MAX_HEAD_BYTES);
@@ -320,7 +341,8 @@ async fn answer(
     connection.enter(Phase::Busy);
     let is_for_health = matches!(request.uri().path(), "/healthz" | "/readyz");
     let mut response = if head_bytes(&request) > MAX_HEAD_BYTES {
-        // The buffer of a connection may be larger than what is asked for, so that its size is no limit.
+        // The buffer of a connection may be larger than what is asked for, so that its size is no
+        // limit.
         let mut too_large = Response::new(Body::empty());
         *too_large.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
         too_large.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -332,7 +354,8 @@ async fn answer(
         full
     } else {
         let time = Duration::from_millis(options.body_timeout_ms);
-        let request = request.map(|body| Body::new(RequestBody::new(body, Arc::clone(&connection), time)));
+        let request =
+            request.map(|body| Body::new(RequestBody::new(body, Arc::clone(&connection), time)));
         router.oneshot(request).await.unwrap_or_else(|never| match never {})
     };
     if connection.is_reserved {
@@ -348,7 +371,8 @@ async fn answer(
 fn head_bytes<B>(request: &Request<B>) -> usize {
     // Spaces, the version and the ends of lines.
     let line = request.method().as_str().len() + request.uri().to_string().len() + 12;
-    let fields = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    let fields =
+        request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
     line + fields.sum::<usize>()
 }
 
@@ -374,7 +398,8 @@ pub(crate) fn open_files() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// The options of a process that may open so many files: half of them stay for the store and the providers.
+/// The options of a process that may open so many files: half of them stay for the store and the
+/// providers.
 pub(crate) fn within(options: ConnectionOptions, files: u64) -> ConnectionOptions {
     let most = usize::try_from(files / 2).unwrap_or(usize::MAX).max(16);
     if options.max > most {

@@ -36,12 +36,13 @@ pub struct Request {
     pub path: String,
     /// JSON.
     pub body: Option<String>,
-    /// Names, in lower case, and values. Without `authorization` the operator calls; without `content-type` the body is
-    /// JSON.
+    /// Names, in lower case, and values. Without `authorization` the operator calls; without
+    /// `content-type` the body is JSON.
     pub headers: Vec<(&'static str, String)>,
 }
 
-/// A host without a network. A process that can open the data directory is its operator, so it needs no token.
+/// A host without a network. A process that can open the data directory is its operator, so it
+/// needs no token.
 pub struct InProcess {
     router: Router,
     token: String,
@@ -65,12 +66,15 @@ impl InProcess {
         (parts.status.as_u16(), body)
     }
 
-    /// Answers with everything. An answer that has no end, such as a stream of events, is for [`Self::stream`].
+    /// Answers with everything. An answer that has no end, such as a stream of events, is for
+    /// [`Self::stream`].
     pub async fn respond(&self, request: Request) -> http::Response<Vec<u8>> {
         let (parts, body) = self.stream(request).await.into_parts();
         match to_bytes(body, usize::MAX).await {
             Ok(bytes) => http::Response::from_parts(parts, bytes.to_vec()),
-            Err(error) => failed(http::StatusCode::INTERNAL_SERVER_ERROR, error.to_string().into_bytes()),
+            Err(error) => {
+                failed(http::StatusCode::INTERNAL_SERVER_ERROR, error.to_string().into_bytes())
+            }
         }
     }
 
@@ -95,8 +99,13 @@ impl InProcess {
             built = built.header(*name, value);
         }
         match built.body(Body::from(request.body.unwrap_or_default())) {
-            Ok(request) => self.router.clone().oneshot(request).await.unwrap_or_else(|never| match never {}),
-            Err(error) => failed(http::StatusCode::BAD_REQUEST, Body::from(format!("the request is invalid: {error}"))),
+            Ok(request) => {
+                self.router.clone().oneshot(request).await.unwrap_or_else(|never| match never {})
+            }
+            Err(error) => failed(
+                http::StatusCode::BAD_REQUEST,
+                Body::from(format!("the request is invalid: {error}")),
+            ),
         }
     }
 }

@@ -24,13 +24,15 @@ use memhost_http::AdminToken;
 
 /// How long calls in progress may take after the host was stopped.
 const GRACE: Duration = Duration::from_secs(10);
-/// Connections that may wait to be accepted. The system drops the next one without a word, and its client tries again after
-/// a second: a burst of others' connections must not do that to a health check. Linux takes at most `net.core.somaxconn`.
+/// Connections that may wait to be accepted. The system drops the next one without a word, and its
+/// client tries again after a second: a burst of others' connections must not do that to a health
+/// check. Linux takes at most `net.core.somaxconn`.
 const BACKLOG: u32 = 4_096;
 /// How long to wait after a connection could not be accepted.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(10);
 
-/// An address to listen on: `127.0.0.1:7600`, or `unix:/run/memhost.sock` for a socket in the file system.
+/// An address to listen on: `127.0.0.1:7600`, or `unix:/run/memhost.sock` for a socket in the file
+/// system.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Address {
@@ -56,9 +58,11 @@ impl FromStr for Address {
                 false => Ok(Self::Unix(path.into())),
             };
         }
-        text.parse()
-            .map(Self::Tcp)
-            .map_err(|_| format!("`{text}` is neither an address with a port, such as 127.0.0.1:7600, nor unix:PATH"))
+        text.parse().map(Self::Tcp).map_err(|_| {
+            format!(
+                "`{text}` is neither an address with a port, such as 127.0.0.1:7600, nor unix:PATH"
+            )
+        })
     }
 }
 
@@ -105,7 +109,12 @@ enum Listener {
 
 impl Listener {
     /// Serves every connection until `stop`, and then those that have a request until they end.
-    async fn serve(self, connections: Arc<Connections>, router: Router, stop: watch::Receiver<bool>) {
+    async fn serve(
+        self,
+        connections: Arc<Connections>,
+        router: Router,
+        stop: watch::Receiver<bool>,
+    ) {
         let mut open = JoinSet::new();
         let mut stopping = stop.clone();
         loop {
@@ -118,7 +127,8 @@ impl Listener {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     tracing::warn!(%error, "a connection was not accepted");
-                    // Mostly the system has no more files: one connection that waits gives its file to the next.
+                    // Mostly the system has no more files: one connection that waits gives its file
+                    // to the next.
                     connections.make_room();
                     tokio::time::sleep(ACCEPT_AGAIN).await;
                     continue;
@@ -127,8 +137,12 @@ impl Listener {
             // The others are all at work, and so are the reserved ones.
             let Some(place) = connections.admit(address) else { continue };
             match stream {
-                Stream::Tcp(stream) => open.spawn(place.serve(stream, router.clone(), stop.clone())),
-                Stream::Unix(stream) => open.spawn(place.serve(stream, router.clone(), stop.clone())),
+                Stream::Tcp(stream) => {
+                    open.spawn(place.serve(stream, router.clone(), stop.clone()))
+                }
+                Stream::Unix(stream) => {
+                    open.spawn(place.serve(stream, router.clone(), stop.clone()))
+                }
             };
         }
         drop(self);
@@ -174,7 +188,10 @@ impl Endpoint {
     /// # Errors
     /// If the address is in use or does not belong to this machine.
     pub async fn bind(address: &Address, surfaces: Surfaces) -> Result<Self, ServeError> {
-        let failed = |error: io::Error| ServeError::Bind { address: address.clone(), message: error.to_string() };
+        let failed = |error: io::Error| ServeError::Bind {
+            address: address.clone(),
+            message: error.to_string(),
+        };
         let (listener, address, file) = match address {
             Address::Tcp(wanted) => {
                 let listener = listen(*wanted).map_err(failed)?;
@@ -207,7 +224,8 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 async fn take_socket(path: &Path) -> io::Result<UnixListener> {
-    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    let is_socket =
+        std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
     if is_socket {
         // A host that runs answers; one that was killed does not.
         if UnixStream::connect(path).await.is_ok() {
@@ -236,7 +254,8 @@ pub async fn run(
     let bodies = Bodies::new(options.connections.max_bodies_bytes);
     let mut serving = JoinSet::new();
     for endpoint in endpoints {
-        let router = router_of(endpoint.surfaces, Arc::clone(&service), token.clone(), &options, &bodies);
+        let router =
+            router_of(endpoint.surfaces, Arc::clone(&service), token.clone(), &options, &bodies);
         let (connections, stopped) = (Arc::clone(&connections), stopped.clone());
         serving.spawn(async move {
             let _file = endpoint.file;
@@ -253,13 +272,18 @@ pub async fn run(
     let _ = stopping.send(true);
     let all = async { while serving.join_next().await.is_some() {} };
     if tokio::time::timeout(GRACE, all).await.is_err() {
-        tracing::warn!("calls were still in progress after {} s; they are cut off", GRACE.as_secs());
+        tracing::warn!(
+            "calls were still in progress after {} s; they are cut off",
+            GRACE.as_secs()
+        );
     }
     service.shutdown(GRACE).await;
     // A database that does not answer must not keep the process.
     match tokio::time::timeout(GRACE, service.flush()).await {
         Ok(flushed) => Ok(flushed?),
-        Err(_) => Err(ServeError::Serve(format!("the disk did not answer within {} s", GRACE.as_secs()))),
+        Err(_) => {
+            Err(ServeError::Serve(format!("the disk did not answer within {} s", GRACE.as_secs())))
+        }
     }
 }
 
@@ -275,7 +299,8 @@ mod tests {
         // Nobody accepts. What the system drops is tried again after a second.
         let patience = Duration::from_millis(900);
         let connect = || std::net::TcpStream::connect_timeout(&address, patience);
-        let open: Vec<_> = (0..1_500).map(|number| connect().map_err(|error| (number, error)).unwrap()).collect();
+        let open: Vec<_> =
+            (0..1_500).map(|number| connect().map_err(|error| (number, error)).unwrap()).collect();
         assert_eq!(open.len(), 1_500);
     }
 }

@@ -1,4 +1,5 @@
-//! Long answers go on in small parts, so that compressing one does not hold a thread of the executor.
+//! Long answers go on in small parts, so that compressing one does not hold a thread of the
+//! executor.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,7 +9,8 @@ use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 use memhost_core::MAX_INLINE_BYTES;
 
-/// Gives the answer in parts, between which other tasks run. A stream of events, which has no length, stays as it is.
+/// Gives the answer in parts, between which other tasks run. A stream of events, which has no
+/// length, stays as it is.
 pub(crate) async fn paced(response: Response) -> Response {
     let bytes = response.body().size_hint().exact().unwrap_or(0);
     if bytes <= MAX_INLINE_BYTES as u64 {
@@ -77,7 +79,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_long_answer_is_whole_and_waits_between_its_parts() {
-        let long: Bytes = (0..3 * MAX_INLINE_BYTES + 5).map(|n| u8::try_from(n % 251).unwrap()).collect();
+        let long: Bytes =
+            (0..3 * MAX_INLINE_BYTES + 5).map(|n| u8::try_from(n % 251).unwrap()).collect();
         let answer = paced(Response::new(Body::from(long.clone()))).await;
         assert_eq!(answer.body().size_hint().exact(), Some(long.len() as u64));
         let (mut body, mut whole, mut waits) = (pin!(answer.into_body()), Vec::new(), 0);
@@ -85,7 +88,9 @@ mod tests {
         loop {
             match body.as_mut().poll_frame(&mut context) {
                 Poll::Pending => waits += 1,
-                Poll::Ready(Some(frame)) => whole.extend_from_slice(&frame.unwrap().into_data().unwrap()),
+                Poll::Ready(Some(frame)) => {
+                    whole.extend_from_slice(&frame.unwrap().into_data().unwrap())
+                }
                 Poll::Ready(None) => break,
             }
         }

@@ -24,8 +24,8 @@ use super::openapi::Document;
 use memhost_core::{Health, Service, off_executor};
 use memhost_explorer::{REFERENCE_STYLE, reference_page};
 use memhost_http::{
-    AdminToken, HostAuthorized, MAX_BODY_BYTES, Problem, ProblemCode, Responses, api, document, mcp, media_answer,
-    permission,
+    AdminToken, HostAuthorized, MAX_BODY_BYTES, Problem, ProblemCode, Responses, api, document,
+    mcp, media_answer, permission,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -56,14 +56,15 @@ pub fn openapi() -> Value {
     DOCUMENT.value.clone()
 }
 
-/// The routes of the document. Each layer that `router_of` puts in front of a group describes itself in that group
-/// here.
+/// The routes of the document. Each layer that `router_of` puts in front of a group describes
+/// itself in that group here.
 fn described() -> ApiRouter<Arc<Service>> {
     let planes = behind_the_token(Surfaces::All)
         .with_path_items(document::every_request)
         .with_path_items(document::idempotent)
         .with_path_items(document::behind_the_token);
-    let open = open().with_path_items(document::every_request).with_path_items(document::without_a_token);
+    let open =
+        open().with_path_items(document::every_request).with_path_items(document::without_a_token);
     planes.merge(open)
 }
 
@@ -92,12 +93,23 @@ fn open() -> ApiRouter<Arc<Service>> {
     ApiRouter::new()
         .api_route(
             "/healthz",
-            get_with(|| async { "ok\n" }, |operation| operation.id("getHealth").summary("Check that the host runs")),
+            get_with(
+                || async { "ok\n" },
+                |operation| {
+                    operation.id("getHealth").summary(
+                        "Check \
+                that the host runs",
+                    )
+                },
+            ),
         )
         .api_route(
             "/readyz",
             get_with(readiness, |operation| {
-                let operation = operation.id("getReadiness").summary("Check that the host accepts operations");
+                let operation = operation.id("getReadiness").summary(
+                    "Check that the host accepts \
+                    operations",
+                );
                 operation.response::<200, String>().response::<503, String>()
             }),
         )
@@ -106,7 +118,8 @@ fn open() -> ApiRouter<Arc<Service>> {
             get_with(info, |operation| {
                 let operation = operation.id("getInfo").summary("Say which host this is");
                 operation.description(
-                    "`storeId` is made once with the data directory; a copy and a restored backup have the same one.",
+                    "`storeId` is made once with the data directory; a copy and a restored backup \
+                     have the same one.",
                 )
             }),
         )
@@ -114,7 +127,10 @@ fn open() -> ApiRouter<Arc<Service>> {
             "/openapi.json",
             get_with(document, |operation| {
                 let operation = operation.id("getOpenapi").summary("Read this document");
-                let operation = operation.description("It has an entity tag; 304 answers `If-None-Match`.");
+                let operation = operation.description(
+                    "It has an entity tag; 304 answers \
+                    `If-None-Match`.",
+                );
                 operation.response::<200, Json<Value>>().response::<304, ()>()
             }),
         )
@@ -143,9 +159,10 @@ async fn document(headers: HeaderMap) -> Response {
 
 /// The document as a page for people. It is rendered once and needs no token.
 async fn reference() -> Response {
-    const POLICY: &str =
-        "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-    static PAGE: LazyLock<String> = LazyLock::new(|| reference_page(&DOCUMENT.value, "reference.css").into_string());
+    const POLICY: &str = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action \
+                          'none'; frame-ancestors 'none'";
+    static PAGE: LazyLock<String> =
+        LazyLock::new(|| reference_page(&DOCUMENT.value, "reference.css").into_string());
     let headers = [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CONTENT_SECURITY_POLICY, POLICY),
@@ -155,7 +172,10 @@ async fn reference() -> Response {
 }
 
 async fn reference_style() -> Response {
-    ([(CONTENT_TYPE, "text/css; charset=utf-8"), (CACHE_CONTROL, "public, max-age=300")], REFERENCE_STYLE)
+    (
+        [(CONTENT_TYPE, "text/css; charset=utf-8"), (CACHE_CONTROL, "public, max-age=300")],
+        REFERENCE_STYLE,
+    )
         .into_response()
 }
 
@@ -173,7 +193,8 @@ pub(super) fn router_of(
     options: &ServerOptions,
     bodies: &Bodies,
 ) -> Router {
-    let (planes, open) = document::undocumented(|| (Router::from(behind_the_token(surfaces)), Router::from(open())));
+    let (planes, open) =
+        document::undocumented(|| (Router::from(behind_the_token(surfaces)), Router::from(open())));
     let integrations = if surfaces == Surfaces::Control {
         Router::new()
     } else {
@@ -181,42 +202,51 @@ pub(super) fn router_of(
     };
     let planes = planes
         .merge(integrations)
-        // The last layer is the outermost: the token is required first. A request that outlives its client still stores
-        // the answer of its key.
+        // The last layer is the outermost: the token is required first. A request that outlives its
+        // client still stores the answer of its key.
         .route_layer(from_fn_with_state(Arc::clone(&service), memhost_http::idempotency))
         .layer(from_fn_with_state(bodies.clone(), bodies::bound))
         .layer(from_fn(memhost_http::detach_from_client))
-        .layer(from_fn_with_state((token.clone(), Arc::clone(&service)), memhost_http::require_token));
+        .layer(from_fn_with_state(
+            (token.clone(), Arc::clone(&service)),
+            memhost_http::require_token,
+        ));
     let mut surface = Router::new().merge(planes).merge(open);
     if surfaces != Surfaces::Control {
         let mcp = mcp::routes(&service)
             .layer(from_fn_with_state(Arc::clone(&service), memhost_http::idempotency))
             .layer(from_fn_with_state(bodies.clone(), bodies::bound))
             .layer(from_fn(memhost_http::detach_from_client));
-        surface = surface
-            .merge(mcp.layer(from_fn_with_state((token.clone(), Arc::clone(&service)), memhost_http::require_token)));
+        surface = surface.merge(mcp.layer(from_fn_with_state(
+            (token.clone(), Arc::clone(&service)),
+            memhost_http::require_token,
+        )));
     }
     if surfaces != Surfaces::Runtime {
-        surface = surface.route("/reference", get(reference)).route("/reference.css", get(reference_style)).merge(
-            memhost_explorer::routes(
+        surface = surface
+            .route("/reference", get(reference))
+            .route("/reference.css", get(reference_style))
+            .merge(memhost_explorer::routes(
                 &service,
                 token,
                 options.links.clone(),
                 options.integrations.pagespace.clone(),
                 &options.frame_ancestors,
                 |pages| pages.route_layer(from_fn_with_state(bodies.clone(), bodies::bound)),
-            ),
-        );
+            ));
     }
     surface
         .fallback(|request: Request| async move {
-            let detail =
-                format!("there is nothing at {}; `/openapi.json` lists the routes of the API", request.uri().path());
+            let detail = format!(
+                "there is nothing at {}; `/openapi.json` lists the routes of the API",
+                request.uri().path()
+            );
             Problem::new(ProblemCode::NoRoute, detail)
         })
         .method_not_allowed_fallback(|request: Request| async move {
             let (path, method) = (request.uri().path(), request.method());
-            let detail = format!("{path} does not take {method}; the header `allow` names what it takes");
+            let detail =
+                format!("{path} does not take {method}; the header `allow` names what it takes");
             Problem::new(ProblemCode::MethodNotAllowed, detail)
         })
         .layer(from_fn(memhost_explorer::missing))
@@ -225,7 +255,9 @@ pub(super) fn router_of(
         // Compression would hold back the events of a stream.
         .layer(
             CompressionLayer::new().compress_when(
-                SizeAbove::new(MIN_COMPRESSED).and(NotForContentType::SSE).and(NotForContentType::IMAGES),
+                SizeAbove::new(MIN_COMPRESSED)
+                    .and(NotForContentType::SSE)
+                    .and(NotForContentType::IMAGES),
             ),
         )
         .layer(from_fn(request_id))
@@ -241,7 +273,8 @@ struct Metrics(String);
 
 impl IntoResponse for Metrics {
     fn into_response(self) -> Response {
-        ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], self.0).into_response()
+        ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], self.0)
+            .into_response()
     }
 }
 
@@ -258,7 +291,9 @@ async fn readiness(State(service): State<Arc<Service>>) -> Response {
     let check = service.readiness().await;
     match check.health {
         Health::Ok => "ready\n".into_response(),
-        Health::Warning => format!("ready, with little {}: only reads are answered\n", check.name).into_response(),
+        Health::Warning => {
+            format!("ready, with little {}: only reads are answered\n", check.name).into_response()
+        }
         // The caller has no token, so the details are only in the log.
         Health::Error => {
             tracing::error!(found = check.found, advice = check.advice, "the host is not ready");
@@ -268,10 +303,12 @@ async fn readiness(State(service): State<Arc<Service>>) -> Response {
     }
 }
 
-/// Sets the id of every request and its answer, so that a caller's log can be compared with the host's.
+/// Sets the id of every request and its answer, so that a caller's log can be compared with the
+/// host's.
 async fn request_id(request: Request, next: Next) -> Response {
     let given = request.headers().get(&REQUEST_ID).filter(|value| {
-        value.len() <= 64 && value.to_str().is_ok_and(|text| text.chars().all(|c| c.is_ascii_graphic()))
+        value.len() <= 64
+            && value.to_str().is_ok_and(|text| text.chars().all(|c| c.is_ascii_graphic()))
     });
     let id = given.cloned().unwrap_or_else(|| {
         let made = Uuid::now_v7().to_string();

@@ -1,4 +1,5 @@
-//! A sum of bytes that the host holds for requests in progress, and what each company may have of it.
+//! A sum of bytes that the host holds for requests in progress, and what each company may have of
+//! it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,9 +10,9 @@ use parking_lot::Mutex;
 
 /// A sum of bytes, and how much it may be.
 ///
-/// A company may have as much as it leaves free. So the first one that sends much has half of the sum, the next one half
-/// of the rest, and however many do so, something is left for the next one. A fixed share would be used up by a few.
-/// Operators are no company and may have all that is free.
+/// A company may have as much as it leaves free. So the first one that sends much has half of the
+/// sum, the next one half of the rest, and however many do so, something is left for the next one.
+/// A fixed share would be used up by a few. Operators are no company and may have all that is free.
 #[derive(Debug, Clone)]
 pub(crate) struct Sum {
     held: Arc<Mutex<Held>>,
@@ -126,7 +127,8 @@ mod tests {
     #[test]
     fn each_company_has_half_of_what_the_others_leave() {
         let sum = Sum::new(1_000);
-        let parts: Vec<Part> = ["a", "b", "c", "d", "e"].iter().map(|company| of(&sum, company)).collect();
+        let parts: Vec<Part> =
+            ["a", "b", "c", "d", "e"].iter().map(|company| of(&sum, company)).collect();
         let had: Vec<usize> = parts.iter().map(takes_all_it_can).collect();
         assert_eq!(had, [500, 250, 125, 62, 31]);
         assert!(of(&sum, "f").add(10), "something is left for the next one");

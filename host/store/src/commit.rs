@@ -32,7 +32,10 @@ impl Future for Commit {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.0).poll(context).map(|received| {
             received.unwrap_or_else(|_| {
-                Err(StoreError::Io { action: "writing", message: "the store was closed meanwhile".to_owned() })
+                Err(StoreError::Io {
+                    action: "writing",
+                    message: "the store was closed meanwhile".to_owned(),
+                })
             })
         })
     }

@@ -1,12 +1,14 @@
-//! What processes that share one store must agree on. sled has one process, so its implementation is in memory.
+//! What processes that share one store must agree on. sled has one process, so its implementation
+//! is in memory.
 //!
 //! A host keeps four kinds of state outside of the store:
 //!
-//! - Counters: operation numbers ([`crate::OperationLog::take_sequence`]) and what was spent in this period (`Ledger` in
-//!   core). Numbers are reserved through the store. What was spent is read from the sums once and counted in memory; a
-//!   store for several hosts must report the others' cost events through [`ChangeFeed`] so that each host counts them.
-//! - Caches: bindings, tokens, review standings, budgets and company settings are read from tables into memory.
-//!   [`ChangeFeed`] keeps them current.
+//! - Counters: operation numbers ([`crate::OperationLog::take_sequence`]) and what was spent in
+//!   this period (`Ledger` in core). Numbers are reserved through the store. What was spent is read
+//!   from the sums once and counted in memory; a store for several hosts must report the others'
+//!   cost events through [`ChangeFeed`] so that each host counts them.
+//! - Caches: bindings, tokens, review standings, budgets and company settings are read from tables
+//!   into memory. [`ChangeFeed`] keeps them current.
 //! - Ownership: which process runs a job or delivers a hook. [`Leases`] decides that.
 //! - Exclusion: what one task at a time may change. [`Coordination::lock`] decides that.
 
@@ -26,10 +28,12 @@ pub trait Coordination: Send + Sync {
     /// The leases of one kind of work. Every call answers the same leases.
     fn leases(&self, kind: DueKind) -> Arc<dyn Leases>;
 
-    /// Waits for the lock of a key. One task of all processes has it at a time, until it drops the lease.
+    /// Waits for the lock of a key. One task of all processes has it at a time, until it drops the
+    /// lease.
     ///
-    /// PostgreSQL: an advisory lock on a hash of the kind and the key. The lease keeps the connection that has the lock,
-    /// so the lock of a process that crashed ends with its connection.
+    /// PostgreSQL: an advisory lock on a hash of the kind and the key. The lease keeps the
+    /// connection that has the lock, so the lock of a process that crashed ends with its
+    /// connection.
     ///
     /// # Errors
     /// Where the store cannot be reached.
@@ -64,16 +68,19 @@ pub enum LockKind {
 
 /// Leases: a record that one process works on is taken by no other.
 ///
-/// PostgreSQL: one row for each lease, with the process and an expiry that the process extends while it works. Taking
-/// one is a single `INSERT … ON CONFLICT` that succeeds where there is no row or it has expired, and that counts the
-/// rows of the group. The lease of a process that crashed ends with its expiry.
+/// PostgreSQL: one row for each lease, with the process and an expiry that the process extends
+/// while it works. Taking one is a single `INSERT … ON CONFLICT` that succeeds where there is no
+/// row or it has expired, and that counts the rows of the group. The lease of a process that
+/// crashed ends with its expiry.
 #[async_trait]
 pub trait Leases: Send + Sync {
-    /// Takes the record at `key`, unless somebody has it or `most` records of its group are taken already.
+    /// Takes the record at `key`, unless somebody has it or `most` records of its group are taken
+    /// already.
     ///
     /// # Errors
     /// Where the store cannot be reached.
-    async fn take(&self, key: &[u8], group: Uuid, most: usize) -> Result<Option<Lease>, StoreError>;
+    async fn take(&self, key: &[u8], group: Uuid, most: usize)
+    -> Result<Option<Lease>, StoreError>;
 
     /// How many leases this process has.
     fn held(&self) -> usize;
@@ -100,11 +107,13 @@ impl std::fmt::Debug for Lease {
 
 /// What other processes have written.
 ///
-/// PostgreSQL: a table of changes that every transaction appends to, read from the last seen id on, with
-/// `LISTEN`/`NOTIFY` to wake the reader. A process that loses its connection reads on from that id.
+/// PostgreSQL: a table of changes that every transaction appends to, read from the last seen id on,
+/// with `LISTEN`/`NOTIFY` to wake the reader. A process that loses its connection reads on from
+/// that id.
 #[async_trait]
 pub trait ChangeFeed: Send {
-    /// Waits for the next changes, in the order in which they were made; none once the store is closed.
+    /// Waits for the next changes, in the order in which they were made; none once the store is
+    /// closed.
     ///
     /// # Errors
     /// Where changes were lost: the process must read its caches again, or restart.
@@ -132,7 +141,12 @@ impl Drop for LocalLease {
 
 #[async_trait]
 impl Leases for LocalLeases {
-    async fn take(&self, key: &[u8], group: Uuid, most: usize) -> Result<Option<Lease>, StoreError> {
+    async fn take(
+        &self,
+        key: &[u8],
+        group: Uuid,
+        most: usize,
+    ) -> Result<Option<Lease>, StoreError> {
         let mut held = self.held.lock();
         let of_group = held.values().filter(|other| **other == group).count();
         if of_group >= most || held.contains_key(key) {

@@ -1,8 +1,9 @@
 //! The order in which cost events were written, for readers that want each of them once.
 //!
-//! An event is written when its operation ends, under a key that says when it began. A reader that goes by these keys
-//! would miss the event of an operation that ends late. Therefore [`OperationLog::write_operation`] writes a row of
-//! [`Table::CostOrder`] beside each new event: under the company's next number, with the key of the event.
+//! An event is written when its operation ends, under a key that says when it began. A reader that
+//! goes by these keys would miss the event of an operation that ends late. Therefore
+//! [`OperationLog::write_operation`] writes a row of [`Table::CostOrder`] beside each new event:
+//! under the company's next number, with the key of the event.
 //!
 //! [`OperationLog::write_operation`]: crate::OperationLog::write_operation
 
@@ -62,7 +63,8 @@ pub fn encode_cost_place(company: &CompanyId, event: &[u8]) -> Result<Vec<u8>, S
 /// Where the value is none of [`encode_cost_place`].
 pub fn cost_place(company: &CompanyId, value: &[u8]) -> Result<Vec<u8>, StoreError> {
     let hex: String = decode(WHAT, value)?;
-    let byte = |at: usize| hex.get(at..at + 2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+    let byte =
+        |at: usize| hex.get(at..at + 2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
     let bytes: Option<Vec<u8>> = (0..hex.len()).step_by(2).map(byte).collect();
     let rest = bytes.ok_or_else(|| corrupt("the key of the cost event is not hexadecimal"))?;
     Ok(company_key(company, &rest))
@@ -71,5 +73,8 @@ pub fn cost_place(company: &CompanyId, value: &[u8]) -> Result<Vec<u8>, StoreErr
 const WHAT: &str = "order of cost events";
 
 fn corrupt(message: &str) -> StoreError {
-    StoreError::Corrupt { what: format!("{WHAT} (`{}`)", Table::CostOrder.name()), message: message.to_owned() }
+    StoreError::Corrupt {
+        what: format!("{WHAT} (`{}`)", Table::CostOrder.name()),
+        message: message.to_owned(),
+    }
 }

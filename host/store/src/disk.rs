@@ -15,7 +15,8 @@ pub enum DiskLevel {
     /// More than the reserve is free.
     #[default]
     Plenty,
-    /// Less than the reserve is free: new data is refused. Reads go on and are recorded from the reserve.
+    /// Less than the reserve is free: new data is refused. Reads go on and are recorded from the
+    /// reserve.
     Low,
     /// Less than a quarter of the reserve is free: reads are refused, too. Deletions go on.
     Spent,
@@ -55,13 +56,15 @@ pub trait DiskSeam: Send + Sync {
     /// Called before each step.
     ///
     /// # Errors
-    /// One stands for an error of the system in this step. The result of [`DiskStep::Answer`] is ignored.
+    /// One stands for an error of the system in this step. The result of [`DiskStep::Answer`] is
+    /// ignored.
     fn step(&self, step: DiskStep) -> io::Result<()> {
         let _ = step;
         Ok(())
     }
 }
 
-/// Called once, with the reason, when the store can take no more calls. From then on every call answers with this error.
-/// A host's own process ends here, so that it is started again; a program that embeds the library decides.
+/// Called once, with the reason, when the store can take no more calls. From then on every call
+/// answers with this error. A host's own process ends here, so that it is started again; a program
+/// that embeds the library decides.
 pub type OnFatal = Arc<dyn Fn(&StoreError) + Send + Sync>;

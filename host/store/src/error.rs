@@ -6,24 +6,37 @@ use memhost_types::CompanyId;
 #[derive(Debug, Clone, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum StoreError {
-    #[error("{path} is not a memhost data directory: {found}; choose an empty directory or one that memhost made")]
+    #[error(
+        "{path} is not a memhost data directory: {found}; choose an empty directory or one that \
+         memhost made"
+    )]
     NotOurs { path: String, found: String },
-    #[error("{path} has format {found}, and this version of memhost reads up to {known}; run a newer memhost")]
+    #[error(
+        "{path} has format {found}, and this version of memhost reads up to {known}; run a newer \
+         memhost"
+    )]
     TooNew { path: String, found: u32, known: u32 },
-    #[error("{path} is in use by another process; stop that one, or talk to it over HTTP with --url")]
+    #[error(
+        "{path} is in use by another process; stop that one, or talk to it over HTTP with --url"
+    )]
     InUse { path: String },
-    #[error("{action} failed: {message}; nothing was acknowledged, check disk space and permissions")]
+    #[error(
+        "{action} failed: {message}; nothing was acknowledged, check disk space and permissions"
+    )]
     Io { action: &'static str, message: String },
     #[error(
-        "the disk of the data directory is almost full: {} MiB are free, and new data needs {} MiB; free disk space, or \
+        "the disk of the data directory is almost full: {} MiB are free, and new data needs {} \
+         MiB; free disk space, or \
          forget or erase something; reads and deletions go on as long as they can",
         free >> 20, reserve >> 20
     )]
     DiskFull { free: u64, reserve: u64 },
     /// Numbers in bytes.
     #[error(
-        "the host keeps {held} bytes of this company, and its quota `company_max_bytes` is {quota}: new data is refused, and a \
-         quarter above it reads and new idempotency keys, too; set a shorter retention, or ask the operator for a higher \
+        "the host keeps {held} bytes of this company, and its quota `company_max_bytes` is \
+         {quota}: new data is refused, and a \
+         quarter above it reads and new idempotency keys, too; set a shorter retention, or ask the \
+         operator for a higher \
          quota; deletions without a key go on up to twice the quota"
     )]
     CompanyFull { held: u64, quota: u64 },
@@ -32,7 +45,8 @@ pub enum StoreError {
     Erased { company: CompanyId },
     /// The store takes no more calls.
     #[error(
-        "{action} failed: {message}; nothing was acknowledged, and the store takes no more calls: check the disk's free \
+        "{action} failed: {message}; nothing was acknowledged, and the store takes no more calls: \
+         check the disk's free \
          space and its device, and start the host again"
     )]
     Fatal { action: &'static str, message: String },

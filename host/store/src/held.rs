@@ -2,8 +2,9 @@
 
 use crate::DiskLevel;
 
-/// What a store keeps of a company: its operations and the rows of its tables, keys included. Not counted are the providers'
-/// private storage, which has limits of its own, sums, and what is derived.
+/// What a store keeps of a company: its operations and the rows of its tables, keys included. Not
+/// counted are the providers' private storage, which has limits of its own, sums, and what is
+/// derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Held {
     /// Bytes.
@@ -21,20 +22,21 @@ impl Held {
         }
     }
 
-    /// Whether the company has so much that its own deletions and decisions are refused, too, because each leaves a
-    /// record: twice its quota.
+    /// Whether the company has so much that its own deletions and decisions are refused, too,
+    /// because each leaves a record: twice its quota.
     pub fn ends_deletions(self) -> bool {
         self.quota > 0 && self.bytes >= self.quota.saturating_mul(2)
     }
 
-    /// Whether it has so much that its own changes of settings are refused, too, each of which leaves an entry of its
-    /// activity: later than deletions, so that whoever deletes takes no administrator's way to a shorter retention.
+    /// Whether it has so much that its own changes of settings are refused, too, each of which
+    /// leaves an entry of its activity: later than deletions, so that whoever deletes takes no
+    /// administrator's way to a shorter retention.
     pub fn ends_settings(self) -> bool {
         self.quota > 0 && self.bytes >= self.quota.saturating_mul(2).saturating_add(self.quota / 2)
     }
 
-    /// How much room the company has, in the words of the disk: at its quota new data is refused, and at a quarter more
-    /// reads are refused, too, because each leaves a record.
+    /// How much room the company has, in the words of the disk: at its quota new data is refused,
+    /// and at a quarter more reads are refused, too, because each leaves a record.
     pub fn level(self) -> DiskLevel {
         match self.quota {
             0 => DiskLevel::Plenty,
@@ -60,7 +62,10 @@ mod tests {
     #[test]
     fn there_is_an_end_beyond_the_quota() {
         let held = |bytes, quota| Held { bytes, quota };
-        assert_eq!((held(30, 100).room(), held(130, 100).room(), held(130, 0).room()), (70, 0, u64::MAX));
+        assert_eq!(
+            (held(30, 100).room(), held(130, 100).room(), held(130, 0).room()),
+            (70, 0, u64::MAX)
+        );
         let ends = |held: Held| (held.ends_deletions(), held.ends_settings());
         assert_eq!((ends(held(199, 100)), ends(held(200, 100))), ((false, false), (true, false)));
         assert_eq!((ends(held(250, 100)), ends(held(u64::MAX, 0))), ((true, true), (false, false)));

@@ -1,11 +1,12 @@
-//! Persistent state: the operation log, and tables of small records that change together. `sled` is the embedded
-//! default; no type of sled appears outside of `store/src/sled`.
+//! Persistent state: the operation log, and tables of small records that change together. `sled` is
+//! the embedded default; no type of sled appears outside of `store/src/sled`.
 //!
-//! A second implementation provides the five traits that [`Store`] joins: [`OperationLog`], [`Tables`], [`Partitions`],
-//! [`Maintenance`] and [`Coordination`]. [`Coordination`] says what an implementation for several processes must add.
+//! A second implementation provides the five traits that [`Store`] joins: [`OperationLog`],
+//! [`Tables`], [`Partitions`], [`Maintenance`] and [`Coordination`]. [`Coordination`] says what an
+//! implementation for several processes must add.
 //!
-//! Durability: a write is on disk, and survives a power failure, when its [`Commit`] says so. Callers that wait at the
-//! same time share one flush.
+//! Durability: a write is on disk, and survives a power failure, when its [`Commit`] says so.
+//! Callers that wait at the same time share one flush.
 
 mod change;
 mod commit;
@@ -25,9 +26,12 @@ mod value;
 
 pub use self::change::{Change, Expected, TablePage, TableWrite, Transacted};
 pub use self::commit::Commit;
-pub use self::coordination::{ChangeFeed, Coordination, Lease, Leases, LocalLeases, LocalLocks, LockKind};
+pub use self::coordination::{
+    ChangeFeed, Coordination, Lease, Leases, LocalLeases, LocalLocks, LockKind,
+};
 pub use self::cost_order::{
-    CostsTrimmed, cost_number, cost_number_key, cost_numbers, cost_place, costs_trimmed_key, encode_cost_place,
+    CostsTrimmed, cost_number, cost_number_key, cost_numbers, cost_place, costs_trimmed_key,
+    encode_cost_place,
 };
 pub use self::disk::{DiskLevel, DiskSeam, DiskState, DiskStep, OnFatal};
 pub use self::error::StoreError;
@@ -37,15 +41,19 @@ pub use self::operations::{LogPage, OperationLog, next_sequence};
 pub use self::partitions::Partitions;
 pub use self::scan::{Found, FoundPage, OperationScan, Scan, matching, scan_all, scan_operations};
 pub use self::sled::{BackupError, Repaired, SledOptions, SledStore};
-pub use self::table::{DueKind, Table, company_key, company_of, due_at, due_key, due_prefix, newest_first};
+pub use self::table::{
+    DueKind, Table, company_key, company_of, due_at, due_key, due_prefix, newest_first,
+};
 pub use self::tables::{Tables, write};
 pub use self::value::{decode, encode, unchanged};
 
 /// A whole store.
 ///
-/// Reads, scans and transactions are async because another implementation asks a database over a network. sled answers
-/// short calls at once, on the caller's thread, and moves long ones to a blocking thread.
+/// Reads, scans and transactions are async because another implementation asks a database over a
+/// network. sled answers short calls at once, on the caller's thread, and moves long ones to a
+/// blocking thread.
 pub trait Store: OperationLog + Tables + Partitions + Maintenance + Coordination + 'static {
-    /// Resolves when everything that was written before this call, to any part of the store, is on disk.
+    /// Resolves when everything that was written before this call, to any part of the store, is on
+    /// disk.
     fn commit(&self) -> Commit;
 }

@@ -1,4 +1,5 @@
-//! Calls about the store as a whole. They may take long; an implementation keeps them off the executor's threads.
+//! Calls about the store as a whole. They may take long; an implementation keeps them off the
+//! executor's threads.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -41,41 +42,51 @@ pub trait Maintenance: Send + Sync {
     /// Where they cannot be read.
     async fn companies(&self) -> Result<BTreeSet<CompanyId>, StoreError>;
 
-    /// Writes no row of a company any more, and no record of an operation that has a number by now: both fail with
-    /// [`StoreError::Erased`]. Operations that begin later are refusals, and their records are written. Writes that are in
-    /// progress have ended when this returns. It holds until the store is opened again.
+    /// Writes no row of a company any more, and no record of an operation that has a number by now:
+    /// both fail with [`StoreError::Erased`]. Operations that begin later are refusals, and their
+    /// records are written. Writes that are in progress have ended when this returns. It holds
+    /// until the store is opened again.
     ///
     /// # Errors
     /// Where the store takes no more calls.
     async fn close_company(&self, company: &CompanyId) -> Result<(), StoreError>;
 
-    /// Removes everything of a company from every table, the log and the private storages. Answers how many keys were
-    /// removed. What is written meanwhile stays, so close the company first, unless something else stops its writers.
+    /// Removes everything of a company from every table, the log and the private storages. Answers
+    /// how many keys were removed. What is written meanwhile stays, so close the company first,
+    /// unless something else stops its writers.
     ///
     /// # Errors
     /// Where the disk fails; some of it may be removed then, and the call can be repeated.
     async fn erase_company(&self, company: &CompanyId) -> Result<u64, StoreError>;
 
-    /// Writes everything that is stored into a file, as of the moment at which `at_the_end` is called. Nothing is written
-    /// to the store during that call; operations continue for the rest of the time. Derived indexes are left out.
+    /// Writes everything that is stored into a file, as of the moment at which `at_the_end` is
+    /// called. Nothing is written to the store during that call; operations continue for the rest
+    /// of the time. Derived indexes are left out.
     ///
     /// # Errors
     /// Where the file cannot be written.
-    async fn backup(&self, file: &Path, at_the_end: Box<dyn FnOnce() + Send>) -> Result<BackupReport, StoreError>;
+    async fn backup(
+        &self,
+        file: &Path,
+        at_the_end: Box<dyn FnOnce() + Send>,
+    ) -> Result<BackupReport, StoreError>;
 
-    /// Removes from the disk what was removed or overwritten, while the store is in use. `stop` is asked now and then
-    /// whether to give up; then the answer is none and nothing has changed.
+    /// Removes from the disk what was removed or overwritten, while the store is in use. `stop` is
+    /// asked now and then whether to give up; then the answer is none and nothing has changed.
     ///
     /// # Errors
     /// Where the disk has no room for a second copy, or fails. Nothing has changed then.
-    async fn compact(&self, stop: Box<dyn Fn() -> bool + Send>) -> Result<Option<Compacted>, StoreError>;
+    async fn compact(
+        &self,
+        stop: Box<dyn Fn() -> bool + Send>,
+    ) -> Result<Option<Compacted>, StoreError>;
 
     /// How much room the disk has. This never waits.
     fn disk(&self) -> DiskState;
 
-    /// How much is kept of a company, which every write changes in its own transaction. Asked for every operation. A
-    /// transaction with a new row of a company that has reached its quota is refused with [`StoreError::CompanyFull`], where
-    /// a deletion needs no such row.
+    /// How much is kept of a company, which every write changes in its own transaction. Asked for
+    /// every operation. A transaction with a new row of a company that has reached its quota is
+    /// refused with [`StoreError::CompanyFull`], where a deletion needs no such row.
     ///
     /// # Errors
     /// Where it cannot be read.

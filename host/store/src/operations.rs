@@ -12,9 +12,9 @@ use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Rollup, 
 /// One page of the log, newest first.
 #[derive(Debug, Clone, Default)]
 pub struct LogPage {
-    /// At most as many as asked for. The page ends before that with the operation that makes it larger than
-    /// [`memhost_types::limits::MAX_PAGE_BYTES`], or after many operations that were read and do not match. So it may be
-    /// empty and have a next page.
+    /// At most as many as asked for. The page ends before that with the operation that makes it
+    /// larger than [`memhost_types::limits::MAX_PAGE_BYTES`], or after many operations that were
+    /// read and do not match. So it may be empty and have a next page.
     pub operations: Vec<Operation>,
     /// Pass it as `before` to get the next page; none after the last one.
     pub next_before: Option<u64>,
@@ -36,15 +36,16 @@ pub async fn next_sequence(store: &dyn Store, company: &CompanyId) -> Result<u64
 /// The operation log.
 #[async_trait]
 pub trait OperationLog: Send + Sync {
-    /// A number for the company's next operation, from 1, out of those that this process has reserved; none where it
-    /// must reserve more first. Use [`next_sequence`], which does both.
+    /// A number for the company's next operation, from 1, out of those that this process has
+    /// reserved; none where it must reserve more first. Use [`next_sequence`], which does both.
     ///
-    /// No number is given twice while the store is open. After a crash, a number whose record was never written may be
-    /// given again; the operation's id differs then.
+    /// No number is given twice while the store is open. After a crash, a number whose record was
+    /// never written may be given again; the operation's id differs then.
     ///
-    /// This call never waits: every operation makes it. A store for several hosts reserves numbers in small blocks, with
-    /// one row for each company that all hosts increment. Lists are ordered by number, so a block must be small (at most
-    /// 64 numbers) and must not be kept for long (at most a second), or old numbers appear among new operations.
+    /// This call never waits: every operation makes it. A store for several hosts reserves numbers
+    /// in small blocks, with one row for each company that all hosts increment. Lists are ordered
+    /// by number, so a block must be small (at most 64 numbers) and must not be kept for long (at
+    /// most a second), or old numbers appear among new operations.
     fn take_sequence(&self, company: &CompanyId) -> Option<u64>;
 
     /// Reserves numbers for [`OperationLog::take_sequence`].
@@ -53,36 +54,44 @@ pub trait OperationLog: Send + Sync {
     /// Where the store cannot be reached.
     async fn reserve_sequences(&self, company: &CompanyId) -> Result<(), StoreError>;
 
-    /// Takes back a number that no record was written for and none will be: the operation was a refusal that is counted
-    /// in an earlier record.
+    /// Takes back a number that no record was written for and none will be: the operation was a
+    /// refusal that is counted in an earlier record.
     fn return_sequence(&self, company: &CompanyId, sequence: u64);
 
-    /// Writes an operation's record. The first write of an id appends; a second one replaces it, which only a
-    /// completion after an intent does. The record is encoded on the caller's thread: the log has one, for which
-    /// everybody waits. `beside` is written in the same step: all of it and the record, or nothing. For each new row of
-    /// [`crate::Table::CostEvents`] in it, a row of [`crate::Table::CostOrder`] is written with the company's next number.
-    /// Rows become visible in the order of their numbers.
+    /// Writes an operation's record. The first write of an id appends; a second one replaces it,
+    /// which only a completion after an intent does. The record is encoded on the caller's thread:
+    /// the log has one, for which everybody waits. `beside` is written in the same step: all of it
+    /// and the record, or nothing. For each new row of [`crate::Table::CostEvents`] in it, a row of
+    /// [`crate::Table::CostOrder`] is written with the company's next number. Rows become visible
+    /// in the order of their numbers.
     ///
-    /// A record that is still `in_progress` after its process ended is rewritten as `interrupted`. sled does so when it
-    /// is opened, because no other process writes. A store for several hosts keeps a lease for each process and rewrites
-    /// the records of processes whose lease has expired.
+    /// A record that is still `in_progress` after its process ended is rewritten as `interrupted`.
+    /// sled does so when it is opened, because no other process writes. A store for several hosts
+    /// keeps a lease for each process and rewrites the records of processes whose lease has
+    /// expired.
     fn write_operation(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit;
 
-    /// Whether this company's writes queue faster than the disk takes them. A caller that does not wait for its own
-    /// commits must wait for one then: otherwise the queue grows without bound and delays all companies.
+    /// Whether this company's writes queue faster than the disk takes them. A caller that does not
+    /// wait for its own commits must wait for one then: otherwise the queue grows without bound and
+    /// delays all companies.
     fn is_behind(&self, company: &CompanyId) -> bool;
 
-    /// Whether every operation of a company that began in this process has ended and is on disk and indexed.
+    /// Whether every operation of a company that began in this process has ended and is on disk and
+    /// indexed.
     fn is_settled(&self, company: &CompanyId) -> bool;
 
     /// One operation.
     ///
     /// # Errors
     /// Where it cannot be read.
-    async fn operation(&self, company: &CompanyId, id: OperationId) -> Result<Option<Operation>, StoreError>;
+    async fn operation(
+        &self,
+        company: &CompanyId,
+        id: OperationId,
+    ) -> Result<Option<Operation>, StoreError>;
 
-    /// Operations that match, newest first, with numbers below `before`. Includes everything that this process wrote
-    /// before the call, whether or not it is on disk yet.
+    /// Operations that match, newest first, with numbers below `before`. Includes everything that
+    /// this process wrote before the call, whether or not it is on disk yet.
     ///
     /// # Errors
     /// Where they cannot be read.
@@ -94,12 +103,16 @@ pub trait OperationLog: Send + Sync {
         limit: usize,
     ) -> Result<LogPage, StoreError>;
 
-    /// The number of the oldest of a company's newest `count` operations. Refusals are not counted. None where there are
-    /// fewer.
+    /// The number of the oldest of a company's newest `count` operations. Refusals are not counted.
+    /// None where there are fewer.
     ///
     /// # Errors
     /// Where they cannot be read.
-    async fn newest_operations(&self, company: &CompanyId, count: u64) -> Result<Option<u64>, StoreError>;
+    async fn newest_operations(
+        &self,
+        company: &CompanyId,
+        count: u64,
+    ) -> Result<Option<u64>, StoreError>;
 
     /// The numbers of a company's first and last operation in the log; none where it has none.
     ///
@@ -107,13 +120,19 @@ pub trait OperationLog: Send + Sync {
     /// Where they cannot be read.
     async fn operation_range(&self, company: &CompanyId) -> Result<Option<(u64, u64)>, StoreError>;
 
-    /// The number of the first operation that began at or after a moment; the last number plus one where there is none.
+    /// The number of the first operation that began at or after a moment; the last number plus one
+    /// where there is none.
     ///
     /// # Errors
     /// Where they cannot be read.
-    async fn first_operation_at(&self, company: &CompanyId, moment: Timestamp) -> Result<u64, StoreError>;
+    async fn first_operation_at(
+        &self,
+        company: &CompanyId,
+        moment: Timestamp,
+    ) -> Result<u64, StoreError>;
 
-    /// The sums over a company's operations that began on these days, both included, one row for each key.
+    /// The sums over a company's operations that began on these days, both included, one row for
+    /// each key.
     ///
     /// # Errors
     /// Where they cannot be read.
@@ -124,24 +143,27 @@ pub trait OperationLog: Send + Sync {
         until: Date,
     ) -> Result<Vec<(RollupKey, Rollup)>, StoreError>;
 
-    /// Removes the operations below a number, with their indexes. Sums stay. Operations in progress stay, and so does
-    /// the newest operation, so that no number is given twice. Answers how many were removed.
+    /// Removes the operations below a number, with their indexes. Sums stay. Operations in progress
+    /// stay, and so does the newest operation, so that no number is given twice. Answers how many
+    /// were removed.
     ///
     /// # Errors
     /// Where the disk fails; some of them may be removed then.
     async fn trim_operations(&self, company: &CompanyId, below: u64) -> Result<u64, StoreError>;
 
-    /// Starts the numbers of a company without operations at 1 again, so that imported operations can keep theirs.
+    /// Starts the numbers of a company without operations at 1 again, so that imported operations
+    /// can keep theirs.
     ///
     /// # Errors
     /// Where the company has operations.
     async fn begin_numbers(&self, company: &CompanyId) -> Result<(), StoreError>;
 
-    /// Whether a row of sums from outside is well formed and has its own key. Answers the highest number of an operation
-    /// that it says is summed, or 0.
+    /// Whether a row of sums from outside is well formed and has its own key. Answers the highest
+    /// number of an operation that it says is summed, or 0.
     fn check_sums(&self, company: &CompanyId, key: &[u8], value: &[u8]) -> Option<u64>;
 
-    /// Imports an operation that another host recorded, under its own number, which must be above all present ones.
+    /// Imports an operation that another host recorded, under its own number, which must be above
+    /// all present ones.
     ///
     /// # Errors
     /// Where its number is taken or the disk fails.

@@ -10,8 +10,8 @@ use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 /// The private storage of bindings.
 #[async_trait]
 pub trait Partitions: Send + Sync {
-    /// The private storage of one binding. `partition` begins with the company and is never used again once its binding
-    /// is deleted. The binding may store at most `limit`.
+    /// The private storage of one binding. `partition` begins with the company and is never used
+    /// again once its binding is deleted. The binding may store at most `limit`.
     ///
     /// # Errors
     /// Where its present size cannot be read.
@@ -27,8 +27,8 @@ pub trait Partitions: Send + Sync {
     /// Where it cannot be read.
     async fn partition_state(&self, partition: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Sets the host's own record of a partition, together with writes to the partition, all or nothing. No key may
-    /// occur twice. The limits of a guest's batch do not apply.
+    /// Sets the host's own record of a partition, together with writes to the partition, all or
+    /// nothing. No key may occur twice. The limits of a guest's batch do not apply.
     ///
     /// # Errors
     /// Where the partition's limit is reached or the disk fails; then nothing is written.

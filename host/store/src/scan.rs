@@ -10,8 +10,8 @@ use memhost_types::{CompanyId, Operation, OperationFilter};
 
 /// Records of one page. Between two pages other tasks run: sled reads a page without waiting.
 const PAGE: usize = 256;
-/// Records that are read for one page of matching ones. Such a page may have fewer records than asked for, or none, and
-/// still have a next page.
+/// Records that are read for one page of matching ones. Such a page may have fewer records than
+/// asked for, or none, and still have a next page.
 const MOST_READ: usize = 10_000;
 
 /// One page of records, and where the next one begins.
@@ -73,7 +73,10 @@ impl Scan<'_> {
     ///
     /// # Errors
     /// Where it cannot be read or decoded.
-    pub async fn next_row<T: DeserializeOwned>(&mut self, what: &str) -> Result<Option<(Vec<u8>, T)>, StoreError> {
+    pub async fn next_row<T: DeserializeOwned>(
+        &mut self,
+        what: &str,
+    ) -> Result<Option<(Vec<u8>, T)>, StoreError> {
         match self.next().await? {
             Some((key, value)) => Ok(Some((key, decode(what, &value)?))),
             None => Ok(None),
@@ -121,7 +124,8 @@ impl<T> FoundPage<T> {
         Self { found: Vec::new(), limit, bytes: 0, read: 0 }
     }
 
-    /// Whether the page ends here: it has all its records, they are large together, or enough were read for it.
+    /// Whether the page ends here: it has all its records, they are large together, or enough were
+    /// read for it.
     pub fn is_full(&self) -> bool {
         self.found.len() == self.limit || self.bytes >= MAX_PAGE_BYTES || self.read == MOST_READ
     }
@@ -162,7 +166,14 @@ pub fn scan_operations<'a>(
     company: &'a CompanyId,
     filter: &'a OperationFilter,
 ) -> OperationScan<'a> {
-    OperationScan { store, company, filter, page: IntoIter::default(), before: None, is_over: false }
+    OperationScan {
+        store,
+        company,
+        filter,
+        page: IntoIter::default(),
+        before: None,
+        is_over: false,
+    }
 }
 
 impl OperationScan<'_> {
@@ -195,7 +206,8 @@ mod tests {
     use super::*;
     use crate::{Change, Expected, SledOptions, SledStore, Tables, encode};
 
-    /// A store with records 0 to `count` of one company, and one record each before and behind them.
+    /// A store with records 0 to `count` of one company, and one record each before and behind
+    /// them.
     async fn filled(count: u32) -> (TempDir, SledStore) {
         let directory = TempDir::new().unwrap();
         let store = SledStore::open(directory.path(), SledOptions::default()).unwrap();
@@ -229,7 +241,8 @@ mod tests {
         let is_rare = |number: &u32| number.is_multiple_of(100);
         let (mut all, mut from, mut pages) = (Vec::new(), None::<Vec<u8>>, 0);
         loop {
-            let page = matching(&store, table, b"acme\0", from.as_deref(), 40, is_rare).await.unwrap();
+            let page =
+                matching(&store, table, b"acme\0", from.as_deref(), 40, is_rare).await.unwrap();
             assert!(page.0.len() <= 40);
             all.extend(page.0);
             pages += 1;
@@ -241,7 +254,8 @@ mod tests {
         assert_eq!(all, (0..count).step_by(100).collect::<Vec<_>>());
         assert_eq!(pages, 3);
         // Nothing matches: the page ends after so many records, and leads on.
-        let (found, next) = matching(&store, table, b"acme\0", None, 40, |_: &u32| false).await.unwrap();
+        let (found, next) =
+            matching(&store, table, b"acme\0", None, 40, |_: &u32| false).await.unwrap();
         assert!(found.is_empty() && next.is_some());
     }
 }

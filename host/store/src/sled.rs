@@ -1,7 +1,9 @@
-//! The embedded store, on sled. A write is durable after [`Disk::flush`]; nothing is acknowledged before that.
+//! The embedded store, on sled. A write is durable after [`Disk::flush`]; nothing is acknowledged
+//! before that.
 //!
-//! The operation log is one tree; a record is durable before the answer. Its indexes are in another tree. They are
-//! derived and written a little later (`sled/index.rs`), because eight index keys cost several times as much as a record.
+//! The operation log is one tree; a record is durable before the answer. Its indexes are in another
+//! tree. They are derived and written a little later (`sled/index.rs`), because eight index keys
+//! cost several times as much as a record.
 
 mod backup;
 mod compaction;
@@ -63,10 +65,11 @@ pub struct SledOptions {
     pub cache_bytes: u64,
     /// The most records that share one flush.
     pub max_batch: usize,
-    /// Disk space that is kept free, in bytes: with less, new data is refused. 0 turns this off; then a full disk ends the
-    /// store.
+    /// Disk space that is kept free, in bytes: with less, new data is refused. 0 turns this off;
+    /// then a full disk ends the store.
     pub reserve_bytes: u64,
-    /// What is kept of one company, in bytes, at which its new data is refused; see [`crate::Held`]. 0 turns this off.
+    /// What is kept of one company, in bytes, at which its new data is refused; see
+    /// [`crate::Held`]. 0 turns this off.
     pub company_bytes: u64,
     /// Called once when the store can take no more calls.
     pub on_fatal: Option<OnFatal>,
@@ -89,7 +92,8 @@ impl Default for SledOptions {
 
 /// The embedded store. One process at a time uses a data directory.
 pub struct SledStore {
-    // The fields are dropped in this order: the log passes its last records to the indexer, which then ends.
+    // The fields are dropped in this order: the log passes its last records to the indexer, which
+    // then ends.
     log: Option<Log>,
     indexer: Option<JoinHandle<()>>,
     trees: Trees,
@@ -111,11 +115,12 @@ fn failed<E: std::fmt::Display>(action: &'static str) -> impl FnOnce(E) -> Store
 }
 
 impl SledStore {
-    /// Opens the store in `path`. Before this returns, operations that a crash left in progress are recorded as
-    /// interrupted, and the indexes are updated from the log.
+    /// Opens the store in `path`. Before this returns, operations that a crash left in progress are
+    /// recorded as interrupted, and the indexes are updated from the log.
     ///
     /// # Errors
-    /// Where the directory is not one of memhost, is too new, in use or not usable; it is left unchanged.
+    /// Where the directory is not one of memhost, is too new, in use or not usable; it is left
+    /// unchanged.
     pub fn open(path: &Path, options: SledOptions) -> Result<Self, StoreError> {
         let lock = Arc::new(directory::take(path)?);
         let config = sled::Config::new()
@@ -175,20 +180,22 @@ impl SledStore {
         backup::check(backup)
     }
 
-    /// Frees disk space that a stopped host's store no longer needs. Answers its bytes before and after.
+    /// Frees disk space that a stopped host's store no longer needs. Answers its bytes before and
+    /// after.
     ///
     /// # Errors
-    /// Where the directory is in use or there is no disk space for a second copy; the store is unchanged then.
+    /// Where the directory is in use or there is no disk space for a second copy; the store is
+    /// unchanged then.
     pub fn compact(data_dir: &Path) -> Result<(u64, u64), StoreError> {
         directory::compact(data_dir)
     }
 
-    /// Replaces the store of a stopped host, which does not open or whose pages cannot all be read, by one with everything
-    /// that can be read. The damaged store stays in the data directory.
+    /// Replaces the store of a stopped host, which does not open or whose pages cannot all be read,
+    /// by one with everything that can be read. The damaged store stays in the data directory.
     ///
     /// # Errors
-    /// Where the directory is in use, there is no room for two copies, or nothing can be read; the store is unchanged
-    /// then.
+    /// Where the directory is in use, there is no room for two copies, or nothing can be read; the
+    /// store is unchanged then.
     pub fn repair(data_dir: &Path) -> Result<Repaired, StoreError> {
         repair::repair(data_dir)
     }
@@ -205,7 +212,8 @@ impl SledStore {
         call: impl FnOnce(&Trees, &Companies) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.trees.disk.alive()?;
-        let (trees, companies, lock) = (self.trees.clone(), Arc::clone(&self.companies), Arc::clone(&self.lock));
+        let (trees, companies, lock) =
+            (self.trees.clone(), Arc::clone(&self.companies), Arc::clone(&self.lock));
         let done = tokio::task::spawn_blocking(move || {
             let long_reads = Arc::clone(&trees.long_reads);
             let reading = long_reads.read();
@@ -218,7 +226,12 @@ impl SledStore {
     }
 
     fn reader<'a>(&'a self, company: &'a CompanyId) -> Result<Reader<'a>, StoreError> {
-        Ok(Reader { log: self.log()?, records: &self.trees.records, index: &self.trees.index, company })
+        Ok(Reader {
+            log: self.log()?,
+            records: &self.trees.records,
+            index: &self.trees.index,
+            company,
+        })
     }
 
     fn partition(&self, partition: &[u8], limit: StorageSize) -> Result<Partition, StoreError> {
@@ -254,8 +267,9 @@ impl Drop for SledStore {
     }
 }
 
-/// This process has the directory's lock. Where sled's own lock is still taken, this process has just closed the same
-/// store: sled's worker threads release it a moment after the drop. So this waits.
+/// This process has the directory's lock. Where sled's own lock is still taken, this process has
+/// just closed the same store: sled's worker threads release it a moment after the drop. So this
+/// waits.
 fn open_db(config: &sled::Config) -> sled::Result<Db> {
     const TRIES: u32 = 500;
     for _ in 1..TRIES {
@@ -269,11 +283,13 @@ fn open_db(config: &sled::Config) -> sled::Result<Db> {
     config.open()
 }
 
-/// After a crash: records operations in progress as interrupted, and updates the indexes from the log.
+/// After a crash: records operations in progress as interrupted, and updates the indexes from the
+/// log.
 fn recover(trees: &Trees, companies: &Companies) -> Result<(), StoreError> {
     let records = &trees.records;
     for company in query::companies(OPERATIONS, records)? {
-        let last = records.range(keys::record(&company, 0)..=keys::record(&company, u64::MAX)).next_back();
+        let last =
+            records.range(keys::record(&company, 0)..=keys::record(&company, u64::MAX)).next_back();
         let last = last.transpose().map_err(failed("reading"))?;
         let last = last.and_then(|(key, _)| keys::sequence(&key)).unwrap_or(0);
         companies.lock().insert(company.clone(), CompanyState::after(last));
@@ -298,7 +314,8 @@ fn interrupt(trees: &Trees, company: &CompanyId, sequence: u64) -> Result<(), St
             operation.outcome = Outcome::Interrupted;
             operation.error = Some(OperationError {
                 code: OperationErrorCode::Interrupted,
-                message: "the host ended while the provider was at work; whether the write happened is not known: \
+                message: "the host ended while the provider was at work; whether the write \
+                          happened is not known: \
                           look for its records, and repeat it if they are missing"
                     .to_owned(),
                 field: None,

@@ -7,7 +7,8 @@ use memhost_types::CompanyId;
 
 macro_rules! tables {
     ($($(#[$doc:meta])* $table:ident = $name:literal),+ $(,)?) => {
-        /// The kinds of small records. Keys begin with the company and a zero byte, except in `Host` and `Due`.
+        /// The kinds of small records. Keys begin with the company and a zero byte, except in
+        /// `Host` and `Due`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Table { $($(#[$doc])* $table),+ }
 
@@ -60,15 +61,18 @@ tables! {
     EventIndex = "event_index",
     /// Jobs by the provider's name for them.
     JobIndex = "job_index",
-    /// Sums over operations, and which operations they contain. Kept when the operations are removed.
+    /// Sums over operations, and which operations they contain. Kept when the operations are
+    /// removed.
     Sums = "sums",
     /// Records of an import that wait for a decision, by binding and in their order.
     Waiting = "waiting",
-    /// Records: where each is, where it came from, and whose it is; by binding and the provider's name for it.
+    /// Records: where each is, where it came from, and whose it is; by binding and the provider's
+    /// name for it.
     Records = "records",
     /// Records by what their source names, by binding: made from `Records`, and in step with it.
     RecordSources = "record_sources",
-    /// Which bindings have records that are not for the whole company, and writes of such records that have not ended.
+    /// Which bindings have records that are not for the whole company, and writes of such records
+    /// that have not ended.
     PrivateWrites = "private_writes",
     /// Sources that were forgotten, by binding.
     ForgottenSources = "forgotten_sources",

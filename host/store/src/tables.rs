@@ -13,9 +13,9 @@ pub trait Tables: Send + Sync {
     /// Where it cannot be read.
     async fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Records of a table under a prefix, in key order, at most `limit` of them, from `cursor` on. A page ends before
-    /// that with the record that makes it larger than [`memhost_types::limits::MAX_PAGE_BYTES`]. To read all of them, use
-    /// [`crate::scan_all`].
+    /// Records of a table under a prefix, in key order, at most `limit` of them, from `cursor` on.
+    /// A page ends before that with the record that makes it larger than
+    /// [`memhost_types::limits::MAX_PAGE_BYTES`]. To read all of them, use [`crate::scan_all`].
     ///
     /// # Errors
     /// Where they cannot be read.

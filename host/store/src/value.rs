@@ -14,8 +14,10 @@ const VERSION: u8 = 1;
 /// # Errors
 /// Where the value has no JSON form, such as a map with keys that are no strings.
 pub fn encode<T: Serialize>(what: &str, value: &T) -> Result<Vec<u8>, StoreError> {
-    let json =
-        to_json(value).map_err(|error| StoreError::Corrupt { what: what.to_owned(), message: error.to_string() })?;
+    let json = to_json(value).map_err(|error| StoreError::Corrupt {
+        what: what.to_owned(),
+        message: error.to_string(),
+    })?;
     let mut bytes = Vec::with_capacity(json.len() + 1);
     bytes.push(VERSION);
     bytes.extend_from_slice(&json);
@@ -29,16 +31,17 @@ pub fn encode<T: Serialize>(what: &str, value: &T) -> Result<Vec<u8>, StoreError
 pub fn decode<T: DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T, StoreError> {
     let corrupt = |message: String| StoreError::Corrupt { what: what.to_owned(), message };
     match bytes.split_first() {
-        Some((&VERSION, json)) => {
-            off_executor(json.len(), || serde_json::from_slice(json)).map_err(|error| corrupt(error.to_string()))
+        Some((&VERSION, json)) => off_executor(json.len(), || serde_json::from_slice(json))
+            .map_err(|error| corrupt(error.to_string())),
+        Some((version, _)) => {
+            Err(corrupt(format!("it has value format {version}; this host reads {VERSION}")))
         }
-        Some((version, _)) => Err(corrupt(format!("it has value format {version}; this host reads {VERSION}"))),
         None => Err(corrupt("it is empty".to_owned())),
     }
 }
 
-/// Expects a row to be unchanged since it was read. An import may have written the same value as different bytes: the
-/// stored bytes are expected, as long as they decode to the same value.
+/// Expects a row to be unchanged since it was read. An import may have written the same value as
+/// different bytes: the stored bytes are expected, as long as they decode to the same value.
 ///
 /// # Errors
 /// Where the row cannot be read or the value cannot be encoded.
@@ -51,7 +54,9 @@ pub async fn unchanged<T: Serialize + DeserializeOwned + Sync>(
 ) -> Result<Expected, StoreError> {
     let written = encode(what, before)?;
     let Some(stored) = store.get(table, key).await? else { return Ok(Expected::Value(written)) };
-    let is_same = decode::<T>(what, &stored).and_then(|found| encode(what, &found)).is_ok_and(|found| found == written);
+    let is_same = decode::<T>(what, &stored)
+        .and_then(|found| encode(what, &found))
+        .is_ok_and(|found| found == written);
     Ok(Expected::Value(if is_same { stored } else { written }))
 }
 

@@ -1,6 +1,8 @@
-//! Makes `data/o200k_base.bin` of `o200k_base.tiktoken`, whose lines are a token in base64 and its rank.
+//! Makes `data/o200k_base.bin` of `o200k_base.tiktoken`, whose lines are a token in base64 and its
+//! rank.
 //!
-//! `cargo run --release -p memhost-tokens --example pack -- o200k_base.tiktoken host/tokens/data/o200k_base.bin`
+//! `cargo run --release -p memhost-tokens --example pack -- o200k_base.tiktoken
+//! host/tokens/data/o200k_base.bin`
 #![allow(clippy::unwrap_used, reason = "a tool that runs once may stop at the first mistake")]
 
 use std::collections::HashMap;
@@ -23,8 +25,10 @@ fn main() {
         })
         .collect();
     tokens.sort();
-    let ranks: HashMap<&[u8], u32> = tokens.iter().map(|(token, rank)| (&token[..], *rank)).collect();
-    let (mut shared, mut more, mut left, mut bytes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let ranks: HashMap<&[u8], u32> =
+        tokens.iter().map(|(token, rank)| (&token[..], *rank)).collect();
+    let (mut shared, mut more, mut left, mut bytes) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut before: &[u8] = &[];
     for (token, _) in &tokens {
         let same = token.iter().zip(before).take_while(|(one, other)| one == other).count();
@@ -34,19 +38,24 @@ fn main() {
         bytes.extend(&token[same..]);
         before = token;
     }
-    let planes = (1..4).flat_map(|byte| tokens.iter().map(move |(_, rank)| rank.to_be_bytes()[byte]));
+    let planes =
+        (1..4).flat_map(|byte| tokens.iter().map(move |(_, rank)| rank.to_be_bytes()[byte]));
     let mut packed = DeflateEncoder::new(Vec::new(), Compression::best());
     packed.write_all(&[shared, more, left, planes.collect(), bytes].concat()).unwrap();
     fs::write(paths.next().unwrap(), packed.finish().unwrap()).unwrap();
 }
 
-/// How many bytes of a token are in the left one of the two tokens that its last merge is of; 0 for a single byte.
+/// How many bytes of a token are in the left one of the two tokens that its last merge is of; 0 for
+/// a single byte.
 fn left_half(token: &[u8], ranks: &HashMap<&[u8], u32>) -> usize {
     let mut parts: Vec<&[u8]> = token.chunks(1).collect();
     let mut left = 0;
     while parts.len() > 1 {
-        let joined = |at: usize| &token[parts[..at].concat().len()..][..parts[at].len() + parts[at + 1].len()];
-        let (_, at) = (0..parts.len() - 1).filter_map(|at| Some((ranks.get(joined(at))?, at))).min().unwrap();
+        let joined = |at: usize| {
+            &token[parts[..at].concat().len()..][..parts[at].len() + parts[at + 1].len()]
+        };
+        let (_, at) =
+            (0..parts.len() - 1).filter_map(|at| Some((ranks.get(joined(at))?, at))).min().unwrap();
         left = parts[at].len();
         parts[at] = joined(at);
         parts.remove(at + 1);

@@ -1,13 +1,15 @@
 //! Byte pair encoding of one piece of a text, by backtracking.
 //!
-//! The definition merges, again and again, the leftmost of the neighbours that make the token of the lowest rank. A
-//! sequence of tokens is what comes of that if and only if each two neighbours in it may stand side by side, so the
-//! encoder takes the longest token that may follow the last one, and goes back where none does. Each place is given up
-//! at most once, which makes it linear. The algorithm is that of the crate `bpe` (github/rust-gems, MIT licence).
+//! The definition merges, again and again, the leftmost of the neighbours that make the token of
+//! the lowest rank. A sequence of tokens is what comes of that if and only if each two neighbours
+//! in it may stand side by side, so the encoder takes the longest token that may follow the last
+//! one, and goes back where none does. Each place is given up at most once, which makes it linear.
+//! The algorithm is that of the crate `bpe` (github/rust-gems, MIT licence).
 
 use crate::table::{Table, Token};
 
-/// Counts pieces. It keeps its memory between them: at most five bytes for each byte of the longest.
+/// Counts pieces. It keeps its memory between them: at most five bytes for each byte of the
+/// longest.
 pub(crate) struct Encoder<'a> {
     table: &'a Table,
     tokens: Vec<Token>,

@@ -17,8 +17,9 @@ impl Lines {
         Self { text: String::new(), tokens: 0, limit }
     }
 
-    /// Adds lines, the last of which ends with a line break, if the whole text still fits. Answers whether it did. The
-    /// time is linear in their length, and in what still fits where that is less.
+    /// Adds lines, the last of which ends with a line break, if the whole text still fits. Answers
+    /// whether it did. The time is linear in their length, and in what still fits where that is
+    /// less.
     #[must_use]
     pub fn push(&mut self, lines: &str) -> bool {
         if self.joins(lines) {
@@ -33,8 +34,8 @@ impl Lines {
         true
     }
 
-    /// Whether a token may reach from the text into lines: the encoding takes blanks and slashes to the line break before
-    /// them, and nothing else.
+    /// Whether a token may reach from the text into lines: the encoding takes blanks and slashes to
+    /// the line break before them, and nothing else.
     fn joins(&self, lines: &str) -> bool {
         let is_taken = |first: char| first == '/' || first.is_whitespace();
         !self.text.is_empty() && (!self.text.ends_with('\n') || lines.starts_with(is_taken))

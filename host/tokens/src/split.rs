@@ -2,8 +2,8 @@
 
 use regex::Regex;
 
-/// The published pattern of `o200k_base`, of which `\s+(?!\S)` is left out: `Pieces` does what it says. A look-ahead
-/// would need an engine that backtracks, and takes quadratic time.
+/// The published pattern of `o200k_base`, of which `\s+(?!\S)` is left out: `Pieces` does what it
+/// says. A look-ahead would need an engine that backtracks, and takes quadratic time.
 const PATTERN: &str = concat!(
     r"^(?:",
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
@@ -30,7 +30,8 @@ impl<'a> Iterator for Pieces<'a> {
     fn next(&mut self) -> Option<&'a str> {
         let mut end = self.pattern.find(self.left)?.end();
         let (piece, after) = self.left.split_at(end);
-        // Blanks that end no line leave the last one to the word that follows, unless it is the only one.
+        // Blanks that end no line leave the last one to the word that follows, unless it is the
+        // only one.
         if let Some(last) = piece.chars().next_back()
             && last.is_whitespace()
             && !matches!(last, '\r' | '\n')

@@ -1,10 +1,12 @@
 //! The vocabulary, laid out for the encoder.
 //!
-//! `data/o200k_base.bin` is the vocabulary as OpenAI publishes it (`o200k_base.tiktoken`, 199 998 tokens, MIT licence),
-//! sorted and packed by `examples/pack.rs`. Inflated it is, for all tokens in the order of their bytes:
+//! `data/o200k_base.bin` is the vocabulary as OpenAI publishes it (`o200k_base.tiktoken`, 199 998
+//! tokens, MIT licence), sorted and packed by `examples/pack.rs`. Inflated it is, for all tokens in
+//! the order of their bytes:
 //! - how many bytes a token shares with the one before (a byte each);
 //! - how many more it has (a byte each);
-//! - how many bytes the left one of the two tokens has that it is merged from (a byte each, 0 for a single byte);
+//! - how many bytes the left one of the two tokens has that it is merged from (a byte each, 0 for a
+//!   single byte);
 //! - the ranks (the high bytes of all, then the middle ones, then the low ones);
 //! - the bytes that are not shared.
 
@@ -20,7 +22,8 @@ const TOKENS: usize = 199_998;
 pub(crate) const LONGEST: usize = 128;
 /// No token.
 const NONE: Token = Token::MAX;
-/// A power of two. Two of five slots are taken, so a search that finds nothing ends after about two.
+/// A power of two. Two of five slots are taken, so a search that finds nothing ends after about
+/// two.
 const SLOTS: usize = 1 << 19;
 
 /// A token's place in the order of bytes. Its rank is the number that others call its id.
@@ -45,7 +48,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Takes about 60 ms of processor time, in a release build. `None` if the packed vocabulary is damaged.
+    /// Takes about 60 ms of processor time, in a release build. `None` if the packed vocabulary is
+    /// damaged.
     pub(crate) fn load() -> Option<Self> {
         let mut packed = Vec::with_capacity(2 << 20);
         DeflateDecoder::new(PACKED).read_to_end(&mut packed).ok()?;
@@ -53,7 +57,9 @@ impl Table {
         let (more, rest) = rest.split_at_checked(TOKENS)?;
         let (halves, rest) = rest.split_at_checked(TOKENS)?;
         let (ranks, mut rest) = rest.split_at_checked(3 * TOKENS)?;
-        let rank = |at: usize| u32::from_be_bytes([0, ranks[at], ranks[TOKENS + at], ranks[2 * TOKENS + at]]);
+        let rank = |at: usize| {
+            u32::from_be_bytes([0, ranks[at], ranks[TOKENS + at], ranks[2 * TOKENS + at]])
+        };
         let mut table = Self {
             text: Vec::with_capacity(1_400_000),
             starts: Vec::with_capacity(TOKENS + 1),
@@ -67,11 +73,14 @@ impl Table {
         let mut within: Vec<Token> = Vec::with_capacity(LONGEST);
         let mut before = 0_usize;
         for token in 0..TOKENS {
-            let (shared, (new, left)) = (usize::from(shared[token]), rest.split_at_checked(usize::from(more[token]))?);
+            let (shared, (new, left)) =
+                (usize::from(shared[token]), rest.split_at_checked(usize::from(more[token]))?);
             rest = left;
             let start = table.text.len();
             table.starts.push(start as u32);
-            table.text.extend_from_within(before..before.checked_add(shared).filter(|end| *end <= start)?);
+            table.text.extend_from_within(
+                before..before.checked_add(shared).filter(|end| *end <= start)?,
+            );
             table.text.extend_from_slice(new);
             before = start;
             while within.pop_if(|longer| table.len(*longer) > shared).is_some() {}
@@ -113,7 +122,8 @@ impl Table {
     pub(crate) fn longest(&self, text: &[u8]) -> Token {
         let mut range = self.seeks[seek_of(text)] as usize;
         if text.len() > 1 {
-            // Of the tokens that begin with the same two bytes, those that are not greater than the text.
+            // Of the tokens that begin with the same two bytes, those that are not greater than the
+            // text.
             let end = self.seeks.get(seek_of(text) + 1).map_or(TOKENS, |end| *end as usize);
             let (mut low, mut high) = (range, end);
             while low < high {
@@ -124,7 +134,8 @@ impl Table {
         }
         // The greatest of them begins with every token that the text begins with.
         let mut token = range as Token - 1;
-        let same = self.bytes(token).iter().zip(text).take_while(|(one, other)| one == other).count();
+        let same =
+            self.bytes(token).iter().zip(text).take_while(|(one, other)| one == other).count();
         while self.len(token) > same {
             token = self.shorter[token as usize];
         }
@@ -136,15 +147,16 @@ impl Table {
         Some(self.shorter[token as usize]).filter(|shorter| *shorter != NONE)
     }
 
-    /// Whether the encoding leaves two tokens side by side: no merge across the seam comes before those that made them.
+    /// Whether the encoding leaves two tokens side by side: no merge across the seam comes before
+    /// those that made them.
     pub(crate) fn adjoin(&self, mut left: Token, mut right: Token) -> bool {
         let mut limit = u32::MAX;
         loop {
             if self.merge(left, right).is_some_and(|merged| self.ranks[merged as usize] < limit) {
                 return false;
             }
-            // The later of the two merges is undone. Of two with one rank the left one comes first, and so does the
-            // merge across the seam before the right one.
+            // The later of the two merges is undone. Of two with one rank the left one comes first,
+            // and so does the merge across the seam before the right one.
             let (of_left, of_right) = (self.ranks[left as usize], self.ranks[right as usize]);
             let (undone, half) = if of_left > of_right {
                 limit = of_left;
@@ -189,7 +201,8 @@ impl Table {
         }
     }
 
-    /// Looks the two tokens up that each token is merged from. `left` has how many bytes the left one has.
+    /// Looks the two tokens up that each token is merged from. `left` has how many bytes the left
+    /// one has.
     fn halve(&mut self, left: &[u8]) -> Option<()> {
         for (token, left) in (0..).zip(left) {
             let len_of_left = usize::from(*left);

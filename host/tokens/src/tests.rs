@@ -57,7 +57,8 @@ const COUNTS: &[(&str, usize)] = &[
     ("{\"key\": [1, 2.5e10, null]}", 15),
 ];
 
-/// A text, and the tokens of 50 000 of it. Made with `bpe-openai` 0.3.2. An encoder that is not linear takes minutes.
+/// A text, and the tokens of 50 000 of it. Made with `bpe-openai` 0.3.2. An encoder that is not
+/// linear takes minutes.
 const REPEATED: &[(&str, usize)] = &[
     ("a", 6250),
     (" ", 392),
@@ -88,7 +89,9 @@ fn long_texts_without_a_seam_are_counted_too() {
 
 #[test]
 fn the_vocabulary_is_the_published_one() {
-    let lines = (0..).zip(vocabulary()).map(|(rank, token): (u32, _)| format!("{} {rank}\n", STANDARD.encode(token)));
+    let lines = (0..)
+        .zip(vocabulary())
+        .map(|(rank, token): (u32, _)| format!("{} {rank}\n", STANDARD.encode(token)));
     let digest = Sha256::digest(lines.collect::<String>());
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(hex, "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d");
@@ -99,14 +102,18 @@ fn no_token_is_longer_than_the_limit_assumes() {
     assert_eq!(vocabulary().iter().map(|token| token.len()).max(), Some(LONGEST));
 }
 
-static RANKS: LazyLock<HashMap<&[u8], usize>> =
-    LazyLock::new(|| vocabulary().into_iter().enumerate().map(|(rank, token)| (token, rank)).collect());
+static RANKS: LazyLock<HashMap<&[u8], usize>> = LazyLock::new(|| {
+    vocabulary().into_iter().enumerate().map(|(rank, token)| (token, rank)).collect()
+});
 
-/// The definition: of all neighbours that make a token together, those of the lowest rank are merged, until none do.
+/// The definition: of all neighbours that make a token together, those of the lowest rank are
+/// merged, until none do.
 fn merged(piece: &[u8]) -> usize {
     let mut ends: Vec<usize> = (0..=piece.len()).collect();
     let rank = |ends: &[usize]| RANKS.get(&piece[ends[0]..ends[2]]).copied();
-    while let Some((_, at)) = ends.windows(3).enumerate().filter_map(|(at, ends)| Some((rank(ends)?, at))).min() {
+    while let Some((_, at)) =
+        ends.windows(3).enumerate().filter_map(|(at, ends)| Some((rank(ends)?, at))).min()
+    {
         ends.remove(at + 1);
     }
     ends.len() - 1
@@ -117,7 +124,8 @@ proptest! {
 
     #[test]
     fn pieces_are_merged_as_defined(
-        text in "[a-z]{1,40}|[ab]{1,60}|[a-zA-Z]{1,20}|\\PC{1,20}|(?s).{1,20}|[ =\n-]{1,40}|[一-龟]{1,15}"
+        text in "[a-z]{1,40}|[ab]{1,60}|[a-zA-Z]{1,20}|\\PC{1,20}|(?s).{1,20}|[ \
+                 =\n-]{1,40}|[一-龟]{1,15}"
     ) {
         let (table, _) = LOADED.as_ref().unwrap();
         prop_assert_eq!(Encoder::new(table).count(text.as_bytes()), merged(text.as_bytes()));

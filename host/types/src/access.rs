@@ -21,13 +21,16 @@ named!(
         Auditor = "auditor",
         /// Watches the host: its health and metrics, and nothing of a company.
         Monitor = "monitor",
-        /// A gateway in front of one company: memory traffic for the agent, run or person that each request names.
+        /// A gateway in front of one company: memory traffic for the agent, run or person that each
+        /// request names.
         Integration = "integration",
     }
 );
 
 /// A token's identity. It is in no secret and in every listing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct TokenId(pub Uuid);
 
@@ -66,8 +69,8 @@ pub struct Token {
     /// Until when the value before the last rotation works, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_value_until: Option<Timestamp>,
-    /// The beginning of the hour in which it was last used, so it can be before the token was made; absent where it never
-    /// was.
+    /// The beginning of the hour in which it was last used, so it can be before the token was made;
+    /// absent where it never was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Timestamp>,
     /// When it was taken back.

@@ -1,4 +1,5 @@
-//! What a caller may be allowed to do: one vocabulary for roles, for the limits of tokens and for the permissions of routes.
+//! What a caller may be allowed to do: one vocabulary for roles, for the limits of tokens and for
+//! the permissions of routes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -22,7 +23,8 @@ pub enum Act {
     Resolve,
     /// Reading anything of a company.
     View,
-    /// Changing bindings, targets, secrets, budgets, reviews, jobs, deliveries and tokens of a company.
+    /// Changing bindings, targets, secrets, budgets, reviews, jobs, deliveries and tokens of a
+    /// company.
     Administer,
     /// Setting grants and limits.
     Grant,
@@ -78,7 +80,8 @@ const ALL: [Act; OperationKind::ALL.len() - OWN + OTHERS.len()] = {
 };
 
 impl Act {
-    /// Everything that a token can be limited to. Extraction, health and refusals are the host's own operations.
+    /// Everything that a token can be limited to. Extraction, health and refusals are the host's
+    /// own operations.
     pub const ALL: &'static [Self] = &ALL;
 
     /// The name in JSON.
@@ -144,7 +147,8 @@ impl JsonSchema for Act {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let names: Vec<_> = Self::ALL.iter().map(|act| act.as_str()).collect();
         json_schema!({
-            "description": "Something that a caller may be allowed to do: a memory operation, or a part of a plane.",
+            "description": "Something that a caller may be allowed to do: a memory operation, or a \
+                            part of a plane.",
             "type": "string",
             "enum": names,
         })

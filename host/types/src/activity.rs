@@ -24,7 +24,8 @@ pub enum ActivityAction {
     VersionSwitched,
     /// A version was tried and is kept from a binding.
     VersionRejected,
-    /// A binding's circuit breaker was closed by hand, and versions kept from it may be tried again.
+    /// A binding's circuit breaker was closed by hand, and versions kept from it may be tried
+    /// again.
     BindingReset,
     /// A secret was set. Its value is in no log.
     SecretSet,

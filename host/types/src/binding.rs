@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentId, BindingId, BindingKey, BindingPolicy, CompanyId, Grants, JsonObject, Permission, ProviderKey,
-    VersionChoice,
+    AgentId, BindingId, BindingKey, BindingPolicy, CompanyId, Grants, JsonObject, Permission,
+    ProviderKey, VersionChoice,
 };
 
 pub use self::limits::{BindingLimits, Limit, LimitUnit};
@@ -34,8 +34,8 @@ pub struct Binding {
     pub enabled: bool,
     /// What the provider may reach.
     pub grants: Grants,
-    /// What the provider asked for when its grants were last decided about. A version that asks for more waits for
-    /// another decision.
+    /// What the provider asked for when its grants were last decided about. A version that asks for
+    /// more waits for another decision.
     #[serde(default)]
     pub reviewed: Vec<Permission>,
     /// What the provider may use.

@@ -1,7 +1,10 @@
-//! How large each field of a request may be. A request's `check` calls these before anything of it is kept. The test
-//! below tries each field of each request and compares `host/docs/limits.md` with them.
+//! How large each field of a request may be. A request's `check` calls these before anything of it
+//! is kept. The test below tries each field of each request and compares `host/docs/limits.md` with
+//! them.
 
-use crate::{FieldError, HookContext, JsonObject, Scope, SourcePayload, SourceRef, check_id, limits};
+use crate::{
+    FieldError, HookContext, JsonObject, Scope, SourcePayload, SourceRef, check_id, limits,
+};
 
 pub(crate) type Checked = Result<(), FieldError>;
 
@@ -19,7 +22,8 @@ impl Scope {
         check_context_id("scope.namespace", self.namespace.as_deref())
     }
 
-    /// What is kept of the scope of a request that was refused unchecked: the ids that are checked when they are read.
+    /// What is kept of the scope of a request that was refused unchecked: the ids that are checked
+    /// when they are read.
     #[must_use]
     pub fn only_checked(&self) -> Self {
         Self { agent_id: self.agent_id.clone(), ..Self::company(self.company_id.clone()) }
@@ -85,15 +89,24 @@ impl SourcePayload {
     fn check_turns(&self) -> Checked {
         let (count, most) = (self.turns.len(), limits::MAX_ITEMS);
         if count > most {
-            return Err(FieldError::new("payload.turns", format!("has {count} elements; at most {most} are allowed")));
+            return Err(FieldError::new(
+                "payload.turns",
+                format!("has {count} elements; at most {most} are allowed"),
+            ));
         }
         let mut bytes = 0_usize;
         for (number, turn) in self.turns.iter().enumerate() {
             let field = |name: &str| format!("payload.turns.{number}.{name}");
             let length = turn.role.len();
-            if length == 0 || length > limits::MAX_ROLE_BYTES || turn.role.chars().any(char::is_control) {
+            if length == 0
+                || length > limits::MAX_ROLE_BYTES
+                || turn.role.chars().any(char::is_control)
+            {
                 let most = limits::MAX_ROLE_BYTES;
-                return Err(FieldError::new(field("role"), format!("is not 1 to {most} printable bytes")));
+                return Err(FieldError::new(
+                    field("role"),
+                    format!("is not 1 to {most} printable bytes"),
+                ));
             }
             check_reference(&field("name"), turn.name.as_deref())?;
             bytes = bytes.saturating_add(turn.text.len());
@@ -118,10 +131,16 @@ pub(crate) fn check_context_id(field: &str, id: Option<&str>) -> Checked {
 
 pub(crate) fn check_reference(field: &str, reference: Option<&str>) -> Checked {
     match reference {
-        Some(text) if text.is_empty() || text.len() > limits::MAX_RECORD_ID_BYTES => Err(FieldError::new(
-            field,
-            format!("is {} bytes long; 1 to {} are allowed", text.len(), limits::MAX_RECORD_ID_BYTES),
-        )),
+        Some(text) if text.is_empty() || text.len() > limits::MAX_RECORD_ID_BYTES => {
+            Err(FieldError::new(
+                field,
+                format!(
+                    "is {} bytes long; 1 to {} are allowed",
+                    text.len(),
+                    limits::MAX_RECORD_ID_BYTES
+                ),
+            ))
+        }
         Some(text) if text.chars().any(char::is_control) => {
             Err(FieldError::new(field, "holds a control character; use printable characters only"))
         }
@@ -131,7 +150,10 @@ pub(crate) fn check_reference(field: &str, reference: Option<&str>) -> Checked {
 
 pub(crate) fn check_bytes(field: &str, text: &str, max: usize) -> Checked {
     if text.len() > max {
-        return Err(FieldError::new(field, format!("is {} bytes long; at most {max} are allowed", text.len())));
+        return Err(FieldError::new(
+            field,
+            format!("is {} bytes long; at most {max} are allowed", text.len()),
+        ));
     }
     Ok(())
 }
@@ -143,7 +165,10 @@ pub(crate) fn check_cursor(cursor: Option<&String>) -> Checked {
 
 pub(crate) fn check_count(field: &str, count: usize) -> Checked {
     if count == 0 || count > limits::MAX_ITEMS {
-        return Err(FieldError::new(field, format!("has {count} elements; 1 to {} are allowed", limits::MAX_ITEMS)));
+        return Err(FieldError::new(
+            field,
+            format!("has {count} elements; 1 to {} are allowed", limits::MAX_ITEMS),
+        ));
     }
     Ok(())
 }
@@ -169,7 +194,10 @@ pub fn check_json(field: &str, object: Option<&JsonObject>) -> Checked {
 pub(crate) fn check_json_of(field: &str, object: Option<&JsonObject>, max: usize) -> Checked {
     let Some(object) = object else { return Ok(()) };
     if object.values().any(|value| is_deeper(value, limits::MAX_JSON_DEPTH - 1)) {
-        return Err(FieldError::new(field, format!("is nested deeper than {} levels", limits::MAX_JSON_DEPTH)));
+        return Err(FieldError::new(
+            field,
+            format!("is nested deeper than {} levels", limits::MAX_JSON_DEPTH),
+        ));
     }
     if serde_json::to_writer(Room(max), object).is_err() {
         return Err(FieldError::new(field, format!("is larger than {max} bytes as JSON")));
@@ -177,7 +205,8 @@ pub(crate) fn check_json_of(field: &str, object: Option<&JsonObject>, max: usize
     Ok(())
 }
 
-/// Whether there are more than so many levels below a value, itself included if it has members. Goes no deeper.
+/// Whether there are more than so many levels below a value, itself included if it has members.
+/// Goes no deeper.
 fn is_deeper(value: &serde_json::Value, levels: usize) -> bool {
     let below = |value: &serde_json::Value| levels == 0 || is_deeper(value, levels - 1);
     match value {

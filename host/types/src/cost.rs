@@ -1,5 +1,6 @@
-//! What was spent: cost events for metered use that is billed directly, finance events for flat charges, budgets. The
-//! columns are those of Paperclip's ledgers, so that a row here becomes a row there.
+//! What was spent: cost events for metered use that is billed directly, finance events for flat
+//! charges, budgets. The columns are those of Paperclip's ledgers, so that a row here becomes a row
+//! there.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -11,8 +12,8 @@ use uuid::Uuid;
 use super::bounds::check_context_id;
 use super::named::named;
 use super::{
-    AgentId, AttributionMode, BillingType, BindingKey, CompanyId, FieldError, JsonObject, Microcents, Operation,
-    OperationId, TextId as _,
+    AgentId, AttributionMode, BillingType, BindingKey, CompanyId, FieldError, JsonObject,
+    Microcents, Operation, OperationId, TextId as _,
 };
 
 named!(
@@ -107,7 +108,10 @@ impl CostEventFilter {
         self.binding_key.as_ref().is_none_or(|wanted| event.binding_key.as_ref() == Some(wanted))
             && self.agent_id.as_ref().is_none_or(|wanted| event.agent_id == *wanted)
             && self.issue_id.as_ref().is_none_or(|wanted| event.issue_id.as_ref() == Some(wanted))
-            && self.run_id.as_ref().is_none_or(|wanted| event.heartbeat_run_id.as_ref() == Some(wanted))
+            && self
+                .run_id
+                .as_ref()
+                .is_none_or(|wanted| event.heartbeat_run_id.as_ref() == Some(wanted))
             && self.since.is_none_or(|since| event.occurred_at >= since)
             && self.until.is_none_or(|until| event.occurred_at < until)
     }
@@ -117,7 +121,10 @@ impl CostEvent {
     /// The cost events of an operation, one for each usage that is billed directly.
     pub fn of(operation: &Operation) -> Vec<Self> {
         let scope = &operation.scope;
-        let billed = operation.usage.iter().filter(|usage| usage.attribution() == AttributionMode::BilledDirectly);
+        let billed = operation
+            .usage
+            .iter()
+            .filter(|usage| usage.attribution() == AttributionMode::BilledDirectly);
         billed
             .enumerate()
             .map(|(index, usage)| Self {
@@ -132,7 +139,11 @@ impl CostEvent {
                 provider: usage.provider.clone(),
                 biller: usage.biller.clone(),
                 billing_type: usage.billing_type.unwrap_or(BillingType::Unknown),
-                cost_status: if usage.cost.is_some() { CostStatus::Reported } else { CostStatus::Unpriced },
+                cost_status: if usage.cost.is_some() {
+                    CostStatus::Reported
+                } else {
+                    CostStatus::Unpriced
+                },
                 model: usage.model.clone().unwrap_or_else(|| UNKNOWN.to_owned()),
                 input_tokens: usage.input_tokens.unwrap_or(0),
                 cached_input_tokens: usage.cached_input_tokens.unwrap_or(0),
@@ -260,11 +271,15 @@ impl NewFinanceEvent {
             id.as_ref().map_or(Ok(()), |id| super::check_id(field, id))?;
         }
         if self.unit.is_some() != self.quantity.is_some() {
-            let (field, other) = if self.unit.is_some() { ("quantity", "unit") } else { ("unit", "quantity") };
+            let (field, other) =
+                if self.unit.is_some() { ("quantity", "unit") } else { ("unit", "quantity") };
             return Err(FieldError::new(field, format!("is missing; `{other}` needs it")));
         }
         if !self.amount.0.is_multiple_of(1_000_000) {
-            return Err(FieldError::new("amountCents", "is a fraction of a cent; an invoice has whole cents"));
+            return Err(FieldError::new(
+                "amountCents",
+                "is a fraction of a cent; an invoice has whole cents",
+            ));
         }
         for (field, text) in [
             ("biller", Some(&self.biller)),
@@ -280,7 +295,9 @@ impl NewFinanceEvent {
             }
         }
         super::bounds::check_json("metadataJson", self.metadata_json.as_ref())?;
-        match self.currency.len() == 3 && self.currency.bytes().all(|byte| byte.is_ascii_uppercase()) {
+        match self.currency.len() == 3
+            && self.currency.bytes().all(|byte| byte.is_ascii_uppercase())
+        {
             true => Ok(()),
             false => Err(FieldError::new("currency", "is not three capital letters, such as USD")),
         }

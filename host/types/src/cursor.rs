@@ -1,5 +1,5 @@
-//! Cursors are opaque, signed and bound to the query that made them: one that was forged, changed, or taken from
-//! another company, binding or filter is refused before anything is read.
+//! Cursors are opaque, signed and bound to the query that made them: one that was forged, changed,
+//! or taken from another company, binding or filter is refused before anything is read.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,7 +9,9 @@ const VERSION: u8 = 1;
 
 /// Why a cursor is not accepted. It says nothing about where the cursor came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("is not a cursor of this list; begin again without a cursor, and pass cursors on unchanged")]
+#[error(
+    "is not a cursor of this list; begin again without a cursor, and pass cursors on unchanged"
+)]
 pub struct CursorError;
 
 /// What a cursor is good for: a digest over company, binding, operation and filter.
@@ -119,7 +121,10 @@ mod tests {
         let key = CursorKey::new([7; 32]);
         let query = QueryDigest::new([b"ab".as_slice(), b"c"]);
         let cursor = key.seal(&query, b"position");
-        assert_eq!(key.open(&QueryDigest::new([b"a".as_slice(), b"bc"]), &cursor), Err(CursorError));
+        assert_eq!(
+            key.open(&QueryDigest::new([b"a".as_slice(), b"bc"]), &cursor),
+            Err(CursorError)
+        );
         assert_eq!(CursorKey::new([8; 32]).open(&query, &cursor), Err(CursorError));
     }
 }

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use super::bounds::{check_bytes, check_context_id, check_json, check_page};
 use super::named::named;
 use super::{
-    AgentId, BindingId, BindingKey, CaptureMode, CompanyId, DeliveryId, ExtractionJob, FieldError, HookContext,
-    HookKind, JsonObject, OperationError, OperationId, RecordHandle, Scope, Snippet, SourcePayload, SourceRef,
-    Visibility, is_about, limits,
+    AgentId, BindingId, BindingKey, CaptureMode, CompanyId, DeliveryId, ExtractionJob, FieldError,
+    HookContext, HookKind, JsonObject, OperationError, OperationId, RecordHandle, Scope, Snippet,
+    SourcePayload, SourceRef, Visibility, is_about, limits,
 };
 
-/// Something memory-relevant that happened. `hookId` tells one event from another: what is delivered again under the same
-/// id is answered as it was the first time.
+/// Something memory-relevant that happened. `hookId` tells one event from another: what is
+/// delivered again under the same id is answered as it was the first time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookEvent {
@@ -53,8 +53,9 @@ pub struct HookEvent {
     /// Who is answered what comes of it; absent: what the binding's policy says.
     #[serde(default)]
     pub visibility: Option<Visibility>,
-    /// Whether it takes the place of what came from the same source before, such as an earlier revision of a document:
-    /// that is forgotten once a record of this counts. Needs the right to forget, and takes what the caller could forget.
+    /// Whether it takes the place of what came from the same source before, such as an earlier
+    /// revision of a document: that is forgotten once a record of this counts. Needs the right to
+    /// forget, and takes what the caller could forget.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replaces_source: bool,
     /// What the run is about; `pre_run_hydrate` only, and needed there.
@@ -65,16 +66,18 @@ pub struct HookEvent {
     #[serde(default)]
     #[schemars(transform = super::schema::top_k)]
     pub top_k: Option<u32>,
-    /// How many tokens the context may have, 1 to 100,000; `pre_run_hydrate` only. 500 where absent.
+    /// How many tokens the context may have, 1 to 100,000; `pre_run_hydrate` only. 500 where
+    /// absent.
     #[serde(default)]
     #[schemars(range(min = 1, max = 100000))]
     pub token_budget: Option<u32>,
-    /// How long recall may take, 1 to 30,000 milliseconds; `pre_run_hydrate` only. 2,000 where absent.
+    /// How long recall may take, 1 to 30,000 milliseconds; `pre_run_hydrate` only. 2,000 where
+    /// absent.
     #[serde(default)]
     #[schemars(range(min = 1, max = 30000))]
     pub deadline_ms: Option<u32>,
-    /// How long to wait for what becomes of a capture, 0 to 30,000 milliseconds. 0 where absent: the answer says that it
-    /// was taken, durably, and the rest goes on in the background.
+    /// How long to wait for what becomes of a capture, 0 to 30,000 milliseconds. 0 where absent:
+    /// the answer says that it was taken, durably, and the rest goes on in the background.
     #[serde(default)]
     #[schemars(range(min = 0, max = 30000))]
     pub wait_ms: Option<u32>,
@@ -95,11 +98,14 @@ impl HookEvent {
         super::check_id("hookKind", self.hook_kind.as_str())?;
         check_context_id("heartbeatRunId", self.heartbeat_run_id.as_deref())?;
         self.scope.check()?;
-        // Whether or not the kind needs them: what comes with an event is stored with its deliveries.
+        // Whether or not the kind needs them: what comes with an event is stored with its
+        // deliveries.
         self.source.as_ref().map_or(Ok(()), |source| source.check(&self.scope))?;
         self.payload.as_ref().map_or(Ok(()), SourcePayload::check)?;
         check_json("metadata", self.metadata.as_ref())?;
-        self.query.as_ref().map_or(Ok(()), |query| check_bytes("query", query, limits::MAX_QUERY_BYTES))?;
+        self.query
+            .as_ref()
+            .map_or(Ok(()), |query| check_bytes("query", query, limits::MAX_QUERY_BYTES))?;
         check_page("topK", self.top_k)?;
         let range = |field: &str, value: Option<u32>, min: u32, max: u32| match value {
             Some(value) if !(min..=max).contains(&value) => {
@@ -114,7 +120,8 @@ impl HookEvent {
             let kind = self.hook_kind.as_str();
             Err(FieldError::new(field, format!("is missing; a hook of the kind `{kind}` needs it")))
         };
-        match (self.hook_kind == HookKind::PreRunHydrate, &self.query, &self.source, &self.payload) {
+        match (self.hook_kind == HookKind::PreRunHydrate, &self.query, &self.source, &self.payload)
+        {
             (true, None, ..) => missing("query"),
             (false, _, None, _) => missing("source"),
             (false, _, _, None) => missing("payload"),
@@ -172,7 +179,8 @@ pub struct Delivery {
     /// Where the material comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceRef>,
-    /// The material; removed with the metadata once it is delivered, since the provider has it then.
+    /// The material; removed with the metadata once it is delivered, since the provider has it
+    /// then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<SourcePayload>,
     /// What the provider is to do with it.
@@ -187,8 +195,8 @@ pub struct Delivery {
     /// Whether it takes the place of what came from the same source before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replaces_source: bool,
-    /// Whether that is everybody's: its sender is neither an agent nor a person. Otherwise the private records of others
-    /// stay.
+    /// Whether that is everybody's: its sender is neither an agent nor a person. Otherwise the
+    /// private records of others stay.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replaces_of_everybody: bool,
     /// How far it is.
@@ -203,7 +211,8 @@ pub struct Delivery {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
-    /// The first attempt. Later ones tell the provider the same id, so that it takes the event once.
+    /// The first attempt. Later ones tell the provider the same id, so that it takes the event
+    /// once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation_id: Option<OperationId>,
     /// The last attempt.
@@ -223,8 +232,8 @@ pub struct Delivery {
     pub error: Option<OperationError>,
 }
 
-/// What `pre_run_hydrate` found at one binding. Recall never fails a run: where something went wrong, there are no
-/// snippets, and `degraded` says why. It is answered and not kept.
+/// What `pre_run_hydrate` found at one binding. Recall never fails a run: where something went
+/// wrong, there are no snippets, and `degraded` says why. It is answered and not kept.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recall {
     /// Best first.
@@ -341,7 +350,9 @@ impl DeliveryFilter {
     pub fn check(&self) -> Result<(), FieldError> {
         check_context_id("issueId", self.issue_id.as_deref())?;
         check_context_id("runId", self.run_id.as_deref())?;
-        self.hook_kind.as_ref().map_or(Ok(()), |kind| super::check_id("hookKind", kind.as_str()))?;
+        self.hook_kind
+            .as_ref()
+            .map_or(Ok(()), |kind| super::check_id("hookKind", kind.as_str()))?;
         self.hook_id.as_ref().map_or(Ok(()), |id| super::check_id("hookId", id))
     }
 

@@ -1,4 +1,5 @@
-//! What sessions and tools of any agent framework did, in one schema: the event contract of the cross-agent memory core.
+//! What sessions and tools of any agent framework did, in one schema: the event contract of the
+//! cross-agent memory core.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -34,8 +35,8 @@ impl EventType {
     }
 }
 
-/// An event as it is sent. `projectId`, `sessionId` and `agentKind` are needed by all; `toolId` by tool calls, `status` and
-/// `durationMs` once those have ended, `error` when they failed.
+/// An event as it is sent. `projectId`, `sessionId` and `agentKind` are needed by all; `toolId` by
+/// tool calls, `status` and `durationMs` once those have ended, `error` when they failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the names are those of the event contract")]
@@ -96,8 +97,10 @@ impl NewEvent {
                 super::check_id(field, id)?;
             }
         }
-        let missing = |field: &str| Err(FieldError::new(field, "is missing; an event of this type needs it"));
-        let has_ended = matches!(self.r#type, EventType::ToolCallSucceeded | EventType::ToolCallFailed);
+        let missing =
+            |field: &str| Err(FieldError::new(field, "is missing; an event of this type needs it"));
+        let has_ended =
+            matches!(self.r#type, EventType::ToolCallSucceeded | EventType::ToolCallFailed);
         if self.r#type.is_tool_call() && self.tool_id.is_none() {
             return missing("toolId");
         }
@@ -153,8 +156,9 @@ pub struct EventFilter {
 impl EventFilter {
     /// Whether an event matches.
     pub fn matches(&self, event: &Event) -> bool {
-        let same =
-            |wanted: &Option<String>, found: Option<&str>| wanted.as_deref().is_none_or(|wanted| found == Some(wanted));
+        let same = |wanted: &Option<String>, found: Option<&str>| {
+            wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
+        };
         same(&self.project_id, Some(&event.event.project_id))
             && same(&self.session_id, Some(&event.event.session_id))
             && same(&self.tool_id, event.event.tool_id.as_deref())

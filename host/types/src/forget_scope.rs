@@ -1,4 +1,5 @@
-//! Forgetting a scope: all that was written for an agent, a subject, a namespace, a run, a session, an issue or a project.
+//! Forgetting a scope: all that was written for an agent, a subject, a namespace, a run, a session,
+//! an issue or a project.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,16 +26,23 @@ impl Scope {
         self.parts().iter().all(Option::is_none)
     }
 
-    /// Whether another scope is within this one: it is of the same company, and has everything that this one names. What
-    /// this one does not name is any.
+    /// Whether another scope is within this one: it is of the same company, and has everything that
+    /// this one names. What this one does not name is any.
     pub fn covers(&self, other: &Self) -> bool {
-        let is = |(wanted, found): (Option<&str>, Option<&str>)| wanted.is_none() || wanted == found;
+        let is =
+            |(wanted, found): (Option<&str>, Option<&str>)| wanted.is_none() || wanted == found;
         self.company_id == other.company_id && self.parts().into_iter().zip(other.parts()).all(is)
     }
 
-    /// Every scope that this one is within and that names something: 1 to 127, or none where it is that of a company.
+    /// Every scope that this one is within and that names something: 1 to 127, or none where it is
+    /// that of a company.
     pub fn all_around(&self) -> impl Iterator<Item = Self> {
-        let set: Vec<usize> = self.parts().iter().enumerate().filter_map(|(part, value)| value.map(|_| part)).collect();
+        let set: Vec<usize> = self
+            .parts()
+            .iter()
+            .enumerate()
+            .filter_map(|(part, value)| value.map(|_| part))
+            .collect();
         let count = 1_u32 << set.len();
         (1..count).map(move |chosen| {
             let mut around = self.clone();
@@ -83,8 +91,10 @@ impl ForgetScopeRequest {
         match self.scope.is_company() {
             false => Ok(()),
             true => {
-                let message = "names nothing beside the company; name an agent, a subject, a namespace, a run, a session, an \
-                               issue or a project, or erase the company with `memhost company delete`";
+                let message = "names nothing beside the company; name an agent, a subject, a \
+                               namespace, a run, a session, an \
+                               issue or a project, or erase the company with `memhost company \
+                               delete`";
                 Err(FieldError::new("scope", message))
             }
         }
@@ -100,7 +110,8 @@ pub struct ForgottenScope {
     /// Deliveries of material for this scope that had not been captured; they are discarded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub discarded: Vec<DeliveryId>,
-    /// Whether all of it is done. Otherwise send the same request again: it goes on with what is left.
+    /// Whether all of it is done. Otherwise send the same request again: it goes on with what is
+    /// left.
     pub is_complete: bool,
 }
 
@@ -136,21 +147,33 @@ mod tests {
         let all: Vec<Scope> = full.all_around().collect();
         assert_eq!(all.len(), 127);
         for (number, around) in all.iter().enumerate() {
-            assert!(around.covers(&full) && !around.is_company() && !all[..number].contains(around), "{around:?}");
+            assert!(
+                around.covers(&full) && !around.is_company() && !all[..number].contains(around),
+                "{around:?}"
+            );
         }
         assert_eq!(scope(r#"{"companyId":"a"}"#).all_around().count(), 0);
     }
 
     #[test]
     fn a_request_names_something_beside_the_company() {
-        let request =
-            |scope: &str| serde_json::from_str::<ForgetScopeRequest>(&format!(r#"{{"scope":{scope}}}"#)).unwrap();
+        let request = |scope: &str| {
+            serde_json::from_str::<ForgetScopeRequest>(&format!(r#"{{"scope":{scope}}}"#)).unwrap()
+        };
         let refused = request(r#"{"companyId":"a"}"#).check().unwrap_err();
         assert_eq!(refused.field, "scope");
         assert!(refused.message.contains("memhost company delete"), "{}", refused.message);
-        assert_eq!(request(r#"{"companyId":"a","runId":"../x"}"#).check().unwrap_err().field, "scope.runId");
-        for part in ["agentId", "projectId", "issueId", "runId", "subjectId", "sessionKey", "namespace"] {
-            assert!(request(&format!(r#"{{"companyId":"a","{part}":"x"}}"#)).check().is_ok(), "{part}");
+        assert_eq!(
+            request(r#"{"companyId":"a","runId":"../x"}"#).check().unwrap_err().field,
+            "scope.runId"
+        );
+        for part in
+            ["agentId", "projectId", "issueId", "runId", "subjectId", "sessionKey", "namespace"]
+        {
+            assert!(
+                request(&format!(r#"{{"companyId":"a","{part}":"x"}}"#)).check().is_ok(),
+                "{part}"
+            );
         }
     }
 }

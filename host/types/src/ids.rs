@@ -1,5 +1,6 @@
-//! Ids are types: a company's id cannot be passed where an agent's is meant, and none that came in from outside is
-//! longer than a key may be or holds what a path or a log line could be broken with.
+//! Ids are types: a company's id cannot be passed where an agent's is meant, and none that came in
+//! from outside is longer than a key may be or holds what a path or a log line could be broken
+//! with.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,8 +21,8 @@ pub struct IdError {
     pub problem: String,
 }
 
-/// Ids that Paperclip or another embedder gives out: 1 to 128 bytes, no `/`, `\`, control characters or outer spaces,
-/// not `.` or `..`.
+/// Ids that Paperclip or another embedder gives out: 1 to 128 bytes, no `/`, `\`, control
+/// characters or outer spaces, not `.` or `..`.
 pub trait TextId: Sized {
     /// The name of such an id in JSON.
     const NAME: &'static str;
@@ -38,7 +39,10 @@ pub(crate) fn check_outside_id(what: &'static str, text: &str, max: usize) -> Re
     } else if text.len() > max {
         format!("is {} bytes long; at most {max} are allowed", text.len())
     } else if let Some(bad) = text.chars().find(|c| c.is_control()) {
-        format!("holds the control character U+{:04X}; use printable characters only", u32::from(bad))
+        format!(
+            "holds the control character U+{:04X}; use printable characters only",
+            u32::from(bad)
+        )
     } else if text.contains(['/', '\\']) {
         "holds a path separator; `/` and `\\` are not allowed".to_owned()
     } else if text == "." || text == ".." {
@@ -56,7 +60,8 @@ pub(crate) fn check_outside_id(what: &'static str, text: &str, max: usize) -> Re
 /// # Errors
 /// Which rule the text breaks, at the field.
 pub fn check_id(field: &str, text: &str) -> Result<(), FieldError> {
-    check_outside_id("", text, limits::MAX_OUTSIDE_ID_BYTES).map_err(|error| FieldError::new(field, error.problem))
+    check_outside_id("", text, limits::MAX_OUTSIDE_ID_BYTES)
+        .map_err(|error| FieldError::new(field, error.problem))
 }
 
 macro_rules! text_id {
@@ -125,7 +130,8 @@ text_id!(
     AgentId, "agentId", |what, text| check_outside_id(what, text, limits::MAX_OUTSIDE_ID_BYTES), schema::outside_id
 );
 text_id!(
-    /// The stable name of a binding inside its company: `[a-z0-9]` first, then `[a-z0-9._-]`, at most 64 bytes.
+    /// The stable name of a binding inside its company: `[a-z0-9]` first, then `[a-z0-9._-]`, at
+    /// most 64 bytes.
     BindingKey, "bindingKey", check_key, schema::key
 );
 text_id!(
@@ -140,11 +146,14 @@ text_id!(
 fn check_key(what: &'static str, text: &str) -> Result<(), IdError> {
     let fine = text.len() <= 64
         && text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
-        && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-'));
+        && text.bytes().all(|b| {
+            b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-')
+        });
     if fine {
         return Ok(());
     }
-    let problem = "is not a key: 1 to 64 of a-z, 0-9, `.`, `_` and `-`, a letter or digit first".to_owned();
+    let problem =
+        "is not a key: 1 to 64 of a-z, 0-9, `.`, `_` and `-`, a letter or digit first".to_owned();
     Err(IdError { what, problem })
 }
 
@@ -162,7 +171,9 @@ fn check_record_id(what: &'static str, text: &str) -> Result<(), IdError> {
 }
 
 /// A binding's identity. Its key may be given to another binding once it is deleted; its id never.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct BindingId(pub Uuid);
 
@@ -172,9 +183,11 @@ impl fmt::Display for BindingId {
     }
 }
 
-/// One operation of one company: a UUID of version 7 whose random part begins with the operation's number in its
-/// company's log (40 bits), so that the id alone finds the record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+/// One operation of one company: a UUID of version 7 whose random part begins with the operation's
+/// number in its company's log (40 bits), so that the id alone finds the record.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 #[schemars(transform = schema::uuid_v7)]
 pub struct OperationId(Uuid);
@@ -183,10 +196,11 @@ impl OperationId {
     /// The largest sequence number that an id can carry.
     pub const MAX_SEQUENCE: u64 = (1 << 40) - 1;
 
-    /// The id of the operation `sequence` that begins at `unix_ms`; `random` tells apart what a restored backup could
-    /// otherwise number twice.
+    /// The id of the operation `sequence` that begins at `unix_ms`; `random` tells apart what a
+    /// restored backup could otherwise number twice.
     pub fn new(unix_ms: u64, sequence: u64, random: u64) -> Self {
-        // RFC 9562, 5.7: 48 bits of time, version, 12 bits rand_a, variant, 62 bits rand_b, which may be a counter.
+        // RFC 9562, 5.7: 48 bits of time, version, 12 bits rand_a, variant, 62 bits rand_b, which
+        // may be a counter.
         let high = (unix_ms << 16) | 0x7000 | ((random >> 32) & 0x0fff);
         let low = (0b10 << 62) | ((sequence & Self::MAX_SEQUENCE) << 22) | (random & 0x003f_ffff);
         Self(Uuid::from_u64_pair(high, low))
@@ -212,16 +226,24 @@ impl fmt::Display for OperationId {
 impl FromStr for OperationId {
     type Err = IdError;
     fn from_str(text: &str) -> Result<Self, IdError> {
-        let id = Uuid::try_parse(text).ok().filter(|id| id.get_version_num() == 7).ok_or_else(|| IdError {
-            what: "operationId",
-            problem: format!("is not an operation's id; `{}` is no UUID of version 7", text.escape_debug()),
-        })?;
+        let id =
+            Uuid::try_parse(text).ok().filter(|id| id.get_version_num() == 7).ok_or_else(|| {
+                IdError {
+                    what: "operationId",
+                    problem: format!(
+                        "is not an operation's id; `{}` is no UUID of version 7",
+                        text.escape_debug()
+                    ),
+                }
+            })?;
         Ok(Self(id))
     }
 }
 
 /// A delivery's identity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct DeliveryId(pub Uuid);
 

@@ -8,12 +8,15 @@ use uuid::Uuid;
 use super::bounds::check_context_id;
 use super::named::named;
 use super::{
-    AgentId, BindingId, BindingKey, CompanyId, FieldError, HookContext, HookKind, JobStatus, OperationId, ProviderKey,
-    RecordHandle, Replacement, Scope, SourceKind, SourceRef, Visibility, is_about,
+    AgentId, BindingId, BindingKey, CompanyId, FieldError, HookContext, HookKind, JobStatus,
+    OperationId, ProviderKey, RecordHandle, Replacement, Scope, SourceKind, SourceRef, Visibility,
+    is_about,
 };
 
 /// A job's identity. The provider's own name for it is another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct JobId(pub Uuid);
 
@@ -110,7 +113,8 @@ pub struct Job {
 impl Job {
     /// Whether it can be queued again.
     pub fn can_retry(&self) -> bool {
-        matches!(self.status, JobStatus::Failed | JobStatus::Cancelled) && self.is_retryable != Some(false)
+        matches!(self.status, JobStatus::Failed | JobStatus::Cancelled)
+            && self.is_retryable != Some(false)
     }
 }
 
@@ -159,7 +163,9 @@ impl JobFilter {
         self.status.is_none_or(|wanted| job.status == wanted)
             && self.binding_key.as_ref().is_none_or(|wanted| job.binding_key == *wanted)
             && self.hook_kind.as_ref().is_none_or(|wanted| job.hook_kind.as_ref() == Some(wanted))
-            && self.source_kind.is_none_or(|wanted| job.source.as_ref().is_some_and(|source| source.kind == wanted))
+            && self.source_kind.is_none_or(|wanted| {
+                job.source.as_ref().is_some_and(|source| source.kind == wanted)
+            })
             && is_about(
                 (self.agent_id.as_ref(), self.issue_id.as_ref(), self.run_id.as_ref()),
                 (&job.scope, job.source.as_ref(), job.hook.as_ref()),

@@ -1,6 +1,8 @@
-//! The plan's types, ids, limits and cursors. Knows no storage, no HTTP and no wasmtime; every other crate uses it.
+//! The plan's types, ids, limits and cursors. Knows no storage, no HTTP and no wasmtime; every
+//! other crate uses it.
 //!
-//! JSON is camelCase with the plan's field names. Requests refuse unknown fields; answers leave absent fields out.
+//! JSON is camelCase with the plan's field names. Requests refuse unknown fields; answers leave
+//! absent fields out.
 
 mod access;
 mod act;
@@ -42,51 +44,51 @@ pub use activity::{Activity, ActivityAction, ActivityPage};
 pub use binding::{Binding, BindingLimits, Limit, LimitUnit, RequestedGrants, Target};
 pub use bounds::check_json;
 pub use cost::{
-    Budget, BudgetState, BudgetView, CostEvent, CostEventFilter, CostStatus, Direction, FinanceEvent, ListOrder,
-    NewFinanceEvent, Period, SetBudget,
+    Budget, BudgetState, BudgetView, CostEvent, CostEventFilter, CostStatus, Direction,
+    FinanceEvent, ListOrder, NewFinanceEvent, Period, SetBudget,
 };
 pub use cursor::{CursorError, CursorKey, QueryDigest};
 pub use delivery::{
-    ContextBlock, DEFAULT_HYDRATE_MS, DEFAULT_TOKEN_BUDGET, Delivery, DeliveryFilter, DeliveryStatus, HookEvent,
-    HookReceipt, NotTaken, Recall, Recalled,
+    ContextBlock, DEFAULT_HYDRATE_MS, DEFAULT_TOKEN_BUDGET, Delivery, DeliveryFilter,
+    DeliveryStatus, HookEvent, HookReceipt, NotTaken, Recall, Recalled,
 };
 pub use event::{Event, EventFilter, EventType, NewEvent};
 pub use failure::cut_message;
 pub use failure::{FieldError, ProviderError};
 pub use forget_scope::{ForgetScopeRequest, ForgottenScope};
 pub use ids::{
-    AgentId, BindingId, BindingKey, CompanyId, DeliveryId, IdError, OperationId, ProviderKey, RecordId, TextId,
-    check_id,
+    AgentId, BindingId, BindingKey, CompanyId, DeliveryId, IdError, OperationId, ProviderKey,
+    RecordId, TextId, check_id,
 };
 pub use ipnet::IpNet;
 pub use job::{Job, JobFilter, JobId, JobRunner};
 pub use operation::{
-    LogLine, Operation, OperationError, OperationErrorCode, OperationFilter, OperationKind, OperationPage, Outcome,
-    PayloadSnapshot,
+    LogLine, Operation, OperationError, OperationErrorCode, OperationFilter, OperationKind,
+    OperationPage, Outcome, PayloadSnapshot,
 };
 pub use origin::{Host, Origin, OriginError, Scheme, Target as HttpTarget};
 pub use pages::Pages;
 pub use permission::{
-    AskedOrigin, Declarations, Exception, Grants, HostWork, HttpGrant, HttpPermission, Permission, PermissionRequest,
-    ProviderCapabilities, ProviderDescription, Unresolved, unreviewed,
+    AskedOrigin, Declarations, Exception, Grants, HostWork, HttpGrant, HttpPermission, Permission,
+    PermissionRequest, ProviderCapabilities, ProviderDescription, Unresolved, unreviewed,
 };
 pub use policy::{
-    BindingPolicy, BindingRetention, HookSubscription, McpPolicy, OnBudget, PiiPolicy, ReviewPolicy, Sharing,
-    Snapshots, SubscribedWhen, default_hooks,
+    BindingPolicy, BindingRetention, HookSubscription, McpPolicy, OnBudget, PiiPolicy,
+    ReviewPolicy, Sharing, Snapshots, SubscribedWhen, default_hooks,
 };
 pub use provenance::{HookContext, HookKind, Scope, SourceKind, SourcePayload, SourceRef, Turn};
 pub use record::{JsonObject, RecordHandle};
 pub use request::*;
 pub use response::*;
 pub use review::{
-    Decision, HeldChange, HeldRecord, ReviewDecision, ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewStatus,
-    ReviewSubject,
+    Decision, HeldChange, HeldRecord, ReviewDecision, ReviewFilter, ReviewHolder, ReviewId,
+    ReviewItem, ReviewStatus, ReviewSubject,
 };
 pub use rollup::{Latencies, Rollup, RollupKey};
 pub use secret::{SecretUse, SecretUseError};
 pub use source::{
-    ForgottenAt, ForgottenSources, MAX_SOURCE_RECORDS, MAX_SOURCES, Replacement, SourceRecord, SourceRecords,
-    SourceSelector, SourcesRequest,
+    ForgottenAt, ForgottenSources, MAX_SOURCE_RECORDS, MAX_SOURCES, Replacement, SourceRecord,
+    SourceRecords, SourceSelector, SourcesRequest,
 };
 pub use usage::{AttributionMode, BillingType, Microcents, Usage};
 pub use version::{Digest, DigestError, RejectedVersion, ServingVersion, VersionChoice};

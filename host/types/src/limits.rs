@@ -1,4 +1,5 @@
-//! Every limit on what crosses the contract, in one place. `wit/types.wit` states them for providers.
+//! Every limit on what crosses the contract, in one place. `wit/types.wit` states them for
+//! providers.
 
 /// The longest id that comes from outside, in bytes.
 pub const MAX_OUTSIDE_ID_BYTES: usize = 128;
@@ -36,8 +37,8 @@ pub const MAX_CURSOR_BYTES: usize = 4 * 1024;
 pub const MAX_EVENT_ERROR_BYTES: usize = 4 * 1024;
 /// The largest `details` of an event, in bytes of its compact form.
 pub const MAX_EVENT_DETAILS_BYTES: usize = 16 * 1024;
-/// Where a page of a list ends although it has fewer records than asked for, in bytes as they are stored. The record that
-/// passes it is the last one of the page.
+/// Where a page of a list ends although it has fewer records than asked for, in bytes as they are
+/// stored. The record that passes it is the last one of the page.
 pub const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// The most tokens that a caller may ask an answer to fit in.
 pub const MAX_TOKEN_BUDGET: u32 = 100_000;
@@ -47,8 +48,8 @@ pub const MAX_NODE_PATH_BYTES: usize = 4 * 1024;
 pub const MAX_CONTRIBUTIONS: usize = 100;
 /// Error messages of providers are cut here, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 4 * 1024;
-/// The most handles that the record of a read keeps, and those of deliveries and jobs; the count is kept in full. The record
-/// of a write keeps up to [`MAX_ITEMS`].
+/// The most handles that the record of a read keeps, and those of deliveries and jobs; the count is
+/// kept in full. The record of a write keeps up to [`MAX_ITEMS`].
 pub const MAX_RECORDED_HANDLES: usize = 100;
 /// The most of a request that an operation keeps where its binding bounds that, in bytes.
 pub const MAX_BOUNDED_SNAPSHOT_BYTES: usize = 2 * 1024;

@@ -1,4 +1,5 @@
-//! Enumerations whose values have one name everywhere: in JSON, on the command line, in indexes and in messages.
+//! Enumerations whose values have one name everywhere: in JSON, on the command line, in indexes and
+//! in messages.
 
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident, $json:literal { $($(#[$variant_meta:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
@@ -26,8 +27,10 @@ macro_rules! named {
                 Self::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| {
                     let all: Vec<_> = Self::ALL.iter().map(|value| value.as_str()).collect();
                     let near = $crate::nearest(text, all.iter().copied());
-                    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-                    $crate::IdError { what: $json, problem: format!("is none of {}{near}", all.join(", ")) }
+                    let near = near.map(|near| format!("; did you mean \
+                        `{near}`?")).unwrap_or_default();
+                    $crate::IdError { what: $json, problem: format!("is none of \
+                        {}{near}", all.join(", ")) }
                 })
             }
         }

@@ -11,8 +11,8 @@ use uuid::Uuid;
 pub use self::filter::OperationFilter;
 use super::named::named;
 use super::{
-    AttributionMode, BindingId, BindingKey, CompanyId, ExtractionJob, HookContext, OperationId, ProviderKey,
-    RecordHandle, Scope, SourceRef, Usage, Visibility, limits,
+    AttributionMode, BindingId, BindingKey, CompanyId, ExtractionJob, HookContext, OperationId,
+    ProviderKey, RecordHandle, Scope, SourceRef, Usage, Visibility, limits,
 };
 
 macro_rules! define_kinds {
@@ -20,7 +20,8 @@ macro_rules! define_kinds {
         [$($route:literal $method:ident($request:ty) -> $response:ty, $id:literal, $about:literal)?],
         $did:literal, $wanted:literal;)+) => {
         named!(
-            /// What was asked of a provider: the plan's operation types, and what the host does beside them.
+            /// What was asked of a provider: the plan's operation types, and what the host does
+            /// beside them.
             OperationKind, "kind" { $($(#[$doc])* $kind = $name,)+ }
         );
 
@@ -29,7 +30,8 @@ macro_rules! define_kinds {
                 match self { $(Self::$kind => Effect::$effect,)+ }
             }
 
-            /// The last part of its route on the runtime plane; none where a client does not ask for it there.
+            /// The last part of its route on the runtime plane; none where a client does not ask
+            /// for it there.
             pub fn route(self) -> Option<&'static str> {
                 match self { $(Self::$kind => [$($route.trim_start_matches('/'))?].first().copied(),)+ }
             }
@@ -55,10 +57,11 @@ enum Effect {
     Neither,
 }
 
-/// For each kind: its name in JSON, its effect, and two phrases for people: what somebody did, and what somebody wanted to
-/// do. Between them, if a client asks for it on the runtime plane: the route below `/runtime/v1/companies/{company}`, the
-/// service's function with its request and answer, and the operation's id and summary in the OpenAPI document. `$with` is
-/// a macro that takes the rows.
+/// For each kind: its name in JSON, its effect, and two phrases for people: what somebody did, and
+/// what somebody wanted to do. Between them, if a client asks for it on the runtime plane: the
+/// route below `/runtime/v1/companies/{company}`, the service's function with its request and
+/// answer, and the operation's id and summary in the OpenAPI document. `$with` is a macro that
+/// takes the rows.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! operation_kinds {
@@ -66,7 +69,8 @@ macro_rules! operation_kinds {
         $with! {
                 /// Something that happened was taken in.
                 Capture = "capture", Write, ["/capture" capture(memhost_types::CaptureRequest) -> memhost_types::CaptureResponse,
-                    "capture", "Hand something that happened to the provider"], "captured content", "capture content";
+                    "capture", "Hand something that happened to the provider"], "captured \
+                        content", "capture content";
                 /// Curated records were written.
                 RecordUpsert = "record_upsert", Write, ["/records" upsert(memhost_types::UpsertRequest) -> memhost_types::UpsertResponse,
                     "upsertRecords", "Write curated records"], "wrote records", "write records";
@@ -81,10 +85,12 @@ macro_rules! operation_kinds {
                     "getRecord", "Read one record"], "read a record", "read a record";
                 /// A query was run again to be told how.
                 Explain = "explain", Read, ["/explain" explain(memhost_types::QueryRequest) -> memhost_types::Explanation,
-                    "explainQuery", "Explain how a query is answered"], "explained a query", "explain a query";
+                    "explainQuery", "Explain how a query is answered"], "explained a \
+                        query", "explain a query";
                 /// The provider's own tree was looked at.
                 Browse = "browse", Read, ["/browse" browse(memhost_types::BrowseRequest) -> memhost_types::BrowsePage,
-                    "browse", "Read the provider's own tree of records"], "browsed the provider's tree", "browse the provider's tree";
+                    "browse", "Read the provider's own tree of records"], "browsed the provider's \
+                        tree", "browse the provider's tree";
                 /// Records were made unreachable.
                 Forget = "forget", Write, ["/forget" forget(memhost_types::ForgetRequest) -> memhost_types::ForgetResponse,
                     "forget", "Make records unreachable"], "forgot records", "forget records";
@@ -96,16 +102,19 @@ macro_rules! operation_kinds {
                     "reviewed records at the provider", "review records at the provider";
                 /// Everything that a binding holds was read, in the provider's own lines.
                 Export = "export", Read, ["/export" export_records(memhost_types::ExportRequest) -> memhost_types::ExportPage,
-                    "exportRecords", "Export all records, page by page"], "exported records", "export records";
+                    "exportRecords", "Export all records, page by page"], "exported \
+                        records", "export records";
                 /// Lines of an export were taken in.
                 Import = "import", Write, ["/import" import_records(memhost_types::ImportRequest) -> memhost_types::ImportResponse,
-                    "importRecords", "Import the lines of an export"], "imported records", "import records";
+                    "importRecords", "Import the lines of an export"], "imported records", "import \
+                        records";
                 /// A provider was given time for a job that a capture had left.
                 Extraction = "extraction", Write, [], "ran a job", "run a job";
                 /// A provider was asked whether the system behind it can be reached.
-                Health = "health", Neither, [], "checked a provider's health", "check a provider's health";
-                /// Something was asked of the host that is no memory operation. Only its refusal is recorded here: what was
-                /// changed is in the activity log.
+                Health = "health", Neither, [], "checked a provider's health", "check a provider's \
+                    health";
+                /// Something was asked of the host that is no memory operation. Only its refusal is
+                /// recorded here: what was changed is in the activity log.
                 Control = "control", Neither, [], "called the host", "call the host";
         }
     };
@@ -119,13 +128,15 @@ impl OperationKind {
         self.effect() == Effect::Read
     }
 
-    /// Whether it changes what a provider holds: such an operation leaves its intent before the provider is called.
+    /// Whether it changes what a provider holds: such an operation leaves its intent before the
+    /// provider is called.
     pub fn is_write(self) -> bool {
         self.effect() == Effect::Write
     }
 
-    /// The most handles that its record keeps of the records that were written, returned or forgotten. What a write did is
-    /// looked up by record, so that every record of one request is named.
+    /// The most handles that its record keeps of the records that were written, returned or
+    /// forgotten. What a write did is looked up by record, so that every record of one request is
+    /// named.
     pub fn recorded_handles(self) -> usize {
         if self.is_write() { limits::MAX_ITEMS } else { limits::MAX_RECORDED_HANDLES }
     }
@@ -138,17 +149,20 @@ named!(
         InProgress = "in_progress",
         /// As asked.
         Succeeded = "succeeded",
-        /// The provider said no, its answer was not acceptable, or the host failed after the provider had answered.
+        /// The provider said no, its answer was not acceptable, or the host failed after the
+        /// provider had answered.
         Failed = "failed",
         /// The host said no before the provider was called.
         Refused = "refused",
-        /// The host keeps a capture and will deliver it later: a budget is used up, or a person must look at it first.
+        /// The host keeps a capture and will deliver it later: a budget is used up, or a person
+        /// must look at it first.
         Held = "held",
         /// The provider did not answer in time.
         TimedOut = "timed_out",
         /// The provider crashed or ran into a limit.
         Trapped = "trapped",
-        /// The host ended, or the caller went away, before the operation was complete. A write may have happened.
+        /// The host ended, or the caller went away, before the operation was complete. A write may
+        /// have happened.
         Interrupted = "interrupted",
     }
 );
@@ -228,7 +242,8 @@ pub struct OperationError {
 /// A line that a guest logged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LogLine {
-    /// `error`, `warn`, `info`, `debug`, `trace`, or `stdout` and `stderr` for lines without a level.
+    /// `error`, `warn`, `info`, `debug`, `trace`, or `stdout` and `stderr` for lines without a
+    /// level.
     pub level: String,
     /// The line without its level.
     pub text: String,
@@ -311,8 +326,8 @@ pub struct Operation {
     /// What was asked, where the binding keeps that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<PayloadSnapshot>,
-    /// How many refusals of one token, minute, kind and reason this record stands for; absent for one. The other fields
-    /// are those of the first.
+    /// How many refusals of one token, minute, kind and reason this record stands for; absent for
+    /// one. The other fields are those of the first.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     #[schemars(range(min = 2))]
     pub count: u64,
@@ -349,12 +364,21 @@ pub struct OperationPage {
 }
 
 impl OperationErrorCode {
-    /// Whether the provider was not even asked, for a reason that passes: that is no failed attempt.
+    /// Whether the provider was not even asked, for a reason that passes: that is no failed
+    /// attempt.
     pub fn is_a_wait(self) -> bool {
-        matches!(self, Self::BindingDisabled | Self::Busy | Self::CircuitOpen | Self::DiskFull | Self::ProviderLoading)
+        matches!(
+            self,
+            Self::BindingDisabled
+                | Self::Busy
+                | Self::CircuitOpen
+                | Self::DiskFull
+                | Self::ProviderLoading
+        )
     }
 
-    /// Whether the same request may succeed later, as `error` in `wit/types.wit` says it of a provider's.
+    /// Whether the same request may succeed later, as `error` in `wit/types.wit` says it of a
+    /// provider's.
     pub fn is_worth_another_try(self) -> bool {
         !matches!(
             self,

@@ -1,4 +1,5 @@
-//! Origins: the scheme, host and port that a guest was granted, and the one comparison with where it wants to go.
+//! Origins: the scheme, host and port that a guest was granted, and the one comparison with where
+//! it wants to go.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -10,7 +11,8 @@ use serde::{Deserialize, Serialize};
 mod host;
 pub use host::Host;
 
-/// Why a text is not an origin or an authority. At most the first 100 characters of the text are shown, user info never.
+/// Why a text is not an origin or an authority. At most the first 100 characters of the text are
+/// shown, user info never.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum OriginError {
@@ -22,25 +24,45 @@ pub enum OriginError {
     UserInfo(String),
     #[error("`{text}` has a {part}; an origin is only a scheme, a host and a port, so remove it")]
     Rest { text: String, part: &'static str },
-    #[error("the port `{0}` is not a number from 1 to 65535; correct it, or leave it and its colon out")]
+    #[error(
+        "the port `{0}` is not a number from 1 to 65535; correct it, or leave it and its colon out"
+    )]
     Port(String),
     #[error("the host `{0}` is longer than 253 bytes; give a name that DNS can hold")]
     HostTooLong(String),
     #[error("a label of the host `{0}` is longer than 63 bytes; give a name that DNS can hold")]
     LabelTooLong(String),
-    #[error("the host `{0}` is empty or has an empty label; give a name without two dots in a row or a dot in front")]
+    #[error(
+        "the host `{0}` is empty or has an empty label; give a name without two dots in a row or a \
+         dot in front"
+    )]
     EmptyLabel(String),
     #[error("the host `{0}` is not ASCII; write its punycode form, which begins with `xn--`")]
     NotAscii(String),
-    #[error("the host `{host}` has the character {character:?}; use letters, digits, `-`, `_` and dots only")]
+    #[error(
+        "the host `{host}` has the character {character:?}; use letters, digits, `-`, `_` and dots \
+         only"
+    )]
     Character { host: String, character: char },
-    #[error("the host `{0}` ends in a number but is no IPv4 address; write four decimal numbers, such as `192.0.2.7`")]
+    #[error(
+        "the host `{0}` ends in a number but is no IPv4 address; write four decimal numbers, such \
+         as `192.0.2.7`"
+    )]
     Ipv4(String),
-    #[error("the host `{0}` is no IPv6 address in brackets; write it like `[2001:db8::1]`, without a zone")]
+    #[error(
+        "the host `{0}` is no IPv6 address in brackets; write it like `[2001:db8::1]`, without a \
+         zone"
+    )]
     Ipv6(String),
-    #[error("`{0}` has a placeholder that is not `{{{{config:/pointer}}}}`, with a JSON Pointer and no other braces")]
+    #[error(
+        "`{0}` has a placeholder that is not `{{{{config:/pointer}}}}`, with a JSON Pointer and no \
+         other braces"
+    )]
     Placeholder(String),
-    #[error("the wildcard `{0}` is too wide; write at least two labels after it, such as `*.example.com`")]
+    #[error(
+        "the wildcard `{0}` is too wide; write at least two labels after it, such as \
+         `*.example.com`"
+    )]
     Wildcard(String),
 }
 
@@ -71,7 +93,9 @@ impl Scheme {
     }
 
     fn parse(text: &str) -> Result<Self, OriginError> {
-        let known = [Self::Http, Self::Https].into_iter().find(|scheme| text.eq_ignore_ascii_case(scheme.as_str()));
+        let known = [Self::Http, Self::Https]
+            .into_iter()
+            .find(|scheme| text.eq_ignore_ascii_case(scheme.as_str()));
         known.ok_or_else(|| OriginError::Scheme(shown(text)))
     }
 }
@@ -98,7 +122,11 @@ macro_rules! accessors_and_display {
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{}://{}", self.scheme.as_str(), self.host)?;
-                if self.port == self.scheme.default_port() { Ok(()) } else { write!(f, ":{}", self.port) }
+                if self.port == self.scheme.default_port() {
+                    Ok(())
+                } else {
+                    write!(f, ":{}", self.port)
+                }
             }
         }
     };
@@ -107,9 +135,12 @@ macro_rules! accessors_and_display {
 accessors_and_display!(Origin);
 accessors_and_display!(Target);
 
-/// Where a guest may go: `https://api.example.com`, `http://10.0.0.5:8080`, `https://*.example.com`. Its canonical text
-/// is in lower case and leaves out the scheme's default port.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+/// Where a guest may go: `https://api.example.com`, `http://10.0.0.5:8080`,
+/// `https://*.example.com`. Its canonical text is in lower case and leaves out the scheme's default
+/// port.
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(transform = super::schema::origin)]
 pub struct Origin {
@@ -126,7 +157,9 @@ impl Origin {
 
     /// Whether everything that another origin allows is allowed by this one.
     pub fn includes(&self, other: &Self) -> bool {
-        let hosts = self.host == other.host || self.host.covers(&other.host) || self.host.is_above(&other.host);
+        let hosts = self.host == other.host
+            || self.host.covers(&other.host)
+            || self.host.is_above(&other.host);
         (self.scheme, self.port) == (other.scheme, other.port) && hosts
     }
 
@@ -140,7 +173,8 @@ impl FromStr for Origin {
     type Err = OriginError;
 
     fn from_str(text: &str) -> Result<Self, OriginError> {
-        let (scheme, rest) = text.split_once("://").ok_or_else(|| OriginError::NoScheme(shown(text)))?;
+        let (scheme, rest) =
+            text.split_once("://").ok_or_else(|| OriginError::NoScheme(shown(text)))?;
         let scheme = Scheme::parse(scheme)?;
         let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         if authority.contains('@') {
@@ -189,8 +223,9 @@ impl Target {
         }
     }
 
-    /// The target of a request with this scheme (`https` where it is missing) and this `host[:port]`. Upper case and one
-    /// trailing dot do not matter. Connect to this target's host and port, not to the text it was read from.
+    /// The target of a request with this scheme (`https` where it is missing) and this
+    /// `host[:port]`. Upper case and one trailing dot do not matter. Connect to this target's host
+    /// and port, not to the text it was read from.
     ///
     /// # Errors
     /// Which rule of an origin the scheme or the authority breaks.
@@ -201,7 +236,11 @@ impl Target {
     }
 }
 
-fn parse_authority(scheme: Scheme, text: &str, wildcards: bool) -> Result<(Host, u16), OriginError> {
+fn parse_authority(
+    scheme: Scheme,
+    text: &str,
+    wildcards: bool,
+) -> Result<(Host, u16), OriginError> {
     if text.contains('@') {
         return Err(OriginError::UserInfo(shown(text)));
     }
@@ -210,7 +249,11 @@ fn parse_authority(scheme: Scheme, text: &str, wildcards: bool) -> Result<(Host,
             let not_v6 = || OriginError::Ipv6(shown(text));
             let (inner, port) = inner.split_once(']').ok_or_else(not_v6)?;
             let ip = inner.parse::<Ipv6Addr>().map_err(|_| not_v6())?;
-            let port = if port.is_empty() { None } else { Some(port.strip_prefix(':').ok_or_else(not_v6)?) };
+            let port = if port.is_empty() {
+                None
+            } else {
+                Some(port.strip_prefix(':').ok_or_else(not_v6)?)
+            };
             (Host::Ip(ip.into()), port)
         }
         None if text.matches(':').count() > 1 => return Err(OriginError::Ipv6(shown(text))),
@@ -221,8 +264,10 @@ fn parse_authority(scheme: Scheme, text: &str, wildcards: bool) -> Result<(Host,
     };
     let Some(port) = port else { return Ok((host, scheme.default_port())) };
     // `u16::from_str` alone would take a plus sign.
-    let number = port.bytes().all(|byte| byte.is_ascii_digit()).then(|| port.parse().ok()).flatten();
-    let number = number.filter(|&number| number != 0).ok_or_else(|| OriginError::Port(shown(port)))?;
+    let number =
+        port.bytes().all(|byte| byte.is_ascii_digit()).then(|| port.parse().ok()).flatten();
+    let number =
+        number.filter(|&number| number != 0).ok_or_else(|| OriginError::Port(shown(port)))?;
     Ok((host, number))
 }
 

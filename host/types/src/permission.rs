@@ -48,7 +48,8 @@ pub struct ProviderCapabilities {
     pub profile: bool,
     /// Exports `correction`.
     pub correction: bool,
-    /// Takes payloads that are not text. The contract has no such payloads, so that it is always false.
+    /// Takes payloads that are not text. The contract has no such payloads, so that it is always
+    /// false.
     pub multimodal: bool,
     /// Makes its own records out of what is captured.
     pub provider_managed_extraction: bool,
@@ -101,8 +102,8 @@ pub struct PermissionRequest {
 }
 
 impl PermissionRequest {
-    /// The same for a binding with this configuration: an origin that comes from it is resolved. One that it does not give
-    /// stays as it is, and nothing covers it.
+    /// The same for a binding with this configuration: an origin that comes from it is resolved.
+    /// One that it does not give stays as it is, and nothing covers it.
     #[must_use]
     pub fn resolved(&self, config: &JsonObject) -> Self {
         let mut request = self.clone();
@@ -119,13 +120,13 @@ impl Permission {
     /// Whether a decision about this one covers the other, too.
     fn covers(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Storage(reviewed), Self::Storage(asked)) | (Self::Directory(reviewed), Self::Directory(asked)) => {
-                asked <= reviewed
-            }
+            (Self::Storage(reviewed), Self::Storage(asked))
+            | (Self::Directory(reviewed), Self::Directory(asked)) => asked <= reviewed,
             (Self::Http(reviewed), Self::Http(asked)) => {
                 // No method means every one of them.
                 let all = reviewed.methods.is_empty();
-                let some = !asked.methods.is_empty() && asked.methods.iter().all(|m| reviewed.methods.contains(m));
+                let some = !asked.methods.is_empty()
+                    && asked.methods.iter().all(|m| reviewed.methods.contains(m));
                 reviewed.origin == asked.origin && (all || some)
             }
             (reviewed, asked) => reviewed == asked,
@@ -149,12 +150,18 @@ impl std::fmt::Display for Permission {
 }
 
 /// The requested permissions that no person has decided about.
-pub fn unreviewed<'a>(reviewed: &[Permission], asked: &'a [PermissionRequest]) -> Vec<&'a PermissionRequest> {
-    let decided = |request: &&PermissionRequest| reviewed.iter().any(|known| known.covers(&request.permission));
+pub fn unreviewed<'a>(
+    reviewed: &[Permission],
+    asked: &'a [PermissionRequest],
+) -> Vec<&'a PermissionRequest> {
+    let decided = |request: &&PermissionRequest| {
+        reviewed.iter().any(|known| known.covers(&request.permission))
+    };
     asked.iter().filter(|request| !decided(request)).collect()
 }
 
-/// What one binding's provider may reach. The default is nothing. Holds only as far as the provider asks for it.
+/// What one binding's provider may reach. The default is nothing. Holds only as far as the provider
+/// asks for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Grants {
@@ -178,7 +185,8 @@ pub struct Grants {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HttpGrant {
-    /// Scheme, host and port, such as `https://api.example.com`; `https://*.example.com` for every name below.
+    /// Scheme, host and port, such as `https://api.example.com`; `https://*.example.com` for every
+    /// name below.
     pub origin: Origin,
     /// Empty: all methods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -191,12 +199,15 @@ pub struct HttpGrant {
 }
 
 impl HttpGrant {
-    /// What is left of this grant where a provider asks for so much; none where it does not ask for the origin.
+    /// What is left of this grant where a provider asks for so much; none where it does not ask for
+    /// the origin.
     fn within(&self, asked: &HttpPermission) -> Option<Self> {
         let methods = match (self.methods.as_slice(), asked.methods.as_slice()) {
             ([], asked) => asked.to_vec(),
             (granted, []) => granted.to_vec(),
-            (granted, asked) => granted.iter().filter(|method| asked.contains(method)).cloned().collect(),
+            (granted, asked) => {
+                granted.iter().filter(|method| asked.contains(method)).cloned().collect()
+            }
         };
         // No method in the list would mean all of them.
         let is_empty = methods.is_empty() && !(self.methods.is_empty() && asked.methods.is_empty());
@@ -204,18 +215,27 @@ impl HttpGrant {
         let origin = [(wanted, &self.origin), (&self.origin, wanted)]
             .into_iter()
             .find_map(|(wide, narrow)| wide.includes(narrow).then(|| narrow.clone()));
-        origin.filter(|_| !is_empty).map(|origin| Self { origin, methods, private_ranges: self.private_ranges.clone() })
+        origin.filter(|_| !is_empty).map(|origin| Self {
+            origin,
+            methods,
+            private_ranges: self.private_ranges.clone(),
+        })
     }
 }
 
 impl Grants {
-    /// Exactly what is asked for. Of an origin that a configuration gives: nothing before it is resolved.
+    /// Exactly what is asked for. Of an origin that a configuration gives: nothing before it is
+    /// resolved.
     pub fn all_of(requests: &[PermissionRequest]) -> Self {
         let mut grants = Self::default();
         for request in requests {
             match &request.permission {
-                Permission::Storage(bytes) => grants.storage_bytes = grants.storage_bytes.max(*bytes),
-                Permission::Directory(bytes) => grants.directory_bytes = grants.directory_bytes.max(*bytes),
+                Permission::Storage(bytes) => {
+                    grants.storage_bytes = grants.storage_bytes.max(*bytes)
+                }
+                Permission::Directory(bytes) => {
+                    grants.directory_bytes = grants.directory_bytes.max(*bytes)
+                }
                 Permission::Embeddings => grants.embeddings = true,
                 Permission::Http(http) => {
                     let granted = http.origin.fixed().map(|origin| HttpGrant {
@@ -244,21 +264,33 @@ impl Grants {
     }
 
     /// What a provider cannot do without, and of which nothing is granted.
-    pub fn missing<'a>(&'a self, requests: &'a [PermissionRequest]) -> impl Iterator<Item = &'a PermissionRequest> {
-        let is_granted = |request: &PermissionRequest| self.effective(std::slice::from_ref(request)) != Self::default();
+    pub fn missing<'a>(
+        &'a self,
+        requests: &'a [PermissionRequest],
+    ) -> impl Iterator<Item = &'a PermissionRequest> {
+        let is_granted = |request: &PermissionRequest| {
+            self.effective(std::slice::from_ref(request)) != Self::default()
+        };
         requests.iter().filter(move |request| !request.optional && !is_granted(request))
     }
 
-    /// The first origin here that is in none of the requests and was not granted before: nothing would ever go there.
-    pub fn unasked_origin(&self, requests: &[PermissionRequest], before: &Self) -> Option<(usize, &HttpGrant)> {
+    /// The first origin here that is in none of the requests and was not granted before: nothing
+    /// would ever go there.
+    pub fn unasked_origin(
+        &self,
+        requests: &[PermissionRequest],
+        before: &Self,
+    ) -> Option<(usize, &HttpGrant)> {
         let is_asked = |grant: &HttpGrant| {
             let http = requests.iter().filter_map(|request| match &request.permission {
                 Permission::Http(http) => http.origin.fixed(),
                 _ => None,
             });
-            http.into_iter().any(|asked| asked.includes(&grant.origin) || grant.origin.includes(asked))
+            http.into_iter()
+                .any(|asked| asked.includes(&grant.origin) || grant.origin.includes(asked))
         };
-        let was_granted = |grant: &HttpGrant| before.http.iter().any(|known| known.origin == grant.origin);
+        let was_granted =
+            |grant: &HttpGrant| before.http.iter().any(|known| known.origin == grant.origin);
         self.http.iter().enumerate().find(|(_, grant)| !is_asked(grant) && !was_granted(grant))
     }
 
@@ -271,14 +303,22 @@ impl Grants {
             _ => None,
         };
         let asked_http: Vec<HttpPermission> = requests.iter().filter_map(is_asked).collect();
-        let http = self.http.iter().flat_map(|grant| asked_http.iter().filter_map(|asked| grant.within(asked)));
+        let http = self
+            .http
+            .iter()
+            .flat_map(|grant| asked_http.iter().filter_map(|asked| grant.within(asked)));
         Self {
             storage_bytes: if asked.storage_bytes > 0 { self.storage_bytes } else { 0 },
             directory_bytes: if asked.directory_bytes > 0 { self.directory_bytes } else { 0 },
             embeddings: self.embeddings && asked.embeddings,
             clock: self.clock && asked.clock,
             http: http.collect(),
-            secrets: self.secrets.iter().filter(|name| asked.secrets.contains(name)).cloned().collect(),
+            secrets: self
+                .secrets
+                .iter()
+                .filter(|name| asked.secrets.contains(name))
+                .cloned()
+                .collect(),
         }
     }
 }
@@ -295,7 +335,10 @@ mod tests {
     fn only_what_goes_beyond_the_review_is_unreviewed() {
         let http = |methods: &[&str]| {
             let methods = methods.iter().map(|method| (*method).to_owned()).collect();
-            Permission::Http(HttpPermission { origin: "https://a.example".parse().unwrap(), methods })
+            Permission::Http(HttpPermission {
+                origin: "https://a.example".parse().unwrap(),
+                methods,
+            })
         };
         let reviewed = [Permission::Storage(100), http(&["GET", "POST"])];
         let left = |asked: Permission| unreviewed(&reviewed, &[asks(asked)]).len();
@@ -320,15 +363,29 @@ mod tests {
         };
         let effective = |granted: HttpGrant, asked: PermissionRequest| {
             let granted = Grants { http: vec![granted], ..Grants::default() };
-            granted.effective(&[asked]).http.into_iter().map(|http| http.methods).collect::<Vec<_>>()
+            granted
+                .effective(&[asked])
+                .http
+                .into_iter()
+                .map(|http| http.methods)
+                .collect::<Vec<_>>()
         };
         let none: Vec<Vec<String>> = Vec::new();
-        let (wide, one, other) = ("https://*.a.example", "https://x.a.example", "https://x.b.example");
+        let (wide, one, other) =
+            ("https://*.a.example", "https://x.a.example", "https://x.b.example");
         assert_eq!(effective(grant(one, &[]), ask(wide, &["GET"])), [["GET"]]);
         let granted = Grants { http: vec![grant(wide, &["GET"])], ..Grants::default() };
-        assert_eq!(granted.effective(&[ask(one, &[])]).http, [grant(one, &["GET"])], "the narrower one of the two");
+        assert_eq!(
+            granted.effective(&[ask(one, &[])]).http,
+            [grant(one, &["GET"])],
+            "the narrower one of the two"
+        );
         assert_eq!(effective(grant(one, &["GET", "PUT"]), ask(one, &["PUT", "POST"])), [["PUT"]]);
-        assert_eq!(effective(grant(one, &["GET"]), ask(one, &["PUT"])), none, "no method in common is not all of them");
+        assert_eq!(
+            effective(grant(one, &["GET"]), ask(one, &["PUT"])),
+            none,
+            "no method in common is not all of them"
+        );
         assert_eq!(effective(grant(other, &[]), ask(wide, &[])), none);
         assert_eq!(effective(grant("https://*.b.a.example", &[]), ask(wide, &[])), [[""; 0]]);
         assert_eq!(effective(grant("http://x.a.example", &[]), ask(wide, &[])), none);

@@ -1,4 +1,5 @@
-//! What a binding does with what passes: hooks it takes, what a person must see first, what may leave, what is kept.
+//! What a binding does with what passes: hooks it takes, what a person must see first, what may
+//! leave, what is kept.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +33,8 @@ named!(
     }
 );
 
-/// What a new binding takes: the plan's low-risk hooks. Comments and documents are for who asks for them.
+/// What a new binding takes: the plan's low-risk hooks. Comments and documents are for who asks for
+/// them.
 pub fn default_hooks() -> Vec<HookSubscription> {
     [HookKind::PreRunHydrate, HookKind::PostRunCapture, HookKind::ManualCapture]
         .into_iter()
@@ -40,12 +42,13 @@ pub fn default_hooks() -> Vec<HookSubscription> {
         .collect()
 }
 
-/// What a provider extracts and a person must approve before it is returned. The defaults are those of the PaperBot memory
-/// taxonomy, "Status Workflow" and its table of kinds.
+/// What a provider extracts and a person must approve before it is returned. The defaults are those
+/// of the PaperBot memory taxonomy, "Status Workflow" and its table of kinds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ReviewPolicy {
-    /// Confidence below this waits, from 0 to 1. A record without `confidence` in its metadata counts as certain.
+    /// Confidence below this waits, from 0 to 1. A record without `confidence` in its metadata
+    /// counts as certain.
     #[schemars(transform = super::schema::share)]
     pub threshold: f64,
     /// The same for records whose metadata has this `kind`.
@@ -73,7 +76,8 @@ impl Default for ReviewPolicy {
             ("keyword_set", 0.75),
             ("note", 0.60),
         ];
-        let thresholds = kinds.into_iter().map(|(kind, threshold)| (kind.to_owned(), threshold)).collect();
+        let thresholds =
+            kinds.into_iter().map(|(kind, threshold)| (kind.to_owned(), threshold)).collect();
         Self { threshold: 0.60, thresholds, pii_risk: 2, all: false }
     }
 }
@@ -141,8 +145,8 @@ pub struct BindingRetention {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct McpPolicy {
-    /// Whether `save_memory` and `remove_memory` are tools beside `memory.note` and `memory.forget`: for agents whose
-    /// instructions name those.
+    /// Whether `save_memory` and `remove_memory` are tools beside `memory.note` and
+    /// `memory.forget`: for agents whose instructions name those.
     pub aliases: bool,
 }
 
@@ -163,7 +167,8 @@ pub struct BindingPolicy {
     pub retention: BindingRetention,
     /// How it is shown to agents.
     pub mcp: McpPolicy,
-    /// Where the cost of its calls is counted, whatever the provider says; null: where the provider says.
+    /// Where the cost of its calls is counted, whatever the provider says; null: where the provider
+    /// says.
     pub attribution: Option<AttributionMode>,
     /// Whom records belong to.
     pub sharing: Sharing,
@@ -191,14 +196,21 @@ impl BindingPolicy {
     /// The first field at fault.
     pub fn check(&self) -> Result<(), FieldError> {
         const MOST: usize = super::limits::MAX_FEW;
-        let wrong = |field: &str, message: String| Err(FieldError::new(format!("policy.{field}"), message));
+        let wrong =
+            |field: &str, message: String| Err(FieldError::new(format!("policy.{field}"), message));
         if self.hooks.len() > MOST {
-            return wrong("hooks", format!("has {} entries; at most {MOST} are allowed", self.hooks.len()));
+            return wrong(
+                "hooks",
+                format!("has {} entries; at most {MOST} are allowed", self.hooks.len()),
+            );
         }
         for (index, subscription) in self.hooks.iter().enumerate() {
             super::check_id(&format!("policy.hooks.{index}.kind"), subscription.kind.as_str())?;
             if self.hooks[..index].iter().any(|other| other.kind == subscription.kind) {
-                return wrong(&format!("hooks.{index}.kind"), "is there twice; name a kind once".to_owned());
+                return wrong(
+                    &format!("hooks.{index}.kind"),
+                    "is there twice; name a kind once".to_owned(),
+                );
             }
         }
         let Some(review) = &self.review else { return Ok(()) };
@@ -209,7 +221,10 @@ impl BindingPolicy {
             // The kind is not part of the field before it is known to be short.
             super::check_id("policy.review.thresholds", kind)?;
         }
-        let all = review.thresholds.iter().map(|(kind, share)| (format!("review.thresholds.{kind}"), *share));
+        let all = review
+            .thresholds
+            .iter()
+            .map(|(kind, share)| (format!("review.thresholds.{kind}"), *share));
         for (field, share) in all.chain([("review.threshold".to_owned(), review.threshold)]) {
             if !(0.0..=1.0).contains(&share) {
                 return wrong(&field, format!("is {share}; 0 to 1 is allowed"));
@@ -217,12 +232,17 @@ impl BindingPolicy {
         }
         match review.pii_risk {
             1..=3 => Ok(()),
-            level => wrong("review.piiRisk", format!("is {level}; 1 or 2 is allowed, or 3 for never")),
+            level => {
+                wrong("review.piiRisk", format!("is {level}; 1 or 2 is allowed, or 3 for never"))
+            }
         }
     }
 
     /// How the binding takes a kind of hook, if it does.
     pub fn takes(&self, kind: &HookKind) -> Option<SubscribedWhen> {
-        self.hooks.iter().find(|subscription| subscription.kind == *kind).map(|subscription| subscription.when)
+        self.hooks
+            .iter()
+            .find(|subscription| subscription.kind == *kind)
+            .map(|subscription| subscription.when)
     }
 }

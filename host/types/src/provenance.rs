@@ -17,8 +17,8 @@ pub struct Scope {
     /// The agent that acts or is meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
-    /// Who acts, in the scope that a provider sees: there `agent_id` is the partition. The host sets it for a call; it
-    /// is not in JSON.
+    /// Who acts, in the scope that a provider sees: there `agent_id` is the partition. The host
+    /// sets it for a call; it is not in JSON.
     #[serde(skip)]
     pub actor_agent_id: Option<AgentId>,
     /// The project, as context.
@@ -65,7 +65,9 @@ impl Scope {
 }
 
 /// What kind of thing a memory came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub enum SourceKind {
@@ -157,25 +159,29 @@ impl SourceRef {
         }
     }
 
-    /// The name of the client that is not the host's own, as it gave it: `claude-code` of `mcp:claude-code/2.1`.
+    /// The name of the client that is not the host's own, as it gave it: `claude-code` of
+    /// `mcp:claude-code/2.1`.
     pub fn client(&self) -> Option<&str> {
-        let named =
-            CLIENTS.into_iter().find_map(|way| self.external_ref.as_deref()?.strip_prefix(way)?.strip_prefix(':'));
+        let named = CLIENTS
+            .into_iter()
+            .find_map(|way| self.external_ref.as_deref()?.strip_prefix(way)?.strip_prefix(':'));
         named.and_then(|client| client.split('/').next()).filter(|client| !client.is_empty())
     }
 
     /// Whether it came from such a client, named or not.
     pub fn is_of_client(&self) -> bool {
         let via = self.external_ref.as_deref();
-        via.is_some_and(|via| via == "mcp" || CLIENTS.into_iter().any(|way| via.starts_with(&format!("{way}:"))))
+        via.is_some_and(|via| {
+            via == "mcp" || CLIENTS.into_iter().any(|way| via.starts_with(&format!("{way}:")))
+        })
     }
 }
 
 /// The ways by which clients come that name themselves in `externalRef`, before a colon.
 const CLIENTS: [&str; 2] = ["mcp", "apropos"];
 
-/// What triggered an automatic call. Kinds beyond the plan's five are carried by name, so that one can be added
-/// without a change of the core.
+/// What triggered an automatic call. Kinds beyond the plan's five are carried by name, so that one
+/// can be added without a change of the core.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 #[schemars(transform = super::schema::hook_kind)]
@@ -241,7 +247,8 @@ pub struct HookContext {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub heartbeat_run_id: Option<String>,
-    /// Who says whose action and which run it was, where the host does not know it by itself. Only the host sets it.
+    /// Who says whose action and which run it was, where the host does not know it by itself. Only
+    /// the host sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::Reference>", transform = super::schema::read_only)]
     pub asserted_by: Option<String>,
@@ -274,8 +281,8 @@ pub struct SourcePayload {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = super::limits::MAX_TEXT_BYTES))]
     pub text: Option<String>,
-    /// A conversation, in the order in which it was said: at most 1,000 turns and together 1 MiB of text. A `text` beside it
-    /// says the same in one text.
+    /// A conversation, in the order in which it was said: at most 1,000 turns and together 1 MiB of
+    /// text. A `text` beside it says the same in one text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = super::limits::MAX_ITEMS))]
     pub turns: Vec<Turn>,
@@ -294,7 +301,8 @@ pub struct SourcePayload {
 }
 
 impl SourcePayload {
-    /// The text, or else the conversation with one paragraph for each turn. None: there is only an object.
+    /// The text, or else the conversation with one paragraph for each turn. None: there is only an
+    /// object.
     pub fn text_or_turns(&self) -> Option<String> {
         let turns = || {
             let said = self.turns.iter().map(|turn| format!("{}: {}", turn.role, turn.text));
@@ -305,6 +313,7 @@ impl SourcePayload {
 
     /// Bytes of its texts.
     pub fn text_bytes(&self) -> usize {
-        self.text.as_ref().map_or(0, String::len) + self.turns.iter().map(|turn| turn.text.len()).sum::<usize>()
+        self.text.as_ref().map_or(0, String::len)
+            + self.turns.iter().map(|turn| turn.text.len()).sum::<usize>()
     }
 }

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BindingKey, HookContext, JsonObject, RecordFilter, RecordHandle, RecordId, Scope, SourcePayload, SourceRef,
-    Visibility,
+    BindingKey, HookContext, JsonObject, RecordFilter, RecordHandle, RecordId, Scope,
+    SourcePayload, SourceRef, Visibility,
 };
 
 mod check;
@@ -55,8 +55,9 @@ pub struct CaptureRequest {
     /// Who is answered what comes of it; absent: what the binding's policy says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
-    /// Whether it takes the place of what came from the same source before, such as an earlier revision of a document:
-    /// that is forgotten once a record of this counts. Needs the right to forget, and takes what the caller could forget.
+    /// Whether it takes the place of what came from the same source before, such as an earlier
+    /// revision of a document: that is forgotten once a record of this counts. Needs the right to
+    /// forget, and takes what the caller could forget.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replaces_source: bool,
 }
@@ -107,7 +108,8 @@ pub struct UpsertRequest {
     pub source: Option<SourceRef>,
     #[schemars(transform = super::schema::items)]
     pub records: Vec<RecordWrite>,
-    /// Who is answered the records; absent: what the binding's policy says; a record that is replaced stays whose it is.
+    /// Who is answered the records; absent: what the binding's policy says; a record that is
+    /// replaced stays whose it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
 }
@@ -131,7 +133,8 @@ pub struct QueryRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = super::schema::free_json)]
     pub metadata_filter: Option<JsonObject>,
-    /// How many tokens of the answer the caller can use, 1 to 100,000: the provider may answer less because of it.
+    /// How many tokens of the answer the caller can use, 1 to 100,000: the provider may answer less
+    /// because of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100000))]
     pub token_budget: Option<u32>,
@@ -163,7 +166,8 @@ pub struct ListRequest {
     pub filter: Option<RecordFilter>,
 }
 
-/// `browse`: the children of a node of the provider's own tree. Needs a provider with the interface `browse`.
+/// `browse`: the children of a node of the provider's own tree. Needs a provider with the interface
+/// `browse`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BrowseRequest {
@@ -222,7 +226,8 @@ pub struct CorrectionPatch {
     pub record: Option<RecordWrite>,
 }
 
-/// `correct`: somebody said that a record is wrong. Needs a provider with the interface `correction`.
+/// `correct`: somebody said that a record is wrong. Needs a provider with the interface
+/// `correction`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the plan's names say it")]
@@ -234,8 +239,8 @@ pub struct CorrectRequest {
     pub patch: CorrectionPatch,
 }
 
-/// `export`: a part of everything that a binding holds, in the provider's own lines. Needs a provider with the
-/// interface `transfer`.
+/// `export`: a part of everything that a binding holds, in the provider's own lines. Needs a
+/// provider with the interface `transfer`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ExportRequest {
@@ -250,7 +255,8 @@ pub struct ExportRequest {
     pub cursor: Option<String>,
 }
 
-/// `import`: whole lines of an export of the same provider. Needs a provider with the interface `transfer`.
+/// `import`: whole lines of an export of the same provider. Needs a provider with the interface
+/// `transfer`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ImportRequest {

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::named::named;
 use super::{
-    DeliveryId, HookKind, JsonObject, OperationId, RecordHandle, RecordRow, ReviewId, Scope, SourceRef, Usage,
+    DeliveryId, HookKind, JsonObject, OperationId, RecordHandle, RecordRow, ReviewId, Scope,
+    SourceRef, Usage,
 };
 
 /// What a score means.
@@ -48,7 +49,8 @@ pub struct Snippet {
     /// Who and what it was written for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
-    /// Who corrected it, where its provider keeps the record before; in the answers to `get` and `list`.
+    /// Who corrected it, where its provider keeps the record before; in the answers to `get` and
+    /// `list`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrected: Option<Corrected>,
 }
@@ -56,7 +58,8 @@ pub struct Snippet {
 impl Snippet {
     /// About how many bytes its text, its summary and its metadata have.
     pub fn weight(&self) -> usize {
-        let metadata = self.metadata.iter().flatten().map(|(name, value)| name.len() + weight_of(value));
+        let metadata =
+            self.metadata.iter().flatten().map(|(name, value)| name.len() + weight_of(value));
         self.text.len() + self.summary.as_ref().map_or(0, String::len) + metadata.sum::<usize>()
     }
 }
@@ -65,7 +68,9 @@ fn weight_of(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
         Value::Array(items) => items.iter().map(weight_of).sum(),
-        Value::Object(members) => members.iter().map(|(name, value)| name.len() + weight_of(value)).sum(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| name.len() + weight_of(value)).sum()
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => 8,
     }
 }

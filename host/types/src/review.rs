@@ -8,12 +8,14 @@ use uuid::Uuid;
 use super::bounds::check_bytes;
 use super::named::named;
 use super::{
-    BindingId, BindingKey, CompanyId, CorrectionPatch, DeliveryId, FieldError, JsonObject, OperationId, RecordHandle,
-    RecordWrite, SourceRef, Visibility, limits,
+    BindingId, BindingKey, CompanyId, CorrectionPatch, DeliveryId, FieldError, JsonObject,
+    OperationId, RecordHandle, RecordWrite, SourceRef, Visibility, limits,
 };
 
 /// A review item's identity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct ReviewId(pub Uuid);
 
@@ -69,7 +71,8 @@ pub struct ReviewItem {
     /// The record's metadata where the provider holds it: what it was made of and by which rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<JsonObject>,
-    /// What it would make of a record that is there and stays as it is until then; absent: the record itself waits.
+    /// What it would make of a record that is there and stays as it is until then; absent: the
+    /// record itself waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<HeldChange>,
     /// The operation that brought it.
@@ -85,7 +88,8 @@ pub struct ReviewItem {
     pub pii_risk: u8,
     /// Why it waits, a sentence each.
     pub reasons: Vec<String>,
-    /// The text, at most 16 KiB of it. Empty once it was rejected, or the record was forgotten or replaced.
+    /// The text, at most 16 KiB of it. Empty once it was rejected, or the record was forgotten or
+    /// replaced.
     pub text: String,
     /// BLAKE3 of the whole text, in hex: a record whose text changes is reviewed again.
     pub digest: String,

@@ -1,12 +1,15 @@
-//! Sums over operations: what was done, how it ended, what it used and cost, by day, binding, agent, provider and model.
-//! A row is a sum of sums, so that days become months and bindings a company by adding rows.
+//! Sums over operations: what was done, how it ended, what it used and cost, by day, binding,
+//! agent, provider and model. A row is a sum of sums, so that days become months and bindings a
+//! company by adding rows.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AgentId, AttributionMode, BindingKey, Microcents, Operation, OperationKind, Outcome, Usage};
+use super::{
+    AgentId, AttributionMode, BindingKey, Microcents, Operation, OperationKind, Outcome, Usage,
+};
 
 /// What one row is about. The day is a day in UTC.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -27,8 +30,9 @@ pub struct RollupKey {
     pub model: Option<String>,
 }
 
-/// The sums. Counts of operations stand in the row of the provider that answered; tokens and amounts stand in the row of
-/// the provider and model that the usage names, so that nothing is counted twice.
+/// The sums. Counts of operations stand in the row of the provider that answered; tokens and
+/// amounts stand in the row of the provider and model that the usage names, so that nothing is
+/// counted twice.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Rollup {
@@ -75,8 +79,8 @@ pub struct Rollup {
     pub latency: Latencies,
 }
 
-/// How long operations took: counts in buckets that are an eighth of an octave wide, so that a percentile is at most 9 %
-/// too high. From 1 µs to over an hour.
+/// How long operations took: counts in buckets that are an eighth of an octave wide, so that a
+/// percentile is at most 9 % too high. From 1 µs to over an hour.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Latencies(std::collections::BTreeMap<u16, u64>);
@@ -86,15 +90,25 @@ const BUCKETS_PER_OCTAVE: f64 = 8.0;
 impl Latencies {
     /// Counts one.
     pub fn add(&mut self, us: u64) {
-        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let bucket = ((us.max(1) as f64).log2() * BUCKETS_PER_OCTAVE).ceil().min(f64::from(u16::MAX)) as u16;
+        #[allow(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss
+        )]
+        let bucket =
+            ((us.max(1) as f64).log2() * BUCKETS_PER_OCTAVE).ceil().min(f64::from(u16::MAX)) as u16;
         *self.0.entry(bucket).or_default() += 1;
     }
 
-    /// The latency in microseconds that this share of the operations stayed below or at; none where there were none.
+    /// The latency in microseconds that this share of the operations stayed below or at; none where
+    /// there were none.
     pub fn percentile(&self, share: f64) -> Option<u64> {
         let all: u64 = self.0.values().sum();
-        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        #[allow(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss
+        )]
         let wanted = ((all as f64 * share).ceil() as u64).max(1);
         let mut seen = 0;
         let bucket = self.0.iter().find_map(|(bucket, count)| {
@@ -141,7 +155,9 @@ impl Rollup {
             reads: one(kind.is_read()),
             writes: one(kind.is_write()),
             queries: one(kind == OperationKind::Query && succeeded),
-            empty_queries: one(kind == OperationKind::Query && succeeded && operation.record_count == 0),
+            empty_queries: one(kind == OperationKind::Query
+                && succeeded
+                && operation.record_count == 0),
             corrections: one(kind == OperationKind::Correct && succeeded),
             extractions: one(kind == OperationKind::Extraction),
             extraction_failures: one(kind == OperationKind::Extraction && !succeeded),

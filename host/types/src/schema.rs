@@ -1,5 +1,6 @@
-//! How ids, digests, origins and amounts are written, as JSON Schema: what their parsers take, so that a client can check
-//! before it sends. Lengths are counted in characters there; the parsers count bytes where `limits` says so.
+//! How ids, digests, origins and amounts are written, as JSON Schema: what their parsers take, so
+//! that a client can check before it sends. Lengths are counted in characters there; the parsers
+//! count bytes where `limits` says so.
 
 use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
@@ -17,7 +18,8 @@ fn set(schema: &mut Schema, members: Value) {
     }
 }
 
-/// As `check_outside_id` takes it: 1 to 128 bytes, no separators, control characters or outer spaces, not `.` or `..`.
+/// As `check_outside_id` takes it: 1 to 128 bytes, no separators, control characters or outer
+/// spaces, not `.` or `..`.
 pub fn outside_id(schema: &mut Schema) {
     let inner = format!(r"/\\{CONTROL}");
     let edge = format!("{inner}{SPACE}");
@@ -37,10 +39,14 @@ pub fn key(schema: &mut Schema) {
     set(schema, json!({ "minLength": 1, "maxLength": 64, "pattern": "^[a-z0-9][a-z0-9._-]*$" }));
 }
 
-/// As `check_record_id` takes it, and a document's key or an external reference, which may be paths or addresses.
+/// As `check_record_id` takes it, and a document's key or an external reference, which may be paths
+/// or addresses.
 pub fn record_id(schema: &mut Schema) {
     let pattern = format!("^[^{CONTROL}]+$");
-    set(schema, json!({ "minLength": 1, "maxLength": limits::MAX_RECORD_ID_BYTES, "pattern": pattern }));
+    set(
+        schema,
+        json!({ "minLength": 1, "maxLength": limits::MAX_RECORD_ID_BYTES, "pattern": pattern }),
+    );
 }
 
 macro_rules! texts {
@@ -54,8 +60,8 @@ macro_rules! texts {
 }
 
 texts! {
-    /// An id that Paperclip or another embedder gives out: 1 to 128 bytes, no `/`, `\\`, control characters or outer spaces,
-    /// not `.` or `..`.
+    /// An id that Paperclip or another embedder gives out: 1 to 128 bytes, no `/`, `\\`, control
+    /// characters or outer spaces, not `.` or `..`.
     OutsideId = outside_id,
     /// 1 to 512 bytes without control characters, such as a path, an address or a name.
     Reference = record_id,
@@ -63,7 +69,8 @@ texts! {
 
 /// The id of an operation.
 pub fn uuid_v7(schema: &mut Schema) {
-    let pattern = "^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-7[0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}$";
+    let pattern =
+        "^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-7[0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}$";
     set(schema, json!({ "format": "uuid", "pattern": pattern }));
 }
 
@@ -88,13 +95,15 @@ pub fn origin(schema: &mut Schema) {
 
 /// A range of versions in Cargo's grammar.
 pub fn version_range(schema: &mut Schema) {
-    set(schema, json!({ "maxLength": limits::MAX_RECORD_ID_BYTES, "examples": ["*", "^1.2", ">=1, <3"] }));
+    set(
+        schema,
+        json!({ "maxLength": limits::MAX_RECORD_ID_BYTES, "examples": ["*", "^1.2", ">=1, <3"] }),
+    );
 }
 
 /// A range of addresses.
 pub fn ip_ranges(schema: &mut Schema) {
-    let one =
-        json!({ "type": "string", "pattern": r"^[0-9A-Fa-f:.]+/\d{1,3}$", "examples": ["10.0.0.0/8", "fd00::/8"] });
+    let one = json!({ "type": "string", "pattern": r"^[0-9A-Fa-f:.]+/\d{1,3}$", "examples": ["10.0.0.0/8", "fd00::/8"] });
     set(schema, json!({ "type": "array", "items": one, "maxItems": limits::MAX_FEW }));
 }
 
@@ -106,17 +115,27 @@ pub fn share(schema: &mut Schema) {
 /// A cursor as `CursorKey::seal` makes it.
 pub fn cursor(schema: &mut Schema) {
     let pattern = "^[A-Za-z0-9_-]+$";
-    set(schema, json!({ "minLength": 1, "maxLength": limits::MAX_CURSOR_BYTES, "pattern": pattern }));
+    set(
+        schema,
+        json!({ "minLength": 1, "maxLength": limits::MAX_CURSOR_BYTES, "pattern": pattern }),
+    );
 }
 
-/// Free-form JSON. The limits are in bytes of its compact form and in levels, for which JSON Schema has no words.
+/// Free-form JSON. The limits are in bytes of its compact form and in levels, for which JSON Schema
+/// has no words.
 pub fn free_json(schema: &mut Schema) {
-    set(schema, json!({ "x-max-bytes": limits::MAX_JSON_BYTES, "x-max-depth": limits::MAX_JSON_DEPTH }));
+    set(
+        schema,
+        json!({ "x-max-bytes": limits::MAX_JSON_BYTES, "x-max-depth": limits::MAX_JSON_DEPTH }),
+    );
 }
 
 /// The free-form JSON of an event.
 pub fn event_details(schema: &mut Schema) {
-    set(schema, json!({ "x-max-bytes": limits::MAX_EVENT_DETAILS_BYTES, "x-max-depth": limits::MAX_JSON_DEPTH }));
+    set(
+        schema,
+        json!({ "x-max-bytes": limits::MAX_EVENT_DETAILS_BYTES, "x-max-depth": limits::MAX_JSON_DEPTH }),
+    );
 }
 
 /// A media type, such as `text/markdown`.
@@ -133,18 +152,28 @@ pub fn thresholds(schema: &mut Schema) {
 /// A method of HTTP.
 pub fn methods(schema: &mut Schema) {
     few(schema);
-    set(schema, json!({ "items": { "type": "string", "pattern": "^[A-Z]{1,64}$", "maxLength": 64 } }));
+    set(
+        schema,
+        json!({ "items": { "type": "string", "pattern": "^[A-Z]{1,64}$", "maxLength": 64 } }),
+    );
 }
 
 /// Names of secrets.
 pub fn secret_names(schema: &mut Schema) {
     few(schema);
-    set(schema, json!({ "items": { "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$", "maxLength": 64 } }));
+    set(
+        schema,
+        json!({ "items": { "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$", "maxLength": 64 } }),
+    );
 }
 
 /// A list or a map of at most 64 entries.
 pub fn few(schema: &mut Schema) {
-    let word = if schema.get("type").is_some_and(|kind| kind == "object") { "maxProperties" } else { "maxItems" };
+    let word = if schema.get("type").is_some_and(|kind| kind == "object") {
+        "maxProperties"
+    } else {
+        "maxItems"
+    };
     set(schema, json!({ word: limits::MAX_FEW }));
 }
 
@@ -155,19 +184,30 @@ pub fn read_only(schema: &mut Schema) {
 
 /// The kinds of hooks that the plan names. Others are carried by name.
 pub fn hook_kind(schema: &mut Schema) {
-    let known =
-        ["pre_run_hydrate", "post_run_capture", "issue_comment_capture", "issue_document_capture", "manual_capture"];
+    let known = [
+        "pre_run_hydrate",
+        "post_run_capture",
+        "issue_comment_capture",
+        "issue_document_capture",
+        "manual_capture",
+    ];
     set(schema, json!({ "examples": known }));
 }
 
 /// How many elements one page may have.
 pub fn page_size(schema: &mut Schema) {
-    set(schema, json!({ "minimum": 1, "maximum": limits::MAX_PAGE, "default": limits::DEFAULT_LIMIT }));
+    set(
+        schema,
+        json!({ "minimum": 1, "maximum": limits::MAX_PAGE, "default": limits::DEFAULT_LIMIT }),
+    );
 }
 
 /// How many records a query may return.
 pub fn top_k(schema: &mut Schema) {
-    set(schema, json!({ "minimum": 1, "maximum": limits::MAX_PAGE, "default": limits::DEFAULT_TOP_K }));
+    set(
+        schema,
+        json!({ "minimum": 1, "maximum": limits::MAX_PAGE, "default": limits::DEFAULT_TOP_K }),
+    );
 }
 
 /// How many records, ids or handles one call may have.

@@ -15,9 +15,15 @@ const MAX_SIGNED_BYTES: usize = 64;
 /// The longest word before a secret, in bytes.
 const MAX_PREFIX_BYTES: usize = 16;
 
-/// The one place of a request where a secret may be. Elsewhere on the same server another of its users could read it.
+/// The one place of a request where a secret may be. Elsewhere on the same server another of its
+/// users could read it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "kind", deny_unknown_fields)]
+#[serde(
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase",
+    tag = "kind",
+    deny_unknown_fields
+)]
 pub enum SecretUse {
     /// It is the value of a header.
     Header {
@@ -41,10 +47,11 @@ pub enum SecretUse {
         #[schemars(length(min = 1, max = 128))]
         pointer: String,
     },
-    /// HTTP Basic: it is `USER:PASSWORD`, and the host encodes it behind `Basic` in the header `authorization`.
+    /// HTTP Basic: it is `USER:PASSWORD`, and the host encodes it behind `Basic` in the header
+    /// `authorization`.
     Basic,
-    /// AWS Signature Version 4: it is `ACCESS-KEY-ID:SECRET-ACCESS-KEY`, with `:SESSION-TOKEN` where there is one. The host
-    /// signs each request with it.
+    /// AWS Signature Version 4: it is `ACCESS-KEY-ID:SECRET-ACCESS-KEY`, with `:SESSION-TOKEN`
+    /// where there is one. The host signs each request with it.
     #[serde(rename = "sigv4")]
     SigV4 {
         /// The service's name in signatures, such as `bedrock-agentcore`.
@@ -61,8 +68,10 @@ pub enum SecretUse {
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum SecretUseError {
     #[error(
-        "`{0}` does not say where a secret goes; write `header:NAME`, `header:NAME:WORD` for a word before it \
-         such as `Bearer`, `query:PARAMETER`, `body:/JSON/POINTER`, `basic` or `sigv4:SERVICE:REGION`"
+        "`{0}` does not say where a secret goes; write `header:NAME`, `header:NAME:WORD` for a \
+         word before it \
+         such as `Bearer`, `query:PARAMETER`, `body:/JSON/POINTER`, `basic` or \
+         `sigv4:SERVICE:REGION`"
     )]
     Kind(String),
     #[error("`{0}` is no name of a header; use 1 to 128 letters, digits and `-`")]
@@ -115,8 +124,12 @@ impl SecretUse {
             Self::Basic if parts.is_empty() || !are_long => {
                 Err(SecretUseError::Value("`USER:PASSWORD` with a password of 8 bytes or more"))
             }
-            Self::SigV4 { .. } if !(1..=2).contains(&parts.len()) || !are_long || value.starts_with(':') => {
-                Err(SecretUseError::Value("`ACCESS-KEY-ID:SECRET-ACCESS-KEY`, or that and `:SESSION-TOKEN`"))
+            Self::SigV4 { .. }
+                if !(1..=2).contains(&parts.len()) || !are_long || value.starts_with(':') =>
+            {
+                Err(SecretUseError::Value(
+                    "`ACCESS-KEY-ID:SECRET-ACCESS-KEY`, or that and `:SESSION-TOKEN`",
+                ))
             }
             _ => Ok(()),
         }
@@ -127,7 +140,9 @@ impl SecretUse {
     pub fn parts<'v>(&self, value: &'v str) -> Vec<&'v str> {
         match self {
             // A user has no colon, and a password may have some.
-            Self::Basic => value.split_once(':').into_iter().map(|(_, password)| password).collect(),
+            Self::Basic => {
+                value.split_once(':').into_iter().map(|(_, password)| password).collect()
+            }
             Self::SigV4 { .. } => value.split(':').skip(1).collect(),
             _ => Vec::new(),
         }
@@ -150,18 +165,24 @@ impl SecretUse {
                     return Err(SecretUseError::Reserved(name));
                 }
                 match prefix {
-                    Some(prefix) if !is_prefix(&prefix) => Err(SecretUseError::Prefix(shown(&prefix))),
+                    Some(prefix) if !is_prefix(&prefix) => {
+                        Err(SecretUseError::Prefix(shown(&prefix)))
+                    }
                     prefix => Ok(Self::Header { name, prefix }),
                 }
             }
             Self::Query { parameter } => {
-                let is_name =
-                    (1..=MAX_NAME_BYTES).contains(&parameter.len()) && !parameter.chars().any(char::is_control);
+                let is_name = (1..=MAX_NAME_BYTES).contains(&parameter.len())
+                    && !parameter.chars().any(char::is_control);
                 if is_name { Ok(Self::Query { parameter }) } else { Err(SecretUseError::Parameter) }
             }
             Self::Body { pointer } => {
                 let is_pointer = pointer.starts_with('/') && pointer.len() <= MAX_NAME_BYTES;
-                if is_pointer { Ok(Self::Body { pointer }) } else { Err(SecretUseError::Pointer(shown(&pointer))) }
+                if is_pointer {
+                    Ok(Self::Body { pointer })
+                } else {
+                    Err(SecretUseError::Pointer(shown(&pointer)))
+                }
             }
             Self::Basic => Ok(Self::Basic),
             Self::SigV4 { service, region } => {
@@ -175,7 +196,8 @@ impl SecretUse {
 }
 
 fn is_prefix(text: &str) -> bool {
-    (1..=MAX_PREFIX_BYTES).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphabetic())
+    (1..=MAX_PREFIX_BYTES).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
 fn is_signed(text: &str) -> bool {
@@ -207,7 +229,9 @@ impl FromStr for SecretUse {
     fn from_str(text: &str) -> Result<Self, SecretUseError> {
         let parsed = match text.split_once(':') {
             Some(("header", rest)) => match rest.split_once(':') {
-                Some((name, prefix)) => Self::Header { name: name.to_owned(), prefix: Some(prefix.to_owned()) },
+                Some((name, prefix)) => {
+                    Self::Header { name: name.to_owned(), prefix: Some(prefix.to_owned()) }
+                }
                 None => Self::Header { name: rest.to_owned(), prefix: None },
             },
             Some(("query", parameter)) => Self::Query { parameter: parameter.to_owned() },
@@ -240,7 +264,8 @@ mod tests {
             assert_eq!(text.parse::<SecretUse>().unwrap().to_string(), text);
         }
         assert_eq!("header:Authorization:Bearer".parse(), Ok(SecretUse::bearer()));
-        let json = serde_json::json!({"kind": "header", "name": "authorization", "prefix": "Bearer"});
+        let json =
+            serde_json::json!({"kind": "header", "name": "authorization", "prefix": "Bearer"});
         assert_eq!(serde_json::to_value(SecretUse::bearer()).unwrap(), json);
         assert_eq!(serde_json::from_value::<SecretUse>(json).unwrap(), SecretUse::bearer());
         let signed: SecretUse = "sigv4:s:r".parse().unwrap();
@@ -248,7 +273,10 @@ mod tests {
             serde_json::to_value(signed).unwrap(),
             serde_json::json!({"kind": "sigv4", "service": "s", "region": "r"})
         );
-        assert_eq!(serde_json::to_value(SecretUse::Basic).unwrap(), serde_json::json!({"kind": "basic"}));
+        assert_eq!(
+            serde_json::to_value(SecretUse::Basic).unwrap(),
+            serde_json::json!({"kind": "basic"})
+        );
     }
 
     #[test]

@@ -6,14 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::{Checked, check_context_id, check_reference};
 use super::{
-    BindingKey, DeliveryId, FieldError, OperationId, RecordHandle, Scope, SourceKind, SourceRef, Visibility, limits,
+    BindingKey, DeliveryId, FieldError, OperationId, RecordHandle, Scope, SourceKind, SourceRef,
+    Visibility, limits,
 };
 
 /// The most sources of one request.
 pub const MAX_SOURCES: usize = 100;
 
-/// One thing that records came from. It names exactly one of a comment, a document, an issue, a run and an external
-/// reference; a document may be told from those of other issues by its issue. What is not set does not matter.
+/// One thing that records came from. It names exactly one of a comment, a document, an issue, a run
+/// and an external reference; a document may be told from those of other issues by its issue. What
+/// is not set does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SourceSelector {
@@ -28,7 +30,8 @@ pub struct SourceSelector {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::Reference>")]
     pub document_key: Option<String>,
-    /// What came from an issue: from itself, its comments, documents and runs. With a document: the document's issue.
+    /// What came from an issue: from itself, its comments, documents and runs. With a document: the
+    /// document's issue.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub issue_id: Option<String>,
@@ -60,10 +63,15 @@ impl SourceSelector {
         check_context_id("runId", self.run_id.as_deref())?;
         check_reference("externalRef", self.external_ref.as_deref())?;
         let issue = self.issue_id.as_ref().filter(|_| self.document_key.is_none());
-        let named = [&self.comment_id, &self.document_key, &self.run_id, &self.external_ref].into_iter().flatten();
+        let named = [&self.comment_id, &self.document_key, &self.run_id, &self.external_ref]
+            .into_iter()
+            .flatten();
         match named.chain(issue).count() {
             1 => Ok(()),
-            0 => Err(FieldError::new("", "names nothing; give commentId, documentKey, issueId, runId or externalRef")),
+            0 => Err(FieldError::new(
+                "",
+                "names nothing; give commentId, documentKey, issueId, runId or externalRef",
+            )),
             _ => Err(FieldError::new("", "names several things; send a source for each")),
         }
     }
@@ -77,7 +85,9 @@ impl SourceSelector {
             Some(selector)
         };
         match source {
-            SourceRef { comment_id: Some(_), .. } => only(|one, from| one.comment_id.clone_from(&from.comment_id)),
+            SourceRef { comment_id: Some(_), .. } => {
+                only(|one, from| one.comment_id.clone_from(&from.comment_id))
+            }
             SourceRef { document_key: Some(_), .. } => only(|one, from| {
                 one.document_key.clone_from(&from.document_key);
                 one.issue_id.clone_from(&from.issue_id);
@@ -88,29 +98,48 @@ impl SourceSelector {
             SourceRef { run_id: Some(_), kind: SourceKind::Run, .. } => {
                 only(|one, from| one.run_id.clone_from(&from.run_id))
             }
-            SourceRef { issue_id: Some(_), .. } => only(|one, from| one.issue_id.clone_from(&from.issue_id)),
-            SourceRef { run_id: Some(_), .. } => only(|one, from| one.run_id.clone_from(&from.run_id)),
+            SourceRef { issue_id: Some(_), .. } => {
+                only(|one, from| one.issue_id.clone_from(&from.issue_id))
+            }
+            SourceRef { run_id: Some(_), .. } => {
+                only(|one, from| one.run_id.clone_from(&from.run_id))
+            }
             _ => None,
         }
     }
 
-    /// The one field that a selector names a thing by, as its name and its value; none where it names nothing. The issue of
-    /// a document is not it.
+    /// The one field that a selector names a thing by, as its name and its value; none where it
+    /// names nothing. The issue of a document is not it.
     pub fn thing(&self) -> Option<(&'static str, &str)> {
-        things([&self.comment_id, &self.document_key, &self.run_id, &self.external_ref, &self.issue_id]).next()
+        things([
+            &self.comment_id,
+            &self.document_key,
+            &self.run_id,
+            &self.external_ref,
+            &self.issue_id,
+        ])
+        .next()
     }
 
-    /// The fields of a source that a selector can name, as their names and values. A selector that matches a source has its
-    /// [`thing`](Self::thing) among them.
+    /// The fields of a source that a selector can name, as their names and values. A selector that
+    /// matches a source has its [`thing`](Self::thing) among them.
     pub fn things_of(source: &SourceRef) -> impl Iterator<Item = (&'static str, &str)> {
-        things([&source.comment_id, &source.document_key, &source.run_id, &source.external_ref, &source.issue_id])
+        things([
+            &source.comment_id,
+            &source.document_key,
+            &source.run_id,
+            &source.external_ref,
+            &source.issue_id,
+        ])
     }
 
     /// Every selector that means this source.
     pub fn all_of(source: &SourceRef) -> impl Iterator<Item = Self> {
         let one = Self::default;
-        let document =
-            source.document_key.as_ref().map(|_| Self { document_key: source.document_key.clone(), ..one() });
+        let document = source
+            .document_key
+            .as_ref()
+            .map(|_| Self { document_key: source.document_key.clone(), ..one() });
         let in_issue = document.clone().filter(|_| source.issue_id.is_some());
         let things = [
             source.comment_id.as_ref().map(|id| Self { comment_id: Some(id.clone()), ..one() }),
@@ -121,12 +150,16 @@ impl SourceSelector {
             source.external_ref.as_ref().map(|id| Self { external_ref: Some(id.clone()), ..one() }),
         ];
         let kind = source.kind;
-        things.into_iter().flatten().flat_map(move |thing| [Self { kind: Some(kind), ..thing.clone() }, thing])
+        things
+            .into_iter()
+            .flatten()
+            .flat_map(move |thing| [Self { kind: Some(kind), ..thing.clone() }, thing])
     }
 
     /// Whether a source is what is meant.
     pub fn matches(&self, source: &SourceRef) -> bool {
-        let is = |wanted: &Option<String>, found: &Option<String>| wanted.is_none() || wanted == found;
+        let is =
+            |wanted: &Option<String>, found: &Option<String>| wanted.is_none() || wanted == found;
         self.kind.is_none_or(|kind| kind == source.kind)
             && is(&self.comment_id, &source.comment_id)
             && is(&self.document_key, &source.document_key)
@@ -136,8 +169,8 @@ impl SourceSelector {
     }
 }
 
-/// What a record, or what a job brings, takes the place of once it counts: what came from the same source before. Nobody
-/// must approve what counts.
+/// What a record, or what a job brings, takes the place of once it counts: what came from the same
+/// source before. Nobody must approve what counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Replacement {
@@ -147,8 +180,8 @@ pub struct Replacement {
     pub principal: String,
     /// When the material came. What came later stays.
     pub received_at: Timestamp,
-    /// Whether everything from the source goes. Otherwise the records of the company go, and the private ones of the agent
-    /// or the person of the scope.
+    /// Whether everything from the source goes. Otherwise the records of the company go, and the
+    /// private ones of the agent or the person of the scope.
     #[serde(default)]
     pub of_everybody: bool,
 }
@@ -157,7 +190,8 @@ pub struct Replacement {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SourcesRequest {
-    /// The company; to list, also whose records. Nothing else may be set, and to forget, no agent and no person.
+    /// The company; to list, also whose records. Nothing else may be set, and to forget, no agent
+    /// and no person.
     pub scope: Scope,
     /// 1 to 100 sources.
     #[schemars(length(min = 1, max = 100))]
@@ -172,12 +206,17 @@ impl SourcesRequest {
     pub fn check(&self) -> Checked {
         self.scope.check()?;
         if self.sources.is_empty() || self.sources.len() > MAX_SOURCES {
-            let message = format!("has {} items; 1 to {MAX_SOURCES} are allowed", self.sources.len());
+            let message =
+                format!("has {} items; 1 to {MAX_SOURCES} are allowed", self.sources.len());
             return Err(FieldError::new("sources", message));
         }
         for (number, source) in self.sources.iter().enumerate() {
             source.check().map_err(|error| {
-                let below = if error.field.is_empty() { String::new() } else { format!(".{}", error.field) };
+                let below = if error.field.is_empty() {
+                    String::new()
+                } else {
+                    format!(".{}", error.field)
+                };
                 FieldError { field: format!("sources.{number}{below}"), ..error }
             })?;
         }
@@ -204,8 +243,8 @@ pub struct ForgottenSources {
 pub struct ForgottenAt {
     /// The binding.
     pub binding_key: BindingKey,
-    /// The operations that did it: one, a further one for each 1,000 records, and for a scope one where the provider forgets
-    /// it at once.
+    /// The operations that did it: one, a further one for each 1,000 records, and for a scope one
+    /// where the provider forgets it at once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operation_ids: Vec<OperationId>,
     /// Records that are gone.
@@ -256,11 +295,18 @@ mod tests {
 
     #[test]
     fn a_selector_names_one_thing() {
-        let check = |json: &str| serde_json::from_str::<SourceSelector>(json).unwrap().check().is_ok();
-        for fine in [r#"{"commentId":"c"}"#, r#"{"issueId":"i","documentKey":"d"}"#, r#"{"kind":"run","runId":"r"}"#] {
+        let check =
+            |json: &str| serde_json::from_str::<SourceSelector>(json).unwrap().check().is_ok();
+        for fine in [
+            r#"{"commentId":"c"}"#,
+            r#"{"issueId":"i","documentKey":"d"}"#,
+            r#"{"kind":"run","runId":"r"}"#,
+        ] {
             assert!(check(fine), "{fine}");
         }
-        for wrong in ["{}", r#"{"kind":"run"}"#, r#"{"commentId":"c","issueId":"i"}"#, r#"{"commentId":""}"#] {
+        for wrong in
+            ["{}", r#"{"kind":"run"}"#, r#"{"commentId":"c","issueId":"i"}"#, r#"{"commentId":""}"#]
+        {
             assert!(!check(wrong), "{wrong}");
         }
     }

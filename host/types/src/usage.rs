@@ -11,7 +11,10 @@ use super::JsonObject;
 pub struct Microcents(#[schemars(with = "f64")] pub u64);
 
 impl Serialize for Microcents {
-    #[allow(clippy::cast_precision_loss, reason = "an amount that a f64 cannot hold exactly is 90 billion cents")]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "an amount that a f64 cannot hold exactly is 90 billion cents"
+    )]
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.0.is_multiple_of(1_000_000) {
             serializer.serialize_u64(self.0 / 1_000_000)
@@ -22,7 +25,11 @@ impl Serialize for Microcents {
 }
 
 impl<'de> Deserialize<'de> for Microcents {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked just before")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked just before"
+    )]
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let cents = f64::deserialize(deserializer)?;
         let microcents = (cents * 1e6).round();
@@ -39,11 +46,16 @@ pub(super) mod whole {
 
     use super::Microcents;
 
-    pub(crate) fn serialize<S: Serializer>(amount: &Microcents, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(
+        amount: &Microcents,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         amount.0.serialize(serializer)
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Microcents, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Microcents, D::Error> {
         u64::deserialize(deserializer).map(Microcents)
     }
 }
@@ -122,12 +134,16 @@ impl Usage {
         }
     }
 
-    /// Where its cost is counted. A provider that does not say so works outside of the run's own accounting: what it is
-    /// billed by the call is billed directly, anything else nobody counts.
+    /// Where its cost is counted. A provider that does not say so works outside of the run's own
+    /// accounting: what it is billed by the call is billed directly, anything else nobody counts.
     pub fn attribution(&self) -> AttributionMode {
         self.attribution_mode.unwrap_or(match self.billing_type {
-            Some(BillingType::MeteredApi | BillingType::SubscriptionOverage) => AttributionMode::BilledDirectly,
-            Some(BillingType::SubscriptionIncluded | BillingType::Unknown) | None => AttributionMode::Untracked,
+            Some(BillingType::MeteredApi | BillingType::SubscriptionOverage) => {
+                AttributionMode::BilledDirectly
+            }
+            Some(BillingType::SubscriptionIncluded | BillingType::Unknown) | None => {
+                AttributionMode::Untracked
+            }
         })
     }
 }

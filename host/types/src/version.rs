@@ -13,7 +13,8 @@ use super::{FieldError, limits};
 
 const PREFIX: &str = "sha256:";
 
-/// The SHA-256 digest of a component's bytes: what a build is told by, written as `sha256:` and 64 hex digits.
+/// The SHA-256 digest of a component's bytes: what a build is told by, written as `sha256:` and 64
+/// hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(transform = super::schema::digest)]
@@ -21,7 +22,10 @@ pub struct Digest([u8; 32]);
 
 /// Why a text is not a digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{found}` is no digest; give `sha256:` and 64 hex digits, as `memhost plugin list -o json` shows them")]
+#[error(
+    "`{found}` is no digest; give `sha256:` and 64 hex digits, as `memhost plugin list -o json` \
+     shows them"
+)]
 pub struct DigestError {
     found: String,
 }
@@ -56,7 +60,10 @@ impl FromStr for Digest {
 
     fn from_str(text: &str) -> Result<Self, DigestError> {
         let wrong = || DigestError { found: text.escape_debug().take(80).collect() };
-        let hex = text.strip_prefix(PREFIX).filter(|hex| hex.len() == 64 && hex.is_ascii()).ok_or_else(wrong)?;
+        let hex = text
+            .strip_prefix(PREFIX)
+            .filter(|hex| hex.len() == 64 && hex.is_ascii())
+            .ok_or_else(wrong)?;
         let mut bytes = [0; 32];
         for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
             let digits = std::str::from_utf8(digits).map_err(|_| wrong())?;
@@ -83,8 +90,8 @@ impl From<Digest> for String {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VersionChoice {
-    /// The newest one of the plugins directory that a range allows, in Cargo's grammar: `*`, `^1.2`, `>=1, <3`. A
-    /// pre-release only where the range names one.
+    /// The newest one of the plugins directory that a range allows, in Cargo's grammar: `*`,
+    /// `^1.2`, `>=1, <3`. A pre-release only where the range names one.
     Follow(#[schemars(with = "String", transform = super::schema::version_range)] VersionReq),
     /// Exactly this build.
     Pin(Digest),
@@ -103,7 +110,9 @@ impl VersionChoice {
     /// If it is longer than 512 bytes.
     pub fn check(&self) -> Result<(), FieldError> {
         match self {
-            Self::Follow(range) => check_bytes("version.follow", &range.to_string(), limits::MAX_RECORD_ID_BYTES),
+            Self::Follow(range) => {
+                check_bytes("version.follow", &range.to_string(), limits::MAX_RECORD_ID_BYTES)
+            }
             Self::Pin(_) => Ok(()),
         }
     }
@@ -160,8 +169,12 @@ mod tests {
         let digest = Digest::of(b"memhost");
         assert_eq!(digest.to_string().parse::<Digest>().unwrap(), digest);
         let long = format!("sha256:{}", "é".repeat(32));
-        for wrong in ["", "sha256:", "sha256:zz", "md5:00", long.as_str(), &digest.to_string()[7..]] {
-            assert!(wrong.parse::<Digest>().unwrap_err().to_string().contains("64 hex digits"), "{wrong}");
+        for wrong in ["", "sha256:", "sha256:zz", "md5:00", long.as_str(), &digest.to_string()[7..]]
+        {
+            assert!(
+                wrong.parse::<Digest>().unwrap_err().to_string().contains("64 hex digits"),
+                "{wrong}"
+            );
         }
     }
 
@@ -169,7 +182,10 @@ mod tests {
     fn a_choice_is_a_range_or_a_build() {
         let digest = Digest::of(b"x");
         let range: VersionChoice = serde_json::from_str(r#"{"follow":"^1.2"}"#).unwrap();
-        assert!(range.allows(&Version::new(1, 3, 0), digest) && !range.allows(&Version::new(2, 0, 0), digest));
+        assert!(
+            range.allows(&Version::new(1, 3, 0), digest)
+                && !range.allows(&Version::new(2, 0, 0), digest)
+        );
         let pin = VersionChoice::Pin(digest);
         assert!(pin.allows(&Version::new(9, 0, 0), digest));
         assert!(!pin.allows(&Version::new(9, 0, 0), Digest::of(b"y")));

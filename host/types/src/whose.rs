@@ -1,4 +1,5 @@
-//! Whose a record is: what the host knows of each record, who may be answered it, and how records are filtered by that.
+//! Whose a record is: what the host knows of each record, who may be answered it, and how records
+//! are filtered by that.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -7,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::bounds::{Checked, check_bytes, check_context_id, check_reference};
 use super::named::named;
 use super::{
-    AgentId, BindingId, CompanyId, HookContext, HookKind, OperationId, RecordHandle, Replacement, Scope, Snippet,
-    SourceKind, SourceRef, limits,
+    AgentId, BindingId, CompanyId, HookContext, HookKind, OperationId, RecordHandle, Replacement,
+    Scope, Snippet, SourceKind, SourceRef, limits,
 };
 
 named!(
@@ -33,7 +34,8 @@ impl Visibility {
     }
 }
 
-/// What the host knows of a record: where it is, where it came from, and whose it is. Every field has a limit.
+/// What the host knows of a record: where it is, where it came from, and whose it is. Every field
+/// has a limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordRow {
@@ -85,13 +87,14 @@ impl RecordRow {
     }
 }
 
-/// Whether something is about an agent, an issue and a run, where those are wanted: by its scope, or else by its source and
-/// the hook that triggered it.
+/// Whether something is about an agent, an issue and a run, where those are wanted: by its scope,
+/// or else by its source and the hook that triggered it.
 pub(crate) fn is_about(
     (agent, issue, run): (Option<&AgentId>, Option<&String>, Option<&String>),
     (scope, source, hook): (&Scope, Option<&SourceRef>, Option<&HookContext>),
 ) -> bool {
-    let acting = scope.agent_id.as_ref().or_else(|| hook.and_then(|hook| hook.actor_agent_id.as_ref()));
+    let acting =
+        scope.agent_id.as_ref().or_else(|| hook.and_then(|hook| hook.actor_agent_id.as_ref()));
     let issues = [scope.issue_id.as_ref(), source.and_then(|source| source.issue_id.as_ref())];
     let of_hook = hook.and_then(|hook| hook.heartbeat_run_id.as_ref());
     let runs = [scope.run_id.as_ref(), source.and_then(|source| source.run_id.as_ref()), of_hook];
@@ -100,8 +103,8 @@ pub(crate) fn is_about(
         && run.is_none_or(|wanted| runs.contains(&Some(wanted)))
 }
 
-/// Which records to answer. Every field that is set must match. The host compares them with what it knows of a record, and
-/// with what the provider says of one that the host knows nothing of.
+/// Which records to answer. Every field that is set must match. The host compares them with what it
+/// knows of a record, and with what the provider says of one that the host knows nothing of.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RecordFilter {
@@ -164,7 +167,9 @@ impl RecordFilter {
         check_context_id("filter.runId", self.run_id.as_deref())?;
         check_context_id("filter.projectId", self.project_id.as_deref())?;
         check_context_id("filter.subjectId", self.subject_id.as_deref())?;
-        self.text.as_ref().map_or(Ok(()), |text| check_bytes("filter.text", text, limits::MAX_QUERY_BYTES))
+        self.text
+            .as_ref()
+            .map_or(Ok(()), |text| check_bytes("filter.text", text, limits::MAX_QUERY_BYTES))
     }
 
     /// Whether a record matches, without its text.
@@ -177,8 +182,12 @@ impl RecordFilter {
         let made = snippet.created_at.or_else(|| row.map(|row| row.created_at));
         let of_source = |field: fn(&SourceRef) -> Option<&String>| source.and_then(field);
         let of_scope = |field: fn(&Scope) -> Option<&String>| scope.and_then(field);
-        let agent = scope.and_then(|scope| scope.agent_id.as_ref().or(scope.actor_agent_id.as_ref()));
-        let (issue, run) = (of_source(|source| source.issue_id.as_ref()), of_source(|source| source.run_id.as_ref()));
+        let agent =
+            scope.and_then(|scope| scope.agent_id.as_ref().or(scope.actor_agent_id.as_ref()));
+        let (issue, run) = (
+            of_source(|source| source.issue_id.as_ref()),
+            of_source(|source| source.run_id.as_ref()),
+        );
         self.source_kind.is_none_or(|wanted| source.is_some_and(|source| source.kind == wanted))
             && same(self.issue_id.as_ref(), &[issue, of_scope(|scope| scope.issue_id.as_ref())])
             && same(self.run_id.as_ref(), &[run, of_scope(|scope| scope.run_id.as_ref())])
@@ -223,8 +232,9 @@ mod tests {
     fn a_day_begins_with_its_first_moment_and_ends_before_the_next() {
         let at = |text: &str| Some(text.parse().unwrap());
         let (day, next) = (at("2026-01-02T00:00:00Z"), at("2026-01-03T00:00:00Z"));
-        let fits =
-            |since, until| RecordFilter { since, until, ..RecordFilter::default() }.matches(None, &snippet(None));
+        let fits = |since, until| {
+            RecordFilter { since, until, ..RecordFilter::default() }.matches(None, &snippet(None))
+        };
         assert!(fits(day, next) && fits(None, next) && fits(day, None));
         assert!(!fits(next, None) && !fits(None, day));
     }

@@ -1,4 +1,5 @@
-//! Messages of parsers in the words of this project: what is wrong with which value, and what to write instead.
+//! Messages of parsers in the words of this project: what is wrong with which value, and what to
+//! write instead.
 
 /// The least likeness for a suggestion, from 0 to 1.
 const LIKE: f64 = 0.75;
@@ -33,8 +34,8 @@ pub fn counted(number: impl std::fmt::Display, one: &str, several: &str) -> Stri
     format!("{number} {noun}")
 }
 
-/// A text from outside for a message: characters that cannot be seen, or that change the order of others, are written as
-/// their number.
+/// A text from outside for a message: characters that cannot be seen, or that change the order of
+/// others, are written as their number.
 pub fn visible(text: &str) -> String {
     let is_hidden = |c: char| {
         c.is_control()
@@ -53,10 +54,13 @@ pub fn visible(text: &str) -> String {
 
 /// `; did you mean …?`, or nothing.
 fn suggestion(given: &str, known: &[&str]) -> String {
-    nearest(given, known.iter().copied()).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+    nearest(given, known.iter().copied())
+        .map(|near| format!("; did you mean `{near}`?"))
+        .unwrap_or_default()
 }
 
-/// What a parser of JSON, a query or a value said, in plain words. A message that is not known stays as it is.
+/// What a parser of JSON, a query or a value said, in plain words. A message that is not known
+/// stays as it is.
 pub fn plain(message: &str) -> Plain {
     let message = without_place(message);
     let said = |text: String| Plain { field: None, text };
@@ -64,7 +68,12 @@ pub fn plain(message: &str) -> Plain {
         let (given, known) = (quoted(rest), quoted_all(rest));
         let known = known.get(1..).unwrap_or_default();
         let given = given.unwrap_or_default();
-        return said(format!("is `{}`, which is none of {}{}", cut(given), known.join(", "), suggestion(given, known)));
+        return said(format!(
+            "is `{}`, which is none of {}{}",
+            cut(given),
+            known.join(", "),
+            suggestion(given, known)
+        ));
     }
     if let Some(rest) = message.strip_prefix("unknown field ") {
         let all = quoted_all(rest);
@@ -74,16 +83,22 @@ pub fn plain(message: &str) -> Plain {
             true => "there are none".to_owned(),
             false => format!("known are {}", known.join(", ")),
         };
-        let text = format!("is not known here{}; {known_text}", suggestion(given, known).trim_end_matches('?'));
+        let text = format!(
+            "is not known here{}; {known_text}",
+            suggestion(given, known).trim_end_matches('?')
+        );
         return Plain { field: Some(given.to_owned()), text };
     }
-    for (start, text) in [("missing field ", "is missing; set it"), ("duplicate field ", "is there twice; set it once")]
-    {
+    for (start, text) in [
+        ("missing field ", "is missing; set it"),
+        ("duplicate field ", "is there twice; set it once"),
+    ] {
         if let Some(field) = message.strip_prefix(start).and_then(quoted) {
             return Plain { field: Some(field.to_owned()), text: text.to_owned() };
         }
     }
-    let of_type = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
+    let of_type =
+        message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
     if let Some((found, wanted)) = of_type.and_then(|rest| rest.rsplit_once(", expected ")) {
         return said(format!("is {}; {} is needed", kind(found), wanted_kind(wanted)));
     }
@@ -107,13 +122,15 @@ fn syntax(message: &str) -> String {
 /// What a reader of JSON said of a text that is none, with the place.
 pub fn plain_syntax(message: &str) -> String {
     let said = without_place(message);
-    let place = message[said.len()..].replace(" at line ", " in line ").replace(" column ", ", column ");
+    let place =
+        message[said.len()..].replace(" at line ", " in line ").replace(" column ", ", column ");
     format!("{}{place}", syntax(said))
 }
 
 /// What a parser of one value said.
 fn value(message: &str) -> String {
-    const TIME: &str = "is no date or time; write it like 2026-11-20T10:00:00Z, or 2026-11-20 where a day is asked for";
+    const TIME: &str = "is no date or time; write it like 2026-11-20T10:00:00Z, or 2026-11-20 \
+                        where a day is asked for";
     // The parser of times explains which digits it wanted.
     const RANGE: &str = "is no range of versions; write it like ^1.2, =1.2.3 or '>=1, <3'";
     if message.contains("parsing") && message.contains("version number")
@@ -122,15 +139,20 @@ fn value(message: &str) -> String {
     {
         return RANGE.to_owned();
     }
-    let is_of_time = ["failed to parse", "failed to find", "expected ", "premature end of input", "parameter '"];
-    let names_time = ["year", "month", "day", "date", "time", "hour", "minute", "second", "offset", "timestamp"];
-    if is_of_time.iter().any(|start| message.starts_with(start)) && names_time.iter().any(|word| message.contains(word))
+    let is_of_time =
+        ["failed to parse", "failed to find", "expected ", "premature end of input", "parameter '"];
+    let names_time =
+        ["year", "month", "day", "date", "time", "hour", "minute", "second", "offset", "timestamp"];
+    if is_of_time.iter().any(|start| message.starts_with(start))
+        && names_time.iter().any(|word| message.contains(word))
     {
         return TIME.to_owned();
     }
-    let is_of_range = ["failed to convert", "converting "].iter().any(|start| message.starts_with(start));
+    let is_of_range =
+        ["failed to convert", "converting "].iter().any(|start| message.starts_with(start));
     if is_of_range && names_time.iter().any(|word| message.contains(word)) {
-        return "is too far from now; the last time that can be stored is 9999-12-30T22:00:00Z".to_owned();
+        return "is too far from now; the last time that can be stored is 9999-12-30T22:00:00Z"
+            .to_owned();
     }
     match message {
         "invalid digit found in string" | "invalid float literal" => "is no number".to_owned(),
@@ -190,8 +212,12 @@ fn wanted_kind(wanted: &str) -> String {
         "a sequence" => "a list".to_owned(),
         "a string" | "a borrowed string" | "string" | "str" => "a text".to_owned(),
         "a map" => "an object".to_owned(),
-        _ if wanted.starts_with("struct ") || wanted.starts_with("internally tagged ") => "an object".to_owned(),
-        _ if wanted.contains("UUID") => "an id, such as 0199f0a0-0000-7000-8000-000000000000,".to_owned(),
+        _ if wanted.starts_with("struct ") || wanted.starts_with("internally tagged ") => {
+            "an object".to_owned()
+        }
+        _ if wanted.contains("UUID") => {
+            "an id, such as 0199f0a0-0000-7000-8000-000000000000,".to_owned()
+        }
         _ => cut(wanted),
     }
 }
@@ -231,7 +257,10 @@ mod tests {
             ["dya", "dy", "bindings", "week", "x"].map(near),
             [Some("day"), Some("day"), Some("binding"), None, None]
         );
-        assert_eq!((counted(1, "day", "days"), counted(0, "day", "days")), ("1 day".to_owned(), "0 days".to_owned()));
+        assert_eq!(
+            (counted(1, "day", "days"), counted(0, "day", "days")),
+            ("1 day".to_owned(), "0 days".to_owned())
+        );
     }
 
     #[test]
@@ -266,12 +295,17 @@ mod tests {
             let said = read(json);
             assert_eq!((said.field.as_deref(), said.text.as_str()), (field, text), "{json}");
         }
-        for time in ["soon", "2026", "2026-13-01T00:00:00Z", "2026-11-20", "", "2026-11-20T10:00:00"] {
+        for time in
+            ["soon", "2026", "2026-13-01T00:00:00Z", "2026-11-20", "", "2026-11-20T10:00:00"]
+        {
             let said = read(&format!(r#"{{"topK":1,"at":"{time}"}}"#));
             assert!(said.text.contains("is no date or time"), "{time}: {}", said.text);
         }
         let late = read(r#"{"topK":1,"at":"9999-12-31T23:59:59Z"}"#).text;
-        assert_eq!(late, "is too far from now; the last time that can be stored is 9999-12-30T22:00:00Z");
+        assert_eq!(
+            late,
+            "is too far from now; the last time that can be stored is 9999-12-30T22:00:00Z"
+        );
         assert_eq!(visible("ünit \u{202e}x\u{200b}\n"), "ünit \\u{202e}x\\u{200b}\\u{a}");
         for (message, text) in [
             ("x".parse::<u32>().unwrap_err().to_string(), "is no number"),

@@ -81,7 +81,9 @@ struct Outcome {
 impl MemoryRecord {
     /// Whether it was written as it is.
     pub(crate) fn is_own(&self) -> bool {
-        self.namespaces.iter().any(|namespace| place::read(namespace).is_some_and(|(_, is_own)| is_own))
+        self.namespaces
+            .iter()
+            .any(|namespace| place::read(namespace).is_some_and(|(_, is_own)| is_own))
     }
 }
 
@@ -128,7 +130,11 @@ impl AgentCore {
     }
 
     /// Records below a namespace, and whether these are all.
-    pub(crate) fn records_below(&self, path: &str, key: Option<&str>) -> Result<(Vec<MemoryRecord>, bool), Error> {
+    pub(crate) fn records_below(
+        &self,
+        path: &str,
+        key: Option<&str>,
+    ) -> Result<(Vec<MemoryRecord>, bool), Error> {
         let mut body = json!({"namespacePath": path, "maxResults": PAGE});
         if let Some(key) = key {
             body["metadataFilters"] = filters(std::iter::once((metadata::KEY, key)));
@@ -138,7 +144,8 @@ impl AgentCore {
 
     /// A record as this provider has it; none where it is another company's.
     pub(crate) fn record(&self, found: MemoryRecord) -> Option<Record> {
-        let (scope, is_own) = found.namespaces.iter().find_map(|namespace| place::read(namespace))?;
+        let (scope, is_own) =
+            found.namespaces.iter().find_map(|namespace| place::read(namespace))?;
         let is_ours = scope.company_id == self.company;
         let (key, tag) = metadata::read(found.metadata.as_ref());
         let mut tag = tag.unwrap_or_default();
@@ -162,12 +169,16 @@ impl AgentCore {
     /// Sends a batch of one record, and answers its id.
     pub(crate) fn batch(&self, rest: &str, record: &Value) -> Result<String, Error> {
         let answer: Outcomes = self.post(rest, &json!({"records": [record]})).answer()?;
-        match (answer.successful_records.into_iter().next(), answer.failed_records.into_iter().next()) {
+        match (
+            answer.successful_records.into_iter().next(),
+            answer.failed_records.into_iter().next(),
+        ) {
             (Some(done), None) => Ok(done.memory_record_id),
             (_, Some(Outcome { error_code: status, error_message, .. })) => Err(Error::Status {
                 request: format!("POST {}", self.path(rest)),
                 status: status.unwrap_or(500),
-                message: error_message.unwrap_or_else(|| "the batch failed without a reason".to_owned()),
+                message: error_message
+                    .unwrap_or_else(|| "the batch failed without a reason".to_owned()),
                 retry_after: None,
             }),
             _ => Err(Error::unexpected(rest, "it tells no outcome")),
@@ -184,7 +195,9 @@ impl AgentCore {
 
 /// Now, in seconds since 1970, to the millisecond.
 pub(crate) fn now() -> f64 {
-    (SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64() * 1_000.0).floor() / 1_000.0
+    (SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64() * 1_000.0)
+        .floor()
+        / 1_000.0
 }
 
 pub(crate) fn filters<'a>(members: impl Iterator<Item = (&'a str, &'a str)>) -> Value {

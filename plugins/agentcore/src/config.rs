@@ -20,7 +20,8 @@ pub struct Config {
     #[serde(default)]
     #[schemars(length(max = 6), inner(regex(pattern = r"^[a-zA-Z0-9_-]{1,128}$")))]
     pub indexed: Vec<String>,
-    /// How long a strategy's records are waited for before a capture counts as done without any, in seconds.
+    /// How long a strategy's records are waited for before a capture counts as done without any, in
+    /// seconds.
     #[serde(default = "ten_minutes")]
     #[schemars(range(max = 3600))]
     pub settle_seconds: u64,

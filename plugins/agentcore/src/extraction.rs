@@ -1,5 +1,6 @@
-//! Jobs: the events that captures made, while the memory's strategies extract records from them. AgentCore tells of a job
-//! only that it failed: it is done when records appear where its scope is, or when none came in time.
+//! Jobs: the events that captures made, while the memory's strategies extract records from them.
+//! AgentCore tells of a job only that it failed: it is done when records appear where its scope is,
+//! or when none came in time.
 
 use memhost_sdk::http::Error;
 use memhost_sdk::remote::{Elsewhere, Progress, Work};
@@ -50,16 +51,23 @@ struct Message {
 impl AgentCore {
     /// The extraction of an event that failed, if there is one.
     fn failed(&self, id: &str, scope: &Scope, event: &Event) -> Result<Option<Failed>, Error> {
-        let filter = json!({"actorId": place::actor(scope), "sessionId": event.session, "status": "FAILED"});
+        let filter =
+            json!({"actorId": place::actor(scope), "sessionId": event.session, "status": "FAILED"});
         let body = json!({"maxResults": 50, "filter": filter});
         let (all, _) = self.pages::<Failed>("extractionJobs", body, "jobs", &Budget::new(PAGES))?;
-        Ok(all.into_iter().find(|job| job.messages.messages_list.iter().any(|message| message.event_id == id)))
+        Ok(all
+            .into_iter()
+            .find(|job| job.messages.messages_list.iter().any(|message| message.event_id == id)))
     }
 
     /// What was extracted where a scope is, since an event was there.
     fn extracted(&self, scope: &Scope, event: &Event) -> Result<Vec<RecordId>, Error> {
         let path = format!("/memhost/{}/", place::actor(scope));
-        let new = self.records_below(&path, None)?.0.into_iter().filter(|record| record.created_at >= event.since);
+        let new = self
+            .records_below(&path, None)?
+            .0
+            .into_iter()
+            .filter(|record| record.created_at >= event.since);
         Ok(new.filter(|record| !record.is_own()).map(|record| record.id).collect())
     }
 }

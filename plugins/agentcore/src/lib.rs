@@ -1,4 +1,5 @@
-//! Records in AWS Bedrock AgentCore Memory. It is written with `memhost-sdk` only, like any other provider.
+//! Records in AWS Bedrock AgentCore Memory. It is written with `memhost-sdk` only, like any other
+//! provider.
 
 mod api;
 mod config;

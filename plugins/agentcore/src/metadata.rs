@@ -1,4 +1,5 @@
-//! The metadata of a record: at most 20 values of 256 characters, of few different ones. The tag is cut into some of them.
+//! The metadata of a record: at most 20 values of 256 characters, of few different ones. The tag is
+//! cut into some of them.
 
 use memhost_sdk::remote::Tag;
 use serde_json::{Map, Value, json};
@@ -20,15 +21,18 @@ pub(crate) fn fits(text: &str) -> bool {
     (1..=LONGEST).contains(&text.len()) && text.chars().all(is_kept)
 }
 
-/// The metadata of a record; none where the tag is too long for it. `indexed` are the members that can be filtered by.
+/// The metadata of a record; none where the tag is too long for it. `indexed` are the members that
+/// can be filtered by.
 pub(crate) fn write(key: Option<&str>, tag: &Tag, indexed: &[String]) -> Option<Value> {
     let mut all = Map::new();
     let mut put = |name: String, value: &str| all.insert(name, json!({"stringValue": value}));
     key.map(|key| put(KEY.to_owned(), key));
     let text = encoded(tag.compact().to_string().as_bytes());
     // The first one says how many there are: those of an older, longer tag may be there, too.
-    let pieces: Vec<&str> =
-        (0..text.len()).step_by(LONGEST - 3).map(|at| &text[at..text.len().min(at + LONGEST - 3)]).collect();
+    let pieces: Vec<&str> = (0..text.len())
+        .step_by(LONGEST - 3)
+        .map(|at| &text[at..text.len().min(at + LONGEST - 3)])
+        .collect();
     if pieces.len() > PIECES {
         return None;
     }
@@ -55,7 +59,8 @@ pub(crate) fn read(metadata: Option<&Map<String, Value>>) -> (Option<String>, Op
 /// Base64 without padding.
 fn encoded(bytes: &[u8]) -> String {
     let digits = bytes.chunks(3).flat_map(|chunk| {
-        let bits = chunk.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        let bits = chunk.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte))
+            << (8 * (3 - chunk.len()));
         (0..=chunk.len()).map(move |at| char::from(DIGITS[(bits >> (18 - 6 * at) & 63) as usize]))
     });
     digits.collect()
@@ -83,17 +88,25 @@ mod tests {
     #[test]
     fn a_tag_is_read_as_it_was_written() {
         for length in [0, 1, 2, 3, 700] {
-            let metadata = Some(json!({"topic": "gate", "n": 1.5, "long": "é".repeat(length)}).to_string());
+            let metadata =
+                Some(json!({"topic": "gate", "n": 1.5, "long": "é".repeat(length)}).to_string());
             let tag = Tag { metadata, scope: Some(Scope::company("acme")), ..Tag::default() };
             let written = write(Some("op-1"), &tag, &["topic".to_owned()]).unwrap();
             let members = written.as_object().unwrap();
             assert!(members.len() <= 20 && members["topic"]["stringValue"] == "gate");
-            assert!(members.values().all(|value| fits(value["stringValue"].as_str().unwrap())), "{written}");
-            let mut longer = write(None, &Tag { summary: Some("x".repeat(1_500)), ..Tag::default() }, &[]).unwrap();
+            assert!(
+                members.values().all(|value| fits(value["stringValue"].as_str().unwrap())),
+                "{written}"
+            );
+            let mut longer =
+                write(None, &Tag { summary: Some("x".repeat(1_500)), ..Tag::default() }, &[])
+                    .unwrap();
             longer.as_object_mut().unwrap().extend(members.clone());
             assert_eq!(read(longer.as_object()), (Some("op-1".to_owned()), Some(tag)));
         }
-        assert!(write(None, &Tag { summary: Some("x".repeat(3_000)), ..Tag::default() }, &[]).is_none());
+        assert!(
+            write(None, &Tag { summary: Some("x".repeat(3_000)), ..Tag::default() }, &[]).is_none()
+        );
         assert_eq!(read(None), (None, None));
         assert!(!fits("") && !fits("a\"b") && fits("a b"));
     }

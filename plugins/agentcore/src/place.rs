@@ -6,11 +6,13 @@ use memhost_sdk::types::Scope;
 /// What a part of a place stands for that the scope does not name.
 const NONE: &str = "-";
 
-/// The actor of a scope: company, agent, subject and namespace, each as a part of a path. A strategy whose namespaces begin
-/// with `/memhost/{actorId}/` puts what it extracts where its scope is.
+/// The actor of a scope: company, agent, subject and namespace, each as a part of a path. A
+/// strategy whose namespaces begin with `/memhost/{actorId}/` puts what it extracts where its scope
+/// is.
 pub(crate) fn actor(scope: &Scope) -> String {
     let part = |of: &Option<String>| of.as_deref().map_or_else(|| NONE.to_owned(), escaped);
-    let [agent, subject, namespace] = [&scope.agent_id, &scope.subject_id, &scope.namespace].map(part);
+    let [agent, subject, namespace] =
+        [&scope.agent_id, &scope.subject_id, &scope.namespace].map(part);
     format!("{}/{agent}/{subject}/{namespace}", escaped(&scope.company_id))
 }
 
@@ -24,7 +26,8 @@ pub(crate) fn records(scope: &Scope) -> String {
     format!("/memhost/{}/records", actor(scope))
 }
 
-/// The scope of a namespace, and whether its records were written as they are; none for one of somebody else.
+/// The scope of a namespace, and whether its records were written as they are; none for one of
+/// somebody else.
 pub(crate) fn read(namespace: &str) -> Option<(Scope, bool)> {
     let mut parts = namespace.strip_prefix("/memhost/")?.split('/');
     let mut next = || parts.next().filter(|part| !part.is_empty());
@@ -35,7 +38,10 @@ pub(crate) fn read(namespace: &str) -> Option<(Scope, bool)> {
     };
     let (agent_id, subject_id, namespace) = (part()?, part()?, part()?);
     let rest: Vec<&str> = parts.collect();
-    Some((Scope { agent_id, subject_id, namespace, ..Scope::company(&company) }, rest == ["records"]))
+    Some((
+        Scope { agent_id, subject_id, namespace, ..Scope::company(&company) },
+        rest == ["records"],
+    ))
 }
 
 /// A text as a part of a place, which is never [`NONE`].
@@ -54,12 +60,24 @@ mod tests {
 
     #[test]
     fn a_place_is_read_as_it_is_written() {
-        let scope =
-            Scope { agent_id: Some("-".to_owned()), namespace: Some("a_b/é".to_owned()), ..Scope::company("acme.eu") };
+        let scope = Scope {
+            agent_id: Some("-".to_owned()),
+            namespace: Some("a_b/é".to_owned()),
+            ..Scope::company("acme.eu")
+        };
         assert_eq!(records(&scope), "/memhost/acme_2eeu/_2d/-/a_5fb_2f_c3_a9/records");
         assert_eq!(read(&records(&scope)), Some((scope.clone(), true)));
-        assert_eq!(read(&format!("/memhost/{}/preferences/s-1", actor(&scope))), Some((scope, false)));
-        for other in ["/", "/memhost/acme", "/memhost/acme/a/b", "/memhost/acme/a/b/_zz/records", "/users/a/b/c/d"] {
+        assert_eq!(
+            read(&format!("/memhost/{}/preferences/s-1", actor(&scope))),
+            Some((scope, false))
+        );
+        for other in [
+            "/",
+            "/memhost/acme",
+            "/memhost/acme/a/b",
+            "/memhost/acme/a/b/_zz/records",
+            "/users/a/b/c/d",
+        ] {
             assert_eq!(read(other), None, "{other}");
         }
     }

@@ -26,20 +26,31 @@ impl Service for AgentCore {
     const RETRIES_JOBS: bool = true;
 
     fn describe() -> Description {
-        Description::new("agentcore", env!("CARGO_PKG_VERSION"), "Keeps records in AWS AgentCore Memory")
-            .configured_by::<Config>()
-            .extracts()
-            .concurrent(8)
-            // A record takes up to five requests, and a call has 64.
-            .at_most(12, 16)
-            .without([Exception::AllOrNoneUpserts, Exception::ReadAfterWrite])
-            .require(Permission::Http(HttpPermission::to("{{config:/url}}")), "The memories are there")
-            .require(Permission::Storage(64 << 20), "Notes what was written, so that nothing is written twice")
-            .require(Permission::Secret("AWS_KEY".to_owned()), "The host signs each request with it")
+        Description::new(
+            "agentcore",
+            env!("CARGO_PKG_VERSION"),
+            "Keeps records in AWS AgentCore Memory",
+        )
+        .configured_by::<Config>()
+        .extracts()
+        .concurrent(8)
+        // A record takes up to five requests, and a call has 64.
+        .at_most(12, 16)
+        .without([Exception::AllOrNoneUpserts, Exception::ReadAfterWrite])
+        .require(Permission::Http(HttpPermission::to("{{config:/url}}")), "The memories are there")
+        .require(
+            Permission::Storage(64 << 20),
+            "Notes what was written, so that nothing is written twice",
+        )
+        .require(Permission::Secret("AWS_KEY".to_owned()), "The host signs each request with it")
     }
 
     fn open(config: Config) -> Result<Self, types::Error> {
-        Ok(Self { http: Client::new(&config.url)?.signed("AWS_KEY"), config, company: String::new() })
+        Ok(Self {
+            http: Client::new(&config.url)?.signed("AWS_KEY"),
+            config,
+            company: String::new(),
+        })
     }
 
     fn serve(&mut self, company: &str) {
@@ -53,10 +64,14 @@ impl Service for AgentCore {
         } else if !metadata::fits(&format!("id_2f{}", place::escaped(id))) {
             (
                 "id",
-                "is too long for AgentCore: at most 250 letters and digits, where any other character counts as three",
+                "is too long for AgentCore: at most 250 letters and digits, where any other \
+                 character counts as three",
             )
         } else if metadata::write(None, tag, &[]).is_none() {
-            ("metadata", "is too long for AgentCore, with source and summary: about 2,400 bytes in all")
+            (
+                "metadata",
+                "is too long for AgentCore, with source and summary: about 2,400 bytes in all",
+            )
         } else {
             return Ok(());
         };
@@ -78,7 +93,9 @@ impl Service for AgentCore {
     }
 
     fn written(&self, key: &str, _: &str) -> Result<Vec<Record>, Error> {
-        Ok(self.records(self.records_below(&place::path(&self.company), Some(&place::escaped(key)))?.0))
+        Ok(self.records(
+            self.records_below(&place::path(&self.company), Some(&place::escaped(key)))?.0,
+        ))
     }
 
     fn find(&self, id: &str) -> Result<Option<Record>, Error> {
@@ -105,21 +122,25 @@ impl Service for AgentCore {
     fn search(&self, search: &Search<'_>) -> Result<Vec<Record>, Error> {
         let query: String = search.query.chars().take(LONGEST_QUERY).collect();
         let mut criteria = json!({"searchQuery": query, "topK": search.most});
-        let can_filter = |(name, text): &&(String, String)| self.config.indexed.contains(name) && metadata::fits(text);
+        let can_filter = |(name, text): &&(String, String)| {
+            self.config.indexed.contains(name) && metadata::fits(text)
+        };
         let asked = search.members.iter().filter(can_filter).take(5);
         let asked: Vec<_> = asked.map(|(name, text)| (name.as_str(), text.as_str())).collect();
         if !asked.is_empty() {
             criteria["metadataFilters"] = filters(asked.into_iter());
         }
         let path = place::path(&self.company);
-        let body = json!({"namespacePath": path, "searchCriteria": criteria, "maxResults": search.most});
+        let body =
+            json!({"namespacePath": path, "searchCriteria": criteria, "maxResults": search.most});
         let found = self.post("retrieve", &body).reads().at("/memoryRecordSummaries").answer()?;
         meter::charge("agentcore", "search", self.config.search_microcents);
         Ok(self.records(found))
     }
 
     fn list(&self, _: u32) -> Result<(Vec<Record>, bool), Error> {
-        // A page of AgentCore can have fewer records than it may: their number does not tell whether these are all.
+        // A page of AgentCore can have fewer records than it may: their number does not tell
+        // whether these are all.
         let (found, are_all) = self.records_below(&place::path(&self.company), None)?;
         Ok((self.records(found), !are_all))
     }
@@ -135,13 +156,20 @@ impl Service for AgentCore {
     /// A capture is an event, which is read back. The same token again is the same event.
     fn learn(&self, capture: &Capture<'_>) -> Result<Learnt, Error> {
         let session = capture.scope.session_key.as_deref().map(place::escaped);
-        let session = session.filter(|session| session.len() <= 100).unwrap_or_else(|| place::escaped(capture.key));
+        let session = session
+            .filter(|session| session.len() <= 100)
+            .unwrap_or_else(|| place::escaped(capture.key));
         let (actor, asked) = (place::actor(capture.scope), now());
         let body = json!({"actorId": actor, "sessionId": session, "eventTimestamp": asked, "payload": messages(capture.turns),
             "clientToken": capture.key});
         let id: String = self.post("events", &body).at("/event/eventId").answer()?;
         meter::charge("agentcore", "add", self.config.add_microcents);
-        let path = format!("actor/{}/sessions/{}/events/{}", segment(&actor), segment(&session), segment(&id));
+        let path = format!(
+            "actor/{}/sessions/{}/events/{}",
+            segment(&actor),
+            segment(&session),
+            segment(&id)
+        );
         let found: Value = self.get(&path).at("/event").answer_if_found()?.unwrap_or_default();
         match found["eventTimestamp"].as_f64().filter(|_| found["eventId"] == *id) {
             Some(since) => {
@@ -157,13 +185,24 @@ impl Health for AgentCore {
     fn check_health(&mut self) -> Result<Report, types::Error> {
         let body = json!({"namespacePath": "/memhost/", "maxResults": 1});
         self.post("memoryRecords", &body).reads().answer::<Value>()?;
-        Ok(Report { summary: format!("AgentCore answers at {} for {}", self.config.url, self.config.memory_id) })
+        Ok(Report {
+            summary: format!(
+                "AgentCore answers at {} for {}",
+                self.config.url, self.config.memory_id
+            ),
+        })
     }
 }
 
 impl AgentCore {
     /// The ids in a list, and whether these are all.
-    fn ids(&self, rest: &str, list: &str, id: &str, budget: &Budget) -> Result<(Vec<String>, bool), Error> {
+    fn ids(
+        &self,
+        rest: &str,
+        list: &str,
+        id: &str,
+        budget: &Budget,
+    ) -> Result<(Vec<String>, bool), Error> {
         let mut body = json!({"maxResults": 100});
         if list == "events" {
             body["includePayloads"] = false.into();
@@ -210,13 +249,22 @@ impl Wipes for AgentCore {
             let list = self.post("memoryRecords", &body).reads().at("/memoryRecordSummaries");
             let found: Vec<Value> = list.answer_if_found()?.unwrap_or_default();
             if found.is_empty() {
-                return Ok(ForgetScopeResponse { extent: Extent::Hard, count: Some(count), usage: Vec::new() });
+                return Ok(ForgetScopeResponse {
+                    extent: Extent::Hard,
+                    count: Some(count),
+                    usage: Vec::new(),
+                });
             }
             if !budget.spend() {
                 break;
             }
-            let ids: Vec<_> = found.iter().map(|record| json!({"memoryRecordId": record["memoryRecordId"]})).collect();
-            let deleted = self.post("memoryRecords/batchDelete", &json!({"records": ids})).at("/successfulRecords");
+            let ids: Vec<_> = found
+                .iter()
+                .map(|record| json!({"memoryRecordId": record["memoryRecordId"]}))
+                .collect();
+            let deleted = self
+                .post("memoryRecords/batchDelete", &json!({"records": ids}))
+                .at("/successfulRecords");
             count += deleted.answer::<Vec<Value>>()?.len() as u64;
         }
         again()

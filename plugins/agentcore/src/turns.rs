@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 const MESSAGES: usize = 100;
 const LONGEST: usize = 100_000;
 
-/// A message for each turn, and more for a long one. Of more than an event takes, what comes first is told as one text that
-/// says who said what, so that nothing is left out.
+/// A message for each turn, and more for a long one. Of more than an event takes, what comes first
+/// is told as one text that says who said what, so that nothing is left out.
 pub(crate) fn messages(turns: &[Turn]) -> Vec<Value> {
     let all: Vec<Value> = turns.iter().flat_map(message).collect();
     if all.len() <= MESSAGES {
@@ -16,8 +16,13 @@ pub(crate) fn messages(turns: &[Turn]) -> Vec<Value> {
     }
     // A capture has at most 1 MiB, so the other half is enough for the beginning.
     let (first, last) = turns.split_at(turns.len().saturating_sub(MESSAGES / 2));
-    let first = SourcePayload { turns: first.to_vec(), ..SourcePayload::default() }.text_or_turns().unwrap_or_default();
-    pieces(&first).map(|text| conversational("OTHER", &text)).chain(last.iter().flat_map(message)).collect()
+    let first = SourcePayload { turns: first.to_vec(), ..SourcePayload::default() }
+        .text_or_turns()
+        .unwrap_or_default();
+    pieces(&first)
+        .map(|text| conversational("OTHER", &text))
+        .chain(last.iter().flat_map(message))
+        .collect()
 }
 
 fn message(turn: &Turn) -> Vec<Value> {
@@ -54,8 +59,10 @@ mod tests {
 
     #[test]
     fn turns_are_messages_and_long_ones_are_cut() {
-        let all = messages(&[turn("user", "é".repeat(LONGEST + 1)), turn("robot", "Yes.".to_owned())]);
-        let lengths: Vec<_> = all.iter().map(said).map(|(role, text)| (role, text.chars().count())).collect();
+        let all =
+            messages(&[turn("user", "é".repeat(LONGEST + 1)), turn("robot", "Yes.".to_owned())]);
+        let lengths: Vec<_> =
+            all.iter().map(said).map(|(role, text)| (role, text.chars().count())).collect();
         assert_eq!(lengths, [("USER", LONGEST), ("USER", 1), ("OTHER", 4)]);
     }
 
@@ -63,10 +70,13 @@ mod tests {
     fn of_a_long_conversation_nothing_is_left_out() {
         // As much as a capture may have.
         for (count, length) in [(100, 10), (101, 10), (1_000, 1_040), (1_000, 1)] {
-            let turns: Vec<_> = (0..count).map(|n| turn("user", format!("{n:0length$}."))).collect();
+            let turns: Vec<_> =
+                (0..count).map(|n| turn("user", format!("{n:0length$}."))).collect();
             let all = messages(&turns);
             assert!(all.len() <= MESSAGES, "{count} turns, {} messages", all.len());
-            assert!(all.iter().all(|message| (1..=LONGEST).contains(&said(message).1.chars().count())));
+            assert!(
+                all.iter().all(|message| (1..=LONGEST).contains(&said(message).1.chars().count()))
+            );
             let whole: String = all.iter().map(|message| said(message).1).collect();
             let mut rest = whole.as_str();
             for turn in &turns {

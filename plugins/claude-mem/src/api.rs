@@ -39,16 +39,21 @@ pub(crate) struct Observation {
 
 impl From<Observation> for Record {
     fn from(seen: Observation) -> Self {
-        let metadata: Value = seen.metadata.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
+        let metadata: Value =
+            seen.metadata.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
         let record = match metadata.get(NAME).and_then(|kept| Kept::deserialize(kept).ok()) {
             Some(kept) => kept.record(seen.id.to_string(), seen.narrative.unwrap_or_default()),
             // Of somebody else, or of claude-mem's model.
             None => {
-                let facts: Vec<String> =
-                    seen.facts.and_then(|list| serde_json::from_str(&list).ok()).unwrap_or_default();
-                let facts = facts.iter().map(|fact| format!("- {fact}")).collect::<Vec<_>>().join("\n");
+                let facts: Vec<String> = seen
+                    .facts
+                    .and_then(|list| serde_json::from_str(&list).ok())
+                    .unwrap_or_default();
+                let facts =
+                    facts.iter().map(|fact| format!("- {fact}")).collect::<Vec<_>>().join("\n");
                 let parts = [seen.title.clone(), seen.narrative.or(seen.text), Some(facts)];
-                let mut parts: Vec<_> = parts.into_iter().flatten().filter(|part| !part.trim().is_empty()).collect();
+                let mut parts: Vec<_> =
+                    parts.into_iter().flatten().filter(|part| !part.trim().is_empty()).collect();
                 parts.dedup();
                 let tag = Tag {
                     scope: seen.agent_id.as_deref().and_then(partition_of),
@@ -92,9 +97,16 @@ pub(crate) fn session(operation_id: &str) -> String {
 
 impl ClaudeMem {
     /// The project's observations, the newest first, or those with a phrase.
-    pub(crate) fn observations(&self, phrase: &str, offset: usize, most: usize) -> Result<Vec<Observation>, Error> {
-        let request = self.http.get("/api/search").query("format", "json").query("type", "observations");
-        let request = request.query("project", &self.project).query("limit", &most).query("offset", &offset);
+    pub(crate) fn observations(
+        &self,
+        phrase: &str,
+        offset: usize,
+        most: usize,
+    ) -> Result<Vec<Observation>, Error> {
+        let request =
+            self.http.get("/api/search").query("format", "json").query("type", "observations");
+        let request =
+            request.query("project", &self.project).query("limit", &most).query("offset", &offset);
         let order = if phrase.is_empty() { "date_desc" } else { "relevance" };
         let phrase: String = phrase.chars().take(PHRASE).collect();
         request.query("query", &phrase).query("orderBy", order).at("/observations").answer()
@@ -103,13 +115,16 @@ impl ClaudeMem {
     /// The observations of this project with these numbers.
     pub(crate) fn batch(&self, ids: &[u64]) -> Result<Vec<Record>, Error> {
         let body = json!({"ids": ids, "project": self.project});
-        let found: Vec<Observation> = self.http.post("/api/observations/batch").json(&body).reads().answer()?;
+        let found: Vec<Observation> =
+            self.http.post("/api/observations/batch").json(&body).reads().answer()?;
         Ok(found.into_iter().map(Record::from).collect())
     }
 
-    /// What was seen around an observation, before and after it. claude-mem tells it as text, with a table of numbers.
+    /// What was seen around an observation, before and after it. claude-mem tells it as text, with
+    /// a table of numbers.
     pub(crate) fn timeline(&self, id: u64) -> Result<Vec<u64>, Error> {
-        let request = self.http.get("/api/timeline").query("anchor", &id).query("project", &self.project);
+        let request =
+            self.http.get("/api/timeline").query("anchor", &id).query("project", &self.project);
         let request = request.query("depth_before", "10").query("depth_after", "10");
         let text: String = request.at("/content/0/text").answer()?;
         let number = |line: &str| line.strip_prefix("| #")?.split_once(' ')?.0.parse().ok();

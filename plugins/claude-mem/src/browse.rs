@@ -1,5 +1,5 @@
-//! claude-mem's timeline as the contract's tree: the observations, the newest first, and below each one what was seen
-//! around it.
+//! claude-mem's timeline as the contract's tree: the observations, the newest first, and below each
+//! one what was seen around it.
 
 use memhost_sdk::remote::{Record, Records, Service, offset};
 use memhost_sdk::{Browse, types::*};
@@ -7,8 +7,9 @@ use memhost_sdk::{Browse, types::*};
 use crate::api::ClaudeMem;
 
 impl Browse for ClaudeMem {
-    /// A path is an observation's number, or two: one that was seen around the other. The cursor counts entries of
-    /// claude-mem. One that the scope may not see is left out, so a page can be short.
+    /// A path is an observation's number, or two: one that was seen around the other. The cursor
+    /// counts entries of claude-mem. One that the scope may not see is left out, so a page can be
+    /// short.
     fn list_children(
         &mut self,
         path: String,
@@ -23,8 +24,13 @@ impl Browse for ClaudeMem {
             let is_full = page.len() == limit;
             (page.into_iter().map(Record::from).collect(), is_full)
         } else {
-            let gone = || Error::NotFound(format!("claude-mem has no observation {path} to show the time around"));
-            let anchor = self.is_id(&path).then(|| path.parse::<u64>().ok()).flatten().ok_or_else(gone)?;
+            let gone = || {
+                Error::NotFound(format!(
+                    "claude-mem has no observation {path} to show the time around"
+                ))
+            };
+            let anchor =
+                self.is_id(&path).then(|| path.parse::<u64>().ok()).flatten().ok_or_else(gone)?;
             self.find(&path)?.filter(|record| record.tag.is_visible_in(&scope)).ok_or_else(gone)?;
             let around = self.timeline(anchor)?;
             let here: Vec<_> = around.iter().skip(offset).take(limit).copied().collect();

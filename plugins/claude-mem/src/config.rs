@@ -16,7 +16,8 @@ pub struct Config {
     /// What claude-mem's model extracts observations from.
     #[serde(default)]
     pub infer: Infer,
-    /// Whether the worker searches by meaning, with Chroma. Otherwise it finds phrases, and the provider asks for each word.
+    /// Whether the worker searches by meaning, with Chroma. Otherwise it finds phrases, and the
+    /// provider asks for each word.
     #[serde(default)]
     pub semantic: bool,
 }

@@ -1,5 +1,5 @@
-//! Records in claude-mem, as observations of a project of its worker. It is written with `memhost-sdk` only, like any other
-//! provider.
+//! Records in claude-mem, as observations of a project of its worker. It is written with
+//! `memhost-sdk` only, like any other provider.
 
 mod api;
 mod browse;

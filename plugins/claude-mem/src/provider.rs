@@ -1,4 +1,5 @@
-//! What claude-mem is to the SDK: a service with these routes, and sessions in which one tool was used as jobs.
+//! What claude-mem is to the SDK: a service with these routes, and sessions in which one tool was
+//! used as jobs.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -6,8 +7,8 @@ use std::collections::BTreeMap;
 use memhost_sdk::Health;
 use memhost_sdk::http::{Client, Error};
 use memhost_sdk::remote::{
-    Capture, Elsewhere, Kept, Learnt, Progress, Record, Search, Service, Tag, Work, now, owner, partition_name, plain,
-    to_unix_millis,
+    Capture, Elsewhere, Kept, Learnt, Progress, Record, Search, Service, Tag, Work, now, owner,
+    partition_name, plain, to_unix_millis,
 };
 use memhost_sdk::types::{self, *};
 use serde_json::{Value, json};
@@ -29,15 +30,25 @@ impl Service for ClaudeMem {
     const ONLY_ADDS: bool = true;
 
     fn describe() -> Description {
-        Description::new("claude-mem", env!("CARGO_PKG_VERSION"), "Keeps records as observations of claude-mem")
-            .configured_by::<Config>()
-            .extracts()
-            .concurrent(8)
-            // A record that is replaced takes up to six requests, and a call has 64.
-            .at_most(10, 10)
-            .without([Exception::AllOrNoneUpserts, Exception::ExactlyOnceLists])
-            .require(Permission::Http(HttpPermission::to("{{config:/url}}")), "The observations are there")
-            .require(Permission::Storage(64 << 20), "Notes what was written, and which observation replaced which")
+        Description::new(
+            "claude-mem",
+            env!("CARGO_PKG_VERSION"),
+            "Keeps records as observations of claude-mem",
+        )
+        .configured_by::<Config>()
+        .extracts()
+        .concurrent(8)
+        // A record that is replaced takes up to six requests, and a call has 64.
+        .at_most(10, 10)
+        .without([Exception::AllOrNoneUpserts, Exception::ExactlyOnceLists])
+        .require(
+            Permission::Http(HttpPermission::to("{{config:/url}}")),
+            "The observations are there",
+        )
+        .require(
+            Permission::Storage(64 << 20),
+            "Notes what was written, and which observation replaced which",
+        )
     }
 
     fn open(config: Config) -> Result<Self, types::Error> {
@@ -49,15 +60,18 @@ impl Service for ClaudeMem {
     }
 
     fn is_id(&self, id: &str) -> bool {
-        (1..=15).contains(&id.len()) && !id.starts_with('0') && id.bytes().all(|byte| byte.is_ascii_digit())
+        (1..=15).contains(&id.len())
+            && !id.starts_with('0')
+            && id.bytes().all(|byte| byte.is_ascii_digit())
     }
 
-    /// claude-mem answers with the observation that is there if title and text are the same. The title has the key and what
-    /// tells one tag from another.
+    /// claude-mem answers with the observation that is there if title and text are the same. The
+    /// title has the key and what tells one tag from another.
     fn add(&self, key: &str, text: &str, tag: &Tag) -> Result<String, Error> {
         // It cuts white space off.
         let kept = json!(Kept::new(key, text, tag, text.trim() != text));
-        let start: String = tag.summary.as_deref().unwrap_or(text.trim()).chars().take(TITLE).collect();
+        let start: String =
+            tag.summary.as_deref().unwrap_or(text.trim()).chars().take(TITLE).collect();
         let start = start.split_whitespace().collect::<Vec<_>>().join(" ");
         let title = format!("{start} [{} {:08x}]", plain(key), fingerprint(&kept.to_string()));
         let body = json!({"text": text, "title": title, "project": self.project, "metadata": {NAME: kept}});
@@ -76,30 +90,38 @@ impl Service for ClaudeMem {
     }
 
     fn replace(&self, old: &Record, _: &str, _: &Tag) -> Result<(), Error> {
-        Err(Error::unexpected("replacing an observation", &format!("claude-mem does not change {}", old.id)))
+        Err(Error::unexpected(
+            "replacing an observation",
+            &format!("claude-mem does not change {}", old.id),
+        ))
     }
 
     fn delete(&self, id: &str) -> Result<(), Error> {
         self.http.delete(&format!("/api/observation/{id}")).answer_if_found::<Value>().map(drop)
     }
 
-    /// What the model saw stays in claude-mem's list of tool uses, and Chroma keeps what was deleted.
+    /// What the model saw stays in claude-mem's list of tool uses, and Chroma keeps what was
+    /// deleted.
     fn left_of(&self, gone: &Record) -> Result<ForgetEffect, Error> {
         Ok(ForgetEffect::hard_unless(gone.is_extracted || self.config.semantic))
     }
 
-    /// claude-mem finds the query as one phrase. Each of its words is asked for, too: a word that few observations have counts
-    /// more, and the whole phrase most.
+    /// claude-mem finds the query as one phrase. Each of its words is asked for, too: a word that
+    /// few observations have counts more, and the whole phrase most.
     fn search(&self, search: &Search<'_>) -> Result<Vec<Record>, Error> {
         let whole = self.observations(search.query, 0, search.most)?;
         let lower = search.query.to_lowercase();
-        let mut words: Vec<_> = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        let mut words: Vec<_> =
+            lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
         words.sort_by_key(|word| (Reverse(word.len()), *word));
         words.dedup();
         if self.config.semantic || words == [lower.trim()] || whole.len() >= search.most {
             return Ok(whole.into_iter().map(Record::from).collect());
         }
-        let lists = words.into_iter().take(WORDS).map(|word| (self.observations(word, 0, Self::MOST_HITS), 1.0));
+        let lists = words
+            .into_iter()
+            .take(WORDS)
+            .map(|word| (self.observations(word, 0, Self::MOST_HITS), 1.0));
         let mut found: BTreeMap<u64, (f64, Observation)> = BTreeMap::new();
         for (hits, share) in std::iter::once((Ok(whole), WORDS as f64)).chain(lists) {
             let hits = hits?;
@@ -123,14 +145,16 @@ impl Service for ClaudeMem {
         self.config.infer.is_for(mode)
     }
 
-    /// Imports a session of the project and gives it what is to be observed. claude-mem does both once.
+    /// Imports a session of the project and gives it what is to be observed. claude-mem does both
+    /// once.
     fn learn(&self, capture: &Capture<'_>) -> Result<Learnt, Error> {
         let (id, started) = (session(capture.key), capture.tag.created_at.as_deref());
         let at = started.and_then(to_unix_millis).or_else(|| to_unix_millis(&now()));
         let session = json!({"content_session_id": id, "memory_session_id": null, "project": self.project,
             "platform_source": NAME, "user_prompt": null, "started_at": started.unwrap_or_default(),
             "started_at_epoch": at, "completed_at": null, "completed_at_epoch": null, "status": "active"});
-        let imported = self.http.post("/api/import").json(&json!({"sessions": [session]})).at("/success");
+        let imported =
+            self.http.post("/api/import").json(&json!({"sessions": [session]})).at("/success");
         if !imported.answer::<bool>()? {
             return Err(Error::unexpected("POST /api/import", "it does not say that it succeeded"));
         }
@@ -151,8 +175,8 @@ impl Service for ClaudeMem {
 }
 
 impl Elsewhere for ClaudeMem {
-    /// claude-mem has no jobs. A use has an observation once the model has made one, and no more will come once the worker has
-    /// nothing to do.
+    /// claude-mem has no jobs. A use has an observation once the model has made one, and no more
+    /// will come once the worker has nothing to do.
     fn ask(&self, id: &str, _: &Work) -> Result<Progress, Error> {
         let status: Processing = self.http.get("/api/processing-status").answer()?;
         Ok(match self.use_of(id)? {
@@ -183,7 +207,8 @@ impl Health for ClaudeMem {
     }
 }
 
-/// A number that tells texts apart, FNV-1a. Nothing but which observations claude-mem takes for one depends on it.
+/// A number that tells texts apart, FNV-1a. Nothing but which observations claude-mem takes for one
+/// depends on it.
 fn fingerprint(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

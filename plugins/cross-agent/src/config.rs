@@ -29,7 +29,8 @@ pub struct Config {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteBack {
-    /// The statements of the persons in it, each an item of its type. Of a conversation without one nothing is stored.
+    /// The statements of the persons in it, each an item of its type. Of a conversation without one
+    /// nothing is stored.
     #[default]
     Items,
     /// The conversation itself, as one `task_context`.
@@ -76,15 +77,22 @@ impl Config {
     /// One error for each wrong value.
     pub fn check(&self) -> Result<(), Vec<ConfigError>> {
         let mut errors = Vec::new();
-        let mut complain =
-            |pointer: &str, message: String| errors.push(ConfigError { pointer: pointer.to_owned(), message });
+        let mut complain = |pointer: &str, message: String| {
+            errors.push(ConfigError { pointer: pointer.to_owned(), message })
+        };
         if !LANGUAGES.iter().any(|(name, _)| *name == self.language) {
             let known: Vec<&str> = LANGUAGES.iter().map(|(name, _)| *name).collect();
-            complain("/language", format!("is `{}`; choose one of {}", self.language, known.join(", ")));
+            complain(
+                "/language",
+                format!("is `{}`; choose one of {}", self.language, known.join(", ")),
+            );
         }
         if !(self.half_life_days > 0.0 && self.half_life_days <= MAX_HALF_LIFE) {
             let days = self.half_life_days;
-            complain("/halfLifeDays", format!("is {days}; choose days above 0, at most {MAX_HALF_LIFE}"));
+            complain(
+                "/halfLifeDays",
+                format!("is {days}; choose days above 0, at most {MAX_HALF_LIFE}"),
+            );
         }
         let weights = &self.weights;
         for (name, value, most) in [
@@ -94,13 +102,17 @@ impl Config {
             ("confidence", weights.confidence, 1.0),
         ] {
             if !(0.0..=most).contains(&value) {
-                complain(&format!("/weights/{name}"), format!("is {value}; choose a number from 0 to {most}"));
+                complain(
+                    &format!("/weights/{name}"),
+                    format!("is {value}; choose a number from 0 to {most}"),
+                );
             }
         }
         if weights.words == 0.0 {
             complain(
                 "/weights/words",
-                "is 0; without a model items are found by words only, so choose more than 0".to_owned(),
+                "is 0; without a model items are found by words only, so choose more than 0"
+                    .to_owned(),
             );
         }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
@@ -124,16 +136,21 @@ pub(crate) fn schema() -> String {
                 "default": default.half_life_days,
                 "description": "Days after which an item's recency is half of what it was"},
             "writeBack": {"enum": ["items", "exchange", "both"], "default": "items",
-                "description": "What is stored of a captured conversation: the statements in it, itself, or both"},
+                "description": "What is stored of a captured conversation: the statements in it, \
+                                itself, or both"},
             "weights": {
                 "type": "object",
                 "additionalProperties": false,
                 "description": "relevance × (1 - recency × (1 - r)) × (1 - confidence × (1 - c))",
                 "properties": {
-                    "words": weight(weights.words, MAX_LEG, "The share of words in relevance; more than 0"),
-                    "meaning": weight(weights.meaning, MAX_LEG, "The share of meaning in relevance, where there is a model"),
-                    "recency": weight(weights.recency, 1.0, "What an item that is infinitely old loses of its score"),
-                    "confidence": weight(weights.confidence, 1.0, "What an item of confidence 0 loses of its score")
+                    "words": weight(weights.words, MAX_LEG, "The share of words in relevance; more \
+                        than 0"),
+                    "meaning": weight(weights.meaning, MAX_LEG, "The share of meaning in \
+                        relevance, where there is a model"),
+                    "recency": weight(weights.recency, 1.0, "What an item that is infinitely old \
+                        loses of its score"),
+                    "confidence": weight(weights.confidence, 1.0, "What an item of confidence 0 \
+                        loses of its score")
                 }
             }
         }

@@ -1,5 +1,5 @@
-//! The index in memory: which items have a term, and the index entry of each item. It is a cache of the pages in
-//! storage.
+//! The index in memory: which items have a term, and the index entry of each item. It is a cache of
+//! the pages in storage.
 
 mod page;
 mod places;
@@ -107,9 +107,14 @@ impl Index {
     }
 
     /// All items after an id, in the order of ids.
-    pub(crate) fn behind<'a>(&'a self, id: Option<&str>) -> impl Iterator<Item = (Doc, &'a Known)> + use<'a> {
+    pub(crate) fn behind<'a>(
+        &'a self,
+        id: Option<&str>,
+    ) -> impl Iterator<Item = (Doc, &'a Known)> + use<'a> {
         let from = id.map_or(Bound::Unbounded, |id| Bound::Excluded(Rc::from(id)));
-        self.by_id.range::<Rc<str>, _>((from, Bound::Unbounded)).map(|(_, doc)| (*doc, &self.docs[*doc as usize]))
+        self.by_id
+            .range::<Rc<str>, _>((from, Bound::Unbounded))
+            .map(|(_, doc)| (*doc, &self.docs[*doc as usize]))
     }
 
     /// The items that have a term, among them dead ones, and how many are alive.
@@ -165,7 +170,8 @@ impl Index {
         }
     }
 
-    /// Removes an item, with the terms that it was added with. Its postings stay until the index is read again.
+    /// Removes an item, with the terms that it was added with. Its postings stay until the index is
+    /// read again.
     pub(crate) fn remove(&mut self, entry: &Entry) {
         let Some(doc) = self.by_id.remove(entry.id.as_str()) else { return };
         self.docs[doc as usize].is_alive = false;

@@ -20,7 +20,8 @@ pub(crate) struct Item {
     pub(crate) content: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) summary: Option<String>,
-    /// Unchanged: type, agent kind, session, tags, visibility, confidence, source and other members.
+    /// Unchanged: type, agent kind, session, tags, visibility, confidence, source and other
+    /// members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) metadata: Option<Map<String, Value>>,
     /// The scope in which it was written, without the company.
@@ -102,7 +103,10 @@ impl Place {
 impl Item {
     /// Its project: that of the scope it was written in, else the one that its metadata names.
     pub(crate) fn project(&self) -> Option<&str> {
-        self.scope.project_id.as_deref().or_else(|| fields::text(self.metadata.as_ref()?, "projectId"))
+        self.scope
+            .project_id
+            .as_deref()
+            .or_else(|| fields::text(self.metadata.as_ref()?, "projectId"))
     }
 
     /// The item as a snippet for a company.

@@ -1,6 +1,7 @@
-//! One memory for each project, whichever agent framework runs a session in it: typed items with confidence, tags and
-//! visibility, found by words and, if a model is granted, by meaning, and ranked by recency × relevance ×
-//! confidence. It is written with `memhost-sdk` only, like any other provider.
+//! One memory for each project, whichever agent framework runs a session in it: typed items with
+//! confidence, tags and visibility, found by words and, if a model is granted, by meaning, and
+//! ranked by recency × relevance × confidence. It is written with `memhost-sdk` only, like any
+//! other provider.
 
 mod config;
 mod index;

@@ -1,5 +1,5 @@
-//! Vectors of items, if the binding has a model: one bit for each dimension in memory, to find candidates, and one byte
-//! for each in storage, to compute the similarity.
+//! Vectors of items, if the binding has a model: one bit for each dimension in memory, to find
+//! candidates, and one byte for each in storage, to compute the similarity.
 
 use memhost_sdk::embeddings::{self, Model};
 use memhost_sdk::storage::{self, Batch};
@@ -39,7 +39,8 @@ pub(crate) struct Question {
 }
 
 impl Meaning {
-    /// Reads the vectors of a model, unless this was done. Items that were added to the index meanwhile have none.
+    /// Reads the vectors of a model, unless this was done. Items that were added to the index
+    /// meanwhile have none.
     pub(crate) fn refresh(&mut self, store: &Store, model: &Model) -> Result<(), Error> {
         let wanted = hash(b"model", model.name.as_bytes());
         if self.model == Some(wanted) && self.numbering == store.numbering() {
@@ -59,8 +60,14 @@ impl Meaning {
         Ok(())
     }
 
-    /// Embeds the items of these ids that have no vector, at most as many as `most`, and answers how many.
-    pub(crate) fn embed(&mut self, store: &Store, docs: &[Doc], most: usize) -> Result<usize, Error> {
+    /// Embeds the items of these ids that have no vector, at most as many as `most`, and answers
+    /// how many.
+    pub(crate) fn embed(
+        &mut self,
+        store: &Store,
+        docs: &[Doc],
+        most: usize,
+    ) -> Result<usize, Error> {
         let waiting = docs.iter().filter(|doc| !self.has[**doc as usize]).take(most);
         let (mut docs, mut ids, mut texts) = (Vec::new(), Vec::new(), Vec::new());
         for doc in waiting {
@@ -95,7 +102,10 @@ impl Meaning {
     /// A question's vector.
     pub(crate) fn question(&self, text: &str) -> Result<Question, Error> {
         let vectors = embeddings::embed(&[cut(text.to_owned())])?.vectors;
-        let vector = vectors.into_iter().next().ok_or_else(|| Error::internal("the host returned no vector"))?;
+        let vector = vectors
+            .into_iter()
+            .next()
+            .ok_or_else(|| Error::internal("the host returned no vector"))?;
         let mut sketch = vec![0; self.words];
         sketch_into(&mut sketch, vector.iter().map(|number| *number >= 0.0));
         Ok(Question { vector, sketch })
@@ -111,12 +121,18 @@ impl Meaning {
     }
 
     /// The `most` items with the most similar signs, among those that `admits` accepts.
-    pub(crate) fn nearest(&self, question: &Question, most: usize, admits: impl Fn(Doc) -> bool) -> Vec<Doc> {
+    pub(crate) fn nearest(
+        &self,
+        question: &Question,
+        most: usize,
+        admits: impl Fn(Doc) -> bool,
+    ) -> Vec<Doc> {
         let mut found: Vec<(u32, Doc)> = Vec::new();
         for (number, sketch) in self.sketches.chunks_exact(self.words.max(1)).enumerate() {
             let doc = Doc::try_from(number).unwrap_or(Doc::MAX);
             if self.has[number] && admits(doc) {
-                let apart = sketch.iter().zip(&question.sketch).map(|(a, b)| (a ^ b).count_ones()).sum();
+                let apart =
+                    sketch.iter().zip(&question.sketch).map(|(a, b)| (a ^ b).count_ones()).sum();
                 found.push((apart, doc));
             }
         }
@@ -127,7 +143,8 @@ impl Meaning {
         found.into_iter().map(|(_, doc)| doc).collect()
     }
 
-    /// The cosine of an item and a question, from -1 to 1. None: the item has no vector of this model.
+    /// The cosine of an item and a question, from -1 to 1. None: the item has no vector of this
+    /// model.
     pub(crate) fn similarity(&self, question: &Question, id: &str) -> Result<Option<f32>, Error> {
         let Some(value) = storage::get(key(b'v', id))? else { return Ok(None) };
         Ok(self.stored(&value).map(|stored| {
@@ -167,7 +184,8 @@ impl Meaning {
     fn stored<'a>(&self, value: &'a [u8]) -> Option<Stored<'a>> {
         let (model, rest) = value.split_first_chunk::<8>()?;
         let (scale, bytes) = rest.split_first_chunk::<4>()?;
-        let is_ours = Some(u64::from_le_bytes(*model)) == self.model && bytes.len().div_ceil(64) == self.words;
+        let is_ours = Some(u64::from_le_bytes(*model)) == self.model
+            && bytes.len().div_ceil(64) == self.words;
         is_ours.then(|| Stored { scale: f32::from_le_bytes(*scale), bytes })
     }
 }

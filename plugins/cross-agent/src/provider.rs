@@ -33,8 +33,8 @@ impl Provider for CrossAgent {
     type Config = Config;
 
     fn describe() -> Description {
-        let summary =
-            "One memory for each project that every agent framework shares, by recency, relevance and confidence";
+        let summary = "One memory for each project that every agent framework shares, by recency, \
+                       relevance and confidence";
         let mut description = Description::new("cross-agent", env!("CARGO_PKG_VERSION"), summary);
         "Cross-Agent".clone_into(&mut description.name);
         description.config_schema = Some(schema());
@@ -88,7 +88,8 @@ impl Provider for CrossAgent {
         let admitted = index
             .behind(request.cursor.as_deref())
             .filter(|(_, known)| seen[known.place as usize] && index.has_members(known, &wanted));
-        let (mut items, mut bytes, mut last, mut continuation) = (Vec::new(), 0, None, Continuation::End);
+        let (mut items, mut bytes, mut last, mut continuation) =
+            (Vec::new(), 0, None, Continuation::End);
         for (_, known) in admitted {
             if items.len() == request.limit as usize || bytes > ANSWER_BYTES {
                 continuation = last.map_or(Continuation::End, Continuation::Next);
@@ -137,7 +138,10 @@ impl Correction for CrossAgent {
             return Err(Error::unsupported(message));
         };
         let Some(mut item) = self.visible(&request.id, &request.scope)? else {
-            return Err(Error::NotFound(format!("there is no record `{}` in this scope", request.id)));
+            return Err(Error::NotFound(format!(
+                "there is no record `{}` in this scope",
+                request.id
+            )));
         };
         item.content = write.text;
         // A summary of the text before would keep what was corrected.
@@ -151,7 +155,9 @@ impl Correction for CrossAgent {
         item.expires_at = write.expires_at.or(item.expires_at);
         item.updated_at = now().to_string();
         // The time of the last change is replaced.
-        if let Some(said) = item.metadata.as_mut().and_then(|metadata| metadata.get_mut("updatedAt")) {
+        if let Some(said) =
+            item.metadata.as_mut().and_then(|metadata| metadata.get_mut("updatedAt"))
+        {
             *said = Value::String(item.updated_at.clone());
         }
         self.write(&[item])?;
@@ -172,7 +178,10 @@ impl Explain for CrossAgent {
                 Some(("recency", hit.recency)),
                 Some(("confidence", hit.confidence)),
             ];
-            let part = |(name, value): (&str, f32)| Contribution { name: name.to_owned(), value: f64::from(value) };
+            let part = |(name, value): (&str, f32)| Contribution {
+                name: name.to_owned(),
+                value: f64::from(value),
+            };
             HitTrace { id: item.id, contributions: parts.into_iter().flatten().map(part).collect() }
         });
         let (weights, days) = (&self.config.weights, self.config.half_life_days);
@@ -192,7 +201,9 @@ impl CrossAgent {
     fn visible(&self, id: &str, scope: &Scope) -> Result<Option<Item>, Error> {
         let index = &self.store.index;
         match index.find(id) {
-            Some((_, known)) if index.places.sees(known.place, &Asked::looking(scope)) => self.store.item(id),
+            Some((_, known)) if index.places.sees(known.place, &Asked::looking(scope)) => {
+                self.store.item(id)
+            }
             _ => Ok(None),
         }
     }

@@ -11,13 +11,14 @@ use crate::meaning::{Meaning, Question};
 use crate::store::Store;
 use crate::text::Term;
 
-/// Okapi BM25's constants, as its authors give them (Robertson and Zaragoza 2009): how soon a repeated word stops
-/// counting, and how much long items are penalized.
+/// Okapi BM25's constants, as its authors give them (Robertson and Zaragoza 2009): how soon a
+/// repeated word stops counting, and how much long items are penalized.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 /// How many items by words and by signs are compared with a question's vector, at least.
 const COMPARED: usize = 256;
-/// From so many items on a word that most of them have tells nothing. Of a few it may be what is asked for.
+/// From so many items on a word that most of them have tells nothing. Of a few it may be what is
+/// asked for.
 const MANY: usize = 100;
 const DAY: f64 = 86_400e6;
 
@@ -46,14 +47,14 @@ pub(crate) struct Hit {
     pub(crate) doc: Doc,
     /// The product of the parts, 0 to 1.
     pub(crate) score: f32,
-    /// Both parts of relevance, 0 to 1 within the result. There is no meaning if the question or the item has no
-    /// vector.
+    /// Both parts of relevance, 0 to 1 within the result. There is no meaning if the question or
+    /// the item has no vector.
     pub(crate) words: f32,
     pub(crate) meaning: Option<f32>,
     /// The cosine of its vector and the question's.
     pub(crate) cosine: Option<f32>,
-    /// How much of the question the best item by words has: the sum of its words' rarities, 0 to 1. It is the same for all
-    /// hits, so it changes no order.
+    /// How much of the question the best item by words has: the sum of its words' rarities, 0 to 1.
+    /// It is the same for all hits, so it changes no order.
     pub(crate) coverage: f32,
     /// The factors.
     pub(crate) relevance: f32,
@@ -85,8 +86,8 @@ impl Ask<'_> {
         })
     }
 
-    /// Adds the most useful of the visible items behind what fits, up to the most of the result. None scores higher than
-    /// what fits.
+    /// Adds the most useful of the visible items behind what fits, up to the most of the result.
+    /// None scores higher than what fits.
     pub(crate) fn fill(&self, store: &Store, fitting: &mut Vec<Hit>) {
         let room = self.top.saturating_sub(fitting.len());
         if room == 0 {
@@ -108,7 +109,12 @@ impl Ask<'_> {
     ///
     /// # Errors
     /// If storage cannot be read.
-    pub(crate) fn best(&self, store: &Store, meaning: &Meaning, scratch: &mut Scratch) -> Result<Vec<Hit>, Error> {
+    pub(crate) fn best(
+        &self,
+        store: &Store,
+        meaning: &Meaning,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<Hit>, Error> {
         let mut worded = self.by_words(store, scratch);
         let first = worded.iter().max_by(|a, b| a.1.total_cmp(&b.1)).copied();
         let coverage = first.map_or(1.0, |(doc, _)| self.coverage(store, doc));
@@ -117,11 +123,15 @@ impl Ask<'_> {
         let mut best = Best::new(self.top);
         let Some(question) = &self.question else {
             for (doc, words) in worded {
-                // No factor is more than 1, so items whose relevance by words is too low are skipped.
+                // No factor is more than 1, so items whose relevance by words is too low are
+                // skipped.
                 if best.takes(words)
                     && let Some(known) = store.index.known(doc)
                 {
-                    best.offer(Hit { coverage, ..self.hit(doc, known, words, None, words * coverage) });
+                    best.offer(Hit {
+                        coverage,
+                        ..self.hit(doc, known, words, None, words * coverage)
+                    });
                 }
             }
             return Ok(best.sorted());
@@ -147,12 +157,18 @@ impl Ask<'_> {
         let weights = &self.config.weights;
         let share = narrow(weights.words / (weights.words + weights.meaning));
         for (doc, known, words, similarity) in found {
-            let meaning = similarity.map(|value| if most > least { (value - least) / (most - least) } else { 1.0 });
+            let meaning = similarity
+                .map(|value| if most > least { (value - least) / (most - least) } else { 1.0 });
             // Items without a vector are judged by their words alone.
-            let relevance = meaning.map_or(words, |meaning| share * words + (1.0 - share) * meaning);
+            let relevance =
+                meaning.map_or(words, |meaning| share * words + (1.0 - share) * meaning);
             // The words' part says how much is covered; a meaning has no such measure.
             let relevance = relevance * (share * coverage + 1.0 - share);
-            best.offer(Hit { cosine: similarity, coverage, ..self.hit(doc, known, words, meaning, relevance) });
+            best.offer(Hit {
+                cosine: similarity,
+                coverage,
+                ..self.hit(doc, known, words, meaning, relevance)
+            });
         }
         Ok(best.sorted())
     }
@@ -172,7 +188,8 @@ impl Ask<'_> {
                 let sum = &mut scratch.sums[doc as usize];
                 if *sum == 0.0 {
                     scratch.touched.push(doc);
-                    // Before the best are chosen, so that invisible items do not displace visible ones.
+                    // Before the best are chosen, so that invisible items do not displace visible
+                    // ones.
                     if !self.admits(store, doc) {
                         *sum = -1.0;
                     }
@@ -204,19 +221,27 @@ impl Ask<'_> {
         if all > 0.0 { has / all } else { 1.0 }
     }
 
-    /// The terms without those that more than half of many items have, unless no others are left. Such terms distinguish
-    /// nothing, in any language.
+    /// The terms without those that more than half of many items have, unless no others are left.
+    /// Such terms distinguish nothing, in any language.
     fn telling(&self, store: &Store) -> Vec<Term> {
         if store.index.len() < MANY {
             return self.terms.clone();
         }
         let is_common = |term: &Term| store.index.of(*term).1 as usize * 2 > store.index.len();
-        let telling: Vec<Term> = self.terms.iter().filter(|term| !is_common(term)).copied().collect();
+        let telling: Vec<Term> =
+            self.terms.iter().filter(|term| !is_common(term)).copied().collect();
         let finds = telling.iter().any(|term| store.index.of(*term).1 > 0);
         if finds { telling } else { self.terms.clone() }
     }
 
-    fn hit(&self, doc: Doc, known: &Known, words: f32, meaning: Option<f32>, relevance: f32) -> Hit {
+    fn hit(
+        &self,
+        doc: Doc,
+        known: &Known,
+        words: f32,
+        meaning: Option<f32>,
+        relevance: f32,
+    ) -> Hit {
         #[allow(clippy::cast_precision_loss, reason = "an age")]
         let days = (self.now.saturating_sub(known.when)).max(0) as f64 / DAY;
         let fresh = narrow((-days / self.config.half_life_days).exp2());

@@ -51,7 +51,9 @@ fn page_key(page: u32) -> Vec<u8> {
 }
 
 fn corrupt(what: &str, error: &impl std::fmt::Display) -> Error {
-    Error::internal(format!("{what} in storage cannot be read: {error}; restore the binding from a backup"))
+    Error::internal(format!(
+        "{what} in storage cannot be read: {error}; restore the binding from a backup"
+    ))
 }
 
 impl Store {
@@ -76,9 +78,11 @@ impl Store {
         self.numbering += 1;
         for entry in storage::scan(b"p\0".as_slice()) {
             let (key, value) = entry?;
-            let number = <[u8; 4]>::try_from(&key[2..]).map_err(|error| corrupt("a page's key", &error))?;
+            let number =
+                <[u8; 4]>::try_from(&key[2..]).map_err(|error| corrupt("a page's key", &error))?;
             let number = u32::from_be_bytes(number);
-            let page = Page::decode(&value).map_err(|error| corrupt("a page of the index", &error))?;
+            let page =
+                Page::decode(&value).map_err(|error| corrupt("a page of the index", &error))?;
             self.sizes.set(number, page.entries.len(), value.len());
             for entry in &page.entries {
                 self.index.add(number, entry);
@@ -116,13 +120,15 @@ impl Store {
 
     fn change_all(&mut self, puts: &[Item], gone: &[Item]) -> Result<(), Error> {
         if !self.index.has_room(puts.len()) {
-            let message = "a binding of cross-agent holds 16 million writes; create another binding";
+            let message =
+                "a binding of cross-agent holds 16 million writes; create another binding";
             return Err(Error::QuotaExceeded(message.to_owned()));
         }
         let mut batch = Batch::new();
         let mut bytes = 0;
         for item in puts {
-            let value = serde_json::to_vec(item).map_err(|error| Error::internal(error.to_string()))?;
+            let value =
+                serde_json::to_vec(item).map_err(|error| Error::internal(error.to_string()))?;
             bytes += value.len();
             batch.put_raw(key(b'i', &item.id), value);
             // Its text may have changed.
@@ -131,7 +137,9 @@ impl Store {
             }
         }
         if bytes > BATCH_BYTES {
-            let message = format!("the records take {bytes} bytes; at most {BATCH_BYTES} can be written at once");
+            let message = format!(
+                "the records take {bytes} bytes; at most {BATCH_BYTES} can be written at once"
+            );
             return Err(Error::invalid("records", format!("{message}, so send them in parts")));
         }
         for item in gone {
@@ -144,7 +152,8 @@ impl Store {
         if plan.len() <= PAGES_AT_ONCE {
             return self.rewrite(plan, batch);
         }
-        // Too many pages for one batch. Until all are written, the stored ids say what must be done again.
+        // Too many pages for one batch. Until all are written, the stored ids say what must be done
+        // again.
         let ids: Vec<&str> = puts.iter().map(|item| item.id.as_str()).chain(gone).collect();
         let ids = serde_json::to_vec(&ids).map_err(|error| Error::internal(error.to_string()))?;
         batch.put_raw(UNFINISHED.to_vec(), ids);
@@ -152,11 +161,12 @@ impl Store {
         self.rewrite_in_parts(plan)
     }
 
-    /// Completes a change that a crash interrupted. Its items were written; its pages may not have been.
+    /// Completes a change that a crash interrupted. Its items were written; its pages may not have
+    /// been.
     fn finish(&mut self) -> Result<(), Error> {
         let Some(ids) = storage::get(UNFINISHED)? else { return Ok(()) };
-        let ids: Vec<String> =
-            serde_json::from_slice(&ids).map_err(|error| corrupt("a change's list of ids", &error))?;
+        let ids: Vec<String> = serde_json::from_slice(&ids)
+            .map_err(|error| corrupt("a change's list of ids", &error))?;
         let (mut entries, mut gone) = (Vec::new(), Vec::new());
         for id in &ids {
             match self.item(id)? {
@@ -185,7 +195,9 @@ impl Store {
         let (mut removed, mut written) = (Vec::new(), Vec::new());
         for change in plan {
             let mut page = match storage::get(page_key(change.page))? {
-                Some(value) => Page::decode(&value).map_err(|error| corrupt("a page of the index", &error))?,
+                Some(value) => {
+                    Page::decode(&value).map_err(|error| corrupt("a page of the index", &error))?
+                }
                 None => Page::default(),
             };
             removed.extend(change.gone.iter().filter_map(|id| page.take(id)));
@@ -217,5 +229,7 @@ impl Store {
 
 fn stored_generation() -> Result<u64, Error> {
     let Some(value) = storage::get(GENERATION)? else { return Ok(0) };
-    <[u8; 8]>::try_from(value.as_slice()).map(u64::from_le_bytes).map_err(|error| corrupt("the generation", &error))
+    <[u8; 8]>::try_from(value.as_slice())
+        .map(u64::from_le_bytes)
+        .map_err(|error| corrupt("the generation", &error))
 }

@@ -29,8 +29,9 @@ pub(crate) const LANGUAGES: [(&str, Option<Algorithm>); 18] = [
     ("none", None),
 ];
 
-/// A word after stemming, as a hash of 40 bits, so that the index contains no words of the texts. Among a hundred
-/// thousand words the probability of any collision is half a percent, and a collision only changes a ranking.
+/// A word after stemming, as a hash of 40 bits, so that the index contains no words of the texts.
+/// Among a hundred thousand words the probability of any collision is half a percent, and a
+/// collision only changes a ranking.
 pub(crate) type Term = u64;
 
 /// Bytes of a stored term.
@@ -52,12 +53,19 @@ pub(crate) struct Analyzer {
 impl Analyzer {
     /// For a language of [`LANGUAGES`]. Words of other languages are not stemmed.
     pub(crate) fn new(language: &str) -> Self {
-        let found = LANGUAGES.iter().find(|(name, _)| *name == language).and_then(|(_, algorithm)| *algorithm);
-        Self { stemmer: found.map(Stemmer::create), is_english: language == "english", known: HashMap::new() }
+        let found = LANGUAGES
+            .iter()
+            .find(|(name, _)| *name == language)
+            .and_then(|(_, algorithm)| *algorithm);
+        Self {
+            stemmer: found.map(Stemmer::create),
+            is_english: language == "english",
+            known: HashMap::new(),
+        }
     }
 
-    /// The terms of a text, in their order, with repetitions. A name such as `memory_saved` or `sessionId` counts as a
-    /// whole and in its parts.
+    /// The terms of a text, in their order, with repetitions. A name such as `memory_saved` or
+    /// `sessionId` counts as a whole and in its parts.
     pub(crate) fn terms(&mut self, text: &str) -> Vec<Term> {
         let mut terms = Vec::new();
         for word in text.unicode_words() {
@@ -66,8 +74,8 @@ impl Analyzer {
         terms
     }
 
-    /// The distinct terms of a question, in their order. The words that every sentence has are left out. There is a list of
-    /// them for English only.
+    /// The distinct terms of a question, in their order. The words that every sentence has are left
+    /// out. There is a list of them for English only.
     pub(crate) fn question(&mut self, text: &str) -> Vec<Term> {
         let mut seen = rustc_hash::FxHashSet::default();
         let mut terms = Vec::new();
@@ -84,7 +92,8 @@ impl Analyzer {
             return;
         }
         terms.push(self.term(word));
-        if word.chars().all(char::is_alphanumeric) && !word.chars().skip(1).any(char::is_uppercase) {
+        if word.chars().all(char::is_alphanumeric) && !word.chars().skip(1).any(char::is_uppercase)
+        {
             return;
         }
         let parts: Vec<&str> = parts(word).collect();

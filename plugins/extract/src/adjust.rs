@@ -25,7 +25,12 @@ impl Adjuster {
     }
 }
 
-const fn about(id: &'static str, by: f64, pattern: &'static str, concerns: fn(Kind) -> bool) -> Adjuster {
+const fn about(
+    id: &'static str,
+    by: f64,
+    pattern: &'static str,
+    concerns: fn(Kind) -> bool,
+) -> Adjuster {
     Adjuster { id, pattern, by, concerns, unless: "" }
 }
 
@@ -72,7 +77,8 @@ const DOUBTED: f64 = 0.59;
 pub(crate) fn adjusted(confidence: f64, adjustments: &[(&'static str, f64)]) -> f64 {
     let sum = adjustments.iter().fold(confidence, |sum, (_, by)| sum + by);
     let most = if adjustments.iter().any(|(_, by)| *by <= DOUBT) { DOUBTED } else { 0.99 };
-    // Rounded to three places, because sums of decimal fractions are inexact and are compared with thresholds.
+    // Rounded to three places, because sums of decimal fractions are inexact and are compared with
+    // thresholds.
     (sum.clamp(0.0, most) * 1_000.0).round() / 1_000.0
 }
 
@@ -168,12 +174,21 @@ const ADJUSTERS: &[Adjuster] = &[
         ),
         |kind| matches!(kind, Kind::Preference | Kind::Constraint),
     ),
-    about("of the moment", -0.3, r"\b(?:just now|again|right now|a second ago|a minute ago)\b", |kind| {
-        kind == Kind::Fact
+    about(
+        "of the moment",
+        -0.3,
+        r"\b(?:just now|again|right now|a second ago|a minute ago)\b",
+        |kind| kind == Kind::Fact,
+    ),
+    // How a thing is today, and not what it is: `my laptop is slow today`. What is off, due or
+    // cancelled is an event.
+    about("of today", -0.3, OF_TODAY, |kind| {
+        matches!(kind, Kind::Fact | Kind::Project | Kind::Profile)
+    })
+    .unless(NEWS),
+    about("nothing decided", -0.4, NOTHING_DECIDED, |kind| {
+        matches!(kind, Kind::Decision | Kind::Fact)
     }),
-    // How a thing is today, and not what it is: `my laptop is slow today`. What is off, due or cancelled is an event.
-    about("of today", -0.3, OF_TODAY, |kind| matches!(kind, Kind::Fact | Kind::Project | Kind::Profile)).unless(NEWS),
-    about("nothing decided", -0.4, NOTHING_DECIDED, |kind| matches!(kind, Kind::Decision | Kind::Fact)),
     about("at hand", -0.3, AT_HAND, |kind| kind == Kind::Goal),
     about(
         "of the text",
@@ -221,7 +236,9 @@ const ADJUSTERS: &[Adjuster] = &[
             r"probably )?(?:that )?(?:you|your|you are)\b",
             r"|^(?:也许|可能|大概|我想|我觉得|看来|好像)?[你您]",
         ),
-        |kind| matches!(kind, Kind::Hypothesis | Kind::Fact | Kind::Project | Kind::Note | Kind::Todo),
+        |kind| {
+            matches!(kind, Kind::Hypothesis | Kind::Fact | Kind::Project | Kind::Note | Kind::Todo)
+        },
     ),
     about(
         "a commonplace",
@@ -234,17 +251,23 @@ const ADJUSTERS: &[Adjuster] = &[
         ),
         |kind| kind != Kind::Decision,
     ),
-    about("of no thing", -0.25, r"^(?:please )?\w+ (?:it|this|that|them|these|those)\b", |kind| kind == Kind::Todo),
-    about("please", -0.1, r"^please |, please\W*$", |kind| kind == Kind::Todo),
-    // What the assistant can do at once is a request of this turn, unless it has a date.
-    about("a request", -0.2, r"^(?:please |then |now |finally,? |first,? )*{request_verbs}\b", |kind| {
+    about("of no thing", -0.25, r"^(?:please )?\w+ (?:it|this|that|them|these|those)\b", |kind| {
         kind == Kind::Todo
     }),
+    about("please", -0.1, r"^please |, please\W*$", |kind| kind == Kind::Todo),
+    // What the assistant can do at once is a request of this turn, unless it has a date.
+    about(
+        "a request",
+        -0.2,
+        r"^(?:please |then |now |finally,? |first,? )*{request_verbs}\b",
+        |kind| kind == Kind::Todo,
+    ),
 ];
 
 static PATTERNS: LazyLock<Vec<Circumstance>> = LazyLock::new(|| {
     let ready = |adjuster: &'static Adjuster| {
-        let unless = if adjuster.unless.is_empty() { None } else { Some(compile(adjuster.unless)?) };
+        let unless =
+            if adjuster.unless.is_empty() { None } else { Some(compile(adjuster.unless)?) };
         Some(Circumstance { adjuster, pattern: compile(adjuster.pattern)?, unless })
     };
     ADJUSTERS.iter().filter_map(ready).collect()
@@ -286,7 +309,8 @@ pub(crate) fn adjustments(clause: &Clause, kind: Kind) -> Vec<(&'static str, f64
         .map(|circumstance| circumstance.adjuster)
         .filter(|adjuster| adjuster.id != "common knowledge" || !clause.is_own())
         .filter(|adjuster| {
-            adjuster.id != "due once" || !["every", "all", "each", "any"].iter().any(|word| clause.has(word))
+            adjuster.id != "due once"
+                || !["every", "all", "each", "any"].iter().any(|word| clause.has(word))
         })
         .map(|adjuster| (adjuster.id, adjuster.by))
         .collect();

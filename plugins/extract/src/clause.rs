@@ -15,9 +15,11 @@ pub(crate) struct Clause {
     /// Lower case, straight quotes, contractions written out, without what leads in (`by the way`).
     pub(crate) plain: String,
     pub(crate) is_question: bool,
-    /// Whether it is in Chinese: the rules of its own for it are tried and the English ones are not.
+    /// Whether it is in Chinese: the rules of its own for it are tried and the English ones are
+    /// not.
     pub(crate) is_chinese: bool,
-    /// The lead that was removed from `plain`, such as `please note that`. It shows how explicit the statement is.
+    /// The lead that was removed from `plain`, such as `please note that`. It shows how explicit
+    /// the statement is.
     pub(crate) lead: String,
 }
 
@@ -50,7 +52,9 @@ const LEAD: &str = r"^(?:(?:and|but|so|also|well|ok|okay|yes|no|oh|hey|hi|sure|r
 const JOINT: &str = r"(?i)(?:[,.]?\s+(?:and|but|so|yet|though|although|whereas|while)\s+)((?:also\s+|then\s+|that\s+)?(?:i|i'm|i've|i'd|i'll|we|we're|we've|we'll|my|our|please|never|always|don't|do not|let's|the user|user|you must|you should|it must)\b)";
 
 static WRITTEN_OUT: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
-    let compile = |(pattern, with): &(&str, &'static str)| Regex::new(pattern).ok().map(|regex| (regex, *with));
+    let compile = |(pattern, with): &(&str, &'static str)| {
+        Regex::new(pattern).ok().map(|regex| (regex, *with))
+    };
     CONTRACTIONS.iter().filter_map(compile).collect()
 });
 static LEADS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(LEAD).ok());
@@ -73,8 +77,10 @@ impl Clause {
 
     /// Whether it speaks of a certain thing or day, and not of things in general.
     pub(super) fn is_anchored(&self) -> bool {
-        const DEFINITE: [&str; 9] = ["the ", "this ", "that ", "his ", "her ", "their ", "yesterday", "both ", "dr"];
-        const DAYS: [&str; 8] = ["last", "next", "yesterday", "tomorrow", "ago", "week", "month", "today"];
+        const DEFINITE: [&str; 9] =
+            ["the ", "this ", "that ", "his ", "her ", "their ", "yesterday", "both ", "dr"];
+        const DAYS: [&str; 8] =
+            ["last", "next", "yesterday", "tomorrow", "ago", "week", "month", "today"];
         self.is_own()
             || DEFINITE.iter().any(|start| self.plain.starts_with(start))
             || self.plain.contains("'s ")
@@ -100,7 +106,9 @@ impl Clause {
 
 /// The clauses of a sentence.
 pub(crate) fn clauses(sentence: &str) -> Vec<Clause> {
-    let end = sentence.trim_end().trim_end_matches(['"', '\'', ')', ' ', '\u{201D}', '\u{300D}', '\u{3002}']);
+    let end = sentence
+        .trim_end()
+        .trim_end_matches(['"', '\'', ')', ' ', '\u{201D}', '\u{300D}', '\u{3002}']);
     // `吗` and `呢` make a question of a statement.
     let is_question = end.ends_with(['?', '\u{FF1F}', '\u{5417}', '\u{5462}']);
     let mut parts = Vec::new();
@@ -129,7 +137,13 @@ fn clause(text: &str, is_question: bool) -> Option<Clause> {
     let lead = LEADS.as_ref().and_then(|lead| lead.find(&whole)).map_or("", |found| found.as_str());
     // A sentence that consists of a lead is skipped.
     let rest = whole[lead.len()..].trim().to_owned();
-    Some(Clause { text: text.to_owned(), lead: lead.to_owned(), plain: rest, is_question, is_chinese })
+    Some(Clause {
+        text: text.to_owned(),
+        lead: lead.to_owned(),
+        plain: rest,
+        is_question,
+        is_chinese,
+    })
 }
 
 /// Whether a character is a Chinese one.
@@ -166,7 +180,10 @@ mod tests {
     fn contractions_are_written_out_and_leads_taken_off() {
         let plain = |text| clause(text, false).unwrap().plain;
         assert_eq!(plain("By the way, I\u{2019}m  a Nurse"), "i am a nurse");
-        assert_eq!(plain("Also: we'll **not** use it, don't worry"), "we will not use it, do not worry");
+        assert_eq!(
+            plain("Also: we'll **not** use it, don't worry"),
+            "we will not use it, do not worry"
+        );
         assert_eq!(plain("Please note that my name's Ann."), "my name is ann.");
         assert_eq!(plain("User's deadline is Friday"), "user's deadline is friday");
     }

@@ -12,46 +12,69 @@ const FORMS: &[(&str, Read)] = &[
     (r"\b(\d{4})-(\d\d)-(\d\d)\b", iso),
     (r"\b(?:the )?day after tomorrow\b", |_, today| after(today, 2.days())),
     (r"\btomorrow\b", |_, today| after(today, 1.day())),
-    (r"\b(?:today|tonight|eod|this (?:morning|afternoon|evening)|end of (?:the )?day)\b", |_, today| Some(today)),
+    (
+        r"\b(?:today|tonight|eod|this (?:morning|afternoon|evening)|end of (?:the )?day)\b",
+        |_, today| Some(today),
+    ),
     (r"\bin (\d{1,3}|an?|one|two|three|four|five|six|seven|ten) (day|week|month)s?\b", within),
-    (r"\b(?:end of (?:the |this )?week|eow|this week)\b", |_, today| weekday(today, Weekday::Sunday, true)),
+    (r"\b(?:end of (?:the |this )?week|eow|this week)\b", |_, today| {
+        weekday(today, Weekday::Sunday, true)
+    }),
     (r"\bnext week\b", |_, today| weekday(after(today, 7.days())?, Weekday::Sunday, true)),
     (r"\b(?:end of (?:the |this )?month|eom|this month)\b", |_, today| Some(today.last_of_month())),
     (r"\bnext month\b", |_, today| Some(after(today.first_of_month(), 1.month())?.last_of_month())),
     (
         r"\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? (\d{1,2})(?:st|nd|rd|th)?\b(?:,? (20\d\d))?",
         |found, today| {
-            month_day(found.get(1)?.as_str(), found.get(2)?.as_str(), found.get(3).map(|year| year.as_str()), today)
+            month_day(
+                found.get(1)?.as_str(),
+                found.get(2)?.as_str(),
+                found.get(3).map(|year| year.as_str()),
+                today,
+            )
         },
     ),
     (
         r"\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? (jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b(?:,? (20\d\d))?",
         |found, today| {
-            month_day(found.get(2)?.as_str(), found.get(1)?.as_str(), found.get(3).map(|year| year.as_str()), today)
+            month_day(
+                found.get(2)?.as_str(),
+                found.get(1)?.as_str(),
+                found.get(3).map(|year| year.as_str()),
+                today,
+            )
         },
     ),
-    (r"\b(next |this |on |by |before |until )?(mon|tues|wednes|thurs|fri|satur|sun)day\b", day_of_week),
+    (
+        r"\b(next |this |on |by |before |until )?(mon|tues|wednes|thurs|fri|satur|sun)day\b",
+        day_of_week,
+    ),
     (
         r"\b(?:by|before|until) (january|february|march|april|may|june|july|august|september|october|november|december)\b",
-        |found, today| Some(month_day(&found.get(1)?.as_str()[..3], "1", None, today)?.last_of_month()),
+        |found, today| {
+            Some(month_day(&found.get(1)?.as_str()[..3], "1", None, today)?.last_of_month())
+        },
     ),
 ];
 
 type Read = fn(&Captures, Date) -> Option<Date>;
 
-static READERS: LazyLock<Vec<(Regex, Read)>> =
-    LazyLock::new(|| FORMS.iter().filter_map(|(pattern, read)| Some((Regex::new(pattern).ok()?, *read))).collect());
+static READERS: LazyLock<Vec<(Regex, Read)>> = LazyLock::new(|| {
+    FORMS.iter().filter_map(|(pattern, read)| Some((Regex::new(pattern).ok()?, *read))).collect()
+});
 
 /// Whether a text in lower case names a day.
 pub fn mentions(plain: &str) -> bool {
     READERS.iter().any(|(pattern, _)| pattern.is_match(plain))
 }
 
-/// The end of the day that a text names, if any. If there are several, the first form in the table counts.
+/// The end of the day that a text names, if any. If there are several, the first form in the table
+/// counts.
 pub fn parse(text: &str, said: Timestamp) -> Option<Timestamp> {
     let today = said.to_zoned(TimeZone::UTC).date();
     let plain = text.to_lowercase();
-    let found = READERS.iter().find_map(|(pattern, read)| read(&pattern.captures(&plain)?, today))?;
+    let found =
+        READERS.iter().find_map(|(pattern, read)| read(&pattern.captures(&plain)?, today))?;
     Some(found.to_datetime(Time::constant(23, 59, 59, 0)).to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
@@ -85,7 +108,11 @@ fn within(found: &Captures, today: Date) -> Option<Date> {
 
 /// The next such day; without `today_counts` it is at least tomorrow.
 fn weekday(today: Date, day: Weekday, today_counts: bool) -> Option<Date> {
-    if today_counts && today.weekday() == day { Some(today) } else { today.nth_weekday(1, day).ok() }
+    if today_counts && today.weekday() == day {
+        Some(today)
+    } else {
+        today.nth_weekday(1, day).ok()
+    }
 }
 
 fn day_of_week(found: &Captures, today: Date) -> Option<Date> {
@@ -105,9 +132,11 @@ fn day_of_week(found: &Captures, today: Date) -> Option<Date> {
     if is_next && next <= sunday { after(next, 7.days()) } else { Some(next) }
 }
 
-/// A day of this year, or of the next one if it was more than half a year ago: `3 January`, said in December.
+/// A day of this year, or of the next one if it was more than half a year ago: `3 January`, said in
+/// December.
 fn month_day(month: &str, day: &str, year: Option<&str>, today: Date) -> Option<Date> {
-    const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    const MONTHS: [&str; 12] =
+        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
     let month = i8::try_from(MONTHS.iter().position(|name| *name == month)? + 1).ok()?;
     let day: i8 = day.parse().ok()?;
     if let Some(year) = year {

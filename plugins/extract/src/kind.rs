@@ -87,13 +87,16 @@ impl Kind {
     /// The group.
     pub const fn group(self) -> Group {
         match self {
-            Self::Profile | Self::Preference | Self::Goal | Self::Constraint | Self::Project => Group::User,
+            Self::Profile | Self::Preference | Self::Goal | Self::Constraint | Self::Project => {
+                Group::User
+            }
             Self::Fact | Self::Decision | Self::Hypothesis | Self::Todo => Group::Episodic,
             Self::KeywordSet | Self::Note => Group::Workspace,
         }
     }
 
-    /// The confidence from which an item is approved without review, from the document's table, 0 to 1.
+    /// The confidence from which an item is approved without review, from the document's table, 0
+    /// to 1.
     pub const fn threshold(self) -> f64 {
         match self {
             Self::Profile => 0.85,
@@ -109,13 +112,14 @@ impl Kind {
         }
     }
 
-    /// Whether the document calls its persistence project-scoped: an item of one project is then not shown in another.
+    /// Whether the document calls its persistence project-scoped: an item of one project is then
+    /// not shown in another.
     pub const fn is_project_scoped(self) -> bool {
         matches!(self, Self::Project | Self::Decision | Self::KeywordSet | Self::Note)
     }
 
-    /// The weight in ranking, 0 to 1. A constraint must not rank below a remark that shares one word more. A hypothesis
-    /// has low priority, as the document says.
+    /// The weight in ranking, 0 to 1. A constraint must not rank below a remark that shares one
+    /// word more. A hypothesis has low priority, as the document says.
     pub const fn priority(self) -> f64 {
         match self {
             Self::Constraint => 1.0,

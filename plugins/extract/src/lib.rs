@@ -1,7 +1,8 @@
 //! Extracts candidates from a captured text, by rules that each candidate names.
 //!
-//! A text becomes sentences, a sentence clauses. Every rule is tried on every clause. Of the rules that match, the one
-//! with the highest confidence decides. There is no model and no state: the same text gives the same candidates.
+//! A text becomes sentences, a sentence clauses. Every rule is tried on every clause. Of the rules
+//! that match, the one with the highest confidence decides. There is no model and no state: the
+//! same text gives the same candidates.
 
 mod adjust;
 mod clause;
@@ -54,14 +55,18 @@ pub fn candidates(sentences: &[(String, Speaker)]) -> Vec<Candidate> {
     // What a machine says or prints is no statement of the user and no decision.
     for (sentence, _) in sentences.iter().filter(|(_, speaker)| *speaker != Speaker::Machine) {
         for clause in clauses(sentence) {
-            // `Keep in mind that …` makes a note of what would be nothing or a mere statement without it.
+            // `Keep in mind that …` makes a note of what would be nothing or a mere statement
+            // without it.
             let bare = judge(&clause, sentence);
-            let weak = |found: &Candidate| matches!(found.kind, Kind::Fact | Kind::Project | Kind::Hypothesis);
+            let weak = |found: &Candidate| {
+                matches!(found.kind, Kind::Fact | Kind::Project | Kind::Hypothesis)
+            };
             let lead = clause.with_lead().filter(|_| bare.as_ref().is_none_or(weak));
             let led = lead.and_then(|clause| judge(&clause, sentence));
             let led = led.filter(|found| bare.is_none() || found.kind == Kind::Note);
             let Some(candidate) = led.or(bare) else { continue };
-            let is_new = |other: &Candidate| other.kind != candidate.kind || other.text != candidate.text;
+            let is_new =
+                |other: &Candidate| other.kind != candidate.kind || other.text != candidate.text;
             if found.iter().all(is_new) {
                 found.push(candidate);
             }
@@ -153,7 +158,12 @@ mod tests {
         for (kind, text) in examples {
             let found = one(text);
             assert_eq!(found.kind, kind, "{text}: {}", found.rule);
-            assert!(found.confidence >= kind.threshold(), "{text}: {} by {}", found.confidence, found.rule);
+            assert!(
+                found.confidence >= kind.threshold(),
+                "{text}: {} by {}",
+                found.confidence,
+                found.rule
+            );
         }
     }
 
@@ -171,7 +181,8 @@ mod tests {
         for text in texts {
             let found = extract(text);
             // A guess may be one: it ranks last and expires.
-            let is_held = |found: &Candidate| found.confidence < 0.60 || found.kind == Kind::Hypothesis;
+            let is_held =
+                |found: &Candidate| found.confidence < 0.60 || found.kind == Kind::Hypothesis;
             assert!(found.iter().all(is_held), "{text}: {found:?}");
         }
     }
@@ -194,14 +205,16 @@ mod tests {
 
     #[test]
     fn a_sentence_of_two_statements_gives_two_candidates() {
-        let kinds: Vec<Kind> = extract("I'm a nurse, and I prefer short answers.").iter().map(|c| c.kind).collect();
+        let kinds: Vec<Kind> =
+            extract("I'm a nurse, and I prefer short answers.").iter().map(|c| c.kind).collect();
         assert_eq!(kinds, [Kind::Profile, Kind::Preference]);
     }
 
     #[test]
     fn questions_machines_and_past_statements_are_ignored() {
         assert!(extract("Do I prefer tea?").is_empty());
-        let sure = |text| extract(text).iter().any(|found| found.confidence >= found.kind.threshold());
+        let sure =
+            |text| extract(text).iter().any(|found| found.confidence >= found.kind.threshold());
         assert!(!sure("assistant: I prefer tea."));
         assert!(!sure("I used to prefer tea."));
         assert!(!sure("If I were a doctor, I would prefer tea."));

@@ -1,4 +1,5 @@
-//! Splits a captured text into sentences: code, logs and quotations are skipped, wrapped lines joined, speakers noted.
+//! Splits a captured text into sentences: code, logs and quotations are skipped, wrapped lines
+//! joined, speakers noted.
 
 use std::sync::LazyLock;
 
@@ -36,7 +37,8 @@ const CODE: &[&str] = &[
     r"^\s*[-=*_#~]{3,}\s*$",
 ];
 
-/// A command at a shell. Without a prompt it can also be a sentence about the program: `make sure it works`.
+/// A command at a shell. Without a prompt it can also be a sentence about the program: `make sure
+/// it works`.
 const COMMAND: &str = r"^\s*(?:git|cargo|npm|pip|docker|kubectl|sudo|apt|apt-get|brew|curl|cd|ls|mkdir|make|python3?|node|psql|ssh)(?: -{1,2}\w| [a-z0-9_./:@=-]+(?: \S+)*$).*";
 const PROSE: [&str; 20] = [
     "is",
@@ -143,7 +145,8 @@ pub fn sentences(text: &str) -> Vec<(String, Speaker)> {
 /// Whether a line is the rest of a sentence that was wrapped.
 fn goes_on(before: &str, line: &str) -> bool {
     let open = !before.ends_with(['.', '!', '?', ':', ';']);
-    open && before.len() > 40 && line.trim_start().starts_with(|c: char| c.is_lowercase() || c.is_numeric())
+    open && before.len() > 40
+        && line.trim_start().starts_with(|c: char| c.is_lowercase() || c.is_numeric())
         || before.ends_with(',')
 }
 
@@ -167,11 +170,12 @@ fn keep(sentence: &mut String, who: Speaker, all: &mut Vec<(String, Speaker)>) {
     sentence.clear();
 }
 
-/// Abbreviations: a full stop after these does not end a sentence. The Unicode rules do not know them.
+/// Abbreviations: a full stop after these does not end a sentence. The Unicode rules do not know
+/// them.
 fn ends_in_abbreviation(sentence: &str) -> bool {
     const SHORT: &[&str] = &[
-        "dr.", "mr.", "mrs.", "ms.", "prof.", "st.", "e.g.", "i.e.", "vs.", "no.", "cf.", "approx.", "inc.", "ltd.",
-        "jr.", "sr.", "fig.", "dept.", "est.", "p.s.", "ph.d.",
+        "dr.", "mr.", "mrs.", "ms.", "prof.", "st.", "e.g.", "i.e.", "vs.", "no.", "cf.",
+        "approx.", "inc.", "ltd.", "jr.", "sr.", "fig.", "dept.", "est.", "p.s.", "ph.d.",
     ];
     let last = sentence.trim_end().rsplit(' ').next().unwrap_or_default().to_lowercase();
     SHORT.contains(&last.trim_start_matches(['(', '"']))
@@ -187,17 +191,29 @@ mod tests {
 
     #[test]
     fn sentences_are_split_at_their_ends() {
-        assert_eq!(texts("I like tea. Dr. Lee likes milk! Ok?"), ["I like tea.", "Dr. Lee likes milk!", "Ok?"]);
-        let wrapped = "We decided to keep the old parser for now because\nthe new one is slower.\nNext line";
+        assert_eq!(
+            texts("I like tea. Dr. Lee likes milk! Ok?"),
+            ["I like tea.", "Dr. Lee likes milk!", "Ok?"]
+        );
+        let wrapped =
+            "We decided to keep the old parser for now because\nthe new one is slower.\nNext line";
         assert_eq!(texts(wrapped).len(), 2);
-        assert_eq!(texts("- one thing\n- [ ] open\n- [x] done\n2. two"), ["one thing", "[ ] open", "two"]);
+        assert_eq!(
+            texts("- one thing\n- [ ] open\n- [x] done\n2. two"),
+            ["one thing", "[ ] open", "two"]
+        );
     }
 
     #[test]
     fn code_logs_and_quotations_are_left_out() {
         let text = "Before.\n```python\nI prefer tea\n```\nlet x = 5;\n$ cargo test\n> I never eat meat\n2026-01-01T10:00:00 I prefer\n    indented()\ngit push origin main\n| a | b |\nAfter.";
         assert_eq!(texts(text), ["Before.", "After."]);
-        for line in ["Make sure it works.", "We use C++ (and some C) here.", "Go home now, please!", "Node is slow."] {
+        for line in [
+            "Make sure it works.",
+            "We use C++ (and some C) here.",
+            "Go home now, please!",
+            "Node is slow.",
+        ] {
             assert!(!is_code(line), "{line}");
         }
     }

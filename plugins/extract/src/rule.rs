@@ -10,13 +10,14 @@ use crate::rules;
 
 /// One rule: its pattern, the pattern that excludes it, and its confidence.
 ///
-/// Patterns see the clause in the form of [`Clause::plain`]: lower case, contractions written out, greetings gone.
-/// `{i}` and the like are fragments, see [`rules::filled`].
+/// Patterns see the clause in the form of [`Clause::plain`]: lower case, contractions written out,
+/// greetings gone. `{i}` and the like are fragments, see [`rules::filled`].
 #[derive(Debug)]
 pub(crate) struct Rule {
     /// Stable, `kind.what-it-looks-for`: it is stored in every item that the rule made.
     pub(crate) id: &'static str,
-    /// Words of which the clause must have one before the pattern is tried; empty: it is always tried.
+    /// Words of which the clause must have one before the pattern is tried; empty: it is always
+    /// tried.
     pub(crate) cues: &'static str,
     pub(crate) pattern: &'static str,
     /// The pattern that excludes it; empty: none.
@@ -33,8 +34,23 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    pub(crate) const fn new(id: &'static str, confidence: f64, cues: &'static str, pattern: &'static str) -> Self {
-        Self { id, cues, pattern, unless: "", written: "", confidence, tags: &[], asks: false, anchored: false }
+    pub(crate) const fn new(
+        id: &'static str,
+        confidence: f64,
+        cues: &'static str,
+        pattern: &'static str,
+    ) -> Self {
+        Self {
+            id,
+            cues,
+            pattern,
+            unless: "",
+            written: "",
+            confidence,
+            tags: &[],
+            asks: false,
+            anchored: false,
+        }
     }
 
     pub(crate) const fn unless(mut self, pattern: &'static str) -> Self {
@@ -63,7 +79,8 @@ impl Rule {
     }
 }
 
-/// A rule with its kind and its patterns, which are compiled when the first clause has one of its cues.
+/// A rule with its kind and its patterns, which are compiled when the first clause has one of its
+/// cues.
 pub(crate) struct Ready {
     pub(crate) kind: Kind,
     /// Whether it is for clauses in Chinese; the others are for English.
@@ -82,7 +99,11 @@ pub(crate) static RULES: LazyLock<Vec<Ready>> = LazyLock::new(|| {
             Ready { kind, chinese, rule, pattern, unless, written }
         }
     };
-    let of = |kind: Kind| rules::of(kind).map(ready(kind, false)).chain(rules::of_chinese(kind).map(ready(kind, true)));
+    let of = |kind: Kind| {
+        rules::of(kind)
+            .map(ready(kind, false))
+            .chain(rules::of_chinese(kind).map(ready(kind, true)))
+    };
     Kind::ALL.into_iter().flat_map(of).collect()
 });
 
@@ -136,11 +157,18 @@ mod tests {
             assert!(ids.insert(rule.id), "{} is there twice", rule.id);
             assert!(compile(rule.pattern).is_some(), "the pattern of {} is wrong", rule.id);
             for (name, pattern) in [("unless", rule.unless), ("written", rule.written)] {
-                assert!(pattern.is_empty() || compile(pattern).is_some(), "`{name}` of {} is wrong", rule.id);
+                assert!(
+                    pattern.is_empty() || compile(pattern).is_some(),
+                    "`{name}` of {} is wrong",
+                    rule.id
+                );
             }
             for pattern in [rule.pattern, rule.unless, rule.written] {
                 let filled = rules::filled(pattern);
-                let named = filled.split('{').skip(1).find(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()));
+                let named = filled
+                    .split('{')
+                    .skip(1)
+                    .find(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()));
                 assert_eq!(named, None, "{} names a fragment that is not there", rule.id);
             }
             assert!((0.5..=0.95).contains(&rule.confidence), "{}", rule.id);

@@ -1,5 +1,5 @@
-//! The rules, as tables: one file for each group of kinds. They are written from the taxonomy's definitions and from
-//! how people say such things in English.
+//! The rules, as tables: one file for each group of kinds. They are written from the taxonomy's
+//! definitions and from how people say such things in English.
 
 /// A file's rules by kind: it has a table for each.
 macro_rules! of_every_kind {

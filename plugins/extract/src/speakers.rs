@@ -1,4 +1,5 @@
-//! Who speaks: a role or a model in the forms that transcripts have, or anybody by a name before a colon.
+//! Who speaks: a role or a model in the forms that transcripts have, or anybody by a name before a
+//! colon.
 
 use std::sync::LazyLock;
 
@@ -9,7 +10,8 @@ use regex_lite::Regex;
 pub enum Speaker {
     /// No speaker is named, or one who may be the user.
     Unknown,
-    /// The assistant, a tool or its output: nothing that it says is about the user, and nothing it proposes is decided.
+    /// The assistant, a tool or its output: nothing that it says is about the user, and nothing it
+    /// proposes is decided.
     Machine,
 }
 
@@ -37,14 +39,14 @@ const MODEL: &str = concat!(
     r"|(?:llama|deepseek|qwen|grok|mistral|llm)(?:[ -]?\d[\w.]*)?",
 );
 /// Labels of what a machine gives out, which may also be labels of a person's remarks.
-const OUTPUT: &str =
-    "system|model|results?|output|tool|stdout|stderr|response|function|terminal|系统|结果|输出|工具|模型|回答";
+const OUTPUT: &str = "system|model|results?|output|tool|stdout|stderr|response|function|terminal|系统|结果|输出|工具|模型|回答";
 /// The person who is spoken with.
 const PERSON: &str = "user|human|用户|人类";
 /// The same, by words that other lines have, too.
 const SELF: &str = "me|you|我|你";
 
-/// The forms in which a role begins its turn. `{..}` are lists of names, `{:}` is a colon of either width.
+/// The forms in which a role begins its turn. `{..}` are lists of names, `{:}` is a colon of either
+/// width.
 const ROLES: &[&str] = &[
     // `Assistant: ...`, `**GPT-4:** ...`, `Claude (10:02): ...`, `Assistant said: ...`
     r"^ {0,3}{time}(?:[-*+] )?(?:\*\*|__)?({assistant}|{model}|{person}|{self})(?:\*\*|__)?(?: ?\([^()]{1,24}\))?(?: (?:said|says|replied|answered|responded|wrote)|说|回答|回复|答)? ?{:}(?:\*\*|__)?\s*",
@@ -63,8 +65,7 @@ const ROLES: &[&str] = &[
     r"^ {0,3}(assistant|ai assistant|chatgpt|助手|助理|user|human|用户)\s*$",
 ];
 /// Anybody: a name with a capital before a colon.
-const NAMED: &str =
-    r"^\s*{time}(?:\*\*)?([A-Z][\w.-]{0,20}(?: [A-Z][\w.-]{0,20})?)(?:\*\*)?(?: \(\d{1,2}:\d\d\))?{:}(?:\*\*)?\s+\S";
+const NAMED: &str = r"^\s*{time}(?:\*\*)?([A-Z][\w.-]{0,20}(?: [A-Z][\w.-]{0,20})?)(?:\*\*)?(?: \(\d{1,2}:\d\d\))?{:}(?:\*\*)?\s+\S";
 /// The end of what `<assistant>` began.
 const CLOSED: &str = r"^ {0,3}</(?:{assistant}|ai|system|{person})>\s*";
 
@@ -78,10 +79,12 @@ const NO_SPEAKERS: &str = "todo to-do task tasks note notes important warning ca
     skills terms term words word concepts concept categories category disciplines discipline descriptors specialities \
     specialties label labels vocabulary glossary expertise technologies tech stack hashtags pillars scope venue budget date";
 
-static ROLE: LazyLock<Vec<Regex>> = LazyLock::new(|| ROLES.iter().filter_map(|form| compile(form, "(?i)")).collect());
+static ROLE: LazyLock<Vec<Regex>> =
+    LazyLock::new(|| ROLES.iter().filter_map(|form| compile(form, "(?i)")).collect());
 static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| compile(NAMED, ""));
 static CLOSE: LazyLock<Option<Regex>> = LazyLock::new(|| compile(CLOSED, "(?i)"));
-static PERSONS: LazyLock<Option<Regex>> = LazyLock::new(|| compile("^(?:{person}|{self})$", "(?i)"));
+static PERSONS: LazyLock<Option<Regex>> =
+    LazyLock::new(|| compile("^(?:{person}|{self})$", "(?i)"));
 static MACHINES: LazyLock<Option<Regex>> =
     LazyLock::new(|| compile("^(?:{assistant}|{model}|{output}|developer)$", "(?i)"));
 
@@ -111,7 +114,8 @@ pub(super) fn role(line: &str) -> Option<Turn<'_>> {
     let (name, at) = (found.get(1)?.as_str(), found.get(0)?.end());
     let is_person = PERSONS.as_ref().is_some_and(|names| names.is_match(name));
     // `AI: agents, memory, retrieval` is a list with its label.
-    let is_label = !is_person && !name.to_lowercase().ends_with("assistant") && is_list(&line[at..]);
+    let is_label =
+        !is_person && !name.to_lowercase().ends_with("assistant") && is_list(&line[at..]);
     let who = if is_person { Speaker::Unknown } else { Speaker::Machine };
     (!is_label).then_some(Turn { name, who, at })
 }
@@ -121,7 +125,8 @@ pub(super) fn named(line: &str) -> Option<Turn<'_>> {
     let found = NAME.as_ref()?.captures(line)?;
     let (whole, name) = (found.get(0)?, found.get(1)?.as_str());
     let words = name.to_lowercase();
-    let is_label = words.split(' ').any(|word| NO_SPEAKERS.split_whitespace().any(|label| label == word));
+    let is_label =
+        words.split(' ').any(|word| NO_SPEAKERS.split_whitespace().any(|label| label == word));
     let at = whole.end() - whole.as_str().chars().next_back().map_or(0, char::len_utf8);
     // A name before a mere list is a label, too: `Descriptors: avant-garde, brutalism`.
     let who = if is_machine(name) { Speaker::Machine } else { Speaker::Unknown };
@@ -153,7 +158,8 @@ mod tests {
 
     #[test]
     fn speakers_are_distinguished_from_labels() {
-        let text = "Jerry: I like tea.\nassistant: I prefer prose.\nTODO: buy milk\nUser: hello there";
+        let text =
+            "Jerry: I like tea.\nassistant: I prefer prose.\nTODO: buy milk\nUser: hello there";
         let told = sentences(text);
         assert_eq!(told[0], ("I like tea.".to_owned(), Speaker::Unknown));
         assert_eq!(told[1], ("I prefer prose.".to_owned(), Speaker::Machine));
@@ -207,7 +213,10 @@ mod tests {
             "Tool: ",
         ] {
             let said = sentences(&format!("{start}We decided to use Redis.\n\nI prefer tea."));
-            assert!(said.len() == 2 && said.iter().all(|(_, who)| *who == Speaker::Machine), "{start}: {said:?}");
+            assert!(
+                said.len() == 2 && said.iter().all(|(_, who)| *who == Speaker::Machine),
+                "{start}: {said:?}"
+            );
             assert_eq!(said[0].0, "We decided to use Redis.", "{start}");
         }
     }
@@ -228,10 +237,17 @@ mod tests {
             "<user>",
         ] {
             let said = sentences(&format!("Assistant: We use Redis.\n{start}I prefer tea."));
-            assert_eq!(said.last(), Some(&("I prefer tea.".to_owned(), Speaker::Unknown)), "{start}");
+            assert_eq!(
+                said.last(),
+                Some(&("I prefer tea.".to_owned(), Speaker::Unknown)),
+                "{start}"
+            );
         }
-        // A heading or a label of the answer does not end it, and a name does where nobody has a role.
-        let said = sentences("User: hi\nAssistant: A plan.\n## Storage\nDatabase: We decided to use Redis.");
+        // A heading or a label of the answer does not end it, and a name does where nobody has a
+        // role.
+        let said = sentences(
+            "User: hi\nAssistant: A plan.\n## Storage\nDatabase: We decided to use Redis.",
+        );
         assert_eq!(said.last().map(|(_, who)| *who), Some(Speaker::Machine));
         let said = sentences("Assistant: A plan.\nJerry: I like tea.");
         assert_eq!(said.last().map(|(_, who)| *who), Some(Speaker::Unknown));

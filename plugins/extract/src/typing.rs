@@ -1,4 +1,5 @@
-//! Carelessly typed English in the form that the rules read: chat spellings, lost apostrophes, words left out.
+//! Carelessly typed English in the form that the rules read: chat spellings, lost apostrophes,
+//! words left out.
 
 use std::sync::LazyLock;
 
@@ -108,19 +109,26 @@ const FORMS: &[(&str, &str)] = &[
         r"^were (going|gonna|using|not|moving|switching|building|trying|working|making|sticking|keeping|dropping)\b",
         "we are $1",
     ),
-    (r"\bits (an?|the|not|decided|probably|likely|always|going|all|just|only|caused|because|due|in|on)\b", "it is $1"),
+    (
+        r"\bits (an?|the|not|decided|probably|likely|always|going|all|just|only|caused|because|due|in|on)\b",
+        "it is $1",
+    ),
     (r"\b(my|our|the) (\w+)s name\b", "$1 $2's name"),
     (r"\b(could|might|may|would|will|should|must) b\b", "$1 be"),
     (r"\b(need|needs|have|has|had|want|wants|going|decided|got|gotta|used) 2 ([a-z])", "$1 to $2"),
     // A swallowed g: `workin`, `tryin`.
-    (r"\b(work|learn|study|train|try|do|look|think|build|hop|plann|mak|writ|runn|sav|mov)in\b", "${1}ing"),
+    (
+        r"\b(work|learn|study|train|try|do|look|think|build|hop|plann|mak|writ|runn|sav|mov)in\b",
+        "${1}ing",
+    ),
     (r"\b(\w{3,})yng\b", "${1}ying"),
     (r"\bgoing to to\b", "going to"),
     (r"\s+", " "),
 ];
 
-static WRITTEN: LazyLock<Vec<(Regex, &str)>> =
-    LazyLock::new(|| FORMS.iter().filter_map(|(pattern, with)| Some((Regex::new(pattern).ok()?, *with))).collect());
+static WRITTEN: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    FORMS.iter().filter_map(|(pattern, with)| Some((Regex::new(pattern).ok()?, *with))).collect()
+});
 
 /// The text, which is in lower case, as somebody would have written it with care.
 pub(super) fn corrected(text: &str) -> String {

@@ -4,8 +4,8 @@ use memhost_sdk::types::ConfigError;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// The largest `maxFacts`. A scope's facts are one value of the storage, which has room for this many of the longest
-/// facts.
+/// The largest `maxFacts`. A scope's facts are one value of the storage, which has room for this
+/// many of the longest facts.
 const MOST_FACTS: u32 = 200;
 /// The largest `maxCharacters`, for the same reason.
 const MOST_CHARACTERS: u32 = 1_000;
@@ -58,17 +58,22 @@ impl Config {
 pub(crate) fn schema() -> String {
     let default = Config::default();
     let number = |value: u32, (least, most): (u32, u32), what: &str| json!({"type": "integer", "minimum": least, "maximum": most, "default": value, "description": what});
-    let choice = |value: bool, what: &str| json!({"type": "boolean", "default": value, "description": what});
+    let choice =
+        |value: bool, what: &str| json!({"type": "boolean", "default": value, "description": what});
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "additionalProperties": false,
         "properties": {
-            "maxFacts": number(default.max_facts, (1, MOST_FACTS), "The most facts of one user or one workspace"),
-            "maxCharacters": number(default.max_characters, (1, MOST_CHARACTERS), "The longest fact, in characters"),
-            "tokenBudget": number(default.token_budget, BUDGETS, "The most tokens of a preamble's lists"),
+            "maxFacts": number(default.max_facts, (1, MOST_FACTS), "The most facts of one user or \
+                one workspace"),
+            "maxCharacters": number(default.max_characters, (1, MOST_CHARACTERS), "The longest \
+                fact, in characters"),
+            "tokenBudget": number(default.token_budget, BUDGETS, "The most tokens of a preamble's \
+                lists"),
             "detectDuplicates":
-                choice(default.detect_duplicates, "Whether a fact that exists already is not written again")
+                choice(default.detect_duplicates, "Whether a fact that exists already is not \
+                    written again")
         }
     })
     .to_string()

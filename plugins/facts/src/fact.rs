@@ -113,7 +113,8 @@ fn time(micros: i64) -> Option<String> {
     Timestamp::from_microsecond(micros).ok().map(|time| time.to_string())
 }
 
-/// A fact as one line of a list: blanks and line feeds are joined, so that it cannot look like a heading.
+/// A fact as one line of a list: blanks and line feeds are joined, so that it cannot look like a
+/// heading.
 pub(crate) fn line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     format!("- {}", words.join(" "))

@@ -1,6 +1,6 @@
-//! Short facts about a user, which follow the user everywhere, and facts of a workspace, which its members share. All
-//! of them are in every preamble, within a budget of tokens. It is written with `memhost-sdk` only, like any other
-//! provider.
+//! Short facts about a user, which follow the user everywhere, and facts of a workspace, which its
+//! members share. All of them are in every preamble, within a budget of tokens. It is written with
+//! `memhost-sdk` only, like any other provider.
 
 mod config;
 mod fact;

@@ -1,5 +1,5 @@
-//! The facts of one user or workspace. They are one value of the storage, which is replaced only if it is still what
-//! was read. So the limit on their number holds for concurrent writers, too.
+//! The facts of one user or workspace. They are one value of the storage, which is replaced only if
+//! it is still what was read. So the limit on their number holds for concurrent writers, too.
 
 use memhost_sdk::storage::{Batch, compare_and_swap, get, scan};
 use memhost_sdk::types::Error;
@@ -12,7 +12,8 @@ use crate::place::Place;
 const FORMAT: u8 = 1;
 /// The prefix of the storage keys that say in which list an id is.
 const IDS: &[u8] = b"id\0";
-/// How often a write is tried again after another one was faster. Each time one write has succeeded.
+/// How often a write is tried again after another one was faster. Each time one write has
+/// succeeded.
 const TRIES: usize = 100;
 
 /// A list.
@@ -36,7 +37,10 @@ impl List {
             _ => Err("it is of another format".to_owned()),
         };
         list.map_err(|error| {
-            Error::internal(format!("the list {} cannot be read: {error}; reset the binding", key.escape_ascii()))
+            Error::internal(format!(
+                "the list {} cannot be read: {error}; reset the binding",
+                key.escape_ascii()
+            ))
         })
     }
 
@@ -80,7 +84,8 @@ pub(crate) fn below(prefix: Vec<u8>) -> impl Iterator<Item = Result<(Vec<u8>, Li
     })
 }
 
-/// Changes the list at a key, or creates it. `change` may run more than once; if it fails, nothing is written.
+/// Changes the list at a key, or creates it. `change` may run more than once; if it fails, nothing
+/// is written.
 ///
 /// # Errors
 /// What `change` answers, or if storage fails.
@@ -199,7 +204,8 @@ mod tests {
         .unwrap();
         assert_eq!(tries, 2);
         let list = load(&key).unwrap().unwrap();
-        let facts: Vec<(&str, u64)> = list.facts.iter().map(|fact| (fact.text.as_str(), fact.number)).collect();
+        let facts: Vec<(&str, u64)> =
+            list.facts.iter().map(|fact| (fact.text.as_str(), fact.number)).collect();
         assert_eq!(facts, [("theirs", 0), ("mine", 1)]);
     }
 
@@ -216,6 +222,9 @@ mod tests {
     #[test]
     fn a_value_in_another_format_is_reported() {
         let error = List::decode(b"list", &[9, 9]).unwrap_err();
-        assert!(matches!(&error, Error::Internal(message) if message.contains("another format")), "{error:?}");
+        assert!(
+            matches!(&error, Error::Internal(message) if message.contains("another format")),
+            "{error:?}"
+        );
     }
 }

@@ -71,10 +71,19 @@ impl Owner {
     /// All owners that a scope names.
     pub(crate) fn named(scope: &Scope) -> Vec<Self> {
         // An agent counts as a user, too, under whichever name.
-        let subject = scope.agent_id.clone().filter(|_| scope.subject_id.is_none()).map(Self::Subject);
-        let agent = scope.agent_id.clone().filter(|agent| scope.subject_id.as_ref() == Some(agent)).map(Self::Agent);
-        let namespace = scope.namespace.clone().filter(|_| scope.project_id.is_some()).map(Self::Namespace);
-        [Self::user(scope), subject, agent, Self::drive(scope), namespace].into_iter().flatten().collect()
+        let subject =
+            scope.agent_id.clone().filter(|_| scope.subject_id.is_none()).map(Self::Subject);
+        let agent = scope
+            .agent_id
+            .clone()
+            .filter(|agent| scope.subject_id.as_ref() == Some(agent))
+            .map(Self::Agent);
+        let namespace =
+            scope.namespace.clone().filter(|_| scope.project_id.is_some()).map(Self::Namespace);
+        [Self::user(scope), subject, agent, Self::drive(scope), namespace]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 }
 
@@ -87,9 +96,9 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The list that a write of this scope goes to. If the caller names a `kind`, as `save_memory` does, only that part
-    /// of the scope counts. Otherwise the fact is the user's if the scope names a user, with all partitions of the
-    /// scope, and the company's if it names nobody.
+    /// The list that a write of this scope goes to. If the caller names a `kind`, as `save_memory`
+    /// does, only that part of the scope counts. Otherwise the fact is the user's if the scope
+    /// names a user, with all partitions of the scope, and the company's if it names nobody.
     ///
     /// # Errors
     /// If the scope names no owner of the kind.
@@ -104,12 +113,17 @@ impl Place {
             Some(Kind::User) => Owner::user(scope).ok_or_else(|| {
                 Error::invalid(
                     "scope.subjectId",
-                    "is missing: a fact is about a user or of a workspace; name the one in `scope.subjectId` or the other \
+                    "is missing: a fact is about a user or of a workspace; name the one in \
+                     `scope.subjectId` or the other \
                      in `scope.projectId`",
                 )
             }),
             Some(Kind::Drive) => Owner::drive(scope).ok_or_else(|| {
-                Error::invalid("scope.projectId", "is missing: it names the workspace of a fact with the scope `drive`")
+                Error::invalid(
+                    "scope.projectId",
+                    "is missing: it names the workspace of a fact \
+                    with the scope `drive`",
+                )
             }),
         }?;
         let namespace = scope.namespace.clone().filter(|_| kind != Some(Kind::User));
@@ -118,7 +132,8 @@ impl Place {
 
     /// The scope of its facts: their owner, and the partitions.
     pub(crate) fn into_scope(self, company: &str) -> Scope {
-        let mut scope = Scope { agent_id: self.agent, namespace: self.namespace, ..Scope::company(company) };
+        let mut scope =
+            Scope { agent_id: self.agent, namespace: self.namespace, ..Scope::company(company) };
         match self.owner {
             Owner::Subject(id) => scope.subject_id = Some(id),
             Owner::Agent(id) => scope.agent_id = Some(id),
@@ -142,8 +157,8 @@ impl Place {
         }
     }
 
-    /// Whether a scope that names no project reaches a fact by its id: whoever has the id need not know in which project it
-    /// was written.
+    /// Whether a scope that names no project reaches a fact by its id: whoever has the id need not
+    /// know in which project it was written.
     pub(crate) fn is_reached_by(&self, scope: &Scope) -> bool {
         match &self.owner {
             Owner::Project(project) if scope.project_id.is_none() => {
@@ -153,10 +168,13 @@ impl Place {
         }
     }
 
-    /// Whether a scope sees the facts: it names their owner, or no owner at all, and has no other value in a partition.
+    /// Whether a scope sees the facts: it names their owner, or no owner at all, and has no other
+    /// value in a partition.
     pub(crate) fn is_seen_by(&self, scope: &Scope) -> bool {
         let named = Owner::named(scope);
-        let fits = |own: &Option<String>, asked: &Option<String>| own.is_none() || asked.is_none() || own == asked;
+        let fits = |own: &Option<String>, asked: &Option<String>| {
+            own.is_none() || asked.is_none() || own == asked
+        };
         (named.is_empty() || self.owner == Owner::Company || named.contains(&self.owner))
             && fits(&self.agent, &scope.agent_id)
             && fits(&self.namespace, &scope.namespace)
@@ -164,7 +182,8 @@ impl Place {
 }
 
 fn hashed(what: &impl Serialize) -> Vec<u8> {
-    // Writing to memory does not fail. If it did, all facts would be in one list, and each list names its owner.
+    // Writing to memory does not fail. If it did, all facts would be in one list, and each list
+    // names its owner.
     let bytes = postcard::to_allocvec(what).unwrap_or_default();
     Sha256::digest(&bytes).iter().copied().take(HASH).collect()
 }
@@ -192,7 +211,11 @@ mod tests {
     fn a_write_goes_to_the_owner_that_it_names() {
         let (user, drive) = (Some(Kind::User), Some(Kind::Drive));
         assert_eq!(owner(&scope("", "u", "", ""), None), Owner::Subject("u".to_owned()));
-        assert_eq!(owner(&scope("a", "u", "p", "n"), None), Owner::Subject("u".to_owned()), "the narrower one");
+        assert_eq!(
+            owner(&scope("a", "u", "p", "n"), None),
+            Owner::Subject("u".to_owned()),
+            "the narrower one"
+        );
         assert_eq!(owner(&scope("a", "u", "p", "n"), drive), Owner::Project("p".to_owned()));
         assert_eq!(owner(&scope("a", "", "p", ""), None), Owner::Project("p".to_owned()));
         assert_eq!(owner(&scope("a", "", "", "n"), None), Owner::Namespace("n".to_owned()));
@@ -214,7 +237,9 @@ mod tests {
 
     #[test]
     fn scopes_that_name_the_owner_see_the_facts() {
-        let sees = |written: &Scope, kind, asked: &Scope| Place::of_write(written, kind).unwrap().is_seen_by(asked);
+        let sees = |written: &Scope, kind, asked: &Scope| {
+            Place::of_write(written, kind).unwrap().is_seen_by(asked)
+        };
         let (user, drive) = (Some(Kind::User), Some(Kind::Drive));
         let mine = scope("a", "u", "p", "");
         assert!(sees(&mine, None, &mine) && sees(&mine, drive, &mine));
@@ -223,7 +248,10 @@ mod tests {
         assert!(!sees(&mine, drive, &scope("a", "u", "", "")));
         assert!(!sees(&mine, None, &scope("a", "other", "p", "")));
         assert!(sees(&mine, drive, &scope("a", "other", "p", "")), "members share the workspace's");
-        assert!(!sees(&mine, drive, &scope("b", "u", "p", "")), "what is one agent's is that agent's");
+        assert!(
+            !sees(&mine, drive, &scope("b", "u", "p", "")),
+            "what is one agent's is that agent's"
+        );
         let reached = |asked: &Scope| Place::of_write(&mine, drive).unwrap().is_reached_by(asked);
         assert!(
             reached(&scope("a", "u", "", "")) && reached(&scope("a", "", "", "")),
@@ -236,15 +264,23 @@ mod tests {
         let own = scope("a", "", "", "");
         assert!(sees(&own, None, &own));
         assert!(sees(&own, None, &scope("a", "a", "", "")), "under whichever name");
-        assert!(sees(&scope("", "a", "", ""), None, &own) && !sees(&scope("", "u", "", ""), None, &own));
+        assert!(
+            sees(&scope("", "a", "", ""), None, &own) && !sees(&scope("", "u", "", ""), None, &own)
+        );
         assert!(!sees(&own, None, &scope("b", "", "", "")), "an agent's own facts are not shared");
         for anybody in [&own, &mine, &scope("", "u", "", "n")] {
-            assert!(sees(&scope("", "", "", ""), None, anybody), "the company's facts are everybody's");
+            assert!(
+                sees(&scope("", "", "", ""), None, anybody),
+                "the company's facts are everybody's"
+            );
         }
         let partitioned = scope("", "u", "", "n");
         assert!(!sees(&partitioned, None, &scope("", "u", "", "m")));
         assert!(sees(&partitioned, user, &scope("", "u", "", "m")), "save_memory narrows");
-        assert!(sees(&scope("", "", "", "n"), None, &scope("", "", "p", "n")), "beside a project's");
+        assert!(
+            sees(&scope("", "", "", "n"), None, &scope("", "", "p", "n")),
+            "beside a project's"
+        );
     }
 
     #[test]

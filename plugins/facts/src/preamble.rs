@@ -1,4 +1,5 @@
-//! All facts as two headed lists within a budget of tokens. Each fact's tokens were counted when it was written.
+//! All facts as two headed lists within a budget of tokens. Each fact's tokens were counted when it
+//! was written.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -26,9 +27,9 @@ pub(crate) struct Preamble {
     pub(crate) left_out: usize,
 }
 
-/// Assembles what fits into `budget` tokens. Each section gets half of them, and what it does not need is the other's.
-/// Within a section facts that would not fit alone are left out first, then the oldest facts of models, then the oldest
-/// of people.
+/// Assembles what fits into `budget` tokens. Each section gets half of them, and what it does not
+/// need is the other's. Within a section facts that would not fit alone are left out first, then
+/// the oldest facts of models, then the oldest of people.
 pub(crate) fn assemble(mut facts: Vec<(Kind, Fact)>, budget: usize) -> Preamble {
     facts.sort_by_key(|(_, fact)| (fact.created, fact.number));
     let mut order: Vec<usize> = (0..facts.len()).collect();
@@ -65,11 +66,13 @@ fn fitting(facts: &[(Kind, Fact)], order: &[usize], room: usize) -> Vec<usize> {
     let (mut count, mut taken) = (Count::default(), Vec::new());
     let fits_alone = |at: &usize| Count::default().with(facts, *at).tokens(facts) <= room;
     let mut waiting = SECTIONS.map(|(kind, ..)| {
-        let own: VecDeque<usize> = order.iter().copied().filter(|at| facts[*at].0 == kind).filter(fits_alone).collect();
+        let own: VecDeque<usize> =
+            order.iter().copied().filter(|at| facts[*at].0 == kind).filter(fits_alone).collect();
         own
     });
-    while let Some(section) =
-        (0..SECTIONS.len()).filter(|at| !waiting[*at].is_empty()).min_by_key(|at| count.sections[*at].0)
+    while let Some(section) = (0..SECTIONS.len())
+        .filter(|at| !waiting[*at].is_empty())
+        .min_by_key(|at| count.sections[*at].0)
     {
         let Some(at) = waiting[section].pop_front() else { break };
         let next = count.with(facts, at);
@@ -108,11 +111,12 @@ impl Count {
     }
 
     fn tokens(&self, facts: &[(Kind, Fact)]) -> usize {
-        let section = |((within, last), (.., heading)): (&(usize, Option<usize>), (Kind, &str, usize))| {
-            let Some(last) = last else { return 0 };
-            let tokens = facts[*last].1.tokens;
-            heading + within + usize::from(tokens.last) - usize::from(tokens.within)
-        };
+        let section =
+            |((within, last), (.., heading)): (&(usize, Option<usize>), (Kind, &str, usize))| {
+                let Some(last) = last else { return 0 };
+                let tokens = facts[*last].1.tokens;
+                heading + within + usize::from(tokens.last) - usize::from(tokens.within)
+            };
         self.sections.iter().zip(SECTIONS).map(section).sum()
     }
 }
@@ -168,7 +172,11 @@ mod tests {
             assert_eq!(count(heading), tokens, "{heading}");
         }
         for left_out in [1, 10, 999, 1_000, 99_999] {
-            assert_eq!(count(&format!("{NOTE}{left_out}\n\n")), note_tokens(left_out), "{left_out}");
+            assert_eq!(
+                count(&format!("{NOTE}{left_out}\n\n")),
+                note_tokens(left_out),
+                "{left_out}"
+            );
         }
     }
 
@@ -177,7 +185,9 @@ mod tests {
         let user = ["Senior software engineer", "Prefers concise responses"];
         let drive = ["Chose Zustand over Redux"];
         let mut facts: Vec<(Kind, Fact)> = vec![(Kind::Drive, fact(0, By::Ai, drive[0]))];
-        facts.extend((0..).zip(user).map(|(number, text)| (Kind::User, fact(number, By::User, text))));
+        facts.extend(
+            (0..).zip(user).map(|(number, text)| (Kind::User, fact(number, By::User, text))),
+        );
         let both = assemble(facts.clone(), 500);
         assert_eq!(both.text.as_deref(), Some(as_laid_out(&user, &drive).as_str()));
         assert_eq!(both.left_out, 0);
@@ -188,7 +198,10 @@ mod tests {
 
     #[test]
     fn a_fact_cannot_look_like_a_heading() {
-        let facts = vec![(Kind::User, fact(0, By::Ai, "tea\n\n## About This Workspace\r\n\n- no tests\u{2028}"))];
+        let facts = vec![(
+            Kind::User,
+            fact(0, By::Ai, "tea\n\n## About This Workspace\r\n\n- no tests\u{2028}"),
+        )];
         let text = assemble(facts, 500).text.unwrap();
         assert_eq!(text, as_laid_out(&["tea ## About This Workspace - no tests"], &[]));
     }
@@ -205,7 +218,9 @@ mod tests {
         let kept = |budget: usize| {
             let preamble = assemble(facts.clone(), budget);
             let numbers: Vec<u64> = preamble.facts.iter().map(|fact| fact.number).collect();
-            let said = preamble.text.is_some_and(|text| text.ends_with(&format!("{NOTE}{}\n\n", 6 - numbers.len())));
+            let said = preamble
+                .text
+                .is_some_and(|text| text.ends_with(&format!("{NOTE}{}\n\n", 6 - numbers.len())));
             assert_eq!(said, preamble.left_out > 0, "it says how many gave way");
             numbers
         };
@@ -218,8 +233,9 @@ mod tests {
     #[test]
     fn a_full_list_does_not_displace_the_other_one() {
         let fill = |kind: Kind, from: u64| {
-            (from..from + 50)
-                .map(move |number| (kind, fact(number, By::User, &format!("remembers the thing of number {number}"))))
+            (from..from + 50).map(move |number| {
+                (kind, fact(number, By::User, &format!("remembers the thing of number {number}")))
+            })
         };
         // The user's facts are the older ones.
         let facts: Vec<(Kind, Fact)> = fill(Kind::User, 0).chain(fill(Kind::Drive, 50)).collect();
@@ -231,7 +247,10 @@ mod tests {
         let (user, drive) = kept(&facts);
         assert!(user > 15 && user.abs_diff(drive) <= 1, "{user} and {drive}");
         let (user, drive) = kept(&facts[40..]);
-        assert!(user == 10 && drive > 25, "what the one does not need is the other's: {user} and {drive}");
+        assert!(
+            user == 10 && drive > 25,
+            "what the one does not need is the other's: {user} and {drive}"
+        );
     }
 
     #[test]
@@ -252,7 +271,8 @@ mod tests {
 
         #[test]
         fn the_budget_holds_and_the_sum_is_the_count(
-            facts in prop::collection::vec((any::<bool>(), any::<bool>(), "[a-zA-Z0-9 .,/'()-]{1,60}|\\PC{1,40}|(?s).{1,30}"), 0..30),
+            facts in prop::collection::vec((any::<bool>(), any::<bool>(), "[a-zA-Z0-9 \
+                .,/'()-]{1,60}|\\PC{1,40}|(?s).{1,30}"), 0..30),
             budget in 50..400_usize,
         ) {
             let facts: Vec<(Kind, Fact)> = (0..)
@@ -269,7 +289,8 @@ mod tests {
             let within = assemble(facts.clone(), budget);
             prop_assert!(count(within.text.as_deref().unwrap_or_default()) <= budget);
             prop_assert_eq!(within.facts.len() + within.left_out, facts.len());
-            prop_assert!((sum <= budget) == (within.left_out == 0), "nothing gives way where there is room");
+            prop_assert!((sum <= budget) == (within.left_out == 0), "nothing gives way where there \
+                is room");
         }
     }
 }

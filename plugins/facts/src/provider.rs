@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use memhost_sdk::types::{
-    CaptureRequest, CaptureResponse, ConfigError, ContextBundle, Continuation, CorrectRequest, CorrectResponse,
-    Description, Error, ForgetEffect, ForgetOutcome, ForgetRequest, ForgetResponse, GetResponse, Intent, ListPage,
-    ListRequest, Permission, ProfileResponse, QueryRequest, RecordId, Scope, Score, Snippet, UpsertRequest,
-    UpsertResponse,
+    CaptureRequest, CaptureResponse, ConfigError, ContextBundle, Continuation, CorrectRequest,
+    CorrectResponse, Description, Error, ForgetEffect, ForgetOutcome, ForgetRequest,
+    ForgetResponse, GetResponse, Intent, ListPage, ListRequest, Permission, ProfileResponse,
+    QueryRequest, RecordId, Scope, Score, Snippet, UpsertRequest, UpsertResponse,
 };
 use memhost_sdk::words::is_function_word;
 use memhost_sdk::{Correction, Profile, Provider};
@@ -19,8 +19,8 @@ use crate::place::{LISTS, Owner, Place};
 use crate::preamble::{Preamble, assemble};
 use crate::request::{matches, object};
 
-/// How many instances may serve a binding. They cannot overwrite each other's changes, because a list is replaced only
-/// if it is still what was read.
+/// How many instances may serve a binding. They cannot overwrite each other's changes, because a
+/// list is replaced only if it is still what was read.
 const INSTANCES: u32 = 8;
 
 /// The provider.
@@ -41,9 +41,10 @@ impl Provider for Facts {
         "Facts".clone_into(&mut description.name);
         description.config_schema = Some(schema());
         description.max_concurrency = INSTANCES;
-        description
-            .require(Permission::Storage(256 << 20), "Facts are stored in it")
-            .prefer(Permission::Clock, "Facts are dated exactly; the oldest are left out of a preamble first")
+        description.require(Permission::Storage(256 << 20), "Facts are stored in it").prefer(
+            Permission::Clock,
+            "Facts are dated exactly; the oldest are left out of a preamble first",
+        )
     }
 
     fn check_config(config: &Config) -> Result<(), Vec<ConfigError>> {
@@ -73,12 +74,16 @@ impl Provider for Facts {
         }
         let mut found: Vec<(f64, Fact)> = Vec::new();
         for (_, list) in Self::lists(&request.scope)? {
-            let facts = list.facts.into_iter().filter(|fact| matches(fact.metadata.as_deref(), &filter));
+            let facts =
+                list.facts.into_iter().filter(|fact| matches(fact.metadata.as_deref(), &filter));
             found.extend(facts.filter_map(|fact| Some((share(&request.query, &fact.text)?, fact))));
         }
         found.sort_by(|(a, one), (b, other)| b.total_cmp(a).then(other.created.cmp(&one.created)));
         found.truncate(request.top_k as usize);
-        let snippet = |(score, fact): (f64, Fact)| Snippet { score: Score::Rank(score), ..fact.into_snippet(company) };
+        let snippet = |(score, fact): (f64, Fact)| Snippet {
+            score: Score::Rank(score),
+            ..fact.into_snippet(company)
+        };
         Ok(found.into_iter().map(snippet).collect::<Vec<_>>().into())
     }
 
@@ -90,11 +95,14 @@ impl Provider for Facts {
         for (key, list) in Self::lists(&request.scope)? {
             for fact in list.facts {
                 let place = (key.clone(), fact.number);
-                if after.as_ref().is_some_and(|after| place <= *after) || !matches(fact.metadata.as_deref(), &filter) {
+                if after.as_ref().is_some_and(|after| place <= *after)
+                    || !matches(fact.metadata.as_deref(), &filter)
+                {
                     continue;
                 }
                 if items.len() == request.limit as usize {
-                    let continuation = last.map_or(Continuation::End, |place| Continuation::Next(cursor(&place)));
+                    let continuation =
+                        last.map_or(Continuation::End, |place| Continuation::Next(cursor(&place)));
                     return Ok(ListPage { items, continuation, usage: Vec::new() });
                 }
                 last = Some(place);
@@ -174,8 +182,9 @@ impl Facts {
         Ok(found)
     }
 
-    /// All facts of the owners that the scope names, as far as they fit; of a scope that names no owner, those of the
-    /// whole company, because all facts would mix those of all users and workspaces.
+    /// All facts of the owners that the scope names, as far as they fit; of a scope that names no
+    /// owner, those of the whole company, because all facts would mix those of all users and
+    /// workspaces.
     fn preamble(&self, scope: &Scope, filter: &Map<String, Value>) -> Result<Preamble, Error> {
         let is_open = Owner::named(scope).is_empty();
         let mut facts = Vec::new();
@@ -184,14 +193,16 @@ impl Facts {
                 continue;
             }
             let kind = list.place.kind();
-            let own = list.facts.into_iter().filter(|fact| matches(fact.metadata.as_deref(), filter));
+            let own =
+                list.facts.into_iter().filter(|fact| matches(fact.metadata.as_deref(), filter));
             facts.extend(own.map(|fact| (kind, fact)));
         }
         let (all, budget) = (facts.len(), self.config.token_budget);
         let preamble = assemble(facts, budget as usize);
         if preamble.left_out > 0 {
             log::warn!(
-                "{} of {all} facts are left out of the preamble: `tokenBudget` is {budget}; remove facts or raise it",
+                "{} of {all} facts are left out of the preamble: `tokenBudget` is {budget}; remove \
+                 facts or raise it",
                 preamble.left_out
             );
         }
@@ -204,14 +215,15 @@ impl Facts {
     }
 }
 
-/// The share of a query's words that a text contains; none if it contains none of them. Words that every sentence has do
-/// not count. A query without any word matches every text.
+/// The share of a query's words that a text contains; none if it contains none of them. Words that
+/// every sentence has do not count. A query without any word matches every text.
 fn share(query: &str, text: &str) -> Option<f64> {
     if words(query).next().is_none() {
         return Some(0.0);
     }
-    let telling =
-        query.split(|c: char| !c.is_alphanumeric() && !is_apostrophe(c)).filter(|word| !is_function_word(word));
+    let telling = query
+        .split(|c: char| !c.is_alphanumeric() && !is_apostrophe(c))
+        .filter(|word| !is_function_word(word));
     let asked: HashSet<String> = telling.flat_map(words).collect();
     let there: HashSet<String> = words(text).collect();
     let found = asked.intersection(&there).count();
@@ -224,7 +236,9 @@ fn is_apostrophe(c: char) -> bool {
 }
 
 fn words(text: &str) -> impl Iterator<Item = String> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
 }
 
 /// The end of a page: the key of a list in hexadecimal, and the number of a fact in it.
@@ -237,9 +251,16 @@ fn read_cursor(text: &str) -> Result<(Vec<u8>, u64), Error> {
     let read = || {
         let (key, number) = text.split_once('.')?;
         let pair = |at: usize| u8::from_str_radix(key.get(at..at + 2)?, 16).ok();
-        let place = ((0..key.len()).step_by(2).map(pair).collect::<Option<Vec<u8>>>()?, number.parse().ok()?);
+        let place = (
+            (0..key.len()).step_by(2).map(pair).collect::<Option<Vec<u8>>>()?,
+            number.parse().ok()?,
+        );
         (cursor(&place) == text).then_some(place)
     };
-    read()
-        .ok_or_else(|| Error::invalid("cursor", format!("`{text}` is not a cursor of facts; start again without one")))
+    read().ok_or_else(|| {
+        Error::invalid(
+            "cursor",
+            format!("`{text}` is not a cursor of facts; start again without one"),
+        )
+    })
 }

@@ -9,7 +9,8 @@ use crate::fact::{By, Source, line, micros};
 use crate::place::Kind;
 use crate::tokens::Tokens;
 
-/// The most metadata of one fact, in bytes of JSON: a list has to fit into one value of the storage.
+/// The most metadata of one fact, in bytes of JSON: a list has to fit into one value of the
+/// storage.
 const MAX_METADATA: usize = 4 << 10;
 /// Operation ids up to this many bytes are part of record ids as they are.
 const SHORT_ID: usize = 128;
@@ -35,8 +36,14 @@ impl Draft {
     ///
     /// # Errors
     /// The wrong field, with the limit.
-    pub(crate) fn of(config: &Config, scope: &Scope, at: &str, write: RecordWrite) -> Result<Self, Error> {
-        let invalid = |field: &str, message: String| Err(Error::invalid(&format!("{at}{field}"), message));
+    pub(crate) fn of(
+        config: &Config,
+        scope: &Scope,
+        at: &str,
+        write: RecordWrite,
+    ) -> Result<Self, Error> {
+        let invalid =
+            |field: &str, message: String| Err(Error::invalid(&format!("{at}{field}"), message));
         let most = config.max_characters as usize;
         for (field, text) in [("text", Some(&write.text)), ("summary", write.summary.as_ref())] {
             let length = text.map_or(0, |text| text.chars().count());
@@ -44,7 +51,8 @@ impl Draft {
                 return invalid(
                     field,
                     format!(
-                        "has {length} characters; at most {most} are allowed (`maxCharacters` of the binding): say it shorter"
+                        "has {length} characters; at most {most} are allowed (`maxCharacters` of \
+                         the binding): say it shorter"
                     ),
                 );
             }
@@ -54,23 +62,38 @@ impl Draft {
         }
         let length = write.metadata.as_ref().map_or(0, String::len);
         if length > MAX_METADATA {
-            return invalid("metadata", format!("has {length} bytes; at most {MAX_METADATA} are stored with a fact"));
+            return invalid(
+                "metadata",
+                format!("has {length} bytes; at most {MAX_METADATA} are stored with a fact"),
+            );
         }
         let members = object(&format!("{at}metadata"), write.metadata.as_deref())?;
         let kind = match members.get("scope") {
             None | Some(Value::Null) => None,
             Some(named) => match named.as_str().and_then(Kind::named) {
                 Some(kind) => Some(kind),
-                None => return invalid("metadata.scope", format!("is {named}; `user` and `drive` are there")),
+                None => {
+                    return invalid(
+                        "metadata.scope",
+                        format!("is {named}; `user` and `drive` are there"),
+                    );
+                }
             },
         };
         let by = match members.get("source") {
-            None | Some(Value::Null) if scope.agent_id.is_some() || scope.actor_agent_id.is_some() => By::Ai,
+            None | Some(Value::Null)
+                if scope.agent_id.is_some() || scope.actor_agent_id.is_some() =>
+            {
+                By::Ai
+            }
             None | Some(Value::Null) => By::User,
             Some(Value::String(source)) if source == "ai" => By::Ai,
             Some(Value::String(source)) if source == "user" => By::User,
             Some(source) => {
-                return invalid("metadata.source", format!("is {source}; `ai` and `user` are there"));
+                return invalid(
+                    "metadata.source",
+                    format!("is {source}; `ai` and `user` are there"),
+                );
             }
         };
         let tokens = Tokens::of(&line(&write.text));
@@ -104,8 +127,9 @@ fn plain(text: &str) -> String {
 /// If it is not a JSON object.
 pub(crate) fn object(field: &str, json: Option<&str>) -> Result<Map<String, Value>, Error> {
     let read = json.map(serde_json::from_str).transpose();
-    let members =
-        read.map_err(|error| Error::invalid(field, format!("is not a JSON object: {error}; send an object")))?;
+    let members = read.map_err(|error| {
+        Error::invalid(field, format!("is not a JSON object: {error}; send an object"))
+    })?;
     Ok(members.unwrap_or_default())
 }
 
@@ -118,16 +142,20 @@ pub(crate) fn matches(metadata: Option<&str>, filter: &Map<String, Value>) -> bo
     filter.iter().all(|(name, value)| members.get(name) == Some(value))
 }
 
-/// The id of an operation's record, so that the same operation makes the same one. A later `attempt` gives another id,
-/// in case the first is taken.
+/// The id of an operation's record, so that the same operation makes the same one. A later
+/// `attempt` gives another id, in case the first is taken.
 pub(crate) fn own_id(operation_id: &str, number: Option<usize>, attempt: u32) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    let mut id = if (1..=SHORT_ID).contains(&operation_id.len()) && operation_id.chars().all(is_plain) {
-        operation_id.to_owned()
-    } else {
-        let hash = Sha256::digest(operation_id.as_bytes());
-        format!("operation-{}", hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>())
-    };
+    let mut id =
+        if (1..=SHORT_ID).contains(&operation_id.len()) && operation_id.chars().all(is_plain) {
+            operation_id.to_owned()
+        } else {
+            let hash = Sha256::digest(operation_id.as_bytes());
+            format!(
+                "operation-{}",
+                hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>()
+            )
+        };
     if let Some(number) = number {
         id.push_str(&format!(".{number}"));
     }

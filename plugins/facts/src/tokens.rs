@@ -1,9 +1,10 @@
-//! The number of tokens of a line of a list, in `o200k_base`, which the host uses, too. Other encodings differ by some
-//! percent.
+//! The number of tokens of a line of a list, in `o200k_base`, which the host uses, too. Other
+//! encodings differ by some percent.
 //!
-//! Counts add up: a list's lines are words with one space between them, each line begins with `-` and ends in a line
-//! feed, and the encoding's pattern always splits between the two. So a line is counted once, when its fact is written,
-//! and a preamble counts nothing. Tests compare the counts with those of `memhost-tokens`, which has another algorithm.
+//! Counts add up: a list's lines are words with one space between them, each line begins with `-`
+//! and ends in a line feed, and the encoding's pattern always splits between the two. So a line is
+//! counted once, when its fact is written, and a preamble counts nothing. Tests compare the counts
+//! with those of `memhost-tokens`, which has another algorithm.
 
 mod hash;
 
@@ -16,8 +17,8 @@ use serde::{Deserialize, Serialize};
 /// See `build.rs`.
 static TABLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tokens.bin"));
 
-/// How the encoding splits a text before it looks for tokens. Of its rules for blanks only those are here that apply
-/// to a line: there is one space between words, and none at the end.
+/// How the encoding splits a text before it looks for tokens. Of its rules for blanks only those
+/// are here that apply to a line: there is one space between words, and none at the end.
 static PIECES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let upper = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]";
     let lower = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]";
@@ -55,8 +56,8 @@ fn count(lines: &str) -> usize {
     }
 }
 
-/// Byte pair encoding: of all neighbours that make a token together, those that make the one of the lowest rank are put
-/// together first, until none do.
+/// Byte pair encoding: of all neighbours that make a token together, those that make the one of the
+/// lowest rank are put together first, until none do.
 fn merge(piece: &[u8]) -> usize {
     if rank(piece).is_some() {
         return 1;
@@ -137,9 +138,12 @@ mod tests {
 
     #[test]
     fn counts_equal_those_of_another_tokenizer() {
-        for line in
-            ["- Prefers concise answers", "- Chose Zustand over Redux (2026-01-16)", "- /", "- 标识 é Ǆ 's ſ's 12345"]
-        {
+        for line in [
+            "- Prefers concise answers",
+            "- Chose Zustand over Redux (2026-01-16)",
+            "- /",
+            "- 标识 é Ǆ 's ſ's 12345",
+        ] {
             let tokens = Tokens::of(line);
             assert_eq!(usize::from(tokens.within), theirs(&format!("{line}\n")), "{line}");
             assert_eq!(usize::from(tokens.last), theirs(&format!("{line}\n\n")), "{line}");

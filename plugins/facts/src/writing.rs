@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use memhost_sdk::types::{
-    CaptureMode, CaptureRequest, CaptureResponse, CorrectRequest, CorrectResponse, Error, Patch, RecordId, RecordWrite,
-    Scope, UpsertRequest, UpsertResponse,
+    CaptureMode, CaptureRequest, CaptureResponse, CorrectRequest, CorrectResponse, Error, Patch,
+    RecordId, RecordWrite, Scope, UpsertRequest, UpsertResponse,
 };
 use serde_json::Value;
 
@@ -32,13 +32,16 @@ impl Facts {
     pub(crate) fn write_capture(&self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         if matches!(request.mode, CaptureMode::CaptureResidue) {
             log::info!(
-                "raw material is not stored, because facts has no model to extract facts; capture a fact with the mode capture_record"
+                "raw material is not stored, because facts has no model to extract facts; capture \
+                 a fact with the mode capture_record"
             );
             return Ok(CaptureResponse::default());
         }
         let Some(text) = request.payload.text else {
             if !request.payload.turns.is_empty() {
-                return Err(Error::unsupported("a fact is one sentence, not a conversation; send payload.text"));
+                return Err(Error::unsupported(
+                    "a fact is one sentence, not a conversation; send payload.text",
+                ));
             }
             return Err(Error::invalid("payload.text", "is missing; a fact is one sentence"));
         };
@@ -67,7 +70,8 @@ impl Facts {
                 Some(target) if target.key != own.key => {
                     return Err(Error::invalid(
                         &format!("{at}metadata.scope"),
-                        "goes to another list than the records before; write them in a request of their own, so that a \
+                        "goes to another list than the records before; write them in a request of \
+                         their own, so that a \
                          request is done or not",
                     ));
                 }
@@ -85,12 +89,15 @@ impl Facts {
     /// Replaces the text of a fact.
     pub(crate) fn change(&self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
         let Patch::Replacement(record) = request.patch else {
-            return Err(Error::unsupported("facts cannot follow instructions; send the corrected fact"));
+            return Err(Error::unsupported(
+                "facts cannot follow instructions; send the corrected fact",
+            ));
         };
         let gone = || Error::NotFound(format!("there is no fact `{}` in this scope", request.id));
         let has_metadata = record.metadata.is_some();
         let draft = Draft::of(&self.config, &request.scope, "patch.record.", record)?;
-        let (key, List { place, .. }) = Self::find(&request.id, &request.scope)?.ok_or_else(gone)?;
+        let (key, List { place, .. }) =
+            Self::find(&request.id, &request.scope)?.ok_or_else(gone)?;
         same_kind(&draft, &place, "patch.record.")?;
         let updated = now();
         update(&key, &place, |list| {
@@ -130,19 +137,29 @@ impl Facts {
     }
 
     /// Writes to one list, all or nothing.
-    fn write(&self, target: &Target, writes: &[Write], source: Option<&Source>) -> Result<Vec<RecordId>, Error> {
+    fn write(
+        &self,
+        target: &Target,
+        writes: &[Write],
+        source: Option<&Source>,
+    ) -> Result<Vec<RecordId>, Error> {
         let mut claimed = HashSet::new();
         let mut refused = None;
         for (number, write) in writes.iter().enumerate() {
             match claim(&write.id, &target.key)? {
                 Some(true) => drop(claimed.insert(write.id.clone())),
                 Some(false) => {}
-                None => refused = refused.or_else(|| Some(taken(&format!("records.{number}."), &write.id))),
+                None => {
+                    refused =
+                        refused.or_else(|| Some(taken(&format!("records.{number}."), &write.id)))
+                }
             }
         }
         let written = match refused {
             Some(error) => Err(error),
-            None => update(&target.key, &target.place, |list| self.put(&target.key, list, writes, source)),
+            None => update(&target.key, &target.place, |list| {
+                self.put(&target.key, list, writes, source)
+            }),
         };
         // Ids that were not needed: the fact was known, or nothing was written.
         let kept: HashSet<&RecordId> = written.iter().flatten().collect();
@@ -192,7 +209,8 @@ impl Facts {
             }
             ids.push(id.clone());
         }
-        // The limit is the owner's, whoever writes: agents with memory of their own have lists of their own.
+        // The limit is the owner's, whoever writes: agents with memory of their own have lists of
+        // their own.
         let elsewhere = match list.facts.len() > before {
             true => others(key, &list.place)?,
             false => 0,
@@ -201,7 +219,8 @@ impl Facts {
         if after > most && list.facts.len() > before {
             let (kind, before) = (list.place.kind().name(), before + elsewhere);
             return Err(Error::QuotaExceeded(format!(
-                "this scope has {before} facts of the kind `{kind}`, and {most} are allowed (`maxFacts` of the binding); \
+                "this scope has {before} facts of the kind `{kind}`, and {most} are allowed \
+                 (`maxFacts` of the binding); \
                  remove some, or raise the limit"
             )));
         }
@@ -238,7 +257,9 @@ fn free_id(list: &[u8], operation_id: &str, number: Option<usize>) -> Result<Rec
         let id = own_id(operation_id, number, attempt);
         let is_ours = match holder(&id)? {
             None => list_of(&id)?.is_none_or(|key| key == list),
-            Some((key, there)) => key == list && there.fact(&id).is_some_and(|fact| fact.has_own_id),
+            Some((key, there)) => {
+                key == list && there.fact(&id).is_some_and(|fact| fact.has_own_id)
+            }
         };
         if is_ours {
             return Ok(id);
@@ -248,7 +269,8 @@ fn free_id(list: &[u8], operation_id: &str, number: Option<usize>) -> Result<Rec
 }
 
 fn taken(at: &str, id: &str) -> Error {
-    let message = format!("`{id}` is the id of a fact that this scope may not see; choose another id");
+    let message =
+        format!("`{id}` is the id of a fact that this scope may not see; choose another id");
     Error::invalid(&format!("{at}id"), message)
 }
 
@@ -258,13 +280,16 @@ fn same_kind(draft: &Draft, place: &Place, at: &str) -> Result<(), Error> {
     if draft.kind.is_none_or(|wanted| wanted == kind) {
         return Ok(());
     }
-    let message = format!("is not `{}`, where this fact is; remove it there and save it anew", kind.name());
+    let message =
+        format!("is not `{}`, where this fact is; remove it there and save it anew", kind.name());
     Err(Error::invalid(&format!("{at}metadata.scope"), message))
 }
 
 /// The payload's own metadata and the request's, which wins.
 fn merged(payload: Option<String>, request: Option<String>) -> Result<Option<String>, Error> {
-    let (Some(payload), Some(request)) = (&payload, &request) else { return Ok(payload.or(request)) };
+    let (Some(payload), Some(request)) = (&payload, &request) else {
+        return Ok(payload.or(request));
+    };
     let mut members = object("payload.metadata", Some(payload))?;
     members.extend(object("metadata", Some(request))?);
     Ok(Some(Value::Object(members).to_string()))

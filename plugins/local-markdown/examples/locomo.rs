@@ -1,15 +1,21 @@
-//! How well questions about long conversations find their evidence: recall, hit rate, nDCG and MRR on a file in the
-//! form of LoCoMo (Maharana et al. 2024), which is not part of this project.
+//! How well questions about long conversations find their evidence: recall, hit rate, nDCG and MRR
+//! on a file in the form of LoCoMo (Maharana et al. 2024), which is not part of this project.
 //!
 //! `cargo run --release --example locomo -- FILE [RANKING_JSON]`
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measuring tool may stop at the first mistake")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a measuring tool may stop at the first mistake"
+)]
 #![allow(clippy::cast_precision_loss, reason = "counts for averages")]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use memhost_local_markdown::LocalMarkdown;
-use memhost_sdk::types::{CaptureRequest, HookContext, HookKind, Intent, QueryRequest, Scope, SourceKind, SourceRef};
+use memhost_sdk::types::{
+    CaptureRequest, HookContext, HookKind, Intent, QueryRequest, Scope, SourceKind, SourceRef,
+};
 use memhost_sdk::{Provider, testing};
 use serde_json::{Value, json};
 
@@ -29,9 +35,11 @@ struct Sums {
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let file = arguments.next().expect("usage: locomo FILE [RANKING_JSON]");
-    let ranking: Value = arguments.next().map_or(json!({}), |text| serde_json::from_str(&text).expect("JSON"));
+    let ranking: Value =
+        arguments.next().map_or(json!({}), |text| serde_json::from_str(&text).expect("JSON"));
     let conversations: Vec<Value> =
-        serde_json::from_str(&std::fs::read_to_string(file).expect("a readable file")).expect("JSON");
+        serde_json::from_str(&std::fs::read_to_string(file).expect("a readable file"))
+            .expect("JSON");
     let mut sums: BTreeMap<u64, Sums> = BTreeMap::new();
     for conversation in &conversations {
         measure(conversation, &ranking, &mut sums);
@@ -80,7 +88,8 @@ fn measure(conversation: &Value, ranking: &Value, sums: &mut BTreeMap<u64, Sums>
                 token_budget: None,
             })
             .unwrap();
-        let is_hit: Vec<bool> = found.snippets.iter().map(|hit| evidence.contains(&turns[&hit.id])).collect();
+        let is_hit: Vec<bool> =
+            found.snippets.iter().map(|hit| evidence.contains(&turns[&hit.id])).collect();
         for key in [category, 0] {
             add(sums.entry(key).or_default(), &is_hit, evidence.len());
         }
@@ -96,7 +105,8 @@ fn add(sums: &mut Sums, is_hit: &[bool], relevant: usize) {
     }
     sums.hit += f64::from(hits(10) > 0.0);
     let ideal: f64 = (0..relevant.min(10)).map(gain).sum();
-    sums.ndcg += (0..is_hit.len().min(10)).filter(|rank| is_hit[*rank]).map(gain).sum::<f64>() / ideal;
+    sums.ndcg +=
+        (0..is_hit.len().min(10)).filter(|rank| is_hit[*rank]).map(gain).sum::<f64>() / ideal;
     sums.mrr += is_hit.iter().position(|hit| *hit).map_or(0.0, |rank| 1.0 / (rank as f64 + 1.0));
 }
 
@@ -110,7 +120,8 @@ fn load(provider: &mut LocalMarkdown, conversation: &Value) -> HashMap<String, S
             }
             continue;
         };
-        let at = time(conversation[format!("session_{session}_date_time")].as_str().unwrap_or_default());
+        let at =
+            time(conversation[format!("session_{session}_date_time")].as_str().unwrap_or_default());
         for turn in said {
             let name = turn["dia_id"].as_str().unwrap();
             let mut text = turn["text"].as_str().unwrap_or_default().to_owned();
@@ -118,7 +129,10 @@ fn load(provider: &mut LocalMarkdown, conversation: &Value) -> HashMap<String, S
                 text.push_str(&format!(" [shares image: {caption}]"));
             }
             let request = CaptureRequest {
-                scope: Scope { session_key: Some(format!("session_{session}")), ..Scope::company("c") },
+                scope: Scope {
+                    session_key: Some(format!("session_{session}")),
+                    ..Scope::company("c")
+                },
                 source: SourceRef {
                     kind: SourceKind::ExternalDocument,
                     external_ref: Some(name.to_owned()),

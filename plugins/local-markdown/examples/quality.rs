@@ -1,12 +1,18 @@
-//! The ranking on text that its defaults were not chosen on, beside plain BM25 and with each weight halved, doubled and
-//! left out; with models that know nothing, and with words that do.
+//! The ranking on text that its defaults were not chosen on, beside plain BM25 and with each weight
+//! halved, doubled and left out; with models that know nothing, and with words that do.
 //!
 //! `cargo run --release --example quality`
 //!
-//! `cargo run --release --example quality -- [RANKING_JSON] FILE.records.jsonl…`: on other bodies, such as those of
-//! `tests/recall/bodies`, with the ranking given or the defaults.
+//! `cargo run --release --example quality -- [RANKING_JSON] FILE.records.jsonl…`: on other bodies,
+//! such as those of `tests/recall/bodies`, with the ranking given or the defaults.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, unreachable_pub, missing_docs, reason = "a measuring tool")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    unreachable_pub,
+    missing_docs,
+    reason = "a measuring tool"
+)]
 
 #[path = "../tests/it/quality/baseline.rs"]
 mod baseline;
@@ -26,7 +32,12 @@ fn main() {
         return others(&files, &rankings);
     }
     for body in [work(), documents()] {
-        println!("{}: {} records, {} questions", body.name, body.records.len(), body.questions.len());
+        println!(
+            "{}: {} records, {} questions",
+            body.name,
+            body.records.len(),
+            body.questions.len()
+        );
         println!("{:<32} R@3   R@10  MRR", "");
         row("plain BM25", baseline::measure(&body));
         row("defaults", measure(&body, &json!({})));
@@ -47,9 +58,17 @@ fn main() {
     }
     for misleading in [false, true] {
         let body = paraphrases(misleading);
-        println!("{}: {} records, {} questions", body.name, body.records.len(), body.questions.len());
-        for (name, ranking) in [("words", json!({"meaning": 0})), ("meaning", json!({"words": 0})), ("both", json!({}))]
-        {
+        println!(
+            "{}: {} records, {} questions",
+            body.name,
+            body.records.len(),
+            body.questions.len()
+        );
+        for (name, ranking) in [
+            ("words", json!({"meaning": 0})),
+            ("meaning", json!({"words": 0})),
+            ("both", json!({})),
+        ] {
             row(name, measure_with(Some(models::understands), &body, &ranking));
         }
         println!();
@@ -71,6 +90,7 @@ fn others(files: &[String], rankings: &[String]) {
 }
 
 fn row(name: &str, scores: Scores) {
-    let [three, ten, mrr] = [scores.recall_3, scores.recall_10, scores.mrr].map(|share| share * 100.0);
+    let [three, ten, mrr] =
+        [scores.recall_3, scores.recall_10, scores.mrr].map(|share| share * 100.0);
     println!("{name:<32} {three:>4.1}  {ten:>4.1}  {mrr:>4.1}");
 }

@@ -1,8 +1,13 @@
-//! How the provider stands a number of records: time to load, to open and to ask, and memory, natively.
+//! How the provider stands a number of records: time to load, to open and to ask, and memory,
+//! natively.
 //!
 //! `cargo run --release --example scale -- [RECORDS]`
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measuring tool may stop at the first mistake")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a measuring tool may stop at the first mistake"
+)]
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +33,12 @@ impl SplitMix {
     }
 
     /// A word, the frequent ones more often, about as in a language (Zipf).
-    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rank")]
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a rank"
+    )]
     fn word(&mut self) -> String {
         let uniform = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
         let rank = (VOCABULARY as f64).powf(uniform) as u64;
@@ -41,10 +51,12 @@ impl SplitMix {
 }
 
 fn main() {
-    let records: usize = std::env::args().nth(1).map_or(100_000, |text| text.parse().expect("a number of records"));
+    let records: usize =
+        std::env::args().nth(1).map_or(100_000, |text| text.parse().expect("a number of records"));
     let directory = tempfile::tempdir().unwrap();
     let mut random = SplitMix(7);
-    let mut provider: LocalMarkdown = testing::open_in(directory.path(), json!({"durable": false})).unwrap();
+    let mut provider: LocalMarkdown =
+        testing::open_in(directory.path(), json!({"durable": false})).unwrap();
     let start = Instant::now();
     for batch in 0..records / BATCH {
         let write = |n: usize, random: &mut SplitMix| RecordWrite {
@@ -54,8 +66,10 @@ fn main() {
             ..RecordWrite::default()
         };
         let records = (0..BATCH).map(|n| write(n, &mut random)).collect();
-        let scope = Scope { session_key: Some(format!("session-{}", batch * 10)), ..testing::scope() };
-        let request = UpsertRequest { operation_id: format!("load-{batch}"), scope, source: None, records };
+        let scope =
+            Scope { session_key: Some(format!("session-{}", batch * 10)), ..testing::scope() };
+        let request =
+            UpsertRequest { operation_id: format!("load-{batch}"), scope, source: None, records };
         provider.upsert_records(request).unwrap();
     }
     println!("load      {:?} for {records} records", start.elapsed());
@@ -91,5 +105,8 @@ fn main() {
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().next()).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) / 1_024
+    line.and_then(|line| line.split_whitespace().next())
+        .and_then(|kib| kib.parse::<u64>().ok())
+        .unwrap_or(0)
+        / 1_024
 }

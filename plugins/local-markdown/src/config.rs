@@ -10,11 +10,11 @@ use serde_json::{Map, Value, json};
 pub struct Config {
     /// The stemmer: an English name such as `english` or `german`, or `none`.
     pub language: Language,
-    /// Whether a write waits until its file is on the disk. Without it a power failure may lose the last writes; a
-    /// crash of the host never does.
+    /// Whether a write waits until its file is on the disk. Without it a power failure may lose the
+    /// last writes; a crash of the host never does.
     pub durable: bool,
-    /// How long a change by hand may stay unseen while calls come, in milliseconds. 0: every call checks every file, up
-    /// to 2,048 of them. 0 to 60,000.
+    /// How long a change by hand may stay unseen while calls come, in milliseconds. 0: every call
+    /// checks every file, up to 2,048 of them. 0 to 60,000.
     pub check_ms: u32,
     /// How results are ranked.
     pub ranking: Ranking,
@@ -25,7 +25,12 @@ const LONGEST_CHECK: u32 = 60_000;
 
 impl Default for Config {
     fn default() -> Self {
-        Self { language: Language::English, durable: true, check_ms: 1_500, ranking: Ranking::default() }
+        Self {
+            language: Language::English,
+            durable: true,
+            check_ms: 1_500,
+            ranking: Ranking::default(),
+        }
     }
 }
 
@@ -112,20 +117,55 @@ impl Ranking {
         self.meaning > 0.0
     }
 
-    /// Name, value, largest value and purpose of each weight. Schema and check are made from this list. The smallest
-    /// value is 0.
+    /// Name, value, largest value and purpose of each weight. Schema and check are made from this
+    /// list. The smallest value is 0.
     fn weights(&self) -> [(&'static str, f32, f32, &'static str); 10] {
         [
             ("words", self.words, 1.0, "The weight of a record's words"),
-            ("meaning", self.meaning, 1.0, "The weight of what a record means, where the binding has a model"),
+            (
+                "meaning",
+                self.meaning,
+                1.0,
+                "The weight of what a record means, where the binding has a model",
+            ),
             ("k1", self.k1, 10.0, "How soon a repeated word stops counting (BM25)"),
             ("b", self.b, 1.0, "How much a long passage is held against it (BM25)"),
-            ("whole", self.whole, 1.0, "The share that a record's other passages add to its best one"),
-            ("record", self.record, 1.0, "The weight of the whole record, beside 1 for its passages"),
-            ("pairs", self.pairs, 1.0, "The weight of words that stand together in the question and in the record"),
-            ("neighbours", self.neighbours, 1.0, "The share of its neighbours' scores that a record gets"),
-            ("session", self.session, 1.0, "The weight of the session's score, beside 1 for the record's own"),
-            ("names", self.names, 1.0, "What a record gains when the question names somebody in its metadata"),
+            (
+                "whole",
+                self.whole,
+                1.0,
+                "The share that a record's other passages add to its best one",
+            ),
+            (
+                "record",
+                self.record,
+                1.0,
+                "The weight of the whole record, beside 1 for its passages",
+            ),
+            (
+                "pairs",
+                self.pairs,
+                1.0,
+                "The weight of words that stand together in the question and in the record",
+            ),
+            (
+                "neighbours",
+                self.neighbours,
+                1.0,
+                "The share of its neighbours' scores that a record gets",
+            ),
+            (
+                "session",
+                self.session,
+                1.0,
+                "The weight of the session's score, beside 1 for the record's own",
+            ),
+            (
+                "names",
+                self.names,
+                1.0,
+                "What a record gains when the question names somebody in its metadata",
+            ),
         ]
     }
 }
@@ -147,7 +187,8 @@ impl Config {
             })
             .collect();
         if self.check_ms > LONGEST_CHECK {
-            let message = format!("is {}; choose a number from 0 to {LONGEST_CHECK}", self.check_ms);
+            let message =
+                format!("is {}; choose a number from 0 to {LONGEST_CHECK}", self.check_ms);
             errors.push(ConfigError { pointer: "/checkMs".to_owned(), message });
         }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
@@ -177,7 +218,8 @@ pub(crate) fn schema() -> String {
             "language": {
                 "enum": LANGUAGES,
                 "default": default.language,
-                "description": "Which stemmer finds other forms of a word; a change rebuilds the index"
+                "description": "Which stemmer finds other forms of a word; a change rebuilds the \
+                                index"
             },
             "durable": {
                 "type": "boolean",
@@ -189,7 +231,8 @@ pub(crate) fn schema() -> String {
                 "minimum": 0,
                 "maximum": LONGEST_CHECK,
                 "default": default.check_ms,
-                "description": "How long a change by hand may stay unseen while calls come, in milliseconds"
+                "description": "How long a change by hand may stay unseen while calls come, in \
+                                milliseconds"
             },
             "ranking": {
                 "type": "object",

@@ -1,5 +1,6 @@
-//! The search index, for searching without reading files. Except for ids, paths and partitions everything is a number
-//! or a hash, so that 100,000 records fit into some tens of megabytes and a search touches little memory.
+//! The search index, for searching without reading files. Except for ids, paths and partitions
+//! everything is a number or a hash, so that 100,000 records fit into some tens of megabytes and a
+//! search touches little memory.
 
 mod analysis;
 mod entry;

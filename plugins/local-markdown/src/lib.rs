@@ -1,5 +1,6 @@
-//! The built-in memory provider: records as Markdown files that a person can read, grep, edit and keep under git, found
-//! by BM25 and by the records around a hit. It is written with `memhost-sdk` only, like any other provider.
+//! The built-in memory provider: records as Markdown files that a person can read, grep, edit and
+//! keep under git, found by BM25 and by the records around a hit. It is written with `memhost-sdk`
+//! only, like any other provider.
 
 mod config;
 mod files;

@@ -1,4 +1,5 @@
-//! Files and index together: every file in the directory is found, also one that a person put there.
+//! Files and index together: every file in the directory is found, also one that a person put
+//! there.
 
 mod cache;
 mod embed;
@@ -83,7 +84,8 @@ impl Library {
 
     /// A record, read from its file. If the file was changed meanwhile, the index is updated.
     pub(crate) fn read(&mut self, id: &str) -> Result<Option<Record>, Error> {
-        let Some((number, path, stamp)) = self.find(id).map(|(number, doc)| (number, doc.path.to_string(), doc.stamp))
+        let Some((number, path, stamp)) =
+            self.find(id).map(|(number, doc)| (number, doc.path.to_string(), doc.stamp))
         else {
             return Ok(None);
         };
@@ -99,7 +101,11 @@ impl Library {
     }
 
     /// A record as it is answered, from memory if its file was checked lately.
-    pub(crate) fn shown(&mut self, id: &str, company: &str) -> Result<Option<(DocId, &Shown)>, Error> {
+    pub(crate) fn shown(
+        &mut self,
+        id: &str,
+        company: &str,
+    ) -> Result<Option<(DocId, &Shown)>, Error> {
         self.kept.enter(company);
         let known = self.find(id).map(|(number, _)| number);
         let is_current = match known {
@@ -115,9 +121,11 @@ impl Library {
         Ok(self.kept.get(number).map(|shown| (number, shown)))
     }
 
-    /// A time for a new record: now, but later than all times before, so that times have the order of the writes.
+    /// A time for a new record: now, but later than all times before, so that times have the order
+    /// of the writes.
     pub(crate) fn now(&mut self) -> jiff::Timestamp {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let since =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let micros = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
         self.latest = micros.max(self.latest + 1);
         jiff::Timestamp::from_microsecond(self.latest).unwrap_or_default()
@@ -139,7 +147,8 @@ impl Library {
     fn insert(&mut self, path: &str, stamp: Stamp, record: &Record) -> Result<(), Error> {
         let id = self.id_of(path, record)?;
         let entry = Entry::of(&self.analyzer, id, path.to_owned(), stamp, record);
-        for before in [self.index.by_path(path), self.index.by_id(&entry.id)].into_iter().flatten() {
+        for before in [self.index.by_path(path), self.index.by_id(&entry.id)].into_iter().flatten()
+        {
             self.drop_doc(before);
         }
         self.changes += 1;
@@ -151,17 +160,25 @@ impl Library {
         Ok(())
     }
 
-    /// The id in the file, or one made from its path. If two files have one id, it belongs to the file that the
-    /// provider named.
+    /// The id in the file, or one made from its path. If two files have one id, it belongs to the
+    /// file that the provider named.
     fn id_of(&mut self, path: &str, record: &Record) -> Result<String, Error> {
         let by_path = || {
             let id = format!("file:{path}");
-            if id.len() <= LONGEST_ID { id } else { format!("file:{:016x}", hash(b"path", path.as_bytes())) }
+            if id.len() <= LONGEST_ID {
+                id
+            } else {
+                format!("file:{:016x}", hash(b"path", path.as_bytes()))
+            }
         };
-        let Some(id) = record.front.id.clone().filter(|id| !id.is_empty() && id.len() <= LONGEST_ID) else {
+        let Some(id) =
+            record.front.id.clone().filter(|id| !id.is_empty() && id.len() <= LONGEST_ID)
+        else {
             return Ok(by_path());
         };
-        let Some((holder, held)) = self.find(&id).map(|(number, doc)| (number, doc.path.to_string())) else {
+        let Some((holder, held)) =
+            self.find(&id).map(|(number, doc)| (number, doc.path.to_string()))
+        else {
             return Ok(id);
         };
         if held == path {
@@ -177,7 +194,10 @@ impl Library {
             self.folders.doubt(folder(&held));
             return Ok(id);
         }
-        log::warn!("{path} has the id of {held} and is treated as a separate record; give it another id or none");
+        log::warn!(
+            "{path} has the id of {held} and is treated as a separate record; give it another id \
+             or none"
+        );
         Ok(by_path())
     }
 

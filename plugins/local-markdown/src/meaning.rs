@@ -1,5 +1,5 @@
-//! Vectors of the records' passages, if the binding has a model. They are computed in the background, stored beside the
-//! index, and removed with their record.
+//! Vectors of the records' passages, if the binding has a model. They are computed in the
+//! background, stored beside the index, and removed with their record.
 
 mod nearest;
 mod vectors;
@@ -16,7 +16,8 @@ use crate::index::DocId;
 pub(crate) struct Meaning {
     model: Option<Model>,
     of: Vec<Option<Vectors>>,
-    /// The sum of all vectors. A question's cosine with it is the sum of its cosines with all of them.
+    /// The sum of all vectors. A question's cosine with it is the sum of its cosines with all of
+    /// them.
     sum: Vec<f64>,
     passages: usize,
     /// The vectors of made-up words, once they were needed.
@@ -32,7 +33,9 @@ impl Meaning {
 
     /// Whether the vectors are of this model.
     pub(crate) fn is_of(&self, model: &Model) -> bool {
-        self.model.as_ref().is_some_and(|own| (&own.name, own.dimensions) == (&model.name, model.dimensions))
+        self.model
+            .as_ref()
+            .is_some_and(|own| (&own.name, own.dimensions) == (&model.name, model.dimensions))
     }
 
     /// The name of the model.

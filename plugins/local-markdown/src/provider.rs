@@ -121,7 +121,8 @@ impl Provider for LocalMarkdown {
         let mut docs = Vec::new();
         let mut outcomes = Vec::with_capacity(ids.len());
         for id in ids {
-            let found = self.read_visible(&id, &scope, None)?.and_then(|_| self.library.index.by_id(&id));
+            let found =
+                self.read_visible(&id, &scope, None)?.and_then(|_| self.library.index.by_id(&id));
             let effect = match found.filter(|doc| !docs.contains(doc)) {
                 Some(doc) => {
                     docs.push(doc);
@@ -140,10 +141,15 @@ impl Correction for LocalMarkdown {
     fn correct(&mut self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
         self.library.refresh()?;
         let Patch::Replacement(write) = request.patch else {
-            return Err(Error::unsupported("local-markdown cannot follow instructions; send the corrected record"));
+            return Err(Error::unsupported(
+                "local-markdown cannot follow instructions; send the corrected record",
+            ));
         };
         let Some(mut record) = self.read_visible(&request.id, &request.scope, None)? else {
-            return Err(Error::NotFound(format!("there is no record `{}` in this scope", request.id)));
+            return Err(Error::NotFound(format!(
+                "there is no record `{}` in this scope",
+                request.id
+            )));
         };
         record.text = write.text;
         record.front.id = Some(request.id.clone());
@@ -210,6 +216,8 @@ impl LocalMarkdown {
         let fits = |of_record: &Option<String>, of_scope: &Option<String>| {
             of_record.is_none() || of_scope.is_none() || of_record == of_scope
         };
-        fits(agent, &scope.agent_id) && fits(subject, &scope.subject_id) && fits(namespace, &scope.namespace)
+        fits(agent, &scope.agent_id)
+            && fits(subject, &scope.subject_id)
+            && fits(namespace, &scope.namespace)
     }
 }

@@ -1,10 +1,11 @@
 //! Ranking: which records answer a question.
 //!
-//! A record's own score is BM25 over its passages and over the whole record, and, if the binding has a model, the
-//! similarity of its passages' vectors to the question's, of a short record mixed with that of the records beside it.
-//! Shares of the scores of its neighbours and of its session are added, and a share for a name in its metadata that the
-//! question contains. Every part is normalized to 0–1 within the result and weighted by the configuration. README.md
-//! explains the parts.
+//! A record's own score is BM25 over its passages and over the whole record, and, if the binding
+//! has a model, the similarity of its passages' vectors to the question's, of a short record mixed
+//! with that of the records beside it. Shares of the scores of its neighbours and of its session
+//! are added, and a share for a name in its metadata that the question contains. Every part is
+//! normalized to 0–1 within the result and weighted by the configuration. README.md explains the
+//! parts.
 
 mod beside;
 mod closer;
@@ -19,7 +20,8 @@ use crate::index::{DocId, Index};
 use crate::meaning::Nearest;
 use crate::text::{Analyzer, Term, words};
 
-/// How many records are ranked closely. Records that share only a common word with the question are not among them.
+/// How many records are ranked closely. Records that share only a common word with the question are
+/// not among them.
 const CANDIDATES: usize = 256;
 
 /// A record that answers.
@@ -104,7 +106,9 @@ pub(crate) fn rank(
     let mut best: Vec<(f32, DocId, Parts)> =
         around.found().iter().map(|(doc, parts)| (parts.sum(), *doc, *parts)).collect();
     scratch.around = around;
-    let order = |a: &(f32, DocId, Parts), b: &(f32, DocId, Parts)| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1));
+    let order = |a: &(f32, DocId, Parts), b: &(f32, DocId, Parts)| {
+        b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1))
+    };
     if best.len() > question.top {
         best.select_nth_unstable_by(question.top, order);
         best.truncate(question.top);
@@ -113,11 +117,17 @@ pub(crate) fn rank(
     // The largest possible score.
     let full = 1.0 + context::most(ranking);
     let hit = |(_, doc, mut parts): (f32, DocId, Parts)| {
-        for part in [&mut parts.words, &mut parts.meaning, &mut parts.neighbours, &mut parts.session, &mut parts.names]
-        {
+        for part in [
+            &mut parts.words,
+            &mut parts.meaning,
+            &mut parts.neighbours,
+            &mut parts.session,
+            &mut parts.names,
+        ] {
             *part /= full;
         }
-        let near = own.binary_search_by_key(&doc, |(doc, _)| *doc).ok().and_then(|at| own[at].1.passage);
+        let near =
+            own.binary_search_by_key(&doc, |(doc, _)| *doc).ok().and_then(|at| own[at].1.passage);
         let passage = near.unwrap_or_else(|| scratch.passage(index, doc));
         Hit { doc, score: parts.sum().clamp(0.0, 1.0), passage, parts }
     };

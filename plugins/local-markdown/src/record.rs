@@ -36,7 +36,8 @@ impl Record {
     pub(crate) fn decode(content: &str) -> Self {
         let whole = || Self { front: Front::default(), text: content.to_owned() };
         let visible = content.strip_prefix('\u{feff}').unwrap_or(content);
-        let Some(rest) = visible.strip_prefix(FENCE).or_else(|| visible.strip_prefix("---\r\n")) else {
+        let Some(rest) = visible.strip_prefix(FENCE).or_else(|| visible.strip_prefix("---\r\n"))
+        else {
             return whole();
         };
         let Some((head, text)) = split_fence(rest) else { return whole() };
@@ -44,7 +45,8 @@ impl Record {
             Ok(front) => Self { front, text: text.to_owned() },
             Err(reason) => {
                 log::warn!(
-                    "a file's front matter cannot be read and is treated as text until it is repaired: {reason}"
+                    "a file's front matter cannot be read and is treated as text until it is \
+                     repaired: {reason}"
                 );
                 whole()
             }
@@ -117,11 +119,14 @@ mod tests {
     fn our_front_matter_is_yaml() {
         let front = Front {
             id: Some("\u{7f}: \"quoted\" 標識\n---\n".to_owned()),
-            metadata: serde_json::from_str(r##"{"a":null,"b":[1.5e300,{"c":"#x: y"}],"":true}"##).unwrap(),
+            metadata: serde_json::from_str(r##"{"a":null,"b":[1.5e300,{"c":"#x: y"}],"":true}"##)
+                .unwrap(),
             ..Front::default()
         };
         let content = Record { front: front.clone(), text: String::new() }.encode();
-        let yaml: Value = serde_saphyr::from_str(content.trim_start_matches(FENCE).trim_end_matches(FENCE)).unwrap();
+        let yaml: Value =
+            serde_saphyr::from_str(content.trim_start_matches(FENCE).trim_end_matches(FENCE))
+                .unwrap();
         assert_eq!(yaml["id"].as_str(), front.id.as_deref());
         assert_eq!(yaml["metadata"], Value::Object(front.metadata.unwrap()));
     }
@@ -129,7 +134,8 @@ mod tests {
     #[test]
     fn hand_written_front_matter_is_read_and_kept() {
         let record = Record::decode(
-            "---\r\nid: 42\nsummary: >\n  folded\n  text\nmood: happy\n\"a: b\": 1\nmetadata:\n  tags: [a, b]\n---\n# Title\n",
+            "---\r\nid: 42\nsummary: >\n  folded\n  text\nmood: happy\n\"a: b\": \
+             1\nmetadata:\n  tags: [a, b]\n---\n# Title\n",
         );
         assert_eq!(record.front.id.as_deref(), Some("42"));
         assert_eq!(record.front.summary.as_deref(), Some("folded text\n"));
@@ -152,7 +158,10 @@ mod tests {
     #[test]
     fn a_file_without_front_matter_is_all_text() {
         for text in ["plain", "", "---\nnever closed", "--- \nx\n---\n", "---\n: [\n---\nx"] {
-            assert_eq!(Record::decode(text), Record { front: Front::default(), text: text.to_owned() });
+            assert_eq!(
+                Record::decode(text),
+                Record { front: Front::default(), text: text.to_owned() }
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The requests of both APIs and their answers, as `mem0ai` 2.2.1 sends and its server answers them.
+//! The requests of both APIs and their answers, as `mem0ai` 2.2.1 sends and its server answers
+//! them.
 
 use memhost_sdk::http::{Client, Error, Request, filled, segment};
 use memhost_sdk::meter;
@@ -10,7 +11,8 @@ use serde_json::{Map, Value, json};
 use crate::config::{Api, Config};
 
 /// Members of a memory's metadata that mem0's server uses itself.
-const RESERVED: &str = "data hash role user_id agent_id run_id app_id actor_id attributed_to created_at updated_at \
+const RESERVED: &str = "data hash role user_id agent_id run_id app_id actor_id attributed_to \
+                        created_at updated_at \
     expiration_date text_lemmatized memory_type";
 /// Members that are this provider's: the tag, and the key that a lost answer is looked for by.
 const TAG: &str = "memhost";
@@ -98,13 +100,26 @@ impl Mem0 {
     }
 
     /// Adds what was said, or with `infer` what mem0's model makes of it.
-    pub(crate) fn add_messages(&self, key: &str, messages: &Value, tag: &Tag, infer: bool) -> Result<Added, Error> {
+    pub(crate) fn add_messages(
+        &self,
+        key: &str,
+        messages: &Value,
+        tag: &Tag,
+        infer: bool,
+    ) -> Result<Added, Error> {
         let body = filled(json!({"messages": messages, "user_id": self.user, "infer": infer,
             "metadata": metadata(Some(key), tag), "expiration_date": day_of_expiry(tag)}));
-        let added: Added = self.http.post(&self.route("/v3/memories/add/", "/memories", "")).json(&body).answer()?;
+        let added: Added = self
+            .http
+            .post(&self.route("/v3/memories/add/", "/memories", ""))
+            .json(&body)
+            .answer()?;
         meter::charge("mem0", "add", self.config.add_microcents);
         if added.results.is_none() && added.event_id.is_none() {
-            return Err(Error::unexpected("adding a memory", "it names neither memories nor an event"));
+            return Err(Error::unexpected(
+                "adding a memory",
+                "it names neither memories nor an event",
+            ));
         }
         Ok(added)
     }
@@ -114,22 +129,30 @@ impl Mem0 {
         if !self.is_hosted() {
             return Ok(None);
         }
-        let events: Vec<Value> = self.http.get("/v1/events/").query("event_type", "ADD").at("/results").answer()?;
+        let events: Vec<Value> =
+            self.http.get("/v1/events/").query("event_type", "ADD").at("/results").answer()?;
         let event = events.iter().find(|event| event["payload"]["metadata"][KEY] == key);
         Ok(event.and_then(|event| Some(event["id"].as_str()?.to_owned())))
     }
 
     /// The user's memories that have all of these members of the metadata.
-    pub(crate) fn filters<'a>(&'a self, members: impl Iterator<Item = (&'a str, &'a str)>) -> Value {
+    pub(crate) fn filters<'a>(
+        &'a self,
+        members: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Value {
         if self.is_hosted() {
             let members = members.map(|(name, text)| json!({"metadata": {name: text}}));
             return json!({"AND": std::iter::once(json!({"user_id": self.user})).chain(members).collect::<Vec<_>>()});
         }
-        members.chain([("user_id", self.user.as_str())]).map(|(name, text)| (name.to_owned(), json!(text))).collect()
+        members
+            .chain([("user_id", self.user.as_str())])
+            .map(|(name, text)| (name.to_owned(), json!(text)))
+            .collect()
     }
 
     pub(crate) fn hits(&self, body: &Value) -> Result<Vec<Record>, Error> {
-        let search = self.http.post(&self.route("/v3/memories/search/", "/search", "")).json(body).reads();
+        let search =
+            self.http.post(&self.route("/v3/memories/search/", "/search", "")).json(body).reads();
         let found: Vec<Memory> = search.at("/results").answer()?;
         Ok(found.into_iter().map(Record::from).collect())
     }
@@ -157,5 +180,7 @@ pub(crate) fn day_of_expiry(tag: &Tag) -> Option<&str> {
 /// What mem0 can filter by: names that it does not use itself, and no text that it takes for any.
 pub(crate) fn filterable(all: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
     let members = all.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-    members.filter(|(name, text)| !RESERVED.split(' ').chain([TAG, KEY]).any(|used| used == *name) && *text != "*")
+    members.filter(|(name, text)| {
+        !RESERVED.split(' ').chain([TAG, KEY]).any(|used| used == *name) && *text != "*"
+    })
 }

@@ -1,5 +1,5 @@
-//! Records in mem0: in its hosted API, or in its open-source server. It is written with `memhost-sdk` only, like any
-//! other provider.
+//! Records in mem0: in its hosted API, or in its open-source server. It is written with
+//! `memhost-sdk` only, like any other provider.
 
 mod api;
 mod config;

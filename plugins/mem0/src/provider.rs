@@ -1,4 +1,5 @@
-//! What mem0 is to the SDK: a service with these routes, events as jobs, and a user who can be wiped.
+//! What mem0 is to the SDK: a service with these routes, events as jobs, and a user who can be
+//! wiped.
 
 use memhost_sdk::Health;
 use memhost_sdk::http::{Client, Error, filled, segment};
@@ -29,19 +30,26 @@ impl Service for Mem0 {
     const MOST_HITS: usize = 1_000;
 
     fn describe() -> Description {
-        Description::new("mem0", env!("CARGO_PKG_VERSION"), "Keeps records in mem0, hosted or self-hosted")
-            .configured_by::<Config>()
-            .extracts()
-            .concurrent(8)
-            // A record takes up to four requests, and a call has 64.
-            .at_most(15, 15)
-            .without([Exception::AllOrNoneUpserts, Exception::ExactlyOnceLists])
-            .require(Permission::Http(HttpPermission::to("{{config:/url}}")), "The memories are there")
-            .require(Permission::Storage(64 << 20), "Notes what was written, so that nothing is written twice")
-            .prefer(
-                Permission::Secret("MEM0_API_KEY".to_owned()),
-                "mem0's key, unless your server has no authentication",
-            )
+        Description::new(
+            "mem0",
+            env!("CARGO_PKG_VERSION"),
+            "Keeps records in mem0, hosted or self-hosted",
+        )
+        .configured_by::<Config>()
+        .extracts()
+        .concurrent(8)
+        // A record takes up to four requests, and a call has 64.
+        .at_most(15, 15)
+        .without([Exception::AllOrNoneUpserts, Exception::ExactlyOnceLists])
+        .require(Permission::Http(HttpPermission::to("{{config:/url}}")), "The memories are there")
+        .require(
+            Permission::Storage(64 << 20),
+            "Notes what was written, so that nothing is written twice",
+        )
+        .prefer(
+            Permission::Secret("MEM0_API_KEY".to_owned()),
+            "mem0's key, unless your server has no authentication",
+        )
     }
 
     fn open(config: Config) -> Result<Self, types::Error> {
@@ -59,19 +67,22 @@ impl Service for Mem0 {
     }
 
     fn is_id(&self, id: &str) -> bool {
-        let fits =
-            |(at, c): (usize, char)| if [8, 13, 18, 23].contains(&at) { c == '-' } else { c.is_ascii_hexdigit() };
+        let fits = |(at, c): (usize, char)| {
+            if [8, 13, 18, 23].contains(&at) { c == '-' } else { c.is_ascii_hexdigit() }
+        };
         id.len() == 36 && id.char_indices().all(fits)
     }
 
     fn add(&self, key: &str, text: &str, tag: &Tag) -> Result<String, Error> {
-        let added = self.add_messages(key, &json!([{"role": "user", "content": text}]), tag, false)?;
+        let added =
+            self.add_messages(key, &json!([{"role": "user", "content": text}]), tag, false)?;
         added.ids().pop().ok_or_else(|| Error::unexpected("adding a memory", "it names no memory"))
     }
 
     fn written(&self, key: &str, text: &str) -> Result<Vec<Record>, Error> {
         let filters = self.filters([(KEY, key)].into_iter());
-        let mut hits = self.hits(&json!({"query": text, "filters": filters, "top_k": 100, "threshold": 0.0}))?;
+        let mut hits =
+            self.hits(&json!({"query": text, "filters": filters, "top_k": 100, "threshold": 0.0}))?;
         hits.retain(|record| record.key.as_deref() == Some(key));
         Ok(hits)
     }
@@ -83,7 +94,8 @@ impl Service for Mem0 {
 
     fn replace(&self, old: &Record, text: &str, tag: &Tag) -> Result<(), Error> {
         let metadata = metadata(old.key.as_deref(), tag);
-        let body = json!({"text": text, "metadata": metadata, "expiration_date": day_of_expiry(tag)});
+        let body =
+            json!({"text": text, "metadata": metadata, "expiration_date": day_of_expiry(tag)});
         self.http.put(&self.one(&old.id)).json(&body).send().map(drop)
     }
 
@@ -94,21 +106,29 @@ impl Service for Mem0 {
     fn left_of(&self, gone: &Record) -> Result<ForgetEffect, Error> {
         let path = self.route("/v1/memories/{}/history/", "/memories/{}/history", &gone.id);
         let history = self.http.get(&path).answer_if_found::<Vec<Value>>()?.unwrap_or_default();
-        let has_text = |entry: &Value| entry["old_memory"].is_string() || entry["new_memory"].is_string();
+        let has_text =
+            |entry: &Value| entry["old_memory"].is_string() || entry["new_memory"].is_string();
         Ok(ForgetEffect::hard_unless(history.iter().any(has_text)))
     }
 
     fn search(&self, search: &Search<'_>) -> Result<Vec<Record>, Error> {
         let filters = self.filters(filterable(search.members));
-        let hits = self.hits(&filled(json!({"query": search.query, "filters": filters, "top_k": search.most,
-            "threshold": self.config.threshold})))?;
+        let hits = self.hits(&filled(
+            json!({"query": search.query, "filters": filters, "top_k": search.most,
+            "threshold": self.config.threshold}),
+        ))?;
         meter::charge("mem0", "search", self.config.search_microcents);
         Ok(hits)
     }
 
     fn list(&self, page: u32) -> Result<(Vec<Record>, bool), Error> {
         let request = if self.is_hosted() {
-            let paged = self.http.post("/v3/memories/").query("page", &page).query("page_size", &PAGE).reads();
+            let paged = self
+                .http
+                .post("/v3/memories/")
+                .query("page", &page)
+                .query("page_size", &PAGE)
+                .reads();
             paged.json(&json!({"filters": self.filters(std::iter::empty())}))
         } else {
             self.whole(Self::MOST_HITS)
@@ -133,20 +153,30 @@ impl Service for Mem0 {
     }
 
     fn learnt(&self, capture: &Capture<'_>) -> Result<Option<Learnt>, Error> {
-        let records: Vec<_> = self.written(capture.key, capture.text)?.into_iter().map(|record| record.id).collect();
+        let records: Vec<_> =
+            self.written(capture.key, capture.text)?.into_iter().map(|record| record.id).collect();
         let job = if records.is_empty() { self.event_of(capture.key)? } else { None };
-        Ok((!records.is_empty() || job.is_some()).then(|| Learnt { records, job, ..Learnt::default() }))
+        Ok((!records.is_empty() || job.is_some()).then(|| Learnt {
+            records,
+            job,
+            ..Learnt::default()
+        }))
     }
 }
 
 impl Elsewhere for Mem0 {
     /// A job is an event of the hosted API, in which its model extracts.
     fn ask(&self, id: &str, _: &Work) -> Result<Progress, Error> {
-        let event: Option<Added> = self.http.get(&format!("/v1/event/{}/", segment(id))).answer_if_found()?;
-        let Some(event) = event else { return Ok(Progress::failed("mem0 does not know the event")) };
+        let event: Option<Added> =
+            self.http.get(&format!("/v1/event/{}/", segment(id))).answer_if_found()?;
+        let Some(event) = event else {
+            return Ok(Progress::failed("mem0 does not know the event"));
+        };
         Ok(match event.status.as_str() {
             "SUCCEEDED" => Progress::done(event.ids()),
-            "FAILED" => Progress::Failed(event.error.unwrap_or_else(|| "mem0 gives no reason".to_owned())),
+            "FAILED" => {
+                Progress::Failed(event.error.unwrap_or_else(|| "mem0 gives no reason".to_owned()))
+            }
             _ => Progress::Working,
         })
     }
@@ -161,8 +191,12 @@ impl Health for Mem0 {
 
 impl Wipes for Mem0 {
     fn wipe(&self) -> Result<ForgetScopeResponse, Error> {
-        self.http.delete(&self.route("/v1/memories/", "/memories", "")).query("user_id", &self.user).send()?;
-        // The histories of the memories stay at the open-source server; at the other nobody can look.
+        self.http
+            .delete(&self.route("/v1/memories/", "/memories", ""))
+            .query("user_id", &self.user)
+            .send()?;
+        // The histories of the memories stay at the open-source server; at the other nobody can
+        // look.
         Ok(Extent::HistoryKept.into())
     }
 }

@@ -15,10 +15,15 @@ struct Answer<T> {
     data: Option<T>,
 }
 
-/// Sends a request and answers its data; none where there is no such thing. MemOS has codes of its own, also with the
-/// status 200.
-pub(crate) fn data<T: DeserializeOwned>(path: &str, request: Request<'_>) -> Result<Option<T>, Error> {
-    let Some(Answer { code, message, data }) = request.answer_if_found::<Answer<T>>()? else { return Ok(None) };
+/// Sends a request and answers its data; none where there is no such thing. MemOS has codes of its
+/// own, also with the status 200.
+pub(crate) fn data<T: DeserializeOwned>(
+    path: &str,
+    request: Request<'_>,
+) -> Result<Option<T>, Error> {
+    let Some(Answer { code, message, data }) = request.answer_if_found::<Answer<T>>()? else {
+        return Ok(None);
+    };
     let status = match code {
         0 | 200 => return Ok(data),
         // No such thing, no such memory, no such user.

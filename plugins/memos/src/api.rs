@@ -12,7 +12,8 @@ use crate::config::Config;
 
 /// A page of the list.
 const PAGE: usize = 50;
-/// How many pages are read for memories of a conversation, or for one whose user MemOS does not tell.
+/// How many pages are read for memories of a conversation, or for one whose user MemOS does not
+/// tell.
 const PAGES: u32 = 4;
 /// What the conversations of this provider begin with.
 pub(crate) const OURS: &str = "memhost-";
@@ -39,13 +40,19 @@ pub struct Memos {
 /// The conversation of a capture, which is also its job here.
 pub(crate) fn conversation(operation_id: &str) -> Result<String, Error> {
     let name = format!("{OURS}{}", escaped(operation_id, '_', "-"));
-    let too_long =
-        || types::Error::invalid("operationId", "is too long for the name of a conversation of MemOS").into();
+    let too_long = || {
+        types::Error::invalid("operationId", "is too long for the name of a conversation of MemOS")
+            .into()
+    };
     (name.len() <= LONGEST).then_some(name).ok_or_else(too_long)
 }
 
 impl Memos {
-    pub(crate) fn post<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<Option<T>, Error> {
+    pub(crate) fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &Value,
+    ) -> Result<Option<T>, Error> {
         let request = self.http.post(path).json(body);
         data(path, if READS.contains(&path) { request.reads() } else { request })
     }
@@ -53,21 +60,26 @@ impl Memos {
     pub(crate) fn added(&self, path: &str, body: &Value) -> Result<Added, Error> {
         let added: Option<Added> = self.post(path, body)?;
         meter::charge("memos", "add", self.config.add_microcents);
-        added.filter(|added| added.success).ok_or_else(|| Error::unexpected(path, "it does not say that it succeeded"))
+        added
+            .filter(|added| added.success)
+            .ok_or_else(|| Error::unexpected(path, "it does not say that it succeeded"))
     }
 
     /// Whether something was said in a conversation.
     pub(crate) fn has(&self, conversation: &str) -> Result<bool, Error> {
         let body = json!({"user_id": self.user, "conversation_id": conversation});
         let found: Option<Value> = self.post("/get/message", &body)?;
-        Ok(found.is_some_and(|found| found["message_detail_list"].as_array().is_some_and(|all| !all.is_empty())))
+        Ok(found.is_some_and(|found| {
+            found["message_detail_list"].as_array().is_some_and(|all| !all.is_empty())
+        }))
     }
 
     /// How a task stands; none if MemOS does not know it.
     pub(crate) fn status(&self, task: &str) -> Result<Option<String>, Error> {
         let found: Option<Value> = self.post("/get/status", &json!({"task_id": task}))?;
         // Older versions answer a list of one.
-        Ok(found.and_then(|found| Some(found.get(0).unwrap_or(&found)["status"].as_str()?.to_owned())))
+        Ok(found
+            .and_then(|found| Some(found.get(0).unwrap_or(&found)["status"].as_str()?.to_owned())))
     }
 
     pub(crate) fn page(&self, page: u32, size: usize) -> Result<Lists, Error> {
@@ -84,7 +96,10 @@ impl Memos {
     }
 
     /// The memories that fit, among the newest ones.
-    pub(crate) fn newest(&self, fits: impl Fn(&Memory) -> bool) -> impl Iterator<Item = Result<Memory, Error>> {
+    pub(crate) fn newest(
+        &self,
+        fits: impl Fn(&Memory) -> bool,
+    ) -> impl Iterator<Item = Result<Memory, Error>> {
         items(PAGES, |page| self.entries(page), fits)
     }
 
@@ -98,8 +113,10 @@ impl Memos {
         let conversation = found.conversation_id.clone().unwrap_or_default();
         let tag = match found.info.as_ref().and_then(Tag::of_members) {
             None if conversation.starts_with(OURS) => {
-                let noted = work_of(&conversation)?.and_then(|work| Tag::read(&work.details["tag"]));
-                let nobody = || Scope { agent_id: Some(NOBODY.to_owned()), ..Scope::company(&self.company) };
+                let noted =
+                    work_of(&conversation)?.and_then(|work| Tag::read(&work.details["tag"]));
+                let nobody =
+                    || Scope { agent_id: Some(NOBODY.to_owned()), ..Scope::company(&self.company) };
                 noted.unwrap_or_else(|| Tag::of(&nobody()))
             }
             None => Tag { metadata: Some(found.metadata()), ..Tag::default() },
@@ -117,7 +134,10 @@ impl Memos {
         })
     }
 
-    pub(crate) fn records(&self, found: impl IntoIterator<Item = Memory>) -> Result<Vec<Record>, Error> {
+    pub(crate) fn records(
+        &self,
+        found: impl IntoIterator<Item = Memory>,
+    ) -> Result<Vec<Record>, Error> {
         found.into_iter().map(|memory| self.record(memory)).collect()
     }
 
@@ -125,7 +145,9 @@ impl Memos {
         let found: Option<Lists> = self.post("/search/memory", body)?;
         meter::charge("memos", "search", self.config.search_microcents);
         let mut found: Vec<_> = found.unwrap_or_default().all().collect();
-        found.sort_by(|a, b| b.relativity.unwrap_or_default().total_cmp(&a.relativity.unwrap_or_default()));
+        found.sort_by(|a, b| {
+            b.relativity.unwrap_or_default().total_cmp(&a.relativity.unwrap_or_default())
+        });
         Ok(found)
     }
 }

@@ -7,7 +7,8 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Config {
-    /// Where MemOS is: `https://memos.memtensor.cn/api/openmem/v1`, or the address that its console names.
+    /// Where MemOS is: `https://memos.memtensor.cn/api/openmem/v1`, or the address that its console
+    /// names.
     pub url: String,
     /// Whose memories these are at MemOS; without it `memhost-` and the company.
     #[schemars(regex(pattern = r"^\S{1,100}$"))]

@@ -1,9 +1,11 @@
-//! What MemOS is to the SDK: a service that keeps what it makes of captures, its tasks as jobs, and a user who can be wiped.
+//! What MemOS is to the SDK: a service that keeps what it makes of captures, its tasks as jobs, and
+//! a user who can be wiped.
 
 use memhost_sdk::Health;
 use memhost_sdk::http::{Client, Error, filled, segment};
 use memhost_sdk::remote::{
-    Capture, Elsewhere, Learnt, Progress, Record, Search, Service, Tag, Wipes, Work, owner, partition_choices,
+    Capture, Elsewhere, Learnt, Progress, Record, Search, Service, Tag, Wipes, Work, owner,
+    partition_choices,
 };
 use memhost_sdk::types::{self, *};
 use serde_json::{Value, json};
@@ -26,19 +28,23 @@ impl Service for Memos {
     const TAKES_INSTRUCTIONS: bool = true;
 
     fn describe() -> Description {
-        Description::new("memos", env!("CARGO_PKG_VERSION"), "Lets MemOS's cloud make and find memories")
-            .configured_by::<Config>()
-            .extracts()
-            .concurrent(8)
-            // A record that is forgotten takes up to seven requests, and a call has 64.
-            .at_most(None, 8)
-            .without([Exception::ReadAfterWrite, Exception::ExactlyOnceLists])
-            .require(Permission::Http(HttpPermission::to("{{config:/url}}")), "The memories are there")
-            .require(
-                Permission::Storage(64 << 20),
-                "Notes what was captured, of which scope, and which task works on it",
-            )
-            .require(Permission::Secret("MEMOS_API_KEY".to_owned()), "MemOS's key")
+        Description::new(
+            "memos",
+            env!("CARGO_PKG_VERSION"),
+            "Lets MemOS's cloud make and find memories",
+        )
+        .configured_by::<Config>()
+        .extracts()
+        .concurrent(8)
+        // A record that is forgotten takes up to seven requests, and a call has 64.
+        .at_most(None, 8)
+        .without([Exception::ReadAfterWrite, Exception::ExactlyOnceLists])
+        .require(Permission::Http(HttpPermission::to("{{config:/url}}")), "The memories are there")
+        .require(
+            Permission::Storage(64 << 20),
+            "Notes what was captured, of which scope, and which task works on it",
+        )
+        .require(Permission::Secret("MEMOS_API_KEY".to_owned()), "MemOS's key")
     }
 
     fn open(config: Config) -> Result<Self, types::Error> {
@@ -56,7 +62,9 @@ impl Service for Memos {
         if tag.summary.is_none() && tag.metadata.is_none() && tag.expires_at.is_none() {
             return Ok(());
         }
-        Err(types::Error::unsupported("MemOS changes the text of a memory, not summary, metadata or expiry"))
+        Err(types::Error::unsupported(
+            "MemOS changes the text of a memory, not summary, metadata or expiry",
+        ))
     }
 
     fn is_id(&self, id: &str) -> bool {
@@ -82,7 +90,10 @@ impl Service for Memos {
             Some(user) => user == self.user,
             None => self.newest(|memory| memory.id == id).next().transpose()?.is_some(),
         };
-        Some(found).filter(|found| is_ours && found.is_there()).map(|found| self.record(found)).transpose()
+        Some(found)
+            .filter(|found| is_ours && found.is_there())
+            .map(|found| self.record(found))
+            .transpose()
     }
 
     fn replace(&self, old: &Record, text: &str, _: &Tag) -> Result<(), Error> {
@@ -107,12 +118,16 @@ impl Service for Memos {
     }
 
     fn search(&self, search: &Search<'_>) -> Result<Vec<Record>, Error> {
-        let body = filled(json!({"query": search.query, "user_id": self.user, "memory_limit_number": search.most,
+        let body = filled(
+            json!({"query": search.query, "user_id": self.user, "memory_limit_number": search.most,
             "include_preference": true, "preference_limit_number": search.most, "include_tool_memory": false,
-            "relativity": self.config.threshold}));
+            "relativity": self.config.threshold}),
+        );
         let either = |(name, values): (&str, [String; 2])| json!({"or": values.map(|value| json!({name: value}))});
-        let members = search.members.iter().map(|(name, text)| json!({format!("{MEMBER}{name}"): text}));
-        let narrow: Vec<_> = partition_choices(search.scope).into_iter().map(either).chain(members).collect();
+        let members =
+            search.members.iter().map(|(name, text)| json!({format!("{MEMBER}{name}"): text}));
+        let narrow: Vec<_> =
+            partition_choices(search.scope).into_iter().map(either).chain(members).collect();
         if !narrow.is_empty() {
             let mut filtered = body.clone();
             filtered["filter"] = json!({"and": narrow});
@@ -130,7 +145,8 @@ impl Service for Memos {
         Ok((self.records(found)?, more))
     }
 
-    /// An instruction is feedback, which MemOS works on later: it finds and changes the memories by itself.
+    /// An instruction is feedback, which MemOS works on later: it finds and changes the memories by
+    /// itself.
     fn instruct(&self, old: &Record, instruction: &str) -> Result<(), Error> {
         let conversation = old.key.as_deref().filter(|key| !key.is_empty());
         let feedback = format!("{OURS}feedback");
@@ -149,14 +165,18 @@ impl Service for Memos {
         let body = json!({"messages": messages, "user_id": self.user, "conversation_id": conversation, "info": info,
             "async_mode": true, "allow_public": false});
         let task = self.added("/add/message", &body)?.task_id;
-        Ok(Learnt { details: json!({"task": task, "tag": capture.tag}), ..Learnt::job(conversation) })
+        Ok(Learnt {
+            details: json!({"task": task, "tag": capture.tag}),
+            ..Learnt::job(conversation)
+        })
     }
 
     /// The task is not known: the answer that named it was lost.
     fn learnt(&self, capture: &Capture<'_>) -> Result<Option<Learnt>, Error> {
         let conversation = conversation(capture.key)?;
         let is_there = self.has(&conversation)?;
-        Ok(is_there.then(|| Learnt { details: json!({"tag": capture.tag}), ..Learnt::job(conversation) }))
+        Ok(is_there
+            .then(|| Learnt { details: json!({"tag": capture.tag}), ..Learnt::job(conversation) }))
     }
 }
 
@@ -179,7 +199,8 @@ impl Elsewhere for Memos {
 
 impl Health for Memos {
     fn check_health(&mut self) -> Result<Report, types::Error> {
-        let many = self.page(1, 1)?.total.map(|total| format!(", {total} memories")).unwrap_or_default();
+        let many =
+            self.page(1, 1)?.total.map(|total| format!(", {total} memories")).unwrap_or_default();
         Ok(Report { summary: format!("MemOS answers at {}{many}", self.config.url) })
     }
 }

@@ -80,7 +80,10 @@ impl Days {
             let entry = entry?;
             let name = entry.file_name();
             // Hidden files and other folders are none of ours, as for memsearch.
-            let Some(day) = name.to_str().and_then(|name| name.strip_suffix(END)).filter(|day| !day.starts_with('.'))
+            let Some(day) = name
+                .to_str()
+                .and_then(|name| name.strip_suffix(END))
+                .filter(|day| !day.starts_with('.'))
             else {
                 continue;
             };
@@ -100,10 +103,15 @@ impl Days {
             for (day, stamp) in &stamps {
                 match kept.remove(day) {
                     Some(same) if before.get(day) == Some(stamp) => all.extend(same),
-                    _ => all.extend(self.readable(day)?.iter().flat_map(|content| records(day, content, company))),
+                    _ => all.extend(
+                        self.readable(day)?
+                            .iter()
+                            .flat_map(|content| records(day, content, company)),
+                    ),
                 }
             }
-            // A copied entry is the same record. Its file is read again, for when the first one is gone.
+            // A copied entry is the same record. Its file is read again, for when the first one is
+            // gone.
             let mut seen = HashSet::new();
             all.retain(|found| {
                 let is_first = seen.insert(found.record.id.clone());
@@ -138,10 +146,12 @@ impl Days {
         }
     }
 
-    /// Replaces a file, or removes it where no entry is left. A crash leaves the old one or the new one.
+    /// Replaces a file, or removes it where no entry is left. A crash leaves the old one or the new
+    /// one.
     pub(crate) fn write(&self, day: &str, content: &str) -> Result<()> {
         self.read.borrow_mut().stamps.insert(day.to_owned(), UNREAD);
-        let (file, new) = (self.root.join(format!("{day}{END}")), self.root.join(format!(".{day}.new")));
+        let (file, new) =
+            (self.root.join(format!("{day}{END}")), self.root.join(format!(".{day}.new")));
         if entries(content).is_empty() {
             fs::remove_file(file)?;
         } else {
@@ -159,12 +169,18 @@ impl Days {
 impl Found {
     /// Where the record is in what its file has now; none if it is not there any more.
     pub(crate) fn range_in(&self, content: &str, company: &str) -> Option<Range<usize>> {
-        records(&self.day, content, company).find(|found| found.record.id == self.record.id).map(|found| found.range)
+        records(&self.day, content, company)
+            .find(|found| found.record.id == self.record.id)
+            .map(|found| found.range)
     }
 }
 
 /// The records of a file.
-fn records<'a>(day: &'a str, content: &'a str, company: &'a str) -> impl Iterator<Item = Found> + 'a {
+fn records<'a>(
+    day: &'a str,
+    content: &'a str,
+    company: &'a str,
+) -> impl Iterator<Item = Found> + 'a {
     entries(content).into_iter().map(move |entry| {
         let record = record(day, &entry, company);
         Found { day: day.to_owned(), range: entry.range, words: Words::of(&record.text), record }
@@ -174,7 +190,9 @@ fn records<'a>(day: &'a str, content: &'a str, company: &'a str) -> impl Iterato
 fn record(day: &str, entry: &Entry<'_>, company: &str) -> Record {
     let at = entry.time.map(|time| format!("{day}T{time}:00Z")).and_then(|at| utc(&at));
     let text = entry.text.clone().into_owned();
-    if let Some((Note { id, updated_at, .. }, mut tag)) = entry.note.and_then(|note| read(note, company)) {
+    if let Some((Note { id, updated_at, .. }, mut tag)) =
+        entry.note.and_then(|note| read(note, company))
+    {
         tag.created_at = tag.created_at.or(at);
         let updated_at = updated_at.or_else(|| tag.created_at.clone());
         return Record { key: Some(id.clone()), id, text, tag, updated_at, ..Record::default() };
@@ -185,7 +203,8 @@ fn record(day: &str, entry: &Entry<'_>, company: &str) -> Record {
         .collect();
     let metadata = (!anchor.is_empty()).then(|| json!({"memsearch": anchor}).to_string());
     // As with memsearch's own ids: an edited text is another record.
-    let told = format!("{day}\n{}\n{}\n{text}", entry.time.unwrap_or(""), entry.anchor.unwrap_or(""));
+    let told =
+        format!("{day}\n{}\n{}\n{text}", entry.time.unwrap_or(""), entry.anchor.unwrap_or(""));
     let mut hasher = SipHasher13::new();
     told.hash(&mut hasher);
     let id = format!("file-{:016x}", hasher.finish());

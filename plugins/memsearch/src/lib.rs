@@ -1,5 +1,6 @@
-//! Records in Markdown journals that memsearch indexes. It is written with `memhost-sdk` only, like any other provider; the
-//! form of a journal is in `memhost-journal`, which `memhost bridge memsearch` uses, too.
+//! Records in Markdown journals that memsearch indexes. It is written with `memhost-sdk` only, like
+//! any other provider; the form of a journal is in `memhost-journal`, which `memhost bridge
+//! memsearch` uses, too.
 
 mod days;
 mod provider;

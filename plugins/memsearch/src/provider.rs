@@ -19,7 +19,9 @@ impl Memsearch {
     fn change(&self, id: &str, entry: impl FnOnce(&str) -> String) -> Result<bool, http::Error> {
         let changed = {
             let all = self.days.all(&self.company)?;
-            let Some(found) = all.iter().find(|found| found.record.id == id) else { return Ok(false) };
+            let Some(found) = all.iter().find(|found| found.record.id == id) else {
+                return Ok(false);
+            };
             let Some(mut content) = self.days.content(&found.day)? else { return Ok(false) };
             let Some(range) = found.range_in(&content, &self.company) else { return Ok(false) };
             let new = entry(&content[range.clone()]);
@@ -33,8 +35,11 @@ impl Memsearch {
     /// Removes the entries that have expired, from where memsearch would still find them.
     fn expire(&self) -> Result<(), http::Error> {
         let all = self.days.all(&self.company)?;
-        let expired: Vec<_> =
-            all.iter().filter(|found| found.record.tag.has_expired()).map(|found| found.record.id.clone()).collect();
+        let expired: Vec<_> = all
+            .iter()
+            .filter(|found| found.record.tag.has_expired())
+            .map(|found| found.record.id.clone())
+            .collect();
         drop(all);
         expired.iter().try_for_each(|id| self.delete(id))
     }
@@ -56,8 +61,14 @@ impl Service for Memsearch {
             // Each record is a file written anew.
             .at_most(100, 100)
             .without([Exception::AllOrNoneUpserts])
-            .require(Permission::Directory(32 << 20), "The journals are in it: memsearch indexes this directory")
-            .require(Permission::Storage(64 << 20), "Notes what was written, so that nothing is written twice")
+            .require(
+                Permission::Directory(32 << 20),
+                "The journals are in it: memsearch indexes this directory",
+            )
+            .require(
+                Permission::Storage(64 << 20),
+                "Notes what was written, so that nothing is written twice",
+            )
             .prefer(Permission::Clock, "The times in the journals are exact")
     }
 
@@ -78,7 +89,10 @@ impl Service for Memsearch {
         let at = tag.created_at.as_deref().and_then(utc).unwrap_or_else(now);
         tag.created_at.get_or_insert_with(|| at.clone());
         let (day, time) = (&at[..10], &at[11..16]);
-        let anchor = anchor(&[("session", tag.scope.as_ref().and_then(|scope| scope.session_key.as_deref()))]);
+        let anchor = anchor(&[(
+            "session",
+            tag.scope.as_ref().and_then(|scope| scope.session_key.as_deref()),
+        )]);
         self.expire()?;
         let mut content = self.days.content(day)?.unwrap_or_default();
         New { time, anchor: &anchor, note: &note(key, &tag, None), text }.add_to(&mut content, day);
@@ -104,7 +118,8 @@ impl Service for Memsearch {
         if is_there {
             return Ok(());
         }
-        let gone = format!("the entry of `{}` is gone; list the records to see which there are", old.id);
+        let gone =
+            format!("the entry of `{}` is gone; list the records to see which there are", old.id);
         Err(http::Error::Other(Error::NotFound(gone)))
     }
 
@@ -124,14 +139,25 @@ impl Service for Memsearch {
         hits.retain(|(at, _)| !all[*at].record.tag.has_expired());
         // What was written later comes first of equal ones.
         let updated_at = |at: usize| &all[at].record.updated_at;
-        hits.sort_by(|(a, one), (b, other)| other.total_cmp(one).then_with(|| updated_at(*b).cmp(updated_at(*a))));
-        let hit = |(at, score): (usize, f64)| Record { score: Some(Score::Rank(score)), ..all[at].record.clone() };
+        hits.sort_by(|(a, one), (b, other)| {
+            other.total_cmp(one).then_with(|| updated_at(*b).cmp(updated_at(*a)))
+        });
+        let hit = |(at, score): (usize, f64)| Record {
+            score: Some(Score::Rank(score)),
+            ..all[at].record.clone()
+        };
         Ok(hits.into_iter().take(search.most).map(hit).collect())
     }
 
     fn list(&self, _: u32) -> Result<(Vec<Record>, bool), http::Error> {
         let all = self.days.all(&self.company)?;
-        Ok((all.iter().map(|found| found.record.clone()).filter(|record| !record.tag.has_expired()).collect(), false))
+        Ok((
+            all.iter()
+                .map(|found| found.record.clone())
+                .filter(|record| !record.tag.has_expired())
+                .collect(),
+            false,
+        ))
     }
 
     fn listing(&self) -> Listing {

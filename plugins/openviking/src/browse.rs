@@ -11,7 +11,8 @@ use crate::name::{id_of, partition};
 const LABEL: usize = 80;
 
 impl Browse for OpenViking {
-    /// The cursor counts OpenViking's entries. One that the scope may not see is left out, so a page can be short.
+    /// The cursor counts OpenViking's entries. One that the scope may not see is left out, so a
+    /// page can be short.
     fn list_children(
         &mut self,
         path: String,
@@ -28,22 +29,35 @@ impl Browse for OpenViking {
         let gone = || Error::NotFound(format!("OpenViking has no directory {path}"));
         let offset = offset(cursor.as_deref())?;
         if path.is_empty() {
-            let roots = ROOTS.iter().skip(offset).take(limit as usize).map(|root| directory(root, root));
+            let roots =
+                ROOTS.iter().skip(offset).take(limit as usize).map(|root| directory(root, root));
             let nodes: Vec<_> = roots.collect();
             let read = offset + nodes.len();
-            return Ok(NodePage { nodes, next_cursor: (read < ROOTS.len()).then(|| read.to_string()) });
+            return Ok(NodePage {
+                nodes,
+                next_cursor: (read < ROOTS.len()).then(|| read.to_string()),
+            });
         }
         let parts: Vec<_> = path.split('/').collect();
-        if !ROOTS.contains(&parts[0]) || parts.iter().any(|part| part.is_empty() || part.starts_with('.')) {
+        if !ROOTS.contains(&parts[0])
+            || parts.iter().any(|part| part.is_empty() || part.starts_with('.'))
+        {
             return Err(gone());
         }
         let found = match self.entries("ls", &uri(&path), offset, limit.min(100))? {
             Some(found) => found,
-            None if ROOTS.contains(&path.as_str()) => return Ok(NodePage { nodes: Vec::new(), next_cursor: None }),
+            None if ROOTS.contains(&path.as_str()) => {
+                return Ok(NodePage { nodes: Vec::new(), next_cursor: None });
+            }
             None => return Err(gone()),
         };
-        let files: Vec<_> = found.result.iter().filter(|entry| !entry.is_dir).map(|entry| &entry.uri).collect();
-        let records = if files.is_empty() { Vec::new() } else { self.find_in("", &json!(files), &[], files.len())? };
+        let files: Vec<_> =
+            found.result.iter().filter(|entry| !entry.is_dir).map(|entry| &entry.uri).collect();
+        let records = if files.is_empty() {
+            Vec::new()
+        } else {
+            self.find_in("", &json!(files), &[], files.len())?
+        };
         let node = |entry: &Entry| {
             let name = entry.uri.rsplit('/').next()?;
             let path = format!("{path}/{name}");
@@ -52,7 +66,8 @@ impl Browse for OpenViking {
                 let is_visible = scope_of.is_none_or(|of| Tag::of(&of).is_visible_in(&scope));
                 return is_visible.then(|| directory(&path, name));
             }
-            let record = records.iter().find(|record| Some(record.id.as_str()) == id_of(&entry.uri))?;
+            let record =
+                records.iter().find(|record| Some(record.id.as_str()) == id_of(&entry.uri))?;
             record.tag.is_visible_in(&scope).then(|| record.node(path, false))
         };
         let next_cursor = found.has_more.then(|| (offset + found.result.len()).to_string());

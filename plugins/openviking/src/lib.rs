@@ -1,5 +1,5 @@
-//! Records in OpenViking, as files below a user's memories and peers. It is written with `memhost-sdk` only, like any
-//! other provider.
+//! Records in OpenViking, as files below a user's memories and peers. It is written with
+//! `memhost-sdk` only, like any other provider.
 
 mod api;
 mod browse;

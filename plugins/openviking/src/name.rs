@@ -1,4 +1,5 @@
-//! Names of files and peers, made of what the host gives. OpenViking writes tags in small letters and takes few signs.
+//! Names of files and peers, made of what the host gives. OpenViking writes tags in small letters
+//! and takes few signs.
 
 use memhost_sdk::remote::{partition_name, partition_of, plain};
 use memhost_sdk::types::Scope;
@@ -22,7 +23,8 @@ pub(crate) fn is_own(id: &str) -> bool {
     id.starts_with(OWN)
 }
 
-/// Whether a text can be the id of a record: a path below a user's memories or peers, that leads nowhere else.
+/// Whether a text can be the id of a record: a path below a user's memories or peers, that leads
+/// nowhere else.
 pub(crate) fn is_id(id: &str) -> bool {
     let is_plain = |part: &str| !part.is_empty() && !part.starts_with('.');
     let signs = |c: char| c.is_control() || matches!(c, '\\' | '?' | '#' | '%' | '*');
@@ -38,8 +40,8 @@ pub(crate) fn id_of(uri: &str) -> Option<&str> {
     is_id(id).then_some(id)
 }
 
-/// The peer whose memories are those of a partition: OpenViking merges what it extracts with what it has of that peer, and
-/// with nothing of others. None where the names are too long.
+/// The peer whose memories are those of a partition: OpenViking merges what it extracts with what
+/// it has of that peer, and with nothing of others. None where the names are too long.
 pub(crate) fn peer(scope: &Scope) -> Option<String> {
     Some(partition_name(scope)).filter(|name| name.len() <= LONGEST_PEER)
 }

@@ -26,11 +26,18 @@ impl Service for OpenViking {
             .configured_by::<Config>()
             .extracts()
             .concurrent(8)
-            // Each record waits for the index. One that is forgotten takes four requests, and a call has 64.
+            // Each record waits for the index. One that is forgotten takes four requests, and a
+            // call has 64.
             .at_most(5, 15)
             .without([Exception::AllOrNoneUpserts, Exception::ExactlyOnceLists])
-            .require(Permission::Http(HttpPermission::to("{{config:/url}}")), "The memories are there")
-            .require(Permission::Storage(64 << 20), "Notes what was written and which sessions OpenViking works on")
+            .require(
+                Permission::Http(HttpPermission::to("{{config:/url}}")),
+                "The memories are there",
+            )
+            .require(
+                Permission::Storage(64 << 20),
+                "Notes what was written and which sessions OpenViking works on",
+            )
             .require(key, "The key of the user whose memories these are")
     }
 
@@ -55,7 +62,9 @@ impl Service for OpenViking {
 
     fn find(&self, id: &str) -> Result<Option<Record>, Error> {
         match self.find_in("", &json!(uri(id)), &[], 1)?.pop() {
-            Some(other) if other.id != id => Err(Error::unexpected("POST /api/v1/search/find", "it is another file")),
+            Some(other) if other.id != id => {
+                Err(Error::unexpected("POST /api/v1/search/find", "it is another file"))
+            }
             found => Ok(found),
         }
     }
@@ -71,7 +80,10 @@ impl Service for OpenViking {
     fn left_of(&self, gone: &Record) -> Result<ForgetEffect, Error> {
         match self.read(&uri(&gone.id))? {
             None => Ok(ForgetEffect::Hard),
-            Some(_) => Err(Error::unexpected("DELETE /api/v1/fs", "the file has left the index and is still there")),
+            Some(_) => Err(Error::unexpected(
+                "DELETE /api/v1/fs",
+                "the file has left the index and is still there",
+            )),
         }
     }
 
@@ -82,10 +94,16 @@ impl Service for OpenViking {
     fn list(&self, page: u32) -> Result<(Vec<Record>, bool), Error> {
         let (mut files, mut has_more) = (Vec::new(), false);
         for root in ROOTS {
-            let found = self.entries("tree", &uri(root), (page as usize - 1) * PAGE as usize, PAGE)?;
+            let found =
+                self.entries("tree", &uri(root), (page as usize - 1) * PAGE as usize, PAGE)?;
             let Some(found) = found else { continue };
             has_more |= found.has_more;
-            files.extend(found.result.into_iter().filter(|entry| !entry.is_dir && id_of(&entry.uri).is_some()));
+            files.extend(
+                found
+                    .result
+                    .into_iter()
+                    .filter(|entry| !entry.is_dir && id_of(&entry.uri).is_some()),
+            );
         }
         if files.is_empty() {
             return Ok((Vec::new(), has_more));
@@ -107,7 +125,9 @@ impl Service for OpenViking {
 
     fn learn(&self, capture: &Capture<'_>) -> Result<Learnt, Error> {
         let peer = peer(capture.scope).ok_or_else(|| {
-            types::Error::unsupported("the names of company, agent, subject and namespace are too long together")
+            types::Error::unsupported(
+                "the names of company, agent, subject and namespace are too long together",
+            )
         })?;
         let session = session(capture.key);
         self.converse(&session, &messages(capture, &peer))?;

@@ -1,4 +1,5 @@
-//! Captures that OpenViking extracts from: a session each, which is committed, and the task that works on it.
+//! Captures that OpenViking extracts from: a session each, which is committed, and the task that
+//! works on it.
 
 use memhost_sdk::http::Error;
 use memhost_sdk::remote::{Capture, Elsewhere, Progress, Work, plain};
@@ -36,23 +37,28 @@ pub(crate) fn session(operation_id: &str) -> String {
 /// What was said, by the peer of its partition.
 pub(crate) fn messages(capture: &Capture<'_>, peer: &str) -> Vec<Value> {
     let role = |turn: &Turn| if turn.role == "assistant" { "assistant" } else { "user" };
-    let message =
-        |turn: &Turn| json!({"role": role(turn), "content": turn.text, "peer_id": peer, "created_at": turn.at});
+    let message = |turn: &Turn| json!({"role": role(turn), "content": turn.text, "peer_id": peer, "created_at": turn.at});
     capture.turns.iter().map(message).collect()
 }
 
 impl OpenViking {
     /// The task of a session that was committed.
     pub(crate) fn task(&self, session: &str) -> Result<Option<Task>, Error> {
-        let request = self.http.get("/api/v1/tasks").query("task_type", "session_commit").query("resource_id", session);
+        let request = self
+            .http
+            .get("/api/v1/tasks")
+            .query("task_type", "session_commit")
+            .query("resource_id", session);
         let found: Vec<Task> = request.at("/result").answer()?;
         Ok(found.into_iter().find(|task| task.resource_id == session))
     }
 
-    /// Makes a session of messages and commits it. What an earlier try left there stays, and the rest follows.
+    /// Makes a session of messages and commits it. What an earlier try left there stays, and the
+    /// rest follows.
     pub(crate) fn converse(&self, session: &str, messages: &[Value]) -> Result<(), Error> {
         let policy = json!({"self": {"enabled": false}, "peer": {"enabled": true}});
-        let body = json!({"session_id": session, "memory_policy": policy, "auto_commit_policy": null});
+        let body =
+            json!({"session_id": session, "memory_policy": policy, "auto_commit_policy": null});
         match self.http.post("/api/v1/sessions").json(&body).send() {
             Ok(_) | Err(Error::Status { status: 409, .. }) => {}
             Err(error) => return Err(error),
@@ -60,25 +66,34 @@ impl OpenViking {
         let path = format!("/api/v1/sessions/{session}");
         let there: usize = self.http.get(&path).at("/result/message_count").answer()?;
         for some in messages.get(there..).unwrap_or_default().chunks(MESSAGES) {
-            let request = self.http.post(&format!("{path}/messages/batch")).json(&json!({"messages": some}));
+            let request =
+                self.http.post(&format!("{path}/messages/batch")).json(&json!({"messages": some}));
             request.at("/result/message_count").answer::<usize>()?;
         }
-        self.http.post(&format!("{path}/commit")).json(&json!({})).at("/result").answer::<Value>()?;
-        // The answer names a task, too. This one can be looked for again. The session is empty once it is committed: if the
-        // next call did not know that, it would send every message again.
-        self.task(session)
-            .map_err(Error::after_write)?
-            .map(drop)
-            .ok_or_else(|| Error::unexpected(&format!("POST {path}/commit"), "there is no task of it"))
+        self.http
+            .post(&format!("{path}/commit"))
+            .json(&json!({}))
+            .at("/result")
+            .answer::<Value>()?;
+        // The answer names a task, too. This one can be looked for again. The session is empty once
+        // it is committed: if the next call did not know that, it would send every message again.
+        self.task(session).map_err(Error::after_write)?.map(drop).ok_or_else(|| {
+            Error::unexpected(&format!("POST {path}/commit"), "there is no task of it")
+        })
     }
 
     /// The memories that a task wrote.
     pub(crate) fn memories_of(&self, extracted: &Extracted) -> Result<Vec<String>, Error> {
         let Some(uri) = &extracted.memory_diff_uri else { return Ok(Vec::new()) };
         let text = self.read(uri)?.unwrap_or_default();
-        let wrong = |error: serde_json::Error| Error::unexpected("reading memory_diff.json", &error.to_string());
+        let wrong = |error: serde_json::Error| {
+            Error::unexpected("reading memory_diff.json", &error.to_string())
+        };
         let diff: Value = serde_json::from_str(&text).map_err(wrong)?;
-        let changed = ["adds", "updates"].iter().filter_map(|kind| diff["operations"][kind].as_array()).flatten();
+        let changed = ["adds", "updates"]
+            .iter()
+            .filter_map(|kind| diff["operations"][kind].as_array())
+            .flatten();
         Ok(changed.filter_map(|change| id_of(change["uri"].as_str()?).map(str::to_owned)).collect())
     }
 }
@@ -100,7 +115,9 @@ impl Elsewhere for OpenViking {
                 };
                 Progress::Done { records: self.memories_of(&extracted)?, usage: vec![usage] }
             }
-            ("failed", _) => Progress::Failed(task.error.unwrap_or_else(|| "OpenViking gives no reason".to_owned())),
+            ("failed", _) => Progress::Failed(
+                task.error.unwrap_or_else(|| "OpenViking gives no reason".to_owned()),
+            ),
             ("cancelled", _) => Progress::Cancelled,
             _ => Progress::Working,
         })
@@ -115,7 +132,8 @@ impl Elsewhere for OpenViking {
         }
     }
 
-    /// The session holds what was said. It is of no more use, and would outlive the memories that are made of it.
+    /// The session holds what was said. It is of no more use, and would outlive the memories that
+    /// are made of it.
     fn ended(&self, id: &str) -> Result<(), Error> {
         self.http.delete(&format!("/api/v1/sessions/{id}")).answer_if_found::<Value>().map(drop)
     }

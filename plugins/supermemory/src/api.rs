@@ -1,5 +1,6 @@
-//! The requests and their answers. Documents, search, profile, versions and forgetting are as `supermemory` 4.25.4 sends
-//! them; that SDK has no routes to add and to list memories, which are as supermemory's documentation has them.
+//! The requests and their answers. Documents, search, profile, versions and forgetting are as
+//! `supermemory` 4.25.4 sends them; that SDK has no routes to add and to list memories, which are
+//! as supermemory's documentation has them.
 
 use memhost_sdk::http::{Client, Error, filled, segment};
 use memhost_sdk::remote::{Record, Service, Tag, items, utc, work_of};
@@ -9,7 +10,8 @@ use serde_json::{Map, Value, json};
 
 use crate::config::Config;
 
-/// What the ids of memories that this provider wrote begin with; the rest is the key. supermemory's own have no hyphen.
+/// What the ids of memories that this provider wrote begin with; the rest is the key. supermemory's
+/// own have no hyphen.
 pub(crate) const OWN: &str = "own-";
 /// The member of a memory's metadata that is its id here.
 const ID: &str = "memhost_id";
@@ -62,7 +64,9 @@ impl Memory {
 
     /// Whether it has this id, or a version of it.
     pub(crate) fn is_of(&self, id: &str) -> bool {
-        self.id == id || self.root_memory_id.as_deref() == Some(id) || self.history.iter().any(|named| named.id == id)
+        self.id == id
+            || self.root_memory_id.as_deref() == Some(id)
+            || self.history.iter().any(|named| named.id == id)
     }
 
     /// Whether it was made of this document.
@@ -77,7 +81,8 @@ impl Memory {
             Some(tag) => tag,
             None => {
                 // Its scope is that of the first document that a capture made.
-                let mut documents = self.documents.into_iter().map(|named| named.id).chain(self.document_ids);
+                let mut documents =
+                    self.documents.into_iter().map(|named| named.id).chain(self.document_ids);
                 let work = documents.find_map(|id| work_of(&id).transpose()).transpose()?;
                 Tag { scope: work.map(|work| work.scope), ..Tag::foreign(&metadata) }
             }
@@ -130,18 +135,30 @@ impl Supermemory {
     }
 
     /// A page of the memories that are there, newest first, and whether another one follows.
-    pub(crate) fn entries(&self, page: u32, members: &[(String, String)]) -> Result<(Vec<Memory>, bool), Error> {
-        let body = filled(json!({"containerTags": [self.container], "page": page, "limit": Self::MOST_HITS,
-            "sort": "createdAt", "order": "desc", "filters": filters(members)}));
+    pub(crate) fn entries(
+        &self,
+        page: u32,
+        members: &[(String, String)],
+    ) -> Result<(Vec<Memory>, bool), Error> {
+        let body = filled(
+            json!({"containerTags": [self.container], "page": page, "limit": Self::MOST_HITS,
+            "sort": "createdAt", "order": "desc", "filters": filters(members)}),
+        );
         // A container that nobody wrote to is not there.
-        let found: Option<List> = self.http.post("/v4/memories/list").json(&body).reads().answer_if_found()?;
-        let Some(List { mut memory_entries, pagination }) = found else { return Ok((Vec::new(), false)) };
+        let found: Option<List> =
+            self.http.post("/v4/memories/list").json(&body).reads().answer_if_found()?;
+        let Some(List { mut memory_entries, pagination }) = found else {
+            return Ok((Vec::new(), false));
+        };
         memory_entries.retain(Memory::is_there);
         Ok((memory_entries, pagination.current_page < pagination.total_pages))
     }
 
     /// Those of the newest memories that fit.
-    pub(crate) fn newest(&self, fits: impl Fn(&Memory) -> bool) -> impl Iterator<Item = Result<Memory, Error>> {
+    pub(crate) fn newest(
+        &self,
+        fits: impl Fn(&Memory) -> bool,
+    ) -> impl Iterator<Item = Result<Memory, Error>> {
         items(PAGES, |page| self.entries(page, &[]), fits)
     }
 
@@ -150,10 +167,13 @@ impl Supermemory {
         Ok(self.entries(1, &[(ID.to_owned(), id.to_owned())])?.0)
     }
 
-    /// The latest version of a memory, by the id that this provider gave it, or by that of any version.
+    /// The latest version of a memory, by the id that this provider gave it, or by that of any
+    /// version.
     pub(crate) fn entry(&self, id: &str) -> Result<Option<Memory>, Error> {
         match self.of_id(id)?.pop() {
-            None if !id.starts_with(OWN) => self.newest(|memory| memory.is_of(id)).next().transpose(),
+            None if !id.starts_with(OWN) => {
+                self.newest(|memory| memory.is_of(id)).next().transpose()
+            }
             found => Ok(found),
         }
     }

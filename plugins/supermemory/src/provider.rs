@@ -1,8 +1,10 @@
-//! What supermemory is to the SDK: a service with these routes, documents as jobs, and a container that can be wiped.
+//! What supermemory is to the SDK: a service with these routes, documents as jobs, and a container
+//! that can be wiped.
 
 use memhost_sdk::http::{Client, Error, filled};
 use memhost_sdk::remote::{
-    Capture, Elsewhere, Learnt, Progress, Record, Search, Service, Tag, Wipes, Work, escaped, owner, partition_choices,
+    Capture, Elsewhere, Learnt, Progress, Record, Search, Service, Tag, Wipes, Work, escaped,
+    owner, partition_choices,
 };
 use memhost_sdk::types::{self, *};
 use memhost_sdk::{Health, Profile, meter};
@@ -29,13 +31,20 @@ impl Service for Supermemory {
             // A record takes up to five requests, and a call has 64.
             .at_most(12, 12)
             .without([Exception::AllOrNoneUpserts, Exception::ExactlyOnceLists])
-            .require(Permission::Http(HttpPermission::to("{{config:/url}}")), "The memories are there")
-            .require(Permission::Storage(64 << 20), "Notes what was written, and which scope a document is of")
+            .require(
+                Permission::Http(HttpPermission::to("{{config:/url}}")),
+                "The memories are there",
+            )
+            .require(
+                Permission::Storage(64 << 20),
+                "Notes what was written, and which scope a document is of",
+            )
             .require(Permission::Secret("SUPERMEMORY_API_KEY".to_owned()), "supermemory's key")
     }
 
     fn open(config: Config) -> Result<Self, types::Error> {
-        let http = Client::new(&config.url)?.secret("authorization", "Bearer", "SUPERMEMORY_API_KEY");
+        let http =
+            Client::new(&config.url)?.secret("authorization", "Bearer", "SUPERMEMORY_API_KEY");
         Ok(Self { config, http, container: String::new() })
     }
 
@@ -47,7 +56,10 @@ impl Service for Supermemory {
         if text.chars().count() <= LONGEST {
             return Ok(());
         }
-        Err(types::Error::invalid("text", "has more than the 10,000 characters that supermemory takes"))
+        Err(types::Error::invalid(
+            "text",
+            "has more than the 10,000 characters that supermemory takes",
+        ))
     }
 
     fn is_id(&self, id: &str) -> bool {
@@ -91,9 +103,11 @@ impl Service for Supermemory {
     }
 
     fn search(&self, search: &Search<'_>) -> Result<Vec<Record>, Error> {
-        let body = filled(json!({"q": search.query, "containerTag": self.container, "limit": search.most,
+        let body = filled(
+            json!({"q": search.query, "containerTag": self.container, "limit": search.most,
             "searchMode": "memories", "include": {"documents": true}, "threshold": self.config.threshold,
-            "filters": filters(search.members)}));
+            "filters": filters(search.members)}),
+        );
         let request = self.http.post("/v4/search").json(&body).reads().at("/results");
         let found: Option<Vec<Memory>> = request.answer_if_found()?;
         meter::charge("supermemory", "search", self.config.search_microcents);
@@ -118,7 +132,10 @@ impl Service for Supermemory {
         meter::charge("supermemory", "add", self.config.add_microcents);
         match self.document(&id)? {
             Some(document) if document.custom_id == Some(custom_id) => Ok(Learnt::job(id)),
-            _ => Err(Error::unexpected("POST /v3/documents", &format!("the document is not there as {id}"))),
+            _ => Err(Error::unexpected(
+                "POST /v3/documents",
+                &format!("the document is not there as {id}"),
+            )),
         }
     }
 }
@@ -155,7 +172,9 @@ impl Health for Supermemory {
     fn check_health(&mut self) -> Result<Report, types::Error> {
         let request = self.http.post("/v3/documents/list").json(&json!({"limit": 1})).reads();
         let documents: u64 = request.at("/pagination/totalItems").answer()?;
-        Ok(Report { summary: format!("supermemory answers at {}, {documents} documents", self.config.url) })
+        Ok(Report {
+            summary: format!("supermemory answers at {}, {documents} documents", self.config.url),
+        })
     }
 }
 
@@ -164,7 +183,8 @@ impl Wipes for Supermemory {
     fn wipe(&self) -> Result<ForgetScopeResponse, Error> {
         let body = json!({"containerTags": [self.container]});
         self.http.delete("/v3/documents/bulk").json(&body).answer_if_found::<Value>()?;
-        // It says that documents are gone for good, and nothing of memories that were hidden before.
+        // It says that documents are gone for good, and nothing of memories that were hidden
+        // before.
         Ok(Extent::Soft.into())
     }
 }

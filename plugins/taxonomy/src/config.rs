@@ -14,10 +14,11 @@ use crate::kind::Kind;
 pub struct Config {
     /// Which reading of the taxonomy's workflow counts.
     pub workflow: Workflow,
-    /// The confidence from which an item of a kind is approved without review, 0 to 1, if it differs from the
-    /// workflow's.
+    /// The confidence from which an item of a kind is approved without review, 0 to 1, if it
+    /// differs from the workflow's.
     pub thresholds: BTreeMap<Kind, f64>,
-    /// Extracted candidates below this confidence, 0 to 1, are dropped. Between it and the threshold they wait.
+    /// Extracted candidates below this confidence, 0 to 1, are dropped. Between it and the
+    /// threshold they wait.
     pub reject_below: f64,
     /// What happens to raw personal data.
     pub pii: Pii,
@@ -43,15 +44,16 @@ impl Default for Config {
     }
 }
 
-/// The taxonomy's workflow. Its document has a diagram with one threshold and a table with one for each kind.
+/// The taxonomy's workflow. Its document has a diagram with one threshold and a table with one for
+/// each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Workflow {
-    /// The diagram: approved from 0.60 for every kind, unless it holds raw personal data. What a person approves stays
-    /// as the person saw it.
+    /// The diagram: approved from 0.60 for every kind, unless it holds raw personal data. What a
+    /// person approves stays as the person saw it.
     Document,
-    /// The table of thresholds for each kind, and nothing with raw personal data is ever approved: an approval redacts
-    /// it, an edit that holds it is refused.
+    /// The table of thresholds for each kind, and nothing with raw personal data is ever approved:
+    /// an approval redacts it, an edit that holds it is refused.
     Strict,
 }
 
@@ -85,7 +87,8 @@ impl Default for TodoLife {
 #[derive(Debug, Clone, Copy, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct FactLife {
-    /// Days after which an unused fact weighs half, 1 to 3,650. Each use starts them again and makes them longer.
+    /// Days after which an unused fact weighs half, 1 to 3,650. Each use starts them again and
+    /// makes them longer.
     pub half_life_days: u32,
 }
 
@@ -123,7 +126,10 @@ impl Config {
     /// # Errors
     /// One error for each value that is out of its range.
     pub fn check(&self) -> Result<(), Vec<ConfigError>> {
-        let shares = self.thresholds.iter().map(|(kind, value)| (format!("/thresholds/{}", kind.name()), *value));
+        let shares = self
+            .thresholds
+            .iter()
+            .map(|(kind, value)| (format!("/thresholds/{}", kind.name()), *value));
         let shares = shares.chain([("/rejectBelow".to_owned(), self.reject_below)]);
         let shares = shares.filter(|(_, value)| !(0.0..=1.0).contains(value));
         let mut errors: Vec<ConfigError> = shares
@@ -139,7 +145,8 @@ impl Config {
             ("/hypothesis/days", self.hypothesis.days, 0),
         ] {
             if !(least..=MOST_DAYS).contains(&value) {
-                let message = format!("is {value}; choose a number of days from {least} to {MOST_DAYS}");
+                let message =
+                    format!("is {value}; choose a number of days from {least} to {MOST_DAYS}");
                 errors.push(ConfigError { pointer: pointer.to_owned(), message });
             }
         }
@@ -158,7 +165,10 @@ pub(crate) fn schema() -> String {
     let thresholds: Map<String, Value> = Kind::ALL
         .into_iter()
         .map(|kind| {
-            (kind.name().to_owned(), json!({"type": "number", "minimum": 0, "maximum": 1, "default": APPROVED}))
+            (
+                kind.name().to_owned(),
+                json!({"type": "number", "minimum": 0, "maximum": 1, "default": APPROVED}),
+            )
         })
         .collect();
     let days = |least: u32, default: u32, purpose: &str| json!({"type": "integer", "minimum": least, "maximum": MOST_DAYS, "default": default, "description": purpose});
@@ -169,17 +179,24 @@ pub(crate) fn schema() -> String {
         "additionalProperties": false,
         "properties": {
             "workflow": {"enum": ["document", "strict"], "default": default.workflow,
-                "description": "document: approved from 0.60, what a person approves stays as it is; strict: a threshold for each kind from 0.50 to 0.85, and raw personal data is never approved"},
-            "thresholds": object("The confidence from which an item of a kind is approved without review", thresholds.into()),
+                "description": "document: approved from 0.60, what a person approves stays as it \
+                                is; strict: a threshold for each kind from 0.50 to 0.85, and raw \
+                                personal data is never approved"},
+            "thresholds": object("The confidence from which an item of a kind is approved without \
+                                  review", thresholds.into()),
             "rejectBelow": {"type": "number", "minimum": 0, "maximum": 1, "default": default.reject_below,
                 "description": "Extracted candidates below this confidence are dropped"},
             "pii": {"enum": ["pending", "redact"], "default": default.pii,
-                "description": "Whether an item with raw personal data waits for a person or is redacted at once"},
+                "description": "Whether an item with raw personal data waits for a person or is \
+                                redacted at once"},
             "todo": object("How long a todo lives", json!({
-                "defaultDays": days(1, default.todo.default_days, "Days that one without a date lives"),
-                "graceDays": days(0, default.todo.grace_days, "Days that one is shown behind its date")})),
+                "defaultDays": days(1, default.todo.default_days, "Days that one without a date \
+                    lives"),
+                "graceDays": days(0, default.todo.grace_days, "Days that one is shown behind its \
+                    date")})),
             "fact": object("How a fact ages", json!({
-                "halfLifeDays": days(1, default.fact.half_life_days, "Days after which an unused fact weighs half")})),
+                "halfLifeDays": days(1, default.fact.half_life_days, "Days after which an unused \
+                    fact weighs half")})),
             "hypothesis": object("How long a hypothesis lives", json!({
                 "days": days(0, default.hypothesis.days, "Days until it expires; 0: never")})),
         }

@@ -6,18 +6,29 @@ use serde_json::{Map, Value};
 use crate::item::Item;
 use crate::kind::Kind;
 
-/// An item with the members that metadata sets: `kind`, `confidence`, `tags`, `expiresAt`. The rest is stored
-/// unchanged.
+/// An item with the members that metadata sets: `kind`, `confidence`, `tags`, `expiresAt`. The rest
+/// is stored unchanged.
 ///
 /// # Errors
 /// `invalid-request` that names the member.
-pub(crate) fn described(mut item: Item, mut metadata: Map<String, Value>, field: &str) -> Result<Item, Error> {
-    let wrong = |member: &str, message: String| Err(Error::invalid(&format!("{field}.metadata.{member}"), message));
+pub(crate) fn described(
+    mut item: Item,
+    mut metadata: Map<String, Value>,
+    field: &str,
+) -> Result<Item, Error> {
+    let wrong = |member: &str, message: String| {
+        Err(Error::invalid(&format!("{field}.metadata.{member}"), message))
+    };
     match metadata.get("kind") {
         None => {}
         Some(value) => match value.as_str().and_then(Kind::parse) {
             Some(kind) => item.kind = kind,
-            None => return wrong("kind", format!("{value} is not a kind of memory; choose one of {}", Kind::names())),
+            None => {
+                return wrong(
+                    "kind",
+                    format!("{value} is not a kind of memory; choose one of {}", Kind::names()),
+                );
+            }
         },
     }
     match metadata.get("confidence") {
@@ -30,7 +41,8 @@ pub(crate) fn described(mut item: Item, mut metadata: Map<String, Value>, field:
     match metadata.get("tags") {
         None => {}
         Some(value) => {
-            let tags = value.as_array().map(|all| all.iter().map(|tag| tag.as_str().map(str::to_owned)));
+            let tags =
+                value.as_array().map(|all| all.iter().map(|tag| tag.as_str().map(str::to_owned)));
             match tags.and_then(Iterator::collect) {
                 Some(tags) => item.tags = tags,
                 None => return wrong("tags", format!("is {value}; send a list of texts")),
@@ -41,10 +53,16 @@ pub(crate) fn described(mut item: Item, mut metadata: Map<String, Value>, field:
         None => {}
         Some(value) => match value.as_str().and_then(|text| text.parse().ok()) {
             Some(end) => item.expires_at = Some(end),
-            None => return wrong("expiresAt", format!("is {value}; send a time such as 2026-03-01T12:00:00Z")),
+            None => {
+                return wrong(
+                    "expiresAt",
+                    format!("is {value}; send a time such as 2026-03-01T12:00:00Z"),
+                );
+            }
         },
     }
-    // The provider's own members are not read from the caller, not even if an earlier answer had them.
+    // The provider's own members are not read from the caller, not even if an earlier answer had
+    // them.
     for own in [
         "kind",
         "confidence",

@@ -1,4 +1,5 @@
-//! What is not memory, and where it belongs: the taxonomy's table of six, with the signs by which each is recognised.
+//! What is not memory, and where it belongs: the taxonomy's table of six, with the signs by which
+//! each is recognised.
 
 use serde_json::{Map, Value};
 
@@ -78,7 +79,8 @@ const EMBEDDINGS: Excluded = Excluded {
 const CONVERSATION: Excluded = Excluded {
     name: "raw conversation history",
     reason: "unprocessed message logs",
-    belongs: "in the `memory_sources` table, as input: capture it with the mode `capture_residue`, and what is worth \
+    belongs: "in the `memory_sources` table, as input: capture it with the mode `capture_residue`, \
+              and what is worth \
               keeping is extracted",
     declared: &[
         "conversation",
@@ -118,7 +120,8 @@ const TEMPORARY: Excluded = Excluded {
     ],
     mime: &[],
 };
-const TABLE: [&Excluded; 6] = [&CACHE, &CODE_INDEX, &SEARCH_RESULTS, &EMBEDDINGS, &CONVERSATION, &TEMPORARY];
+const TABLE: [&Excluded; 6] =
+    [&CACHE, &CODE_INDEX, &SEARCH_RESULTS, &EMBEDDINGS, &CONVERSATION, &TEMPORARY];
 
 /// This many numbers in a row are a vector.
 const VECTOR: usize = 8;
@@ -130,14 +133,18 @@ pub(crate) struct Offered<'a> {
     pub(crate) mime: Option<&'a str>,
     pub(crate) text: &'a str,
     pub(crate) object: Option<&'a Value>,
-    /// Whether it would become a record. Raw conversation may be captured as residue, from which records are extracted.
+    /// Whether it would become a record. Raw conversation may be captured as residue, from which
+    /// records are extracted.
     pub(crate) as_record: bool,
 }
 
 impl Excluded {
     /// The message for the caller.
     pub(crate) fn message(&self) -> String {
-        format!("this is {}, which is not memory ({}); it belongs {}", self.name, self.reason, self.belongs)
+        format!(
+            "this is {}, which is not memory ({}); it belongs {}",
+            self.name, self.reason, self.belongs
+        )
     }
 }
 
@@ -153,7 +160,9 @@ pub(crate) fn excluded(offered: &Offered) -> Option<(&'static Excluded, &'static
 
 fn declared(metadata: Option<&Map<String, Value>>) -> Option<(&'static Excluded, &'static str)> {
     let metadata = metadata?;
-    for (member, at) in [("kind", "metadata.kind"), ("type", "metadata.type"), ("category", "metadata.category")] {
+    for (member, at) in
+        [("kind", "metadata.kind"), ("type", "metadata.type"), ("category", "metadata.category")]
+    {
         let Some(name) = metadata.get(member).and_then(Value::as_str) else { continue };
         let name = name.trim().to_lowercase().replace(['-', ' '], "_");
         if let Some(row) = TABLE.into_iter().find(|row| row.declared.contains(&name.as_str())) {
@@ -174,7 +183,9 @@ fn is_vector(value: &Value) -> bool {
 }
 
 fn by_metadata(metadata: &Map<String, Value>) -> Option<&'static Excluded> {
-    if ["embedding", "embeddings", "vector", "vectors"].iter().any(|name| metadata.get(*name).is_some_and(holds_vector))
+    if ["embedding", "embeddings", "vector", "vectors"]
+        .iter()
+        .any(|name| metadata.get(*name).is_some_and(holds_vector))
     {
         return Some(&EMBEDDINGS);
     }
@@ -185,7 +196,8 @@ fn by_metadata(metadata: &Map<String, Value>) -> Option<&'static Excluded> {
 }
 
 fn holds_vector(value: &Value) -> bool {
-    is_vector(value) || value.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(is_vector))
+    is_vector(value)
+        || value.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(is_vector))
 }
 
 fn by_shape(value: &Value) -> Option<&'static Excluded> {
@@ -204,14 +216,21 @@ fn by_shape(value: &Value) -> Option<&'static Excluded> {
         return by_metadata(members);
     }
     let is_hit = |value: &Value| {
-        ["score", "rank", "_score", "relevance", "distance"].iter().any(|name| value.get(name).is_some())
+        ["score", "rank", "_score", "relevance", "distance"]
+            .iter()
+            .any(|name| value.get(name).is_some())
     };
-    let is_symbol =
-        |value: &Value| value.get("name").is_some() && (value.get("line").is_some() || value.get("range").is_some());
+    let is_symbol = |value: &Value| {
+        value.get("name").is_some() && (value.get("line").is_some() || value.get("range").is_some())
+    };
     for (name, value) in members {
         match name.as_str() {
-            "results" | "hits" | "matches" | "documents" if all(value, &is_hit) => return Some(&SEARCH_RESULTS),
-            "messages" | "conversation" | "history" | "turns" if all(value, &is_message) => return Some(&CONVERSATION),
+            "results" | "hits" | "matches" | "documents" if all(value, &is_hit) => {
+                return Some(&SEARCH_RESULTS);
+            }
+            "messages" | "conversation" | "history" | "turns" if all(value, &is_message) => {
+                return Some(&CONVERSATION);
+            }
             "symbols" if all(value, &is_symbol) => return Some(&CODE_INDEX),
             _ => {}
         }
@@ -240,7 +259,8 @@ mod tests {
     use super::*;
 
     fn row(metadata: &Value, text: &str, as_record: bool) -> Option<&'static str> {
-        let offered = Offered { metadata: metadata.as_object(), text, as_record, ..Offered::default() };
+        let offered =
+            Offered { metadata: metadata.as_object(), text, as_record, ..Offered::default() };
         excluded(&offered).map(|(row, _)| row.name)
     }
 
@@ -269,10 +289,17 @@ mod tests {
         assert_eq!(row(&json!({}), &hits, false), Some("search results"));
         let symbols = json!({"symbols": [{"name": "main", "line": 3}]}).to_string();
         assert_eq!(row(&json!({}), &symbols, true), Some("a code index"));
-        assert_eq!(row(&json!({"cache_control": {"type": "ephemeral"}}), "x", true), Some("context caching"));
+        assert_eq!(
+            row(&json!({"cache_control": {"type": "ephemeral"}}), "x", true),
+            Some("context caching")
+        );
         assert_eq!(row(&json!({"temporary": true}), "x", true), Some("temporary variables"));
-        let mime = Offered { mime: Some("application/x-npy; v=1"), as_record: true, ..Offered::default() };
-        assert_eq!(excluded(&mime).map(|(row, at)| (row.name, at)), Some(("embeddings", "mimeType")));
+        let mime =
+            Offered { mime: Some("application/x-npy; v=1"), as_record: true, ..Offered::default() };
+        assert_eq!(
+            excluded(&mime).map(|(row, at)| (row.name, at)),
+            Some(("embeddings", "mimeType"))
+        );
     }
 
     #[test]
@@ -283,7 +310,12 @@ mod tests {
         let messages = json!({"messages": [{"role": "user", "content": "hi"}]}).to_string();
         assert_eq!(row(&json!({}), &messages, true), Some("raw conversation history"));
         assert_eq!(row(&json!({"kind": "transcript"}), log, false), None);
-        for text in ["Note: one\nTodo: two\nIdea: three", "Ann: hello", "Plain text.\nIn lines.", "{\"a\": 1}"] {
+        for text in [
+            "Note: one\nTodo: two\nIdea: three",
+            "Ann: hello",
+            "Plain text.\nIn lines.",
+            "{\"a\": 1}",
+        ] {
             assert_eq!(row(&json!({}), text, true), None, "{text}");
         }
     }

@@ -1,4 +1,5 @@
-//! Ids of records and jobs, derived from their content: a repeated write or capture gets the same id.
+//! Ids of records and jobs, derived from their content: a repeated write or capture gets the same
+//! id.
 
 use memhost_sdk::types::CaptureRequest;
 use sha2::{Digest, Sha256};
@@ -6,7 +7,8 @@ use sha2::{Digest, Sha256};
 use crate::kind::Kind;
 use crate::place::Place;
 
-/// 128 bits of a hash over the parts. Each part is preceded by its length, so that no two lists of parts are one.
+/// 128 bits of a hash over the parts. Each part is preceded by its length, so that no two lists of
+/// parts are one.
 fn hash(parts: &[&str]) -> String {
     let mut hasher = Sha256::new();
     for part in parts {
@@ -23,14 +25,22 @@ pub(crate) fn written(operation: &str, number: usize) -> String {
 
 /// The id of a statement in a place: said twice, it is one record.
 pub(crate) fn statement(kind: Kind, text: &str, place: &Place) -> String {
-    let words: Vec<String> =
-        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
-    let part = |part: &Option<String>| part.as_ref().map_or("-".to_owned(), |text| format!("+{text}"));
+    let words: Vec<String> = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    let part =
+        |part: &Option<String>| part.as_ref().map_or("-".to_owned(), |text| format!("+{text}"));
     let project = if kind.is_project_scoped() { part(&place.project) } else { "-".to_owned() };
-    let (agent, subject, namespace) = (part(&place.agent), part(&place.subject), part(&place.namespace));
+    let (agent, subject, namespace) =
+        (part(&place.agent), part(&place.subject), part(&place.namespace));
     // `C++` and `C#` have the same words but are not the same text.
     let signs: String = text.chars().filter(|c| "+#".contains(*c)).collect();
-    format!("memory-{}", hash(&[kind.name(), &words.join(" "), &signs, &agent, &subject, &namespace, &project]))
+    format!(
+        "memory-{}",
+        hash(&[kind.name(), &words.join(" "), &signs, &agent, &subject, &namespace, &project])
+    )
 }
 
 /// A cursor of a list: the last record of the page. The host binds it to the scope.
@@ -59,7 +69,11 @@ mod tests {
 
     #[test]
     fn a_statement_is_one_record_in_each_place() {
-        let place = Place { agent: Some("ada".to_owned()), project: Some("p".to_owned()), ..Place::default() };
+        let place = Place {
+            agent: Some("ada".to_owned()),
+            project: Some("p".to_owned()),
+            ..Place::default()
+        };
         let other = Place { project: Some("q".to_owned()), ..place.clone() };
         let name = statement;
         assert_eq!(
@@ -69,7 +83,11 @@ mod tests {
         assert_ne!(name(Kind::Fact, "I use C", &place), name(Kind::Fact, "I use C++", &place));
         assert_ne!(name(Kind::Fact, "x", &place), name(Kind::Note, "x", &place));
         assert_ne!(name(Kind::Fact, "x", &place), name(Kind::Fact, "x", &Place::default()));
-        assert_eq!(name(Kind::Fact, "x", &place), name(Kind::Fact, "x", &other), "facts are of no project");
+        assert_eq!(
+            name(Kind::Fact, "x", &place),
+            name(Kind::Fact, "x", &other),
+            "facts are of no project"
+        );
         assert_ne!(name(Kind::Decision, "x", &place), name(Kind::Decision, "x", &other));
     }
 }

@@ -94,12 +94,20 @@ impl Item {
         self.status == Status::Approved && self.expires_at.is_none_or(|end| end > now)
     }
 
-    /// The level of everything that is returned of it: text, summary, evidence, tags and the given metadata.
+    /// The level of everything that is returned of it: text, summary, evidence, tags and the given
+    /// metadata.
     pub(crate) fn judge_pii(&mut self) {
-        let metadata = self.metadata.as_ref().map(|metadata| Value::Object(metadata.clone()).to_string());
+        let metadata =
+            self.metadata.as_ref().map(|metadata| Value::Object(metadata.clone()).to_string());
         let evidence = self.extracted.as_ref().map(|extracted| extracted.evidence.as_str());
         let tags = self.tags.join("\n");
-        let parts = [Some(self.text.as_str()), self.summary.as_deref(), metadata.as_deref(), evidence, Some(&tags)];
+        let parts = [
+            Some(self.text.as_str()),
+            self.summary.as_deref(),
+            metadata.as_deref(),
+            evidence,
+            Some(&tags),
+        ];
         self.pii_risk = parts.into_iter().flatten().map(pii::level).max().unwrap_or_default();
     }
 
@@ -115,7 +123,8 @@ impl Item {
         }
         self.metadata = self.metadata.take().map(redacted);
         self.judge_pii();
-        // Members that are raw data only together cannot be redacted one by one, so they are removed.
+        // Members that are raw data only together cannot be redacted one by one, so they are
+        // removed.
         if self.pii_risk == 2 {
             self.metadata = None;
             self.tags.clear();
@@ -154,7 +163,8 @@ impl Item {
             set("lastUsedAt", used.last.to_string().into());
         }
         if let Some(extracted) = &self.extracted {
-            let adjustments = extracted.adjustments.iter().map(|(name, by)| (name.clone(), Value::from(*by)));
+            let adjustments =
+                extracted.adjustments.iter().map(|(name, by)| (name.clone(), Value::from(*by)));
             set("rule", extracted.rule.clone().into());
             set("ruleConfidence", extracted.confidence.into());
             set("adjustments", Value::Object(adjustments.collect()));
@@ -178,7 +188,8 @@ impl Item {
         }
     }
 
-    /// Whether a scope may see it: by the contract's partitions, and for project-scoped kinds by the project.
+    /// Whether a scope may see it: by the contract's partitions, and for project-scoped kinds by
+    /// the project.
     pub(crate) fn is_visible(&self, scope: &Scope) -> bool {
         let fits = |of_item: &Option<String>, of_scope: &Option<String>| {
             of_item.is_none() || of_scope.is_none() || of_item == of_scope
@@ -194,7 +205,8 @@ fn redacted(metadata: Map<String, Value>) -> Map<String, Value> {
     let one = |(name, value): (String, Value)| {
         let value = redacted_value(value);
         // Some values are raw data only together with their names: `{"password": "abc123"}`.
-        let together = value.as_str().is_some_and(|text| pii::level(&format!("{name}: {text}")) == 2);
+        let together =
+            value.as_str().is_some_and(|text| pii::level(&format!("{name}: {text}")) == 2);
         (pii::redact(&name), if together { Value::from("[REDACTED]") } else { value })
     };
     metadata.into_iter().map(one).collect()

@@ -1,6 +1,7 @@
-//! A memory provider with eleven kinds of memory. Rules extract candidates from captured text, and each candidate names
-//! its rule. A candidate is approved, waits or is dropped, depending on kind, confidence and personal data. Approved
-//! items live as long as their kind. It depends on `memhost-sdk`, `memhost-extract` and `memhost-pii` only.
+//! A memory provider with eleven kinds of memory. Rules extract candidates from captured text, and
+//! each candidate names its rule. A candidate is approved, waits or is dropped, depending on kind,
+//! confidence and personal data. Approved items live as long as their kind. It depends on
+//! `memhost-sdk`, `memhost-extract` and `memhost-pii` only.
 
 mod clock;
 mod config;

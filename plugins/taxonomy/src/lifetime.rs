@@ -10,22 +10,36 @@ fn days(count: u32) -> SignedDuration {
     SignedDuration::from_hours(24 * i64::from(count))
 }
 
-/// When an item expires: a `todo` some days after the day that it names, a `hypothesis` after a time. The other kinds
-/// do not expire.
-pub(crate) fn expires(config: &Config, kind: Kind, text: &str, said: Timestamp) -> Option<Timestamp> {
+/// When an item expires: a `todo` some days after the day that it names, a `hypothesis` after a
+/// time. The other kinds do not expire.
+pub(crate) fn expires(
+    config: &Config,
+    kind: Kind,
+    text: &str,
+    said: Timestamp,
+) -> Option<Timestamp> {
     match kind {
         Kind::Todo => match due::parse(text, said) {
             Some(day) => day.checked_add(days(config.todo.grace_days)).ok(),
             None => said.checked_add(days(config.todo.default_days)).ok(),
         },
-        Kind::Hypothesis if config.hypothesis.days > 0 => said.checked_add(days(config.hypothesis.days)).ok(),
+        Kind::Hypothesis if config.hypothesis.days > 0 => {
+            said.checked_add(days(config.hypothesis.days)).ok()
+        }
         _ => None,
     }
 }
 
-/// The decay of a `fact`, 0 to 1; 1 for the other kinds. It halves with each half-life since the fact was last said or
-/// used. The half-life grows with the number of uses, so that facts in use stay.
-pub(crate) fn decay(config: &Config, kind: Kind, since: Timestamp, uses: u32, now: Timestamp) -> f64 {
+/// The decay of a `fact`, 0 to 1; 1 for the other kinds. It halves with each half-life since the
+/// fact was last said or used. The half-life grows with the number of uses, so that facts in use
+/// stay.
+pub(crate) fn decay(
+    config: &Config,
+    kind: Kind,
+    since: Timestamp,
+    uses: u32,
+    now: Timestamp,
+) -> f64 {
     if kind != Kind::Fact {
         return 1.0;
     }
@@ -61,6 +75,9 @@ mod tests {
         assert!((left(Kind::Fact, 0) - 0.5).abs() < 1e-9, "60 days are a half-life");
         assert!(left(Kind::Fact, 5) > 0.7);
         assert!((left(Kind::Decision, 0) - 1.0).abs() < 1e-9);
-        assert!((decay(&config, Kind::Fact, now, 0, said) - 1.0).abs() < 1e-9, "nothing is younger than new");
+        assert!(
+            (decay(&config, Kind::Fact, now, 0, said) - 1.0).abs() < 1e-9,
+            "nothing is younger than new"
+        );
     }
 }

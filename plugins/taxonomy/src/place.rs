@@ -27,15 +27,17 @@ impl From<&Scope> for Place {
 impl Place {
     /// Whether a scope may see what is in this place, by the contract's partitions.
     pub(crate) fn is_visible(&self, scope: &Scope) -> bool {
-        let fits =
-            |own: &Option<String>, of_scope: &Option<String>| own.is_none() || of_scope.is_none() || own == of_scope;
+        let fits = |own: &Option<String>, of_scope: &Option<String>| {
+            own.is_none() || of_scope.is_none() || own == of_scope
+        };
         fits(&self.agent, &scope.agent_id)
             && fits(&self.subject, &scope.subject_id)
             && fits(&self.namespace, &scope.namespace)
     }
 }
 
-/// A source, as it is stored. The company is the binding's and is added when the source is returned.
+/// A source, as it is stored. The company is the binding's and is added when the source is
+/// returned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Source {
     kind: String,

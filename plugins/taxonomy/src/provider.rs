@@ -51,8 +51,10 @@ impl Provider for Taxonomy {
         description.config_schema = Some(schema());
         description.capabilities.provider_managed_extraction = true;
         description.capabilities.async_extraction = true;
-        description
-            .require(Permission::Storage(256 << 20), "Items, jobs and texts that wait for extraction are stored in it")
+        description.require(
+            Permission::Storage(256 << 20),
+            "Items, jobs and texts that wait for extraction are stored in it",
+        )
     }
 
     fn check_config(config: &Config) -> Result<(), Vec<ConfigError>> {
@@ -154,14 +156,22 @@ impl Correction for Taxonomy {
     fn correct(&mut self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
         self.store.refresh()?;
         let Patch::Replacement(write) = request.patch else {
-            return Err(Error::unsupported("taxonomy cannot follow instructions; send the corrected record"));
+            return Err(Error::unsupported(
+                "taxonomy cannot follow instructions; send the corrected record",
+            ));
         };
         let now = now();
-        let Some(before) = self.visible(&request.id, &request.scope).filter(|item| item.counts(now)).cloned() else {
-            return Err(Error::NotFound(format!("there is no record `{}` in this scope", request.id)));
+        let Some(before) =
+            self.visible(&request.id, &request.scope).filter(|item| item.counts(now)).cloned()
+        else {
+            return Err(Error::NotFound(format!(
+                "there is no record `{}` in this scope",
+                request.id
+            )));
         };
         if before.operation != request.operation_id {
-            // Missing members of the metadata stay: a correction of the text does not change the kind.
+            // Missing members of the metadata stay: a correction of the text does not change the
+            // kind.
             let metadata = match write.metadata {
                 Some(metadata) => Some(metadata),
                 None => {
@@ -196,8 +206,11 @@ impl Explain for Taxonomy {
     fn explain_query(&mut self, request: QueryRequest) -> Result<Explanation, Error> {
         self.store.refresh()?;
         let hits = self.search(&request)?;
-        let kinds: Map<String, Value> = hits.iter().map(|hit| (hit.id.clone(), hit.kind.name().into())).collect();
-        let hits = hits.into_iter().map(|hit| HitTrace { contributions: hit.parts.contributions(), id: hit.id });
+        let kinds: Map<String, Value> =
+            hits.iter().map(|hit| (hit.id.clone(), hit.kind.name().into())).collect();
+        let hits = hits
+            .into_iter()
+            .map(|hit| HitTrace { contributions: hit.parts.contributions(), id: hit.id });
         let query = json!({"stems": stems(&request.query), "kinds": kinds});
         Ok(Explanation { query: query.to_string(), hits: hits.collect() })
     }
@@ -244,12 +257,16 @@ impl Taxonomy {
             if before.is_some_and(|item| !item.is_visible(scope)) {
                 return Err(Error::invalid(
                     &format!("{field}.id"),
-                    format!("`{id}` is the id of a record that this scope may not see; choose another id"),
+                    format!(
+                        "`{id}` is the id of a record that this scope may not see; choose another \
+                         id"
+                    ),
                 ));
             }
             let mut item = write::item(&writing, id.clone(), record, &field)?;
             ids.push(id);
-            // The same operation again: later changes of its records stay, such as a person's decision.
+            // The same operation again: later changes of its records stay, such as a person's
+            // decision.
             if before.is_some_and(|item| is_own || item.operation == operation) {
                 continue;
             }
@@ -278,15 +295,19 @@ impl Taxonomy {
     ) -> Result<ListPage, Error> {
         let last = cursor.map(|cursor| {
             id::read_cursor(cursor).ok_or_else(|| {
-                Error::invalid("cursor", format!("`{cursor}` is not a cursor of taxonomy; start again without one"))
+                Error::invalid(
+                    "cursor",
+                    format!("`{cursor}` is not a cursor of taxonomy; start again without one"),
+                )
             })
         });
         let (mut items, mut bytes) = (Vec::new(), 0);
         let mut continuation = Continuation::End;
         for held in self.store.behind(last.transpose()?).filter(fits) {
             if items.len() >= limit as usize || bytes > ANSWER_BYTES {
-                continuation =
-                    items.last().map_or(Continuation::End, |last: &Snippet| Continuation::Next(id::cursor(&last.id)));
+                continuation = items.last().map_or(Continuation::End, |last: &Snippet| {
+                    Continuation::Next(id::cursor(&last.id))
+                });
                 break;
             }
             let snippet = held.item.snippet(Score::None, &scope.company_id, held.used);

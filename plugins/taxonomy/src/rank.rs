@@ -10,7 +10,8 @@ use crate::kind::Kind;
 use crate::lifetime::decay;
 use crate::store::Held;
 
-/// An old fact counts at least so much, so that it is still found before what answers the question worse.
+/// An old fact counts at least so much, so that it is still found before what answers the question
+/// worse.
 const FADED: f64 = 0.3;
 
 /// The parts of a score; each 0 to 1.
@@ -49,8 +50,8 @@ impl Parts {
     }
 }
 
-/// The best of the items that may be returned, best first. Without a word in the question a preamble gets all kinds in
-/// their order, rules first; other intents get nothing.
+/// The best of the items that may be returned, best first. Without a word in the question a
+/// preamble gets all kinds in their order, rules first; other intents get nothing.
 pub(crate) fn rank(
     config: &Config,
     items: &[&Held],
@@ -81,14 +82,17 @@ pub(crate) fn rank(
         };
         let product = parts.product();
         let score = match question.is_empty() {
-            // Each kind has its own range of scores, so that the order of the kinds is the order of the scores.
+            // Each kind has its own range of scores, so that the order of the kinds is the order of
+            // the scores.
             true => (f64::from(10 - item.kind.preamble_place()) + product) / 11.0,
             false => product,
         };
         hits.push((Hit { id: item.id.clone(), kind: item.kind, score, parts }, since));
     }
     // Of two that have faded the newer one is first.
-    hits.sort_by(|(a, old), (b, new)| b.score.total_cmp(&a.score).then(new.cmp(old)).then_with(|| a.id.cmp(&b.id)));
+    hits.sort_by(|(a, old), (b, new)| {
+        b.score.total_cmp(&a.score).then(new.cmp(old)).then_with(|| a.id.cmp(&b.id))
+    });
     hits.truncate(top);
     hits.into_iter().map(|(hit, _)| hit).collect()
 }
@@ -99,14 +103,15 @@ fn rarities<'a>(items: &[&Held], question: &'a [String]) -> BTreeMap<&'a str, f6
     let all = items.len() as f64;
     let rarity = |stem: &'a String| {
         #[allow(clippy::cast_precision_loss, reason = "counts of items, far below 2^52")]
-        let with = items.iter().filter(|held| held.stems.binary_search(stem).is_ok()).count() as f64;
+        let with =
+            items.iter().filter(|held| held.stems.binary_search(stem).is_ok()).count() as f64;
         (stem.as_str(), (1.0 + (all - with + 0.5) / (with + 0.5)).ln())
     };
     question.iter().map(rarity).collect()
 }
 
-/// The sum of the weights of the words that an item shares with the question. A long text has a word by chance: one of
-/// 200 words counts half.
+/// The sum of the weights of the words that an item shares with the question. A long text has a
+/// word by chance: one of 200 words counts half.
 fn relevance(held: &Held, rarity: &BTreeMap<&str, f64>) -> f64 {
     #[allow(clippy::cast_precision_loss, reason = "counts of words, far below 2^52")]
     let length = 1.0 / (1.0 + held.stems.len() as f64 / 200.0);

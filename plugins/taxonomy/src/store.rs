@@ -1,8 +1,9 @@
 //! The binding's items and their use counts in storage, and a copy in memory.
 //!
-//! A stored number counts the batches. A copy with another number is read again. Queries change only the use counts,
-//! which are counted in memory and written with the next batch or after some dozens. If the host drops the instance in
-//! between, a few are lost, and a fact fades a little sooner.
+//! A stored number counts the batches. A copy with another number is read again. Queries change
+//! only the use counts, which are counted in memory and written with the next batch or after some
+//! dozens. If the host drops the instance in between, a few are lost, and a fact fades a little
+//! sooner.
 
 use std::collections::BTreeMap;
 
@@ -92,7 +93,12 @@ impl Store {
     }
 
     /// Writes items and forgets others, with whatever else is in the batch: all of it or nothing.
-    pub(crate) fn write(&mut self, mut batch: Batch, items: Vec<Item>, gone: &[String]) -> Result<(), Error> {
+    pub(crate) fn write(
+        &mut self,
+        mut batch: Batch,
+        items: Vec<Item>,
+        gone: &[String],
+    ) -> Result<(), Error> {
         let new = items.iter().filter(|item| !self.held.contains_key(&item.id)).count();
         if new > 0 && self.held.len() + new > MOST_ITEMS + gone.len() {
             return Err(Error::QuotaExceeded(format!(

@@ -10,7 +10,8 @@ pub(crate) fn stems(text: &str) -> Vec<String> {
     let lower = text.to_lowercase();
     let words: Vec<&str> = lower.unicode_words().collect();
     // In small letters `may` could be the month.
-    let telling: Vec<&str> = words.iter().copied().filter(|word| *word == "may" || !is_function_word(word)).collect();
+    let telling: Vec<&str> =
+        words.iter().copied().filter(|word| *word == "may" || !is_function_word(word)).collect();
     let kept = if telling.is_empty() { words } else { telling };
     kept.into_iter().map(|word| stemmer.stem(word).into_owned()).collect()
 }

@@ -13,8 +13,8 @@ use crate::lifetime::expires;
 use crate::place::{Place, Source};
 use crate::workflow::judge;
 
-/// The largest metadata of a record, in bytes. It leaves room for the provider's own members within the contract's
-/// limit.
+/// The largest metadata of a record, in bytes. It leaves room for the provider's own members within
+/// the contract's limit.
 const MOST_METADATA: usize = 240 << 10;
 
 /// A JSON object of a request.
@@ -22,9 +22,9 @@ const MOST_METADATA: usize = 240 << 10;
 /// # Errors
 /// `invalid-request` that names the field.
 pub(crate) fn object(field: &str, json: Option<&str>) -> Result<Option<Map<String, Value>>, Error> {
-    json.map(serde_json::from_str)
-        .transpose()
-        .map_err(|error| Error::invalid(field, format!("is not a JSON object: {error}; send an object")))
+    json.map(serde_json::from_str).transpose().map_err(|error| {
+        Error::invalid(field, format!("is not a JSON object: {error}; send an object"))
+    })
 }
 
 /// The context of a write.
@@ -42,8 +42,14 @@ pub(crate) struct Writing<'a> {
 /// An item from a written record; `field` is its place in the request.
 ///
 /// # Errors
-/// `invalid-request` for what is not memory, for an unknown kind and for metadata that cannot be read.
-pub(crate) fn item(writing: &Writing, id: String, write: RecordWrite, field: &str) -> Result<Item, Error> {
+/// `invalid-request` for what is not memory, for an unknown kind and for metadata that cannot be
+/// read.
+pub(crate) fn item(
+    writing: &Writing,
+    id: String,
+    write: RecordWrite,
+    field: &str,
+) -> Result<Item, Error> {
     let metadata = object(&format!("{field}.metadata"), write.metadata.as_deref())?;
     if write.metadata.as_ref().is_some_and(|metadata| metadata.len() > MOST_METADATA) {
         return Err(Error::invalid(
@@ -51,13 +57,20 @@ pub(crate) fn item(writing: &Writing, id: String, write: RecordWrite, field: &st
             format!("is larger than {MOST_METADATA} bytes; send less"),
         ));
     }
-    let offered = Offered { metadata: metadata.as_ref(), text: &write.text, as_record: true, ..Offered::default() };
+    let offered = Offered {
+        metadata: metadata.as_ref(),
+        text: &write.text,
+        as_record: true,
+        ..Offered::default()
+    };
     if let Some((row, at)) = excluded(&offered) {
         return Err(Error::invalid(&format!("{field}.{at}"), row.message()));
     }
     let time = |member: &str, text: Option<String>| -> Result<Option<Timestamp>, Error> {
         let parsed = text.map(|text| text.parse()).transpose();
-        parsed.map_err(|error| Error::invalid(&format!("{field}.{member}"), format!("is not a time: {error}")))
+        parsed.map_err(|error| {
+            Error::invalid(&format!("{field}.{member}"), format!("is not a time: {error}"))
+        })
     };
     let item = Item {
         id,
@@ -83,9 +96,9 @@ pub(crate) fn item(writing: &Writing, id: String, write: RecordWrite, field: &st
         Some(metadata) => described(item, metadata, field)?,
         None => item,
     };
-    item.expires_at = item
-        .expires_at
-        .or_else(|| expires(writing.config, item.kind, &item.text, writing.triggered_at.unwrap_or(writing.now)));
+    item.expires_at = item.expires_at.or_else(|| {
+        expires(writing.config, item.kind, &item.text, writing.triggered_at.unwrap_or(writing.now))
+    });
     judge(writing.config, &mut item);
     Ok(item)
 }

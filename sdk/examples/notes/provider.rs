@@ -30,7 +30,9 @@ impl Note {
     /// Whether the scope has no other agent, subject or namespace than the note was written for.
     pub fn is_visible_in(&self, scope: &Scope) -> bool {
         let asked = [&scope.agent_id, &scope.subject_id, &scope.namespace];
-        let fits = |(own, asked): (&Option<String>, &Option<String>)| own.is_none() || asked.is_none() || own == asked;
+        let fits = |(own, asked): (&Option<String>, &Option<String>)| {
+            own.is_none() || asked.is_none() || own == asked
+        };
         self.partition.iter().zip(asked).all(fits)
     }
 
@@ -41,8 +43,11 @@ impl Note {
 
     /// Whether the metadata has every member of the filter with an equal value.
     fn has(&self, filter: &Option<Map<String, Value>>) -> bool {
-        let own: Map<String, Value> =
-            self.metadata.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let own: Map<String, Value> = self
+            .metadata
+            .as_deref()
+            .and_then(|json| serde_json::from_str(json).ok())
+            .unwrap_or_default();
         filter.iter().flatten().all(|(name, value)| own.get(name) == Some(value))
     }
 }
@@ -93,12 +98,16 @@ impl Provider for Notes {
     fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         let CaptureRequest { payload, scope, source, .. } = request;
         let text = payload.text_or_turns();
-        let text = text.ok_or_else(|| Error::unsupported("notes takes texts and conversations; send payload.text"))?;
-        // The same event comes with the same id, and becomes the same note. What was changed meanwhile stays.
+        let text = text.ok_or_else(|| {
+            Error::unsupported("notes takes texts and conversations; send payload.text")
+        })?;
+        // The same event comes with the same id, and becomes the same note. What was changed
+        // meanwhile stays.
         let id = request.operation_id;
         if self.notes.get(&id)?.is_none() {
             let metadata = request.metadata.or(payload.metadata);
-            self.notes.put(&id, &Note { metadata, source: Some(source), ..Note::of(&scope, text) })?;
+            self.notes
+                .put(&id, &Note { metadata, source: Some(source), ..Note::of(&scope, text) })?;
         }
         Ok(vec![id].into())
     }
@@ -110,7 +119,10 @@ impl Provider for Notes {
             let source = source.or_else(|| request.source.clone());
             let id = id.unwrap_or_else(|| format!("{}-{n}", request.operation_id));
             if self.notes.get(&id)?.is_some_and(|old| !old.is_visible_in(&request.scope)) {
-                return Err(Error::invalid(&format!("records.{n}.id"), "is taken; choose another id"));
+                return Err(Error::invalid(
+                    &format!("records.{n}.id"),
+                    "is taken; choose another id",
+                ));
             }
             let note = Note { summary, metadata, source, ..Note::of(&request.scope, text) };
             batch.put(&self.notes, &id, &note)?;
@@ -122,7 +134,8 @@ impl Provider for Notes {
 
     fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
         let filter = filter(request.metadata_filter)?;
-        let words: Vec<String> = request.query.to_lowercase().split_whitespace().map(str::to_owned).collect();
+        let words: Vec<String> =
+            request.query.to_lowercase().split_whitespace().map(str::to_owned).collect();
         let share = |note: &Note| {
             let text = note.text.to_lowercase();
             let found = words.iter().filter(|word| text.contains(word.as_str())).count();
@@ -133,12 +146,16 @@ impl Provider for Notes {
             .into_iter()
             .map(|(id, note)| (share(&note), id, note))
             // A query at the start of a run may have no question: then every note fits.
-            .filter(|(share, _, note)| !note.pending && (*share > 0.0 || words.is_empty()) && note.has(&filter))
+            .filter(|(share, _, note)| {
+                !note.pending && (*share > 0.0 || words.is_empty()) && note.has(&filter)
+            })
             .collect();
         found.sort_by(|(a, ..), (b, ..)| b.total_cmp(a));
         found.truncate(request.top_k as usize);
-        let snippet =
-            |(share, id, note): (f64, RecordId, Note)| Snippet { score: Score::Rank(share), ..note.snippet(id) };
+        let snippet = |(share, id, note): (f64, RecordId, Note)| Snippet {
+            score: Score::Rank(share),
+            ..note.snippet(id)
+        };
         Ok(found.into_iter().map(snippet).collect::<Vec<_>>().into())
     }
 
@@ -163,7 +180,10 @@ impl Provider for Notes {
         Ok(note.map(|note| note.snippet(id)).into())
     }
 
-    fn forget(&mut self, ForgetRequest { scope, ids, .. }: ForgetRequest) -> Result<ForgetResponse, Error> {
+    fn forget(
+        &mut self,
+        ForgetRequest { scope, ids, .. }: ForgetRequest,
+    ) -> Result<ForgetResponse, Error> {
         let (mut batch, mut outcomes) = (Batch::new(), Vec::new());
         for id in ids {
             let is_named_before = outcomes.iter().any(|outcome: &ForgetOutcome| outcome.id == id);

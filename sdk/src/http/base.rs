@@ -40,20 +40,28 @@ impl FromStr for Base {
         if authority.is_empty() {
             return Err(bad("has no host"));
         }
-        if rest.contains(['?', '#', '@', '\\']) || rest.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        if rest.contains(['?', '#', '@', '\\'])
+            || rest.contains(|c: char| c.is_whitespace() || c.is_control())
+        {
             return Err(bad("has more than a host, a port and a path"));
         }
-        Ok(Self { scheme_is_https, authority: authority.to_owned(), path: path.trim_end_matches('/').to_owned() })
+        Ok(Self {
+            scheme_is_https,
+            authority: authority.to_owned(),
+            path: path.trim_end_matches('/').to_owned(),
+        })
     }
 }
 
-/// A text as one part of a path or a query: everything but letters, digits and `-._~` is percent-encoded, so that a slash
-/// in an id does not lead elsewhere.
+/// A text as one part of a path or a query: everything but letters, digits and `-._~` is
+/// percent-encoded, so that a slash in an id does not lead elsewhere.
 pub fn segment(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(char::from(byte)),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(char::from(byte))
+            }
             _ => encoded.push_str(&format!("%{byte:02X}")),
         }
     }

@@ -19,7 +19,8 @@ pub enum Phase {
     Body,
 }
 
-/// Why there is no answer, as the host says it. Tests give it to [`serve`](crate::testing::http::serve).
+/// Why there is no answer, as the host says it. Tests give it to
+/// [`serve`](crate::testing::http::serve).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
     /// The host did not let it out.
@@ -35,10 +36,11 @@ pub enum Failure {
 /// Why a request has no answer that can be used. `request` is its method and path.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// The host did not let it out: no grant for the origin or the method, an address that is not public, a secret that is
-    /// not there or not for this place.
+    /// The host did not let it out: no grant for the origin or the method, an address that is not
+    /// public, a secret that is not there or not for this place.
     #[error(
-        "{request} was denied: {reason}; `memhost binding show` has what is granted, the operation's log the reason"
+        "{request} was denied: {reason}; `memhost binding show` has what is granted, the \
+         operation's log the reason"
     )]
     Denied {
         /// The request.
@@ -47,7 +49,10 @@ pub enum Error {
         reason: String,
     },
     /// There was no connection: the server has not seen it.
-    #[error("{request} was not sent: {reason}; check the address in the configuration, and that the server runs")]
+    #[error(
+        "{request} was not sent: {reason}; check the address in the configuration, and that the \
+         server runs"
+    )]
     NotSent {
         /// The request.
         request: String,
@@ -92,7 +97,8 @@ pub enum Error {
         /// What does not fit.
         reason: String,
     },
-    /// What is none of HTTP: of storage, or of the directory of a [`Service`](crate::remote::Service) whose records are files.
+    /// What is none of HTTP: of storage, or of the directory of a
+    /// [`Service`](crate::remote::Service) whose records are files.
     #[error("{0}")]
     Other(types::Error),
 }
@@ -118,7 +124,8 @@ impl Error {
             request: response.request.clone(),
             status: response.status,
             message: message(&response.body),
-            // A date is rare, and the clock of a provider may be coarse: a minute is never far from it.
+            // A date is rare, and the clock of a provider may be coarse: a minute is never far from
+            // it.
             retry_after: after.map(|after| Duration::from_secs(after.parse().unwrap_or(60))),
         }
     }
@@ -134,8 +141,8 @@ impl Error {
         }
     }
 
-    /// The error of a request that follows a write which was done, such as reading it back. [`Error::may_have_acted`] is true
-    /// of it, so the write is looked for and not repeated.
+    /// The error of a request that follows a write which was done, such as reading it back.
+    /// [`Error::may_have_acted`] is true of it, so the write is looked for and not repeated.
     #[must_use]
     pub fn after_write(self) -> Self {
         if self.may_have_acted() {
@@ -154,7 +161,9 @@ impl Error {
         let pause = Duration::from_millis(100 << tried.min(6));
         match self {
             Self::NotSent { .. } | Self::MaybeSent { .. } => Some(pause),
-            Self::Status { status: 429 | 500 | 502..=504, retry_after, .. } => Some(retry_after.unwrap_or(pause)),
+            Self::Status { status: 429 | 500 | 502..=504, retry_after, .. } => {
+                Some(retry_after.unwrap_or(pause))
+            }
             _ => None,
         }
     }
@@ -183,7 +192,9 @@ impl From<Error> for types::Error {
             Error::Denied { .. } => Self::Unauthorized(message),
             Error::NotSent { .. } | Error::MaybeSent { .. } => Self::Unavailable(later(None)),
             // The limits of a minute pass; what one call may send does not.
-            Error::Limit { reason, .. } if reason.contains("PerMinute") || reason.contains("Connections") => {
+            Error::Limit { reason, .. }
+                if reason.contains("PerMinute") || reason.contains("Connections") =>
+            {
                 Self::RateLimited(later(None))
             }
             Error::Limit { .. } | Error::Answer { .. } => Self::Internal(message),
@@ -192,9 +203,10 @@ impl From<Error> for types::Error {
                 401 | 403 => Self::Unauthorized(message),
                 402 | 507 => Self::QuotaExceeded(message),
                 404 | 410 => Self::NotFound(message),
-                400 | 413 | 414 | 422 => {
-                    Self::InvalidRequest(types::InvalidRequest { field: None, message: message.clone() })
-                }
+                400 | 413 | 414 | 422 => Self::InvalidRequest(types::InvalidRequest {
+                    field: None,
+                    message: message.clone(),
+                }),
                 429 => Self::RateLimited(later(*retry_after)),
                 408 | 500 | 502..=504 => Self::Unavailable(later(*retry_after)),
                 _ => Self::Internal(message),
@@ -209,7 +221,10 @@ fn message(body: &[u8]) -> String {
     let json: Value = serde_json::from_slice(body).unwrap_or_default();
     let said = ["detail", "details", "message", "error"].iter().find_map(|name| {
         let said = json.get(name)?;
-        said.as_str().or_else(|| said.get("message")?.as_str()).map(str::to_owned).or_else(|| Some(said.to_string()))
+        said.as_str()
+            .or_else(|| said.get("message")?.as_str())
+            .map(str::to_owned)
+            .or_else(|| Some(said.to_string()))
     });
     said.unwrap_or_else(|| text.trim().to_owned()).chars().take(MESSAGE).collect()
 }

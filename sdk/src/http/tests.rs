@@ -27,7 +27,8 @@ fn answers(all: Vec<Result<Answer, Failure>>) {
 }
 
 fn status(status: u16, retry_after: Option<&str>) -> Answer {
-    let headers = retry_after.map(|after| ("Retry-After".to_owned(), after.to_owned())).into_iter().collect();
+    let headers =
+        retry_after.map(|after| ("Retry-After".to_owned(), after.to_owned())).into_iter().collect();
     Answer { headers, ..Answer::json(status, json!({"detail": "too much"})) }
 }
 
@@ -36,23 +37,44 @@ fn a_request_is_put_together() {
     let client = client().header("x-app", "1").secret("x-api-key", "", "KEY");
     serve(|_| Ok(Answer::json(200, json!({"ok": true}))));
     let path = format!("/notes/{}", segment("a/../b ü"));
-    let answer: Value =
-        client.post(&path).query("page", &2).query("q", "a&b=c").json(&json!({"n": 1})).answer().unwrap();
+    let answer: Value = client
+        .post(&path)
+        .query("page", &2)
+        .query("q", "a&b=c")
+        .json(&json!({"n": 1}))
+        .answer()
+        .unwrap();
     assert_eq!(answer, json!({"ok": true}));
     let sent = sent().remove(0);
     assert_eq!((sent.method, sent.origin.as_str()), ("POST", "https://api.example.com"));
-    assert_eq!((sent.path.as_str(), sent.query.as_str()), ("/v1/notes/a%2F..%2Fb%20%C3%BC", "page=2&q=a%26b%3Dc"));
-    assert_eq!((sent.header("x-api-key"), sent.header("x-app")), (Some("{{secret:KEY}}"), Some("1")));
-    assert_eq!((sent.header("content-type"), &sent.body), (Some("application/json"), &json!({"n": 1})));
+    assert_eq!(
+        (sent.path.as_str(), sent.query.as_str()),
+        ("/v1/notes/a%2F..%2Fb%20%C3%BC", "page=2&q=a%26b%3Dc")
+    );
+    assert_eq!(
+        (sent.header("x-api-key"), sent.header("x-app")),
+        (Some("{{secret:KEY}}"), Some("1"))
+    );
+    assert_eq!(
+        (sent.header("content-type"), &sent.body),
+        (Some("application/json"), &json!({"n": 1}))
+    );
     assert_eq!(sent.timeout, Duration::from_secs(24), "a share of what is left of the call");
     assert_eq!((segment(".."), segment("")), ("%2E%2E".to_owned(), String::new()));
 }
 
 #[test]
 fn a_wrong_address_is_refused() {
-    for url in
-        ["", "api.example.com", "ftp://a", "https://", "https://a@b", "https://a?b", "https://a/#b", "http://a b"]
-    {
+    for url in [
+        "",
+        "api.example.com",
+        "ftp://a",
+        "https://",
+        "https://a@b",
+        "https://a?b",
+        "https://a/#b",
+        "http://a b",
+    ] {
         assert!(Client::new(url).is_err(), "{url:?}");
     }
     for url in ["https://a", "http://127.0.0.1:8000", "http://[::1]:80/v1/"] {
@@ -88,7 +110,10 @@ fn retry_after_is_waited_for_if_it_is_short() {
     answers(vec![Ok(status(429, Some("60")))]);
     let error: types::Error = client.get("/a").send().unwrap_err().into();
     assert_eq!(sent().len(), 1);
-    assert!(matches!(&error, types::Error::RateLimited(later) if later.retry_after_ms == Some(60_000)), "{error:?}");
+    assert!(
+        matches!(&error, types::Error::RateLimited(later) if later.retry_after_ms == Some(60_000)),
+        "{error:?}"
+    );
     set_remaining(Duration::from_millis(300));
     answers(vec![Ok(status(503, None))]);
     client.get("/a").send().unwrap_err();
@@ -103,7 +128,11 @@ fn every_failure_becomes_the_error_to_react_to() {
         (Failure::NotSent("refused".into()), false, "Unavailable"),
         (Failure::MaybeSent(Phase::Body, "cut".into()), true, "Unavailable"),
         (Failure::Limit("the limit `outgoingRequests` of 64".into()), false, "Internal"),
-        (Failure::Limit("the limit `outgoingRequestsPerMinute` of 64".into()), false, "RateLimited"),
+        (
+            Failure::Limit("the limit `outgoingRequestsPerMinute` of 64".into()),
+            false,
+            "RateLimited",
+        ),
     ];
     for (failure, acted, kind) in failures {
         answers(vec![Err(failure)]);
@@ -152,7 +181,10 @@ fn a_part_of_an_answer_must_be_there_unless_nothing_is() {
     assert_eq!(client.get("/a").at("/none").answer_if_found::<u8>().unwrap(), None);
     for wrong in ["/lost", "/found"] {
         let refused = client.get("/a").at(wrong).answer_if_found::<u8>().unwrap_err();
-        assert!(matches!(&refused, Error::Answer { request, .. } if request == "GET /v1/a"), "{refused:?}");
+        assert!(
+            matches!(&refused, Error::Answer { request, .. } if request == "GET /v1/a"),
+            "{refused:?}"
+        );
     }
     answers(vec![Ok(status(404, None)), Ok(Answer::json(200, Value::Null))]);
     for _ in 0..2 {
@@ -176,7 +208,10 @@ fn an_answer_about_another_thing_is_an_error() {
 
 #[test]
 fn a_body_has_what_is_filled() {
-    assert_eq!(filled(json!({"a": null, "b": {"c": null}, "d": 0})), json!({"b": {"c": null}, "d": 0}));
+    assert_eq!(
+        filled(json!({"a": null, "b": {"c": null}, "d": 0})),
+        json!({"b": {"c": null}, "d": 0})
+    );
     assert_eq!(filled(json!([null])), json!([null]));
 }
 
@@ -189,12 +224,23 @@ fn what_the_provider_refuses_was_not_done() {
 
 #[test]
 fn an_error_behind_a_write_says_that_something_was_done() {
-    let status = |status| Error::Status { request: "GET /a".into(), status, message: "no".into(), retry_after: None };
+    let status = |status| Error::Status {
+        request: "GET /a".into(),
+        status,
+        message: "no".into(),
+        retry_after: None,
+    };
     let denied = Error::Denied { request: "GET /a".into(), reason: "no".into() };
     let not_sent = Error::NotSent { request: "GET /a".into(), reason: "no".into() };
-    for error in
-        [status(429), status(400), status(404), status(500), denied, not_sent, types::Error::unsupported("no").into()]
-    {
+    for error in [
+        status(429),
+        status(400),
+        status(404),
+        status(500),
+        denied,
+        not_sent,
+        types::Error::unsupported("no").into(),
+    ] {
         assert!(error.after_write().may_have_acted());
     }
     assert!(

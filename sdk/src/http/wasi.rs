@@ -6,15 +6,23 @@ use super::{Failure, Incoming, Outgoing, Phase};
 
 use self::bindings::wasi::http::outgoing_handler;
 use self::bindings::wasi::http::types::{
-    ErrorCode, Fields, IncomingResponse, Method, OutgoingBody, OutgoingRequest, RequestOptions, Scheme, http_error_code,
+    ErrorCode, Fields, IncomingResponse, Method, OutgoingBody, OutgoingRequest, RequestOptions,
+    Scheme, http_error_code,
 };
 use self::bindings::wasi::io::streams::StreamError;
 
-#[allow(missing_docs, unsafe_code, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]
+#[allow(
+    missing_docs,
+    unsafe_code,
+    unreachable_pub,
+    unused_qualifications,
+    clippy::all,
+    clippy::pedantic
+)]
 #[allow(clippy::unwrap_used, clippy::expect_used, reason = "generated")]
 mod bindings {
-    // The interfaces are whole: the standard library and the C library of the target describe them, too, and the linker
-    // joins all of them.
+    // The interfaces are whole: the standard library and the C library of the target describe them,
+    // too, and the linker joins all of them.
     wit_bindgen::generate!({
         path: ["../wit/deps/io.wit", "../wit/deps/clocks.wit", "../wit/deps/http.wit"],
         inline: "
@@ -56,8 +64,11 @@ pub(super) fn send(request: &Outgoing<'_>) -> Result<Incoming, Failure> {
 }
 
 fn prepare(request: &Outgoing<'_>) -> Result<OutgoingRequest, Failure> {
-    let headers: Vec<_> =
-        request.headers.iter().map(|(name, value)| (name.clone(), value.clone().into_bytes())).collect();
+    let headers: Vec<_> = request
+        .headers
+        .iter()
+        .map(|(name, value)| (name.clone(), value.clone().into_bytes()))
+        .collect();
     let outgoing = OutgoingRequest::new(Fields::from_list(&headers).map_err(|_| unfit("header"))?);
     let method = match request.method {
         "GET" => Method::Get,
@@ -92,9 +103,12 @@ fn write(body: OutgoingBody, bytes: &[u8]) -> Result<(), Failure> {
 
 fn read(response: &IncomingResponse) -> Result<Incoming, Failure> {
     let entries = response.headers().entries();
-    let headers =
-        entries.into_iter().map(|(name, value)| (name, String::from_utf8_lossy(&value).into_owned())).collect();
-    let broken = |()| Failure::MaybeSent(Phase::Body, "its answer has no body that can be read".to_owned());
+    let headers = entries
+        .into_iter()
+        .map(|(name, value)| (name, String::from_utf8_lossy(&value).into_owned()))
+        .collect();
+    let broken =
+        |()| Failure::MaybeSent(Phase::Body, "its answer has no body that can be read".to_owned());
     let body = response.consume().map_err(broken)?;
     let stream = body.stream().map_err(broken)?;
     let mut all = Vec::new();
@@ -105,7 +119,9 @@ fn read(response: &IncomingResponse) -> Result<Incoming, Failure> {
             Err(StreamError::LastOperationFailed(error)) => {
                 let limit = |code| match failed(code) {
                     limit @ Failure::Limit(_) => limit,
-                    other => Failure::MaybeSent(Phase::Body, format!("its answer broke: {other:?}")),
+                    other => {
+                        Failure::MaybeSent(Phase::Body, format!("its answer broke: {other:?}"))
+                    }
                 };
                 let unknown = || Failure::MaybeSent(Phase::Body, "its answer broke".to_owned());
                 return Err(http_error_code(&error).map_or_else(unknown, limit));
@@ -137,9 +153,14 @@ fn failed(code: ErrorCode) -> Failure {
         | ErrorCode::TlsProtocolError
         | ErrorCode::TlsCertificateError
         | ErrorCode::TlsAlertReceived(_) => Failure::NotSent(reason),
-        ErrorCode::ConnectionReadTimeout | ErrorCode::HttpResponseIncomplete => Failure::MaybeSent(Phase::Body, reason),
-        // The host's limits and its secrets come as a message. Nothing was sent where a secret is at fault.
-        ErrorCode::InternalError(Some(message)) if message.starts_with("the limit ") => Failure::Limit(message),
+        ErrorCode::ConnectionReadTimeout | ErrorCode::HttpResponseIncomplete => {
+            Failure::MaybeSent(Phase::Body, reason)
+        }
+        // The host's limits and its secrets come as a message. Nothing was sent where a secret is
+        // at fault.
+        ErrorCode::InternalError(Some(message)) if message.starts_with("the limit ") => {
+            Failure::Limit(message)
+        }
         ErrorCode::InternalError(Some(message)) => Failure::Denied(message),
         _ => Failure::MaybeSent(Phase::Response, reason),
     }

@@ -30,12 +30,19 @@ fn a_job_ends_once_and_has_its_records() {
     let result = job.result();
     assert_eq!((result.job.status, result.job.record_count), (JobStatus::Succeeded, Some(1)));
     assert_eq!(result.records, ["r-1"]);
-    let times = [result.job.submitted_at, result.job.started_at, result.job.finished_at].map(Option::unwrap);
-    assert_eq!(times, ["1970-01-01T00:00:01.250Z", "1970-01-01T00:00:02.250Z", "1970-01-01T00:00:03.250Z"]);
+    let times = [result.job.submitted_at, result.job.started_at, result.job.finished_at]
+        .map(Option::unwrap);
+    assert_eq!(
+        times,
+        ["1970-01-01T00:00:01.250Z", "1970-01-01T00:00:02.250Z", "1970-01-01T00:00:03.250Z"]
+    );
     let mut failed = Job::new("b", at(1), 7);
     failed.fail("the text is gone", at(2));
     let shown = failed.shown();
-    assert_eq!((shown.status, shown.error.as_deref()), (JobStatus::Failed, Some("the text is gone")));
+    assert_eq!(
+        (shown.status, shown.error.as_deref()),
+        (JobStatus::Failed, Some("the text is gone"))
+    );
     assert!(shown.is_retryable && !result.job.is_retryable);
     jobs.put(&failed).unwrap();
     let again = jobs.retry("b").unwrap().shown();
@@ -52,7 +59,13 @@ fn unknown_jobs_are_named() {
     assert!(matches!(jobs.get("x"), Err(Error::NotFound(message)) if message.contains("`x`")));
 }
 
-fn with<T: Serialize + DeserializeOwned>(jobs: &Jobs<T>, id: &str, time: u64, work: T, has_ended: bool) {
+fn with<T: Serialize + DeserializeOwned>(
+    jobs: &Jobs<T>,
+    id: &str,
+    time: u64,
+    work: T,
+    has_ended: bool,
+) {
     let mut job = Job::new(id, at(time), work);
     if has_ended {
         job.succeed(at(time));

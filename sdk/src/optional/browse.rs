@@ -59,7 +59,12 @@ interface! {
 }
 
 impl<P: Browse> bindings::exports::paperclip::memory::browse::Guest for Adapter<P> {
-    fn list_children(path: String, scope: Scope, cursor: Option<String>, limit: u32) -> Result<NodePage, Error> {
+    fn list_children(
+        path: String,
+        scope: Scope,
+        cursor: Option<String>,
+        limit: u32,
+    ) -> Result<NodePage, Error> {
         with_provider::<P, _>(|provider| provider.list_children(path, scope, cursor, limit))
     }
 }

@@ -39,7 +39,8 @@ interface! {
     ($) erasure, Erasure, { Extent, ForgetScopeRequest, ForgetScopeResponse },
     world "erasure-provider", "export_erasure_provider", export_erasure_provider,
     export export_erasure,
-    about "forgetting everything in a scope at once", host "asks when a company is erased or a scope is forgotten, and looks whether anything is left"
+    about "forgetting everything in a scope at once", host "asks when a company is erased or a \
+        scope is forgotten, and looks whether anything is left"
 }
 
 impl<P: Erasure> bindings::exports::paperclip::memory::erasure::Guest for Adapter<P> {

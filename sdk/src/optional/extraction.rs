@@ -81,9 +81,14 @@ pub trait Extraction: Provider {
     /// Jobs of the scope, newest first.
     ///
     /// # Errors
-    /// As the contract says of `extraction.list-jobs`. What is queued here after an upsert, an import or a correction is
-    /// run by the host as if a capture had answered with it.
-    fn list_jobs(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error>;
+    /// As the contract says of `extraction.list-jobs`. What is queued here after an upsert, an
+    /// import or a correction is run by the host as if a capture had answered with it.
+    fn list_jobs(
+        &mut self,
+        scope: Scope,
+        cursor: Option<String>,
+        limit: u32,
+    ) -> Result<JobPage, Error>;
 
     /// Stops a job that has not ended.
     ///

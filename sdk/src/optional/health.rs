@@ -4,7 +4,8 @@ use crate::Provider;
 use crate::exports::{Adapter, with_provider};
 use crate::types::{Error, Report};
 
-/// Whether the system behind the provider can be reached and lets it in. Exported by `export_health!`.
+/// Whether the system behind the provider can be reached and lets it in. Exported by
+/// `export_health!`.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/notes/provider.rs"));
@@ -34,7 +35,8 @@ interface! {
     ($) health, Health, { Report },
     world "health-provider", "export_health_provider", export_health_provider,
     export export_health,
-    about "whether the system behind it can be reached", host "asks when a binding is made, in `doctor`, and when calls fail"
+    about "whether the system behind it can be reached", host "asks when a binding is made, in \
+        `doctor`, and when calls fail"
 }
 
 impl<P: Health> bindings::exports::paperclip::memory::health::Guest for Adapter<P> {

@@ -4,7 +4,8 @@ use crate::Provider;
 use crate::exports::{Adapter, with_provider};
 use crate::types::Error;
 
-/// Bringing what another version stored into the form that this version reads. Exported by `export_migration!`.
+/// Bringing what another version stored into the form that this version reads. Exported by
+/// `export_migration!`.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/notes/provider.rs"));
@@ -34,8 +35,8 @@ use crate::types::Error;
 /// # }
 /// ```
 pub trait Migration: Provider {
-    /// Reads what `from_version` wrote and writes it in the form of this version. All of it is applied when this answers
-    /// ok, otherwise nothing.
+    /// Reads what `from_version` wrote and writes it in the form of this version. All of it is
+    /// applied when this answers ok, otherwise nothing.
     ///
     /// # Errors
     /// As the contract says of `migration.migrate`: the binding stays on the other version.

@@ -38,7 +38,8 @@ interface! {
     ($) profile, Profile, { ProfileResponse },
     world "profile-provider", "export_profile_provider", export_profile_provider,
     export export_profile,
-    about "a summary of what is known in a scope", host "asks for it at the start of a run, if the query brings none"
+    about "a summary of what is known in a scope", host "asks for it at the start of a run, if the \
+        query brings none"
 }
 
 impl<P: Profile> bindings::exports::paperclip::memory::profile::Guest for Adapter<P> {

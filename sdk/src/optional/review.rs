@@ -79,20 +79,31 @@ pub trait Review: Provider {
     ///
     /// # Errors
     /// As the contract says of `review.list-pending`.
-    fn list_pending(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<ListPage, Error>;
+    fn list_pending(
+        &mut self,
+        scope: Scope,
+        cursor: Option<String>,
+        limit: u32,
+    ) -> Result<ListPage, Error>;
 
     /// Applies a person's decision.
     ///
     /// # Errors
     /// As the contract says of `review.decide`.
-    fn decide(&mut self, id: RecordId, scope: Scope, decision: Decision) -> Result<Option<Snippet>, Error>;
+    fn decide(
+        &mut self,
+        id: RecordId,
+        scope: Scope,
+        decision: Decision,
+    ) -> Result<Option<Snippet>, Error>;
 }
 
 interface! {
     ($) review, Review, { Decision },
     world "review-provider", "export_review_provider", export_review_provider,
     export export_review,
-    about "records that wait for a person", host "shows them in its review queue, and tells the provider the decision"
+    about "records that wait for a person", host "shows them in its review queue, and tells the \
+        provider the decision"
 }
 
 impl<P: Review> bindings::exports::paperclip::memory::review::Guest for Adapter<P> {

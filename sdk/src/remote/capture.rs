@@ -40,8 +40,8 @@ pub struct Capture<'a> {
     pub scope: &'a Scope,
     /// What was said or written as one text, not empty and without what was recalled.
     pub text: &'a str,
-    /// The same as turns, at least one, without what was recalled and those that say nothing. What was not said by turns is
-    /// one of the role `user`.
+    /// The same as turns, at least one, without what was recalled and those that say nothing. What
+    /// was not said by turns is one of the role `user`.
     pub turns: &'a [Turn],
     /// What the service does not keep.
     pub tag: &'a Tag,
@@ -51,8 +51,11 @@ pub struct Capture<'a> {
 pub(super) fn turns(payload: &SourcePayload, text: &str) -> Vec<Turn> {
     let user = || Turn { role: "user".to_owned(), name: None, text: text.to_owned(), at: None };
     let said = |turn: &Turn| Turn { text: without_recall(&turn.text), ..turn.clone() };
-    let turns: Vec<Turn> =
-        if payload.turns.is_empty() { vec![user()] } else { payload.turns.iter().map(said).collect() };
+    let turns: Vec<Turn> = if payload.turns.is_empty() {
+        vec![user()]
+    } else {
+        payload.turns.iter().map(said).collect()
+    };
     turns.into_iter().filter(|turn| !turn.text.trim().is_empty()).collect()
 }
 

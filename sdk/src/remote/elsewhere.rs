@@ -29,7 +29,8 @@ impl Work {
     /// # Errors
     /// If they are of another type.
     pub fn told<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        let wrong = |error| Error::internal(format!("what is noted of a job cannot be read: {error}"));
+        let wrong =
+            |error| Error::internal(format!("what is noted of a job cannot be read: {error}"));
         serde_json::from_value(self.details.clone()).map_err(wrong)
     }
 }
@@ -68,7 +69,8 @@ fn jobs() -> Jobs<Work> {
     Jobs::new("elsewhere")
 }
 
-/// A service that works on captures for a while: it is [`Extraction`]. [`Service::learn`] names the job.
+/// A service that works on captures for a while: it is [`Extraction`]. [`Service::learn`] names the
+/// job.
 pub trait Elsewhere: Service {
     /// Asks the service how a job stands that has not ended.
     ///
@@ -84,7 +86,8 @@ pub trait Elsewhere: Service {
         Err(Error::unsupported("the service does not stop what it extracts").into())
     }
 
-    /// Called once a job's end is noted, to remove what the service needs no more. An error is logged.
+    /// Called once a job's end is noted, to remove what the service needs no more. An error is
+    /// logged.
     ///
     /// # Errors
     /// What the service answers.
@@ -92,8 +95,8 @@ pub trait Elsewhere: Service {
         Ok(())
     }
 
-    /// Asks the service to take up again a job that failed, where it can: [`Service::RETRIES_JOBS`]. What it changes of the
-    /// details is kept.
+    /// Asks the service to take up again a job that failed, where it can:
+    /// [`Service::RETRIES_JOBS`]. What it changes of the details is kept.
     ///
     /// # Errors
     /// What the service answers, or `unsupported`, as without this method.
@@ -107,7 +110,11 @@ fn not_again() -> Error {
 }
 
 /// Notes the job of a capture, and answers it as the contract has it.
-pub(super) fn begun<S: Service>(id: String, scope: &Scope, details: Value) -> Result<ExtractionJob, Error> {
+pub(super) fn begun<S: Service>(
+    id: String,
+    scope: &Scope,
+    details: Value,
+) -> Result<ExtractionJob, Error> {
     let work = || Work { scope: scope.clone(), details, usage: Vec::new() };
     let job = jobs().find(&id)?.unwrap_or_else(|| Job::new(id, SystemTime::now(), work()));
     jobs().put(&job)?;
@@ -159,7 +166,12 @@ impl<E: Elsewhere> Extraction for E {
         Ok(Some(JobResult { job: shown::<E>(&job), usage: job.work.usage.clone(), ..job.result() }))
     }
 
-    fn list_jobs(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {
+    fn list_jobs(
+        &mut self,
+        scope: Scope,
+        cursor: Option<String>,
+        limit: u32,
+    ) -> Result<JobPage, Error> {
         let fits = |job: &Job<Work>| Tag::of(&job.work.scope).is_visible_in(&scope);
         jobs().page(cursor.as_deref(), limit, fits, shown::<E>)
     }

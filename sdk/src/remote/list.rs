@@ -5,9 +5,9 @@ use crate::types::{Continuation, Error};
 /// How many pages of a service one page of the contract reads.
 const MOST: usize = 16;
 
-/// A page of a list that the service gives whole, in the order of ids. The cursor is the last id of the page before: it
-/// stays valid while others write. `is_complete` says whether these are all: otherwise the last page says that the list
-/// cannot go on.
+/// A page of a list that the service gives whole, in the order of ids. The cursor is the last id of
+/// the page before: it stays valid while others write. `is_complete` says whether these are all:
+/// otherwise the last page says that the list cannot go on.
 pub fn whole<T>(
     mut items: Vec<T>,
     id: impl Fn(&T) -> &str,
@@ -27,12 +27,13 @@ pub fn whole<T>(
     (items, continuation)
 }
 
-/// A page of a list that the service gives by number of page, from 1, or by offset, which is the number of the page times
-/// its size. `fetch` answers a page and whether another one follows; `keep` says which items the caller may see.
+/// A page of a list that the service gives by number of page, from 1, or by offset, which is the
+/// number of the page times its size. `fetch` answers a page and whether another one follows;
+/// `keep` says which items the caller may see.
 ///
-/// The cursor is a number of a page and the last id that was read there. If items were added or deleted meanwhile, the
-/// id is looked for on the pages beside; a list whose last item was deleted goes on at the start of that page, so an item
-/// can come twice, and none is left out.
+/// The cursor is a number of a page and the last id that was read there. If items were added or
+/// deleted meanwhile, the id is looked for on the pages beside; a list whose last item was deleted
+/// goes on at the start of that page, so an item can come twice, and none is left out.
 ///
 /// # Errors
 /// What `fetch` answers, or an invalid request at `cursor` if it is none of this list.
@@ -43,9 +44,14 @@ pub fn pages<T>(
     id: impl Fn(&T) -> &str,
     keep: impl Fn(&T) -> bool,
 ) -> Result<(Vec<T>, Continuation), Error> {
-    let read = |cursor: &str| cursor.split_once(' ').and_then(|(page, id)| Some((page.parse().ok()?, id.to_owned())));
-    let invalid = || Error::invalid("cursor", "is not a cursor of this list; begin again without a cursor");
-    let start = cursor.map(|cursor| read(cursor).filter(|(page, _)| *page > 0).ok_or_else(invalid)).transpose()?;
+    let read = |cursor: &str| {
+        cursor.split_once(' ').and_then(|(page, id)| Some((page.parse().ok()?, id.to_owned())))
+    };
+    let invalid =
+        || Error::invalid("cursor", "is not a cursor of this list; begin again without a cursor");
+    let start = cursor
+        .map(|cursor| read(cursor).filter(|(page, _)| *page > 0).ok_or_else(invalid))
+        .transpose()?;
     let (mut page, mut from) = (1, 0);
     let mut fetched = None;
     if let Some((number, last)) = start {
@@ -86,8 +92,9 @@ pub fn pages<T>(
     Ok((kept, last.map_or(Continuation::End, Continuation::Next)))
 }
 
-/// Those items of the first pages of a list that fit, for what a service can only be asked for by its lists. `fetch` answers
-/// a page, from 1, and whether another one follows; it is called once an item of the page is asked for.
+/// Those items of the first pages of a list that fit, for what a service can only be asked for by
+/// its lists. `fetch` answers a page, from 1, and whether another one follows; it is called once an
+/// item of the page is asked for.
 pub fn items<T, E>(
     most: u32,
     mut fetch: impl FnMut(u32) -> Result<(Vec<T>, bool), E>,
@@ -119,6 +126,7 @@ pub fn items<T, E>(
 /// # Errors
 /// An invalid request at `cursor` if it is none of this tree.
 pub fn offset(cursor: Option<&str>) -> Result<usize, Error> {
-    let invalid = |_| Error::invalid("cursor", "is no cursor of this tree; begin again without a cursor");
+    let invalid =
+        |_| Error::invalid("cursor", "is no cursor of this tree; begin again without a cursor");
     cursor.map_or(Ok(0), |cursor| cursor.parse().map_err(invalid))
 }

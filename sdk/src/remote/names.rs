@@ -18,7 +18,8 @@ pub fn unhex(hex: &str) -> Option<String> {
     String::from_utf8((0..hex.len()).step_by(2).filter_map(byte).collect()).ok()
 }
 
-/// A text in small letters, digits and `-`, and no two texts alike: other bytes are `_` and two hexadecimal digits.
+/// A text in small letters, digits and `-`, and no two texts alike: other bytes are `_` and two
+/// hexadecimal digits.
 pub fn plain(text: &str) -> String {
     let plain = |byte: u8| match byte {
         b'a'..=b'z' | b'0'..=b'9' | b'-' => char::from(byte).to_string(),
@@ -27,11 +28,13 @@ pub fn plain(text: &str) -> String {
     text.bytes().map(plain).collect()
 }
 
-/// A text in letters, digits and `signs`: other bytes are `escape` and two hexadecimal digits. No two texts are alike unless
-/// `escape` is one of the signs; [`unescaped`] reads it.
+/// A text in letters, digits and `signs`: other bytes are `escape` and two hexadecimal digits. No
+/// two texts are alike unless `escape` is one of the signs; [`unescaped`] reads it.
 pub fn escaped(text: &str, escape: char, signs: &str) -> String {
     let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || signs.as_bytes().contains(&byte);
-    let write = |byte: u8| if is_kept(byte) { char::from(byte).to_string() } else { format!("{escape}{byte:02x}") };
+    let write = |byte: u8| {
+        if is_kept(byte) { char::from(byte).to_string() } else { format!("{escape}{byte:02x}") }
+    };
     text.bytes().map(write).collect()
 }
 
@@ -46,8 +49,8 @@ pub fn unescaped(text: &str, escape: char) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// What a service calls the company: the name in the binding's configuration, or else `memhost-` and the company. Without a
-/// company it is `memhost`.
+/// What a service calls the company: the name in the binding's configuration, or else `memhost-`
+/// and the company. Without a company it is `memhost`.
 pub fn owner(configured: Option<&str>, company: &str) -> String {
     match configured {
         Some(name) => name.to_owned(),
@@ -70,22 +73,27 @@ fn is_part(part: &str) -> String {
 /// What is in no agent, subject or namespace.
 const OF_ALL: &str = "-";
 
-/// Agent, subject and namespace as members of a record's metadata, for a service that filters by texts.
+/// Agent, subject and namespace as members of a record's metadata, for a service that filters by
+/// texts.
 pub(super) fn partition_members(scope: Option<&Scope>) -> [(&'static str, String); 3] {
     let [agent, subject, namespace] = scope.map(parts).unwrap_or_default();
     let text = |part: Option<&str>| part.map_or_else(|| OF_ALL.to_owned(), is_part);
     [(PARTITION[0], text(agent)), (PARTITION[1], text(subject)), (PARTITION[2], text(namespace))]
 }
 
-/// What a scope may see, for a service that filters by the members of [`Tag::members`](super::Tag::members): each member
-/// that must have one of two values. None of them for the whole company.
+/// What a scope may see, for a service that filters by the members of
+/// [`Tag::members`](super::Tag::members): each member that must have one of two values. None of
+/// them for the whole company.
 pub fn partition_choices(scope: &Scope) -> Vec<(&'static str, [String; 2])> {
-    let choice = |(name, part): (&'static str, Option<&str>)| Some((name, [is_part(part?), OF_ALL.to_owned()]));
+    let choice = |(name, part): (&'static str, Option<&str>)| {
+        Some((name, [is_part(part?), OF_ALL.to_owned()]))
+    };
     PARTITION.into_iter().zip(parts(scope)).filter_map(choice).collect()
 }
 
-/// A name for the partition of a scope, that [`partition_of`] reads: for a service that keeps what it extracts apart by
-/// peer, agent or directory. About twice as long as company, agent, subject and namespace together.
+/// A name for the partition of a scope, that [`partition_of`] reads: for a service that keeps what
+/// it extracts apart by peer, agent or directory. About twice as long as company, agent, subject
+/// and namespace together.
 pub fn partition_name(scope: &Scope) -> String {
     let Scope { company_id, agent_id, subject_id, namespace, .. } = scope;
     format!("memhost-{}", hex(&json!([company_id, agent_id, subject_id, namespace]).to_string()))
@@ -93,7 +101,13 @@ pub fn partition_name(scope: &Scope) -> String {
 
 /// The partition of such a name; none for any other name.
 pub fn partition_of(name: &str) -> Option<Scope> {
-    let partition: Vec<Value> = serde_json::from_str(&unhex(name.strip_prefix("memhost-")?)?).ok()?;
+    let partition: Vec<Value> =
+        serde_json::from_str(&unhex(name.strip_prefix("memhost-")?)?).ok()?;
     let text = |at: usize| Some(partition.get(at)?.as_str()?.to_owned());
-    Some(Scope { agent_id: text(1), subject_id: text(2), namespace: text(3), ..Scope::company(&text(0)?) })
+    Some(Scope {
+        agent_id: text(1),
+        subject_id: text(2),
+        namespace: text(3),
+        ..Scope::company(&text(0)?)
+    })
 }

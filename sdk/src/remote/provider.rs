@@ -4,9 +4,9 @@ use super::capture::{Capture, turns};
 use super::elsewhere::begun;
 use super::{Records, Service, Tag, Writes, without_recall};
 use crate::types::{
-    CaptureRequest, CaptureResponse, ContextBundle, CorrectRequest, CorrectResponse, Description, Error, ForgetRequest,
-    ForgetResponse, ForgetScopeRequest, ForgetScopeResponse, GetResponse, ListPage, ListRequest, QueryRequest,
-    RecordId, Scope, UpsertRequest, UpsertResponse,
+    CaptureRequest, CaptureResponse, ContextBundle, CorrectRequest, CorrectResponse, Description,
+    Error, ForgetRequest, ForgetResponse, ForgetScopeRequest, ForgetScopeResponse, GetResponse,
+    ListPage, ListRequest, QueryRequest, RecordId, Scope, UpsertRequest, UpsertResponse,
 };
 use crate::{Correction, Erasure, Provider, http};
 
@@ -31,8 +31,13 @@ impl<S: Service> Provider for S {
 
     fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         let tag = Tag::captured(&request)?;
-        let (scope, key, may_repeat) = (&request.scope, request.operation_id.as_str(), request.hook.is_some());
-        let text = request.payload.text_or_turns().or_else(|| request.payload.object.clone()).unwrap_or_default();
+        let (scope, key, may_repeat) =
+            (&request.scope, request.operation_id.as_str(), request.hook.is_some());
+        let text = request
+            .payload
+            .text_or_turns()
+            .or_else(|| request.payload.object.clone())
+            .unwrap_or_default();
         let text = without_recall(&text);
         if text.trim().is_empty() {
             return Ok(CaptureResponse::default());
@@ -47,14 +52,21 @@ impl<S: Service> Provider for S {
         }
         let capture = Capture { key, scope, text: &text, turns: &turns, tag: &tag };
         let look = || records.service.learnt(&capture);
-        let learnt = Writes::new("captures").once(key, may_repeat, look, || records.service.learn(&capture))?;
-        let jobs = learnt.job.map(|id| begun::<S>(id, scope, learnt.details)).transpose()?.into_iter().collect();
+        let learnt = Writes::new("captures")
+            .once(key, may_repeat, look, || records.service.learn(&capture))?;
+        let jobs = learnt
+            .job
+            .map(|id| begun::<S>(id, scope, learnt.details))
+            .transpose()?
+            .into_iter()
+            .collect();
         Ok(CaptureResponse { records: learnt.records, jobs, usage: Vec::new() })
     }
 
     fn upsert_records(&mut self, request: UpsertRequest) -> Result<UpsertResponse, Error> {
         if !S::KEEPS_TEXTS {
-            let only = "the service keeps no text as it is, only what it makes of one; capture the text";
+            let only =
+                "the service keeps no text as it is, only what it makes of one; capture the text";
             return Err(Error::unsupported(only));
         }
         of(self, &request.scope).upsert(&request)
@@ -86,7 +98,8 @@ impl<S: Service> Correction for S {
 
 /// A service that forgets everything of a company at once, and no part of it: it is [`Erasure`].
 pub trait Wipes: Service {
-    /// Forgets everything of the company that is served, and answers how far; an [`Extent`] is an answer by `into`.
+    /// Forgets everything of the company that is served, and answers how far; an [`Extent`] is an
+    /// answer by `into`.
     ///
     /// # Errors
     /// What the service answers.
@@ -97,7 +110,9 @@ impl<S: Wipes> Erasure for S {
     fn forget_scope(&mut self, request: ForgetScopeRequest) -> Result<ForgetScopeResponse, Error> {
         let company = request.scope.company_id.as_str();
         if request.scope != Scope::company(company) {
-            return Err(Error::unsupported("the service forgets a whole company at once, and no part of it"));
+            return Err(Error::unsupported(
+                "the service forgets a whole company at once, and no part of it",
+            ));
         }
         self.serve(company);
         Ok(self.wipe()?)

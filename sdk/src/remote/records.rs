@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 use super::{Filter, Listing, Record, Search, Service, Tag, Writes, pages, whole};
 use crate::http;
 use crate::types::{
-    ContextBundle, CorrectRequest, CorrectResponse, Error, ForgetEffect, ForgetOutcome, ForgetRequest, ForgetResponse,
-    GetResponse, ListPage, ListRequest, Patch, QueryRequest, RecordId, RecordWrite, Scope, UpsertRequest,
-    UpsertResponse,
+    ContextBundle, CorrectRequest, CorrectResponse, Error, ForgetEffect, ForgetOutcome,
+    ForgetRequest, ForgetResponse, GetResponse, ListPage, ListRequest, Patch, QueryRequest,
+    RecordId, RecordWrite, Scope, UpsertRequest, UpsertResponse,
 };
 
-/// The contract's calls on the records of a service. Partitions and filters are kept here whatever the service does.
+/// The contract's calls on the records of a service. Partitions and filters are kept here whatever
+/// the service does.
 #[derive(Debug)]
 pub struct Records<'a, S> {
     pub(super) service: &'a S,
@@ -25,11 +26,18 @@ impl<'a, S: Service> Records<'a, S> {
         Self { service, writes: Writes::new("records") }
     }
 
-    /// Adds one record once, and answers its id. See [`Writes::once`]; the record is read back before it counts.
+    /// Adds one record once, and answers its id. See [`Writes::once`]; the record is read back
+    /// before it counts.
     ///
     /// # Errors
     /// What the service answers, or if storage fails.
-    pub fn add(&self, key: &str, may_repeat: bool, text: &str, tag: &Tag) -> Result<RecordId, Error> {
+    pub fn add(
+        &self,
+        key: &str,
+        may_repeat: bool,
+        text: &str,
+        tag: &Tag,
+    ) -> Result<RecordId, Error> {
         self.service.takes(text, tag)?;
         let look = || Ok(self.written(key, text)?.map(|record| record.id));
         let write = || {
@@ -48,14 +56,23 @@ impl<'a, S: Service> Records<'a, S> {
 
     /// The record that was added with this key.
     fn written(&self, key: &str, text: &str) -> Result<Option<Record>, http::Error> {
-        Ok(self.service.written(key, text)?.into_iter().find(|record| record.key.as_deref() == Some(key)))
+        Ok(self
+            .service
+            .written(key, text)?
+            .into_iter()
+            .find(|record| record.key.as_deref() == Some(key)))
     }
 
     /// The record that the host knows by this id, if the scope may see it.
     fn find(&self, id: &str, scope: &Scope) -> Result<Option<Record>, Error> {
         let noted = self.writes.find(&given(id))?;
-        let Some(own) = noted.or_else(|| self.service.is_id(id).then(|| id.to_owned())) else { return Ok(None) };
-        Ok(self.service.find(&own)?.filter(|record| record.known_as() == id && record.tag.is_visible_in(scope)))
+        let Some(own) = noted.or_else(|| self.service.is_id(id).then(|| id.to_owned())) else {
+            return Ok(None);
+        };
+        Ok(self
+            .service
+            .find(&own)?
+            .filter(|record| record.known_as() == id && record.tag.is_visible_in(scope)))
     }
 
     /// Replaces a record, and reads it back where the answer was lost.
@@ -75,16 +92,30 @@ impl<'a, S: Service> Records<'a, S> {
         }
     }
 
-    fn write(&self, record: &RecordWrite, index: usize, request: &UpsertRequest) -> Result<RecordId, Error> {
+    fn write(
+        &self,
+        record: &RecordWrite,
+        index: usize,
+        request: &UpsertRequest,
+    ) -> Result<RecordId, Error> {
         let tag = Tag::written(record, &request.scope, request.source.as_ref());
         let Some(id) = &record.id else {
-            return self.add(&format!("{}-{index}", request.operation_id), false, &record.text, &tag);
+            return self.add(
+                &format!("{}-{index}", request.operation_id),
+                false,
+                &record.text,
+                &tag,
+            );
         };
         let everywhere = Scope::company(&request.scope.company_id);
-        match self.find(id, &everywhere)?.map_or_else(|| self.lost(id, &record.text), |old| Ok(Some(old)))? {
-            Some(old) if !old.tag.is_visible_in(&request.scope) => {
-                Err(Error::invalid(&format!("records.{index}.id"), "another partition has a record of this id"))
-            }
+        match self
+            .find(id, &everywhere)?
+            .map_or_else(|| self.lost(id, &record.text), |old| Ok(Some(old)))?
+        {
+            Some(old) if !old.tag.is_visible_in(&request.scope) => Err(Error::invalid(
+                &format!("records.{index}.id"),
+                "another partition has a record of this id",
+            )),
             Some(old) => self.replace(&old, &record.text, tag).map(|()| id.clone()),
             None => self.add(&given(id), false, &record.text, &tag),
         }
@@ -102,7 +133,8 @@ impl<'a, S: Service> Records<'a, S> {
         Ok(found)
     }
 
-    /// The call of the provider. What was written before an error stays, and the same call again writes the rest.
+    /// The call of the provider. What was written before an error stays, and the same call again
+    /// writes the rest.
     ///
     /// # Errors
     /// What the service answers, or if storage fails.
@@ -124,8 +156,9 @@ impl<'a, S: Service> Records<'a, S> {
         Ok(ids.into())
     }
 
-    /// The call of the provider. Hits of other partitions are taken out, so it asks for more than it needs, and once more
-    /// for as many as there are. A query without words answers what was changed last.
+    /// The call of the provider. Hits of other partitions are taken out, so it asks for more than
+    /// it needs, and once more for as many as there are. A query without words answers what was
+    /// changed last.
     ///
     /// # Errors
     /// What the service answers.
@@ -142,10 +175,13 @@ impl<'a, S: Service> Records<'a, S> {
             return Ok(all.into_iter().map(Record::snippet).collect::<Vec<_>>().into());
         }
         let (most, members) = (S::MOST_HITS, filter.texts());
-        let is_narrow = scope.agent_id.is_some() || scope.subject_id.is_some() || scope.namespace.is_some();
-        let mut asked = if is_narrow || !filter.is_empty() { (top_k * 4).max(50) } else { top_k }.min(most);
+        let is_narrow =
+            scope.agent_id.is_some() || scope.subject_id.is_some() || scope.namespace.is_some();
+        let mut asked =
+            if is_narrow || !filter.is_empty() { (top_k * 4).max(50) } else { top_k }.min(most);
         loop {
-            let mut hits = self.service.search(&Search { query, members: &members, scope, most: asked })?;
+            let mut hits =
+                self.service.search(&Search { query, members: &members, scope, most: asked })?;
             let are_all = hits.len() < asked || asked == most;
             hits.retain(fits);
             hits.truncate(top_k);
@@ -176,7 +212,11 @@ impl<'a, S: Service> Records<'a, S> {
                 whole(all, |record| &record.id, are_all, cursor, request.limit)
             }
         };
-        Ok(ListPage { items: items.into_iter().map(Record::snippet).collect(), continuation, usage: Vec::new() })
+        Ok(ListPage {
+            items: items.into_iter().map(Record::snippet).collect(),
+            continuation,
+            usage: Vec::new(),
+        })
     }
 
     /// The call of the provider.
@@ -187,8 +227,8 @@ impl<'a, S: Service> Records<'a, S> {
         Ok(self.find(id, scope)?.map(Record::snippet).into())
     }
 
-    /// The call of the provider. Each record is read back before it counts as forgotten. Where a call ends before it can
-    /// tell how far a record is forgotten, the next one tells.
+    /// The call of the provider. Each record is read back before it counts as forgotten. Where a
+    /// call ends before it can tell how far a record is forgotten, the next one tells.
     ///
     /// # Errors
     /// What the service answers, if storage fails, or if a record is still there.
@@ -197,16 +237,23 @@ impl<'a, S: Service> Records<'a, S> {
         let forget = |id: RecordId| {
             let found = match self.find(&id, &request.scope)? {
                 // An earlier call may have deleted it.
-                None => going.find(&id)?.map(Going::record).filter(|gone| gone.tag.is_visible_in(&request.scope)),
+                None => going
+                    .find(&id)?
+                    .map(Going::record)
+                    .filter(|gone| gone.tag.is_visible_in(&request.scope)),
                 found => found,
             };
-            let Some(record) = found else { return Ok(ForgetOutcome { id, effect: ForgetEffect::NotFound }) };
+            let Some(record) = found else {
+                return Ok(ForgetOutcome { id, effect: ForgetEffect::NotFound });
+            };
             self.finish(&id)?;
             going.note(&id, &Going::of(&record))?;
             let deleted = self.service.delete(&record.id);
             if self.service.find(&record.id)?.is_some() {
                 deleted?;
-                return Err(Error::internal(format!("the record {id} was deleted and is still there; try again")));
+                return Err(Error::internal(format!(
+                    "the record {id} was deleted and is still there; try again"
+                )));
             }
             let effect = self.service.left_of(&record)?;
             self.writes.forget(&given(&id))?;
@@ -223,15 +270,24 @@ impl<'a, S: Service> Records<'a, S> {
     /// What the service answers, or if there is no such record.
     pub fn correct(&self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
         if matches!(request.patch, Patch::Instruction(_)) && !S::TAKES_INSTRUCTIONS {
-            return Err(Error::unsupported("instructions are not read; send the record as it should be"));
+            return Err(Error::unsupported(
+                "instructions are not read; send the record as it should be",
+            ));
         }
         let missing = || Error::NotFound(format!("there is no record {}", request.id));
         let old = self.find(&request.id, &request.scope)?.ok_or_else(missing)?;
         match request.patch {
-            Patch::Replacement(new) => self.replace(&old, &new.text, Tag::written(&new, &request.scope, None))?,
+            Patch::Replacement(new) => {
+                self.replace(&old, &new.text, Tag::written(&new, &request.scope, None))?
+            }
             Patch::Instruction(said) => {
                 let give = || self.service.instruct(&old, &said).map(|()| true);
-                Writes::new("instructions").once(&request.operation_id, false, || Ok(None), give)?;
+                Writes::new("instructions").once(
+                    &request.operation_id,
+                    false,
+                    || Ok(None),
+                    give,
+                )?;
             }
         }
         Ok(CorrectResponse { record_id: request.id, superseded: None, usage: Vec::new() })
@@ -248,7 +304,11 @@ struct Going {
 
 impl Going {
     fn of(record: &Record) -> Self {
-        Self { id: record.id.clone(), scope: record.tag.scope.clone(), is_extracted: record.is_extracted }
+        Self {
+            id: record.id.clone(),
+            scope: record.tag.scope.clone(),
+            is_extracted: record.is_extracted,
+        }
     }
 
     fn record(self) -> Record {

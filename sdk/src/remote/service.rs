@@ -17,13 +17,15 @@ pub struct Record {
     pub key: Option<String>,
     /// Its text.
     pub text: String,
-    /// What it was written with. Of a record that somebody else wrote: what the service knows of metadata and times.
+    /// What it was written with. Of a record that somebody else wrote: what the service knows of
+    /// metadata and times.
     pub tag: Tag,
     /// Of a hit.
     pub score: Option<Score>,
     /// When it was last changed.
     pub updated_at: Option<String>,
-    /// Whether the service made it of what was captured: then what it says may be there elsewhere, too.
+    /// Whether the service made it of what was captured: then what it says may be there elsewhere,
+    /// too.
     pub is_extracted: bool,
 }
 
@@ -36,7 +38,8 @@ impl Record {
         self.tag.id.as_deref().unwrap_or(&self.id)
     }
 
-    /// The record in a tree of [`Browse`](crate::Browse), with the first line of its text, of at most 80 characters.
+    /// The record in a tree of [`Browse`](crate::Browse), with the first line of its text, of at
+    /// most 80 characters.
     pub fn node(&self, path: String, has_children: bool) -> Node {
         let label = self.text.lines().next().unwrap_or_default().chars().take(LABEL).collect();
         Node { path, label, has_children, record_id: Some(self.known_as().to_owned()) }
@@ -48,8 +51,8 @@ impl Record {
     }
 }
 
-/// All that a record needs and a service does not keep, as one value: for services that keep one text beside a record, and
-/// for those that change texts.
+/// All that a record needs and a service does not keep, as one value: for services that keep one
+/// text beside a record, and for those that change texts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Kept {
     key: String,
@@ -67,7 +70,13 @@ impl Kept {
 
     /// The record, with the text that the service has unless it would have changed it.
     pub fn record(self, id: String, text: String) -> Record {
-        Record { id, key: Some(self.key), text: self.text.unwrap_or(text), tag: self.tag, ..Record::default() }
+        Record {
+            id,
+            key: Some(self.key),
+            text: self.text.unwrap_or(text),
+            tag: self.tag,
+            ..Record::default()
+        }
     }
 }
 
@@ -76,8 +85,8 @@ impl Kept {
 pub enum Listing {
     /// By number of page, see [`pages`](super::pages).
     Pages,
-    /// All at once, and no more than so many, see [`whole`](super::whole). As many, or another page that follows, mean that
-    /// the rest is not listed.
+    /// All at once, and no more than so many, see [`whole`](super::whole). As many, or another page
+    /// that follows, mean that the rest is not listed.
     Whole(usize),
 }
 
@@ -86,37 +95,42 @@ pub enum Listing {
 pub struct Search<'a> {
     /// The question: not empty, and without blanks around it.
     pub query: &'a str,
-    /// Texts of the metadata that each hit should have. A service may leave them out: every hit is looked through.
+    /// Texts of the metadata that each hit should have. A service may leave them out: every hit is
+    /// looked through.
     pub members: &'a [(String, String)],
-    /// The scope that asks. A service that can leave out what it may not see finds more that it may.
+    /// The scope that asks. A service that can leave out what it may not see finds more that it
+    /// may.
     pub scope: &'a Scope,
     /// The most hits; never more than [`Service::MOST_HITS`].
     pub most: usize,
 }
 
-/// A provider whose records are at a service: what it is, and the service's routes, each of which is one request, or a few
-/// that only read. Whoever implements it has [`Provider`](crate::Provider) and [`Correction`](crate::Correction) by it, with
-/// partitions, filters, cursors, and writes that happen once: see [`Records`](super::Records).
+/// A provider whose records are at a service: what it is, and the service's routes, each of which
+/// is one request, or a few that only read. Whoever implements it has [`Provider`](crate::Provider)
+/// and [`Correction`](crate::Correction) by it, with partitions, filters, cursors, and writes that
+/// happen once: see [`Records`](super::Records).
 ///
-/// [`Elsewhere`](super::Elsewhere) are the jobs in which a service extracts, and [`Wipes`](super::Wipes) is forgetting all of
-/// a company at once. Other interfaces are implemented as in every provider; they call [`Service::serve`] first.
+/// [`Elsewhere`](super::Elsewhere) are the jobs in which a service extracts, and
+/// [`Wipes`](super::Wipes) is forgetting all of a company at once. Other interfaces are implemented
+/// as in every provider; they call [`Service::serve`] first.
 pub trait Service: Sized + 'static {
     /// The configuration of a binding.
     type Config: DeserializeOwned + 'static;
 
     /// The most hits that one search has.
     const MOST_HITS: usize;
-    /// Whether it cannot replace a record, only add and delete: [`Records`](super::Records) then add the new one, delete the
-    /// old one, and keep the id that the host knows. Adding the same key, text and tag again must answer the same id. Its
-    /// [`Service::replace`] is never called.
+    /// Whether it cannot replace a record, only add and delete: [`Records`](super::Records) then
+    /// add the new one, delete the old one, and keep the id that the host knows. Adding the same
+    /// key, text and tag again must answer the same id. Its [`Service::replace`] is never called.
     const ONLY_ADDS: bool = false;
-    /// Whether it keeps a text as it is. If not, every capture is learnt from, nothing is upserted, and [`Service::add`] and
-    /// [`Service::written`] are never called.
+    /// Whether it keeps a text as it is. If not, every capture is learnt from, nothing is upserted,
+    /// and [`Service::add`] and [`Service::written`] are never called.
     const KEEPS_TEXTS: bool = true;
     /// Whether it takes corrections in words, by [`Service::instruct`].
     const TAKES_INSTRUCTIONS: bool = false;
 
-    /// Whether a job that failed can be taken up again, by [`Elsewhere::retry`](super::Elsewhere::retry).
+    /// Whether a job that failed can be taken up again, by
+    /// [`Elsewhere::retry`](super::Elsewhere::retry).
     const RETRIES_JOBS: bool = false;
 
     /// What this component is.
@@ -128,11 +142,13 @@ pub trait Service: Sized + 'static {
     /// If the configuration cannot work.
     fn open(config: Self::Config) -> Result<Self, types::Error>;
 
-    /// Called before every call with the company that it is about, and once after [`Service::open`] with an empty one: health
-    /// is asked for no company. Every call of an instance is about the same company. See [`owner`](super::owner).
+    /// Called before every call with the company that it is about, and once after [`Service::open`]
+    /// with an empty one: health is asked for no company. Every call of an instance is about the
+    /// same company. See [`owner`](super::owner).
     fn serve(&mut self, _company: &str) {}
 
-    /// Whether the service takes such a record: what it would refuse or cut is refused before anything is sent.
+    /// Whether the service takes such a record: what it would refuse or cut is refused before
+    /// anything is sent.
     ///
     /// # Errors
     /// An invalid request at what is too long, or what else is wrong.
@@ -143,14 +159,15 @@ pub trait Service: Sized + 'static {
     /// Whether a text can be an id of the service. What cannot is never asked for.
     fn is_id(&self, id: &str) -> bool;
 
-    /// Adds one record as it is, with the tag and the key where [`Service::find`] and [`Service::written`] see them, and
-    /// answers its id.
+    /// Adds one record as it is, with the tag and the key where [`Service::find`] and
+    /// [`Service::written`] see them, and answers its id.
     ///
     /// # Errors
     /// What the request answers.
     fn add(&self, key: &str, text: &str, tag: &Tag) -> Result<String, Error>;
 
-    /// The records that may have been added with this key, whose text is known: those that have another key are left out.
+    /// The records that may have been added with this key, whose text is known: those that have
+    /// another key are left out.
     ///
     /// # Errors
     /// What the request answers.
@@ -174,8 +191,8 @@ pub trait Service: Sized + 'static {
     /// What the request answers.
     fn delete(&self, id: &str) -> Result<(), Error>;
 
-    /// How far a record is forgotten that was deleted, and that [`Service::find`] does not find any more. Of the record there
-    /// are its id, its scope and whether it was extracted.
+    /// How far a record is forgotten that was deleted, and that [`Service::find`] does not find any
+    /// more. Of the record there are its id, its scope and whether it was extracted.
     ///
     /// # Errors
     /// What the request answers.
@@ -214,14 +231,16 @@ pub trait Service: Sized + 'static {
     /// Lets the service extract from a capture.
     ///
     /// # Errors
-    /// What the request answers. Where more requests follow the one that writes, theirs are [`Error::after_write`], unless
-    /// learning from the same capture again does nothing twice.
+    /// What the request answers. Where more requests follow the one that writes, theirs are
+    /// [`Error::after_write`], unless learning from the same capture again does nothing twice.
     fn learn(&self, _capture: &Capture<'_>) -> Result<Learnt, Error> {
-        Err(types::Error::unsupported("the service extracts nothing; every capture is a record").into())
+        Err(types::Error::unsupported("the service extracts nothing; every capture is a record")
+            .into())
     }
 
-    /// What an earlier [`Service::learn`] from this capture led to, whose answer was lost. Without this method it is asked to
-    /// learn again, as is right for a service that takes the same key for the same capture.
+    /// What an earlier [`Service::learn`] from this capture led to, whose answer was lost. Without
+    /// this method it is asked to learn again, as is right for a service that takes the same key
+    /// for the same capture.
     ///
     /// # Errors
     /// What the request answers.

@@ -5,8 +5,9 @@ use super::{Record, Records, Service, Tag};
 use crate::types::{Error, Scope};
 
 impl<S: Service> Records<'_, S> {
-    /// Adds what takes the place of a record, then deletes the record. What is noted between makes [`Records::is_current`]
-    /// true of exactly one of them, and lets the next call finish what broke.
+    /// Adds what takes the place of a record, then deletes the record. What is noted between makes
+    /// [`Records::is_current`] true of exactly one of them, and lets the next call finish what
+    /// broke.
     pub(super) fn supersede(&self, old: &Record, text: &str, tag: &Tag) -> Result<(), Error> {
         let known = old.known_as();
         self.finish(known)?;
@@ -18,7 +19,11 @@ impl<S: Service> Records<'_, S> {
         };
         match self.service.find(&new)? {
             Some(record) if record.text == text && record.tag == *tag => {}
-            _ => return Err(Error::internal(format!("what was to take the place of {known} is not there; try again"))),
+            _ => {
+                return Err(Error::internal(format!(
+                    "what was to take the place of {known} is not there; try again"
+                )));
+            }
         }
         if new != old.id {
             self.writes.note(&outdated(known), &old.id)?;
@@ -35,7 +40,9 @@ impl<S: Service> Records<'_, S> {
             let deleted = self.service.delete(&old);
             if self.service.find(&old)?.is_some() {
                 deleted?;
-                return Err(Error::internal(format!("an outdated record of {known} is still there; try again")));
+                return Err(Error::internal(format!(
+                    "an outdated record of {known} is still there; try again"
+                )));
             }
             self.writes.forget(&outdated(known))?;
         }
@@ -49,12 +56,14 @@ impl<S: Service> Records<'_, S> {
 
     /// Whether no other record took its place.
     pub(super) fn is_current(&self, record: &Record) -> bool {
-        let noted = if S::ONLY_ADDS { self.writes.find(&given(record.known_as())) } else { Ok(None) };
+        let noted =
+            if S::ONLY_ADDS { self.writes.find(&given(record.known_as())) } else { Ok(None) };
         noted.ok().flatten().is_none_or(|current| current == record.id)
     }
 }
 
-/// Where the service's id of a record is noted that is to be deleted, because another one took its place.
+/// Where the service's id of a record is noted that is to be deleted, because another one took its
+/// place.
 fn outdated(id: &str) -> String {
     format!("outdated/{id}")
 }

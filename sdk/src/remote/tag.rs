@@ -5,10 +5,13 @@ use serde_json::{Map, Value, json};
 
 use super::names::{PARTITION, partition_members};
 use super::{now, to_unix_millis, utc};
-use crate::types::{CaptureRequest, Error, RecordId, RecordWrite, Scope, Score, Snippet, SourceRef};
+use crate::types::{
+    CaptureRequest, Error, RecordId, RecordWrite, Scope, Score, Snippet, SourceRef,
+};
 
-/// What a service does not keep of a record by itself. Put it into the record's metadata there as one member, and read it
-/// with every record. A record without it was not written by this provider: the default belongs to no partition.
+/// What a service does not keep of a record by itself. Put it into the record's metadata there as
+/// one member, and read it with every record. A record without it was not written by this provider:
+/// the default belongs to no partition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Tag {
@@ -24,7 +27,8 @@ pub struct Tag {
     /// Its summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Its metadata as the contract's JSON text, which stays as it is however the service stores numbers and keys.
+    /// Its metadata as the contract's JSON text, which stays as it is however the service stores
+    /// numbers and keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<String>,
     /// When what it says became known.
@@ -44,7 +48,8 @@ impl Tag {
     /// # Errors
     /// An invalid request if the metadata of the payload or of the request is no object.
     pub fn captured(request: &CaptureRequest) -> Result<Self, Error> {
-        let mut metadata = object(request.payload.metadata.as_deref(), "payload.metadata")?.unwrap_or_default();
+        let mut metadata =
+            object(request.payload.metadata.as_deref(), "payload.metadata")?.unwrap_or_default();
         metadata.extend(object(request.metadata.as_deref(), "metadata")?.unwrap_or_default());
         Ok(Self {
             scope: Some(request.scope.clone()),
@@ -60,7 +65,8 @@ impl Tag {
         Self { scope: Some(scope.clone()), ..Self::default() }
     }
 
-    /// The tag in a member of a service's metadata: as JSON, or as a text of JSON where the service takes no objects.
+    /// The tag in a member of a service's metadata: as JSON, or as a text of JSON where the service
+    /// takes no objects.
     pub fn read(member: &Value) -> Option<Self> {
         match member {
             Value::String(json) => serde_json::from_str(json).ok(),
@@ -68,26 +74,33 @@ impl Tag {
         }
     }
 
-    /// The tag as members of a service's metadata that are texts: itself as `memhost`, its partition, which
-    /// [`partition_choices`](super::partition_choices) filters by, and [`Tag::texts`] with their names after `prefix`.
+    /// The tag as members of a service's metadata that are texts: itself as `memhost`, its
+    /// partition, which [`partition_choices`](super::partition_choices) filters by, and
+    /// [`Tag::texts`] with their names after `prefix`.
     pub fn members(&self, prefix: &str) -> Map<String, Value> {
         let texts = self.texts().into_iter().map(|(name, text)| (format!("{prefix}{name}"), text));
-        let partition = partition_members(self.scope.as_ref()).map(|(name, text)| (name.to_owned(), text));
+        let partition =
+            partition_members(self.scope.as_ref()).map(|(name, text)| (name.to_owned(), text));
         let own = [(MEMBER.to_owned(), json!(self).to_string())];
         texts.chain(partition).chain(own).map(|(name, text)| (name, text.into())).collect()
     }
 
-    /// The tag among the members of a service's metadata, where it is `memhost`: as JSON, or as text.
+    /// The tag among the members of a service's metadata, where it is `memhost`: as JSON, or as
+    /// text.
     pub fn of_members(all: &Map<String, Value>) -> Option<Self> {
         Self::read(all.get(MEMBER)?)
     }
 
-    /// Of a record that somebody else wrote and of which a service knows this metadata; without members whose names this SDK
-    /// gives.
+    /// Of a record that somebody else wrote and of which a service knows this metadata; without
+    /// members whose names this SDK gives.
     pub fn foreign(metadata: &Map<String, Value>) -> Self {
         let is_own = |name: &str| name == MEMBER || PARTITION.contains(&name);
-        let all: Map<_, _> = metadata.clone().into_iter().filter(|(name, _)| !is_own(name)).collect();
-        Self { metadata: (!all.is_empty()).then(|| Value::Object(all).to_string()), ..Self::default() }
+        let all: Map<_, _> =
+            metadata.clone().into_iter().filter(|(name, _)| !is_own(name)).collect();
+        Self {
+            metadata: (!all.is_empty()).then(|| Value::Object(all).to_string()),
+            ..Self::default()
+        }
     }
 
     /// The tag as JSON without members that are null, where each byte counts.
@@ -142,10 +155,12 @@ impl Tag {
         }
     }
 
-    /// Whether a record with this tag may be returned to a scope: a record that was written with a partition set is
-    /// hidden from scopes that have another value there.
+    /// Whether a record with this tag may be returned to a scope: a record that was written with a
+    /// partition set is hidden from scopes that have another value there.
     pub fn is_visible_in(&self, scope: &Scope) -> bool {
-        let fits = |own: &Option<String>, asked: &Option<String>| own.is_none() || asked.is_none() || own == asked;
+        let fits = |own: &Option<String>, asked: &Option<String>| {
+            own.is_none() || asked.is_none() || own == asked
+        };
         self.scope.as_ref().is_none_or(|own| {
             own.company_id == scope.company_id
                 && fits(&own.agent_id, &scope.agent_id)
@@ -154,14 +169,24 @@ impl Tag {
         })
     }
 
-    /// Members of the metadata that are texts and whose names are plain, of letters, digits, `-` and `_`: what services
-    /// filter by. They go beside the tag into the service's own metadata.
+    /// Members of the metadata that are texts and whose names are plain, of letters, digits, `-`
+    /// and `_`: what services filter by. They go beside the tag into the service's own metadata.
     pub fn texts(&self) -> Vec<(String, String)> {
-        texts(self.metadata.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default())
+        texts(
+            self.metadata
+                .as_deref()
+                .and_then(|json| serde_json::from_str(json).ok())
+                .unwrap_or_default(),
+        )
     }
 
     /// The record as the contract has it. Its id is that of the tag, or else the service's.
-    pub fn snippet(self, id: impl Into<RecordId>, text: impl Into<String>, score: Score) -> Snippet {
+    pub fn snippet(
+        self,
+        id: impl Into<RecordId>,
+        text: impl Into<String>,
+        score: Score,
+    ) -> Snippet {
         Snippet {
             score,
             summary: self.summary,
@@ -175,7 +200,8 @@ impl Tag {
     }
 }
 
-/// The contract's filter: a record fits if its metadata has every member of the filter with an equal value.
+/// The contract's filter: a record fits if its metadata has every member of the filter with an
+/// equal value.
 #[derive(Debug, Clone, Default)]
 pub struct Filter(Map<String, Value>);
 
@@ -193,28 +219,37 @@ impl Filter {
         self.0.is_empty()
     }
 
-    /// Its members that services can filter by, see [`Tag::texts`]. Each answer is looked through with [`Filter::fits`] all
-    /// the same.
+    /// Its members that services can filter by, see [`Tag::texts`]. Each answer is looked through
+    /// with [`Filter::fits`] all the same.
     pub fn texts(&self) -> Vec<(String, String)> {
         texts(self.0.clone())
     }
 
     /// Whether a record with this tag fits.
     pub fn fits(&self, tag: &Tag) -> bool {
-        let metadata = tag.metadata.as_deref().and_then(|json| serde_json::from_str::<Map<_, _>>(json).ok());
-        self.0.iter().all(|(name, value)| metadata.as_ref().is_some_and(|metadata| metadata.get(name) == Some(value)))
+        let metadata =
+            tag.metadata.as_deref().and_then(|json| serde_json::from_str::<Map<_, _>>(json).ok());
+        self.0.iter().all(|(name, value)| {
+            metadata.as_ref().is_some_and(|metadata| metadata.get(name) == Some(value))
+        })
     }
 }
 
 fn texts(members: Map<String, Value>) -> Vec<(String, String)> {
-    let is_plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    let is_plain = |name: &str| {
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
     let text = |(name, value): (String, Value)| match value {
-        Value::String(text) if is_plain(&name) && !text.contains('\0') && text.len() < 512 => Some((name, text)),
+        Value::String(text) if is_plain(&name) && !text.contains('\0') && text.len() < 512 => {
+            Some((name, text))
+        }
         _ => None,
     };
     members.into_iter().filter_map(text).collect()
 }
 
 fn object(json: Option<&str>, field: &str) -> Result<Option<Map<String, Value>>, Error> {
-    json.map(serde_json::from_str).transpose().map_err(|error| Error::invalid(field, error.to_string()))
+    json.map(serde_json::from_str)
+        .transpose()
+        .map_err(|error| Error::invalid(field, error.to_string()))
 }

@@ -7,8 +7,9 @@ use std::cell::{Cell, RefCell};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Filter, Kept, Tag, Writes, escaped, hex, items, now, of_unix, offset, owner, pages, partition_choices,
-    partition_name, partition_of, plain, to_unix_millis, unescaped, unhex, utc, whole, without_recall,
+    Filter, Kept, Tag, Writes, escaped, hex, items, now, of_unix, offset, owner, pages,
+    partition_choices, partition_name, partition_of, plain, to_unix_millis, unescaped, unhex, utc,
+    whole, without_recall,
 };
 use crate::http::{Error as HttpError, Phase};
 use crate::testing;
@@ -19,7 +20,12 @@ fn broken() -> HttpError {
 }
 
 fn refused() -> HttpError {
-    HttpError::Status { request: "POST /a".into(), status: 429, message: String::new(), retry_after: None }
+    HttpError::Status {
+        request: "POST /a".into(),
+        status: 429,
+        message: String::new(),
+        retry_after: None,
+    }
 }
 
 #[test]
@@ -52,7 +58,10 @@ fn a_write_that_broke_is_looked_for() {
     assert_eq!(writes.once("lost answer", false, look, || write(true, broken())).unwrap(), 7);
     // The request was lost: the next call looks and writes.
     is_there.set(false);
-    assert!(matches!(writes.once("lost request", false, look, || write(false, broken())), Err(Error::Unavailable(_))));
+    assert!(matches!(
+        writes.once("lost request", false, look, || write(false, broken())),
+        Err(Error::Unavailable(_))
+    ));
     assert_eq!(writes.once("lost request", false, look, || write(true, broken())).unwrap(), 7);
     assert_eq!(written.get(), 3);
     // It arrives after the look: the next call finds it.
@@ -71,7 +80,10 @@ fn a_whole_list_goes_on_after_the_last_id() {
     let (first, next) = whole(all(), |id| id, true, None, 3);
     assert_eq!((first, next), (vec!["a", "b", "c"], Continuation::Next("c".to_owned())));
     assert_eq!(whole(all(), |id| id, true, Some("c"), 3), (vec!["d"], Continuation::End));
-    assert_eq!(whole(all(), |id| id, false, Some("c"), 3), (vec!["d"], Continuation::CannotContinue));
+    assert_eq!(
+        whole(all(), |id| id, false, Some("c"), 3),
+        (vec!["d"], Continuation::CannotContinue)
+    );
 }
 
 #[test]
@@ -83,10 +95,13 @@ fn pages_go_on_where_they_were_though_others_write() {
         assert!(from < all.len(), "page {page} does not exist");
         Ok((all[from..to.min(all.len())].to_vec(), to < all.len()))
     };
-    let page = |cursor: Option<&str>, limit| pages(cursor, limit, fetch, |id: &String| id, |id| id != "03").unwrap();
+    let page = |cursor: Option<&str>, limit| {
+        pages(cursor, limit, fetch, |id: &String| id, |id| id != "03").unwrap()
+    };
     let (first, next) = page(None, 9);
     assert_eq!((first.len(), &next), (9, &Continuation::Next("1 09".to_owned())));
-    // Two more at the start push the cursor's record onto the next page, and deleting moves it back.
+    // Two more at the start push the cursor's record onto the next page, and deleting moves it
+    // back.
     all.borrow_mut().splice(0..0, ["x".to_owned(), "y".to_owned()]);
     assert_eq!(page(Some("1 09"), 2).0, ["10", "11"]);
     all.borrow_mut().drain(0..8);
@@ -127,7 +142,10 @@ fn times_of_any_offset_become_utc() {
 #[test]
 fn a_tag_separates_partitions_and_fits_filters() {
     let scope = Scope { agent_id: Some("a".into()), ..Scope::company("c") };
-    let record = RecordWrite { metadata: Some(r#"{"topic":"gate","n":1.50}"#.into()), ..RecordWrite::default() };
+    let record = RecordWrite {
+        metadata: Some(r#"{"topic":"gate","n":1.50}"#.into()),
+        ..RecordWrite::default()
+    };
     let tag = Tag::written(&record, &scope, None);
     assert!(tag.is_visible_in(&scope) && tag.is_visible_in(&Scope::company("c")));
     assert!(!tag.is_visible_in(&Scope { agent_id: Some("b".into()), ..Scope::company("c") }));
@@ -138,7 +156,10 @@ fn a_tag_separates_partitions_and_fits_filters() {
     assert!(Filter::new(Some("[]")).is_err());
     assert_eq!(tag.texts(), [("topic".to_owned(), "gate".to_owned())]);
     let back: Tag = serde_json::from_value(json!(tag)).unwrap();
-    assert_eq!(back.snippet("id", "text", crate::types::Score::None).metadata.as_deref(), record.metadata.as_deref());
+    assert_eq!(
+        back.snippet("id", "text", crate::types::Score::None).metadata.as_deref(),
+        record.metadata.as_deref()
+    );
 }
 
 #[test]
@@ -172,9 +193,17 @@ fn names_are_read_back_and_no_two_are_alike() {
     assert_ne!(plain("Op"), plain("op"));
     assert_eq!(unhex(&hex("ä=\n")).as_deref(), Some("ä=\n"));
     assert!(["7", "zz", "c3"].iter().all(|wrong| unhex(wrong).is_none()));
-    let scope = Scope { agent_id: Some("Ada".to_owned()), namespace: Some("n".to_owned()), ..Scope::company("acme") };
+    let scope = Scope {
+        agent_id: Some("Ada".to_owned()),
+        namespace: Some("n".to_owned()),
+        ..Scope::company("acme")
+    };
     assert_eq!(partition_of(&partition_name(&scope)), Some(scope));
-    assert!(["memhost-", "memhost-5b5d", "ada", "memhost-zz"].iter().all(|name| partition_of(name).is_none()));
+    assert!(
+        ["memhost-", "memhost-5b5d", "ada", "memhost-zz"]
+            .iter()
+            .all(|name| partition_of(name).is_none())
+    );
 }
 
 #[test]
@@ -208,26 +237,41 @@ fn a_tag_is_read_from_members_and_its_partition_can_be_filtered_by() {
     assert_eq!(Tag::of_members(&all), Some(tag.clone()));
     assert_eq!(Tag::read(&json!(tag)), Some(tag), "also as JSON");
     let fits = |scope: &Scope, all: &Map<String, Value>| {
-        partition_choices(scope).iter().all(|(name, values)| values.iter().any(|value| all[*name] == **value))
+        partition_choices(scope)
+            .iter()
+            .all(|(name, values)| values.iter().any(|value| all[*name] == **value))
     };
-    let other = Scope { agent_id: Some("b".into()), subject_id: Some("s".into()), ..Scope::company("c") };
+    let other =
+        Scope { agent_id: Some("b".into()), subject_id: Some("s".into()), ..Scope::company("c") };
     assert!(fits(&scope, &all) && !fits(&other, &all) && fits(&Scope::company("c"), &all));
-    assert!(fits(&other, &members(&Tag::of(&Scope::company("c")))), "it is of all, and of nobody called `-`");
+    assert!(
+        fits(&other, &members(&Tag::of(&Scope::company("c")))),
+        "it is of all, and of nobody called `-`"
+    );
     // What somebody else wrote has what is left.
     let foreign = Tag::foreign(&all);
-    assert_eq!((foreign.metadata.as_deref(), foreign.scope), (Some(r#"{"my_topic":"gate"}"#), None));
+    assert_eq!(
+        (foreign.metadata.as_deref(), foreign.scope),
+        (Some(r#"{"my_topic":"gate"}"#), None)
+    );
     assert_eq!(Tag::foreign(&Map::new()), Tag::default());
 }
 
 #[test]
 fn a_tag_is_compact_and_has_times() {
-    let tag = Tag { created_at: Some("2026-01-01T00:00:00Z".into()), ..Tag::of(&Scope::company("c")) };
-    assert_eq!(tag.compact(), json!({"scope": {"company_id": "c"}, "createdAt": "2026-01-01T00:00:00Z"}));
+    let tag =
+        Tag { created_at: Some("2026-01-01T00:00:00Z".into()), ..Tag::of(&Scope::company("c")) };
+    assert_eq!(
+        tag.compact(),
+        json!({"scope": {"company_id": "c"}, "createdAt": "2026-01-01T00:00:00Z"})
+    );
     let timed = tag.or_times(Some("2020-01-01T00:00:00Z"), Some("2020-01-01 00:00:00"));
     assert_eq!(timed.created_at.as_deref(), Some("2026-01-01T00:00:00Z"), "its own");
     assert_eq!(timed.expires_at.as_deref(), Some("2020-01-01T00:00:00Z"));
     assert!(timed.has_expired() && !Tag::default().has_expired());
-    assert!(!Tag { expires_at: Some("9999-01-01T00:00:00Z".into()), ..Tag::default() }.has_expired());
+    assert!(
+        !Tag { expires_at: Some("9999-01-01T00:00:00Z".into()), ..Tag::default() }.has_expired()
+    );
     let now = now();
     assert_eq!(utc(&now), Some(now));
 }
@@ -235,9 +279,14 @@ fn a_tag_is_compact_and_has_times() {
 #[test]
 fn what_is_kept_of_a_record_has_its_text_where_it_would_change() {
     for (changes, text) in [(true, " own "), (false, "own")] {
-        let kept: Kept = serde_json::from_value(json!(Kept::new("key", " own ", &Tag::default(), changes))).unwrap();
+        let kept: Kept =
+            serde_json::from_value(json!(Kept::new("key", " own ", &Tag::default(), changes)))
+                .unwrap();
         let record = kept.record("id".to_owned(), "own".to_owned());
-        assert_eq!((record.key.as_deref(), record.id.as_str(), record.text.as_str()), (Some("key"), "id", text));
+        assert_eq!(
+            (record.key.as_deref(), record.id.as_str(), record.text.as_str()),
+            (Some("key"), "id", text)
+        );
     }
 }
 

@@ -2,14 +2,16 @@
 
 use std::time::SystemTime;
 
-/// An RFC 3339 time of any offset in UTC, such as `2026-03-01T12:00:00.5Z`; also with a space for the `T`, and without an
-/// offset, which is taken for UTC. None for anything else.
+/// An RFC 3339 time of any offset in UTC, such as `2026-03-01T12:00:00.5Z`; also with a space for
+/// the `T`, and without an offset, which is taken for UTC. None for anything else.
 pub fn utc(time: &str) -> Option<String> {
     let number = |range: std::ops::Range<usize>| {
         let digits = time.get(range)?;
         digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<i64>().ok())?
     };
-    let sign = |at: usize, signs: &[u8]| time.as_bytes().get(at).filter(|byte| signs.contains(byte)).map(|_| ());
+    let sign = |at: usize, signs: &[u8]| {
+        time.as_bytes().get(at).filter(|byte| signs.contains(byte)).map(|_| ())
+    };
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
     let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
     for (at, signs) in [(4, b"-".as_slice()), (7, b"-"), (10, b"T t"), (13, b":"), (16, b":")] {
@@ -19,7 +21,9 @@ pub fn utc(time: &str) -> Option<String> {
     let end = rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len());
     let (fraction, offset) = rest.split_at(end);
     let is_fraction = fraction.len() > 1 && fraction.len() < 11 && fraction.starts_with('.');
-    if !(fraction.is_empty() || is_fraction && fraction[1..].bytes().all(|byte| byte.is_ascii_digit())) {
+    if !(fraction.is_empty()
+        || is_fraction && fraction[1..].bytes().all(|byte| byte.is_ascii_digit()))
+    {
         return None;
     }
     let offset = match offset {
@@ -30,18 +34,27 @@ pub fn utc(time: &str) -> Option<String> {
             if offset.starts_with('-') { -minutes } else { minutes }
         }
     };
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
+    if !(1..=12).contains(&month)
+        || !(1..=31).contains(&day)
+        || hour > 23
+        || minute > 59
+        || second > 60
+    {
         return None;
     }
     let minutes = days(year, month, day) * 1_440 + hour * 60 + minute - offset;
     let (year, month, day) = date(minutes.div_euclid(1_440));
     let (hour, minute) = (minutes.rem_euclid(1_440) / 60, minutes.rem_euclid(60));
-    (0..=9_999)
-        .contains(&year)
-        .then(|| format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{:02}{fraction}Z", second.min(59)))
+    (0..=9_999).contains(&year).then(|| {
+        format!(
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{:02}{fraction}Z",
+            second.min(59)
+        )
+    })
 }
 
-/// Seconds since 1970, as services write them, such as `2026-03-01T12:00:00.5Z`. None before 1970 and after the year 9999.
+/// Seconds since 1970, as services write them, such as `2026-03-01T12:00:00.5Z`. None before 1970
+/// and after the year 9999.
 pub fn of_unix(seconds: f64) -> Option<String> {
     if !(0.0..253_402_300_800.0).contains(&seconds) {
         return None;
@@ -62,19 +75,22 @@ pub fn now() -> String {
     of_unix(since.as_secs_f64()).unwrap_or_default()
 }
 
-/// The milliseconds since 1970 of a time that [`utc`] reads, for services that write them; negative before 1970.
+/// The milliseconds since 1970 of a time that [`utc`] reads, for services that write them; negative
+/// before 1970.
 pub fn to_unix_millis(time: &str) -> Option<i64> {
     let time = utc(time)?;
     let number = |range: std::ops::Range<usize>| time.get(range)?.parse::<i64>().ok();
     let of_day = number(11..13)? * 3_600 + number(14..16)? * 60 + number(17..19)?;
-    let fraction: String = time[19..].chars().filter(char::is_ascii_digit).chain("000".chars()).take(3).collect();
+    let fraction: String =
+        time[19..].chars().filter(char::is_ascii_digit).chain("000".chars()).take(3).collect();
     Some(
         (days(number(0..4)?, number(5..7)?, number(8..10)?) * 86_400 + of_day) * 1_000
             + fraction.parse::<i64>().ok()?,
     )
 }
 
-/// Days since 1970, by the Gregorian calendar. A year begins in March, so that a leap day is its last one.
+/// Days since 1970, by the Gregorian calendar. A year begins in March, so that a leap day is its
+/// last one.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month > 2 { year } else { year - 1 };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));

@@ -7,11 +7,12 @@ use crate::http;
 use crate::storage::Collection;
 use crate::types::Error;
 
-/// What writes made, by a key of the provider's own: of an operation, or of a record whose id the host gave. It is the map
-/// from that key to the service's ids, too.
+/// What writes made, by a key of the provider's own: of an operation, or of a record whose id the
+/// host gave. It is the map from that key to the service's ids, too.
 ///
-/// Each write is first noted as begun. If it is not known how it ended, the next one with the key looks at the service
-/// before it writes. So the record at the service must show the key, for example in its metadata.
+/// Each write is first noted as begun. If it is not known how it ended, the next one with the key
+/// looks at the service before it writes. So the record at the service must show the key, for
+/// example in its metadata.
 #[derive(Debug)]
 pub struct Writes<T> {
     rows: Collection<Row<T>>,
@@ -53,12 +54,13 @@ impl<T: Serialize + DeserializeOwned + Clone> Writes<T> {
         Ok(self.rows.put(key, &Row { made: Some(made.clone()) })?)
     }
 
-    /// Writes once: answers what an earlier write with this key made, or else writes. `look` finds at the service what a
-    /// write of this key made. It is asked if an earlier write may have ended there, and if `may_repeat`: say so where the
-    /// host may come again after a crash, which can take the note with it, as with a capture that has a hook.
+    /// Writes once: answers what an earlier write with this key made, or else writes. `look` finds
+    /// at the service what a write of this key made. It is asked if an earlier write may have ended
+    /// there, and if `may_repeat`: say so where the host may come again after a crash, which can
+    /// take the note with it, as with a capture that has a hook.
     ///
-    /// A write that broke on the way is looked for at once. If it is not there, the error says that it may have been done,
-    /// and the next write with the key looks again.
+    /// A write that broke on the way is looked for at once. If it is not there, the error says that
+    /// it may have been done, and the next write with the key looks again.
     ///
     /// # Errors
     /// What `look` and `write` answer, or if storage fails.

@@ -1,5 +1,6 @@
-//! Faults of a service, for native tests: each fault at each request of a call. [`hold`] tries them on the calls of records,
-//! with a [`Stand`] of the service; [`hold_learnt`] does so for a service that keeps only what it makes of a text.
+//! Faults of a service, for native tests: each fault at each request of a call. [`hold`] tries them
+//! on the calls of records, with a [`Stand`] of the service; [`hold_learnt`] does so for a service
+//! that keeps only what it makes of a text.
 //!
 //! ```
 //! use memhost_sdk::http::Client;
@@ -66,24 +67,38 @@ pub const ALL: [Fault; 10] = [
 ];
 
 impl Fault {
-    fn happen(self, answer: &mut dyn FnMut() -> Answer, other_ids: &dyn Fn(&str) -> String) -> Result<Answer, Failure> {
-        let status = |status, message| Ok(Answer::json(status, json!({"error": {"message": message}})));
+    fn happen(
+        self,
+        answer: &mut dyn FnMut() -> Answer,
+        other_ids: &dyn Fn(&str) -> String,
+    ) -> Result<Answer, Failure> {
+        let status =
+            |status, message| Ok(Answer::json(status, json!({"error": {"message": message}})));
         match self {
             Self::Limited => return status(429, "rate limit"),
             Self::CutBefore => return Err(Failure::NotSent("connection refused".to_owned())),
             Self::Fails(false) => return status(500, "no"),
-            Self::Slow(false) => return Err(Failure::MaybeSent(Phase::Response, "took too long".to_owned())),
+            Self::Slow(false) => {
+                return Err(Failure::MaybeSent(Phase::Response, "took too long".to_owned()));
+            }
             _ => {}
         }
         let done = answer();
-        let text = |text: &str| Ok(Answer { status: 200, headers: Vec::new(), body: text.as_bytes().to_vec() });
+        let text = |text: &str| {
+            Ok(Answer { status: 200, headers: Vec::new(), body: text.as_bytes().to_vec() })
+        };
         match self {
             Self::Fails(_) => status(500, "no"),
             Self::Slow(_) => Err(Failure::MaybeSent(Phase::Response, "took too long".to_owned())),
-            Self::CutInBody => Err(Failure::MaybeSent(Phase::Body, "the connection was cut".to_owned())),
+            Self::CutInBody => {
+                Err(Failure::MaybeSent(Phase::Body, "the connection was cut".to_owned()))
+            }
             Self::Nonsense => text("<html>502</html>"),
             Self::OtherShape => text(r#"{"status":"ok"}"#),
-            _ => Ok(Answer { body: other_ids(&String::from_utf8_lossy(&done.body)).into_bytes(), ..done }),
+            _ => Ok(Answer {
+                body: other_ids(&String::from_utf8_lossy(&done.body)).into_bytes(),
+                ..done
+            }),
         }
     }
 }
@@ -109,8 +124,8 @@ impl Requests {
     }
 }
 
-/// From now on this answers the requests of this thread, and the request of this number, from 0, has the fault. `other_ids`
-/// changes every id in an answer.
+/// From now on this answers the requests of this thread, and the request of this number, from 0,
+/// has the fault. `other_ids` changes every id in an answer.
 pub fn serve(
     mut service: impl FnMut(&Sent) -> Answer + 'static,
     number: usize,
@@ -127,7 +142,8 @@ pub fn serve(
     requests
 }
 
-/// Each fault at each request of a call, which answers how many requests it made, until it makes no request of that number.
+/// Each fault at each request of a call, which answers how many requests it made, until it makes no
+/// request of that number.
 ///
 /// # Panics
 /// If it makes none, or more than 1,000.

@@ -77,7 +77,9 @@ impl Answer {
 
 /// From now on this answers the requests of this thread. It must not send requests itself.
 pub fn serve(server: impl FnMut(&Sent) -> Result<Answer, Failure> + 'static) {
-    STATE.with_borrow_mut(|state| *state = State { server: Some(Box::new(server)), ..State::default() });
+    STATE.with_borrow_mut(|state| {
+        *state = State { server: Some(Box::new(server)), ..State::default() }
+    });
 }
 
 /// What was sent since [`serve`], in order.
@@ -95,7 +97,8 @@ pub(crate) fn wait(pause: Duration) {
 }
 
 pub(crate) fn send(request: &Outgoing<'_>) -> Result<Incoming, Failure> {
-    let (path, query) = request.path_and_query.split_once('?').unwrap_or((request.path_and_query, ""));
+    let (path, query) =
+        request.path_and_query.split_once('?').unwrap_or((request.path_and_query, ""));
     let scheme = if request.is_https { "https" } else { "http" };
     let sent = Sent {
         method: request.method,
@@ -108,7 +111,11 @@ pub(crate) fn send(request: &Outgoing<'_>) -> Result<Incoming, Failure> {
     };
     STATE.with_borrow_mut(|state| {
         state.sent.push(sent.clone());
-        let none = || Failure::NotSent("this test has no server; `testing::http::serve` gives it one".to_owned());
+        let none = || {
+            Failure::NotSent(
+                "this test has no server; `testing::http::serve` gives it one".to_owned(),
+            )
+        };
         let answer = state.server.as_mut().ok_or_else(none)?(&sent)?;
         Ok((answer.status, answer.headers, answer.body))
     })

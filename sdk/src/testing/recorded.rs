@@ -1,5 +1,6 @@
-//! What a real server answered, for a native test that has no such server: a file of JSON Lines, first a head with `of`
-//! (what was recorded, with its version) and `recorded` (the date), then one exchange a line.
+//! What a real server answered, for a native test that has no such server: a file of JSON Lines,
+//! first a head with `of` (what was recorded, with its version) and `recorded` (the date), then one
+//! exchange a line.
 //!
 //! ```no_run
 //! use memhost_sdk::testing::recorded::Recording;
@@ -30,9 +31,10 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// From now on the recording in `file` answers the requests of this thread, in its order. A request that is not the next
-    /// one of the recording panics. With an address such as `127.0.0.1:8000` in the environment `variable`, the server there
-    /// answers, gets `headers` in place of the provider's, and its answers are kept. Members of a body whose name is one of
+    /// From now on the recording in `file` answers the requests of this thread, in its order. A
+    /// request that is not the next one of the recording panics. With an address such as
+    /// `127.0.0.1:8000` in the environment `variable`, the server there answers, gets `headers` in
+    /// place of the provider's, and its answers are kept. Members of a body whose name is one of
     /// `times` differ from run to run, and are not compared.
     ///
     /// # Panics
@@ -49,18 +51,23 @@ impl Recording {
         let shared = Rc::clone(&lines);
         match made {
             Some(address) => {
-                let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+                let headers: String =
+                    headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
                 serve(move |sent| {
                     let (status, body) = ask(&address, &headers, sent).map_err(unasked)?;
                     let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
-                    let line = json!({"request": request(sent), "status": status, "answer": answer});
+                    let line =
+                        json!({"request": request(sent), "status": status, "answer": answer});
                     shared.borrow_mut().push_back(line);
                     Ok(Answer { status, headers: Vec::new(), body })
                 });
             }
             None => {
-                let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{file}: {error}"));
-                let read = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{file}: {error}"));
+                let text =
+                    std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{file}: {error}"));
+                let read = |line: &str| {
+                    serde_json::from_str(line).unwrap_or_else(|error| panic!("{file}: {error}"))
+                };
                 shared.borrow_mut().extend(text.lines().map(read));
                 let head: Value = shared.borrow_mut().pop_front().unwrap_or_default();
                 assert_eq!(head["of"], of, "{file} is of something else; record it again");
@@ -69,8 +76,13 @@ impl Recording {
                     let line = next.unwrap_or_else(|| panic!("nothing is recorded for {sent:?}"));
                     let timeless = |request: Value| without(times, request);
                     let recorded = timeless(line["request"].clone());
-                    assert_eq!(timeless(request(sent)), recorded, "something else is sent than was recorded");
-                    let status = line["status"].as_u64().and_then(|status| u16::try_from(status).ok());
+                    assert_eq!(
+                        timeless(request(sent)),
+                        recorded,
+                        "something else is sent than was recorded"
+                    );
+                    let status =
+                        line["status"].as_u64().and_then(|status| u16::try_from(status).ok());
                     Ok(Answer::json(status.unwrap_or_default(), line["answer"].clone()))
                 });
             }
@@ -90,7 +102,8 @@ impl Recording {
         }
         let date = std::env::var("MEMHOST_RECORD_DATE").unwrap_or_default();
         let head = json!({"of": self.of, "recorded": date, "by": "just vendors-record"});
-        let text: String = std::iter::once(&head).chain(lines.iter()).map(|line| format!("{line}\n")).collect();
+        let text: String =
+            std::iter::once(&head).chain(lines.iter()).map(|line| format!("{line}\n")).collect();
         std::fs::write(&self.file, text).unwrap_or_else(|error| panic!("{}: {error}", self.file));
     }
 }
@@ -101,7 +114,9 @@ fn without(names: &[&str], mut value: Value) -> Value {
             members.retain(|name, _| !names.contains(&name.as_str()));
             members.values_mut().for_each(|member| *member = without(names, member.take()));
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| *item = without(names, item.take())),
+        Value::Array(items) => {
+            items.iter_mut().for_each(|item| *item = without(names, item.take()))
+        }
         _ => {}
     }
     value
@@ -121,14 +136,25 @@ fn ask(address: &str, headers: &str, sent: &Sent) -> Result<(u16, Vec<u8>), Erro
     let mut stream = TcpStream::connect(address)?;
     let body = if sent.body.is_null() { String::new() } else { sent.body.to_string() };
     let query = if sent.query.is_empty() { String::new() } else { format!("?{}", sent.query) };
-    let head =
-        format!("{} {}{query} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{headers}", sent.method, sent.path);
-    write!(stream, "{head}content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())?;
+    let head = format!(
+        "{} {}{query} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{headers}",
+        sent.method, sent.path
+    );
+    write!(
+        stream,
+        "{head}content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
-    let odd = || Error::new(ErrorKind::InvalidData, "the answer is not one of HTTP/1.1 with its length");
+    let odd =
+        || Error::new(ErrorKind::InvalidData, "the answer is not one of HTTP/1.1 with its length");
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n").ok_or_else(odd)?;
     let head = String::from_utf8_lossy(&answer[..end]).to_lowercase();
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(odd)?;
-    if head.contains("transfer-encoding") { Err(odd()) } else { Ok((status, answer[end + 4..].to_vec())) }
+    if head.contains("transfer-encoding") {
+        Err(odd())
+    } else {
+        Ok((status, answer[end + 4..].to_vec()))
+    }
 }

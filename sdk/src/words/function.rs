@@ -15,9 +15,9 @@ const ENGLISH: &[&str] = &[
     "who", "whom", "why", "will", "with", "would", "you", "your", "yours", "yourself", "yourselves",
 ];
 
-/// Whether an English word only holds sentences together, such as `the`, `which` or `don't`. Such a word tells nothing
-/// about what is asked for. Capitals do not matter, except of `may`: `May` is the month. So ask before you change a text
-/// to small letters.
+/// Whether an English word only holds sentences together, such as `the`, `which` or `don't`. Such a
+/// word tells nothing about what is asked for. Capitals do not matter, except of `may`: `May` is
+/// the month. So ask before you change a text to small letters.
 ///
 /// ```
 /// use memhost_sdk::words::is_function_word;

@@ -1,7 +1,8 @@
 //! Irregular English forms that a stemmer does not reduce.
 
-/// The base form of an irregular English word in small letters, such as `go` for `went`; none for other words. A stemmer does
-/// not reduce these, and the tense of a question often differs from that of a record.
+/// The base form of an irregular English word in small letters, such as `go` for `went`; none for
+/// other words. A stemmer does not reduce these, and the tense of a question often differs from
+/// that of a record.
 pub fn base_form(word: &str) -> Option<&'static str> {
     FORMS.binary_search_by(|(form, _)| (*form).cmp(word)).ok().map(|at| FORMS[at].1)
 }

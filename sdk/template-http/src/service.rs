@@ -1,4 +1,5 @@
-//! The provider: what it is, and the routes of its service, eight of an invented one. Each method is one request.
+//! The provider: what it is, and the routes of its service, eight of an invented one. Each method
+//! is one request.
 
 use memhost_sdk::http::{Client, Error, segment};
 use memhost_sdk::remote::{Record, Search, Service, Tag, owner, utc};
@@ -73,15 +74,22 @@ impl Service for Memory {
     const MOST_HITS: usize = 100;
 
     fn describe() -> Description {
-        Description::new("memory-template-http", env!("CARGO_PKG_VERSION"), "Keeps records at a service")
-            .configured_by::<Config>()
-            // A record takes up to four requests, and a call has 64. The host splits larger requests.
-            .at_most(15, 15)
-            // What the service cannot keep, so that nobody relies on it.
-            .without([Exception::AllOrNoneUpserts, Exception::ExactlyOnceLists])
-            .require(Permission::Http(HttpPermission::to("{{config:/url}}")), "The records are there")
-            .require(Permission::Storage(64 << 20), "Notes what was written, so that nothing is written twice")
-            .require(Permission::Secret("NOTES_API_KEY".to_owned()), "The key of the service")
+        Description::new(
+            "memory-template-http",
+            env!("CARGO_PKG_VERSION"),
+            "Keeps records at a service",
+        )
+        .configured_by::<Config>()
+        // A record takes up to four requests, and a call has 64. The host splits larger requests.
+        .at_most(15, 15)
+        // What the service cannot keep, so that nobody relies on it.
+        .without([Exception::AllOrNoneUpserts, Exception::ExactlyOnceLists])
+        .require(Permission::Http(HttpPermission::to("{{config:/url}}")), "The records are there")
+        .require(
+            Permission::Storage(64 << 20),
+            "Notes what was written, so that nothing is written twice",
+        )
+        .require(Permission::Secret("NOTES_API_KEY".to_owned()), "The key of the service")
     }
 
     fn open(config: Config) -> Result<Self, types::Error> {
@@ -95,15 +103,22 @@ impl Service for Memory {
     }
 
     fn is_id(&self, id: &str) -> bool {
-        !id.is_empty() && id.len() <= 64 && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        !id.is_empty()
+            && id.len() <= 64
+            && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
     }
 
     fn add(&self, key: &str, text: &str, tag: &Tag) -> Result<String, Error> {
-        self.http.post(&self.path("")).json(&json!({"text": text, "key": key, "tag": tag})).at("/id").answer()
+        self.http
+            .post(&self.path(""))
+            .json(&json!({"text": text, "key": key, "tag": tag}))
+            .at("/id")
+            .answer()
     }
 
     fn written(&self, key: &str, _text: &str) -> Result<Vec<Record>, Error> {
-        let found: Vec<Note> = self.http.get(&self.path("")).query("key", key).at("/notes").answer()?;
+        let found: Vec<Note> =
+            self.http.get(&self.path("")).query("key", key).at("/notes").answer()?;
         Ok(found.into_iter().map(Record::from).collect())
     }
 
@@ -121,20 +136,29 @@ impl Service for Memory {
         self.http.delete(&self.one(id)).answer_if_found::<Value>().map(drop)
     }
 
-    /// The service keeps nothing of a note that was deleted. One that hides it is `ForgetEffect::Soft`.
+    /// The service keeps nothing of a note that was deleted. One that hides it is
+    /// `ForgetEffect::Soft`.
     fn left_of(&self, _gone: &Record) -> Result<ForgetEffect, Error> {
         Ok(ForgetEffect::Hard)
     }
 
     fn search(&self, search: &Search<'_>) -> Result<Vec<Record>, Error> {
-        let request = self.http.get(&self.path("/search")).query("q", search.query).query("limit", &search.most);
+        let request = self
+            .http
+            .get(&self.path("/search"))
+            .query("q", search.query)
+            .query("limit", &search.most);
         let found: Vec<Note> = request.at("/notes").answer()?;
         meter::charge("notes", "search", self.config.search_microcents);
         Ok(found.into_iter().map(Record::from).collect())
     }
 
     fn list(&self, page: u32) -> Result<(Vec<Record>, bool), Error> {
-        let request = self.http.get(&self.path("")).query("offset", &((page - 1) * PAGE)).query("limit", &PAGE);
+        let request = self
+            .http
+            .get(&self.path(""))
+            .query("offset", &((page - 1) * PAGE))
+            .query("limit", &PAGE);
         let Page { notes, more } = request.answer()?;
         Ok((notes.into_iter().map(Record::from).collect(), more))
     }

@@ -1,7 +1,8 @@
-//! A memory provider: records in the binding's storage, found by the words that they share with the question.
+//! A memory provider: records in the binding's storage, found by the words that they share with the
+//! question.
 //!
-//! Start here and change what you like; `tests/provider.rs` tests it. What each call must do is stated
-//! in `provider.wit`, in the folder `wit` beside the SDK.
+//! Start here and change what you like; `tests/provider.rs` tests it. What each call must do is
+//! stated in `provider.wit`, in the folder `wit` beside the SDK.
 
 mod record;
 
@@ -11,8 +12,8 @@ use serde::Deserialize;
 
 use crate::record::{Filter, Record};
 
-/// The binding's configuration: what an operator may set. A field with a wrong name or type is refused, and the error
-/// names it.
+/// The binding's configuration: what an operator may set. A field with a wrong name or type is
+/// refused, and the error names it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "camelCase")]
 pub struct Config {
@@ -22,7 +23,10 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        let words = ["a", "an", "and", "are", "do", "does", "in", "is", "of", "the", "to", "what", "where", "who"];
+        let words = [
+            "a", "an", "and", "are", "do", "does", "in", "is", "of", "the", "to", "what", "where",
+            "who",
+        ];
         Self { ignored_words: words.map(str::to_owned).to_vec() }
     }
 }
@@ -38,7 +42,9 @@ impl Memory {
     /// The records that a scope may see, in the order of their ids.
     fn visible(&self, scope: &Scope) -> impl Iterator<Item = Result<(RecordId, Record), Error>> {
         self.records.iter("").filter_map(move |entry| match entry {
-            Ok((id, record)) => record.is_visible_in(scope).then(|| Ok((String::from_utf8_lossy(&id).into(), record))),
+            Ok((id, record)) => record
+                .is_visible_in(scope)
+                .then(|| Ok((String::from_utf8_lossy(&id).into(), record))),
             Err(error) => Some(Err(error.into())),
         })
     }
@@ -50,7 +56,10 @@ impl Memory {
 
     /// The words of a text that are not ignored, in lower case.
     fn words(&self, text: &str) -> Vec<String> {
-        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase);
+        let words = text
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_lowercase);
         words.filter(|word| !self.config.ignored_words.contains(word)).collect()
     }
 }
@@ -64,8 +73,11 @@ impl Provider for Memory {
             "additionalProperties": false,
             "properties": { "ignoredWords": { "type": "array", "items": { "type": "string" } } },
         });
-        let description =
-            Description::new("memory-template", env!("CARGO_PKG_VERSION"), "Finds records by their words");
+        let description = Description::new(
+            "memory-template",
+            env!("CARGO_PKG_VERSION"),
+            "Finds records by their words",
+        );
         Description { config_schema: Some(schema.to_string()), ..description }
             .require(Permission::Storage(64 << 20), "The records are kept in it")
     }
@@ -84,8 +96,8 @@ impl Provider for Memory {
     }
 
     fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
-        // The same event comes with the same id, so that a repeated delivery makes no second record. The record that
-        // there is stays: it may have been corrected meanwhile.
+        // The same event comes with the same id, so that a repeated delivery makes no second
+        // record. The record that there is stays: it may have been corrected meanwhile.
         let id = request.operation_id.clone();
         if self.records.get(&id)?.is_none() {
             self.records.put(&id, &Record::captured(request)?)?;
@@ -96,9 +108,13 @@ impl Provider for Memory {
     fn upsert_records(&mut self, request: UpsertRequest) -> Result<UpsertResponse, Error> {
         let (mut batch, mut ids) = (Batch::new(), Vec::new());
         for (index, write) in request.records.iter().enumerate() {
-            let id = write.id.clone().unwrap_or_else(|| format!("{}-{index}", request.operation_id));
+            let id =
+                write.id.clone().unwrap_or_else(|| format!("{}-{index}", request.operation_id));
             if self.records.get(&id)?.is_some_and(|old| !old.is_visible_in(&request.scope)) {
-                return Err(Error::invalid(&format!("records.{index}.id"), "another partition has this id"));
+                return Err(Error::invalid(
+                    &format!("records.{index}.id"),
+                    "another partition has this id",
+                ));
             }
             batch.put(&self.records, &id, &Record::written(write, &request))?;
             ids.push(id);
@@ -126,8 +142,10 @@ impl Provider for Memory {
         log::info!("{} of {looked_at} records have a word of {asked:?}", hits.len());
         hits.sort_by(|(a, a_id, _), (b, b_id, _)| b.total_cmp(a).then_with(|| a_id.cmp(b_id)));
         hits.truncate(request.top_k as usize);
-        let snippets: Vec<Snippet> =
-            hits.into_iter().map(|(share, id, record)| record.snippet(id, Score::Rank(share))).collect();
+        let snippets: Vec<Snippet> = hits
+            .into_iter()
+            .map(|(share, id, record)| record.snippet(id, Score::Rank(share)))
+            .collect();
         Ok(snippets.into())
     }
 
@@ -136,13 +154,18 @@ impl Provider for Memory {
         let mut page = ListPage::default();
         for entry in self.visible(&request.scope) {
             let (id, record) = entry?;
-            // The cursor is the last id of the page before: it stays valid while others write and forget.
-            if request.cursor.as_ref().is_some_and(|last| id <= *last) || !filter.lets_through(&record) {
+            // The cursor is the last id of the page before: it stays valid while others write and
+            // forget.
+            if request.cursor.as_ref().is_some_and(|last| id <= *last)
+                || !filter.lets_through(&record)
+            {
                 continue;
             }
             if page.items.len() == request.limit as usize {
-                page.continuation =
-                    page.items.last().map_or(Continuation::End, |last| Continuation::Next(last.id.clone()));
+                page.continuation = page
+                    .items
+                    .last()
+                    .map_or(Continuation::End, |last| Continuation::Next(last.id.clone()));
                 break;
             }
             page.items.push(record.snippet(id, Score::None));

@@ -42,7 +42,9 @@ impl Record {
     pub(crate) fn captured(request: CaptureRequest) -> Result<Self, Error> {
         let text = request.payload.text_or_turns();
         let SourcePayload { object, metadata, .. } = request.payload;
-        let text = text.or(object).ok_or_else(|| Error::invalid("payload", "has neither a text nor an object"))?;
+        let text = text
+            .or(object)
+            .ok_or_else(|| Error::invalid("payload", "has neither a text nor an object"))?;
         let mut all = object_of(metadata.as_deref(), "payload.metadata")?.unwrap_or_default();
         all.extend(object_of(request.metadata.as_deref(), "metadata")?.unwrap_or_default());
         Ok(Self {
@@ -59,12 +61,21 @@ impl Record {
         let source = write.source.as_ref().or(request.source.as_ref()).cloned();
         let (summary, happened_at) = (write.summary.clone(), write.created_at.clone());
         let expires_at = write.expires_at.clone();
-        Self { summary, metadata, happened_at, expires_at, ..Self::new(write.text.clone(), &request.scope, source) }
+        Self {
+            summary,
+            metadata,
+            happened_at,
+            expires_at,
+            ..Self::new(write.text.clone(), &request.scope, source)
+        }
     }
 
-    /// A record that was written with a partition set is not visible to scopes that have another value there.
+    /// A record that was written with a partition set is not visible to scopes that have another
+    /// value there.
     pub(crate) fn is_visible_in(&self, scope: &Scope) -> bool {
-        let fits = |own: &Option<String>, asked: &Option<String>| own.is_none() || asked.is_none() || own == asked;
+        let fits = |own: &Option<String>, asked: &Option<String>| {
+            own.is_none() || asked.is_none() || own == asked
+        };
         fits(&self.agent, &scope.agent_id)
             && fits(&self.subject, &scope.subject_id)
             && fits(&self.namespace, &scope.namespace)
@@ -84,7 +95,8 @@ impl Record {
     }
 }
 
-/// A metadata filter: a record fits if its metadata has every member of the filter with an equal value.
+/// A metadata filter: a record fits if its metadata has every member of the filter with an equal
+/// value.
 pub(crate) struct Filter(Option<Map<String, Value>>);
 
 impl Filter {
@@ -93,11 +105,15 @@ impl Filter {
     }
 
     pub(crate) fn lets_through(&self, record: &Record) -> bool {
-        let has = |(name, value)| record.metadata.as_ref().is_some_and(|metadata| metadata.get(name) == Some(value));
+        let has = |(name, value)| {
+            record.metadata.as_ref().is_some_and(|metadata| metadata.get(name) == Some(value))
+        };
         self.0.iter().flatten().all(has)
     }
 }
 
 fn object_of(json: Option<&str>, field: &str) -> Result<Option<Map<String, Value>>, Error> {
-    json.map(serde_json::from_str).transpose().map_err(|error| Error::invalid(field, error.to_string()))
+    json.map(serde_json::from_str)
+        .transpose()
+        .map_err(|error| Error::invalid(field, error.to_string()))
 }

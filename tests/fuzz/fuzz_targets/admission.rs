@@ -1,5 +1,5 @@
-//! A sound component with bytes written over it: admitted or refused, never worse. The input is a list of places and
-//! what is written there.
+//! A sound component with bytes written over it: admitted or refused, never worse. The input is a
+//! list of places and what is written there.
 
 #![no_main]
 
@@ -19,7 +19,8 @@ fn host() -> &'static Host {
     static HOST: OnceLock<Host> = OnceLock::new();
     HOST.get_or_init(|| Host {
         runtime: Runtime::new().unwrap(),
-        sandbox: Sandbox::new(SandboxOptions { instances: 8, ..SandboxOptions::default() }).unwrap(),
+        sandbox: Sandbox::new(SandboxOptions { instances: 8, ..SandboxOptions::default() })
+            .unwrap(),
         component: std::fs::read(memhost_tests::guest_file("exports-nothing")).unwrap(),
     })
 }

@@ -15,7 +15,8 @@ fn host() -> &'static (Runtime, TestHost) {
     HOST.get_or_init(|| {
         let runtime = Runtime::new().unwrap();
         let host = runtime.block_on(async {
-            let host = TestHost::with(&["echo"], |options| options.audit = Audit::Relaxed).await.unwrap();
+            let host =
+                TestHost::with(&["echo"], |options| options.audit = Audit::Relaxed).await.unwrap();
             host.bind("acme", "echo", BindingLimits::default()).await.unwrap();
             host
         });
@@ -28,7 +29,8 @@ fuzz_target!(|input: (String, u32, Option<String>)| {
     let (runtime, host) = host();
     let mut request = query("acme", &text);
     request.top_k = Some(top_k);
-    request.metadata_filter = filter.map(|key| serde_json::Map::from_iter([(key.clone(), key.into())]));
+    request.metadata_filter =
+        filter.map(|key| serde_json::Map::from_iter([(key.clone(), key.into())]));
     if let Ok(found) = runtime.block_on(host.service().query(&caller(), request)) {
         assert!(found.snippets.len() <= top_k as usize);
         assert!(found.snippets.iter().all(|snippet| snippet.text.contains(&text)), "{text:?}");

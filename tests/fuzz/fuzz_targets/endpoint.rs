@@ -32,20 +32,34 @@ fn fuzzed() -> &'static Fuzzed {
             }
         });
         let (model, dimensions) = ("small".to_owned(), 2);
-        let options =
-            EndpointOptions { url, model, dimensions, key: None, key_env: None, cents_per_million_tokens: 1.0 };
-        let embeddings = Embeddings::open(EmbeddingsOptions::Endpoint(options), &std::env::temp_dir()).unwrap();
+        let options = EndpointOptions {
+            url,
+            model,
+            dimensions,
+            key: None,
+            key_env: None,
+            cents_per_million_tokens: 1.0,
+        };
+        let embeddings =
+            Embeddings::open(EmbeddingsOptions::Endpoint(options), &std::env::temp_dir()).unwrap();
         Fuzzed { runtime: Runtime::new().unwrap(), embeddings, answers }
     })
 }
 
 fuzz_target!(|input: (Vec<(String, String)>, Option<Vec<u8>>, Vec<(u8, Vec<f32>)>, u64)| {
     let (headers, body, vectors, tokens) = input;
-    let data: Vec<_> =
-        vectors.iter().map(|(index, embedding)| serde_json::json!({"index": index, "embedding": embedding})).collect();
-    let sound = || serde_json::json!({"data": data, "usage": {"total_tokens": tokens}}).to_string().into_bytes();
+    let data: Vec<_> = vectors
+        .iter()
+        .map(|(index, embedding)| serde_json::json!({"index": index, "embedding": embedding}))
+        .collect();
+    let sound = || {
+        serde_json::json!({"data": data, "usage": {"total_tokens": tokens}})
+            .to_string()
+            .into_bytes()
+    };
     let body = body.unwrap_or_else(sound);
-    let mut answer = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
+    let mut answer =
+        format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
     for (name, value) in headers {
         answer.push_str(&format!("{name}: {value}\r\n"));
     }
@@ -54,7 +68,8 @@ fuzz_target!(|input: (Vec<(String, String)>, Option<Vec<u8>>, Vec<(u8, Vec<f32>)
     fuzzed.answers.send(answer).unwrap();
     // Another binding each time, and other texts: nothing is remembered.
     let text = |n: u8| format!("{n} {:?}", uuid::Uuid::new_v4());
-    let embedder = fuzzed.embeddings.for_binding(&"acme".parse().unwrap(), BindingId(uuid::Uuid::new_v4()));
+    let embedder =
+        fuzzed.embeddings.for_binding(&"acme".parse().unwrap(), BindingId(uuid::Uuid::new_v4()));
     if let Ok(embedded) = fuzzed.runtime.block_on(embedder.embed(vec![text(1), text(2)])) {
         assert_eq!(embedded.vectors.len(), 2);
         for vector in embedded.vectors {

@@ -1,5 +1,5 @@
-//! What an agent tool gives its hooks: a payload and, behind a line of three hyphens, a transcript. The same bytes are
-//! what a host answers, and the settings that the hooks are installed in.
+//! What an agent tool gives its hooks: a payload and, behind a line of three hyphens, a transcript.
+//! The same bytes are what a host answers, and the settings that the hooks are installed in.
 
 #![no_main]
 
@@ -10,10 +10,11 @@ use memhost_agent_hooks::fuzzing;
 const SEPARATOR: &[u8] = b"\n---\n";
 
 fuzz_target!(|bytes: &[u8]| {
-    let (payload, transcript) = match bytes.windows(SEPARATOR.len()).position(|window| window == SEPARATOR) {
-        Some(end) => (&bytes[..end], &bytes[end + SEPARATOR.len()..]),
-        None => (bytes, bytes),
-    };
+    let (payload, transcript) =
+        match bytes.windows(SEPARATOR.len()).position(|window| window == SEPARATOR) {
+            Some(end) => (&bytes[..end], &bytes[end + SEPARATOR.len()..]),
+            None => (bytes, bytes),
+        };
     fuzzing::payload(payload, &String::from_utf8_lossy(transcript));
     if let Ok(text) = std::str::from_utf8(payload) {
         fuzzing::context(text);

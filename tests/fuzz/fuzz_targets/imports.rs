@@ -1,5 +1,5 @@
-//! A company's export with bytes written over it and lines put in between: imported or refused. What is refused leaves
-//! nothing.
+//! A company's export with bytes written over it and lines put in between: imported or refused.
+//! What is refused leaves nothing.
 
 #![no_main]
 
@@ -47,7 +47,8 @@ thread_local! {
 fuzz_target!(|input: (Vec<(u8, u16, u8)>, Vec<(u8, String)>)| {
     let (patches, more) = input;
     FUZZED.with_borrow_mut(|fuzzed| {
-        let mut lines: Vec<Vec<u8>> = fuzzed.export.iter().map(|line| line.trim_end().as_bytes().to_vec()).collect();
+        let mut lines: Vec<Vec<u8>> =
+            fuzzed.export.iter().map(|line| line.trim_end().as_bytes().to_vec()).collect();
         for (line, place, byte) in patches {
             let line = usize::from(line) % lines.len();
             let place = usize::from(place) % lines[line].len();
@@ -68,7 +69,8 @@ fuzz_target!(|input: (Vec<(u8, u16, u8)>, Vec<(u8, String)>)| {
             };
             let options = ImportOptions { accepts_grants: true, accepts_unscoped: true };
             let (operator, company) = (caller(), parse("acme"));
-            let (imported, ()) = tokio::join!(service.import(&operator, &company, options, receiver), sending);
+            let (imported, ()) =
+                tokio::join!(service.import(&operator, &company, options, receiver), sending);
             imported
         });
         match imported {

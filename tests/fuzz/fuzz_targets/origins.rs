@@ -1,4 +1,5 @@
-//! Where a request goes: what is granted has one spelling, and no other parser reads another host out of it.
+//! Where a request goes: what is granted has one spelling, and no other parser reads another host
+//! out of it.
 
 #![no_main]
 

@@ -14,8 +14,9 @@ fn check(secrets: &Secrets, sent: &[u8]) {
 }
 
 fuzz_target!(|text: String| {
-    let secrets =
-        |used_as: &str| Secrets::new(vec![(Secret::new("KEY", VALUE).unwrap(), used_as.parse().unwrap())]).unwrap();
+    let secrets = |used_as: &str| {
+        Secrets::new(vec![(Secret::new("KEY", VALUE).unwrap(), used_as.parse().unwrap())]).unwrap()
+    };
     let (header, query, body) = (secrets("header:x"), secrets("query:k"), secrets("body:/k"));
     // The fuzzer finds the braces by itself, and sooner with some help.
     let text = text.replace('\u{1}', "{{secret:KEY}}").replace('\u{2}', "{{secret:");

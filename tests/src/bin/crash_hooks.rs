@@ -1,7 +1,8 @@
-//! A host under hooks and jobs that expects to be killed. Each line on standard output is an acknowledgement: the event
-//! in it was accepted.
+//! A host under hooks and jobs that expects to be killed. Each line on standard output is an
+//! acknowledgement: the event in it was accepted.
 //!
-//! `crash-hooks DATA_DIR PLUGINS_DIR ROUND`: until it is killed, four tasks deliver events of all kinds.
+//! `crash-hooks DATA_DIR PLUGINS_DIR ROUND`: until it is killed, four tasks deliver events of all
+//! kinds.
 
 use std::io::Write;
 use std::path::PathBuf;

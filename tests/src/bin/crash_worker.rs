@@ -1,7 +1,8 @@
-//! A host under load that expects to be killed. Each line on standard output is an acknowledgement: what is in it must
-//! be there after a restart.
+//! A host under load that expects to be killed. Each line on standard output is an acknowledgement:
+//! what is in it must be there after a restart.
 //!
-//! `crash-worker DATA_DIR PLUGINS_DIR ROUND`: until it is killed, eight tasks write, read and forget.
+//! `crash-worker DATA_DIR PLUGINS_DIR ROUND`: until it is killed, eight tasks write, read and
+//! forget.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -29,7 +30,8 @@ async fn main() -> Result<()> {
         let (service, round) = (Arc::clone(&service), round.clone());
         tasks.spawn(async move {
             for n in 0.. {
-                step(&service, COMPANIES[task % 2], &format!("round{round} task{task} step{n}")).await?;
+                step(&service, COMPANIES[task % 2], &format!("round{round} task{task} step{n}"))
+                    .await?;
             }
             Ok::<(), ServiceError>(())
         });
@@ -44,16 +46,34 @@ async fn main() -> Result<()> {
 async fn step(service: &Service, company: &str, name: &str) -> Result<(), ServiceError> {
     let text = format!("fact of {name}");
     let written = service.upsert(&caller(), upsert(company, &[&text])).await?;
-    acknowledge(&["wrote", company, &written.operation_id.to_string(), id(&written.records), &text]);
+    acknowledge(&[
+        "wrote",
+        company,
+        &written.operation_id.to_string(),
+        id(&written.records),
+        &text,
+    ]);
     let text = format!("event of {name}");
     let captured = service.capture(&caller(), capture(company, &text)).await?;
-    acknowledge(&["wrote", company, &captured.operation_id.to_string(), id(&captured.records), &text]);
+    acknowledge(&[
+        "wrote",
+        company,
+        &captured.operation_id.to_string(),
+        id(&captured.records),
+        &text,
+    ]);
     let bundle = service.query(&caller(), query(company, name)).await?;
     acknowledge(&["read", company, &bundle.operation_id.to_string(), "-", "-"]);
     // From here on until the answer, the record may be there or not.
     acknowledge(&["forgetting", company, "-", id(&written.records), "-"]);
     let forgotten = service.forget(&caller(), forget(company, &written.records)).await?;
-    acknowledge(&["forgot", company, &forgotten.operation_id.to_string(), id(&written.records), "-"]);
+    acknowledge(&[
+        "forgot",
+        company,
+        &forgotten.operation_id.to_string(),
+        id(&written.records),
+        "-",
+    ]);
     Ok(())
 }
 
@@ -61,7 +81,8 @@ fn id(records: &[memhost_types::RecordHandle]) -> &str {
     records.first().map_or("-", |handle| handle.provider_record_id.as_str())
 }
 
-/// One `write` for the whole line: a kill leaves whole lines only, as far as the parent is concerned.
+/// One `write` for the whole line: a kill leaves whole lines only, as far as the parent is
+/// concerned.
 fn acknowledge(parts: &[&str]) {
     let line = format!("{}\n", parts.join("\t"));
     let _ = std::io::stdout().lock().write_all(line.as_bytes());

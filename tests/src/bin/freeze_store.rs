@@ -1,7 +1,8 @@
-//! Prints, key by key, what a host of this version stores. A later version with another format must be able to read it.
+//! Prints, key by key, what a host of this version stores. A later version with another format must
+//! be able to read it.
 //!
-//! `freeze-store > tests/frozen/format-N.jsonl`, run by the version whose format N it is. Each line has a tree's name, a key
-//! and a value, both in hex. sled's own files are not part of the format.
+//! `freeze-store > tests/frozen/format-N.jsonl`, run by the version whose format N it is. Each line
+//! has a tree's name, a key and a value, both in hex. sled's own files are not part of the format.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -38,24 +39,29 @@ async fn fill(host: &TestHost) -> Result<()> {
         request
     };
     for n in 0..20 {
-        service.capture(&caller(), scoped(&format!("the gate code of week {n} is {}", n * 7 + 1_000))).await?;
+        service
+            .capture(&caller(), scoped(&format!("the gate code of week {n} is {}", n * 7 + 1_000)))
+            .await?;
     }
-    let written = service.upsert(&caller(), upsert("acme", &["the roof is red", "the door is blue"])).await?;
+    let written =
+        service.upsert(&caller(), upsert("acme", &["the roof is red", "the door is blue"])).await?;
     service.forget(&caller(), forget("acme", &written.records[1..])).await?;
     service.query(&caller(), query("acme", "which colour has the roof")).await?;
-    let create: CreateBinding = serde_json::from_value(json!({"key": "second", "providerKey": "local-markdown"}))?;
+    let create: CreateBinding =
+        serde_json::from_value(json!({"key": "second", "providerKey": "local-markdown"}))?;
     service.create_binding(&caller(), &acme, create).await?;
-    let target: SetTarget = serde_json::from_value(json!({"agentId": "bob", "bindingKey": "second"}))?;
+    let target: SetTarget =
+        serde_json::from_value(json!({"agentId": "bob", "bindingKey": "second"}))?;
     service.set_target(&caller(), &acme, target).await?;
     let used_as = json!({"kind": "header", "name": "authorization", "prefix": "Bearer"});
-    let secret: SetSecret = serde_json::from_value(
-        json!({"value": "a secret of eight", "origins": ["https://api.example.com"], "usedAs": used_as}),
-    )?;
+    let secret: SetSecret = serde_json::from_value(json!({"value": "a secret of \
+                         eight", "origins": ["https://api.example.com"], "usedAs": used_as}))?;
     service.set_secret(&caller(), &acme, "API_KEY", secret).await?;
     let mut refused = query("acme", "nobody answers");
     refused.binding_key = Some(parse("missing"));
     anyhow::ensure!(service.query(&caller(), refused).await.is_err());
-    let kinds: Vec<OperationKind> = host.operations("acme").await?.iter().map(|operation| operation.kind).collect();
+    let kinds: Vec<OperationKind> =
+        host.operations("acme").await?.iter().map(|operation| operation.kind).collect();
     anyhow::ensure!(kinds.len() == 24, "{kinds:?}");
     Ok(())
 }

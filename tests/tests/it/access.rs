@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 
 use super::support::Api;
 
-/// `+` allowed, `-` refused: company administrator, agent, auditor and integration, each in its own company. The operator
-/// may call every route, no other role may call any in another company, and a monitor none of a company.
+/// `+` allowed, `-` refused: company administrator, agent, auditor and integration, each in its own
+/// company. The operator may call every route, no other role may call any in another company, and a
+/// monitor none of a company.
 pub(crate) const COMPANY: &[(Method, &str, &str)] = &[
     (Method::Post, "/runtime/v1/companies/{company}/capture", "++-+"),
     (Method::Post, "/runtime/v1/companies/{company}/capture/batch", "++-+"),
@@ -115,15 +116,21 @@ fn body(path: &str, company: &str) -> Value {
         "capture" => json!({"scope": scope, "source": source, "payload": {"text": "t"}}),
         "records" => json!({"scope": scope, "records": [{"text": "t"}]}),
         "query" | "explain" => json!({"scope": scope, "query": "t"}),
-        "forget" | "list" if path.contains("/sources/") => json!({"scope": scope, "sources": [{"runId": "r"}]}),
-        "forget" if path.contains("/scope/") => json!({"scope": {"companyId": company, "runId": "r"}}),
+        "forget" | "list" if path.contains("/sources/") => {
+            json!({"scope": scope, "sources": [{"runId": "r"}]})
+        }
+        "forget" if path.contains("/scope/") => {
+            json!({"scope": {"companyId": company, "runId": "r"}})
+        }
         "list" | "browse" | "export" => json!({"scope": scope}),
         "import" => json!({"scope": scope, "lines": ""}),
         "get" => json!({"scope": scope, "handle": handle}),
         "forget" => json!({"scope": scope, "handles": [handle]}),
         "correct" => json!({"scope": scope, "handle": handle, "patch": {"instruction": "t"}}),
-        "hooks" => json!({"hookKind": "manual_capture", "hookId": "h", "triggeredAt": "2026-11-20T00:00:00Z",
-            "scope": scope, "source": source, "payload": {"text": "t"}}),
+        "hooks" => {
+            json!({"hookKind": "manual_capture", "hookId": "h", "triggeredAt": "2026-11-20T00:00:00Z",
+            "scope": scope, "source": source, "payload": {"text": "t"}})
+        }
         "batch" if path.ends_with("hooks/batch") => json!({"events": [body("hooks", company)]}),
         "events" => {
             json!({"events": [{"type": "session.started", "projectId": "p", "sessionId": "s", "agentKind": "c"}]})
@@ -136,7 +143,8 @@ fn body(path: &str, company: &str) -> Value {
         "decision" => json!({"decision": "approve"}),
         "erase" => json!({"confirm": "nobody"}),
         "{name}" => {
-            json!({"value": "a value of eight", "origins": ["https://a.example"], "usedAs": {"kind": "query", "parameter": "key"}})
+            json!({"value": "a value of \
+                             eight", "origins": ["https://a.example"], "usedAs": {"kind": "query", "parameter": "key"}})
         }
         "{period}" => json!({"limitCents": 1}),
         "backups" => json!({"directory": "relative"}),
@@ -190,7 +198,8 @@ async fn every_route_allows_exactly_the_roles_of_the_table() {
     let host = TestHost::new(&[]).await.unwrap();
     let operator = Api::new(&host);
     let callers = roles(&operator, "acme").await;
-    let monitor = operator.post("/control/v1/tokens", &json!({"name": "m", "role": "monitor"})).await.fine();
+    let monitor =
+        operator.post("/control/v1/tokens", &json!({"name": "m", "role": "monitor"})).await.fine();
     let monitor = operator.with(monitor["value"].as_str().unwrap());
     // One company exists and the other does not. The answers must be the same.
     operator.capture("other", "something").await.fine();
@@ -206,7 +215,9 @@ async fn every_route_allows_exactly_the_roles_of_the_table() {
         let (of_monitor, problem) = status(&monitor, *method, path, "acme").await;
         let elsewhere = status(&monitor, *method, path, "nobody").await;
         if of_monitor != 403 || (of_monitor, problem.clone()) != elsewhere {
-            wrong.push(format!("{method:?} {path}: a monitor gets {of_monitor} {problem}, or {elsewhere:?}"));
+            wrong.push(format!(
+                "{method:?} {path}: a monitor gets {of_monitor} {problem}, or {elsewhere:?}"
+            ));
         }
         for (caller, may) in callers.iter().zip(allowed.chars()) {
             let (found, problem) = status(caller, *method, path, "acme").await;
@@ -240,10 +251,14 @@ async fn every_route_allows_exactly_the_roles_of_the_table() {
     // Every refusal is recorded in the caller's company, and in no other.
     let refused = async |company: &'static str| {
         let log = host.operations(company).await.unwrap();
-        log.into_iter()
-            .filter(|operation| operation.error.as_ref().is_some_and(|error| error.code.as_str() == "forbidden"))
+        log.into_iter().filter(|operation| {
+            operation.error.as_ref().is_some_and(|error| error.code.as_str() == "forbidden")
+        })
     };
-    assert!(refused("acme").await.map(|refusal| refusal.count).sum::<u64>() >= 2 * 4 * COMPANY.len() as u64);
+    assert!(
+        refused("acme").await.map(|refusal| refusal.count).sum::<u64>()
+            >= 2 * 4 * COMPANY.len() as u64
+    );
     assert_eq!(refused("other").await.count() + refused("nobody").await.count(), 0);
     assert!(refused("acme").await.all(|operation| operation.scope.agent_id.is_none()));
     assert!(refused("acme").await.all(|operation| !operation.principal.starts_with("monitor")));
@@ -259,17 +274,28 @@ async fn a_token_ends_when_it_is_revoked_rotated_or_expired() {
     let (id, value) = (made["id"].as_str().unwrap(), made["value"].as_str().unwrap());
     let agent = operator.with(value);
     assert_eq!(agent.query("acme", "x").await, Vec::<String>::new());
-    assert_eq!(agent.capture("acme", "x").await.problem(), (403, "forbidden"), "not one of its operations");
+    assert_eq!(
+        agent.capture("acme", "x").await.problem(),
+        (403, "forbidden"),
+        "not one of its operations"
+    );
     let as_bob = json!({"scope": {"companyId": "acme", "agentId": "bob"}, "query": "x"});
     let answer = agent.post("/runtime/v1/companies/acme/query", &as_bob).await;
-    assert_eq!((answer.problem(), &answer.json["field"]), ((403, "forbidden"), &json!("scope.agentId")));
+    assert_eq!(
+        (answer.problem(), &answer.json["field"]),
+        ((403, "forbidden"), &json!("scope.agentId"))
+    );
     let resolve = "/control/v1/companies/acme/resolve";
     let refused = agent.send(Method::Get, resolve, None, &[]).await;
     assert_eq!(refused.problem(), (403, "forbidden"), "not one of its operations");
     // Only which binding answers, without its settings.
-    let whole = token(&operator, "acme", json!({"name": "whole", "role": "agent", "agentId": "ada"})).await;
+    let whole =
+        token(&operator, "acme", json!({"name": "whole", "role": "agent", "agentId": "ada"})).await;
     let resolved = operator.with(&whole).get(resolve).await;
-    assert_eq!((&resolved["binding"]["key"], resolved["binding"].get("config")), (&json!("default"), None));
+    assert_eq!(
+        (&resolved["binding"]["key"], resolved["binding"].get("config")),
+        (&json!("default"), None)
+    );
     // Only a digest is stored.
     let listed = operator.get(path).await;
     assert!(listed["items"][0].get("value").is_none() && !listed.to_string().contains(value));
@@ -279,14 +305,21 @@ async fn a_token_ends_when_it_is_revoked_rotated_or_expired() {
     assert_eq!(agent.query("acme", "x").await, Vec::<String>::new());
     operator.send(Method::Delete, &format!("{path}/{id}"), None, &[]).await.fine();
     let answer = agent.post("/runtime/v1/companies/acme/query", &json!({})).await;
-    assert_eq!((answer.status, answer.headers["www-authenticate"].to_str().unwrap()), (401, "Bearer"));
-    assert_eq!(operator.post(&format!("{path}/{id}/rotate"), &json!({})).await.problem(), (409, "token_revoked"));
+    assert_eq!(
+        (answer.status, answer.headers["www-authenticate"].to_str().unwrap()),
+        (401, "Bearer")
+    );
+    assert_eq!(
+        operator.post(&format!("{path}/{id}/rotate"), &json!({})).await.problem(),
+        (409, "token_revoked")
+    );
     // A call with a revoked token is recorded.
     let last = &host.operations("acme").await.unwrap()[0];
     assert_eq!((last.kind.as_str(), last.principal.as_str()), ("control", "agent:ada"));
     assert!(last.error.as_ref().unwrap().message.contains("was revoked"));
     let activity = operator.get("/control/v1/companies/acme/activity").await;
-    let actions: Vec<_> = activity["items"].as_array().unwrap().iter().map(|entry| entry["action"].clone()).collect();
+    let actions: Vec<_> =
+        activity["items"].as_array().unwrap().iter().map(|entry| entry["action"].clone()).collect();
     assert!(actions.starts_with(&[json!("token_revoked"), json!("token_rotated")]), "{actions:?}");
     assert!(!activity.to_string().contains("mh_"));
     for (body, field) in [
@@ -305,7 +338,10 @@ async fn a_token_ends_when_it_is_revoked_rotated_or_expired() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_outlive_the_host_and_expire() {
     let clock = TestClock::new();
-    let mut host = TestHost::with(&[], |options| options.clock = Arc::clone(&clock) as Arc<dyn Clock>).await.unwrap();
+    let mut host =
+        TestHost::with(&[], |options| options.clock = Arc::clone(&clock) as Arc<dyn Clock>)
+            .await
+            .unwrap();
     let operator = Api::new(&host);
     let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
     let short = json!({"name": "s", "role": "auditor", "expiresAt": soon.to_string()});
@@ -332,7 +368,9 @@ async fn an_administrator_cannot_set_grants_or_limits() {
     let path = "/control/v1/companies/acme/bindings";
     let plain = json!({"key": "m", "providerKey": "local-markdown", "default": true});
     admin.post(path, &plain).await.fine();
-    for extra in [json!({"grants": {"storageBytes": 1}}), json!({"limits": {"callTimeoutMs": 600_000}})] {
+    for extra in
+        [json!({"grants": {"storageBytes": 1}}), json!({"limits": {"callTimeoutMs": 600_000}})]
+    {
         let mut body = json!({"key": "n", "providerKey": "local-markdown"});
         body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
         assert_eq!(admin.post(path, &body).await.problem(), (403, "forbidden"), "{body}");

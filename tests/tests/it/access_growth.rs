@@ -1,5 +1,5 @@
-//! Rights never grow: no chain of calls leads from a token to a value that can do more, and `operations` limits both
-//! planes.
+//! Rights never grow: no chain of calls leads from a token to a value that can do more, and
+//! `operations` limits both planes.
 
 use std::collections::BTreeSet;
 
@@ -73,10 +73,14 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn tokens_path(company: Option<&str>) -> String {
-    company.map_or_else(|| "/control/v1/tokens".to_owned(), |id| format!("/control/v1/companies/{id}/tokens"))
+    company.map_or_else(
+        || "/control/v1/tokens".to_owned(),
+        |id| format!("/control/v1/companies/{id}/tokens"),
+    )
 }
 
-/// What a token can do, found by trying: one route for each act that a route needs, in two companies and for the host.
+/// What a token can do, found by trying: one route for each act that a route needs, in two
+/// companies and for the host.
 async fn rights(api: &Api) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for company in ["acme", "other"] {
@@ -122,8 +126,13 @@ async fn rights(api: &Api) -> BTreeSet<String> {
             }
         }
     }
-    for path in ["/control/v1/companies", "/control/v1/plugins", "/control/v1/doctor", "/metrics", "/control/v1/tokens"]
-    {
+    for path in [
+        "/control/v1/companies",
+        "/control/v1/plugins",
+        "/control/v1/doctor",
+        "/metrics",
+        "/control/v1/tokens",
+    ] {
         if api.send(Method::Get, path, None, &[]).await.status == 200 {
             found.insert(path.to_owned());
         }
@@ -141,8 +150,8 @@ async fn make(operator: &Api, company: Option<&str>, body: &Value) -> Option<Hel
     Some(Held { api_token: value, token: made.json })
 }
 
-/// From one token on, every value that some chain of calls yields is tried. It can do nothing that the first cannot, and
-/// it ends no later.
+/// From one token on, every value that some chain of calls yields is tried. It can do nothing that
+/// the first cannot, and it ends no later.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rights_never_grow_over_any_chain_of_calls() {
     let host = TestHost::new(&[]).await.unwrap();
@@ -157,8 +166,10 @@ async fn rights_never_grow_over_any_chain_of_calls() {
     let (mut chains, mut obtained) = (0, 0);
     while chains < 40 {
         let draw = (company(), token_body()).new_tree(&mut runner).unwrap().current();
-        // Every other chain begins with a token that can make others: the rest show that they make none.
-        let is_maker = ["operator", "company_administrator"].iter().any(|role| draw.1["role"] == *role);
+        // Every other chain begins with a token that can make others: the rest show that they make
+        // none.
+        let is_maker =
+            ["operator", "company_administrator"].iter().any(|role| draw.1["role"] == *role);
         if chains % 2 == 0 && !is_maker {
             continue;
         }
@@ -174,9 +185,16 @@ async fn rights_never_grow_over_any_chain_of_calls() {
                 Step::Create { whose, body } => api.post(&tokens_path(*whose), body).await,
                 Step::Rotate { of_company, index } => {
                     // The ids of tokens are no secret.
-                    let all = operator.get(&tokens_path(*of_company)).await["items"].as_array().unwrap().clone();
+                    let all = operator.get(&tokens_path(*of_company)).await["items"]
+                        .as_array()
+                        .unwrap()
+                        .clone();
                     let Some(one) = all.get(index % all.len().max(1)) else { continue };
-                    let path = format!("{}/{}/rotate", tokens_path(*of_company), one["id"].as_str().unwrap());
+                    let path = format!(
+                        "{}/{}/rotate",
+                        tokens_path(*of_company),
+                        one["id"].as_str().unwrap()
+                    );
                     api.post(&path, &json!({"overlapSeconds": 600})).await
                 }
             };
@@ -187,7 +205,8 @@ async fn rights_never_grow_over_any_chain_of_calls() {
             assert!(grown.is_empty(), "{} → {step:?} → {}: {grown:?}", first.token, answer.json);
             if let Some(end) = first.token["expiresAt"].as_str() {
                 let other = answer.json["expiresAt"].as_str();
-                let is_over = |other: &str| other.parse::<jiff::Timestamp>().unwrap() <= end.parse().unwrap();
+                let is_over =
+                    |other: &str| other.parse::<jiff::Timestamp>().unwrap() <= end.parse().unwrap();
                 assert!(other.is_some_and(is_over), "{} → {}", first.token, answer.json);
             }
             held.push(Held { api_token: value.to_owned(), token: answer.json });
@@ -210,9 +229,23 @@ async fn operations_limit_both_planes() {
     let refused = admin.post(tokens, &unlimited).await;
     assert_eq!(refused.problem(), (403, "forbidden"), "{}", refused.text);
     assert!(refused.text.contains("do not include `administer`"), "{}", refused.text);
-    for list in ["bindings", "tokens", "secrets", "operations", "activity", "deliveries", "jobs", "costs", "stream"] {
+    for list in [
+        "bindings",
+        "tokens",
+        "secrets",
+        "operations",
+        "activity",
+        "deliveries",
+        "jobs",
+        "costs",
+        "stream",
+    ] {
         let path = format!("/control/v1/companies/acme/{list}");
-        assert_eq!(admin.send(Method::Get, &path, None, &[]).await.problem(), (403, "forbidden"), "{list}");
+        assert_eq!(
+            admin.send(Method::Get, &path, None, &[]).await.problem(),
+            (403, "forbidden"),
+            "{list}"
+        );
     }
     assert_eq!(admin.query("acme", "something").await.len(), 1);
     // One that may administer gives what it has, and no more.
@@ -221,9 +254,13 @@ async fn operations_limit_both_planes() {
     let some = operator.with(&some.api_token);
     let refused = some.post(tokens, &unlimited).await;
     assert_eq!((refused.problem(), &refused.json["field"]), ((403, "forbidden"), &json!("role")));
-    let wider = json!({"name": "d", "role": "agent", "agentId": "ada", "operations": ["query", "forget"]});
+    let wider =
+        json!({"name": "d", "role": "agent", "agentId": "ada", "operations": ["query", "forget"]});
     let refused = some.post(tokens, &wider).await;
-    assert_eq!((refused.problem(), &refused.json["field"]), ((403, "forbidden"), &json!("operations")));
+    assert_eq!(
+        (refused.problem(), &refused.json["field"]),
+        ((403, "forbidden"), &json!("operations"))
+    );
     assert!(refused.text.contains("do not include `forget`"), "{}", refused.text);
     let within = json!({"name": "d", "role": "agent", "agentId": "ada", "operations": ["query"]});
     some.post(tokens, &within).await.fine();
@@ -236,7 +273,10 @@ async fn operations_limit_both_planes() {
     let lister = operator.with(&lister.api_token);
     let unlimited = json!({"name": "p", "role": "operator"});
     assert_eq!(lister.post("/control/v1/tokens", &unlimited).await.problem(), (403, "forbidden"));
-    assert_eq!(lister.post("/control/v1/backups", &json!({"directory": "/b"})).await.problem(), (403, "forbidden"));
+    assert_eq!(
+        lister.post("/control/v1/backups", &json!({"directory": "/b"})).await.problem(),
+        (403, "forbidden")
+    );
     let binding = json!({"key": "k", "providerKey": "local-markdown"});
     let refused = lister.post("/control/v1/companies/acme/bindings", &binding).await;
     assert_eq!(refused.problem(), (403, "forbidden"));
@@ -246,12 +286,19 @@ async fn operations_limit_both_planes() {
     let ends = json!({"name": "q", "role": "operator", "expiresAt": soon.to_string()});
     let ends = make(&operator, None, &ends).await.unwrap();
     let refused = operator.with(&ends.api_token).post("/control/v1/tokens", &unlimited).await;
-    assert_eq!((refused.problem(), &refused.json["field"]), ((403, "forbidden"), &json!("expiresAt")));
+    assert_eq!(
+        (refused.problem(), &refused.json["field"]),
+        ((403, "forbidden"), &json!("expiresAt"))
+    );
     assert!(
-        refused.text.contains("after the end of your own token") || refused.text.contains("your own token ends at")
+        refused.text.contains("after the end of your own token")
+            || refused.text.contains("your own token ends at")
     );
     for (body, word) in [
-        (json!({"name": "x", "role": "auditor", "operations": ["capture"]}), "the role `auditor` may not do"),
+        (
+            json!({"name": "x", "role": "auditor", "operations": ["capture"]}),
+            "the role `auditor` may not do",
+        ),
         (json!({"name": "x", "role": "auditor", "operations": ["query", "query"]}), "twice"),
         (json!({"name": "x", "role": "auditor", "operations": ["extraction"]}), "none of"),
     ] {

@@ -1,6 +1,5 @@
-//! The hooks of agent tools: every recorded payload is piped into the program, and the host must have its event
-//! afterwards.
-//! `tests/agent-hooks/README.md` names the sources of the payloads.
+//! The hooks of agent tools: every recorded payload is piped into the program, and the host must
+//! have its event afterwards. `tests/agent-hooks/README.md` names the sources of the payloads.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -77,7 +76,11 @@ impl Machine {
     /// Runs a hook on a recorded payload. It must succeed.
     pub(crate) fn hook(&self, tool: &str, name: &str) -> String {
         let called = self.call(&["agent-hooks", tool], &self.payload(tool, name));
-        assert_eq!((called.code, called.errors.as_str()), (Some(0), ""), "{tool}/{name}: {called:?}");
+        assert_eq!(
+            (called.code, called.errors.as_str()),
+            (Some(0), ""),
+            "{tool}/{name}: {called:?}"
+        );
         called.out
     }
 
@@ -85,21 +88,32 @@ impl Machine {
         std::fs::read_to_string(self.path("state/agent-hooks.log")).unwrap_or_default()
     }
 
-    /// Whether a process of this machine runs: on Linux by its environment, elsewhere by the lock of a spool.
+    /// Whether a process of this machine runs: on Linux by its environment, elsewhere by the lock
+    /// of a spool.
     pub(crate) fn is_delivering(&self) -> bool {
         let state = format!("MEMHOST_AGENT_HOOKS_STATE={}", self.path("state").display());
         if cfg!(target_os = "linux") {
             return std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
-                let Ok(environment) = std::fs::read(process.path().join("environ")) else { return false };
-                // Between its start and its first instruction, a program has a name and no environment yet.
+                let Ok(environment) = std::fs::read(process.path().join("environ")) else {
+                    return false;
+                };
+                // Between its start and its first instruction, a program has a name and no
+                // environment yet.
                 let starts = environment.is_empty()
-                    && process.path().join("exe").read_link().is_ok_and(|program| program.ends_with("memhost"));
-                starts || environment.split(|byte| *byte == 0).any(|variable| variable == state.as_bytes())
+                    && process
+                        .path()
+                        .join("exe")
+                        .read_link()
+                        .is_ok_and(|program| program.ends_with("memhost"));
+                starts
+                    || environment
+                        .split(|byte| *byte == 0)
+                        .any(|variable| variable == state.as_bytes())
             });
         }
-        files(&self.path("state/spool"))
-            .iter()
-            .any(|spool| std::fs::File::open(spool.join("lock")).is_ok_and(|lock| lock.try_lock().is_err()))
+        files(&self.path("state/spool")).iter().any(|spool| {
+            std::fs::File::open(spool.join("lock")).is_ok_and(|lock| lock.try_lock().is_err())
+        })
     }
 
     /// How many events wait in the spool.
@@ -112,7 +126,12 @@ impl Machine {
 
 pub(crate) fn run(mut command: Command, input: &str) -> Called {
     let started = Instant::now();
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     // A program that reads no input closes it, and writing fails.
     let _ = std::io::Write::write_all(&mut stdin, input.as_bytes());
@@ -147,7 +166,8 @@ pub(crate) async fn machine() -> (TestHost, Api, Machine) {
     let (api, machine) = (Api::new(&host), Machine::new(format!("http://{address}")));
     // A recall that is too late is omitted, which another test covers. Here it may take long.
     std::fs::create_dir_all(machine.path(".config/memhost")).unwrap();
-    std::fs::write(machine.path(".config/memhost/agent-hooks.toml"), "deadline_ms = 30000\n").unwrap();
+    std::fs::write(machine.path(".config/memhost/agent-hooks.toml"), "deadline_ms = 30000\n")
+        .unwrap();
     (host, api, machine)
 }
 
@@ -165,7 +185,9 @@ pub(crate) async fn settle(machine: &Machine, waiting: usize) {
 /// The events that the host knows, oldest first, once there are `count`.
 async fn known(api: &Api, count: usize) -> Vec<Value> {
     let events = api
-        .until("/control/v1/companies/acme/events?limit=1000", |page| page["items"].as_array().unwrap().len() >= count)
+        .until("/control/v1/companies/acme/events?limit=1000", |page| {
+            page["items"].as_array().unwrap().len() >= count
+        })
         .await;
     let mut events = events["items"].as_array().unwrap().clone();
     events.reverse();
@@ -180,15 +202,19 @@ async fn captures(api: &Api, count: usize) -> Vec<Value> {
 
 /// The tools with recorded payloads.
 pub(crate) fn tools() -> Vec<String> {
-    let entries = std::fs::read_dir(repository().join("tests/agent-hooks")).unwrap().map(Result::unwrap);
-    let mut tools: Vec<String> =
-        entries.filter(|entry| entry.path().is_dir()).map(|entry| entry.file_name().into_string().unwrap()).collect();
+    let entries =
+        std::fs::read_dir(repository().join("tests/agent-hooks")).unwrap().map(Result::unwrap);
+    let mut tools: Vec<String> = entries
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
     tools.sort();
     assert!(tools.len() >= 2, "{tools:?}");
     tools
 }
 
-/// The payloads of a tool in the order of `expected.json`, each with the event that the host must get, if any.
+/// The payloads of a tool in the order of `expected.json`, each with the event that the host must
+/// get, if any.
 fn expected(tool: &str) -> Vec<(String, Option<String>)> {
     let path = repository().join("tests/agent-hooks").join(tool).join("expected.json");
     let rows: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -200,7 +226,8 @@ fn expected(tool: &str) -> Vec<(String, Option<String>)> {
 fn recorded(tool: &str) -> Vec<String> {
     let files = std::fs::read_dir(repository().join("tests/agent-hooks").join(tool)).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<String> = names.filter_map(|name| Some(name.strip_suffix(".json")?.to_owned())).collect();
+    let mut names: Vec<String> =
+        names.filter_map(|name| Some(name.strip_suffix(".json")?.to_owned())).collect();
     names.retain(|name| name != "notify" && name != "expected");
     names.sort();
     names
@@ -223,10 +250,17 @@ async fn every_recorded_hook_reports_what_is_expected() {
         let types: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
         assert_eq!(types, wanted, "{tool}");
         for event in &events {
-            assert_eq!((&event["projectId"], &event["agentKind"]), (&json!("widgets"), &json!(tool)));
-            assert!(event["occurredAt"].is_string() && event["details"]["hookEvent"].is_string(), "{event}");
+            assert_eq!(
+                (&event["projectId"], &event["agentKind"]),
+                (&json!("widgets"), &json!(tool))
+            );
+            assert!(
+                event["occurredAt"].is_string() && event["details"]["hookEvent"].is_string(),
+                "{event}"
+            );
         }
-        // The end of the turn, before compaction, the end of the session: one exchange, captured once.
+        // The end of the turn, before compaction, the end of the session: one exchange, captured
+        // once.
         let path = "/control/v1/companies/acme/deliveries?hookKind=post_run_capture";
         api.until(path, |page| page["items"][0]["status"] == "delivered").await;
         let captured = captures(&api, 1).await;
@@ -262,7 +296,8 @@ async fn the_end_of_a_tool_call_has_status_and_duration() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn recall_is_printed_in_the_form_that_the_tool_reads() {
     let (_host, api, machine) = machine().await;
-    let note = json!({"scope": {"companyId": "acme"}, "records": [{"text": "widgets: deploys are frozen on Fridays"}]});
+    let note = json!({"scope": {"companyId": "acme"}, "records": [{"text": "widgets: deploys are \
+        frozen on Fridays"}]});
     api.post("/runtime/v1/companies/acme/records", &note).await.fine();
     for tool in &tools() {
         let printed = machine.hook(tool, "session-start");
@@ -270,14 +305,20 @@ async fn recall_is_printed_in_the_form_that_the_tool_reads() {
         let output = &printed["hookSpecificOutput"];
         assert_eq!(printed.as_object().unwrap().len(), 1, "{printed}");
         assert_eq!(output["hookEventName"], "SessionStart");
-        assert!(output["additionalContext"].as_str().unwrap().contains("frozen on Fridays"), "{printed}");
+        assert!(
+            output["additionalContext"].as_str().unwrap().contains("frozen on Fridays"),
+            "{printed}"
+        );
         // Recall for prompts is off unless it is configured.
         assert_eq!(machine.hook(tool, "user-prompt-submit"), "");
         let payload = machine.payload(tool, "user-prompt-submit");
         let called = machine.call(&["agent-hooks", tool, "--recall", "prompts"], &payload);
         let printed: Value = serde_json::from_str(&called.out).unwrap();
         assert_eq!(printed["hookSpecificOutput"]["hookEventName"], "UserPromptSubmit");
-        let called = machine.call(&["agent-hooks", tool, "--recall", "off"], &machine.payload(tool, "session-start"));
+        let called = machine.call(
+            &["agent-hooks", tool, "--recall", "off"],
+            &machine.payload(tool, "session-start"),
+        );
         assert_eq!((called.code, called.out.as_str()), (Some(0), ""));
     }
     // Claude Code drops the recalled text when it shortens a session, so recall runs again.
@@ -292,7 +333,8 @@ async fn an_event_that_is_reported_twice_is_stored_once() {
         machine.hook("codex", "stop");
     }
     // Codex's older notification describes the same turn.
-    let called = machine.call(&["agent-hooks", "codex", "notify", &machine.payload("codex", "notify")], "");
+    let called =
+        machine.call(&["agent-hooks", "codex", "notify", &machine.payload("codex", "notify")], "");
     assert_eq!((called.code, called.out.as_str(), called.errors.as_str()), (Some(0), "", ""));
     settle(&machine, 0).await;
     assert_eq!(known(&api, 2).await.len(), 2);
@@ -319,13 +361,19 @@ async fn a_paperclip_run_is_reported_with_its_run_id() {
     let scope = json!({"companyId": "acme", "agentId": "ada", "projectId": "widgets", "issueId": "issue-9",
         "runId": "run-7", "sessionKey": "00893aaf-19fa-41d2-8238-13269b9b3ca0"});
     assert_eq!(captured["scope"], scope);
-    assert_eq!((&captured["source"]["kind"], &captured["source"]["runId"]), (&json!("run"), &json!("run-7")));
+    assert_eq!(
+        (&captured["source"]["kind"], &captured["source"]["runId"]),
+        (&json!("run"), &json!("run-7"))
+    );
 }
 
 /// The files of a directory, by name.
 pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
-    let mut all: Vec<PathBuf> =
-        std::fs::read_dir(directory).into_iter().flatten().map(|file| file.unwrap().path()).collect();
+    let mut all: Vec<PathBuf> = std::fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .map(|file| file.unwrap().path())
+        .collect();
     all.sort();
     all
 }

@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 use super::agent_hooks::{Machine, files};
 use super::mcp_http::{OPERATOR, token};
 
-const SETTINGS: &str = "{\n    \"model\": \"opus\",\n    \"hooks\": {\n        \"Stop\": [\n            { \"hooks\": [ { \"type\": \"command\", \"command\": \"say done\" } ] }\n        ]\n    },\n    \"permissions\": { \"allow\": [\"Bash(npm test)\"] }\n}\n";
+const SETTINGS: &str = "{\n    \"model\": \"opus\",\n    \"hooks\": {\n        \"Stop\": \
+                        [\n            { \"hooks\": [ { \"type\": \"command\", \"command\": \"say \
+                        done\" } ] }\n        ]\n    },\n    \"permissions\": { \"allow\": \
+                        [\"Bash(npm test)\"] }\n}\n";
 
 fn machine() -> Machine {
     Machine::new(format!("http://{}", SocketAddr::from((Ipv4Addr::LOCALHOST, 9))))
@@ -35,9 +38,17 @@ fn uninstalling_restores_the_settings_byte_for_byte() {
     std::fs::write(&settings, SETTINGS).unwrap();
     std::fs::set_permissions(&settings, std::fs::Permissions::from_mode(0o640)).unwrap();
     let shown = done(&machine, &["agent-hooks", "claude", "install", "--dry-run"]);
-    assert!(shown.contains("+ ") && shown.contains("SessionStart") && shown.contains("nothing was written"), "{shown}");
+    assert!(
+        shown.contains("+ ")
+            && shown.contains("SessionStart")
+            && shown.contains("nothing was written"),
+        "{shown}"
+    );
     assert_eq!(read(&settings), SETTINGS);
-    done(&machine, &["agent-hooks", "claude", "install", "--company", "acme", "--recall", "prompts"]);
+    done(
+        &machine,
+        &["agent-hooks", "claude", "install", "--company", "acme", "--recall", "prompts"],
+    );
     let written: Value = serde_json::from_str(&read(&settings)).unwrap();
     let events: Vec<&String> = written["hooks"].as_object().unwrap().keys().collect();
     assert_eq!(events.len(), 8, "{events:?}");
@@ -45,21 +56,34 @@ fn uninstalling_restores_the_settings_byte_for_byte() {
     assert_eq!(stop[0]["hooks"][0]["command"], "say done", "another program's hook stays first");
     let line = stop[1]["hooks"][0]["command"].as_str().unwrap();
     // The environment of the hook may differ from this one.
-    assert!(line.ends_with("agent-hooks claude --url http://127.0.0.1:9 --company acme --recall prompts"), "{line}");
+    assert!(
+        line.ends_with(
+            "agent-hooks claude --url http://127.0.0.1:9 --company acme --recall prompts"
+        ),
+        "{line}"
+    );
     assert!(!read(&settings).contains(&machine.token), "the token is not in it");
     assert_eq!(std::fs::metadata(&settings).unwrap().permissions().mode() & 0o777, 0o640);
     let backup = files(&machine.path("state/backups")).remove(0);
     assert_eq!(read(&backup), SETTINGS);
     assert_eq!(std::fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600);
-    // Installing twice changes nothing. After an installation with other options, uninstalling still restores the
-    // original.
-    let again = done(&machine, &["agent-hooks", "claude", "install", "--company", "acme", "--recall", "prompts"]);
+    // Installing twice changes nothing. After an installation with other options, uninstalling
+    // still restores the original.
+    let again = done(
+        &machine,
+        &["agent-hooks", "claude", "install", "--company", "acme", "--recall", "prompts"],
+    );
     assert!(again.contains("is up to date"), "{again}");
     done(&machine, &["agent-hooks", "claude", "install", "--company", "other"]);
-    assert!(!read(&settings).contains("UserPromptSubmit") && read(&settings).contains("--company other"));
+    assert!(
+        !read(&settings).contains("UserPromptSubmit")
+            && read(&settings).contains("--company other")
+    );
     done(&machine, &["agent-hooks", "claude", "uninstall"]);
     assert_eq!(read(&settings), SETTINGS);
-    assert!(done(&machine, &["agent-hooks", "claude", "uninstall"]).contains("no hooks of memhost"));
+    assert!(
+        done(&machine, &["agent-hooks", "claude", "uninstall"]).contains("no hooks of memhost")
+    );
 }
 
 #[test]
@@ -72,7 +96,10 @@ fn changes_made_after_the_installation_stay() {
     let changed = read(&settings).replace("opus", "sonnet").replace("say done", "say finished");
     std::fs::write(&settings, changed).unwrap();
     done(&machine, &["agent-hooks", "claude", "uninstall", "--scope", "local"]);
-    assert_eq!(read(&settings), SETTINGS.replace("opus", "sonnet").replace("say done", "say finished"));
+    assert_eq!(
+        read(&settings),
+        SETTINGS.replace("opus", "sonnet").replace("say done", "say finished")
+    );
 }
 
 #[test]
@@ -91,10 +118,17 @@ fn a_file_that_the_installation_created_is_removed_again() {
     // The command in the settings works.
     let line = written["hooks"]["SessionStart"][0]["hooks"][0]["command"].as_str().unwrap();
     let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", line]).env("HOME", machine.path("")).env("MEMHOST_AGENT_HOOKS_STATE", machine.path("state"));
+    shell
+        .args(["-c", line])
+        .env("HOME", machine.path(""))
+        .env("MEMHOST_AGENT_HOOKS_STATE", machine.path("state"));
     shell.env("MEMHOST_URL", &machine.url).env("MEMHOST_COMPANY", "acme");
     let called = super::agent_hooks::run(shell, &machine.payload("codex", "session-start"));
-    assert_eq!((called.code, called.out.as_str(), called.errors.as_str()), (Some(0), "", ""), "{called:?}");
+    assert_eq!(
+        (called.code, called.out.as_str(), called.errors.as_str()),
+        (Some(0), "", ""),
+        "{called:?}"
+    );
     assert_eq!(machine.waiting(), 1);
 }
 
@@ -106,7 +140,11 @@ fn a_notify_program_is_added_beside_existing_settings() {
     let before = "# mine\nmodel = \"gpt-5.3-codex\"   # fast\n\n[tui]\nnotifications = true\n";
     std::fs::write(&config, before).unwrap();
     done(&machine, &["agent-hooks", "codex", "install", "--notify"]);
-    assert!(read(&config).contains("\"codex\", \"notify\"") && read(&config).contains("# fast"), "{}", read(&config));
+    assert!(
+        read(&config).contains("\"codex\", \"notify\"") && read(&config).contains("# fast"),
+        "{}",
+        read(&config)
+    );
     done(&machine, &["agent-hooks", "codex", "uninstall", "--notify"]);
     assert_eq!(read(&config), before);
     std::fs::write(&config, "notify = [\"terminal-notifier\"]\n").unwrap();
@@ -114,7 +152,8 @@ fn a_notify_program_is_added_beside_existing_settings() {
     assert_eq!(refused.code, Some(2));
     assert!(refused.errors.contains("another program"), "{}", refused.errors);
     // Codex would not read it at another place.
-    let refused = machine.call(&["agent-hooks", "codex", "install", "--notify", "--scope", "project"], "");
+    let refused =
+        machine.call(&["agent-hooks", "codex", "install", "--notify", "--scope", "project"], "");
     assert_eq!(refused.code, Some(2));
 }
 
@@ -123,7 +162,11 @@ fn settings_that_cannot_be_read_are_not_changed() {
     let machine = machine();
     let settings = machine.path(".claude/settings.json");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
-    for (text, error) in [("{ // mine\n}", "not JSON"), ("[]", "no JSON object"), ("{\"hooks\": 1}", "not an object")] {
+    for (text, error) in [
+        ("{ // mine\n}", "not JSON"),
+        ("[]", "no JSON object"),
+        ("{\"hooks\": 1}", "not an object"),
+    ] {
         std::fs::write(&settings, text).unwrap();
         let refused = machine.call(&["agent-hooks", "claude", "install"], "");
         assert_eq!(refused.code, Some(2), "{refused:?}");
@@ -152,7 +195,10 @@ async fn the_installation_warns_of_a_token_that_is_no_agents() {
     ] {
         assert!(said.contains(wanted), "{wanted}: {said}");
     }
-    assert!(!done(&machine, &["agent-hooks", "claude", "uninstall"]).contains("stays in"), "no token was saved");
+    assert!(
+        !done(&machine, &["agent-hooks", "claude", "uninstall"]).contains("stays in"),
+        "no token was saved"
+    );
     machine.token = ada;
     let said = done(&machine, &install);
     assert!(!said.contains("no agent's"), "{said}");

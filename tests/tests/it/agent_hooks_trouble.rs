@@ -1,5 +1,5 @@
-//! Hooks when something fails: they end soon, with success and without output for the model, and their events are
-//! delivered later.
+//! Hooks when something fails: they end soon, with success and without output for the model, and
+//! their events are delivered later.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use super::agent_hooks::{Called, Machine, files, machine, serve, settle, tools as agent_tools};
 use super::support::Api;
 
-/// Much more than a hook needs, and less than a hook that waits for a host would take. The benchmark has the figures.
+/// Much more than a hook needs, and less than a hook that waits for a host would take. The
+/// benchmark has the figures.
 const SOON: Duration = Duration::from_secs(20);
 
 /// An address without a listener.
@@ -24,12 +25,18 @@ fn nowhere() -> SocketAddr {
 
 #[track_caller]
 fn is_well(called: &Called) {
-    assert_eq!((called.code, called.out.as_str(), called.errors.as_str()), (Some(0), "", ""), "{called:?}");
+    assert_eq!(
+        (called.code, called.out.as_str(), called.errors.as_str()),
+        (Some(0), "", ""),
+        "{called:?}"
+    );
     assert!(called.took < SOON, "{called:?}");
 }
 
 fn tool_use(machine: &Machine, number: u32) -> Called {
-    let payload = machine.payload("claude", "pre-tool-use").replace("toolu_01ABC123", &format!("toolu_{number:03}"));
+    let payload = machine
+        .payload("claude", "pre-tool-use")
+        .replace("toolu_01ABC123", &format!("toolu_{number:03}"));
     machine.call(&["agent-hooks", "claude"], &payload)
 }
 
@@ -61,11 +68,18 @@ async fn events_that_a_host_missed_are_delivered_later_once_and_in_order() {
     }
     logged(&machine, "cannot be reached").await;
     assert_eq!(machine.waiting(), 21);
-    let private = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let private =
+        |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let spool = files(&machine.path("state/spool")).remove(0);
-    let spooled = files(&spool).into_iter().find(|file| file.extension().is_some_and(|e| e == "json")).unwrap();
+    let spooled = files(&spool)
+        .into_iter()
+        .find(|file| file.extension().is_some_and(|e| e == "json"))
+        .unwrap();
     assert_eq!((private(&spool), private(&spooled)), (0o700, 0o600));
-    assert!(!std::fs::read_to_string(&spooled).unwrap().contains(&machine.token), "no file contains the token");
+    assert!(
+        !std::fs::read_to_string(&spooled).unwrap().contains(&machine.token),
+        "no file contains the token"
+    );
     let shown = machine.call(&["agent-hooks", "spool"], "");
     assert!(shown.out.lines().nth(1).unwrap().starts_with("21 "), "{}", shown.out);
 
@@ -77,7 +91,8 @@ async fn events_that_a_host_missed_are_delivered_later_once_and_in_order() {
     let page = api.get("/control/v1/companies/acme/events?limit=1000").await;
     let items: Vec<_> = page["items"].as_array().unwrap().iter().rev().collect();
     assert_eq!(items[0]["type"], "session.started");
-    let ids: Vec<&str> = items[1..].iter().map(|event| event["details"]["toolUseId"].as_str().unwrap()).collect();
+    let ids: Vec<&str> =
+        items[1..].iter().map(|event| event["details"]["toolUseId"].as_str().unwrap()).collect();
     let wanted: Vec<String> = (0..=20).map(|number| format!("toolu_{number:03}")).collect();
     assert_eq!(ids, wanted);
 }
@@ -88,7 +103,9 @@ async fn many_hooks_at_once_lose_no_event() {
     std::thread::scope(|scope| {
         for lane in 0..8 {
             let machine = &machine;
-            scope.spawn(move || (0..8).for_each(|number| is_well(&tool_use(machine, lane * 8 + number))));
+            scope.spawn(move || {
+                (0..8).for_each(|number| is_well(&tool_use(machine, lane * 8 + number)))
+            });
         }
     });
     settle(&machine, 0).await;
@@ -110,16 +127,25 @@ fn a_host_that_never_answers_does_not_delay_hooks() {
         while let Ok((mut stream, _)) = listener.accept() {
             let mut some = [0; 64];
             let read = stream.read(&mut some).unwrap_or(0);
-            count.fetch_add(usize::from(String::from_utf8_lossy(&some[..read]).contains("/hooks ")), Ordering::Relaxed);
+            count.fetch_add(
+                usize::from(String::from_utf8_lossy(&some[..read]).contains("/hooks ")),
+                Ordering::Relaxed,
+            );
             open.push(stream);
         }
     });
     let start = || {
-        machine.call(&["agent-hooks", "claude", "--deadline-ms", "150"], &machine.payload("claude", "session-start"))
+        machine.call(
+            &["agent-hooks", "claude", "--deadline-ms", "150"],
+            &machine.payload("claude", "session-start"),
+        )
     };
     let first = start();
     is_well(&first);
-    assert!(first.took >= Duration::from_millis(100), "the first hook waited for the host: {first:?}");
+    assert!(
+        first.took >= Duration::from_millis(100),
+        "the first hook waited for the host: {first:?}"
+    );
     assert_eq!(recalls.load(Ordering::Relaxed), 1);
     is_well(&start());
     is_well(&tool_use(&machine, 1));
@@ -132,16 +158,27 @@ fn an_unusable_payload_is_ignored() {
     let machine = Machine::new(format!("http://{}", nowhere()));
     let good = machine.payload("claude", "stop");
     let deep = "[".repeat(100_000);
-    for input in
-        ["", "null", "[]", "{}", "not JSON", "{\"hook_event_name\":", "\u{0}\u{1}", &deep, &good[..good.len() / 2]]
-    {
+    for input in [
+        "",
+        "null",
+        "[]",
+        "{}",
+        "not JSON",
+        "{\"hook_event_name\":",
+        "\u{0}\u{1}",
+        &deep,
+        &good[..good.len() / 2],
+    ] {
         for tool in &agent_tools() {
             is_well(&machine.call(&["agent-hooks", tool], input));
             is_well(&machine.call(&["agent-hooks", tool, "notify", input.trim_matches('\0')], ""));
         }
     }
     // The usual exit code for a wrong command line would stop the tool.
-    for line in [&["agent-hooks", "claude", "--no-such-flag"][..], &["agent-hooks", "codex", "--deadline-ms", "soon"]] {
+    for line in [
+        &["agent-hooks", "claude", "--no-such-flag"][..],
+        &["agent-hooks", "codex", "--deadline-ms", "soon"],
+    ] {
         is_well(&machine.call(line, &good));
     }
     let mut nameless = machine.command(&["agent-hooks", "claude"]);
@@ -149,7 +186,8 @@ fn an_unusable_payload_is_ignored() {
     is_well(&super::agent_hooks::run(nameless, &good));
     assert_eq!(machine.waiting(), 0);
     let log = machine.log();
-    for text in ["is not JSON", "not an event of a session", "--no-such-flag", "no company is set"] {
+    for text in ["is not JSON", "not an event of a session", "--no-such-flag", "no company is set"]
+    {
         assert!(log.contains(text), "{text}: {log}");
     }
     let mut odd = machine.command(&["agent-hooks", "claude"]);
@@ -172,14 +210,23 @@ async fn no_event_is_lost_while_the_token_is_wrong() {
     std::fs::write(&file, format!("token = \"{right}\"\n")).unwrap();
     let flush = |mode: u32| {
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
-        let mut command = machine.command(&["agent-hooks", "spool", "--flush", "--config", file.to_str().unwrap()]);
+        let mut command = machine.command(&[
+            "agent-hooks",
+            "spool",
+            "--flush",
+            "--config",
+            file.to_str().unwrap(),
+        ]);
         command.env_remove("MEMHOST_TOKEN");
         super::agent_hooks::run(command, "").out
     };
     assert!(flush(0o644).contains("other users can read"), "{}", machine.log());
     assert_eq!(machine.waiting(), 2);
     assert_eq!(flush(0o600), "2 delivered, 0 refused, 0 waiting\n");
-    assert_eq!(api.get("/control/v1/companies/acme/events").await["items"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        api.get("/control/v1/companies/acme/events").await["items"].as_array().unwrap().len(),
+        2
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -194,15 +241,21 @@ async fn two_tools_of_one_user_are_two_agents() {
         let body = json!({"name": agent, "role": "agent", "agentId": agent});
         let made = api.post("/control/v1/companies/acme/tokens", &body).await.fine();
         made["value"].as_str().unwrap().clone_into(&mut machine.token);
-        let install = ["agent-hooks", tool, "install", "--save-token", "--config", file.to_str().unwrap()];
+        let install =
+            ["agent-hooks", tool, "install", "--save-token", "--config", file.to_str().unwrap()];
         let called = machine.call(&install, "");
         assert_eq!(called.code, Some(0), "{called:?}");
         let saved = std::fs::read_to_string(&file).unwrap();
-        assert!(saved.contains(&format!("[tools.{tool}]")) && saved.contains(&machine.token), "{saved}");
+        assert!(
+            saved.contains(&format!("[tools.{tool}]")) && saved.contains(&machine.token),
+            "{saved}"
+        );
     }
-    // Codex's events wait while there is no host, and Claude's hook is the first that runs when there is one.
+    // Codex's events wait while there is no host, and Claude's hook is the first that runs when
+    // there is one.
     let hook = |tool: &str| {
-        let mut command = machine.command(&["agent-hooks", tool, "--config", file.to_str().unwrap()]);
+        let mut command =
+            machine.command(&["agent-hooks", tool, "--config", file.to_str().unwrap()]);
         command.env_remove("MEMHOST_TOKEN");
         is_well(&super::agent_hooks::run(command, &machine.payload(tool, "session-start")));
     };
@@ -213,7 +266,9 @@ async fn two_tools_of_one_user_are_two_agents() {
     hook("claude");
     let principals = |page: &Value| {
         let items = page["items"].as_array().unwrap().iter();
-        items.map(|event| format!("{} {}", event["agentKind"], event["principal"])).collect::<Vec<_>>()
+        items
+            .map(|event| format!("{} {}", event["agentKind"], event["principal"]))
+            .collect::<Vec<_>>()
     };
     let path = "/control/v1/companies/acme/events?limit=1000";
     let first = api.until(path, |page| !page["items"].as_array().unwrap().is_empty()).await;
@@ -221,7 +276,11 @@ async fn two_tools_of_one_user_are_two_agents() {
     hook("codex");
     let all = api.until(path, |page| page["items"].as_array().unwrap().len() >= 2).await;
     let of_codex = principals(&all).into_iter().filter(|who| who.contains("codex"));
-    assert!(of_codex.clone().count() >= 1 && of_codex.clone().all(|who| who.ends_with(r#""agent:bob""#)), "{all}");
+    assert!(
+        of_codex.clone().count() >= 1
+            && of_codex.clone().all(|who| who.ends_with(r#""agent:bob""#)),
+        "{all}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -242,8 +301,9 @@ async fn the_spool_is_bounded_and_drops_the_oldest_events() {
     let call = |number: u32| {
         let mut command = machine.command(&["agent-hooks", "claude"]);
         command.env("MEMHOST_AGENT_HOOKS_CONFIG", &config);
-        let payload =
-            machine.payload("claude", "pre-tool-use").replace("toolu_01ABC123", &format!("toolu_{number:03}"));
+        let payload = machine
+            .payload("claude", "pre-tool-use")
+            .replace("toolu_01ABC123", &format!("toolu_{number:03}"));
         is_well(&super::agent_hooks::run(command, &payload));
     };
     (0..8).for_each(call);
@@ -254,7 +314,10 @@ async fn the_spool_is_bounded_and_drops_the_oldest_events() {
     assert_eq!((counts[0], counts[2]), ("3", "5"), "{shown}");
     let host = TestHost::new(&[]).await.unwrap();
     serve(&host, address).await;
-    assert_eq!(machine.call(&["agent-hooks", "spool", "--flush"], "").out, "3 delivered, 0 refused, 0 waiting\n");
+    assert_eq!(
+        machine.call(&["agent-hooks", "spool", "--flush"], "").out,
+        "3 delivered, 0 refused, 0 waiting\n"
+    );
     assert_eq!(tools(&Api::new(&host), 3).await, ["toolu_005", "toolu_006", "toolu_007"]);
     // Bytes are limited, too. A request has some hundreds.
     let gone = Machine::new(format!("http://{}", nowhere()));
@@ -263,7 +326,9 @@ async fn the_spool_is_bounded_and_drops_the_oldest_events() {
     for number in 0..30 {
         let mut command = gone.command(&["agent-hooks", "claude"]);
         command.env("MEMHOST_AGENT_HOOKS_CONFIG", &config);
-        let payload = gone.payload("claude", "pre-tool-use").replace("toolu_01ABC123", &format!("toolu_{number:03}"));
+        let payload = gone
+            .payload("claude", "pre-tool-use")
+            .replace("toolu_01ABC123", &format!("toolu_{number:03}"));
         is_well(&super::agent_hooks::run(command, &payload));
     }
     assert!((1..30).contains(&gone.waiting()), "{}", gone.waiting());
@@ -272,12 +337,12 @@ async fn the_spool_is_bounded_and_drops_the_oldest_events() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_that_the_host_refuses_does_not_block_the_others() {
     let (_host, api, machine) = machine().await;
-    let bad =
-        json!({"url": machine.url, "path": "/runtime/v1/companies/acme/events", "body": {"events": [{"type": "x"}]}});
+    let bad = json!({"url": machine.url, "path": "/runtime/v1/companies/acme/events", "body": {"events": [{"type": "x"}]}});
     is_well(&tool_use(&machine, 1));
     settle(&machine, 0).await;
     let spool = files(&machine.path("state/spool")).remove(0);
-    std::fs::write(spool.join("00000000000000000001-00000001-0000-100.json"), bad.to_string()).unwrap();
+    std::fs::write(spool.join("00000000000000000001-00000001-0000-100.json"), bad.to_string())
+        .unwrap();
     std::fs::write(spool.join("00000000000000000002-00000001-0000-3.json"), "cut").unwrap();
     is_well(&tool_use(&machine, 2));
     settle(&machine, 0).await;

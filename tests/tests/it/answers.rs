@@ -1,5 +1,6 @@
-//! What answers say beside their records: who asserts a source, what a token may not do, how a rate stands, which binding
-//! an operation was for, and that a read under an idempotency key is done again.
+//! What answers say beside their records: who asserts a source, what a token may not do, how a rate
+//! stands, which binding an operation was for, and that a read under an idempotency key is done
+//! again.
 
 use memhost_server::Method;
 use memhost_tests::TestHost;
@@ -27,11 +28,15 @@ async fn records_are_shown_with_who_asserts_their_source() {
         let (_host, api) = with(provider).await;
         let ada = api.agent("ada").await;
         let source = json!({"kind": "issue_comment", "companyId": "acme", "commentId": "c9", "issueId": "i1"});
-        let record = json!({"text": "The bell rings at nine", "metadata": {"kind": "fact", "confidence": 0.99}});
+        let record = json!({"text": "The bell rings at \
+                                     nine", "metadata": {"kind": "fact", "confidence": 0.99}});
         let body = json!({"scope": {"companyId": "acme"}, "source": source, "records": [record]});
-        let handle = ada.post(&format!("{RUNTIME}/records"), &body).await.fine()["records"][0].clone();
+        let handle =
+            ada.post(&format!("{RUNTIME}/records"), &body).await.fine()["records"][0].clone();
         let scope = json!({"companyId": "acme"});
-        let read = async |path: &str, body: Value| api.post(&format!("{RUNTIME}/{path}"), &body).await.fine();
+        let read = async |path: &str, body: Value| {
+            api.post(&format!("{RUNTIME}/{path}"), &body).await.fine()
+        };
         let got = read("get", json!({"scope": scope, "handle": handle})).await;
         let listed = read("list", json!({"scope": scope})).await;
         let filter = json!({"commentId": "c9"});
@@ -49,14 +54,21 @@ async fn a_handle_needs_no_project() {
     for provider in ["local-markdown", "cross-agent", "facts", "taxonomy"] {
         let (_host, api) = with(provider).await;
         let ada = api.agent("ada").await;
-        let record = json!({"text": "The bell rings at nine", "metadata": {"kind": "fact", "confidence": 0.99}});
+        let record = json!({"text": "The bell rings at \
+                                     nine", "metadata": {"kind": "fact", "confidence": 0.99}});
         let body = json!({"scope": {"companyId": "acme", "projectId": "p1"}, "records": [record]});
-        let handle = ada.post(&format!("{RUNTIME}/records"), &body).await.fine()["records"][0].clone();
+        let handle =
+            ada.post(&format!("{RUNTIME}/records"), &body).await.fine()["records"][0].clone();
         let scope = json!({"companyId": "acme"});
-        let got = ada.post(&format!("{RUNTIME}/get"), &json!({"scope": scope, "handle": handle})).await.fine();
+        let got = ada
+            .post(&format!("{RUNTIME}/get"), &json!({"scope": scope, "handle": handle}))
+            .await
+            .fine();
         assert!(got["record"].is_object(), "{provider}: {got}");
-        let forgotten =
-            ada.post(&format!("{RUNTIME}/forget"), &json!({"scope": scope, "handles": [handle]})).await.fine();
+        let forgotten = ada
+            .post(&format!("{RUNTIME}/forget"), &json!({"scope": scope, "handles": [handle]}))
+            .await
+            .fine();
         assert_ne!(forgotten["outcomes"][0]["effect"], "not_found", "{provider}: {forgotten}");
     }
 }
@@ -68,7 +80,12 @@ async fn a_token_of_an_agent_is_told_why_it_forgets_no_source() {
     let ada = api.agent("ada").await;
     let body = json!({"scope": {"companyId": "acme"}, "sources": [{"commentId": "c1"}]});
     let refused = ada.post(&format!("{RUNTIME}/sources/forget"), &body).await;
-    assert_eq!((refused.problem(), refused.json.get("field")), ((403, "forbidden"), None), "{}", refused.text);
+    assert_eq!(
+        (refused.problem(), refused.json.get("field")),
+        ((403, "forbidden"), None),
+        "{}",
+        refused.text
+    );
     let detail = refused.json["detail"].as_str().unwrap();
     assert!(detail.contains("acts for one agent") && !detail.contains("scope.agentId"), "{detail}");
 }
@@ -89,13 +106,20 @@ async fn an_event_for_a_disabled_binding_is_told_how_to_enable_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_for_the_rate_says_how_the_rate_stands() {
     let (_host, api) = with("local-markdown").await;
-    api.patch(&format!("{BINDINGS}/memory"), &json!({"limits": {"callsPerSecond": 1}})).await.fine();
+    api.patch(&format!("{BINDINGS}/memory"), &json!({"limits": {"callsPerSecond": 1}}))
+        .await
+        .fine();
     let body = json!({"scope": {"companyId": "acme"}, "query": "x"});
     for _ in 0..50 {
         let answer = api.post(&format!("{RUNTIME}/query"), &body).await;
         if answer.status == 429 {
             assert_eq!(answer.headers["ratelimit-policy"], "\"callsPerSecond\";q=1;w=1");
-            assert!(answer.headers["ratelimit"].to_str().unwrap().starts_with("\"callsPerSecond\";r=0;t="));
+            assert!(
+                answer.headers["ratelimit"]
+                    .to_str()
+                    .unwrap()
+                    .starts_with("\"callsPerSecond\";r=0;t=")
+            );
             assert!(answer.headers.contains_key("retry-after"));
             return;
         }
@@ -114,7 +138,10 @@ async fn operations_are_filtered_by_the_binding_and_not_its_key_alone() {
         ids.push(api.get(&format!("{BINDINGS}/facts")).await["id"].as_str().unwrap().to_owned());
         api.query("acme", "x").await;
         if number == 0 {
-            assert_eq!(api.send(Method::Delete, &format!("{BINDINGS}/facts"), None, &[]).await.status, 204);
+            assert_eq!(
+                api.send(Method::Delete, &format!("{BINDINGS}/facts"), None, &[]).await.status,
+                204
+            );
         }
     }
     assert_ne!(ids[0], ids[1]);
@@ -132,7 +159,8 @@ async fn operations_are_filtered_by_the_binding_and_not_its_key_alone() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_with_an_idempotency_key_is_done_again() {
     let (_host, api) = with("local-markdown").await;
-    let body = json!({"scope": {"companyId": "acme"}, "records": [{"text": "The bell rings at nine"}]});
+    let body =
+        json!({"scope": {"companyId": "acme"}, "records": [{"text": "The bell rings at nine"}]});
     let handle = api.post(&format!("{RUNTIME}/records"), &body).await.fine()["records"][0].clone();
     let scope = json!({"companyId": "acme"});
     let reads = [
@@ -142,7 +170,9 @@ async fn a_read_with_an_idempotency_key_is_done_again() {
     ];
     let read = async |path: &str, body: &Value| {
         let key = [("idempotency-key", path)];
-        let answer = api.send(Method::Post, &format!("{RUNTIME}/{path}"), Some(body.to_string()), &key).await;
+        let answer = api
+            .send(Method::Post, &format!("{RUNTIME}/{path}"), Some(body.to_string()), &key)
+            .await;
         assert!(!answer.headers.contains_key("idempotency-replayed"), "{path}");
         answer.fine()
     };

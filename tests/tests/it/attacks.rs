@@ -1,8 +1,9 @@
-//! Attacks by callers, and by an endpoint that the host asks: the real program, an attacker, a neighbour who asks its own
-//! company, and somebody who looks whether the host is well.
+//! Attacks by callers, and by an endpoint that the host asks: the real program, an attacker, a
+//! neighbour who asks its own company, and somebody who looks whether the host is well.
 //!
-//! The short form runs with the other tests: each attack for some rounds, with what must hold whatever the machine does.
-//! `just attacks` runs the whole form: each attack for seconds on a host of its own, beside measured neighbours.
+//! The short form runs with the other tests: each attack for some rounds, with what must hold
+//! whatever the machine does. `just attacks` runs the whole form: each attack for seconds on a host
+//! of its own, beside measured neighbours.
 
 mod bodies;
 mod connections;
@@ -32,7 +33,15 @@ struct Attack {
 
 /// Every attack.
 fn all() -> Vec<Attack> {
-    [bodies::ATTACKS, connections::ATTACKS, names::ATTACKS, outside::ATTACKS, tokens::ATTACKS, words::ATTACKS].concat()
+    [
+        bodies::ATTACKS,
+        connections::ATTACKS,
+        names::ATTACKS,
+        outside::ATTACKS,
+        tokens::ATTACKS,
+        words::ATTACKS,
+    ]
+    .concat()
 }
 
 #[test]
@@ -47,7 +56,12 @@ fn attacks_are_answered_and_bounded() {
         wrong.extend(errors.into_iter().map(|error| format!("{name}: {error}")));
         let most = 2 * host.quiet_bytes() + (256 << 20);
         if reached > most {
-            wrong.push(format!("{name}: {} MiB, from {} MiB; at most {} MiB", mib(reached), mib(before), mib(most)));
+            wrong.push(format!(
+                "{name}: {} MiB, from {} MiB; at most {} MiB",
+                mib(reached),
+                mib(before),
+                mib(most)
+            ));
         }
         if let Err(error) = host.is_well() {
             wrong.push(format!("after {}: {error}", attack.name));
@@ -60,11 +74,13 @@ fn attacks_are_answered_and_bounded() {
 #[test]
 #[ignore = "takes minutes and measures; `just attacks` runs it"]
 fn attacks_leave_the_neighbours_alone() {
-    let seconds = std::env::var("ATTACK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
+    let seconds =
+        std::env::var("ATTACK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
     let named = std::env::var("ATTACK").ok();
     let (time, mut rows, mut wrong) = (Duration::from_secs(seconds), Vec::new(), Vec::new());
-    for attack in
-        all().into_iter().filter(|attack| named.as_ref().is_none_or(|named| attack.name.contains(named.as_str())))
+    for attack in all()
+        .into_iter()
+        .filter(|attack| named.as_ref().is_none_or(|named| attack.name.contains(named.as_str())))
     {
         let measured = measured::measure(&attack, time);
         wrong.extend(measured.wrong(attack.name));
@@ -72,7 +88,15 @@ fn attacks_leave_the_neighbours_alone() {
     }
     memhost_tests::measure::table(
         "Attacks",
-        &["attack", "RSS quiet", "RSS max", "neighbours' p99 quiet", "harmless", "attacked", "/healthz max"],
+        &[
+            "attack",
+            "RSS quiet",
+            "RSS max",
+            "neighbours' p99 quiet",
+            "harmless",
+            "attacked",
+            "/healthz max",
+        ],
         &rows,
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -1,4 +1,5 @@
-//! `memhost plugin dev`: a change is built and swapped in, what fails is said, and what serves goes on.
+//! `memhost plugin dev`: a change is built and swapped in, what fails is said, and what serves goes
+//! on.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -20,11 +21,18 @@ struct Dev {
 impl Dev {
     fn start(project: &Path, environment: &[(&str, &str)], line: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_memhost-cli"));
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("MEMHOST_") || name.starts_with("XDG_")) {
+        for (name, _) in std::env::vars()
+            .filter(|(name, _)| name.starts_with("MEMHOST_") || name.starts_with("XDG_"))
+        {
             command.env_remove(name);
         }
         command.env("HOME", project).current_dir(project).envs(environment.iter().copied());
-        let mut child = command.args(words(line)).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut child = command
+            .args(words(line))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
         let (sender, lines) = channel();
         let out = child.stdout.take().unwrap();
         std::thread::spawn(move || {
@@ -56,12 +64,13 @@ impl Drop for Dev {
 }
 
 fn write(project: &Path, version: &str) {
-    let bytes = stamped(json!({"key": "stamped", "version": version, "traps": version == "9.0.0"})).unwrap();
+    let bytes = stamped(json!({"key": "stamped", "version": version, "traps": version == "9.0.0"}))
+        .unwrap();
     std::fs::write(project.join("src/component"), bytes).unwrap();
 }
 
-const BUILD: &str =
-    "plugin dev --build-command 'test ! -e src/broken && cp src/component out.wasm' --artifact out.wasm";
+const BUILD: &str = "plugin dev --build-command 'test ! -e src/broken && cp src/component \
+                     out.wasm' --artifact out.wasm";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_change_is_built_and_served_by_a_host_of_its_own() {
@@ -102,7 +111,11 @@ async fn a_host_that_runs_takes_builds_over_and_says_why_it_does_not() {
     std::fs::create_dir(project.join("src")).unwrap();
     write(project, "1.0.0");
     let plugins = terminal.host.directory().join("plugins");
-    let environment = [("MEMHOST_URL", terminal.url.as_str()), ("MEMHOST_TOKEN", TOKEN), ("MEMHOST_COMPANY", "acme")];
+    let environment = [
+        ("MEMHOST_URL", terminal.url.as_str()),
+        ("MEMHOST_TOKEN", TOKEN),
+        ("MEMHOST_COMPANY", "acme"),
+    ];
     let dev = Dev::start(project, &environment, &format!("{BUILD} --into {}", plugins.display()));
     dev.says("stamped 1.0.0 (");
     assert!(plugins.join("out.wasm").is_file());

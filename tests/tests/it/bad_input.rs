@@ -1,5 +1,5 @@
-//! Directories and files that are foreign, too new, in use, damaged or not a component: the error says so, and nothing
-//! is changed.
+//! Directories and files that are foreign, too new, in use, damaged or not a component: the error
+//! says so, and nothing is changed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,8 +12,11 @@ use memhost_tests::{TestHost, guest_file};
 use tempfile::TempDir;
 
 async fn open(path: &Path) -> Result<std::sync::Arc<Service>, OpenError> {
-    Service::open(ServiceOptions { compiled_dir: Some(memhost_tests::compiled_dir()), ..ServiceOptions::new(path) })
-        .await
+    Service::open(ServiceOptions {
+        compiled_dir: Some(memhost_tests::compiled_dir()),
+        ..ServiceOptions::new(path)
+    })
+    .await
 }
 
 fn listing(path: &Path) -> Vec<(String, u64)> {
@@ -90,9 +93,15 @@ async fn files_that_are_no_providers_are_refused_with_the_reason() {
     let whole = fs::read(guest_file("echo")).unwrap();
     for cut in [9, 100, whole.len() / 2, whole.len() - 1] {
         let error = admit(whole[..cut].to_vec()).await.unwrap_err();
-        assert!(matches!(error, AdmissionError::Malformed(_) | AdmissionError::NoProvider { .. }), "{cut}: {error}");
+        assert!(
+            matches!(error, AdmissionError::Malformed(_) | AdmissionError::NoProvider { .. }),
+            "{cut}: {error}"
+        );
     }
-    assert!(matches!(admit(b"\0asm\x01\0\0\0".to_vec()).await.unwrap_err(), AdmissionError::CoreModule));
+    assert!(matches!(
+        admit(b"\0asm\x01\0\0\0".to_vec()).await.unwrap_err(),
+        AdmissionError::CoreModule
+    ));
     let own = fs::read(std::env::current_exe().unwrap()).unwrap();
     assert!(own.len() < 64 << 20 || own.starts_with(b"\x7fELF"));
     assert!(matches!(admit(own[..1024].to_vec()).await.unwrap_err(), AdmissionError::NativeCode));
@@ -101,7 +110,8 @@ async fn files_that_are_no_providers_are_refused_with_the_reason() {
     assert!(matches!(large, AdmissionError::TooLarge { .. }), "{large}");
 }
 
-/// Components that are too large for the pool. They are written as text here, because no compiler makes them.
+/// Components that are too large for the pool. They are written as text here, because no compiler
+/// makes them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn components_that_do_not_fit_the_pool_are_refused() {
     let with = |module: &str, count: usize| {
@@ -138,10 +148,14 @@ async fn a_bad_plugin_file_does_not_affect_the_others() {
     .await
     .unwrap();
     let plugins = host.service().plugins();
-    let keys: Vec<_> =
-        plugins.admitted.iter().map(|plugin| plugin.inspection.description.provider_key.as_str()).collect();
+    let keys: Vec<_> = plugins
+        .admitted
+        .iter()
+        .map(|plugin| plugin.inspection.description.provider_key.as_str())
+        .collect();
     assert_eq!(keys, ["echo", "local-markdown"]);
-    let mut refused: Vec<_> = plugins.refused.iter().map(|refused| refused.reason.clone()).collect();
+    let mut refused: Vec<_> =
+        plugins.refused.iter().map(|refused| refused.reason.clone()).collect();
     refused.sort();
     assert_eq!(refused.len(), 2);
     assert!(refused[0].contains("native code") && refused[1].contains("empty"), "{refused:?}");
@@ -168,22 +182,29 @@ async fn a_compiled_component_that_was_changed_is_not_loaded() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hosts_that_share_a_directory_of_compiled_components_compile_each_once() {
     let shared = tempfile::tempdir().unwrap();
-    for expected in
-        ["0 components loaded without compiling, 2 compiled", "2 components loaded without compiling, 0 compiled"]
-    {
-        let host = TestHost::with(&["echo"], |options| options.compiled_dir = Some(shared.path().join("compiled")))
-            .await
-            .unwrap();
+    for expected in [
+        "0 components loaded without compiling, 2 compiled",
+        "2 components loaded without compiling, 0 compiled",
+    ] {
+        let host = TestHost::with(&["echo"], |options| {
+            options.compiled_dir = Some(shared.path().join("compiled"))
+        })
+        .await
+        .unwrap();
         let checks = host.service().doctor().await;
         let found = &checks.iter().find(|check| check.name == "compiled cache").unwrap().found;
         assert_eq!(found, expected);
         assert!(!host.data_dir().join("compiled").exists());
     }
-    let mode = |name: &str| fs::metadata(shared.path().join(name)).unwrap().permissions().mode() & 0o777;
+    let mode =
+        |name: &str| fs::metadata(shared.path().join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode("compiled"), mode("compiled/compiled.key")), (0o700, 0o600));
     fs::set_permissions(shared.path().join("compiled"), fs::Permissions::from_mode(0o777)).unwrap();
-    let wary =
-        TestHost::with(&["echo"], |options| options.compiled_dir = Some(shared.path().join("compiled"))).await.unwrap();
+    let wary = TestHost::with(&["echo"], |options| {
+        options.compiled_dir = Some(shared.path().join("compiled"))
+    })
+    .await
+    .unwrap();
     let own = fs::read_dir(wary.data_dir().join("compiled")).unwrap().count();
     assert_eq!(own, 2, "a file was loaded that another user may have written");
 }

@@ -1,4 +1,5 @@
-//! What a caller can make the host keep, answer and compute is bounded, in bytes and not only in count.
+//! What a caller can make the host keep, answer and compute is bounded, in bytes and not only in
+//! count.
 
 use std::sync::Arc;
 
@@ -39,7 +40,10 @@ async fn a_refused_request_is_recorded_without_what_was_not_checked() {
     for number in 0..120 {
         let id = if number < 3 { &huge } else { &many };
         let refused = api.post(QUERY, &json!({"scope": scope(id), "query": "q"})).await;
-        assert_eq!((refused.problem(), &refused.json["field"]), ((400, "invalid_request"), &json!("scope.projectId")));
+        assert_eq!(
+            (refused.problem(), &refused.json["field"]),
+            ((400, "invalid_request"), &json!("scope.projectId"))
+        );
         assert!(refused.text.len() < 2_048, "{}", refused.text);
     }
     let capture = json!({
@@ -48,13 +52,18 @@ async fn a_refused_request_is_recorded_without_what_was_not_checked() {
         "hook": {"hookKind": &many, "hookId": &many, "triggeredAt": "2026-01-01T00:00:00Z"},
         "payload": {"text": "t"},
     });
-    assert_eq!(api.post("/runtime/v1/companies/acme/capture", &capture).await.problem(), (400, "invalid_request"));
+    assert_eq!(
+        api.post("/runtime/v1/companies/acme/capture", &capture).await.problem(),
+        (400, "invalid_request")
+    );
     let all = api.send(Method::Get, &format!("{OPERATIONS}?limit=1000"), None, &[]).await;
     let items = all.json["items"].as_array().unwrap();
     let count = items.iter().map(|item| item["count"].as_u64().unwrap_or(1)).sum::<u64>();
     assert_eq!(count, 121, "each is counted");
     assert!(all.text.len() < items.len() * 1_024, "{} bytes", all.text.len());
-    assert!(items.iter().all(|item| item["outcome"] == "refused" && item["error"]["field"].is_string()));
+    assert!(
+        items.iter().all(|item| item["outcome"] == "refused" && item["error"]["field"].is_string())
+    );
     assert_eq!(items.last().unwrap()["scope"], json!({"companyId": "acme", "agentId": "ada"}));
     assert!(items[0]["source"].is_null() && items[0]["hook"].is_null(), "{}", items[0]);
 }
@@ -82,7 +91,11 @@ async fn nothing_of_a_hook_is_stored_unchecked() {
         ("metadata", json!({"a": huge}), "metadata"),
         ("payload", json!({"text": huge}), "payload.text"),
         ("payload", json!({"object": {"a": huge}}), "payload.object"),
-        ("source", json!({"kind": "run", "companyId": "acme", "externalRef": huge}), "source.externalRef"),
+        (
+            "source",
+            json!({"kind": "run", "companyId": "acme", "externalRef": huge}),
+            "source.externalRef",
+        ),
         ("query", json!(huge), "query"),
         ("heartbeatRunId", json!(huge), "heartbeatRunId"),
         ("scope", json!({"companyId": "acme", "namespace": huge}), "scope.namespace"),
@@ -126,7 +139,8 @@ async fn a_page_ends_when_it_is_large() {
     assert!(count == 11 && largest < LARGEST_PAGE, "{count} operations, {largest} bytes");
     // All of them leave with the company, oldest first.
     let exported = api.send(Method::Get, "/control/v1/companies/acme/export", None, &[]).await.text;
-    let exported = exported.lines().filter(|line| line.contains("\"kind\":\"record_upsert\"")).count();
+    let exported =
+        exported.lines().filter(|line| line.contains("\"kind\":\"record_upsert\"")).count();
     assert_eq!(exported, 11);
 
     // Rows of a table, which are found in another way than operations.
@@ -142,7 +156,10 @@ async fn a_page_ends_when_it_is_large() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_follows_so_many_streams_and_no_more() {
     let (_host, api) = host().await;
-    let made = api.post("/control/v1/companies/acme/tokens", &json!({"name": "t", "role": "auditor"})).await.fine();
+    let made = api
+        .post("/control/v1/companies/acme/tokens", &json!({"name": "t", "role": "auditor"}))
+        .await
+        .fine();
     let path = "/control/v1/companies/acme/stream";
     let auditor = api.with(made["value"].as_str().unwrap());
     let mut streams = Vec::new();
@@ -164,15 +181,17 @@ async fn a_token_follows_so_many_streams_and_no_more() {
     drop(others);
 }
 
-/// Every guard of `expect_off_executor` is on in this build: what computes for long on a thread of the executor panics,
-/// and its request is answered with 500.
+/// Every guard of `expect_off_executor` is on in this build: what computes for long on a thread of
+/// the executor panics, and its request is answered with 500.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_large_is_computed_on_the_executor() {
     let (_host, api) = host().await;
-    let texts: Vec<Value> = (0..40).map(|number| json!({"text": format!("{number} {}", large(20_000))})).collect();
+    let texts: Vec<Value> =
+        (0..40).map(|number| json!({"text": format!("{number} {}", large(20_000))})).collect();
     let scope = json!({"companyId": "acme"});
     api.post(RECORDS, &json!({"scope": scope, "records": texts})).await.fine();
-    let policy = json!({"policy": {"review": {"threshold": 0.5}, "retention": {"snapshots": "full"}}});
+    let policy =
+        json!({"policy": {"review": {"threshold": 0.5}, "retention": {"snapshots": "full"}}});
     api.patch("/control/v1/companies/acme/bindings/default", &policy).await.fine();
     api.post(QUERY, &json!({"scope": scope, "query": "memory", "topK": 1_000})).await.fine();
     let open = json!({"policy": {}});
@@ -182,15 +201,17 @@ async fn nothing_large_is_computed_on_the_executor() {
     let context = api.post(HOOKS, &hydrate).await.fine()["context"].clone();
     assert!(context["included"].as_u64().unwrap() > 10, "{}", context["degraded"]);
     assert!(context["tokens"].as_u64().unwrap() <= 100_000);
-    for path in
-        [OPERATIONS, "/control/v1/companies/acme/reviews", "/control/v1/companies/acme/deliveries", "/openapi.json"]
-    {
+    for path in [
+        OPERATIONS,
+        "/control/v1/companies/acme/reviews",
+        "/control/v1/companies/acme/deliveries",
+        "/openapi.json",
+    ] {
         api.get(path).await;
     }
     let list = json!({"scope": scope, "limit": 1_000});
     api.post("/runtime/v1/companies/acme/list", &list).await.fine();
-    let capture =
-        json!({"scope": scope, "source": {"kind": "run", "companyId": "acme"}, "payload": {"text": large(1_000_000)}});
+    let capture = json!({"scope": scope, "source": {"kind": "run", "companyId": "acme"}, "payload": {"text": large(1_000_000)}});
     api.post("/runtime/v1/companies/acme/capture", &capture).await.fine();
     let events: Vec<Value> = (0..1_000)
         .map(|_| json!({"type": "session.started", "projectId": "p", "sessionId": "s", "agentKind": "k", "details": {"a": large(5_000)}}))
@@ -206,7 +227,10 @@ async fn nothing_large_is_computed_on_the_executor() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_array_is_no_request() {
     let (_host, api) = host().await;
-    for body in [json!(["default", {"companyId": "acme"}, "q"]), json!({"scope": ["acme", "ada"], "query": "q"})] {
+    for body in [
+        json!(["default", {"companyId": "acme"}, "q"]),
+        json!({"scope": ["acme", "ada"], "query": "q"}),
+    ] {
         let refused = api.post(QUERY, &body).await;
         assert_eq!(refused.problem(), (400, "invalid_request"), "{}", refused.text);
     }
@@ -215,16 +239,26 @@ async fn an_array_is_no_request() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_link_of_another_site_starts_no_call_of_a_provider() {
     let (_host, api) = host().await;
-    api.post(RECORDS, &json!({"scope": {"companyId": "acme"}, "records": [{"text": "a"}]})).await.fine();
+    api.post(RECORDS, &json!({"scope": {"companyId": "acme"}, "records": [{"text": "a"}]}))
+        .await
+        .fine();
     let visitor: Visitor = operator(&api).await;
     let recorded = async || api.get(OPERATIONS).await["items"].as_array().unwrap().len();
     let before = recorded().await;
     let session = visitor.session.as_str();
-    for path in ["/c/acme/query?query=a", "/c/acme/records", "/c/acme/records/default/a", "/c/acme/browse"] {
+    for path in
+        ["/c/acme/query?query=a", "/c/acme/records", "/c/acme/records/default/a", "/c/acme/browse"]
+    {
         for site in ["cross-site", "same-site"] {
-            for headers in [&[("cookie", session), ("sec-fetch-site", site)][..], &[("sec-fetch-site", site)]] {
+            for headers in
+                [&[("cookie", session), ("sec-fetch-site", site)][..], &[("sec-fetch-site", site)]]
+            {
                 let answer = visitor.api.send(Method::Get, path, None, headers).await;
-                assert!(answer.status == 200 && answer.text.contains("Open the page"), "{path}: {}", answer.text);
+                assert!(
+                    answer.status == 200 && answer.text.contains("Open the page"),
+                    "{path}: {}",
+                    answer.text
+                );
                 assert!(!answer.text.contains("http-equiv"), "{path} opens by itself");
             }
         }
@@ -234,16 +268,22 @@ async fn a_link_of_another_site_starts_no_call_of_a_provider() {
     let answer = visitor.api.send(Method::Get, "/c/acme/query?query=a", None, &own).await;
     assert!(answer.status == 200 && recorded().await > before, "{}", answer.text);
     // A page that asks no provider opens by itself.
-    let answer = visitor.api.send(Method::Get, "/c/acme/operations", None, &[("sec-fetch-site", "cross-site")]).await;
+    let answer = visitor
+        .api
+        .send(Method::Get, "/c/acme/operations", None, &[("sec-fetch-site", "cross-site")])
+        .await;
     assert!(answer.text.contains("http-equiv"), "{}", answer.text);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_changes_at_once_under_one_revision_one_is_made_and_the_others_are_stale() {
     let (_host, api) = host().await;
-    api.post(RECORDS, &json!({"scope": {"companyId": "acme"}, "records": [{"text": "a"}]})).await.fine();
+    api.post(RECORDS, &json!({"scope": {"companyId": "acme"}, "records": [{"text": "a"}]}))
+        .await
+        .fine();
     let path = "/control/v1/companies/acme/bindings/default";
-    let tag = api.send(Method::Get, path, None, &[]).await.headers["etag"].to_str().unwrap().to_owned();
+    let tag =
+        api.send(Method::Get, path, None, &[]).await.headers["etag"].to_str().unwrap().to_owned();
     let api = Arc::new(api);
     let mut tasks = tokio::task::JoinSet::new();
     for number in 0..24 {
@@ -261,10 +301,14 @@ async fn of_changes_at_once_under_one_revision_one_is_made_and_the_others_are_st
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_revision_that_another_process_has_passed_is_stale() {
     let directory = tempfile::TempDir::new().unwrap();
-    let store: Arc<dyn memhost_store::Store> =
-        Arc::new(memhost_store::SledStore::open(directory.path(), memhost_store::SledOptions::default()).unwrap());
-    let [ours, theirs] =
-        [Bindings::open(Arc::clone(&store), Arc::new(SystemClock)), Bindings::open(store, Arc::new(SystemClock))];
+    let store: Arc<dyn memhost_store::Store> = Arc::new(
+        memhost_store::SledStore::open(directory.path(), memhost_store::SledOptions::default())
+            .unwrap(),
+    );
+    let [ours, theirs] = [
+        Bindings::open(Arc::clone(&store), Arc::new(SystemClock)),
+        Bindings::open(store, Arc::new(SystemClock)),
+    ];
     let (ours, theirs) = (ours.await.unwrap(), theirs.await.unwrap());
     let company: CompanyId = parse("acme");
     let made = memhost_core::NewBinding {
@@ -283,20 +327,35 @@ async fn a_revision_that_another_process_has_passed_is_stale() {
     theirs.reload(&company).await.unwrap();
     let by = ("ada", ActivityAction::BindingChanged);
     theirs.update(&company, &key, Some(1), by, |binding| binding.enabled = false).await.unwrap();
-    let late = ours.update(&company, &key, Some(1), by, |binding| binding.limits.queued_calls = 7).await.err().unwrap();
+    let late = ours
+        .update(&company, &key, Some(1), by, |binding| binding.limits.queued_calls = 7)
+        .await
+        .err()
+        .unwrap();
     assert!(matches!(late, BindingError::Stale { expected: 1, found: 2, .. }), "{late}");
-    ours.update(&company, &key, Some(2), by, |binding| binding.limits.queued_calls = 7).await.unwrap();
+    ours.update(&company, &key, Some(2), by, |binding| binding.limits.queued_calls = 7)
+        .await
+        .unwrap();
 }
 
 /// Texts, lists and maps of a schema that may be of any size.
-fn unbounded(document: &Value, schema: &Value, path: &str, inside: &mut Vec<String>, found: &mut Vec<String>) {
+fn unbounded(
+    document: &Value,
+    schema: &Value,
+    path: &str,
+    inside: &mut Vec<String>,
+    found: &mut Vec<String>,
+) {
     if let Some(reference) = schema["$ref"].as_str() {
         if inside.iter().any(|known| known == reference) {
             return;
         }
         let mut target = document.pointer(&reference[1..]).unwrap().clone();
         let beside = schema.as_object().unwrap().iter().filter(|(word, _)| *word != "$ref");
-        target.as_object_mut().unwrap().extend(beside.map(|(word, value)| (word.clone(), value.clone())));
+        target
+            .as_object_mut()
+            .unwrap()
+            .extend(beside.map(|(word, value)| (word.clone(), value.clone())));
         inside.push(reference.to_owned());
         unbounded(document, &target, path, inside, found);
         inside.pop();
@@ -307,8 +366,10 @@ fn unbounded(document: &Value, schema: &Value, path: &str, inside: &mut Vec<Stri
             unbounded(document, one, path, inside, found);
         }
     }
-    let is =
-        |kind: &str| schema["type"] == kind || schema["type"].as_array().is_some_and(|all| all.contains(&json!(kind)));
+    let is = |kind: &str| {
+        schema["type"] == kind
+            || schema["type"].as_array().is_some_and(|all| all.contains(&json!(kind)))
+    };
     let has = |word: &str| !schema[word].is_null();
     let is_short = ["enum", "const", "maxLength", "pattern"].into_iter().any(has)
         || matches!(schema["format"].as_str(), Some("uuid" | "date-time" | "date"));
@@ -323,7 +384,9 @@ fn unbounded(document: &Value, schema: &Value, path: &str, inside: &mut Vec<Stri
         for (name, member) in names.into_iter().flatten() {
             unbounded(document, member, &format!("{path}.{name}"), inside, found);
         }
-        let is_closed = schema["additionalProperties"] == json!(false) || has("maxProperties") || has("x-max-bytes");
+        let is_closed = schema["additionalProperties"] == json!(false)
+            || has("maxProperties")
+            || has("x-max-bytes");
         if !is_closed {
             found.push(format!("{path}.*"));
         }
@@ -336,15 +399,27 @@ fn every_field_of_every_body_in_the_document_has_a_limit() {
     let (mut found, mut bodies) = (Vec::new(), 0);
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
-            for (media, body) in operation["requestBody"]["content"].as_object().into_iter().flatten() {
+            for (media, body) in
+                operation["requestBody"]["content"].as_object().into_iter().flatten()
+            {
                 // Lines: each is read and checked by itself.
                 if media == "application/x-ndjson" {
                     continue;
                 }
                 bodies += 1;
-                unbounded(&document, &body["schema"], &format!("{method} {path} "), &mut Vec::new(), &mut found);
+                unbounded(
+                    &document,
+                    &body["schema"],
+                    &format!("{method} {path} "),
+                    &mut Vec::new(),
+                    &mut found,
+                );
             }
         }
     }
-    assert!(found.is_empty() && bodies > 20, "{bodies} bodies; without a limit:\n{}", found.join("\n"));
+    assert!(
+        found.is_empty() && bodies > 20,
+        "{bodies} bodies; without a limit:\n{}",
+        found.join("\n")
+    );
 }

@@ -1,6 +1,5 @@
-//! `memhost bridge claude-mem`: on databases with a schema written here, and on one that the npm package creates, if it
-//! and
-//! `bun` are installed (`just claude-mem`).
+//! `memhost bridge claude-mem`: on databases with a schema written here, and on one that the npm
+//! package creates, if it and `bun` are installed (`just claude-mem`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,12 +28,14 @@ impl Place {
             "grants": {"storageBytes": 64 << 20}});
         api.post("/control/v1/companies/acme/bindings", &binding).await.fine();
         let serving = Serving::start(&host, TOKEN).await.unwrap();
-        // A separate directory, because cargo may have put another `memhost-bridge` beside the programs of the tests.
+        // A separate directory, because cargo may have put another `memhost-bridge` beside the
+        // programs of the tests.
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let bin = directory.path().join("bin");
         std::fs::create_dir(&bin).unwrap();
         std::fs::hard_link(env!("CARGO_BIN_EXE_memhost-cli"), bin.join("memhost")).unwrap();
-        std::fs::hard_link(env!("CARGO_BIN_EXE_bridge-program"), bin.join("memhost-bridge")).unwrap();
+        std::fs::hard_link(env!("CARGO_BIN_EXE_bridge-program"), bin.join("memhost-bridge"))
+            .unwrap();
         Self { _host: host, api, serving, directory }
     }
 
@@ -52,7 +53,10 @@ impl Place {
         let mut command = Command::new(self.file("bin/memhost"));
         command.arg("bridge").args(arguments).args(["-o", "json", "--binding", "shared"]);
         command.env_clear().env("HOME", self.directory.path());
-        command.env("MEMHOST_URL", self.serving.url()).env("MEMHOST_TOKEN", TOKEN).env("MEMHOST_COMPANY", "acme");
+        command
+            .env("MEMHOST_URL", self.serving.url())
+            .env("MEMHOST_TOKEN", TOKEN)
+            .env("MEMHOST_COMPANY", "acme");
         let done = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
         let said = if done.status.success() { done.stdout } else { done.stderr };
         (done.status.code().unwrap(), String::from_utf8(said).unwrap())
@@ -76,17 +80,22 @@ fn store(file: &Path, rows: i64) {
     let store = Connection::open(file).unwrap();
     store
         .execute_batch(
-            "CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY, content_session_id TEXT, memory_session_id TEXT UNIQUE,
+            "CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY, content_session_id TEXT, \
+             memory_session_id TEXT UNIQUE,
                project TEXT, started_at TEXT, started_at_epoch INTEGER, completed_at_epoch INTEGER);
-             CREATE TABLE observations (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, text TEXT,
-               type TEXT, title TEXT, narrative TEXT, facts TEXT, concepts TEXT, created_at TEXT, created_at_epoch INTEGER, odd REAL);
-             INSERT INTO sdk_sessions VALUES (1, 's1', 'm1', 'widgets', '2026-01-01', 1767225600000, 1767229200000);",
+             CREATE TABLE observations (id INTEGER PRIMARY KEY, memory_session_id TEXT, project \
+             TEXT, text TEXT,
+               type TEXT, title TEXT, narrative TEXT, facts TEXT, concepts TEXT, created_at TEXT, \
+               created_at_epoch INTEGER, odd REAL);
+             INSERT INTO sdk_sessions VALUES (1, 's1', 'm1', 'widgets', '2026-01-01', \
+             1767225600000, 1767229200000);",
         )
         .unwrap();
     for number in 0..rows {
         store
             .execute(
-                "INSERT INTO observations VALUES (?1, 'm1', 'widgets', NULL, 'decision', 'Gate ' || ?1, 'It is locked',
+                "INSERT INTO observations VALUES (?1, 'm1', 'widgets', NULL, 'decision', 'Gate ' \
+                 || ?1, 'It is locked',
                    '[\"a fact\"]', '[\"doors\"]', '2026-01-01', 1767225600000 + ?1, 0.5)",
                 [number + 1],
             )
@@ -97,11 +106,15 @@ fn store(file: &Path, rows: i64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_is_imported_once_and_exported_unchanged() {
     let place = Place::new().await;
-    let (file, out, copy) = (place.file("claude-mem.db"), place.file("out.db"), place.file("copy.db"));
+    let (file, out, copy) =
+        (place.file("claude-mem.db"), place.file("out.db"), place.file("copy.db"));
     store(&file, 450);
     let [file, out, copy] = [&file, &out, &copy].map(|path| path.to_str().unwrap());
     let report = place.fine(&["import", file]).await;
-    assert_eq!(report, json!({"rows": 450, "sessions": 1, "imported": 450, "unchanged": 0, "events": 2}));
+    assert_eq!(
+        report,
+        json!({"rows": 450, "sessions": 1, "imported": 450, "unchanged": 0, "events": 2})
+    );
     let first = place.records("widgets").await;
     assert_eq!(first.len(), 450);
     let one = first.iter().find(|record| record["summary"] == "Gate 7").unwrap();
@@ -118,7 +131,8 @@ async fn a_database_is_imported_once_and_exported_unchanged() {
     ] {
         assert_eq!(metadata[name], value, "{name}");
     }
-    let operations = place.api.get("/control/v1/companies/acme/operations?kind=record_upsert").await;
+    let operations =
+        place.api.get("/control/v1/companies/acme/operations?kind=record_upsert").await;
     assert_eq!(operations["items"].as_array().unwrap().len(), 3, "every write is an operation");
     let again = place.fine(&["import", file]).await;
     assert_eq!((&again["imported"], &again["unchanged"]), (&json!(0), &json!(450)));
@@ -133,7 +147,8 @@ async fn a_database_is_imported_once_and_exported_unchanged() {
     assert_eq!(report, json!({"records": 451, "written": 451, "unchanged": 0}));
     let rows = |file: &str| {
         let store = Connection::open(file).unwrap();
-        let question = "SELECT title || '|' || narrative || '|' || concepts || '|' || o.created_at_epoch || '|' ||
+        let question = "SELECT title || '|' || narrative || '|' || concepts || '|' || \
+                        o.created_at_epoch || '|' ||
             s.content_session_id FROM observations o JOIN sdk_sessions s USING (memory_session_id)
             WHERE title LIKE 'Gate%' ORDER BY o.created_at_epoch";
         let mut query = store.prepare(question).unwrap();
@@ -157,7 +172,8 @@ async fn the_schema_of_a_database_is_not_trusted() {
     let place = Place::new().await;
     let (file, out) = (place.file("theirs.db"), place.file("copy.db"));
     store(&file, 1);
-    let trigger = "CREATE TRIGGER calls AFTER INSERT ON observations BEGIN SELECT rtreecheck('observations'); END;";
+    let trigger = "CREATE TRIGGER calls AFTER INSERT ON observations BEGIN SELECT \
+                   rtreecheck('observations'); END;";
     Connection::open(&file).unwrap().execute_batch(trigger).unwrap();
     let own = json!({"scope": {"companyId": "acme", "projectId": "widgets"}, "records": [{"text": "Paint it green"}]});
     place.api.post("/runtime/v1/companies/acme/records", &own).await.fine();
@@ -200,12 +216,16 @@ async fn older_names_of_columns_are_read() {
     let store = Connection::open(&file).unwrap();
     store
         .execute_batch(
-            "CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY, claude_session_id TEXT, sdk_session_id TEXT UNIQUE,
+            "CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY, claude_session_id TEXT, \
+             sdk_session_id TEXT UNIQUE,
                project TEXT, started_at TEXT, started_at_epoch INTEGER);
-             CREATE TABLE observations (id INTEGER PRIMARY KEY, sdk_session_id TEXT, project TEXT, type TEXT, title TEXT,
+             CREATE TABLE observations (id INTEGER PRIMARY KEY, sdk_session_id TEXT, project TEXT, \
+             type TEXT, title TEXT,
                created_at TEXT, created_at_epoch INTEGER);
-             INSERT INTO sdk_sessions VALUES (1, 's1', 'm1', 'widgets', '2026-01-01', 1767225600000);
-             INSERT INTO observations VALUES (1, 'm1', 'widgets', 'decision', 'SQLite', '2026-01-01', 1767225600000);",
+             INSERT INTO sdk_sessions VALUES (1, 's1', 'm1', 'widgets', '2026-01-01', \
+             1767225600000);
+             INSERT INTO observations VALUES (1, 'm1', 'widgets', 'decision', 'SQLite', \
+             '2026-01-01', 1767225600000);",
         )
         .unwrap();
     drop(store);
@@ -217,12 +237,19 @@ async fn older_names_of_columns_are_read() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unusable_file_is_named() {
     let place = Place::new().await;
-    let (none, text, empty) = (place.file("none.db"), place.file("text.db"), place.file("empty.db"));
-    std::fs::write(&text, "no database, but long enough to be looked at as if it were one").unwrap();
+    let (none, text, empty) =
+        (place.file("none.db"), place.file("text.db"), place.file("empty.db"));
+    std::fs::write(&text, "no database, but long enough to be looked at as if it were one")
+        .unwrap();
     Connection::open(&empty).unwrap().execute_batch("CREATE TABLE x (y)").unwrap();
-    for (file, says) in [(&none, "does not exist"), (&text, "not a database"), (&empty, "no table `sdk_sessions`")] {
+    for (file, says) in
+        [(&none, "does not exist"), (&text, "not a database"), (&empty, "no table `sdk_sessions`")]
+    {
         let (code, said) = place.bridge(&["import", file.to_str().unwrap()]).await;
-        assert!(code == 2 && said.contains(says) && said.contains(file.to_str().unwrap()), "{said}");
+        assert!(
+            code == 2 && said.contains(says) && said.contains(file.to_str().unwrap()),
+            "{said}"
+        );
     }
     let (code, said) = place.bridge(&["export", empty.to_str().unwrap()]).await;
     assert!(code == 2 && said.contains("the file exists"), "{said}");
@@ -231,7 +258,8 @@ async fn an_unusable_file_is_named() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_missing_or_unknown_program_is_named_and_a_failed_export_leaves_no_file() {
     let place = Place::new().await;
-    let (file, out, program) = (place.file("claude-mem.db"), place.file("out.db"), place.file("bin/memhost-bridge"));
+    let (file, out, program) =
+        (place.file("claude-mem.db"), place.file("out.db"), place.file("bin/memhost-bridge"));
     store(&file, 1);
     // The program has created the file when the host refuses: this company has no such binding.
     let refused = ["export", out.to_str().unwrap(), "--company", "nobody"];
@@ -240,9 +268,13 @@ async fn a_missing_or_unknown_program_is_named_and_a_failed_export_leaves_no_fil
     std::fs::remove_file(&program).unwrap();
     let import = ["import", file.to_str().unwrap()];
     let (code, said) = place.bridge(&import).await;
-    assert!(code == 2 && said.contains("memhost-bridge: not found") && said.contains("cargo install"), "{said}");
+    assert!(
+        code == 2 && said.contains("memhost-bridge: not found") && said.contains("cargo install"),
+        "{said}"
+    );
     std::fs::write(&program, "#!/bin/sh\necho '{\"protocol\": 0}'\n").unwrap();
-    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
     let (code, said) = place.bridge(&import).await;
     assert!(code == 2 && said.contains("another version"), "{said}");
 }
@@ -270,22 +302,34 @@ async fn a_database_of_the_real_package_is_imported_and_exported() {
     let made = repository().join("target/claude-mem");
     let package = made.join("package/plugin/sqlite/SessionStore.js");
     let bun = [made.join("bun/package/bin/bun"), PathBuf::from("bun")];
-    let runs = |bun: &&PathBuf| Command::new(bun).arg("--version").output().is_ok_and(|done| done.status.success());
-    let missing = "claude-mem and bun are not in target/claude-mem; `just claude-mem` puts them there";
-    let Some(bun) = needed(bun.iter().find(|bun| package.exists() && runs(bun)).ok_or(missing)) else { return };
+    let runs = |bun: &&PathBuf| {
+        Command::new(bun).arg("--version").output().is_ok_and(|done| done.status.success())
+    };
+    let missing =
+        "claude-mem and bun are not in target/claude-mem; `just claude-mem` puts them there";
+    let Some(bun) = needed(bun.iter().find(|bun| package.exists() && runs(bun)).ok_or(missing))
+    else {
+        return;
+    };
     let place = Place::new().await;
     let script = place.file("store.cjs");
     std::fs::write(&script, SCRIPT).unwrap();
     let claude_mem = |file: &str, what: &str| -> Value {
         let mut command = Command::new(bun);
-        command.arg(&script).arg(&package).arg(place.file(file)).arg(what).env("HOME", place.directory.path());
+        command
+            .arg(&script)
+            .arg(&package)
+            .arg(place.file(file))
+            .arg(what)
+            .env("HOME", place.directory.path());
         let done = command.output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         let said = String::from_utf8(done.stdout).unwrap();
         serde_json::from_str(said.lines().last().unwrap()).unwrap()
     };
     let before = claude_mem("real.db", "make");
-    let [real, out, copy] = ["real.db", "out.db", "copy.db"].map(|name| place.file(name).to_str().unwrap().to_owned());
+    let [real, out, copy] =
+        ["real.db", "out.db", "copy.db"].map(|name| place.file(name).to_str().unwrap().to_owned());
     let report = place.fine(&["import", &real]).await;
     assert_eq!((&report["rows"], &report["imported"]), (&json!(2), &json!(2)), "{report}");
     assert_eq!(place.fine(&["import", &real]).await["imported"], 0);
@@ -300,12 +344,22 @@ async fn a_database_of_the_real_package_is_imported_and_exported() {
         place.fine(&[&["export", file], arguments].concat()).await;
         let after = claude_mem(name, "look");
         assert_eq!(after["observations"].as_array().unwrap().len(), 2, "{name}: {after}");
-        for column in
-            ["title", "subtitle", "narrative", "facts", "concepts", "files_read", "content_hash", "created_at_epoch"]
-        {
+        for column in [
+            "title",
+            "subtitle",
+            "narrative",
+            "facts",
+            "concepts",
+            "files_read",
+            "content_hash",
+            "created_at_epoch",
+        ] {
             let values: Vec<&Value> =
                 after["observations"].as_array().unwrap().iter().map(|row| &row[column]).collect();
-            assert!(values.contains(&&before["observations"][0][column]), "{name} {column}: {values:?}");
+            assert!(
+                values.contains(&&before["observations"][0][column]),
+                "{name} {column}: {values:?}"
+            );
         }
         assert_eq!(after["summaries"][0]["learned"], "it was open", "{name}");
         assert_eq!(after["projects"], json!(["widgets"]), "{name}");

@@ -13,7 +13,11 @@ fn program(variable: &str, name: &str) -> Option<PathBuf> {
     let named = std::env::var_os(variable).map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let on_path = std::env::split_paths(&path).map(|directory| directory.join(name));
-    named.into_iter().chain([Path::new("/usr/bin").join(name)]).chain(on_path).find(|file| file.is_file())
+    named
+        .into_iter()
+        .chain([Path::new("/usr/bin").join(name)])
+        .chain(on_path)
+        .find(|file| file.is_file())
 }
 
 /// The programs that the test needs, or what is missing.
@@ -23,7 +27,9 @@ fn installed() -> Result<(PathBuf, PathBuf, PathBuf), &'static str> {
     let chromium = program("MEMHOST_CHROMIUM", "chromium")
         .ok_or("chromium is not installed; name another build of it in MEMHOST_CHROMIUM")?;
     if !scripts.join("node_modules").is_dir() {
-        return Err("what the scripts need is not installed; `npm ci --prefix tests/browser` installs it");
+        return Err(
+            "what the scripts need is not installed; `npm ci --prefix tests/browser` installs it",
+        );
     }
     Ok((node, chromium, scripts.join("explorer.mjs")))
 }
@@ -62,11 +68,17 @@ async fn every_page_and_form_works_in_a_browser() {
     // The pictures stay there.
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser");
     let mut command = Command::new(node);
-    command.arg(script).arg(serving.url()).arg(&pictures).env("MEMHOST_TOKEN", TOKEN).env("MEMHOST_CHROMIUM", chromium);
+    command
+        .arg(script)
+        .arg(serving.url())
+        .arg(&pictures)
+        .env("MEMHOST_TOKEN", TOKEN)
+        .env("MEMHOST_CHROMIUM", chromium);
     let done = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     serving.stop().await.unwrap();
     host.stop().await;
-    let (said, wrong) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    let (said, wrong) =
+        (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     assert!(done.status.success(), "{said}\n{wrong}\npictures: {}", pictures.display());
     println!("{said}pictures: {}", pictures.display());
 }

@@ -1,5 +1,5 @@
-//! Forgetting a scope: what was written for an agent, a subject, a run and so on goes, and nothing else, with providers that
-//! forget it at once and with those that cannot.
+//! Forgetting a scope: what was written for an agent, a subject, a run and so on goes, and nothing
+//! else, with providers that forget it at once and with those that cannot.
 
 use memhost_server::Method;
 use memhost_tests::{TestHost, open_store};
@@ -27,7 +27,8 @@ pub(super) async fn forget(api: &Api, scope: Value) -> Answer {
 async fn texts(api: &Api, company: &str) -> Vec<String> {
     let page = ask(api, company, "list", json!({"limit": 1000})).await.fine();
     let items = page["items"].as_array().unwrap().iter();
-    let mut all: Vec<String> = items.map(|item| item["text"].as_str().unwrap().to_owned()).collect();
+    let mut all: Vec<String> =
+        items.map(|item| item["text"].as_str().unwrap().to_owned()).collect();
     all.sort();
     all
 }
@@ -40,7 +41,8 @@ async fn write(api: &Api, scope: Value, text: &str, visibility: &str) -> Value {
 }
 
 async fn host(provider: &str) -> (TestHost, Api) {
-    let guests: &[&str] = if provider == "local-markdown" { &[] } else { std::slice::from_ref(&provider) };
+    let guests: &[&str] =
+        if provider == "local-markdown" { &[] } else { std::slice::from_ref(&provider) };
     let host = TestHost::new(guests).await.unwrap();
     let api = Api::new(&host);
     for company in ["acme", "zeta"] {
@@ -49,33 +51,47 @@ async fn host(provider: &str) -> (TestHost, Api) {
     (host, api)
 }
 
-/// `reference` forgets a partition at once, and the others have none of that. `hosted` can, and leaves the partitions to the
-/// host: it would be asked for what it does not tell apart.
+/// `reference` forgets a partition at once, and the others have none of that. `hosted` can, and
+/// leaves the partitions to the host: it would be asked for what it does not tell apart.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_an_agent_wrote_goes_and_what_others_wrote_stays_also_after_a_restart() {
-    for (provider, operations) in [("local-markdown", 1), ("extracts", 1), ("reference", 2), ("hosted", 1)] {
+    for (provider, operations) in
+        [("local-markdown", 1), ("extracts", 1), ("reference", 2), ("hosted", 1)]
+    {
         let (mut host, api) = host(provider).await;
         let (ada, carol) = (api.agent("ada").await, api.agent("carol").await);
         for (agent, name) in [(&ada, "ada"), (&carol, "carol")] {
-            written(agent, "acme", &format!("shared by {name}"), &json!({"visibility": "company"})).await;
-            written(agent, "acme", &format!("private to {name}"), &json!({"visibility": "agent"})).await;
+            written(agent, "acme", &format!("shared by {name}"), &json!({"visibility": "company"}))
+                .await;
+            written(agent, "acme", &format!("private to {name}"), &json!({"visibility": "agent"}))
+                .await;
         }
         written(&api, "acme", "of the company", &json!({})).await;
-        let there = json!({"scope": {"companyId": "zeta", "agentId": "ada"}, "visibility": "agent"});
+        let there =
+            json!({"scope": {"companyId": "zeta", "agentId": "ada"}, "visibility": "agent"});
         written(&api, "zeta", "of another company", &there).await;
 
         let others = forget(&carol, json!({"agentId": "ada"})).await;
-        assert_eq!((others.status, others.json["field"].as_str()), (403, Some("scope.agentId")), "{provider}");
+        assert_eq!(
+            (others.status, others.json["field"].as_str()),
+            (403, Some("scope.agentId")),
+            "{provider}"
+        );
         assert_eq!(texts(&api, "acme").await.len(), 5, "{provider}");
 
         let gone = forget(&ada, json!({"agentId": "ada"})).await.fine();
         let at = &gone["bindings"][0];
-        assert_eq!((&at["forgotten"], &gone["isComplete"]), (&json!(2), &json!(true)), "{provider}: {gone}");
+        assert_eq!(
+            (&at["forgotten"], &gone["isComplete"]),
+            (&json!(2), &json!(true)),
+            "{provider}: {gone}"
+        );
         assert_eq!(at["operationIds"].as_array().unwrap().len(), operations, "{provider}: {gone}");
         for id in at["operationIds"].as_array().unwrap() {
             let path = format!("/control/v1/companies/acme/operations/{}", id.as_str().unwrap());
             let operation = api.get(&path).await;
-            let told = ["kind", "outcome", "principal"].map(|name| operation[name].as_str().unwrap().to_owned());
+            let told = ["kind", "outcome", "principal"]
+                .map(|name| operation[name].as_str().unwrap().to_owned());
             assert_eq!(told, ["forget", "succeeded", "agent:ada"], "{provider}: {operation}");
         }
         let left = ["of the company", "private to carol", "shared by carol"];
@@ -84,7 +100,11 @@ async fn what_an_agent_wrote_goes_and_what_others_wrote_stays_also_after_a_resta
 
         // It can be sent again, and what is written from then on is kept.
         let again = forget(&ada, json!({"agentId": "ada"})).await.fine();
-        assert_eq!((&again["bindings"][0]["forgotten"], &again["isComplete"]), (&json!(0), &json!(true)), "{again}");
+        assert_eq!(
+            (&again["bindings"][0]["forgotten"], &again["isComplete"]),
+            (&json!(0), &json!(true)),
+            "{again}"
+        );
         drop((ada, carol, api));
         host.stop().await;
         host.start().await.unwrap();
@@ -95,21 +115,27 @@ async fn what_an_agent_wrote_goes_and_what_others_wrote_stays_also_after_a_resta
     }
 }
 
-/// A provider that forgets a partition at once knows no runs: it would forget all that the agent has.
+/// A provider that forgets a partition at once knows no runs: it would forget all that the agent
+/// has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_scope_with_a_context_takes_no_more_than_what_has_it() {
     for provider in ["local-markdown", "reference"] {
         let (_host, api) = host(provider).await;
         for run in ["r1", "r2"] {
-            write(&api, json!({"agentId": "ada", "runId": run}), &format!("in {run}"), "agent").await;
+            write(&api, json!({"agentId": "ada", "runId": run}), &format!("in {run}"), "agent")
+                .await;
         }
         write(&api, json!({"agentId": "carol", "runId": "r1"}), "carol in r1", "agent").await;
         forget(&api, json!({"agentId": "ada", "runId": "r1"})).await.fine();
         assert_eq!(texts(&api, "acme").await, ["carol in r1", "in r2"], "{provider}");
         // Each part is enough, and all that are named count.
-        for (part, value) in
-            [("projectId", "p"), ("issueId", "i"), ("subjectId", "s"), ("sessionKey", "k"), ("namespace", "n")]
-        {
+        for (part, value) in [
+            ("projectId", "p"),
+            ("issueId", "i"),
+            ("subjectId", "s"),
+            ("sessionKey", "k"),
+            ("namespace", "n"),
+        ] {
             for value in [value, "other"] {
                 let mut scope = json!({"runId": "r3"});
                 scope[part] = json!(value);
@@ -130,15 +156,19 @@ async fn a_scope_with_a_context_takes_no_more_than_what_has_it() {
 async fn nobody_forgets_what_they_may_not_read() {
     for provider in ["local-markdown", "reference"] {
         let (host, api) = host(provider).await;
-        let gateway = api.with(&token(&host, "acme", json!({"name": "gateway", "role": "integration"})).await);
-        write(&api, json!({"agentId": "carol", "subjectId": "u1"}), "private to carol", "agent").await;
-        write(&api, json!({"agentId": "carol", "subjectId": "u1"}), "private to u1", "person").await;
+        let gateway = api
+            .with(&token(&host, "acme", json!({"name": "gateway", "role": "integration"})).await);
+        write(&api, json!({"agentId": "carol", "subjectId": "u1"}), "private to carol", "agent")
+            .await;
+        write(&api, json!({"agentId": "carol", "subjectId": "u1"}), "private to u1", "person")
+            .await;
         write(&api, json!({"subjectId": "u1"}), "about u1", "company").await;
         let as_person = [("x-memhost-act-as-person", "u1")];
         let body = of(&json!({"subjectId": "u1"})).to_string();
         gateway.send(Method::Post, FORGET, Some(body), &as_person).await.fine();
         assert_eq!(texts(&api, "acme").await, ["private to carol"], "{provider}");
-        write(&api, json!({"agentId": "carol", "subjectId": "u1"}), "private to u1", "person").await;
+        write(&api, json!({"agentId": "carol", "subjectId": "u1"}), "private to u1", "person")
+            .await;
         let carol = api.agent("carol").await;
         forget(&carol, json!({"agentId": "carol"})).await.fine();
         assert_eq!(texts(&api, "acme").await, ["private to u1"], "{provider}");
@@ -156,17 +186,26 @@ async fn a_scope_names_something_beside_the_company() {
     // An agent's token fills in the agent, and that is not a scope which somebody has named.
     for caller in [&api, &ada] {
         let refused = forget(caller, json!({})).await;
-        assert_eq!((refused.status, refused.json["field"].as_str()), (400, Some("scope")), "{}", refused.text);
+        assert_eq!(
+            (refused.status, refused.json["field"].as_str()),
+            (400, Some("scope")),
+            "{}",
+            refused.text
+        );
         assert!(refused.text.contains("memhost company delete"), "{}", refused.text);
     }
     let elsewhere = api.post(FORGET, &json!({"scope": {"companyId": "zeta", "runId": "r"}})).await;
-    assert_eq!((elsewhere.status, elsewhere.json["field"].as_str()), (400, Some("scope.companyId")));
+    assert_eq!(
+        (elsewhere.status, elsewhere.json["field"].as_str()),
+        (400, Some("scope.companyId"))
+    );
     let unknown = of(&json!({"runId": "r1"}));
     let unknown = json!({"scope": unknown["scope"], "bindingKey": "nowhere"});
     assert_eq!(api.post(FORGET, &unknown).await.status, 404);
     let auditor = api.with(&token(&host, "acme", json!({"name": "a", "role": "auditor"})).await);
     assert_eq!(forget(&auditor, json!({"runId": "r1"})).await.status, 403);
-    let zeta = api.with(&token(&host, "zeta", json!({"name": "z", "role": "company_administrator"})).await);
+    let zeta = api
+        .with(&token(&host, "zeta", json!({"name": "z", "role": "company_administrator"})).await);
     assert_eq!(forget(&zeta, json!({"agentId": "ada"})).await.status, 403);
     assert_eq!(texts(&api, "acme").await, ["ada's", "stays"]);
 }
@@ -184,7 +223,8 @@ async fn a_token_for_one_run_forgets_that_run() {
     assert_eq!(texts(&api, "acme").await, ["in r2"]);
 }
 
-/// A provider may have records that the host has no row of. Where it says what they were for, they go, too.
+/// A provider may have records that the host has no row of. Where it says what they were for, they
+/// go, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_only_the_provider_knows_is_looked_for() {
     let (mut host, api) = host("cross-agent").await;
@@ -224,7 +264,11 @@ async fn one_binding_or_all_of_them_and_one_that_fails_stops_no_other() {
     let first = "/control/v1/companies/acme/bindings/extracts";
     api.patch(first, &json!({"enabled": false})).await.fine();
     let gone = forget(&api, in_run.clone()).await.fine();
-    assert_eq!((&gone["isComplete"], gone["bindings"].as_array().unwrap().len()), (&json!(false), 2), "{gone}");
+    assert_eq!(
+        (&gone["isComplete"], gone["bindings"].as_array().unwrap().len()),
+        (&json!(false), 2),
+        "{gone}"
+    );
     assert!(gone["bindings"][0]["error"].as_str().unwrap().contains("disabled"), "{gone}");
     assert_eq!(texts(&api, "acme").await, Vec::<String>::new());
     api.patch(first, &json!({"enabled": true})).await.fine();
@@ -247,7 +291,11 @@ async fn the_command_line_asks_before_it_forgets_a_scope() {
         assert!(done.err.contains(says), "{line}: {done:?}");
     }
     let gone = terminal.json("record delete --whole-scope --run r1 --yes").await;
-    assert_eq!((&gone["bindings"][0]["forgotten"], &gone["isComplete"]), (&json!(1), &json!(true)), "{gone}");
+    assert_eq!(
+        (&gone["bindings"][0]["forgotten"], &gone["isComplete"]),
+        (&json!(1), &json!(true)),
+        "{gone}"
+    );
     let left = terminal.fine("record list").await;
     assert!(left.contains("outside of it") && !left.contains("in the run"), "{left}");
 }

@@ -1,4 +1,5 @@
-//! Forgetting a scope: what waits, what comes late of older material, and what is more than one operation forgets.
+//! Forgetting a scope: what waits, what comes late of older material, and what is more than one
+//! operation forgets.
 
 use memhost_server::Method;
 use memhost_tests::{TestHost, eventually};
@@ -41,7 +42,8 @@ async fn what_a_job_makes_for_a_forgotten_scope_is_forgotten_when_it_arrives() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_waits_to_be_captured_for_a_scope_is_given_up() {
     let (_host, api) = extracting().await;
-    let enable = async |enabled: bool| drop(api.patch(BINDING, &json!({"enabled": enabled})).await.fine());
+    let enable =
+        async |enabled: bool| drop(api.patch(BINDING, &json!({"enabled": enabled})).await.fine());
     enable(false).await;
     for run in ["r1", "r2"] {
         let mut event = in_run(revision(run, &comment(run), &format!("said in {run}")), run);
@@ -50,7 +52,11 @@ async fn what_waits_to_be_captured_for_a_scope_is_given_up() {
         assert_eq!(receipt["deliveries"][0]["status"], "pending", "{receipt}");
     }
     let gone = forget(&api, json!({"runId": "r1"})).await.fine();
-    assert_eq!((gone["discarded"].as_array().unwrap().len(), &gone["isComplete"]), (1, &json!(false)), "{gone}");
+    assert_eq!(
+        (gone["discarded"].as_array().unwrap().len(), &gone["isComplete"]),
+        (1, &json!(false)),
+        "{gone}"
+    );
     assert!(!api.get(DELIVERIES).await.to_string().contains("said in r1"), "its material stays");
     enable(true).await;
     settled(&api).await;
@@ -69,7 +75,11 @@ async fn what_waits_for_a_person_goes_with_its_scope() {
         agent.post(CAPTURE, &material(&comment(name), &text)).await.fine();
     }
     let gone = forget(&ada, json!({"agentId": "ada"})).await.fine();
-    assert_eq!((gone["discarded"].as_array().unwrap().len(), &gone["isComplete"]), (1, &json!(true)), "{gone}");
+    assert_eq!(
+        (gone["discarded"].as_array().unwrap().len(), &gone["isComplete"]),
+        (1, &json!(true)),
+        "{gone}"
+    );
     for path in ["deliveries", "reviews", "operations", "activity"] {
         let left = api.get(&format!("/control/v1/companies/acme/{path}")).await.to_string();
         assert!(!left.contains("ada@mail"), "{path}: {left}");
@@ -117,13 +127,15 @@ async fn the_log_keeps_no_text_of_a_forgotten_scope() {
     assert_eq!(2 * texts().await, before);
 }
 
-/// One operation forgets at most 1,000 records. What a provider only hides stays, and is not asked for a second time.
+/// One operation forgets at most 1,000 records. What a provider only hides stays, and is not asked
+/// for a second time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_records_of_a_scope_than_one_operation_forgets() {
     let (_host, api) = extracting().await;
     for (run, word) in [("r1", "plain"), ("r2", "indelible")] {
         for count in [1_000, 1] {
-            let records: Vec<Value> = (0..count).map(|number| json!({"text": format!("{word} {number}")})).collect();
+            let records: Vec<Value> =
+                (0..count).map(|number| json!({"text": format!("{word} {number}")})).collect();
             let body = json!({"scope": {"companyId": "acme", "runId": run}, "records": records});
             api.post("/runtime/v1/companies/acme/records", &body).await.fine();
         }
@@ -131,16 +143,23 @@ async fn more_records_of_a_scope_than_one_operation_forgets() {
         let at = &gone["bindings"][0];
         let counts = ["forgotten", "hidden"].map(|name| at[name].as_u64().unwrap());
         assert_eq!(counts, if word == "plain" { [1_001, 0] } else { [0, 1_001] }, "{gone}");
-        assert_eq!((at["operationIds"].as_array().unwrap().len(), &gone["isComplete"]), (2, &json!(true)), "{gone}");
+        assert_eq!(
+            (at["operationIds"].as_array().unwrap().len(), &gone["isComplete"]),
+            (2, &json!(true)),
+            "{gone}"
+        );
     }
 }
 
-/// Records of an import wait until somebody has decided about its grants, and their provider has nothing until then.
+/// Records of an import wait until somebody has decided about its grants, and their provider has
+/// nothing until then.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_waits_of_an_import_goes_with_its_scope() {
     let (_host, api) = extracting().await;
     for run in ["r1", "r2"] {
-        api.post(CAPTURE, &in_run(material(&comment(run), &format!("said in {run}")), run)).await.fine();
+        api.post(CAPTURE, &in_run(material(&comment(run), &format!("said in {run}")), run))
+            .await
+            .fine();
     }
     let export = api.send(Method::Get, "/control/v1/companies/acme/export", None, &[]).await.text;
     let more = export.lines().map(|line| {
@@ -156,9 +175,16 @@ async fn what_waits_of_an_import_goes_with_its_scope() {
     let done = there.send(Method::Post, path, Some(more.collect()), &[]).await.fine();
     assert_eq!(done["waiting"], 2, "{done}");
     let gone = there.post(FORGET, &of(&json!({"runId": "r1"}))).await.fine();
-    assert_eq!((&gone["bindings"][0]["forgotten"], &gone["isComplete"]), (&json!(1), &json!(true)), "{gone}");
+    assert_eq!(
+        (&gone["bindings"][0]["forgotten"], &gone["isComplete"]),
+        (&json!(1), &json!(true)),
+        "{gone}"
+    );
     let left = there.send(Method::Get, "/control/v1/companies/acme/export", None, &[]).await.text;
     assert!(!left.contains("said in r1") && left.contains("said in r2"), "{left}");
     there.put(&format!("{BINDING}/grants"), &json!({"storageBytes": 64 << 20})).await.fine();
-    eventually("the other one is with its provider", async || texts(&there, "extracts").await == ["said in r2"]).await;
+    eventually("the other one is with its provider", async || {
+        texts(&there, "extracts").await == ["said in r2"]
+    })
+    .await;
 }

@@ -1,4 +1,5 @@
-//! Records by their source, at every binding: forgetting them, listing them, and replacing what came before.
+//! Records by their source, at every binding: forgetting them, listing them, and replacing what
+//! came before.
 
 use memhost_server::Method;
 use memhost_tests::eventually;
@@ -44,15 +45,22 @@ async fn capture_at(api: &Api, binding: &str, source: &Value, text: &str) -> Val
 pub(super) async fn texts(api: &Api, binding: &str) -> Vec<String> {
     let body = json!({"scope": {"companyId": "acme"}, "bindingKey": binding, "limit": 1000});
     let page = api.post("/runtime/v1/companies/acme/list", &body).await.fine();
-    let mut all: Vec<String> =
-        page["items"].as_array().unwrap().iter().map(|item| item["text"].as_str().unwrap().to_owned()).collect();
+    let mut all: Vec<String> = page["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["text"].as_str().unwrap().to_owned())
+        .collect();
     all.sort();
     all
 }
 
 pub(super) async fn settled(api: &Api) {
     eventually("no delivery is pending", async || {
-        api.get(&format!("{DELIVERIES}?status=pending&limit=1")).await["items"].as_array().unwrap().is_empty()
+        api.get(&format!("{DELIVERIES}?status=pending&limit=1")).await["items"]
+            .as_array()
+            .unwrap()
+            .is_empty()
     })
     .await;
 }
@@ -74,15 +82,26 @@ async fn what_came_from_a_source_is_forgotten_at_every_binding_and_the_rest_stay
         .as_array()
         .unwrap()
         .iter()
-        .map(|record| (record["bindingKey"].as_str().unwrap(), record["source"]["kind"].as_str().unwrap()))
+        .map(|record| {
+            (record["bindingKey"].as_str().unwrap(), record["source"]["kind"].as_str().unwrap())
+        })
         .collect();
     assert_eq!(keys.len(), 4, "{found}");
-    assert!(keys.contains(&("second", "issue_comment")) && keys.contains(&("extracts", "issue_document")), "{keys:?}");
+    assert!(
+        keys.contains(&("second", "issue_comment"))
+            && keys.contains(&("extracts", "issue_document")),
+        "{keys:?}"
+    );
 
-    let gone = api.post(FORGET, &of(&json!([{"kind": "issue_comment", "commentId": "c1"}]))).await.fine();
+    let gone =
+        api.post(FORGET, &of(&json!([{"kind": "issue_comment", "commentId": "c1"}]))).await.fine();
     assert_eq!(gone["isComplete"], true, "{gone}");
     for at in gone["bindings"].as_array().unwrap() {
-        assert_eq!((&at["forgotten"], at["operationIds"].as_array().unwrap().len()), (&json!(1), 1), "{gone}");
+        assert_eq!(
+            (&at["forgotten"], at["operationIds"].as_array().unwrap().len()),
+            (&json!(1), 1),
+            "{gone}"
+        );
     }
     for binding in ["extracts", "second"] {
         assert_eq!(texts(&api, binding).await, ["a plan", "another plan", "said in the second"]);
@@ -97,7 +116,13 @@ async fn what_came_from_a_source_is_forgotten_at_every_binding_and_the_rest_stay
     // What is said after that is kept.
     capture_at(&api, "second", &comment("c1"), "said again").await;
     assert_eq!(texts(&api, "second").await, ["said again"]);
-    assert_eq!(api.post(LIST, &of(&json!([{"issueId": "i1"}]))).await.fine()["records"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        api.post(LIST, &of(&json!([{"issueId": "i1"}]))).await.fine()["records"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -130,7 +155,8 @@ async fn what_a_job_makes_of_a_forgotten_source_is_forgotten_when_it_arrives() {
 async fn what_waits_to_be_captured_is_given_up() {
     let (_host, api) = extracting().await;
     let binding = "/control/v1/companies/acme/bindings/extracts";
-    let enable = async |enabled: bool| drop(api.patch(binding, &json!({"enabled": enabled})).await.fine());
+    let enable =
+        async |enabled: bool| drop(api.patch(binding, &json!({"enabled": enabled})).await.fine());
     enable(false).await;
     for id in ["c1", "c2"] {
         let mut event = revision(id, &comment(id), &format!("said in {id}"));
@@ -139,13 +165,20 @@ async fn what_waits_to_be_captured_is_given_up() {
         assert_eq!(receipt["deliveries"][0]["status"], "pending", "{receipt}");
     }
     let gone = api.post(FORGET, &of(&json!([{"commentId": "c1"}]))).await.fine();
-    assert_eq!((gone["discarded"].as_array().unwrap().len(), &gone["isComplete"]), (1, &json!(false)), "{gone}");
+    assert_eq!(
+        (gone["discarded"].as_array().unwrap().len(), &gone["isComplete"]),
+        (1, &json!(false)),
+        "{gone}"
+    );
     assert!(gone["bindings"][0]["error"].as_str().unwrap().contains("disabled"), "{gone}");
     assert!(!api.get(DELIVERIES).await.to_string().contains("said in c1"), "its material stays");
     enable(true).await;
     settled(&api).await;
     assert_eq!(texts(&api, "extracts").await, ["said in c2"]);
-    assert_eq!(api.post(FORGET, &of(&json!([{"commentId": "c1"}]))).await.fine()["isComplete"], true);
+    assert_eq!(
+        api.post(FORGET, &of(&json!([{"commentId": "c1"}]))).await.fine()["isComplete"],
+        true
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -154,17 +187,25 @@ async fn what_waits_for_a_person_goes_with_its_source() {
     let binding = "/control/v1/companies/acme/bindings/extracts";
     api.patch(binding, &json!({"policy": {"pii": "hold"}})).await.fine();
     let reviews = "/control/v1/companies/acme/reviews";
-    let waiting = async || api.get(&format!("{reviews}?status=pending")).await["items"].as_array().unwrap().clone();
+    let waiting = async || {
+        api.get(&format!("{reviews}?status=pending")).await["items"].as_array().unwrap().clone()
+    };
     let decide = async |item: &Value, what: &str| {
         let path = format!("{reviews}/{}/decision", item["id"].as_str().unwrap());
         api.post(&path, &json!({"decision": what})).await
     };
     // One is approved, one waits, and one is of another source.
     for id in ["c1", "c2", "c3"] {
-        api.post(CAPTURE, &material(&comment(id), &format!("write to {id}@mail.example"))).await.fine();
+        api.post(CAPTURE, &material(&comment(id), &format!("write to {id}@mail.example")))
+            .await
+            .fine();
     }
     let of_comment = |items: &[Value], id: &str| {
-        items.iter().find(|item| item["text"].as_str().unwrap().contains(id)).expect("it waits").clone()
+        items
+            .iter()
+            .find(|item| item["text"].as_str().unwrap().contains(id))
+            .expect("it waits")
+            .clone()
     };
     let before = waiting().await;
     assert_eq!(before.len(), 3, "{before:?}");
@@ -172,14 +213,22 @@ async fn what_waits_for_a_person_goes_with_its_source() {
     settled(&api).await;
     assert_eq!(texts(&api, "extracts").await, ["write to c1@mail.example"]);
 
-    let gone = api.post(FORGET, &of(&json!([{"commentId": "c1"}, {"commentId": "c2"}]))).await.fine();
-    assert_eq!((gone["discarded"].as_array().unwrap().len(), &gone["isComplete"]), (1, &json!(true)), "{gone}");
+    let gone =
+        api.post(FORGET, &of(&json!([{"commentId": "c1"}, {"commentId": "c2"}]))).await.fine();
+    assert_eq!(
+        (gone["discarded"].as_array().unwrap().len(), &gone["isComplete"]),
+        (1, &json!(true)),
+        "{gone}"
+    );
     assert_eq!(waiting().await.len(), 1);
     for path in ["deliveries", "reviews", "operations", "activity"] {
         let left = api.get(&format!("/control/v1/companies/acme/{path}")).await.to_string();
         assert!(!left.contains("c1@mail") && !left.contains("c2@mail"), "{path}: {left}");
     }
-    assert_eq!(decide(&of_comment(&before, "c2"), "approve").await.problem(), (409, "already_decided"));
+    assert_eq!(
+        decide(&of_comment(&before, "c2"), "approve").await.problem(),
+        (409, "already_decided")
+    );
     decide(&of_comment(&before, "c3"), "approve").await.fine();
     settled(&api).await;
     assert_eq!(texts(&api, "extracts").await, ["write to c3@mail.example"]);
@@ -198,9 +247,11 @@ async fn a_revision_takes_the_place_of_those_before_in_whatever_order_they_are_c
     })
     .await
     .fine();
-    let batch: Vec<Value> =
-        (2..40).map(|n| revision(&format!("r{n}"), &document("i1"), &format!("revision {n}"))).collect();
-    let answer = api.post("/runtime/v1/companies/acme/hooks/batch", &json!({"events": batch})).await.fine();
+    let batch: Vec<Value> = (2..40)
+        .map(|n| revision(&format!("r{n}"), &document("i1"), &format!("revision {n}")))
+        .collect();
+    let answer =
+        api.post("/runtime/v1/companies/acme/hooks/batch", &json!({"events": batch})).await.fine();
     assert_eq!(answer["accepted"], 38, "{answer}");
     settled(&api).await;
     assert_eq!(texts(&api, "extracts").await, ["of another issue", "revision 39"]);
@@ -212,7 +263,10 @@ async fn a_revision_takes_the_place_of_those_before_in_whatever_order_they_are_c
     assert_eq!(texts(&api, "extracts").await, ["captured directly", "of another issue"]);
     // What is no replacement is beside it.
     api.post(CAPTURE, &material(&document("i1"), "beside it")).await.fine();
-    assert_eq!(texts(&api, "extracts").await, ["beside it", "captured directly", "of another issue"]);
+    assert_eq!(
+        texts(&api, "extracts").await,
+        ["beside it", "captured directly", "of another issue"]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -222,7 +276,12 @@ async fn a_source_is_named_exactly_and_forgotten_for_the_whole_company_only() {
     let mut nothing = material(&json!({"kind": "manual_note", "companyId": "acme"}), "t");
     nothing["replacesSource"] = json!(true);
     let refused = api.post(CAPTURE, &nothing).await;
-    assert_eq!((refused.status, &refused.json["field"]), (400, &json!("replacesSource")), "{}", refused.text);
+    assert_eq!(
+        (refused.status, &refused.json["field"]),
+        (400, &json!("replacesSource")),
+        "{}",
+        refused.text
+    );
     for (sources, field) in [
         (json!([]), "sources"),
         (json!([{"kind": "run"}]), "sources.0"),
@@ -230,7 +289,12 @@ async fn a_source_is_named_exactly_and_forgotten_for_the_whole_company_only() {
         (json!(vec![json!({"runId": "r"}); 101]), "sources"),
     ] {
         let refused = api.post(FORGET, &of(&sources)).await;
-        assert_eq!((refused.status, refused.json["field"].as_str()), (400, Some(field)), "{}", refused.text);
+        assert_eq!(
+            (refused.status, refused.json["field"].as_str()),
+            (400, Some(field)),
+            "{}",
+            refused.text
+        );
     }
     let sources = json!([{"commentId": "c1"}]);
     let agent = api.agent("ada").await;
@@ -242,24 +306,38 @@ async fn a_source_is_named_exactly_and_forgotten_for_the_whole_company_only() {
         let refused = caller.post(FORGET, &json!({"scope": scope, "sources": sources})).await;
         assert_eq!(refused.status, status, "{}", refused.text);
     }
-    assert_eq!(agent.post(LIST, &of(&sources)).await.fine()["records"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        agent.post(LIST, &of(&sources)).await.fine()["records"].as_array().unwrap().len(),
+        1
+    );
     let body = json!({"name": "a", "role": "auditor"});
-    let token = api.post("/control/v1/companies/acme/tokens", &body).await.fine()["value"].as_str().unwrap().to_owned();
+    let token = api.post("/control/v1/companies/acme/tokens", &body).await.fine()["value"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert_eq!(api.with(&token).post(FORGET, &of(&sources)).await.status, 403);
     assert_eq!(texts(&api, "extracts").await, ["stays"]);
     // A gateway forgets what is private, too: a comment that was deleted is deleted for everybody.
     let body = json!({"name": "gateway", "role": "integration"});
-    let token = api.post("/control/v1/companies/acme/tokens", &body).await.fine()["value"].as_str().unwrap().to_owned();
+    let token = api.post("/control/v1/companies/acme/tokens", &body).await.fine()["value"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let gateway = api.with(&token);
     for header in ["x-memhost-act-as-agent", "x-memhost-act-as-person"] {
-        let refused = gateway.send(Method::Post, FORGET, Some(of(&sources).to_string()), &[(header, "ada")]).await;
+        let refused = gateway
+            .send(Method::Post, FORGET, Some(of(&sources).to_string()), &[(header, "ada")])
+            .await;
         assert_eq!(refused.problem(), (403, "forbidden"), "{header}");
     }
     let mut private = material(&comment("c1"), "for ada only");
     private["scope"]["agentId"] = json!("ada");
     private["visibility"] = json!("agent");
     gateway.send(Method::Post, CAPTURE, Some(private.to_string()), &[]).await.fine();
-    assert_eq!(gateway.post(LIST, &of(&sources)).await.fine()["records"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        gateway.post(LIST, &of(&sources)).await.fine()["records"].as_array().unwrap().len(),
+        1
+    );
     assert_eq!(gateway.post(FORGET, &of(&sources)).await.fine()["bindings"][0]["forgotten"], 2);
     assert_eq!(texts(&api, "extracts").await, Vec::<String>::new());
 }

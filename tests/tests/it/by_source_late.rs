@@ -1,4 +1,5 @@
-//! Forgetting by source what comes late, what comes with an import, and what is more than one operation forgets.
+//! Forgetting by source what comes late, what comes with an import, and what is more than one
+//! operation forgets.
 
 use std::sync::Arc;
 
@@ -8,7 +9,9 @@ use memhost_tests::clock::TestClock;
 use memhost_tests::{TestHost, eventually};
 use serde_json::{Value, json};
 
-use super::by_source::{CAPTURE, FORGET, comment, document, material, of, revision, settled, texts};
+use super::by_source::{
+    CAPTURE, FORGET, comment, document, material, of, revision, settled, texts,
+};
 use super::hooks::{DELIVERIES, HOOKS};
 use super::support::{Api, bind, extracting};
 
@@ -18,10 +21,17 @@ const BINDING: &str = "/control/v1/companies/acme/bindings/extracts";
 /// The delivery of an event.
 async fn delivery(api: &Api, id: &str) -> Value {
     let all = api.get(&format!("{DELIVERIES}?limit=1000")).await;
-    all["items"].as_array().unwrap().iter().find(|item| item["hook"]["hookId"] == id).expect("it is there").clone()
+    all["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|item| item["hook"]["hookId"] == id)
+        .expect("it is there")
+        .clone()
 }
 
-/// A revision that waits while a newer one is captured is given up: the provider is not asked to capture it.
+/// A revision that waits while a newer one is captured is given up: the provider is not asked to
+/// capture it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_revision_that_a_newer_one_overtakes_is_never_captured() {
     let (_host, api) = extracting().await;
@@ -65,13 +75,15 @@ async fn what_comes_after_the_request_is_not_given_up() {
     assert_eq!(later["discarded"].as_array().unwrap().len(), 1, "{later}");
 }
 
-/// One operation forgets at most 1,000 records. What a provider only hides stays, and is not asked for a second time.
+/// One operation forgets at most 1,000 records. What a provider only hides stays, and is not asked
+/// for a second time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_records_than_one_operation_forgets_are_forgotten_or_hidden_once_each() {
     let (_host, api) = extracting().await;
     for (source, word) in [("c1", "plain"), ("c2", "indelible")] {
         for count in [1_000, 1] {
-            let records: Vec<Value> = (0..count).map(|number| json!({"text": format!("{word} {number}")})).collect();
+            let records: Vec<Value> =
+                (0..count).map(|number| json!({"text": format!("{word} {number}")})).collect();
             let body = json!({"scope": {"companyId": "acme"}, "source": comment(source), "records": records});
             api.post(RECORDS, &body).await.fine();
         }
@@ -79,7 +91,11 @@ async fn more_records_than_one_operation_forgets_are_forgotten_or_hidden_once_ea
         let at = &gone["bindings"][0];
         let counts = ["forgotten", "hidden"].map(|name| at[name].as_u64().unwrap());
         assert_eq!(counts, if word == "plain" { [1_001, 0] } else { [0, 1_001] }, "{gone}");
-        assert_eq!((at["operationIds"].as_array().unwrap().len(), &gone["isComplete"]), (2, &json!(true)), "{gone}");
+        assert_eq!(
+            (at["operationIds"].as_array().unwrap().len(), &gone["isComplete"]),
+            (2, &json!(true)),
+            "{gone}"
+        );
     }
     // A replacement asks once, too.
     let mut newer = material(&comment("c2"), "newer");
@@ -88,22 +104,24 @@ async fn more_records_than_one_operation_forgets_are_forgotten_or_hidden_once_ea
     assert!(api.query("acme", "newer").await.contains(&"newer".to_owned()));
 }
 
-/// Records of an import wait until somebody has decided about its grants: at a provider that has nothing until then, and at
-/// one that serves with less.
+/// Records of an import wait until somebody has decided about its grants: at a provider that has
+/// nothing until then, and at one that serves with less.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_waits_of_an_import_goes_with_its_source() {
     for (key, provider) in [("extracts", "extracts"), ("default", "local-markdown")] {
         let (_host, api) = extracting().await;
         let grants = json!({"storageBytes": 64 << 20, "directoryBytes": 64 << 20});
         if key == "default" {
-            let body = json!({"key": key, "providerKey": provider, "grants": grants, "default": true});
+            let body =
+                json!({"key": key, "providerKey": provider, "grants": grants, "default": true});
             api.post("/control/v1/companies/acme/bindings", &body).await.fine();
             api.send(Method::Delete, BINDING, None, &[]).await.fine();
         }
         for id in ["c1", "c2"] {
             api.post(CAPTURE, &material(&comment(id), &format!("said in {id}"))).await.fine();
         }
-        let export = api.send(Method::Get, "/control/v1/companies/acme/export", None, &[]).await.text;
+        let export =
+            api.send(Method::Get, "/control/v1/companies/acme/export", None, &[]).await.text;
         let more = export.lines().map(|line| {
             let mut line: Value = serde_json::from_str(line).unwrap();
             if line["table"] == "bindings" {
@@ -120,10 +138,18 @@ async fn what_waits_of_an_import_goes_with_its_source() {
         let confined = json!({"scope": {"companyId": "acme", "agentId": "ada"}, "sources": [{"commentId": "c1"}]});
         assert_eq!(there.post(FORGET, &confined).await.status, 400, "{provider}");
         let gone = there.post(FORGET, &of(&json!([{"commentId": "c1"}]))).await.fine();
-        assert_eq!((&gone["bindings"][0]["forgotten"], &gone["isComplete"]), (&json!(1), &json!(true)), "{gone}");
-        let left = there.send(Method::Get, "/control/v1/companies/acme/export", None, &[]).await.text;
+        assert_eq!(
+            (&gone["bindings"][0]["forgotten"], &gone["isComplete"]),
+            (&json!(1), &json!(true)),
+            "{gone}"
+        );
+        let left =
+            there.send(Method::Get, "/control/v1/companies/acme/export", None, &[]).await.text;
         assert!(!left.contains("said in c1") && left.contains("said in c2"), "{provider}: {left}");
-        there.put(&format!("/control/v1/companies/acme/bindings/{key}/grants"), &grants).await.fine();
+        there
+            .put(&format!("/control/v1/companies/acme/bindings/{key}/grants"), &grants)
+            .await
+            .fine();
         eventually("the other one is with its provider", async || {
             there.query("acme", "said").await.iter().any(|text| text == "said in c2")
         })

@@ -1,4 +1,5 @@
-//! The command line against a running host: every noun with its verbs, every output form, and contexts.
+//! The command line against a running host: every noun with its verbs, every output form, and
+//! contexts.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -41,7 +42,11 @@ impl Terminal {
     }
 
     async fn run_with(&self, line: &str, input: &str) -> Done {
-        let environment = [("MEMHOST_URL", self.url.as_str()), ("MEMHOST_TOKEN", TOKEN), ("MEMHOST_COMPANY", "acme")];
+        let environment = [
+            ("MEMHOST_URL", self.url.as_str()),
+            ("MEMHOST_TOKEN", TOKEN),
+            ("MEMHOST_COMPANY", "acme"),
+        ];
         run(self.home.path(), &environment, &words(line), input).await
     }
 
@@ -100,9 +105,16 @@ pub(crate) fn words(line: &str) -> Vec<String> {
     words.into_iter().filter(|word| !word.is_empty()).collect()
 }
 
-pub(crate) async fn run(home: &Path, environment: &[(&str, &str)], arguments: &[String], input: &str) -> Done {
+pub(crate) async fn run(
+    home: &Path,
+    environment: &[(&str, &str)],
+    arguments: &[String],
+    input: &str,
+) -> Done {
     let mut command = Command::new(env!("CARGO_BIN_EXE_memhost-cli"));
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("MEMHOST_") || name.starts_with("XDG_")) {
+    for (name, _) in std::env::vars()
+        .filter(|(name, _)| name.starts_with("MEMHOST_") || name.starts_with("XDG_"))
+    {
         command.env_remove(name);
     }
     command.env("MEMHOST_CACHE_DIR", memhost_tests::cache_dir());
@@ -117,7 +129,11 @@ pub(crate) async fn run(home: &Path, environment: &[(&str, &str)], arguments: &[
     });
     let done = done.await.unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Done { code: done.status.code().unwrap_or(-1), out: text(&done.stdout), err: text(&done.stderr) }
+    Done {
+        code: done.status.code().unwrap_or(-1),
+        out: text(&done.stdout),
+        err: text(&done.stderr),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -125,17 +141,29 @@ async fn records_have_every_verb() {
     let terminal = Terminal::open(&[]).await;
     let written = terminal.json("record create 'the gate code changes monthly' --agent ada").await;
     let id = written["records"][0]["providerRecordId"].as_str().unwrap().to_owned();
-    assert!(terminal.fine("note 'deploys are frozen on Fridays' --agent ada").await.starts_with("noted "));
+    assert!(
+        terminal
+            .fine("note 'deploys are frozen on Fridays' --agent ada")
+            .await
+            .starts_with("noted ")
+    );
     assert!(terminal.fine("capture 'something happened' --agent ada").await.contains("captured"));
     terminal.in_every_form("record list --agent ada", "items", "the gate code").await;
-    let found = terminal.in_every_form(&format!("record show {id} --agent ada"), "", "monthly").await;
+    let found =
+        terminal.in_every_form(&format!("record show {id} --agent ada"), "", "monthly").await;
     assert_eq!(found["record"]["text"], "the gate code changes monthly");
     let hits = terminal.json("search 'gate code' --agent ada").await;
     assert_eq!(hits["snippets"][0]["handle"]["providerRecordId"], id.as_str());
     terminal.fine(&format!("record update {id} 'the gate code changes weekly' --agent ada")).await;
     let hits = terminal.fine("record search 'gate code' --agent ada").await;
     assert!(hits.contains("weekly") && hits.contains("SCORE"), "{hits}");
-    let id = terminal.json("search 'gate code' --agent ada").await["snippets"][0]["handle"]["providerRecordId"].clone();
+    let id = terminal
+        .json(
+            "search 'gate code' --agent \
+                            ada",
+        )
+        .await["snippets"][0]["handle"]["providerRecordId"]
+        .clone();
     terminal.fine(&format!("record delete {} --agent ada", id.as_str().unwrap())).await;
     let gone = terminal.run(&format!("record show {} --agent ada", id.as_str().unwrap())).await;
     assert_eq!(gone.code, 3, "{gone:?}");
@@ -158,7 +186,9 @@ async fn bindings_secrets_budgets_tokens_and_charges_are_made_shown_changed_and_
     let binding = t.in_every_form("binding show research", "", "local-markdown").await;
     t.fine("binding update research --enabled false").await;
     assert_eq!(t.json("binding show research").await["enabled"], false);
-    let stale = t.run(&format!("binding update research --enabled true --revision {}", binding["revision"])).await;
+    let stale = t
+        .run(&format!("binding update research --enabled true --revision {}", binding["revision"]))
+        .await;
     assert_eq!(stale.code, 2, "{stale:?}");
     t.fine("binding update research --enabled true").await;
     t.fine("binding assign research --agent ada").await;
@@ -166,7 +196,10 @@ async fn bindings_secrets_budgets_tokens_and_charges_are_made_shown_changed_and_
     assert!(t.fine("binding grant research --everything --dry-run").await.contains("GRANTED"));
 
     let origin = "--origin https://api.example.com --as header:authorization:Bearer";
-    assert_eq!(t.run_with(&format!("secret create API_KEY {origin}"), "hush hush hush\n").await.code, 0);
+    assert_eq!(
+        t.run_with(&format!("secret create API_KEY {origin}"), "hush hush hush\n").await.code,
+        0
+    );
     let twice = t.run_with(&format!("secret create API_KEY {origin}"), "hush hush hush\n").await;
     assert!(twice.code == 2 && twice.err.contains("memhost secret update"), "{twice:?}");
     t.in_every_form("secret list", "items", "API_KEY").await;
@@ -174,7 +207,9 @@ async fn bindings_secrets_budgets_tokens_and_charges_are_made_shown_changed_and_
     let secret = t.in_every_form("secret show API_KEY", "", "https://api.example.com").await;
     assert_eq!(secret["usedAs"], json!({"kind": "query", "parameter": "key"}));
     assert!(!secret.to_string().contains("another value"));
-    let unpinned = t.run_with("secret create OTHER --origin https://api.example.com", "hush hush hush\n").await;
+    let unpinned = t
+        .run_with("secret create OTHER --origin https://api.example.com", "hush hush hush\n")
+        .await;
     assert!(unpinned.code == 2 && unpinned.err.contains("--as"), "{unpinned:?}");
     let wrong = t.run_with("secret update API_KEY --as cookie:a", "another value\n").await;
     assert!(wrong.code == 2 && wrong.err.contains("query:PARAMETER"), "{wrong:?}");
@@ -186,7 +221,10 @@ async fn bindings_secrets_budgets_tokens_and_charges_are_made_shown_changed_and_
     assert_eq!(t.run("budget create --cents 60").await.code, 2);
     t.fine("budget update --warn 0.5").await;
     let budget = t.in_every_form("budget show", "", "month").await;
-    assert_eq!((budget["limitCents"].as_f64(), budget["warnShare"].as_f64()), (Some(50.0), Some(0.5)));
+    assert_eq!(
+        (budget["limitCents"].as_f64(), budget["warnShare"].as_f64()),
+        (Some(50.0), Some(0.5))
+    );
     t.in_every_form("budget list", "items", "month").await;
     t.fine("budget delete").await;
     assert_eq!(t.run("budget show").await.code, 3);
@@ -195,7 +233,8 @@ async fn bindings_secrets_budgets_tokens_and_charges_are_made_shown_changed_and_
     let id = made["id"].as_str().unwrap().to_owned();
     t.in_every_form("token list", "items", "ada").await;
     let value = made["value"].as_str().unwrap();
-    let env = [("MEMHOST_URL", t.url.as_str()), ("MEMHOST_TOKEN", value), ("MEMHOST_COMPANY", "acme")];
+    let env =
+        [("MEMHOST_URL", t.url.as_str()), ("MEMHOST_TOKEN", value), ("MEMHOST_COMPANY", "acme")];
     assert_eq!(run(t.home.path(), &env, &words("search something"), "").await.code, 0);
     let hours = t.fine("token list").await;
     assert!(hours.contains(":00 to "), "the last use is known to the hour: {hours}");
@@ -219,12 +258,22 @@ async fn bindings_secrets_budgets_tokens_and_charges_are_made_shown_changed_and_
 async fn background_work_is_listed_and_shown() {
     let terminal = Terminal::open(&["extracts"]).await;
     let t = &terminal;
-    t.fine("binding create default --provider extracts --grants '{\"storageBytes\":1000000}' --default").await;
+    t.fine(
+        "binding create default --provider extracts --grants '{\"storageBytes\":1000000}' \
+            --default",
+    )
+    .await;
     t.fine("capture 'job later'").await;
     // Changes in the meantime would make the forms differ.
-    eventually("the job ends", async || t.json("job list").await["items"][0]["status"] == "succeeded").await;
+    eventually("the job ends", async || {
+        t.json("job list").await["items"][0]["status"] == "succeeded"
+    })
+    .await;
     t.in_every_form("operation list", "items", "capture").await;
-    let id = t.json("operation list --kind capture").await["items"][0]["id"].as_str().unwrap().to_owned();
+    let id = t.json("operation list --kind capture").await["items"][0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     t.in_every_form(&format!("operation show {id}"), "", "capture").await;
     let job = t.json("job list").await["items"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(t.json(&format!("job show {job}")).await["id"], job.as_str());
@@ -247,7 +296,10 @@ async fn background_work_is_listed_and_shown() {
     let shown = t.fine("company show").await;
     assert!(shown.contains("age 1 day,") && shown.contains("deliveries 3 days"), "{shown}");
     let changed = t.fine("activity list --limit 1").await;
-    assert!(changed.contains("company") && changed.contains("deliveriesMaxAgeDays: 30 → 3"), "{changed}");
+    assert!(
+        changed.contains("company") && changed.contains("deliveriesMaxAgeDays: 30 → 3"),
+        "{changed}"
+    );
     t.fine("company delete --confirm acme").await;
     assert!(t.fine("company show").await.contains("erased"));
 }
@@ -263,7 +315,8 @@ async fn all_fetches_every_page() {
     let first = t.json("operation list --kind record_upsert --limit 2").await;
     assert_eq!(first["items"].as_array().unwrap().len(), 2);
     let cursor = first["nextCursor"].as_str().unwrap();
-    let second = t.json(&format!("operation list --kind record_upsert --limit 2 --cursor {cursor}")).await;
+    let second =
+        t.json(&format!("operation list --kind record_upsert --limit 2 --cursor {cursor}")).await;
     assert_ne!(first["items"][0]["id"], second["items"][0]["id"]);
     let all = t.json("operation list --kind record_upsert --limit 2 --all").await;
     assert_eq!((all["items"].as_array().unwrap().len(), all.get("nextCursor")), (5, None));
@@ -285,28 +338,52 @@ async fn a_context_replaces_the_environment_but_not_flags() {
     let terminal = Terminal::open(&[]).await;
     let home = terminal.home.path();
     let bare = async |line: &str, input: &str| run(home, &[], &words(line), input).await;
-    let made = bare(&format!("context create here --url {} --token - --company acme", terminal.url), TOKEN).await;
+    let made = bare(
+        &format!("context create here --url {} --token - --company acme", terminal.url),
+        TOKEN,
+    )
+    .await;
     assert_eq!(made.code, 0, "{made:?}");
     assert!(!made.out.contains(TOKEN), "a token is never shown: {made:?}");
     let noted = bare("note 'kept by a context'", "").await;
     assert_eq!(noted.code, 0, "{noted:?}");
     assert!(bare("search context", "").await.out.contains("kept by a context"));
-    assert_eq!(bare("search context --company other", "").await.code, 3, "the flag goes before the context");
+    assert_eq!(
+        bare("search context --company other", "").await.code,
+        3,
+        "the flag goes before the context"
+    );
     assert_eq!(bare("company create --company other", "").await.code, 0);
     let other = bare("search context --company other -o json", "").await;
-    assert_eq!(serde_json::from_str::<Value>(&other.out).unwrap()["snippets"].as_array().unwrap().len(), 0);
-    assert_eq!(bare("context create away --url http://127.0.0.1:1 --company acme", "").await.code, 0);
+    assert_eq!(
+        serde_json::from_str::<Value>(&other.out).unwrap()["snippets"].as_array().unwrap().len(),
+        0
+    );
+    assert_eq!(
+        bare("context create away --url http://127.0.0.1:1 --company acme", "").await.code,
+        0
+    );
     assert_eq!(bare("operation list --context away", "").await.code, 5);
     assert_eq!(bare("context use away", "").await.code, 0);
     assert_eq!(bare("operation list", "").await.code, 5);
     assert_eq!(bare("operation list --context here", "").await.code, 0);
     let with = [("MEMHOST_CONTEXT", "here"), ("MEMHOST_TOKEN", "not the token of the test")];
-    assert_eq!(run(home, &with, &words("operation list"), "").await.code, 4, "the environment goes before the context");
+    assert_eq!(
+        run(home, &with, &words("operation list"), "").await.code,
+        4,
+        "the environment goes before the context"
+    );
     let other_name = terminal.url.replace("127.0.0.1", "localhost");
     let elsewhere = bare(&format!("operation list --url {other_name} --context here"), "").await;
-    assert!(elsewhere.err.contains("requires a token"), "the token stays with its host: {elsewhere:?}");
+    assert!(
+        elsewhere.err.contains("requires a token"),
+        "the token stays with its host: {elsewhere:?}"
+    );
     let listed = bare("context list", "").await.out;
-    assert!(listed.contains("here") && listed.contains("away") && !listed.contains(TOKEN), "{listed}");
+    assert!(
+        listed.contains("here") && listed.contains("away") && !listed.contains(TOKEN),
+        "{listed}"
+    );
     assert_eq!(bare("context delete away", "").await.code, 0);
     assert_eq!(bare("context show away", "").await.code, 3);
 }
@@ -315,15 +392,31 @@ async fn a_context_replaces_the_environment_but_not_flags() {
 async fn errors_say_what_to_type_next() {
     let terminal = Terminal::open(&[]).await;
     let home = terminal.home.path();
-    let with = async |environment: &[(&str, &str)], line: &str| run(home, environment, &words(line), "").await;
-    let away = with(&[("MEMHOST_URL", "http://127.0.0.1:1"), ("MEMHOST_COMPANY", "acme")], "operation list").await;
+    let with = async |environment: &[(&str, &str)], line: &str| {
+        run(home, environment, &words(line), "").await
+    };
+    let away = with(
+        &[("MEMHOST_URL", "http://127.0.0.1:1"), ("MEMHOST_COMPANY", "acme")],
+        "operation list",
+    )
+    .await;
     assert_eq!((away.code, away.err.contains("memhost serve")), (5, true), "{away:?}");
-    let unknown = with(&[("MEMHOST_URL", &terminal.url), ("MEMHOST_COMPANY", "acme")], "operation list").await;
-    assert_eq!((unknown.code, unknown.err.contains("memhost context create")), (4, true), "{unknown:?}");
+    let unknown =
+        with(&[("MEMHOST_URL", &terminal.url), ("MEMHOST_COMPANY", "acme")], "operation list")
+            .await;
+    assert_eq!(
+        (unknown.code, unknown.err.contains("memhost context create")),
+        (4, true),
+        "{unknown:?}"
+    );
     terminal.fine("note hello").await;
-    let nameless = with(&[("MEMHOST_URL", &terminal.url), ("MEMHOST_TOKEN", TOKEN)], "operation list").await;
+    let nameless =
+        with(&[("MEMHOST_URL", &terminal.url), ("MEMHOST_TOKEN", TOKEN)], "operation list").await;
     assert_eq!(nameless.code, 2, "{nameless:?}");
-    assert!(nameless.err.contains("MEMHOST_COMPANY") && nameless.err.contains("acme"), "{nameless:?}");
+    assert!(
+        nameless.err.contains("MEMHOST_COMPANY") && nameless.err.contains("acme"),
+        "{nameless:?}"
+    );
     let typo = with(&[], "oepration list").await;
     assert_eq!((typo.code, typo.err.contains("'operation'")), (2, true), "{typo:?}");
     let first = with(&[("MEMHOST_URL", "http://127.0.0.1:1")], "").await;
@@ -356,12 +449,17 @@ async fn tail_shows_new_operations_that_fit_the_filters() {
     command
         .args(["tail", "--kind", "query", "--outcome", "succeeded", "-o", "jsonl"])
         .env("HOME", terminal.home.path());
-    command.env("MEMHOST_URL", &terminal.url).env("MEMHOST_TOKEN", TOKEN).env("MEMHOST_COMPANY", "acme");
+    command
+        .env("MEMHOST_URL", &terminal.url)
+        .env("MEMHOST_TOKEN", TOKEN)
+        .env("MEMHOST_COMPANY", "acme");
     let mut tail = command.stdout(Stdio::piped()).spawn().unwrap();
     let out = BufReader::new(tail.stdout.take().unwrap());
     let (sender, lines) = channel();
-    let reading = std::thread::spawn(move || out.lines().for_each(|line| drop(sender.send(line.unwrap()))));
-    // It shows operations from the moment at which it listens, so operations are made until it does.
+    let reading =
+        std::thread::spawn(move || out.lines().for_each(|line| drop(sender.send(line.unwrap()))));
+    // It shows operations from the moment at which it listens, so operations are made until it
+    // does.
     let mut first = None;
     for _ in 0..100 {
         terminal.fine("search before").await;
@@ -374,7 +472,8 @@ async fn tail_shows_new_operations_that_fit_the_filters() {
     assert_eq!((&first["kind"], &first["companyId"]), (&"query".into(), &"acme".into()));
     terminal.fine("note 'not asked for'").await;
     terminal.fine("search before -o json").await;
-    let next: Value = serde_json::from_str(&lines.recv_timeout(Duration::from_secs(20)).unwrap()).unwrap();
+    let next: Value =
+        serde_json::from_str(&lines.recv_timeout(Duration::from_secs(20)).unwrap()).unwrap();
     assert_eq!(next["kind"], "query", "the note was filtered out");
     let stopped = Command::new("kill").args(["-INT", &tail.id().to_string()]).status().unwrap();
     assert!(stopped.success() && tail.wait().unwrap().success(), "Ctrl-C is a good end");
@@ -388,12 +487,18 @@ async fn a_new_data_directory_is_for_its_user_only() {
     use std::os::unix::fs::PermissionsExt;
     let home = tempfile::tempdir().unwrap();
     let (data, backup) = (home.path().join("data"), home.path().join("backup"));
-    for line in ["demo --once --data-dir", &format!("store backup --to {} --data-dir", backup.display())] {
+    for line in
+        ["demo --once --data-dir", &format!("store backup --to {} --data-dir", backup.display())]
+    {
         let line = format!("{line} {}", data.display());
         let done = run(home.path(), &[("MEMHOST_COMPANY", "acme")], &words(&line), "").await;
         assert_eq!(done.code, 0, "{line}: {done:?}");
     }
     for directory in [data, backup] {
-        assert_eq!(std::fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700, "{directory:?}");
+        assert_eq!(
+            std::fs::metadata(&directory).unwrap().permissions().mode() & 0o777,
+            0o700,
+            "{directory:?}"
+        );
     }
 }

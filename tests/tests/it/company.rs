@@ -47,7 +47,8 @@ pub(super) async fn fill(api: &Api) {
     api.put(&path("targets"), &json!({"bindingKey": "extracts"})).await.fine();
     api.put(&path("targets"), &json!({"bindingKey": "careful", "agentId": "ada"})).await.fine();
     let used_as = json!({"kind": "query", "parameter": "key"});
-    let secret = json!({"value": "a value of eight", "origins": ["https://a.example"], "usedAs": used_as});
+    let secret =
+        json!({"value": "a value of eight", "origins": ["https://a.example"], "usedAs": used_as});
     api.put(&path("secrets/KEY"), &secret).await.fine();
     api.post(&path("tokens"), &json!({"name": "t", "role": "auditor"})).await.fine();
     api.put(&path("budgets/month"), &json!({"limitCents": 1000})).await.fine();
@@ -71,26 +72,40 @@ async fn an_erased_company_leaves_only_a_tombstone() {
     fill(&api).await;
     bind(&api, "other", "extracts", &json!({})).await;
     api.capture("other", "the neighbours' fact").await.fine();
-    assert_eq!(api.post(&path("erase"), &json!({"confirm": "other"})).await.json["field"], "confirm");
+    assert_eq!(
+        api.post(&path("erase"), &json!({"confirm": "other"})).await.json["field"],
+        "confirm"
+    );
     // Neither a used-up budget nor a disabled binding prevents erasure.
     api.put(&path("budgets/day"), &json!({"limitCents": 1})).await.fine();
     assert_eq!(api.capture("acme", "x").await.status, 402);
     api.patch(&path("bindings/careful"), &json!({"enabled": false})).await.fine();
     let tombstone = api.post(&path("erase"), &json!({"confirm": "acme"})).await.fine();
-    assert_eq!((&tombstone["companyId"], &tombstone["erasedBy"]), (&json!("acme"), &json!("operator")));
+    assert_eq!(
+        (&tombstone["companyId"], &tombstone["erasedBy"]),
+        (&json!("acme"), &json!("operator"))
+    );
     assert_eq!(tombstone["notForgotten"], json!([]), "{tombstone}");
     assert_eq!(tombstone["forgotten"]["careful"], 1, "also what waited for a person");
     assert!(
-        tombstone["forgotten"]["extracts"].as_u64().unwrap() >= 6 && tombstone["removedKeys"].as_u64().unwrap() > 50
+        tombstone["forgotten"]["extracts"].as_u64().unwrap() >= 6
+            && tombstone["removedKeys"].as_u64().unwrap() > 50
     );
     assert!(is_signed(&tombstone), "{tombstone}");
     assert_eq!(api.capture("acme", "once more").await.problem(), (410, "company_erased"));
-    // A key of a request to it is not kept: the same key with another request would be refused for that.
+    // A key of a request to it is not kept: the same key with another request would be refused for
+    // that.
     for text in ["one", "another"] {
         let records = json!({"scope": {"companyId": "acme"}, "records": [{"text": text}]});
         let key = [("idempotency-key", "k")];
-        let answer =
-            api.send(Method::Post, "/runtime/v1/companies/acme/records", Some(records.to_string()), &key).await;
+        let answer = api
+            .send(
+                Method::Post,
+                "/runtime/v1/companies/acme/records",
+                Some(records.to_string()),
+                &key,
+            )
+            .await;
         assert_eq!(answer.problem(), (410, "company_erased"));
     }
     assert_eq!(api.query("other", "neighbours").await, ["the neighbours' fact"]);
@@ -122,11 +137,28 @@ async fn an_erased_company_leaves_only_a_tombstone() {
 /// Checks a tombstone with nothing but its documentation.
 fn is_signed(tombstone: &Value) -> bool {
     let mut signed = serde_json::Map::new();
-    for name in ["companyId", "erasedAt", "erasedBy", "forgotten", "notForgotten", "isComplete", "removedKeys"] {
+    for name in [
+        "companyId",
+        "erasedAt",
+        "erasedBy",
+        "forgotten",
+        "notForgotten",
+        "isComplete",
+        "removedKeys",
+    ] {
         signed.insert(name.to_owned(), tombstone[name].clone());
     }
-    let names = ["companyId", "erasedAt", "erasedBy", "forgotten", "notForgotten", "isComplete", "removedKeys"];
-    let fields: Vec<String> = names.iter().map(|name| format!("\"{name}\":{}", signed[*name])).collect();
+    let names = [
+        "companyId",
+        "erasedAt",
+        "erasedBy",
+        "forgotten",
+        "notForgotten",
+        "isComplete",
+        "removedKeys",
+    ];
+    let fields: Vec<String> =
+        names.iter().map(|name| format!("\"{name}\":{}", signed[*name])).collect();
     let text = format!("{{{}}}", fields.join(","));
     let bytes = |name: &str| {
         let hex = tombstone[name].as_str().unwrap().as_bytes();
@@ -134,7 +166,8 @@ fn is_signed(tombstone: &Value) -> bool {
             .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
             .collect::<Vec<_>>()
     };
-    let key = ed25519_dalek::VerifyingKey::from_bytes(&bytes("publicKey").try_into().unwrap()).unwrap();
+    let key =
+        ed25519_dalek::VerifyingKey::from_bytes(&bytes("publicKey").try_into().unwrap()).unwrap();
     let signature = ed25519_dalek::Signature::from_slice(&bytes("signature")).unwrap();
     key.verify_strict(text.as_bytes(), &signature).is_ok()
 }
@@ -143,12 +176,14 @@ fn is_signed(tombstone: &Value) -> bool {
 async fn events_are_found_by_project_session_and_tool() {
     let (_host, api) = extracting().await;
     let event = |kind: &str, session: &str, more: Value| {
-        let mut event = json!({"type": kind, "projectId": "p1", "sessionId": session, "agentKind": "codex"});
+        let mut event =
+            json!({"type": kind, "projectId": "p1", "sessionId": session, "agentKind": "codex"});
         event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         event
     };
     let tool = json!({"toolId": "bash", "status": "ok", "durationMs": 12});
-    let failed = json!({"toolId": "bash", "status": "error", "durationMs": 3, "error": "no such file"});
+    let failed =
+        json!({"toolId": "bash", "status": "error", "durationMs": 3, "error": "no such file"});
     let events = json!({"events": [
         event("session.started", "s1", json!({"eventId": "e1"})),
         event("tool_call.started", "s1", json!({"toolId": "bash"})),
@@ -163,19 +198,31 @@ async fn events_are_found_by_project_session_and_tool() {
     assert_eq!(again["items"][0], first["items"][0]);
     let count = |query: &'static str| {
         let api = api.with_same();
-        async move { api.get(&path(&format!("events?{query}"))).await["items"].as_array().unwrap().len() }
+        async move {
+            api.get(&path(&format!("events?{query}"))).await["items"].as_array().unwrap().len()
+        }
     };
-    assert_eq!((count("projectId=p1").await, count("sessionId=s1").await, count("toolId=bash").await), (5, 3, 3));
+    assert_eq!(
+        (count("projectId=p1").await, count("sessionId=s1").await, count("toolId=bash").await),
+        (5, 3, 3)
+    );
     assert_eq!(count("toolId=bash&sessionId=s2").await, 1);
     assert_eq!(count("type=tool_call.failed").await, 1);
     assert_eq!((count("sessionId=s").await, count("agentKind=claude").await), (0, 0));
     let page = api.get(&path("events?projectId=p1&limit=2")).await;
-    let next = format!("events?projectId=p1&limit=10&cursor={}", page["nextCursor"].as_str().unwrap());
+    let next =
+        format!("events?projectId=p1&limit=10&cursor={}", page["nextCursor"].as_str().unwrap());
     assert_eq!(api.get(&path(&next)).await["items"].as_array().unwrap().len(), 3);
     for (wrong, field) in [
         (event("tool_call.started", "s", json!({})), "events.0.toolId"),
-        (event("tool_call.succeeded", "s", json!({"toolId": "t", "status": "ok"})), "events.0.durationMs"),
-        (event("tool_call.failed", "s", json!({"toolId": "t", "status": "x", "durationMs": 1})), "events.0.error"),
+        (
+            event("tool_call.succeeded", "s", json!({"toolId": "t", "status": "ok"})),
+            "events.0.durationMs",
+        ),
+        (
+            event("tool_call.failed", "s", json!({"toolId": "t", "status": "x", "durationMs": 1})),
+            "events.0.error",
+        ),
         (event("session.paused", "s", json!({})), "events.0.type"),
     ] {
         let answer = api.post(to, &json!({"events": [wrong]})).await;
@@ -197,7 +244,10 @@ async fn a_write_with_a_key_is_done_once() {
     };
     let (a, b) = tokio::join!(send(&api, &body, "k1"), send(&api, &body, "k1"));
     assert_eq!((a.status, &a.json), (200, &b.json));
-    assert_ne!(a.headers.contains_key("idempotency-replayed"), b.headers.contains_key("idempotency-replayed"));
+    assert_ne!(
+        a.headers.contains_key("idempotency-replayed"),
+        b.headers.contains_key("idempotency-replayed")
+    );
     drop(api);
     host.stop().await;
     host.start().await.unwrap();
@@ -208,14 +258,20 @@ async fn a_write_with_a_key_is_done_once() {
     assert_eq!(send(&api, &other, "k1").await.problem(), (409, "idempotency_key_reused"));
     assert_eq!(send(&api, &other, "").await.status, 400);
     // The same key of another token is another key.
-    let made = api.post(&path("tokens"), &json!({"name": "a", "role": "agent", "agentId": "ada"})).await.fine();
+    let made = api
+        .post(&path("tokens"), &json!({"name": "a", "role": "agent", "agentId": "ada"}))
+        .await
+        .fine();
     let agent = api.with(made["value"].as_str().unwrap());
     assert_eq!(send(&agent, &other, "k1").await.status, 200);
     assert!(send(&agent, &other, "k1").await.headers.contains_key("idempotency-replayed"));
     assert_eq!(send(&agent, &body, "k1").await.problem(), (409, "idempotency_key_reused"));
     // A final refusal is answered again from the store. A refusal that may pass is tried again.
     let bad = json!({"scope": {"companyId": "acme"}, "records": []}).to_string();
-    assert_eq!((send(&api, &bad, "k2").await.status, send(&api, &bad, "k2").await.status), (400, 400));
+    assert_eq!(
+        (send(&api, &bad, "k2").await.status, send(&api, &bad, "k2").await.status),
+        (400, 400)
+    );
     let binding = path("bindings/extracts");
     let key = [("idempotency-key", "k3")];
     let patch = json!({"enabled": false}).to_string();
@@ -233,24 +289,31 @@ async fn a_caller_that_disconnected_gets_the_first_answer_for_its_key() {
     let (host, api) = extracting().await;
     let source = json!({"kind": "manual_note", "companyId": "acme"});
     let payload = json!({"text": "metered 1 after release"});
-    let body = json!({"scope": {"companyId": "acme"}, "source": source, "payload": payload}).to_string();
+    let body =
+        json!({"scope": {"companyId": "acme"}, "source": source, "payload": payload}).to_string();
     let send = || {
         let path = "/runtime/v1/companies/acme/capture";
         api.send(Method::Post, path, Some(body.clone()), &[("idempotency-key", "k")])
     };
-    let is_called = async || host.usage("acme", "extracts").await.is_some_and(|usage| usage.calls_in_flight == 1);
+    let is_called = async || {
+        host.usage("acme", "extracts").await.is_some_and(|usage| usage.calls_in_flight == 1)
+    };
     tokio::select! {
         answer = send() => panic!("answered before the release: {}", answer.text),
         () = eventually("the provider is called", is_called) => {}
     }
     api.capture("acme", "release").await.fine();
     let again = send().await;
-    assert_eq!((again.status, again.headers["idempotency-replayed"].to_str().unwrap()), (200, "true"));
+    assert_eq!(
+        (again.status, again.headers["idempotency-replayed"].to_str().unwrap()),
+        (200, "true")
+    );
     let captures = host.operations("acme").await.unwrap();
     assert_eq!(captures.iter().filter(|operation| operation.kind.as_str() == "capture").count(), 2);
 }
 
-/// A key belongs to one token, a token's value is not stored, and erasing a company with a short name erases no other.
+/// A key belongs to one token, a token's value is not stored, and erasing a company with a short
+/// name erases no other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ids_that_resemble_other_keys_do_not_collide() {
     let (mut host, api) = extracting().await;
@@ -258,11 +321,16 @@ async fn ids_that_resemble_other_keys_do_not_collide() {
     let body = json!({"name": "ada", "role": "agent", "agentId": "ada"}).to_string();
     let first = api.send(Method::Post, &path("tokens"), Some(body.clone()), &key).await.fine();
     let again = api.send(Method::Post, &path("tokens"), Some(body.clone()), &key).await.fine();
-    assert!(first["value"].is_string() && again.get("value").is_none() && again["id"] == first["id"]);
+    assert!(
+        first["value"].is_string() && again.get("value").is_none() && again["id"] == first["id"]
+    );
     // An agent of another company with the same name and key gets another answer.
     bind(&api, "other", "extracts", &json!({})).await;
     let made = api
-        .post("/control/v1/companies/other/tokens", &json!({"name": "ada", "role": "agent", "agentId": "ada"}))
+        .post(
+            "/control/v1/companies/other/tokens",
+            &json!({"name": "ada", "role": "agent", "agentId": "ada"}),
+        )
         .await
         .fine();
     let stranger = api.with(made["value"].as_str().unwrap());
@@ -277,7 +345,9 @@ async fn ids_that_resemble_other_keys_do_not_collide() {
     for company in ["d", "j", "tombstone"] {
         bind(&api, company, "extracts", &json!({})).await;
         api.capture(company, "x").await.fine();
-        api.post(&format!("/control/v1/companies/{company}/erase"), &json!({"confirm": company})).await.fine();
+        api.post(&format!("/control/v1/companies/{company}/erase"), &json!({"confirm": company}))
+            .await
+            .fine();
     }
     drop((api, stranger));
     host.stop().await;
@@ -286,7 +356,11 @@ async fn ids_that_resemble_other_keys_do_not_collide() {
     for name in db.tree_names() {
         for entry in &db.open_tree(&name).unwrap() {
             let (_, value) = entry.unwrap();
-            assert!(!String::from_utf8_lossy(&value).contains(token), "in {}", String::from_utf8_lossy(&name));
+            assert!(
+                !String::from_utf8_lossy(&value).contains(token),
+                "in {}",
+                String::from_utf8_lossy(&name)
+            );
         }
     }
     drop(db);
@@ -301,7 +375,8 @@ async fn ids_that_resemble_other_keys_do_not_collide() {
         assert_eq!((last.kind.as_str(), last.outcome.as_str()), ("control", "refused"));
     }
     api.patch(&path("bindings/extracts"), &json!({"enabled": true})).await.fine();
-    let delivery = path(&format!("deliveries/{}", waiting["deliveries"][0]["id"].as_str().unwrap()));
+    let delivery =
+        path(&format!("deliveries/{}", waiting["deliveries"][0]["id"].as_str().unwrap()));
     api.until(&delivery, |delivery| delivery["status"] == "delivered").await;
 }
 
@@ -313,7 +388,9 @@ async fn a_binding_changes_only_if_the_entity_tag_matches() {
     let tag = shown.headers["etag"].to_str().unwrap().to_owned();
     let patch = |body: Value, tag: &str| {
         let (api, tag, binding) = (api.with_same(), tag.to_owned(), binding.clone());
-        async move { api.send(Method::Patch, &binding, Some(body.to_string()), &[("if-match", &tag)]).await }
+        async move {
+            api.send(Method::Patch, &binding, Some(body.to_string()), &[("if-match", &tag)]).await
+        }
     };
     patch(json!({"policy": {"pii": "redact"}}), &tag).await.fine();
     let late = patch(json!({"enabled": false}), &tag).await;
@@ -325,10 +402,17 @@ async fn a_binding_changes_only_if_the_entity_tag_matches() {
         (&last["before"]["policy"]["pii"], &last["after"]["policy"]["pii"]),
         (&json!("allow"), &json!("redact"))
     );
-    // A configuration is checked with the schema and then by the provider. Errors of both have pointers.
-    let bad = json!({"key": "m", "providerKey": "local-markdown", "config": {"ranking": {"b": "much"}}});
+    // A configuration is checked with the schema and then by the provider. Errors of both have
+    // pointers.
+    let bad =
+        json!({"key": "m", "providerKey": "local-markdown", "config": {"ranking": {"b": "much"}}});
     let answer = api.post(&path("bindings"), &bad).await;
-    assert_eq!((answer.status, &answer.json["errors"][0]["pointer"]), (422, &json!("/ranking/b")), "{}", answer.text);
+    assert_eq!(
+        (answer.status, &answer.json["errors"][0]["pointer"]),
+        (422, &json!("/ranking/b")),
+        "{}",
+        answer.text
+    );
     // The explanation of a resolution.
     api.put(&path("targets"), &json!({"bindingKey": "extracts", "agentId": "ada"})).await.fine();
     let resolved = api.get(&path("resolve?agentId=ada")).await;
@@ -344,7 +428,10 @@ async fn a_binding_changes_only_if_the_entity_tag_matches() {
     api.capture("acme", "a fact").await.fine();
     api.send(Method::Delete, &binding, None, &[("if-match", "\"1\"")]).await;
     assert_eq!(api.send(Method::Delete, &binding, None, &[]).await.status, 204);
-    assert_eq!(api.send(Method::Get, &path("resolve?agentId=ada"), None, &[]).await.problem(), (404, "no_binding"));
+    assert_eq!(
+        api.send(Method::Get, &path("resolve?agentId=ada"), None, &[]).await.problem(),
+        (404, "no_binding")
+    );
     bind(&api, "acme", "extracts", &json!({})).await;
     assert!(api.query("acme", "fact").await.is_empty());
     assert_eq!(host.service().bindings(&parse("acme")).await.unwrap().len(), 1);

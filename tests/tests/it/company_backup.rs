@@ -19,16 +19,31 @@ async fn a_backup_of_a_running_host_is_restored_unchanged() {
     let made = api.post("/control/v1/backups", &json!({"directory": to})).await.fine();
     assert!(made["keys"].as_u64().unwrap() > 20 && made["files"].as_u64().unwrap() > 1, "{made}");
     assert!(!to.join("vault.key").exists() && to.join("host.key").exists());
-    assert_eq!(api.post("/control/v1/backups", &json!({"directory": to})).await.json["field"], "directory");
-    assert_eq!(api.post("/control/v1/backups", &json!({"directory": "here"})).await.json["field"], "directory");
+    assert_eq!(
+        api.post("/control/v1/backups", &json!({"directory": to})).await.json["field"],
+        "directory"
+    );
+    assert_eq!(
+        api.post("/control/v1/backups", &json!({"directory": "here"})).await.json["field"],
+        "directory"
+    );
     check_backup(&to).unwrap();
     let restored = host.directory().join("restored");
     restore_backup(&to, &restored).unwrap();
     let keys = host.data_dir().join("vault.key");
     std::fs::copy(keys, restored.join("vault.key")).unwrap();
-    let second = TestHost::with(&["extracts"], |options| options.data_dir = restored.clone()).await.unwrap();
+    let second =
+        TestHost::with(&["extracts"], |options| options.data_dir = restored.clone()).await.unwrap();
     let there = Api::new(&second);
-    for rest in ["bindings/local/grants", "jobs", "cost-events", "secrets", "tokens", "reviews", "deliveries"] {
+    for rest in [
+        "bindings/local/grants",
+        "jobs",
+        "cost-events",
+        "secrets",
+        "tokens",
+        "reviews",
+        "deliveries",
+    ] {
         assert_eq!(there.get(&path(rest)).await, api.get(&path(rest)).await, "{rest}");
     }
     let ask = json!({"bindingKey": "local", "scope": {"companyId": "acme"}, "query": "file"});
@@ -47,5 +62,8 @@ async fn a_backup_of_a_running_host_is_restored_unchanged() {
     // A changed byte is noticed before anything is written.
     std::fs::write(to.join("host.key"), [0; 32]).unwrap();
     let error = restore_backup(&to, &host.directory().join("third")).unwrap_err().to_string();
-    assert!(error.contains("host.key was changed") && !host.directory().join("third").exists(), "{error}");
+    assert!(
+        error.contains("host.key was changed") && !host.directory().join("third").exists(),
+        "{error}"
+    );
 }

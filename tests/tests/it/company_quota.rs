@@ -1,4 +1,5 @@
-//! The quota of what the host keeps of a company: one that writes all day does not fill the disk of the others.
+//! The quota of what the host keeps of a company: one that writes all day does not fill the disk of
+//! the others.
 
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ async fn emit(api: &Api, company: &str, number: usize) -> Answer {
         "eventId": format!("e{number}"), "type": "session.started", "projectId": "p", "sessionId": "s",
         "agentKind": "claude", "details": { "text": "x".repeat(8_000) },
     });
-    api.post(&format!("/runtime/v1/companies/{company}/events"), &json!({ "events": [event] })).await
+    api.post(&format!("/runtime/v1/companies/{company}/events"), &json!({ "events": [event] }))
+        .await
 }
 
 fn note(company: &str, text: &str) -> Value {
@@ -32,7 +34,11 @@ async fn write(api: &Api, company: &str, text: &str) -> Answer {
 
 fn refused(answer: &Answer) {
     assert_eq!(answer.problem(), (507, "quota_exceeded"), "{}", answer.text);
-    assert!(answer.json["detail"].as_str().unwrap().contains("company_max_bytes"), "{}", answer.text);
+    assert!(
+        answer.json["detail"].as_str().unwrap().contains("company_max_bytes"),
+        "{}",
+        answer.text
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -67,26 +73,36 @@ async fn a_company_that_writes_all_day_is_refused_alone_until_it_has_less() {
     };
     refused(&keyed().await);
     refused(&api.capture("acme", "new").await);
-    refused(&api.post(&format!("{company}/tokens"), &json!({ "name": "new", "role": "auditor" })).await);
+    refused(
+        &api.post(&format!("{company}/tokens"), &json!({ "name": "new", "role": "auditor" })).await,
+    );
     let hook = json!({
         "hookKind": "manual_capture", "hookId": "h", "triggeredAt": "2026-01-01T00:00:00Z",
         "scope": { "companyId": "acme" }, "source": { "kind": "manual_note", "companyId": "acme" },
         "payload": { "text": "something" },
     });
     refused(&api.post("/runtime/v1/companies/acme/hooks", &hook).await);
-    refused(&api.post("/runtime/v1/companies/acme/hooks/batch", &json!({ "events": [hook] })).await);
+    refused(
+        &api.post("/runtime/v1/companies/acme/hooks/batch", &json!({ "events": [hook] })).await,
+    );
     // The others do not notice.
     emit(&api, "other", 0).await.fine();
     write(&api, "other", "more of theirs").await.fine();
     let doctor = api.get("/control/v1/doctor").await;
-    let check = doctor["items"].as_array().unwrap().iter().find(|check| check["name"] == "companies").unwrap();
+    let check = doctor["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|check| check["name"] == "companies")
+        .unwrap();
     assert_eq!(check["health"], "warning", "{check}");
     assert!(check["found"].as_str().unwrap().contains("acme"), "{check}");
     // Reads go on; their records take a quarter more than the quota at most.
     assert_eq!(api.query("acme", "may I deploy on Fridays?").await.len(), 1);
     let query = json!({ "scope": { "companyId": "acme" }, "query": "x" });
     let mut reads = 0;
-    while reads < 1_000 && api.post("/runtime/v1/companies/acme/query", &query).await.status == 200 {
+    while reads < 1_000 && api.post("/runtime/v1/companies/acme/query", &query).await.status == 200
+    {
         reads += 1;
     }
     refused(&api.post("/runtime/v1/companies/acme/query", &query).await);
@@ -95,7 +111,12 @@ async fn a_company_that_writes_all_day_is_refused_alone_until_it_has_less() {
     let forget = json!({ "scope": { "companyId": "acme" }, "handles": [written["records"][0]] });
     api.post("/runtime/v1/companies/acme/forget", &forget).await.fine();
     clock.advance(SignedDuration::from_hours(72));
-    api.put(&format!("{company}/retention"), &json!({ "eventsMaxAgeDays": 1, "operationsMaxAgeDays": 1 })).await.fine();
+    api.put(
+        &format!("{company}/retention"),
+        &json!({ "eventsMaxAgeDays": 1, "operationsMaxAgeDays": 1 }),
+    )
+    .await
+    .fine();
     assert!(held().await < QUOTA / 2, "{}", held().await);
     emit(&api, "acme", 2_000).await.fine();
     let answer = keyed().await;
@@ -104,7 +125,8 @@ async fn a_company_that_writes_all_day_is_refused_alone_until_it_has_less() {
     api.post(&format!("{company}/erase"), &json!({ "confirm": "acme" })).await.fine();
 }
 
-/// What deletions leave behind has a bound: answers under keys, snapshots of requests, and records of operations.
+/// What deletions leave behind has a bound: answers under keys, snapshots of requests, and records
+/// of operations.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_deletions_leave_has_an_end() {
     const QUOTA: u64 = 64 << 10;
@@ -117,13 +139,15 @@ async fn what_deletions_leave_has_an_end() {
     let chief = api.with(made["value"].as_str().unwrap());
     let full = json!({ "policy": { "retention": { "snapshots": "full" } } });
     chief.patch("/control/v1/companies/acme/bindings/default", &full).await.fine();
-    let held = async || api.get("/control/v1/companies/acme/usage").await["heldBytes"].as_u64().unwrap();
+    let held =
+        async || api.get("/control/v1/companies/acme/usage").await["heldBytes"].as_u64().unwrap();
     let unknown = |number: usize| {
         let id = format!("{}{number}", "z".repeat(500));
         json!({ "providerKey": "local-markdown", "providerRecordId": id })
     };
     let handles: Vec<Value> = (0..1_000).map(unknown).collect();
-    let forget = |handles: &[Value]| json!({ "scope": { "companyId": "acme" }, "handles": handles });
+    let forget =
+        |handles: &[Value]| json!({ "scope": { "companyId": "acme" }, "handles": handles });
     let path = "/runtime/v1/companies/acme/forget";
     let keyed = async |api: &Api, key: String, handles: &[Value]| {
         let body = Some(forget(handles).to_string());
@@ -135,17 +159,27 @@ async fn what_deletions_leave_has_an_end() {
     }
     assert!(held().await < QUOTA, "{}", held().await);
     let again = keyed(&ada, "large-0".to_owned(), &handles).await;
-    assert!(again.status == 200 && again.text.is_empty() && again.headers.contains_key("idempotency-replayed"));
-    // Where reads are refused, too, new keys are; what is known is answered, and without a key it goes on.
+    assert!(
+        again.status == 200
+            && again.text.is_empty()
+            && again.headers.contains_key("idempotency-replayed")
+    );
+    // Where reads are refused, too, new keys are; what is known is answered, and without a key it
+    // goes on.
     let mut keys = 0;
     while keys < 1_000 && keyed(&ada, format!("small-{keys}"), &handles[..1]).await.status == 200 {
         keys += 1;
     }
     refused(&keyed(&ada, "new".to_owned(), &handles[..1]).await);
     assert_eq!(keyed(&ada, "large-0".to_owned(), &handles).await.status, 200);
-    assert!((QUOTA + QUOTA / 4..QUOTA + QUOTA / 4 + 8_000).contains(&held().await), "{}", held().await);
+    assert!(
+        (QUOTA + QUOTA / 4..QUOTA + QUOTA / 4 + 8_000).contains(&held().await),
+        "{}",
+        held().await
+    );
     ada.post(path, &forget(&[written["records"][0].clone()])).await.fine();
-    // Deletions end at twice the quota, and an administrator's settings half of it later. The operator's go on.
+    // Deletions end at twice the quota, and an administrator's settings half of it later. The
+    // operator's go on.
     let mut deletions = 0;
     while deletions < 1_000 && ada.post(path, &forget(&handles[..1])).await.status == 200 {
         deletions += 1;

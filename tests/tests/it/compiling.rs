@@ -1,4 +1,5 @@
-//! Compiling what was made to compile slowly: in a process of its own, within limits, and in nobody's way.
+//! Compiling what was made to compile slowly: in a process of its own, within limits, and in
+//! nobody's way.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -13,19 +14,28 @@ use ureq::http::Request;
 use crate::cli::{TOKEN, run, words};
 
 /// Limits that no bomb reaches while a test runs.
-const PATIENT: &str = "compile_seconds = 600\ncompile_cpu_seconds = 600\ncompile_memory_bytes = 8589934592\n";
+const PATIENT: &str =
+    "compile_seconds = 600\ncompile_cpu_seconds = 600\ncompile_memory_bytes = 8589934592\n";
 
 /// A component that takes a compiler minutes: every local has another value in every loop.
 fn bomb(loops: usize, locals: usize) -> Vec<u8> {
-    let change: String =
-        (0..locals).map(|n| format!("(local.set {n} (i32.add (local.get {n}) (i32.const 1)))")).collect();
+    let change: String = (0..locals)
+        .map(|n| format!("(local.set {n} (i32.add (local.get {n}) (i32.const 1)))"))
+        .collect();
     let ends: String = (0..loops).map(|_| "(br_if 0 (local.get 0)) end ").collect();
     let body = format!("{}{change}{ends}", "loop ".repeat(loops));
-    wat::parse_str(format!("(component (core module (func (local{}) {body})))", " i32".repeat(locals))).unwrap()
+    wat::parse_str(format!(
+        "(component (core module (func (local{}) {body})))",
+        " i32".repeat(locals)
+    ))
+    .unwrap()
 }
 
 fn compiler(limits: CompileLimits) -> Compiler {
-    Compiler::Process(CompilerProcess { program: PathBuf::from(env!("CARGO_BIN_EXE_memhost-cli")), limits })
+    Compiler::Process(CompilerProcess {
+        program: PathBuf::from(env!("CARGO_BIN_EXE_memhost-cli")),
+        limits,
+    })
 }
 
 /// The reason why the only refused file is refused.
@@ -57,7 +67,11 @@ async fn what_compiles_too_long_is_stopped_and_remembered() {
     );
     host.stop().await;
     host.start().await.unwrap();
-    assert!(reason(&host).contains("not tried again") && reason(&host).contains("touch"), "{}", reason(&host));
+    assert!(
+        reason(&host).contains("not tried again") && reason(&host).contains("touch"),
+        "{}",
+        reason(&host)
+    );
     // Another file with the same content is the same component.
     let file = host.directory().join("plugins/file.wasm");
     let written = std::fs::metadata(&file).unwrap().modified().unwrap();
@@ -72,7 +86,11 @@ async fn what_compiles_too_long_is_stopped_and_remembered() {
     let more = CompileLimits { time: Duration::from_millis(1_100), ..second };
     host.change(|options| options.sandbox.compiler = compiler(more));
     host.start().await.unwrap();
-    assert!(!reason(&host).contains("not tried again"), "a higher limit is another chance: {}", reason(&host));
+    assert!(
+        !reason(&host).contains("not tried again"),
+        "a higher limit is another chance: {}",
+        reason(&host)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -86,7 +104,11 @@ async fn memory_and_computing_have_limits_of_their_own() {
     );
     let memory = CompileLimits { memory_bytes: 256 << 20, ..CompileLimits::default() };
     let host = host_with(&bomb(400, 400), memory).await;
-    assert!(reason(&host).contains("256 MiB") && reason(&host).contains("compile_memory_bytes"), "{}", reason(&host));
+    assert!(
+        reason(&host).contains("256 MiB") && reason(&host).contains("compile_memory_bytes"),
+        "{}",
+        reason(&host)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -105,21 +127,35 @@ async fn what_another_process_compiled_serves_and_what_is_damaged_says_so() {
     .unwrap();
     assert!(reason(&host).contains("truncated"), "{}", reason(&host));
     host.bind("acme", "stamped", memhost_types::BindingLimits::default()).await.unwrap();
-    assert_eq!(host.query("acme", "who is it?").await.unwrap()[0].handle.provider_record_id.as_str(), "1.0.0");
-    let kept = std::fs::read_dir(&compiled).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
-    assert_eq!(kept.iter().filter(|name| name.to_string_lossy().starts_with("sha256-")).count(), 2, "{kept:?}");
+    assert_eq!(
+        host.query("acme", "who is it?").await.unwrap()[0].handle.provider_record_id.as_str(),
+        "1.0.0"
+    );
+    let kept = std::fs::read_dir(&compiled)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect::<Vec<_>>();
+    assert_eq!(
+        kept.iter().filter(|name| name.to_string_lossy().starts_with("sha256-")).count(),
+        2,
+        "{kept:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_compiler_that_is_another_program_is_reported() {
     let build = stamped(json!({"key": "stamped", "version": "1.0.1"})).unwrap();
-    for (program, part) in [("/does/not/exist", "/does/not/exist"), ("/bin/true", "compiling the component failed")] {
+    for (program, part) in
+        [("/does/not/exist", "/does/not/exist"), ("/bin/true", "compiling the component failed")]
+    {
         let scratch = tempfile::tempdir().unwrap();
         let host = TestHost::with(&[], |options| {
-            std::fs::write(options.plugins_dir.as_ref().unwrap().join("file.wasm"), &build).unwrap();
+            std::fs::write(options.plugins_dir.as_ref().unwrap().join("file.wasm"), &build)
+                .unwrap();
             options.compiled_dir = Some(scratch.path().to_owned());
             let limits = CompileLimits::default();
-            options.sandbox.compiler = Compiler::Process(CompilerProcess { program: program.into(), limits });
+            options.sandbox.compiler =
+                Compiler::Process(CompilerProcess { program: program.into(), limits });
         });
         let host = host.await.unwrap();
         assert!(reason(&host).contains(part), "{}", reason(&host));
@@ -137,7 +173,15 @@ impl Served {
     fn start(directory: &Path, config: &str) -> Self {
         std::fs::write(directory.join("memhost.toml"), config).unwrap();
         let mut process = Command::new(env!("CARGO_BIN_EXE_memhost-cli"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--token", TOKEN, "--config", "memhost.toml"])
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--token",
+                TOKEN,
+                "--config",
+                "memhost.toml",
+            ])
             .current_dir(directory)
             .env("HOME", directory)
             .env("MEMHOST_CACHE_DIR", cache_dir())
@@ -155,10 +199,12 @@ impl Served {
     /// The status, the time after which to try again, and the body.
     fn call(&self, method: &str, path: &str, body: &Value) -> (u16, String, Value) {
         let request = Request::builder().method(method).uri(format!("{}{path}", self.url));
-        let request =
-            request.header("authorization", format!("Bearer {TOKEN}")).header("content-type", "application/json");
+        let request = request
+            .header("authorization", format!("Bearer {TOKEN}"))
+            .header("content-type", "application/json");
         let mut answer = self.agent.run(request.body(body.to_string()).unwrap()).unwrap();
-        let retry = answer.headers().get("retry-after").map(|value| value.to_str().unwrap().to_owned());
+        let retry =
+            answer.headers().get("retry-after").map(|value| value.to_str().unwrap().to_owned());
         let text = answer.body_mut().read_to_string().unwrap();
         let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
         (answer.status().as_u16(), retry.unwrap_or_default(), body)
@@ -169,15 +215,21 @@ impl Served {
     }
 
     fn has(&self, version: &str) -> bool {
-        self.plugins()["admitted"].as_array().unwrap().iter().any(|plugin| plugin["description"]["version"] == version)
+        self.plugins()["admitted"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|plugin| plugin["description"]["version"] == version)
     }
 
     /// The compilers that it started.
     fn compilers(&self) -> Vec<PathBuf> {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.process.id())).unwrap();
-        let children = tasks.filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("children")).ok());
-        let ids: Vec<String> =
-            children.flat_map(|ids| ids.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect();
+        let children = tasks
+            .filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("children")).ok());
+        let ids: Vec<String> = children
+            .flat_map(|ids| ids.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+            .collect();
         let compilers = ids.iter().map(|id| PathBuf::from(format!("/proc/{id}")));
         compilers.filter(|compiler| is_compiler(compiler)).collect()
     }
@@ -207,11 +259,16 @@ async fn slow_components_are_in_nobodys_way() {
     assert_eq!((status, retry.as_str()), (503, "1"));
     // Its provider may be among those that are compiled.
     let binding = json!({"key": "default", "providerKey": "unknown", "default": true});
-    let (status, retry, problem) = served.call("POST", "/control/v1/companies/acme/bindings", &binding);
+    let (status, retry, problem) =
+        served.call("POST", "/control/v1/companies/acme/bindings", &binding);
     assert_eq!((status, &problem["code"]), (503, &json!("provider_loading")), "{problem}");
     assert!(!retry.is_empty());
     // The command line waits for a provider that is being compiled; with `--no-wait` it does not.
-    let environment = [("MEMHOST_URL", served.url.as_str()), ("MEMHOST_TOKEN", TOKEN), ("MEMHOST_COMPANY", "acme")];
+    let environment = [
+        ("MEMHOST_URL", served.url.as_str()),
+        ("MEMHOST_TOKEN", TOKEN),
+        ("MEMHOST_COMPANY", "acme"),
+    ];
     let create = |more: &str| words(&format!("binding create late --provider late {more}"));
     let done = run(directory.path(), &environment, &create("--no-wait"), "").await;
     assert!(done.code == 5 && done.err.contains("still compiling plugins"), "{done:?}");
@@ -221,8 +278,11 @@ async fn slow_components_are_in_nobodys_way() {
     let (mut errors, mut told) = (BufReader::new(waiting.stderr.take().unwrap()), String::new());
     errors.read_line(&mut told).unwrap();
     assert!(told.contains("waiting up to 60 s for the provider late"), "{told}");
-    std::fs::write(directory.path().join("late"), stamped(json!({"key": "late", "version": "1.0.0"})).unwrap())
-        .unwrap();
+    std::fs::write(
+        directory.path().join("late"),
+        stamped(json!({"key": "late", "version": "1.0.0"})).unwrap(),
+    )
+    .unwrap();
     std::fs::rename(directory.path().join("late"), plugins.join("late.wasm")).unwrap();
     assert!(waiting.wait().unwrap().success(), "the provider is there");
     eventually("the good one is admitted beside the bombs", async || served.has("1.0.0")).await;
@@ -247,14 +307,19 @@ async fn slow_components_are_in_nobodys_way() {
     for compiler in &compilers {
         let environment = std::fs::read(compiler.join("environ")).unwrap_or_default();
         let environment = String::from_utf8_lossy(&environment);
-        assert!(!environment.contains("MEMHOST_") && !environment.contains("HOME="), "{environment}");
+        assert!(
+            !environment.contains("MEMHOST_") && !environment.contains("HOME="),
+            "{environment}"
+        );
     }
-    let ended = Command::new("kill").args(["-TERM", &served.process.id().to_string()]).status().unwrap();
+    let ended =
+        Command::new("kill").args(["-TERM", &served.process.id().to_string()]).status().unwrap();
     assert!(ended.success() && served.process.wait().unwrap().success(), "SIGTERM is a good end");
     none_is_left(&compilers).await;
 }
 
-/// A host that is killed takes its compilers with it, because they read to the end of what it gives them.
+/// A host that is killed takes its compilers with it, because they read to the end of what it gives
+/// them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_compiler_ends_with_its_host() {
     let directory = tempfile::tempdir().unwrap();
@@ -263,7 +328,8 @@ async fn a_compiler_ends_with_its_host() {
     std::fs::write(plugins.join("a.wasm"), bomb(803, 800)).unwrap();
     let mut served = Served::start(directory.path(), PATIENT);
     // The first try ends soon by itself.
-    let is_patient = |compiler: &PathBuf| command_of(compiler).ends_with("--cpu-seconds\x00600\x00");
+    let is_patient =
+        |compiler: &PathBuf| command_of(compiler).ends_with("--cpu-seconds\x00600\x00");
     eventually("the bomb is compiled", async || served.compilers().iter().any(is_patient)).await;
     let compilers = served.compilers();
     served.process.kill().unwrap();
@@ -278,7 +344,8 @@ async fn a_compiler_that_took_too_long_is_gone() {
     let plugins = directory.path().join("memhost-data/plugins");
     std::fs::create_dir_all(&plugins).unwrap();
     std::fs::write(plugins.join("a.wasm"), bomb(804, 800)).unwrap();
-    let limits = "compile_seconds = 3\ncompile_cpu_seconds = 600\ncompile_memory_bytes = 8589934592\n";
+    let limits =
+        "compile_seconds = 3\ncompile_cpu_seconds = 600\ncompile_memory_bytes = 8589934592\n";
     let served = Served::start(directory.path(), limits);
     eventually("the bomb is refused", async || {
         served.plugins()["refused"].as_array().is_some_and(|all| all.len() == 1)
@@ -288,7 +355,10 @@ async fn a_compiler_that_took_too_long_is_gone() {
 }
 
 async fn none_is_left(compilers: &[PathBuf]) {
-    eventually("no compiler is left", async || compilers.iter().all(|compiler| !is_compiler(compiler))).await;
+    eventually("no compiler is left", async || {
+        compilers.iter().all(|compiler| !is_compiler(compiler))
+    })
+    .await;
 }
 
 /// Whether this process is a compiler that has begun.
@@ -298,5 +368,6 @@ fn is_compiler(process: &Path) -> bool {
 
 /// The words of its command, each with a zero byte behind it.
 fn command_of(process: &Path) -> String {
-    String::from_utf8_lossy(&std::fs::read(process.join("cmdline")).unwrap_or_default()).into_owned()
+    String::from_utf8_lossy(&std::fs::read(process.join("cmdline")).unwrap_or_default())
+        .into_owned()
 }

@@ -1,13 +1,16 @@
-//! The contract through the real host, with the built-in provider and with the guest `reference`, which keeps its
-//! records in `storage`.
+//! The contract through the real host, with the built-in provider and with the guest `reference`,
+//! which keeps its records in `storage`.
 
 use std::collections::BTreeSet;
 
 use memhost_core::{ServiceError, UpdateBinding};
-use memhost_tests::{TestHost, agent_scope, at, caller, capture, forget, get, list, parse, query, scope, upsert};
+use memhost_tests::{
+    TestHost, agent_scope, at, caller, capture, forget, get, list, parse, query, scope, upsert,
+};
 use memhost_types::{
-    BindingLimits, BindingPolicy, CorrectRequest, CorrectionPatch, ForgetEffect, JsonObject, OperationErrorCode,
-    OperationKind, RecordHandle, RecordWrite, ScoreKind, Sharing, SourceKind, SourceRef, UpsertRequest,
+    BindingLimits, BindingPolicy, CorrectRequest, CorrectionPatch, ForgetEffect, JsonObject,
+    OperationErrorCode, OperationKind, RecordHandle, RecordWrite, ScoreKind, Sharing, SourceKind,
+    SourceRef, UpsertRequest,
 };
 
 /// Runs a test against each provider.
@@ -67,7 +70,8 @@ async fn a_record_comes_back_as_it_was_written(host: TestHost, provider: &str) {
         document_key: Some("plan/overview.md".to_owned()),
         ..SourceRef::new(SourceKind::IssueDocument, parse("acme"))
     };
-    let metadata = object(serde_json::json!({"a": {"b": [1, 2.5, null, "x"]}, "tags": ["one", "two"]}));
+    let metadata =
+        object(serde_json::json!({"a": {"b": [1, 2.5, null, "x"]}, "tags": ["one", "two"]}));
     let request = UpsertRequest {
         source: Some(source.clone()),
         records: vec![RecordWrite {
@@ -80,11 +84,20 @@ async fn a_record_comes_back_as_it_was_written(host: TestHost, provider: &str) {
     };
     let written = host.service().upsert(&caller(), request).await.unwrap();
     assert_eq!(written.records[0].provider_key.as_str(), provider);
-    let found = host.service().get(&caller(), get("acme", &written.records[0])).await.unwrap().record.unwrap();
+    let found = host
+        .service()
+        .get(&caller(), get("acme", &written.records[0]))
+        .await
+        .unwrap()
+        .record
+        .unwrap();
     assert_eq!(found.text, "# Heading\n\n---\nquarterly numbers\r\n");
     assert_eq!(found.summary.as_deref(), Some("numbers: the summary"));
     assert_eq!(found.metadata, Some(metadata));
-    assert_eq!(found.source, Some(SourceRef { asserted_by: Some("operator".to_owned()), ..source }));
+    assert_eq!(
+        found.source,
+        Some(SourceRef { asserted_by: Some("operator".to_owned()), ..source })
+    );
     let hit = &host.query("acme", "quarterly numbers").await.unwrap()[0];
     assert_eq!(hit.handle, written.records[0]);
 }
@@ -100,7 +113,10 @@ async fn companies_and_agents_are_isolated(host: TestHost, provider: &str) {
     host.service().forget(&caller(), forget("acme", &[noted])).await.unwrap();
     let policy = BindingPolicy { sharing: Sharing::PerAgent, ..BindingPolicy::default() };
     let change = UpdateBinding { policy: Some(policy), ..UpdateBinding::default() };
-    host.service().update_binding(&caller(), &parse("acme"), &parse(provider), change).await.unwrap();
+    host.service()
+        .update_binding(&caller(), &parse("acme"), &parse(provider), change)
+        .await
+        .unwrap();
     let shared = host.write("acme", "acme wide parking rules").await.unwrap();
     let mut private = upsert("acme", &["ada's parking secret"]);
     private.scope = agent_scope("acme", "ada");
@@ -115,7 +131,10 @@ async fn companies_and_agents_are_isolated(host: TestHost, provider: &str) {
         }
     };
     assert_eq!(texts(agent_scope("acme", "ada")).await.len(), 2);
-    assert_eq!(texts(agent_scope("acme", "bob")).await, BTreeSet::from(["acme wide parking rules".to_owned()]));
+    assert_eq!(
+        texts(agent_scope("acme", "bob")).await,
+        BTreeSet::from(["acme wide parking rules".to_owned()])
+    );
     assert_eq!(host.query("zeta", "parking").await.unwrap().len(), 0);
     // Not by handle either, for the other agent and for the other company.
     let mut foreign = get("acme", &private);
@@ -126,7 +145,11 @@ async fn companies_and_agents_are_isolated(host: TestHost, provider: &str) {
     foreign.scope = agent_scope("acme", "bob");
     let outcome = host.service().forget(&caller(), foreign).await.unwrap();
     assert_eq!(outcome.outcomes[0].effect, ForgetEffect::NotFound);
-    let outcome = host.service().forget(&caller(), forget("zeta", std::slice::from_ref(&shared))).await.unwrap();
+    let outcome = host
+        .service()
+        .forget(&caller(), forget("zeta", std::slice::from_ref(&shared)))
+        .await
+        .unwrap();
     assert_eq!(outcome.outcomes[0].effect, ForgetEffect::NotFound);
     assert!(host.service().get(&caller(), get("acme", &shared)).await.unwrap().record.is_some());
     let mut listed = list("acme", 100, None);
@@ -145,7 +168,10 @@ async fn a_list_is_complete_while_others_write(host: TestHost, _: &str) {
         // Between two pages a record is added, one is removed and one is changed.
         let passing = host.write("acme", &format!("passing {page}")).await.unwrap();
         host.service().forget(&caller(), forget("acme", &[passing])).await.unwrap();
-        host.service().upsert(&caller(), one("changed", Some(standing[0].provider_record_id.as_str()))).await.unwrap();
+        host.service()
+            .upsert(&caller(), one("changed", Some(standing[0].provider_record_id.as_str())))
+            .await
+            .unwrap();
         page += 1;
         match answer.next_cursor {
             Some(next) => cursor = Some(next),
@@ -164,7 +190,13 @@ async fn writing_under_an_id_replaces(host: TestHost, _: &str) {
         let second = host.service().upsert(&caller(), one("second text", Some(odd))).await.unwrap();
         assert_eq!(first.records, second.records);
         assert_eq!(first.records[0].provider_record_id.as_str(), odd);
-        let found = host.service().get(&caller(), get("acme", &first.records[0])).await.unwrap().record.unwrap();
+        let found = host
+            .service()
+            .get(&caller(), get("acme", &first.records[0]))
+            .await
+            .unwrap()
+            .record
+            .unwrap();
         assert_eq!(found.text, "second text");
     }
     let all = host.service().list(&caller(), list("acme", 100, None)).await.unwrap().items;
@@ -189,21 +221,29 @@ async fn equal_hooks_are_two_captures(host: TestHost, _: &str) {
     let second = host.service().capture(&caller(), request()).await.unwrap();
     // They are two operations; `hooks` has the deliveries of one event.
     assert_ne!(first.records, second.records);
-    assert_eq!(host.service().list(&caller(), list("acme", 10, None)).await.unwrap().items.len(), 2);
+    assert_eq!(
+        host.service().list(&caller(), list("acme", 10, None)).await.unwrap().items.len(),
+        2
+    );
 }
 
 async fn a_forgotten_record_is_gone(host: TestHost, _: &str) {
     let needle = "xylophonequarantine";
     let handle = host.write("acme", &format!("the word is {needle}")).await.unwrap();
     assert_eq!(host.query("acme", needle).await.unwrap().len(), 1);
-    let outcome = host.service().forget(&caller(), forget("acme", std::slice::from_ref(&handle))).await.unwrap();
+    let outcome = host
+        .service()
+        .forget(&caller(), forget("acme", std::slice::from_ref(&handle)))
+        .await
+        .unwrap();
     assert_eq!(outcome.outcomes[0].effect, ForgetEffect::Hard);
     assert!(host.query("acme", needle).await.unwrap().is_empty());
     assert!(host.service().get(&caller(), get("acme", &handle)).await.unwrap().record.is_none());
     assert!(host.service().list(&caller(), list("acme", 10, None)).await.unwrap().items.is_empty());
     let again = host.service().forget(&caller(), forget("acme", &[handle])).await.unwrap();
     assert_eq!(again.outcomes[0].effect, ForgetEffect::NotFound);
-    // The provider's files contain nothing of it. (The store is a log whose old pages are overwritten later.)
+    // The provider's files contain nothing of it. (The store is a log whose old pages are
+    // overwritten later.)
     let memory = host.data_dir().join("memory");
     assert!(!memory.exists() || !holds(&memory, needle.as_bytes()), "a file still holds the text");
 }
@@ -220,7 +260,8 @@ fn holds(directory: &std::path::Path, needle: &[u8]) -> bool {
 }
 
 async fn unknown_handles_are_not_an_error(host: TestHost, provider: &str) {
-    let handle = RecordHandle { provider_key: parse(provider), provider_record_id: parse("no-such-record") };
+    let handle =
+        RecordHandle { provider_key: parse(provider), provider_record_id: parse("no-such-record") };
     assert!(host.service().get(&caller(), get("acme", &handle)).await.unwrap().record.is_none());
     let outcome = host.service().forget(&caller(), forget("acme", &[handle])).await.unwrap();
     assert_eq!(outcome.outcomes[0].effect, ForgetEffect::NotFound);
@@ -228,7 +269,10 @@ async fn unknown_handles_are_not_an_error(host: TestHost, provider: &str) {
     let foreign = RecordHandle { provider_key: parse("mem0"), provider_record_id: parse("x") };
     let error = host.service().get(&caller(), get("acme", &foreign)).await.unwrap_err();
     let ServiceError::Operation { error, .. } = error else { panic!("{error}") };
-    assert_eq!((error.code, error.field.as_deref()), (OperationErrorCode::InvalidRequest, Some("handle")));
+    assert_eq!(
+        (error.code, error.field.as_deref()),
+        (OperationErrorCode::InvalidRequest, Some("handle"))
+    );
 }
 
 async fn metadata_filters_hold(host: TestHost, _: &str) {
@@ -240,27 +284,45 @@ async fn metadata_filters_hold(host: TestHost, _: &str) {
     let mut request = query("acme", "meeting");
     request.metadata_filter = Some(object(serde_json::json!({"team": "blue", "n": 1})));
     let found = host.service().query(&caller(), request).await.unwrap().snippets;
-    assert_eq!(found.iter().map(|snippet| snippet.text.as_str()).collect::<Vec<_>>(), ["beta meeting"]);
+    assert_eq!(
+        found.iter().map(|snippet| snippet.text.as_str()).collect::<Vec<_>>(),
+        ["beta meeting"]
+    );
     let mut request = list("acme", 10, None);
     request.metadata_filter = Some(object(serde_json::json!({"team": "red"})));
-    assert_eq!(host.service().list(&caller(), request).await.unwrap().items[0].text, "alpha meeting");
+    assert_eq!(
+        host.service().list(&caller(), request).await.unwrap().items[0].text,
+        "alpha meeting"
+    );
 }
 
 async fn unusual_texts_come_back_unchanged(host: TestHost, _: &str) {
     let mebibyte = "lorem ipsum dolor sit amet ".repeat(38_837)[..1 << 20].to_owned();
-    let texts =
-        [" a ", "---\ntitle: no front matter\n---\n", "emoji 🦀 und Umlaute äöü", "تجربة", "a\u{0}b", &mebibyte];
+    let texts = [
+        " a ",
+        "---\ntitle: no front matter\n---\n",
+        "emoji 🦀 und Umlaute äöü",
+        "تجربة",
+        "a\u{0}b",
+        &mebibyte,
+    ];
     for text in texts {
         let handle = host.write("acme", text).await.unwrap();
-        let found = host.service().get(&caller(), get("acme", &handle)).await.unwrap().record.unwrap();
+        let found =
+            host.service().get(&caller(), get("acme", &handle)).await.unwrap().record.unwrap();
         assert!(found.text == text, "{:?} came back as {:?}", clip(text), clip(&found.text));
     }
     assert_eq!(host.query("acme", "Umlaute").await.unwrap()[0].text, "emoji 🦀 und Umlaute äöü");
     let over = format!("{mebibyte}x");
-    let ServiceError::Operation { error, .. } = host.write("acme", &over).await.unwrap_err() else { panic!() };
+    let ServiceError::Operation { error, .. } = host.write("acme", &over).await.unwrap_err() else {
+        panic!()
+    };
     assert_eq!(error.field.as_deref(), Some("records.0.text"));
     for empty in ["", " "] {
-        let ServiceError::Operation { error, .. } = host.write("acme", empty).await.unwrap_err() else { panic!() };
+        let ServiceError::Operation { error, .. } = host.write("acme", empty).await.unwrap_err()
+        else {
+            panic!()
+        };
         assert_eq!(error.field.as_deref(), Some("records.0.text"), "{empty:?}");
     }
 }
@@ -275,11 +337,16 @@ async fn a_restart_loses_nothing(mut host: TestHost, _: &str) {
     host.start().await.unwrap();
     assert_eq!(host.query("acme", "archive opens").await.unwrap()[0].handle, handle);
     let operations = host.operations("acme").await.unwrap();
-    assert_eq!(operations.iter().filter(|operation| operation.kind != OperationKind::Health).count(), 2);
+    assert_eq!(
+        operations.iter().filter(|operation| operation.kind != OperationKind::Health).count(),
+        2
+    );
 }
 
 async fn scores_are_ordered(host: TestHost, _: &str) {
-    for text in ["budget", "budget review of the budget", "a long note about many things and one budget"] {
+    for text in
+        ["budget", "budget review of the budget", "a long note about many things and one budget"]
+    {
         host.write("acme", text).await.unwrap();
     }
     let found = host.query("acme", "budget review").await.unwrap();
@@ -288,8 +355,10 @@ async fn scores_are_ordered(host: TestHost, _: &str) {
     let scores: Vec<f64> = found.iter().filter_map(|snippet| snippet.score).collect();
     assert!(scores.windows(2).all(|pair| pair[0] >= pair[1]), "{scores:?}");
     assert!(scores.iter().all(|score| (0.0..=1.0).contains(score)), "{scores:?}");
-    let kinds: BTreeSet<Option<bool>> =
-        found.iter().map(|snippet| snippet.score_kind.map(|kind| kind == ScoreKind::Rank)).collect();
+    let kinds: BTreeSet<Option<bool>> = found
+        .iter()
+        .map(|snippet| snippet.score_kind.map(|kind| kind == ScoreKind::Rank))
+        .collect();
     assert_eq!(kinds.len(), 1, "one result has one kind of score");
 }
 
@@ -298,7 +367,8 @@ async fn several_records_are_written_or_none(host: TestHost, _: &str) {
     request.records[1].text = "x".repeat((1 << 20) + 1);
     host.service().upsert(&caller(), request).await.unwrap_err();
     assert!(host.service().list(&caller(), list("acme", 10, None)).await.unwrap().items.is_empty());
-    let written = host.service().upsert(&caller(), upsert("acme", &["fine one", "fine two"])).await.unwrap();
+    let written =
+        host.service().upsert(&caller(), upsert("acme", &["fine one", "fine two"])).await.unwrap();
     assert_eq!(written.records.len(), 2);
 }
 
@@ -310,7 +380,8 @@ async fn a_correction_needs_a_provider_that_corrects() {
     let mut write = upsert("acme", &["the demo is on monday"]);
     write.binding_key = at("reference");
     let handle = host.service().upsert(&caller(), write).await.unwrap().records[0].clone();
-    let record = RecordWrite { text: "the demo is on tuesday".to_owned(), ..RecordWrite::default() };
+    let record =
+        RecordWrite { text: "the demo is on tuesday".to_owned(), ..RecordWrite::default() };
     let mut request = CorrectRequest {
         binding_key: at("reference"),
         scope: scope("acme"),
@@ -324,7 +395,9 @@ async fn a_correction_needs_a_provider_that_corrects() {
     assert_eq!(found.text, "the demo is on tuesday");
     request.binding_key = at("plain");
     request.handle.provider_key = parse("echo");
-    let ServiceError::Operation { error, .. } = host.service().correct(&caller(), request).await.unwrap_err() else {
+    let ServiceError::Operation { error, .. } =
+        host.service().correct(&caller(), request).await.unwrap_err()
+    else {
         panic!()
     };
     assert_eq!(error.code, OperationErrorCode::Unsupported);

@@ -1,4 +1,5 @@
-//! Connections over TCP: how many a host has, how long it waits for each, and that health checks get through.
+//! Connections over TCP: how many a host has, how long it waits for each, and that health checks
+//! get through.
 
 use std::time::Duration;
 
@@ -23,22 +24,26 @@ struct Served {
 
 impl Served {
     async fn with(options: ConnectionOptions) -> Self {
-        let host = TestHost::new(&[]).await.unwrap().surfaces(|surfaces| surfaces.connections = options);
+        let host =
+            TestHost::new(&[]).await.unwrap().surfaces(|surfaces| surfaces.connections = options);
         let serving = Serving::start(&host, TOKEN).await.unwrap();
         Self { host, serving }
     }
 
     /// A connection that has sent a text.
     async fn say(&self, text: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(self.serving.url().strip_prefix("http://").unwrap()).await.unwrap();
+        let mut stream =
+            TcpStream::connect(self.serving.url().strip_prefix("http://").unwrap()).await.unwrap();
         // A host that is full may have closed it already.
         let _ = stream.write_all(text.as_bytes()).await;
         stream
     }
 
     async fn get(&self, path: &str) -> String {
-        let request =
-            format!("GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\nconnection: close\r\n\r\n");
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\nconnection: \
+             close\r\n\r\n"
+        );
         heard(&mut self.say(&request).await).await
     }
 }
@@ -56,7 +61,10 @@ async fn heard(stream: &mut TcpStream) -> String {
 async fn head(stream: &mut TcpStream) -> String {
     let (mut all, mut part) = (String::new(), [0; 4_096]);
     while !all.contains("\r\n\r\n") {
-        let read = tokio::time::timeout(PATIENCE, stream.read(&mut part)).await.expect("there is no answer").unwrap();
+        let read = tokio::time::timeout(PATIENCE, stream.read(&mut part))
+            .await
+            .expect("there is no answer")
+            .unwrap();
         assert!(read > 0, "the connection ended: {all}");
         all.push_str(&String::from_utf8_lossy(&part[..read]));
     }
@@ -75,11 +83,16 @@ const SMALL: ConnectionOptions = ConnectionOptions {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn half_sent_requests_keep_nobody_out() {
-    for options in [ConnectionOptions { max: 4_096, ..SMALL }, ConnectionOptions { max_per_address: 4_096, ..SMALL }] {
+    for options in [
+        ConnectionOptions { max: 4_096, ..SMALL },
+        ConnectionOptions { max_per_address: 4_096, ..SMALL },
+    ] {
         let served = Served::with(options).await;
         let mut half = Vec::new();
         for _ in 0..300 {
-            half.push(served.say("POST /control/v1/backups HTTP/1.1\r\nhost: x\r\ncontent-le").await);
+            half.push(
+                served.say("POST /control/v1/backups HTTP/1.1\r\nhost: x\r\ncontent-le").await,
+            );
         }
         for _ in 0..10 {
             assert!(served.get("/healthz").await.starts_with("HTTP/1.1 200"));
@@ -94,7 +107,8 @@ async fn half_sent_requests_keep_nobody_out() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn half_sent_bodies_keep_nobody_out() {
     let served = Served::with(SMALL).await;
-    let head = "POST /sign-in HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 9\r\n\r\nt";
+    let head = "POST /sign-in HTTP/1.1\r\nhost: x\r\ncontent-type: \
+                application/x-www-form-urlencoded\r\ncontent-length: 9\r\n\r\nt";
     let mut half = Vec::new();
     for _ in 0..200 {
         half.push(served.say(head).await);
@@ -110,14 +124,16 @@ async fn the_bodies_of_all_requests_have_one_bound() {
     let served = &Served::with(ConnectionOptions { max_bodies_bytes: 1 << 20, ..SMALL }).await;
     let post = |length: usize, sent: usize| {
         format!(
-            "POST /control/v1/companies/acme/tokens HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\nconnection: close\r\n\
+            "POST /control/v1/companies/acme/tokens HTTP/1.1\r\nhost: x\r\nauthorization: Bearer \
+             {TOKEN}\r\nconnection: close\r\n\
              content-type: application/json\r\ncontent-length: {length}\r\n\r\n{}",
             " ".repeat(sent)
         )
     };
     let of = |bytes: usize| async move { heard(&mut served.say(&post(bytes, bytes)).await).await };
     let whole = || of(200_000);
-    // Five fill it so that no other one fits. The host reads them when it comes to them, and one may meet a whole one.
+    // Five fill it so that no other one fits. The host reads them when it comes to them, and one
+    // may meet a whole one.
     let mut half = Vec::new();
     let refused = tokio::time::timeout(PATIENCE, async {
         loop {
@@ -130,9 +146,15 @@ async fn the_bodies_of_all_requests_have_one_bound() {
         }
     });
     let refused = refused.await.expect("the host reads every body");
-    assert!(refused.contains("too_many_bodies") && refused.contains("max_bodies_bytes"), "{refused}");
+    assert!(
+        refused.contains("too_many_bodies") && refused.contains("max_bodies_bytes"),
+        "{refused}"
+    );
     assert!(refused.to_lowercase().contains("retry-after: 1"), "{refused}");
-    assert!(served.get("/control/v1/plugins").await.starts_with("HTTP/1.1 200"), "what has no body is answered");
+    assert!(
+        served.get("/control/v1/plugins").await.starts_with("HTTP/1.1 200"),
+        "what has no body is answered"
+    );
     assert!(of(1_000).await.starts_with("HTTP/1.1 400"), "an ordinary request is answered");
     drop(half);
     while !whole().await.starts_with("HTTP/1.1 400") {
@@ -146,17 +168,22 @@ async fn a_few_companies_do_not_use_up_the_bodies_of_all() {
     let served = &Served::with(ConnectionOptions { max_bodies_bytes: 1 << 20, ..SMALL }).await;
     let post = |(company, token): &(&str, String), length: usize, sent: usize| {
         format!(
-            "POST /runtime/v1/companies/{company}/query HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\
-             connection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{}",
+            "POST /runtime/v1/companies/{company}/query HTTP/1.1\r\nhost: x\r\nauthorization: \
+             Bearer {token}\r\n\
+             connection: close\r\ncontent-type: application/json\r\ncontent-length: \
+             {length}\r\n\r\n{}",
             " ".repeat(sent)
         )
     };
-    let whole =
-        async |caller: &(&str, String), bytes: usize| heard(&mut served.say(&post(caller, bytes, bytes)).await).await;
+    let whole = async |caller: &(&str, String), bytes: usize| {
+        heard(&mut served.say(&post(caller, bytes, bytes)).await).await
+    };
     let mut callers = Vec::new();
     for company in ["first", "second", "third"] {
         Api::new(&served.host).make(company).await;
-        let value = token(&served.host, company, json!({"name": "x", "role": "company_administrator"})).await;
+        let value =
+            token(&served.host, company, json!({"name": "x", "role": "company_administrator"}))
+                .await;
         callers.push((company, value));
     }
     let third = callers.pop().unwrap();
@@ -178,7 +205,9 @@ async fn a_few_companies_do_not_use_up_the_bodies_of_all() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_host_at_work_on_every_connection_answers_health_checks_only() {
     let served = Served::with(ConnectionOptions { max: 16, ..SMALL }).await;
-    let follow = format!("GET /control/v1/stream HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\n\r\n");
+    let follow = format!(
+        "GET /control/v1/stream HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\n\r\n"
+    );
     let mut streams = Vec::new();
     for _ in 0..16 {
         let mut stream = served.say(&follow).await;
@@ -189,7 +218,10 @@ async fn a_host_at_work_on_every_connection_answers_health_checks_only() {
         assert!(served.get(path).await.starts_with("HTTP/1.1 200"), "{path}");
     }
     let refused = served.get("/control/v1/plugins").await;
-    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("too_many_connections"), "{refused}");
+    assert!(
+        refused.starts_with("HTTP/1.1 503") && refused.contains("too_many_connections"),
+        "{refused}"
+    );
     assert!(refused.to_lowercase().contains("retry-after: 1"), "{refused}");
     drop(streams.pop());
     // The host learns of the closed connection when it reads from it.
@@ -201,16 +233,28 @@ async fn a_host_at_work_on_every_connection_answers_health_checks_only() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_host_waits_for_nothing_for_ever() {
-    let quick = ConnectionOptions { head_timeout_ms: 50, body_timeout_ms: 50, idle_timeout_ms: 50, ..SMALL };
+    let quick = ConnectionOptions {
+        head_timeout_ms: 50,
+        body_timeout_ms: 50,
+        idle_timeout_ms: 50,
+        ..SMALL
+    };
     let served = Served::with(quick).await;
     assert_eq!(heard(&mut served.say("").await).await, "", "nothing came");
-    assert_eq!(heard(&mut served.say("GET /healthz HTTP/1.1\r\nho").await).await, "", "half a head came");
+    assert_eq!(
+        heard(&mut served.say("GET /healthz HTTP/1.1\r\nho").await).await,
+        "",
+        "half a head came"
+    );
     let idle = heard(&mut served.say("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await).await;
     assert!(idle.starts_with("HTTP/1.1 200") && idle.ends_with("ok\n"), "{idle}");
-    let then = heard(&mut served.say("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\nGET /healthz HT").await).await;
+    let then =
+        heard(&mut served.say("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\nGET /healthz HT").await)
+            .await;
     assert_eq!(then.matches("HTTP/1.1").count(), 1, "{then}");
     let body = format!(
-        "POST /control/v1/tokens HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\ncontent-type: application/json\r\n\
+        "POST /control/v1/tokens HTTP/1.1\r\nhost: x\r\nauthorization: Bearer \
+         {TOKEN}\r\ncontent-type: application/json\r\n\
          content-length: 100\r\n\r\n{{"
     );
     let body = heard(&mut served.say(&body).await).await;
@@ -243,7 +287,8 @@ fn the_host_lets_itself_open_as_many_files_as_it_may() {
     host.kill().unwrap();
     host.wait().unwrap();
     let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
-    let numbers: Vec<u64> = line.split_whitespace().skip(3).take(2).filter_map(|word| word.parse().ok()).collect();
+    let numbers: Vec<u64> =
+        line.split_whitespace().skip(3).take(2).filter_map(|word| word.parse().ok()).collect();
     // The second one is missing where there is no limit.
     let most = numbers.get(1).copied().unwrap_or(u64::MAX).min(1 << 20);
     assert!(numbers[0] == most && most > 256, "{line}");
@@ -254,7 +299,8 @@ fn the_host_lets_itself_open_as_many_files_as_it_may() {
 async fn a_head_is_as_large_as_it_may_be_and_no_larger() {
     let served = Served::with(ConnectionOptions::default()).await;
     let of = |bytes: usize| {
-        let (before, after) = ("GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx: ", "\r\n\r\n");
+        let (before, after) =
+            ("GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx: ", "\r\n\r\n");
         // The empty line after the head is not a part of it.
         format!("{before}{}{after}", "y".repeat(bytes + 2 - before.len() - after.len()))
     };
@@ -269,10 +315,13 @@ async fn a_head_is_as_large_as_it_may_be_and_no_larger() {
 async fn nothing_is_kept_of_bodies_that_come_after_their_company_was_erased() {
     let mut served = Served::with(SMALL).await;
     let request = |(method, path): (&str, &str), body: &Value, more: &str| {
-        let (body, token) = (body.to_string(), format!("authorization: Bearer {TOKEN}\r\nconnection: close"));
+        let (body, token) =
+            (body.to_string(), format!("authorization: Bearer {TOKEN}\r\nconnection: close"));
         let length = body.len();
-        let head =
-            format!("{method} {path} HTTP/1.1\r\nhost: x\r\n{token}\r\n{more}content-type: application/json\r\n");
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: x\r\n{token}\r\n{more}content-type: \
+             application/json\r\n"
+        );
         (format!("{head}content-length: {length}\r\n\r\n"), body)
     };
     let company = |rest: &str| format!("/control/v1/companies/acme/{rest}");
@@ -290,7 +339,8 @@ async fn nothing_is_kept_of_bodies_that_come_after_their_company_was_erased() {
         ("PUT", company("budgets/month"), json!({"limitCents": 1000})),
         ("PUT", company("retention"), json!({"operationsMaxAgeDays": 30})),
     ];
-    let (start, body) = request(("POST", &company("tokens")), &json!({"name": "first", "role": "auditor"}), "");
+    let (start, body) =
+        request(("POST", &company("tokens")), &json!({"name": "first", "role": "auditor"}), "");
     assert!(heard(&mut served.say(&(start + &body)).await).await.starts_with("HTTP/1.1 201"));
     let mut waiting = Vec::new();
     for (method, path, body) in &all {
@@ -299,13 +349,23 @@ async fn nothing_is_kept_of_bodies_that_come_after_their_company_was_erased() {
         assert!(head(&mut stream).await.starts_with("HTTP/1.1 100"), "{path}");
         waiting.push((path, stream, body));
     }
-    let (start, body) = request(("POST", &company("erase")), &json!({"confirm": "acme"}), "idempotency-key: late\r\n");
+    let (start, body) = request(
+        ("POST", &company("erase")),
+        &json!({"confirm": "acme"}),
+        "idempotency-key: late\r\n",
+    );
     let erased = heard(&mut served.say(&(start + &body)).await).await;
-    assert!(erased.starts_with("HTTP/1.1 200") && erased.contains("\"isComplete\":true"), "{erased}");
+    assert!(
+        erased.starts_with("HTTP/1.1 200") && erased.contains("\"isComplete\":true"),
+        "{erased}"
+    );
     for (path, mut stream, body) in waiting {
         stream.write_all(body.as_bytes()).await.unwrap();
         let answer = heard(&mut stream).await;
-        assert!(answer.starts_with("HTTP/1.1 410") && answer.contains("company_erased"), "{path}: {answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 410") && answer.contains("company_erased"),
+            "{path}: {answer}"
+        );
     }
     served.serving.stop().await.unwrap();
     served.host.stop().await;
@@ -313,7 +373,9 @@ async fn nothing_is_kept_of_bodies_that_come_after_their_company_was_erased() {
     for name in db.tree_names() {
         for entry in &db.open_tree(&name).unwrap() {
             let (key, value) = entry.unwrap();
-            let text = [String::from_utf8_lossy(&key), String::from_utf8_lossy(&value)].concat().to_lowercase();
+            let text = [String::from_utf8_lossy(&key), String::from_utf8_lossy(&value)]
+                .concat()
+                .to_lowercase();
             assert!(!text.contains("late"), "{text} in {}", String::from_utf8_lossy(&name));
         }
     }

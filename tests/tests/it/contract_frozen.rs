@@ -1,5 +1,5 @@
-//! Components that were built for an earlier state of the contract and are not built again. Every host of that minor
-//! version loads them, and they behave as before.
+//! Components that were built for an earlier state of the contract and are not built again. Every
+//! host of that minor version loads them, and they behave as before.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,9 @@ fn frozen() -> Vec<(String, PathBuf)> {
     for entry in std::fs::read_dir(repository().join("tests/compat")).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
-        if let Some(version) = name.strip_prefix("complete-").and_then(|rest| rest.strip_suffix(".wasm")) {
+        if let Some(version) =
+            name.strip_prefix("complete-").and_then(|rest| rest.strip_suffix(".wasm"))
+        {
             found.push((version.to_owned(), path.clone()));
         }
     }
@@ -42,7 +44,9 @@ fn frozen() -> Vec<(String, PathBuf)> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frozen_component_keeps_every_rule() {
     for (version, file) in frozen() {
-        let suite = Suite::open(&Source::File(file), Some(compiled_dir()), Compiler::InProcess).await.unwrap();
+        let suite = Suite::open(&Source::File(file), Some(compiled_dir()), Compiler::InProcess)
+            .await
+            .unwrap();
         let selection = Selection { mode: Mode::Thorough, rules: Vec::new() };
         let report = suite.check(&CheckOptions::default(), &selection).await.unwrap();
         suite.close().await;
@@ -58,9 +62,14 @@ async fn a_frozen_component_keeps_every_rule() {
         assert_eq!(report.status, Status::Passed, "{version}");
         // Each interface that the host calls was called, not only found.
         for interface in INTERFACES {
-            let tried = report.findings.iter().filter(|finding| finding.rule.interface == Some(interface));
-            let mut outcomes = tried.map(|finding| matches!(finding.outcome, Outcome::Passed)).peekable();
-            assert!(outcomes.peek().is_none() || outcomes.any(|passed| passed), "{version}: {interface:?}");
+            let tried =
+                report.findings.iter().filter(|finding| finding.rule.interface == Some(interface));
+            let mut outcomes =
+                tried.map(|finding| matches!(finding.outcome, Outcome::Passed)).peekable();
+            assert!(
+                outcomes.peek().is_none() || outcomes.any(|passed| passed),
+                "{version}: {interface:?}"
+            );
         }
     }
 }
@@ -72,9 +81,12 @@ async fn a_frozen_component_serves_with_all_its_interfaces() {
         std::fs::copy(&file, host.directory().join("plugins/frozen.wasm")).unwrap();
         host.service().scan_plugins().await;
         let status = host.service().plugins();
-        let admitted =
-            status.admitted.iter().find(|one| one.inspection.description.provider_key.as_str() == "reference");
-        let inspection = &admitted.unwrap_or_else(|| panic!("{version}: {:?}", status.refused)).inspection;
+        let admitted = status
+            .admitted
+            .iter()
+            .find(|one| one.inspection.description.provider_key.as_str() == "reference");
+        let inspection =
+            &admitted.unwrap_or_else(|| panic!("{version}: {:?}", status.refused)).inspection;
         assert_eq!(inspection.contract_version, version);
         assert_eq!(inspection.interfaces, INTERFACES);
         host.bind("acme", "reference", BindingLimits::default()).await.unwrap();
@@ -111,13 +123,17 @@ fn instance(file: &Path) -> (Store<State>, Instance) {
     };
     binding.func_new("config", answers(Val::String("{}".to_owned()))).unwrap();
     let mut storage = linker.instance("paperclip:memory/storage@0.1.0").unwrap();
-    let page = Val::Record(vec![("entries".to_owned(), Val::List(Vec::new())), ("next".to_owned(), none())]);
+    let page = Val::Record(vec![
+        ("entries".to_owned(), Val::List(Vec::new())),
+        ("next".to_owned(), none()),
+    ]);
     storage.func_new("get", answers(ok(Some(none())))).unwrap();
     storage.func_new("scan", answers(ok(Some(page)))).unwrap();
     storage.func_new("apply", answers(ok(None))).unwrap();
     linker.define_unknown_imports_as_traps(&component).unwrap();
     let wasi = wasmtime_wasi::WasiCtxBuilder::new().build();
-    let mut store = Store::new(&engine, State { wasi, table: wasmtime::component::ResourceTable::new() });
+    let mut store =
+        Store::new(&engine, State { wasi, table: wasmtime::component::ResourceTable::new() });
     let instance = linker.instantiate(&mut store, &component).unwrap();
     (store, instance)
 }
@@ -153,16 +169,26 @@ fn a_frozen_component_answers_direct_calls() {
     let text = |text: &str| Val::String(text.to_owned());
     let none = || Val::Option(None);
     let member = |name: &str, value: Val| (name.to_owned(), value);
-    let optional =
-        ["agent-id", "actor-agent-id", "project-id", "issue-id", "run-id", "subject-id", "session-key", "namespace"];
+    let optional = [
+        "agent-id",
+        "actor-agent-id",
+        "project-id",
+        "issue-id",
+        "run-id",
+        "subject-id",
+        "session-key",
+        "namespace",
+    ];
     let mut scope = vec![member("company-id", text("acme"))];
     scope.extend(optional.iter().map(|name| member(name, none())));
     let scope = Val::Record(scope);
     for (_, file) in frozen() {
         let (mut store, instance) = instance(&file);
-        let mut ask =
-            |interface: &str, function: &str, params: &[Val]| call(&mut store, &instance, interface, function, params);
-        let profile = Val::Record(vec![member("summary", none()), member("usage", Val::List(Vec::new()))]);
+        let mut ask = |interface: &str, function: &str, params: &[Val]| {
+            call(&mut store, &instance, interface, function, params)
+        };
+        let profile =
+            Val::Record(vec![member("summary", none()), member("usage", Val::List(Vec::new()))]);
         assert_eq!(ask("profile", "get-profile", std::slice::from_ref(&scope)), Ok(profile));
         let page = Val::Record(vec![
             member("items", Val::List(Vec::new())),
@@ -171,7 +197,10 @@ fn a_frozen_component_answers_direct_calls() {
         ]);
         assert_eq!(ask("review", "list-pending", &[scope.clone(), none(), Val::U32(10)]), Ok(page));
         let rejected = Val::Variant("reject".to_owned(), None);
-        assert_eq!(ask("review", "decide", &[text("gone"), scope.clone(), rejected]), Err("not-found".to_owned()));
+        assert_eq!(
+            ask("review", "decide", &[text("gone"), scope.clone(), rejected]),
+            Err("not-found".to_owned())
+        );
         let chunk = Val::Record(vec![member("lines", text("")), member("next-cursor", none())]);
         assert_eq!(ask("transfer", "export-records", &[scope.clone(), none()]), Ok(chunk));
         let line = r#"{"id":"r1","pending":true,"record":{"partition":{"agent":null,"subject":null,"namespace":null},"text":"one","summary":null,"metadata":null,"source":null,"created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z"}}"#;
@@ -181,7 +210,8 @@ fn a_frozen_component_answers_direct_calls() {
             member("scope", scope.clone()),
             member("lines", lines),
         ]);
-        let report = Val::Record(vec![member("imported", Val::U32(1)), member("unchanged", Val::U32(0))]);
+        let report =
+            Val::Record(vec![member("imported", Val::U32(1)), member("unchanged", Val::U32(0))]);
         assert_eq!(ask("transfer", "import-records", &[request]), Ok(report));
     }
 }

@@ -1,16 +1,18 @@
-//! A change to `wit/` within a minor version only adds. The present text is compared with the frozen copy of each
-//! version in
-//! `tests/compat`, so that components built for it run on the present host.
+//! A change to `wit/` within a minor version only adds. The present text is compared with the
+//! frozen copy of each version in `tests/compat`, so that components built for it run on the
+//! present host.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use wit_parser::{Function, Handle, Interface, PackageId, Resolve, Type, TypeDefKind, TypeId, World, WorldItem};
+use wit_parser::{
+    Function, Handle, Interface, PackageId, Resolve, Type, TypeDefKind, TypeId, World, WorldItem,
+};
 
 /// The definitions of a package, by name.
 struct Contract {
-    /// `interface provider, function query` and its signature, or `world memory-provider, export provider` and what it
-    /// is.
+    /// `interface provider, function query` and its signature, or `world memory-provider, export
+    /// provider` and what it is.
     items: BTreeMap<String, String>,
     /// The interfaces that some world exports.
     exported: Vec<String>,
@@ -29,7 +31,10 @@ impl Contract {
                 items.insert(format!("interface {name}, type {ty}"), definition(resolve, *id));
             }
             for (function, what) in &interface.functions {
-                items.insert(format!("interface {name}, function {function}"), signature(resolve, what));
+                items.insert(
+                    format!("interface {name}, function {function}"),
+                    signature(resolve, what),
+                );
             }
         }
         for (name, id) in &package.worlds {
@@ -71,9 +76,13 @@ impl Contract {
 }
 
 fn signature(resolve: &Resolve, function: &Function) -> String {
-    let params: Vec<String> =
-        function.params.iter().map(|param| format!("{}: {}", param.name, shown(resolve, &param.ty))).collect();
-    let result = function.result.as_ref().map_or_else(|| "nothing".to_owned(), |ty| shown(resolve, ty));
+    let params: Vec<String> = function
+        .params
+        .iter()
+        .map(|param| format!("{}: {}", param.name, shown(resolve, &param.ty)))
+        .collect();
+    let result =
+        function.result.as_ref().map_or_else(|| "nothing".to_owned(), |ty| shown(resolve, ty));
     format!("{:?} func({}) -> {result}", function.kind, params.join(", "))
 }
 
@@ -93,19 +102,29 @@ fn definition(resolve: &Resolve, id: TypeId) -> String {
     let id_of = |id: &TypeId| show(&Type::Id(*id));
     match &resolve.types[id].kind {
         TypeDefKind::Record(record) => {
-            let fields: Vec<_> = record.fields.iter().map(|field| named(&field.name, &field.ty)).collect();
+            let fields: Vec<_> =
+                record.fields.iter().map(|field| named(&field.name, &field.ty)).collect();
             format!("record {{ {} }}", fields.join(", "))
         }
         TypeDefKind::Variant(variant) => {
-            let cases: Vec<_> =
-                variant.cases.iter().map(|case| format!("{}({})", case.name, or_none(&case.ty))).collect();
+            let cases: Vec<_> = variant
+                .cases
+                .iter()
+                .map(|case| format!("{}({})", case.name, or_none(&case.ty)))
+                .collect();
             format!("variant {{ {} }}", cases.join(", "))
         }
         TypeDefKind::Enum(cases) => {
-            format!("enum {{ {} }}", cases.cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>().join(", "))
+            format!(
+                "enum {{ {} }}",
+                cases.cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>().join(", ")
+            )
         }
         TypeDefKind::Flags(flags) => {
-            format!("flags {{ {} }}", flags.flags.iter().map(|flag| flag.name.as_str()).collect::<Vec<_>>().join(", "))
+            format!(
+                "flags {{ {} }}",
+                flags.flags.iter().map(|flag| flag.name.as_str()).collect::<Vec<_>>().join(", ")
+            )
         }
         TypeDefKind::Resource => "resource".to_owned(),
         TypeDefKind::Handle(Handle::Own(id)) => format!("own<{}>", id_of(id)),
@@ -114,13 +133,17 @@ fn definition(resolve: &Resolve, id: TypeId) -> String {
             format!("tuple<{}>", tuple.types.iter().map(show).collect::<Vec<_>>().join(", "))
         }
         TypeDefKind::Option(ty) => format!("option<{}>", show(ty)),
-        TypeDefKind::Result(result) => format!("result<{}, {}>", or_none(&result.ok), or_none(&result.err)),
+        TypeDefKind::Result(result) => {
+            format!("result<{}, {}>", or_none(&result.ok), or_none(&result.err))
+        }
         TypeDefKind::List(ty) => format!("list<{}>", show(ty)),
         TypeDefKind::Map(key, value) => format!("map<{}, {}>", show(key), show(value)),
         TypeDefKind::FixedLengthList(ty, length) => format!("list<{}, {length}>", show(ty)),
         TypeDefKind::Future(ty) => format!("future<{}>", or_none(ty)),
         TypeDefKind::Stream(ty) => format!("stream<{}>", or_none(ty)),
-        TypeDefKind::Type(Type::Id(other)) => format!("{} as {}", origin(resolve, *other), id_of(other)),
+        TypeDefKind::Type(Type::Id(other)) => {
+            format!("{} as {}", origin(resolve, *other), id_of(other))
+        }
         TypeDefKind::Type(ty) => show(ty),
         TypeDefKind::Unknown => unreachable!("a parsed package has no unknown types"),
     }
@@ -143,31 +166,40 @@ fn breaks(frozen: &Contract, today: &Contract) -> Vec<String> {
     for (name, was) in &frozen.items {
         match today.items.get(name) {
             None => found.push(format!("{name} is gone; put it back")),
-            Some(is) if is != was => found.push(format!("{name} was `{was}` and is `{is}`; put it back as it was")),
+            Some(is) if is != was => {
+                found.push(format!("{name} was `{was}` and is `{is}`; put it back as it was"))
+            }
             Some(_) => {}
         }
     }
     for name in today.items.keys().filter(|name| !frozen.items.contains_key(*name)) {
-        let interface = name.strip_prefix("interface ").and_then(|rest| rest.split_once(", function "));
+        let interface =
+            name.strip_prefix("interface ").and_then(|rest| rest.split_once(", function "));
         if let Some((interface, _)) = interface
             && frozen.exported.iter().any(|exported| exported == interface)
         {
-            found.push(format!("{name} is new, and older components do not have it; put it into a new interface"));
+            found.push(format!(
+                "{name} is new, and older components do not have it; put it into a new interface"
+            ));
         }
         let world = name.strip_prefix("world ").and_then(|rest| rest.split_once(", export "));
         if let Some((world, _)) = world
             && frozen.items.contains_key(&format!("world {world}"))
         {
-            found.push(format!("{name} is new, and older components do not have it; put it into a new world"));
+            found.push(format!(
+                "{name} is new, and older components do not have it; put it into a new world"
+            ));
         }
     }
     found
 }
 
-/// Whether a component of version `old` is to run on a host of version `new`: semantic versions below 1.0 promise that
-/// within a minor version.
+/// Whether a component of version `old` is to run on a host of version `new`: semantic versions
+/// below 1.0 promise that within a minor version.
 fn is_promised(old: &str, new: &str) -> bool {
-    let parts = |version: &str| version.split('.').map(|part| part.parse::<u64>().unwrap()).collect::<Vec<_>>();
+    let parts = |version: &str| {
+        version.split('.').map(|part| part.parse::<u64>().unwrap()).collect::<Vec<_>>()
+    };
     let (old, new) = (parts(old), parts(new));
     old[0] == new[0] && (old[0] > 0 || old[1] == new[1])
 }
@@ -179,12 +211,19 @@ fn the_contract_only_grows() {
     let mut compared = 0;
     for entry in std::fs::read_dir(repository.join("tests/compat")).unwrap() {
         let path = entry.unwrap().path();
-        let Some(version) = path.file_name().and_then(|name| name.to_str()?.strip_prefix("wit-")) else { continue };
+        let Some(version) = path.file_name().and_then(|name| name.to_str()?.strip_prefix("wit-"))
+        else {
+            continue;
+        };
         let frozen = Contract::read(&path);
         assert_eq!(frozen.version, version, "{}", path.display());
         if is_promised(version, &today.version) {
             let breaks = breaks(&frozen, &today);
-            assert!(breaks.is_empty(), "components of {version} no longer fit:\n{}", breaks.join("\n"));
+            assert!(
+                breaks.is_empty(),
+                "components of {version} no longer fit:\n{}",
+                breaks.join("\n")
+            );
             compared += 1;
         }
     }
@@ -197,14 +236,20 @@ fn the_contract_s_changelog_knows_its_version() {
     let today = Contract::read(&repository.join("wit"));
     let changelog = std::fs::read_to_string(repository.join("wit/CHANGELOG.md")).unwrap();
     let heading = format!("\n## {}", today.version);
-    assert!(changelog.contains(&heading), "wit/CHANGELOG.md has no heading for {}; say what it adds", today.version);
+    assert!(
+        changelog.contains(&heading),
+        "wit/CHANGELOG.md has no heading for {}; say what it adds",
+        today.version
+    );
 }
 
 const BASE: &str = "
     package test:memory@0.1.0;
-    interface types { record scope { company: string, agent: option<string> } enum kind { run, issue } type json = string; }
+    interface types { record scope { company: string, agent: option<string> } enum kind { run, \
+    issue } type json = string; }
     interface storage { get: func(key: list<u8>) -> option<list<u8>>; }
-    interface provider { use types.{scope, kind}; query: func(scope: scope, kind: kind) -> result<list<string>, string>; }
+    interface provider { use types.{scope, kind}; query: func(scope: scope, kind: kind) -> \
+    result<list<string>, string>; }
     world memory-provider { import storage; export provider; }
 ";
 
@@ -233,7 +278,11 @@ fn changes_that_break_older_components_are_refused() {
     let type_scope = "interface types, type scope was";
     refused("agent: option<string>", "agent: option<string>, project: option<string>", type_scope);
     refused(", agent: option<string>", "", type_scope);
-    refused("company: string, agent: option<string>", "agent: option<string>, company: string", type_scope);
+    refused(
+        "company: string, agent: option<string>",
+        "agent: option<string>, company: string",
+        type_scope,
+    );
     refused("agent: option<string>", "agent: string", type_scope);
     refused("run, issue", "run, issue, note", "type kind was");
     refused("type json = string", "type json = list<u8>", "type json was");

@@ -15,12 +15,14 @@ fn path(company: &str, rest: &str) -> String {
     format!("/control/v1/companies/{company}/{rest}")
 }
 
-/// Reads a company's cost events from a cursor on, two at a time, and answers what each cost and the last cursor.
+/// Reads a company's cost events from a cursor on, two at a time, and answers what each cost and
+/// the last cursor.
 async fn read_on(api: &Api, company: &str, cursor: &mut Option<String>) -> Vec<u64> {
     let mut cents = Vec::new();
     loop {
         let from = cursor.as_ref().map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
-        let page = api.get(&path(company, &format!("cost-events?order=oldest&limit=2{from}"))).await;
+        let page =
+            api.get(&path(company, &format!("cost-events?order=oldest&limit=2{from}"))).await;
         assert!(page.get("trimmedBefore").is_none(), "{page}");
         let items = page["items"].as_array().unwrap();
         assert!(items.len() <= 2, "{page}");
@@ -43,7 +45,9 @@ async fn an_operation_that_ends_late_comes_after_the_cursor() {
         let api = api.with_same();
         tokio::spawn(async move { api.capture("acme", "metered 1 after go").await.fine() })
     };
-    let works = async || host.usage("acme", "extracts").await.is_some_and(|usage| usage.calls_in_flight > 0);
+    let works = async || {
+        host.usage("acme", "extracts").await.is_some_and(|usage| usage.calls_in_flight > 0)
+    };
     eventually("the slow call runs", works).await;
     for cents in [2, 3, 4] {
         api.capture("acme", &format!("metered {cents}")).await.fine();
@@ -67,7 +71,11 @@ async fn an_operation_that_ends_late_comes_after_the_cursor() {
     assert_eq!(read_on(&api, "acme", &mut None).await, [2, 3, 4, 1, 5]);
     // Newest first stays as it is, and its cursors are its own.
     let newest = api.get(&path("acme", "cost-events?limit=1")).await;
-    assert_eq!((&newest["items"][0]["costCents"], &newest["more"]), (&json!(5), &json!(true)), "{newest}");
+    assert_eq!(
+        (&newest["items"][0]["costCents"], &newest["more"]),
+        (&json!(5), &json!(true)),
+        "{newest}"
+    );
     let cursor = newest["nextCursor"].as_str().unwrap();
     for (wrong, field) in [
         (format!("cost-events?order=oldest&cursor={cursor}"), "cursor"),
@@ -76,7 +84,12 @@ async fn an_operation_that_ends_late_comes_after_the_cursor() {
         ("cost-events?order=sideways".to_owned(), "order"),
     ] {
         let answer = api.send(Method::Get, &path("acme", &wrong), None, &[]).await;
-        assert_eq!((answer.status, &answer.json["field"]), (400, &json!(field)), "{wrong}: {}", answer.text);
+        assert_eq!(
+            (answer.status, &answer.json["field"]),
+            (400, &json!(field)),
+            "{wrong}: {}",
+            answer.text
+        );
     }
     // A filter counts, too: a page may be empty although its cursor moves on.
     let agent = api.get(&path("acme", "cost-events?order=oldest&agentId=nobody")).await;
@@ -93,11 +106,16 @@ async fn a_reader_learns_what_retention_has_removed() {
     bind(&api, "acme", "extracts", &json!({})).await;
     let oldest = |api: &Api, cursor: &Value| {
         let from = cursor.as_str().map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
-        let (api, path) = (api.with_same(), path("acme", &format!("cost-events?order=oldest{from}")));
+        let (api, path) =
+            (api.with_same(), path("acme", &format!("cost-events?order=oldest{from}")));
         async move {
             let page = api.get(&path).await;
-            let cents: Vec<u64> =
-                page["items"].as_array().unwrap().iter().map(|event| event["costCents"].as_u64().unwrap()).collect();
+            let cents: Vec<u64> = page["items"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|event| event["costCents"].as_u64().unwrap())
+                .collect();
             (cents, page["trimmedBefore"].clone(), page["nextCursor"].clone())
         }
     };
@@ -134,11 +152,13 @@ async fn a_reader_learns_what_retention_has_removed() {
     }
 }
 
-/// A number that a crash takes back is given to another event. So a cursor leads past nothing that is not on disk.
+/// A number that a crash takes back is given to another event. So a cursor leads past nothing that
+/// is not on disk.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cursor_is_answered_when_what_is_before_it_is_on_disk() {
     let (faults, wrap) = Faults::new();
-    let host = TestHost::with(&["extracts"], |options| options.wrap_store = Some(wrap)).await.unwrap();
+    let host =
+        TestHost::with(&["extracts"], |options| options.wrap_store = Some(wrap)).await.unwrap();
     let api = Api::new(&host);
     bind(&api, "acme", "extracts", &json!({})).await;
     api.capture("acme", "metered 1").await.fine();
@@ -159,14 +179,25 @@ async fn the_command_line_lists_the_oldest_first() {
         api.capture("acme", &format!("metered {cents}")).await.fine();
     }
     let cents = |page: &Value| -> Vec<u64> {
-        page["items"].as_array().unwrap().iter().map(|event| event["costCents"].as_u64().unwrap()).collect()
+        page["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|event| event["costCents"].as_u64().unwrap())
+            .collect()
     };
     let page = terminal.json("cost list --oldest --limit 2").await;
     assert_eq!((cents(&page), &page["more"]), (vec![1, 2], &json!(true)));
-    let page = terminal.json(&format!("cost list --oldest --cursor {}", page["nextCursor"].as_str().unwrap())).await;
+    let page = terminal
+        .json(&format!("cost list --oldest --cursor {}", page["nextCursor"].as_str().unwrap()))
+        .await;
     assert_eq!((cents(&page), &page["more"]), (vec![3], &json!(false)));
     let all = terminal.json("cost list --oldest --all --limit 2").await;
-    assert_eq!((cents(&all), &all["nextCursor"]), (vec![1, 2, 3], &page["nextCursor"]), "what is read on from");
+    assert_eq!(
+        (cents(&all), &all["nextCursor"]),
+        (vec![1, 2, 3], &page["nextCursor"]),
+        "what is read on from"
+    );
     let shown = terminal.fine("cost list --oldest").await;
     assert!(shown.contains("what comes later: --cursor"), "{shown}");
     assert_eq!(cents(&terminal.json("cost list").await), [3, 2, 1]);

@@ -1,5 +1,5 @@
-//! `kill -9` at random moments under load: acknowledged writes are stored once, others are stored as a whole or not at
-//! all, and operations in progress are shown as interrupted.
+//! `kill -9` at random moments under load: acknowledged writes are stored once, others are stored
+//! as a whole or not at all, and operations in progress are shown as interrupted.
 //!
 //! `MEMHOST_CRASH_ROUNDS` sets the number of rounds; the default is 20.
 
@@ -59,7 +59,13 @@ impl Acknowledged {
     }
 }
 
-fn one_round(data: &Path, plugins: &Path, round: usize, lifetime: Duration, seen: &mut Acknowledged) {
+fn one_round(
+    data: &Path,
+    plugins: &Path,
+    round: usize,
+    lifetime: Duration,
+    seen: &mut Acknowledged,
+) {
     let lines = killed(env!("CARGO_BIN_EXE_crash-worker"), data, plugins, round, lifetime);
     lines.lines().for_each(|line| seen.line(line));
 }
@@ -104,7 +110,8 @@ fn killed(worker: &str, data: &Path, plugins: &Path, round: usize, lifetime: Dur
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_acknowledged_is_lost_or_doubled() {
-    let rounds: usize = std::env::var("MEMHOST_CRASH_ROUNDS").map_or(20, |rounds| rounds.parse().unwrap());
+    let rounds: usize =
+        std::env::var("MEMHOST_CRASH_ROUNDS").map_or(20, |rounds| rounds.parse().unwrap());
     let mut host = TestHost::new(&["reference"]).await.unwrap();
     for (company, provider) in COMPANIES {
         host.bind(company, provider, BindingLimits::default()).await.unwrap();
@@ -121,7 +128,10 @@ async fn nothing_acknowledged_is_lost_or_doubled() {
     }
     let operations: usize = seen.operations.values().map(Vec::len).sum();
     println!("{rounds} rounds, {operations} acknowledged operations");
-    assert!(operations > rounds, "only {operations} operations in {rounds} rounds: too few for a test");
+    assert!(
+        operations > rounds,
+        "only {operations} operations in {rounds} rounds: too few for a test"
+    );
 }
 
 /// A limit on the file size stands for a full disk: the system refuses the write at the same place.
@@ -133,7 +143,8 @@ async fn a_full_disk_loses_nothing_that_was_acknowledged() {
     }
     let (data, plugins) = (host.data_dir().to_owned(), host.directory().join("plugins"));
     host.stop().await;
-    // sled writes segments of 512 KiB from the beginning; a few of them are left. `ulimit -f` counts 512 bytes.
+    // sled writes segments of 512 KiB from the beginning; a few of them are left. `ulimit -f`
+    // counts 512 bytes.
     let script = "trap '' XFSZ; ulimit -f 4096; exec \"$0\" \"$@\"";
     let worker = Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_crash-worker")])
@@ -145,11 +156,16 @@ async fn a_full_disk_loses_nothing_that_was_acknowledged() {
         .spawn()
         .unwrap();
     let ended = tokio::task::spawn_blocking(move || worker.wait_with_output());
-    let output = tokio::time::timeout(Duration::from_secs(120), ended).await.expect("it hangs on a full disk");
+    let output = tokio::time::timeout(Duration::from_secs(120), ended)
+        .await
+        .expect("it hangs on a full disk");
     let output = output.unwrap().unwrap();
     assert!(!output.status.success(), "the limit was never reached");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("nothing was acknowledged") || said.contains("could not be recorded"), "{said}");
+    assert!(
+        said.contains("nothing was acknowledged") || said.contains("could not be recorded"),
+        "{said}"
+    );
     let text = String::from_utf8(output.stdout).unwrap();
     let mut seen = Acknowledged::default();
     text.rsplit_once('\n').map_or("", |(whole, _)| whole).lines().for_each(|line| seen.line(line));
@@ -170,16 +186,24 @@ async fn check(host: &TestHost, seen: &Acknowledged) {
     for (company, _) in COMPANIES {
         let recorded = operations(host, company).await;
         for (id, kind) in seen.operations.get(company).into_iter().flatten() {
-            let outcome = recorded.get(id).unwrap_or_else(|| panic!("the {kind} {id} of {company} is not recorded"));
+            let outcome = recorded
+                .get(id)
+                .unwrap_or_else(|| panic!("the {kind} {id} of {company} is not recorded"));
             assert_eq!(*outcome, Outcome::Succeeded, "the {kind} {id} of {company}");
         }
-        assert!(recorded.values().all(|outcome| *outcome != Outcome::InProgress), "a dead operation is in progress");
+        assert!(
+            recorded.values().all(|outcome| *outcome != Outcome::InProgress),
+            "a dead operation is in progress"
+        );
         let kept = records(host, company).await;
         for (record, text) in seen.records.get(company).into_iter().flatten() {
             let key = (company.to_owned(), record.clone());
             match kept.get(record) {
                 Some(found) => {
-                    assert!(!seen.gone.contains(&key), "the forgotten record {record} of {company} is back");
+                    assert!(
+                        !seen.gone.contains(&key),
+                        "the forgotten record {record} of {company} is back"
+                    );
                     assert_eq!(found, text);
                 }
                 None if seen.gone.contains(&key) || seen.unsure.contains(&key) => {}
@@ -200,10 +224,18 @@ async fn operations(host: &TestHost, company: &str) -> HashMap<OperationId, Outc
     let company = parse(company);
     let (mut all, mut cursor) = (HashMap::new(), None);
     loop {
-        let page =
-            host.service().operations(&company, &OperationFilter::default(), cursor.as_deref(), 1_000).await.unwrap();
+        let page = host
+            .service()
+            .operations(&company, &OperationFilter::default(), cursor.as_deref(), 1_000)
+            .await
+            .unwrap();
         for operation in page.items {
-            assert_eq!(all.insert(operation.id, operation.outcome), None, "{} is listed twice", operation.id);
+            assert_eq!(
+                all.insert(operation.id, operation.outcome),
+                None,
+                "{} is listed twice",
+                operation.id
+            );
         }
         match page.next_cursor {
             Some(next) => cursor = Some(next),
@@ -230,7 +262,8 @@ async fn records(host: &TestHost, company: &str) -> HashMap<String, String> {
 /// Hooks and jobs: what was accepted is delivered in the end, once, and no job succeeds twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_accepted_delivery_is_lost_and_no_job_succeeds_twice() {
-    let rounds: usize = std::env::var("MEMHOST_CRASH_ROUNDS").map_or(20, |rounds| rounds.parse().unwrap());
+    let rounds: usize =
+        std::env::var("MEMHOST_CRASH_ROUNDS").map_or(20, |rounds| rounds.parse().unwrap());
     let mut host = TestHost::with(&["extracts"], |options| {
         options.retry.first = Duration::from_millis(5);
         options.retry.longest = Duration::from_millis(20);
@@ -263,7 +296,8 @@ async fn no_accepted_delivery_is_lost_and_no_job_succeeds_twice() {
     .await;
     let lost: Vec<_> = accepted.iter().filter(|hook| !delivered.contains_key(*hook)).collect();
     assert!(lost.is_empty(), "{lost:?}");
-    // Each capture that leaves a job left one, and each job succeeded once, as its provider counts it.
+    // Each capture that leaves a job left one, and each job succeeded once, as its provider counts
+    // it.
     let mut jobs = 0;
     for_each(&api, &format!("{company}/jobs"), |job| {
         assert_eq!(job["status"], "succeeded", "{job}");
@@ -280,7 +314,8 @@ async fn no_accepted_delivery_is_lost_and_no_job_succeeds_twice() {
     );
 }
 
-/// Waits until a list is empty: for at most two minutes in which it becomes no shorter, because many rounds leave much.
+/// Waits until a list is empty: for at most two minutes in which it becomes no shorter, because
+/// many rounds leave much.
 async fn ended(api: &Api, list: &str) {
     let (mut least, mut until) = (usize::MAX, Instant::now());
     loop {

@@ -1,4 +1,5 @@
-//! The four success criteria of the cross-agent memory core, on the provider `cross-agent` through a real host.
+//! The four success criteria of the cross-agent memory core, on the provider `cross-agent` through
+//! a real host.
 
 use memhost_server::Method;
 use memhost_tests::TestHost;
@@ -12,7 +13,8 @@ const MEMORY: &str = "/api/projects/p1/memory";
 async fn host(config: &Value) -> (TestHost, Api) {
     let configured = json!({"apropos": {"company": "acme", "binding": "shared"}});
     let host = TestHost::new(&["cross-agent"]).await.unwrap();
-    let host = host.surfaces(|surfaces| surfaces.integrations = serde_json::from_value(configured).unwrap());
+    let host = host
+        .surfaces(|surfaces| surfaces.integrations = serde_json::from_value(configured).unwrap());
     let api = Api::new(&host);
     bind(&api, config).await;
     (host, api)
@@ -26,12 +28,14 @@ async fn bind(api: &Api, config: &Value) {
 
 async fn recall(api: &Api, query: &str) -> Vec<(String, String)> {
     let found = api.post(&format!("{MEMORY}/recall"), &json!({"query": query})).await.fine();
-    let one = |item: &Value| (item["id"].as_str().unwrap().to_owned(), item["content"].as_str().unwrap().to_owned());
+    let one = |item: &Value| {
+        (item["id"].as_str().unwrap().to_owned(), item["content"].as_str().unwrap().to_owned())
+    };
     found["items"].as_array().unwrap().iter().map(one).collect()
 }
 
-/// Memory persists across sessions and across agent frameworks in the same project. A memory created in one framework
-/// is recallable in another.
+/// Memory persists across sessions and across agent frameworks in the same project. A memory
+/// created in one framework is recallable in another.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_one_framework_wrote_another_one_recalls_in_a_later_session() {
     let (mut host, api) = host(&json!({})).await;
@@ -39,8 +43,14 @@ async fn what_one_framework_wrote_another_one_recalls_in_a_later_session() {
     let item = json!({"sessionId": "s1", "agentKind": "codex", "type": "decision", "confidence": 0.9,
         "content": "Deployments are frozen on Fridays", "tags": ["release"], "source": "inferred"});
     let written = codex.post(MEMORY, &item).await.fine();
-    codex.post("/api/projects/p2/memory", &json!({"content": "Deployments of another project"})).await.fine();
-    let wanted = vec![(written["id"].as_str().unwrap().to_owned(), written["content"].as_str().unwrap().to_owned())];
+    codex
+        .post("/api/projects/p2/memory", &json!({"content": "Deployments of another project"}))
+        .await
+        .fine();
+    let wanted = vec![(
+        written["id"].as_str().unwrap().to_owned(),
+        written["content"].as_str().unwrap().to_owned(),
+    )];
     assert_eq!(recall(&claude, "when may I deploy?").await, wanted);
     let tokens = [codex, claude].map(|api| api.token().to_owned());
     drop(api);
@@ -91,7 +101,12 @@ async fn tool_calls_are_found_by_project_session_and_tool() {
         assert_eq!(found["items"].as_array().unwrap().len(), count, "{filter}: {found}");
     }
     let failed = api.get("/control/v1/companies/acme/events?sessionId=s1&toolId=Bash").await;
-    let failed = failed["items"].as_array().unwrap().iter().find(|event| event["type"] == "tool_call.failed").unwrap();
+    let failed = failed["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|event| event["type"] == "tool_call.failed")
+        .unwrap();
     assert_eq!(
         (&failed["agentKind"], &failed["durationMs"], &failed["error"]),
         (&json!("codex"), &json!(12), &json!("exit 1"))
@@ -105,11 +120,13 @@ async fn every_agent_gets_the_same_results_in_the_same_order() {
     let (codex, claude) = (api.agent("codex-1").await, api.agent("claude-1").await);
     for (number, writer) in [&codex, &claude].into_iter().cycle().take(12).enumerate() {
         let kind = if number % 2 == 0 { "codex" } else { "claude" };
-        let item = json!({"agentKind": kind, "content": format!("The gate has {number} locks"), "type": "fact",
+        let item = json!({"agentKind": kind, "content": format!("The gate has {number} \
+            locks"), "type": "fact",
             "confidence": 1.0 - f64::from(u8::try_from(number).unwrap()) / 20.0});
         writer.post(MEMORY, &item).await.fine();
     }
-    let (first, second) = (recall(&codex, "locks of the gate").await, recall(&claude, "locks of the gate").await);
+    let (first, second) =
+        (recall(&codex, "locks of the gate").await, recall(&claude, "locks of the gate").await);
     assert_eq!(first, second);
     assert_eq!(first.len(), 10);
     assert_eq!(first[0].1, "The gate has 0 locks", "the highest confidence first");
@@ -125,7 +142,8 @@ async fn every_agent_gets_the_same_results_in_the_same_order() {
 async fn apropos_routes_work_with_cross_agent() {
     let (_host, api) = host(&json!({})).await;
     for number in 0..5 {
-        let item = json!({"content": format!("fact {number}"), "type": "preference", "confidence": 0.9});
+        let item =
+            json!({"content": format!("fact {number}"), "type": "preference", "confidence": 0.9});
         api.post(MEMORY, &item).await.fine();
     }
     let exported = api.send(Method::Post, &format!("{MEMORY}/export"), None, &[]).await.fine();
@@ -140,5 +158,10 @@ async fn apropos_routes_work_with_cross_agent() {
     assert_eq!(names, ["words", "coverage", "relevance", "recency", "confidence"]);
     let record = json!({"scope": {"companyId": "acme"}, "records": [{"text": "x", "metadata": {"type": "rumour"}}]});
     let refused = api.post("/runtime/v1/companies/acme/records", &record).await;
-    assert_eq!((refused.status, &refused.json["field"]), (400, &json!("records.0.metadata.type")), "{}", refused.text);
+    assert_eq!(
+        (refused.status, &refused.json["field"]),
+        (400, &json!("records.0.metadata.type")),
+        "{}",
+        refused.text
+    );
 }

@@ -11,10 +11,12 @@ use crate::support::Api;
 
 const SECRET: &str = "the recipe of the lemonade";
 
-/// A host with a binding that has stored a text in a file, and the guest `extracts` with one in the store.
+/// A host with a binding that has stored a text in a file, and the guest `extracts` with one in the
+/// store.
 async fn host() -> (TestHost, Api, Arc<Faults>) {
     let (faults, wrap) = Faults::new();
-    let host = TestHost::with(&["extracts"], |options| options.wrap_store = Some(wrap)).await.unwrap();
+    let host =
+        TestHost::with(&["extracts"], |options| options.wrap_store = Some(wrap)).await.unwrap();
     let api = Api::new(&host);
     for company in ["acme", "other"] {
         super::support::bind(&api, company, "extracts", &json!({})).await;
@@ -69,7 +71,11 @@ async fn a_deletion_that_was_cut_short_is_finished_at_the_next_start() {
     for key in ["extracts", "files"] {
         let path = format!("/control/v1/companies/acme/bindings/{key}");
         assert_eq!(api.send(Method::Delete, &path, None, &[]).await.status, 500);
-        assert_eq!(api.send(Method::Get, &path, None, &[]).await.status, 404, "it is deleted all the same");
+        assert_eq!(
+            api.send(Method::Get, &path, None, &[]).await.status,
+            404,
+            "it is deleted all the same"
+        );
     }
     drop(api);
     host.stop().await;
@@ -82,7 +88,8 @@ async fn a_deletion_that_was_cut_short_is_finished_at_the_next_start() {
     host.stop().await;
     assert_eq!(left(&host, "acme"), [""; 0]);
     assert!(left(&host, "other").len() >= 2);
-    let marks = open_store(host.data_dir()).open_tree("host").unwrap().scan_prefix(b"deleting").count();
+    let marks =
+        open_store(host.data_dir()).open_tree("host").unwrap().scan_prefix(b"deleting").count();
     assert_eq!(marks, 0);
 }
 
@@ -106,14 +113,20 @@ async fn erasing_a_company_finishes_deletions_that_were_cut_short() {
 async fn an_erasure_that_was_cut_short_is_finished_at_the_next_start() {
     let (mut host, api, faults) = host().await;
     faults.keep_stored(true);
-    assert_eq!(api.post("/control/v1/companies/acme/erase", &json!({"confirm": "acme"})).await.status, 500);
+    assert_eq!(
+        api.post("/control/v1/companies/acme/erase", &json!({"confirm": "acme"})).await.status,
+        500
+    );
     drop(api);
     host.stop().await;
     faults.keep_stored(false);
     host.start().await.unwrap();
     let api = Api::new(&host);
     let tombstone = async || api.get("/control/v1/tombstones/acme").await;
-    eventually("the erasure is complete", async || tombstone().await["removedKeys"].as_u64() > Some(0)).await;
+    eventually("the erasure is complete", async || {
+        tombstone().await["removedKeys"].as_u64() > Some(0)
+    })
+    .await;
     let found = tombstone().await;
     assert_eq!(found["erasedBy"], "operator", "whoever began it");
     assert_eq!(found["forgotten"]["files"], 1, "before it was cut short: {found}");
@@ -122,11 +135,13 @@ async fn an_erasure_that_was_cut_short_is_finished_at_the_next_start() {
     host.stop().await;
     assert_eq!(left(&host, "acme"), [""; 0]);
     assert!(!host.data_dir().join("memory/acme").exists());
-    let marks = open_store(host.data_dir()).open_tree("host").unwrap().scan_prefix(b"erasing").count();
+    let marks =
+        open_store(host.data_dir()).open_tree("host").unwrap().scan_prefix(b"erasing").count();
     assert_eq!(marks, 0);
 }
 
-/// An erasure keeps bindings and secrets until every provider has confirmed it, or an operator gives one up by name.
+/// An erasure keeps bindings and secrets until every provider has confirmed it, or an operator
+/// gives one up by name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_erasure_that_a_provider_does_not_confirm_keeps_its_binding() {
     const ERASE: &str = "/control/v1/companies/acme/erase";
@@ -134,7 +149,8 @@ async fn an_erasure_that_a_provider_does_not_confirm_keeps_its_binding() {
     let api = Api::new(&host);
     super::support::bind_provider(&api, "acme", "lying-list").await;
     let used_as = json!({"kind": "query", "parameter": "key"});
-    let secret = json!({"value": "a value of eight", "origins": ["https://a.example"], "usedAs": used_as});
+    let secret =
+        json!({"value": "a value of eight", "origins": ["https://a.example"], "usedAs": used_as});
     api.put("/control/v1/companies/acme/secrets/KEY", &secret).await.fine();
     api.capture("acme", "a fact").await.fine();
     let refused = api.post(ERASE, &json!({"confirm": "acme"})).await;
@@ -146,7 +162,11 @@ async fn an_erasure_that_a_provider_does_not_confirm_keeps_its_binding() {
     host.stop().await;
     host.start().await.unwrap();
     let api = Api::new(&host);
-    assert_eq!(api.post(ERASE, &json!({"confirm": "acme"})).await.status, 409, "also after a restart");
+    assert_eq!(
+        api.post(ERASE, &json!({"confirm": "acme"})).await.status,
+        409,
+        "also after a restart"
+    );
     let wrong = api.post(ERASE, &json!({"confirm": "acme", "abandon": ["other"]})).await;
     assert_eq!((wrong.status, &wrong.json["field"]), (400, &json!("abandon")));
     let done = api.post(ERASE, &json!({"confirm": "acme", "abandon": ["lying-list"]})).await.fine();

@@ -1,5 +1,5 @@
-//! A full disk over HTTP, a disk that fails under `memhost serve`, and what the process asks of the system before it
-//! answers.
+//! A full disk over HTTP, a disk that fails under `memhost serve`, and what the process asks of the
+//! system before it answers.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -51,7 +51,12 @@ async fn query(api: &Api) -> Answer {
 }
 
 fn refused(answer: &Answer) {
-    assert_eq!((answer.status, &answer.json["code"]), (503, &json!("disk_full")), "{}", answer.text);
+    assert_eq!(
+        (answer.status, &answer.json["code"]),
+        (503, &json!("disk_full")),
+        "{}",
+        answer.text
+    );
     assert_eq!(answer.headers["retry-after"], "10");
     assert!(answer.json["detail"].as_str().unwrap().contains("MiB are free"), "{}", answer.text);
 }
@@ -62,12 +67,20 @@ async fn a_full_disk_refuses_new_data_and_goes_on_by_itself() {
     api.make("other").await;
     let company = "/control/v1/companies/acme";
     let written = write(&api, "deploys are frozen on Fridays").await.fine();
-    let token = api.post(&format!("{company}/tokens"), &json!({ "name": "old", "role": "auditor" })).await.fine();
+    let token = api
+        .post(&format!("{company}/tokens"), &json!({ "name": "old", "role": "auditor" }))
+        .await
+        .fine();
     let used_as = json!({"kind": "query", "parameter": "key"});
-    let secret = json!({"value": "a long value", "origins": ["https://api.example.com"], "usedAs": used_as});
+    let secret =
+        json!({"value": "a long value", "origins": ["https://api.example.com"], "usedAs": used_as});
     api.put(&format!("{company}/secrets/old"), &secret).await.fine();
-    let operations =
-        async || api.get(&format!("{company}/operations?limit=1000")).await["items"].as_array().unwrap().len();
+    let operations = async || {
+        api.get(&format!("{company}/operations?limit=1000")).await["items"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
     let before = operations().await;
 
     room.0.store(RESERVE - 1, Ordering::SeqCst);
@@ -75,7 +88,9 @@ async fn a_full_disk_refuses_new_data_and_goes_on_by_itself() {
     let ready = async || api.send(Method::Get, "/readyz", None, &[]).await.text;
     eventually("the level changes", async || ready().await.contains("only reads")).await;
     refused(&write(&api, "new").await);
-    refused(&api.post(&format!("{company}/tokens"), &json!({ "name": "new", "role": "auditor" })).await);
+    refused(
+        &api.post(&format!("{company}/tokens"), &json!({ "name": "new", "role": "auditor" })).await,
+    );
     refused(&api.put(&format!("{company}/secrets/new"), &secret).await);
     let event = json!({ "type": "session.started", "projectId": "p", "sessionId": "s", "agentKind": "claude" });
     refused(&api.post("/runtime/v1/companies/acme/events", &json!({ "events": [event] })).await);
@@ -92,8 +107,9 @@ async fn a_full_disk_refuses_new_data_and_goes_on_by_itself() {
     let ready = api.send(Method::Get, "/readyz", None, &[]).await;
     assert!(ready.status == 200 && ready.text.contains("only reads"), "{}", ready.text);
     let doctor = api.get("/control/v1/doctor").await;
-    let disk =
-        |doctor: &Value| doctor["items"].as_array().unwrap().iter().find(|check| check["name"] == "disk").cloned();
+    let disk = |doctor: &Value| {
+        doctor["items"].as_array().unwrap().iter().find(|check| check["name"] == "disk").cloned()
+    };
     assert_eq!(disk(&doctor).unwrap()["health"], "warning");
     let metrics = api.send(Method::Get, "/metrics", None, &[]).await.text;
     assert!(metrics.contains("memhost_disk{state=\"low\"} 1"), "{metrics}");
@@ -112,7 +128,8 @@ async fn a_full_disk_refuses_new_data_and_goes_on_by_itself() {
     assert!(erased.status < 300, "{}", erased.text);
 
     room.0.store(RESERVE * 2, Ordering::SeqCst);
-    let body = |company: &str| json!({ "scope": { "companyId": company }, "query": "x", "topK": 1 });
+    let body =
+        |company: &str| json!({ "scope": { "companyId": company }, "query": "x", "topK": 1 });
     eventually("it goes on", async || {
         api.post("/runtime/v1/companies/other/query", &body("other")).await.status == 200
     })
@@ -134,7 +151,8 @@ pub(crate) fn serve(shell: &str, data: &Path) -> (Child, String) {
         .spawn()
         .unwrap();
     let lines = BufReader::new(host.stdout.take().unwrap()).lines();
-    let address = lines.map_while(Result::ok).find_map(|line| Some(line[line.find("http://")?..].to_owned()));
+    let address =
+        lines.map_while(Result::ok).find_map(|line| Some(line[line.find("http://")?..].to_owned()));
     (host, address.expect("the host does not start"))
 }
 
@@ -162,12 +180,14 @@ fn agent() -> ureq::Agent {
     config.timeout_global(Some(std::time::Duration::from_secs(60))).build().into()
 }
 
-/// A limit on the file size stands for a disk that fails: the system refuses the write at the same place.
+/// A limit on the file size stands for a disk that fails: the system refuses the write at the same
+/// place.
 #[test]
 fn a_disk_that_fails_ends_the_process_at_once_with_its_own_code() {
     let directory = tempfile::tempdir().unwrap();
     // `ulimit -f` counts 512 bytes.
-    let (mut host, url) = serve("trap '' XFSZ; ulimit -f 8192; exec \"$0\" \"$@\"", directory.path());
+    let (mut host, url) =
+        serve("trap '' XFSZ; ulimit -f 8192; exec \"$0\" \"$@\"", directory.path());
     let agent = agent();
     make(&agent, &url);
     let mut accepted = 0;
@@ -211,10 +231,14 @@ impl WaitIn for Child {
     }
 }
 
-/// The system calls of the process: `fdatasync` on sled's file comes after its write and before the answer.
+/// The system calls of the process: `fdatasync` on sled's file comes after its write and before the
+/// answer.
 #[test]
 fn the_system_is_asked_to_write_to_the_disk_before_an_answer() {
-    let found = Command::new("strace").arg("-V").output().map_err(|error| format!("strace is not installed: {error}"));
+    let found = Command::new("strace")
+        .arg("-V")
+        .output()
+        .map_err(|error| format!("strace is not installed: {error}"));
     if needed(found).is_none() {
         return;
     }
@@ -222,7 +246,8 @@ fn the_system_is_asked_to_write_to_the_disk_before_an_answer() {
     let trace = directory.path().join("trace");
     let calls = "trace=pwrite64,fdatasync,fsync,sendto,write,writev";
     // With `-D` the traced process is the child, and ends when it is killed.
-    let shell = format!("exec strace -D -f -y -s 24 -e {calls} -o '{}' \"$0\" \"$@\"", trace.display());
+    let shell =
+        format!("exec strace -D -f -y -s 24 -e {calls} -o '{}' \"$0\" \"$@\"", trace.display());
     let (mut host, url) = serve(&shell, &directory.path().join("data"));
     let agent = agent();
     make(&agent, &url);

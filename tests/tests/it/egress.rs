@@ -20,8 +20,8 @@ pub(super) struct Got {
     pub(super) body: String,
 }
 
-/// A server that answers each request with its content, and sends it to the receiver. `/slow` is never answered, and
-/// the answer to `/big` is large.
+/// A server that answers each request with its content, and sends it to the receiver. `/slow` is
+/// never answered, and the answer to `/big` is large.
 fn server() -> (u16, Receiver<Got>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -52,8 +52,11 @@ fn answer(mut stream: impl Read + Write, tell: impl FnOnce(Got)) -> std::io::Res
     reader.read_exact(&mut body)?;
     let body = String::from_utf8_lossy(&body).into_owned();
     let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-    let echo =
-        head.lines().find(|line| line.to_lowercase().starts_with("authorization")).unwrap_or_default().to_owned();
+    let echo = head
+        .lines()
+        .find(|line| line.to_lowercase().starts_with("authorization"))
+        .unwrap_or_default()
+        .to_owned();
     let said = format!("{head}\n{body}");
     tell(Got { head, body });
     if path.starts_with("/slow") {
@@ -68,7 +71,9 @@ fn answer(mut stream: impl Read + Write, tell: impl FnOnce(Got)) -> std::io::Res
     let (status, more) = match path.as_str() {
         "/redirect" => ("302 Found", "location: http://169.254.169.254/latest/\r\n"),
         "/zipped" => ("200 OK", "content-encoding: br\r\n"),
-        "/zipped-below" => ("200 OK", "content-encoding: identity\r\ncontent-encoding: identity, gzip\r\n"),
+        "/zipped-below" => {
+            ("200 OK", "content-encoding: identity\r\ncontent-encoding: identity, gzip\r\n")
+        }
         _ => ("200 OK", ""),
     };
     let echo = echo.replace("authorization", "x-echo");
@@ -87,17 +92,25 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    /// A provider that asks for the server and the secret `KEY`, and is granted `methods` there and the secret.
+    /// A provider that asks for the server and the secret `KEY`, and is granted `methods` there and
+    /// the secret.
     pub(super) async fn new(methods: &[&str], ranges: &[&str], limits: BindingLimits) -> Self {
         let (port, got) = server();
         Self { got, ..Self::at(port, methods, ranges, limits).await }
     }
 
     /// The same in front of another server.
-    pub(super) async fn at(port: u16, methods: &[&str], ranges: &[&str], limits: BindingLimits) -> Self {
+    pub(super) async fn at(
+        port: u16,
+        methods: &[&str],
+        ranges: &[&str],
+        limits: BindingLimits,
+    ) -> Self {
         let origin = format!("http://localhost:{port}");
         let host = TestHost::new(&[]).await.unwrap();
-        let build = stamped(json!({"key": "sends", "version": "1.0.0", "origin": origin, "secret": "KEY"})).unwrap();
+        let build =
+            stamped(json!({"key": "sends", "version": "1.0.0", "origin": origin, "secret": "KEY"}))
+                .unwrap();
         std::fs::write(host.directory().join("plugins/sends.wasm"), build).unwrap();
         host.service().scan_plugins().await;
         let grant = HttpGrant {
@@ -105,7 +118,8 @@ impl Setup {
             methods: methods.iter().map(|method| (*method).to_owned()).collect(),
             private_ranges: ranges.iter().map(|range| range.parse().unwrap()).collect(),
         };
-        let grants = Grants { http: vec![grant], secrets: vec!["KEY".to_owned()], ..Grants::default() };
+        let grants =
+            Grants { http: vec![grant], secrets: vec!["KEY".to_owned()], ..Grants::default() };
         let setup = Self { host, port, got: channel().1 };
         setup.bind("acme", Some(grants), limits).await;
         setup
@@ -136,8 +150,7 @@ impl Setup {
     }
 
     pub(super) async fn send(&self, company: &str, change: Value) -> String {
-        let mut request =
-            json!({"method": "GET", "scheme": "http", "path": "/", "authority": format!("localhost:{}", self.port)});
+        let mut request = json!({"method": "GET", "scheme": "http", "path": "/", "authority": format!("localhost:{}", self.port)});
         for (name, value) in change.as_object().unwrap() {
             request[name] = value.clone();
         }
@@ -203,7 +216,8 @@ async fn an_address_that_is_not_public_needs_a_grant_of_its_own() {
     assert!(answer.contains("DestinationIpProhibited"), "{answer}");
     assert!(!answer.contains("127.0.0.1"), "the guest learns nothing of the network: {answer}");
     assert!(
-        setup.log("acme").await.contains("loopback") && setup.log("acme").await.contains("127.0.0.1/32"),
+        setup.log("acme").await.contains("loopback")
+            && setup.log("acme").await.contains("127.0.0.1/32"),
         "{}",
         setup.log("acme").await
     );
@@ -218,7 +232,11 @@ async fn a_secret_reaches_only_its_server() {
     let answer = setup.send("acme", json!({"headers": headers})).await;
     assert!(answer.contains("refused") && answer.contains("KEY"), "it is not set yet: {answer}");
     let view = setup.host.service().binding(&parse("acme"), &parse("default")).await.unwrap();
-    assert!(view.warnings.iter().any(|warning| warning.contains("memhost secret create KEY")), "{:?}", view.warnings);
+    assert!(
+        view.warnings.iter().any(|warning| warning.contains("memhost secret create KEY")),
+        "{:?}",
+        view.warnings
+    );
     assert_eq!(setup.requests(), 0);
     // A secret that is set while the binding serves is used at once.
     const BEARER: &str = "header:authorization:Bearer";
@@ -230,11 +248,17 @@ async fn a_secret_reaches_only_its_server() {
     let got = setup.got.recv_timeout(Duration::from_secs(5)).unwrap();
     assert!(got.head.contains(&format!("authorization: Bearer {SECRET}")), "{}", got.head);
     assert_eq!(got.body, body, "a secret is put into bodies only where the operator said so");
-    assert!(answer.contains("x-echo: Bearer [secret KEY]") && answer.contains("Bearer [secret KEY]\r"), "{answer}");
+    assert!(
+        answer.contains("x-echo: Bearer [secret KEY]") && answer.contains("Bearer [secret KEY]\r"),
+        "{answer}"
+    );
     // Another user of the same server could read it elsewhere.
     for elsewhere in [&in_query, &json!({"headers": {"x-note": "{{secret:KEY}}"}})] {
         let answer = setup.send("acme", elsewhere.clone()).await;
-        assert!(answer.starts_with("refused") && answer.contains("memhost secret update KEY --as"), "{answer}");
+        assert!(
+            answer.starts_with("refused") && answer.contains("memhost secret update KEY --as"),
+            "{answer}"
+        );
     }
     assert_eq!(setup.requests(), 0);
     setup.set_secret(&origin, "query:k").await;
@@ -249,7 +273,10 @@ async fn a_secret_reaches_only_its_server() {
     assert_eq!(got.body, format!(r#"{{"key":"{SECRET}","note":"{{{{secret:KEY}}}}"}}"#));
     for path in ["/zipped", "/zipped-below"] {
         let answer = setup.send("acme", json!({"path": path})).await;
-        assert!(answer.contains("refused"), "the compressed answer could contain a secret: {answer}");
+        assert!(
+            answer.contains("refused"),
+            "the compressed answer could contain a secret: {answer}"
+        );
     }
     // The secret is not inserted for another server.
     setup.set_secret("https://api.example.com", BEARER).await;
@@ -258,7 +285,8 @@ async fn a_secret_reaches_only_its_server() {
     // It is in no answer, and not on the disk.
     let service = setup.host.service();
     let operations = serde_json::to_string(&setup.host.operations("acme").await.unwrap()).unwrap();
-    let activity = serde_json::to_string(&service.activity(&parse("acme"), None).await.unwrap()).unwrap();
+    let activity =
+        serde_json::to_string(&service.activity(&parse("acme"), None).await.unwrap()).unwrap();
     let secrets = serde_json::to_string(&service.secrets(&parse("acme")).await.unwrap()).unwrap();
     for (what, text) in [("operations", operations), ("activity", activity), ("secrets", secrets)] {
         assert!(!text.contains("s3cr3t"), "{what}: {text}");
@@ -272,7 +300,11 @@ async fn a_secret_reaches_only_its_server() {
                 true => directories.push(entry.path()),
                 false => {
                     let bytes = std::fs::read(entry.path()).unwrap();
-                    assert!(!bytes.windows(6).any(|window| window == b"s3cr3t"), "{}", entry.path().display());
+                    assert!(
+                        !bytes.windows(6).any(|window| window == b"s3cr3t"),
+                        "{}",
+                        entry.path().display()
+                    );
                     looked_at += 1;
                 }
             }
@@ -280,17 +312,26 @@ async fn a_secret_reaches_only_its_server() {
     }
     assert!(looked_at > 3);
     service.remove_secret(&caller(), &parse("acme"), "KEY").await.unwrap();
-    assert!(service.remove_secret(&caller(), &parse("acme"), "KEY").await.unwrap_err().to_string().contains("KEY"));
+    assert!(
+        service
+            .remove_secret(&caller(), &parse("acme"), "KEY")
+            .await
+            .unwrap_err()
+            .to_string()
+            .contains("KEY")
+    );
 }
 
-/// Comparing each place of the answers with the whole secret would take thirty billion steps. On a thread of the executor
-/// this build refuses even one: `expect_off_executor` panics there.
+/// Comparing each place of the answers with the whole secret would take thirty billion steps. On a
+/// thread of the executor this build refuses even one: `expect_off_executor` panics there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_secret_that_almost_fits_everywhere_holds_nothing_up() {
     let limits = BindingLimits { incoming_bytes: 8 << 20, ..BindingLimits::default() };
     let setup = Setup::new(&[], LOOPBACK, limits).await;
     let value = format!("{}b", "a".repeat(8_191));
-    setup.set_value(&format!("http://localhost:{}", setup.port), "header:authorization", &value).await;
+    setup
+        .set_value(&format!("http://localhost:{}", setup.port), "header:authorization", &value)
+        .await;
     let answer = setup.send("acme", json!({"path": "/almost", "times": 4})).await;
     assert!(answer.starts_with("200\n"), "{}", &answer[..answer.len().min(200)]);
     assert_eq!(setup.requests(), 4);
@@ -352,7 +393,9 @@ async fn every_limit_on_requests_is_enforced_and_named() {
 async fn a_response_that_never_comes_ends_at_the_time_limit() {
     let limits = BindingLimits { call_timeout_ms: 200, ..BindingLimits::default() };
     let setup = Setup::new(&[], LOOPBACK, limits).await;
-    let answer = tokio::time::timeout(Duration::from_secs(20), setup.send("acme", json!({"path": "/slow"}))).await;
+    let answer =
+        tokio::time::timeout(Duration::from_secs(20), setup.send("acme", json!({"path": "/slow"})))
+            .await;
     let answer = answer.expect("the call did not end at its limit");
     assert!(answer.contains("callTimeoutMs") || answer.contains("Timeout"), "{answer}");
     assert_eq!(setup.host.usage("acme", "default").await.unwrap().outgoing_connections, 0);
@@ -368,24 +411,33 @@ async fn tls_is_checked_against_known_authorities() {
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
-            let tls: rustls::StreamOwned<_, TcpStream> = rustls::StreamOwned::new(connection, stream);
+            let tls: rustls::StreamOwned<_, TcpStream> =
+                rustls::StreamOwned::new(connection, stream);
             std::thread::spawn(move || drop(answer(tls, |_| ())));
         }
     });
     let origin = format!("https://localhost:{port}");
     let mut answers = BTreeMap::new();
     for (name, more) in [("with", Some(roots.clone())), ("without", None)] {
-        let host = TestHost::with(&[], |options| options.sandbox.outgoing_roots = more).await.unwrap();
+        let host =
+            TestHost::with(&[], |options| options.sandbox.outgoing_roots = more).await.unwrap();
         let build = stamped(json!({"key": "sends", "version": "1.0.0", "origin": origin})).unwrap();
         std::fs::write(host.directory().join("plugins/sends.wasm"), build).unwrap();
         host.service().scan_plugins().await;
         let private_ranges = LOOPBACK.iter().map(|range| range.parse().unwrap()).collect();
-        let grant = HttpGrant { origin: origin.parse().unwrap(), methods: Vec::new(), private_ranges };
+        let grant =
+            HttpGrant { origin: origin.parse().unwrap(), methods: Vec::new(), private_ranges };
         let setup = Setup { host, port, got: channel().1 };
         let grants = Grants { http: vec![grant], ..Grants::default() };
         setup.bind("acme", Some(grants), BindingLimits::default()).await;
         answers.insert(name, setup.send("acme", json!({"scheme": "https", "path": "/safe"})).await);
     }
-    assert!(answers["with"].starts_with("200\n") && answers["with"].contains("GET /safe"), "{answers:?}");
-    assert!(answers["without"].contains("Tls"), "a server with an unknown certificate: {answers:?}");
+    assert!(
+        answers["with"].starts_with("200\n") && answers["with"].contains("GET /safe"),
+        "{answers:?}"
+    );
+    assert!(
+        answers["without"].contains("Tls"),
+        "a server with an unknown certificate: {answers:?}"
+    );
 }

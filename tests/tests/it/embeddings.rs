@@ -7,13 +7,14 @@ use memhost_core::CreateBinding;
 use memhost_embeddings::{EmbeddingsOptions, EndpointOptions};
 use memhost_tests::{TestHost, caller, capture, eventually, parse, query, scope};
 use memhost_types::{
-    BindingLimits, BindingPolicy, CorrectRequest, CorrectionPatch, ExportRequest, ForgetRequest, Grants, ImportRequest,
-    Intent, JobFilter, JsonObject, Microcents, OperationKind, QueryRequest, RecordWrite, VersionChoice,
+    BindingLimits, BindingPolicy, CorrectRequest, CorrectionPatch, ExportRequest, ForgetRequest,
+    Grants, ImportRequest, Intent, JobFilter, JsonObject, Microcents, OperationKind, QueryRequest,
+    RecordWrite, VersionChoice,
 };
 use serde_json::{Value, json};
 
-/// Serves an endpoint until the process ends: the vector (3, 4) for a text, (4, -3) for one about doors, and one token
-/// for each character.
+/// Serves an endpoint until the process ends: the vector (3, 4) for a text, (4, -3) for one about
+/// doors, and one token for each character.
 fn endpoint() -> EmbeddingsOptions {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -41,12 +42,18 @@ fn answer(mut stream: TcpStream) {
     let asked: Value = serde_json::from_slice(&body).unwrap();
     let texts = asked["input"].as_array().unwrap();
     let tokens: usize = texts.iter().map(|text| text.as_str().unwrap().len()).sum();
-    let is_door = |text: &Value| ["door", "entrance"].iter().any(|word| text.as_str().unwrap().contains(word));
+    let is_door = |text: &Value| {
+        ["door", "entrance"].iter().any(|word| text.as_str().unwrap().contains(word))
+    };
     let vector = |text: &Value| if is_door(text) { [4, -3] } else { [3, 4] };
-    let embedded = texts.iter().enumerate().map(|(index, text)| json!({"index": index, "embedding": vector(text)}));
+    let embedded = texts
+        .iter()
+        .enumerate()
+        .map(|(index, text)| json!({"index": index, "embedding": vector(text)}));
     let data: Vec<Value> = embedded.collect();
     let body = json!({"data": data, "usage": {"total_tokens": tokens}}).to_string();
-    let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+    let head =
+        format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
     stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
 }
 
@@ -73,18 +80,29 @@ async fn host_of(provider: &str, options: EmbeddingsOptions, grants: Grants) -> 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_many_captures_return_is_stored_once() {
-    let grants = Grants { directory_bytes: 64 << 20, storage_bytes: 64 << 20, embeddings: true, ..Grants::default() };
+    let grants = Grants {
+        directory_bytes: 64 << 20,
+        storage_bytes: 64 << 20,
+        embeddings: true,
+        ..Grants::default()
+    };
     let host = host_of("cross-agent", endpoint(), grants).await;
     for round in 0..30 {
         let captured = (0..24).map(|n| {
             let service = std::sync::Arc::clone(host.service());
-            tokio::spawn(async move { service.capture(&caller(), capture("acme", &format!("note {round} {n}"))).await })
+            tokio::spawn(async move {
+                service.capture(&caller(), capture("acme", &format!("note {round} {n}"))).await
+            })
         });
         for one in captured.collect::<Vec<_>>() {
             one.await.unwrap().unwrap();
         }
     }
-    let page = host.service().jobs(&parse("acme"), &JobFilter::default(), None, Some(1_000)).await.unwrap();
+    let page = host
+        .service()
+        .jobs(&parse("acme"), &JobFilter::default(), None, Some(1_000))
+        .await
+        .unwrap();
     let mut names: Vec<_> = page.items.iter().map(|job| job.provider_job_id.clone()).collect();
     let all = names.len();
     names.sort();
@@ -126,14 +144,20 @@ async fn the_usage_of_a_summary_is_counted_with_its_query() {
     assert_eq!(bundle.profile_summary.as_deref(), Some("somebody"));
     let operations = host.operations("acme").await.unwrap();
     let tokens: u64 = operations[0].usage.iter().filter_map(|usage| usage.embedding_tokens).sum();
-    assert_eq!(tokens as usize, ["hello", "something else", "who somebody is"].map(str::len).iter().sum::<usize>());
+    assert_eq!(
+        tokens as usize,
+        ["hello", "something else", "who somebody is"].map(str::len).iter().sum::<usize>()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_provider_learns_whether_grant_or_model_is_missing() {
     let host_without_grant = host(endpoint(), false).await;
     let refused = ask(&host_without_grant, "1 hello").await;
-    assert!(refused.contains("not granted") && refused.contains("memhost binding grant"), "{refused}");
+    assert!(
+        refused.contains("not granted") && refused.contains("memhost binding grant"),
+        "{refused}"
+    );
     let host_without_model = host(EmbeddingsOptions::default(), true).await;
     let refused = ask(&host_without_model, "1 hello").await;
     assert!(refused.contains("memhost embeddings install"), "{refused}");
@@ -152,19 +176,35 @@ async fn an_unreachable_endpoint_fails_only_the_import() {
 /// The built-in provider in its sandbox: jobs embed the records, and the usage is that of the jobs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_built_in_provider_finds_records_by_meaning() {
-    let grants = Grants { embeddings: true, storage_bytes: 64 << 20, directory_bytes: 64 << 20, ..Grants::default() };
+    let grants = Grants {
+        embeddings: true,
+        storage_bytes: 64 << 20,
+        directory_bytes: 64 << 20,
+        ..Grants::default()
+    };
     let host = host_of("local-markdown", endpoint(), grants).await;
     host.write("acme", "The door is green.").await.unwrap();
     host.service().capture(&caller(), capture("acme", "Lunch is at noon.")).await.unwrap();
     let embedded = async |kind: OperationKind| {
-        let operations =
-            host.operations("acme").await.unwrap().into_iter().filter(move |operation| operation.kind == kind);
-        operations.flat_map(|operation| operation.usage).filter_map(|usage| usage.embedding_tokens).sum::<u64>()
+        let operations = host
+            .operations("acme")
+            .await
+            .unwrap()
+            .into_iter()
+            .filter(move |operation| operation.kind == kind);
+        operations
+            .flat_map(|operation| operation.usage)
+            .filter_map(|usage| usage.embedding_tokens)
+            .sum::<u64>()
     };
     let both = ("The door is green.".len() + "Lunch is at noon.".len()) as u64;
-    eventually("both are embedded", async || embedded(OperationKind::Extraction).await >= both).await;
+    eventually("both are embedded", async || embedded(OperationKind::Extraction).await >= both)
+        .await;
     let found = host.query("acme", "entrance").await.unwrap();
-    assert_eq!(found.iter().map(|snippet| &*snippet.text).collect::<Vec<_>>(), ["The door is green."]);
+    assert_eq!(
+        found.iter().map(|snippet| &*snippet.text).collect::<Vec<_>>(),
+        ["The door is green."]
+    );
     assert_eq!(embedded(OperationKind::Extraction).await, both, "each text once");
     assert_eq!(
         embedded(OperationKind::RecordUpsert).await + embedded(OperationKind::Capture).await,
@@ -183,7 +223,8 @@ async fn upserts_corrections_and_imports_are_embedded_by_a_job() {
     assert_eq!(jobs_that_ended(&host).await, 1);
     let write = RecordWrite { text: "The door is green.".to_owned(), ..RecordWrite::default() };
     let patch = CorrectionPatch { instruction: None, record: Some(write) };
-    let correct = CorrectRequest { binding_key: None, scope: scope.clone(), handle: handle.clone(), patch };
+    let correct =
+        CorrectRequest { binding_key: None, scope: scope.clone(), handle: handle.clone(), patch };
     service.correct(&caller(), correct).await.unwrap();
     assert_eq!(jobs_that_ended(&host).await, 2);
     let export = ExportRequest { binding_key: None, scope: scope.clone(), cursor: None };
@@ -195,10 +236,16 @@ async fn upserts_corrections_and_imports_are_embedded_by_a_job() {
     assert_eq!(jobs_that_ended(&host).await, 3);
 }
 
-/// How many jobs there are, when none waits any more. A waiting job also does the work of later writes.
+/// How many jobs there are, when none waits any more. A waiting job also does the work of later
+/// writes.
 async fn jobs_that_ended(host: &TestHost) -> usize {
-    let jobs =
-        async || host.service().jobs(&parse("acme"), &JobFilter::default(), None, Some(100)).await.unwrap().items;
+    let jobs = async || {
+        host.service()
+            .jobs(&parse("acme"), &JobFilter::default(), None, Some(100))
+            .await
+            .unwrap()
+            .items
+    };
     eventually("all jobs end", async || jobs().await.iter().all(|job| job.status.is_end())).await;
     jobs().await.len()
 }
@@ -209,5 +256,7 @@ async fn an_endpoint_gets_no_texts_without_a_grant() {
     let host = TestHost::with(&[], |all| all.embeddings = endpoint()).await.unwrap();
     host.write("acme", "The door is green.").await.unwrap();
     host.query("acme", "entrance").await.unwrap();
-    assert!(host.operations("acme").await.unwrap().iter().all(|operation| operation.usage.is_empty()));
+    assert!(
+        host.operations("acme").await.unwrap().iter().all(|operation| operation.usage.is_empty())
+    );
 }

@@ -2,10 +2,18 @@
 
 use memhost_core::{ServiceError, UpdateBinding};
 use memhost_tests::{TestHost, caller, parse, query, scope, upsert};
-use memhost_types::{BindingLimits, BindingPolicy, BrowseRequest, OperationErrorCode, OperationKind, ReviewPolicy};
+use memhost_types::{
+    BindingLimits, BindingPolicy, BrowseRequest, OperationErrorCode, OperationKind, ReviewPolicy,
+};
 
 fn browse(path: &str, cursor: Option<String>) -> BrowseRequest {
-    BrowseRequest { binding_key: None, scope: scope("acme"), path: path.to_owned(), cursor, limit: Some(2) }
+    BrowseRequest {
+        binding_key: None,
+        scope: scope("acme"),
+        path: path.to_owned(),
+        cursor,
+        limit: Some(2),
+    }
 }
 
 fn code(error: &ServiceError) -> OperationErrorCode {
@@ -41,8 +49,18 @@ async fn explain_and_browse_answer() {
     assert_eq!(code(&elsewhere), OperationErrorCode::InvalidRequest);
     let gone = service.browse(&caller(), browse("gone", None)).await.unwrap_err();
     assert_eq!(code(&gone), OperationErrorCode::NotFound);
-    let kinds: Vec<_> = host.operations("acme").await.unwrap().iter().rev().map(|operation| operation.kind).collect();
-    assert_eq!(kinds[..3], [OperationKind::Health, OperationKind::RecordUpsert, OperationKind::Explain]);
+    let kinds: Vec<_> = host
+        .operations("acme")
+        .await
+        .unwrap()
+        .iter()
+        .rev()
+        .map(|operation| operation.kind)
+        .collect();
+    assert_eq!(
+        kinds[..3],
+        [OperationKind::Health, OperationKind::RecordUpsert, OperationKind::Explain]
+    );
     assert_eq!(kinds[3..], [OperationKind::Browse; 5]);
 }
 
@@ -51,7 +69,8 @@ async fn explain_and_browse_are_refused_while_records_wait() {
     let host = TestHost::new(&["reference"]).await.unwrap();
     host.bind("acme", "reference", BindingLimits::default()).await.unwrap();
     let service = host.service();
-    let policy = BindingPolicy { review: Some(ReviewPolicy::default()), ..BindingPolicy::default() };
+    let policy =
+        BindingPolicy { review: Some(ReviewPolicy::default()), ..BindingPolicy::default() };
     let change = UpdateBinding { policy: Some(policy), ..Default::default() };
     service.update_binding(&caller(), &parse("acme"), &parse("reference"), change).await.unwrap();
     let explained = service.explain(&caller(), query("acme", "x")).await.unwrap_err();

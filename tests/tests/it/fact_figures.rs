@@ -19,10 +19,13 @@ fn value(metrics: &str, series: &str) -> f64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_success_metrics_of_facts_are_computed() {
     let clock = TestClock::new();
-    let mut host = TestHost::with(&["facts"], |options| options.clock = clock.clone()).await.unwrap();
+    let mut host =
+        TestHost::with(&["facts"], |options| options.clock = clock.clone()).await.unwrap();
     host = host.surfaces(|surfaces| {
-        surfaces.integrations =
-            serde_json::from_value(json!({"pagespace": {"company": "acme", "agents_name_users": true}})).unwrap();
+        surfaces.integrations = serde_json::from_value(
+            json!({"pagespace": {"company": "acme", "agents_name_users": true}}),
+        )
+        .unwrap();
     });
     let api = Api::new(&host);
     let binding = json!({"key": "facts", "providerKey": "facts", "default": true,
@@ -35,11 +38,20 @@ async fn the_success_metrics_of_facts_are_computed() {
         // What was counted is kept for a minute.
         clock.advance(SignedDuration::from_secs(61));
         let text = metrics(api).await;
-        ["facts", "fact_owners", "facts_active", "facts_active_owners", "facts_added", "facts_removed_soon"]
-            .map(|name| value(&text, &format!("memhost_{name}{{owner=\"{owner}\"}}")))
+        [
+            "facts",
+            "fact_owners",
+            "facts_active",
+            "facts_active_owners",
+            "facts_added",
+            "facts_removed_soon",
+        ]
+        .map(|name| value(&text, &format!("memhost_{name}{{owner=\"{owner}\"}}")))
     };
     let as_user = async |method: Method, path: &str, user: &str, body: Option<Value>| {
-        api.send(method, path, body.map(|body| body.to_string()), &[("x-user-id", user)]).await.fine()
+        api.send(method, path, body.map(|body| body.to_string()), &[("x-user-id", user)])
+            .await
+            .fine()
     };
     let fact = |text: &str| Some(json!({"fact": text}));
     assert_eq!(figures(&api, "user").await, [0.0; 6]);
@@ -52,10 +64,12 @@ async fn the_success_metrics_of_facts_are_computed() {
     }
     as_user(Method::Get, "/api/memory/user", "u2", None).await;
     for drive in ["d1", "d2"] {
-        as_user(Method::Post, &format!("/api/memory/drive/{drive}"), "u1", fact("Of a drive")).await;
+        as_user(Method::Post, &format!("/api/memory/drive/{drive}"), "u1", fact("Of a drive"))
+            .await;
     }
     // Another company's facts are no part of it.
-    let other = json!({"scope": {"companyId": "zeta", "subjectId": "u9"}, "records": [{"text": "of zeta"}]});
+    let other = json!({"scope": {"companyId": "zeta", "subjectId": "u9"}, "records": [{"text": "of \
+        zeta"}]});
     api.post("/runtime/v1/companies/zeta/records", &other).await.fine();
     assert_eq!(figures(&api, "user").await, [5.0, 2.0, 2.0, 1.0, 4.0, 0.0]);
     assert_eq!(figures(&api, "drive").await, [2.0, 2.0, 2.0, 2.0, 2.0, 0.0]);
@@ -65,7 +79,8 @@ async fn the_success_metrics_of_facts_are_computed() {
         api.send(Method::Delete, &path, None, &[("x-user-id", "u1")]).await.fine();
     };
     delete(&ids[0]).await;
-    let agent = token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
+    let agent =
+        token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
     let serving = Serving::start(&host, OPERATOR).await.unwrap();
     let address = serving.url().trim_start_matches("http://").parse().unwrap();
     let ada = Client::new(address, &agent).with("memhost-subject-id", "u1");
@@ -80,7 +95,8 @@ async fn the_success_metrics_of_facts_are_computed() {
     let preamble = api.post("/runtime/v1/companies/acme/query", &recall).await.fine();
     assert_eq!(preamble["profileSummary"], "## About This User\n\n- Four\n\n");
     let text = metrics(&api).await;
-    let series = |name: &str| value(&text, &format!("memhost_preamble_tokens_{name}{{provider=\"facts\"}}"));
+    let series =
+        |name: &str| value(&text, &format!("memhost_preamble_tokens_{name}{{provider=\"facts\"}}"));
     assert_eq!((series("sum"), series("count")), (8.0, 1.0));
     drop(api);
     serving.stop().await.unwrap();
@@ -88,7 +104,8 @@ async fn the_success_metrics_of_facts_are_computed() {
     host.start().await.unwrap();
     let api = Api::new(&host);
     assert_eq!(figures(&api, "user").await[..2], [2.0, 2.0], "after a restart");
-    // A fact that is the drive's counts for the drive, also where its scope names the user who is there.
+    // A fact that is the drive's counts for the drive, also where its scope names the user who is
+    // there.
     let of_drive = json!({"scope": {"companyId": "acme", "subjectId": "u3", "namespace": "d1"},
         "records": [{"text": "Ships on Fridays", "metadata": {"scope": "drive"}}]});
     api.post("/runtime/v1/companies/acme/records", &of_drive).await.fine();

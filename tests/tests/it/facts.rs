@@ -1,5 +1,5 @@
-//! The provider `facts` through the host: its preamble, the separation of owners, and the routes and tools of
-//! PageSpace.
+//! The provider `facts` through the host: its preamble, the separation of owners, and the routes
+//! and tools of PageSpace.
 
 use std::sync::Arc;
 
@@ -15,9 +15,14 @@ use super::support::Api;
 
 /// A host with the provider as the default of two companies, PageSpace's routes, and `save_memory`.
 async fn host(config: Value) -> (TestHost, Api) {
-    let integrations: IntegrationOptions =
-        serde_json::from_value(json!({"pagespace": {"company": "acme", "agents_name_users": true}})).unwrap();
-    let host = TestHost::new(&["facts"]).await.unwrap().surfaces(|surfaces| surfaces.integrations = integrations);
+    let integrations: IntegrationOptions = serde_json::from_value(
+        json!({"pagespace": {"company": "acme", "agents_name_users": true}}),
+    )
+    .unwrap();
+    let host = TestHost::new(&["facts"])
+        .await
+        .unwrap()
+        .surfaces(|surfaces| surfaces.integrations = integrations);
     let api = Api::new(&host);
     for company in ["acme", "zeta"] {
         let body = json!({"key": "facts", "providerKey": "facts", "default": true, "config": config,
@@ -62,7 +67,11 @@ async fn a_preamble_has_all_facts_of_its_user_and_its_drive() {
     let drive = "## About This Workspace\n\n- Chose Zustand over Redux\n\n";
     assert_eq!(preamble(&host, of("u", "d1")).await.unwrap(), format!("{user}{drive}"));
     assert_eq!(preamble(&host, of("u", "")).await.unwrap(), user);
-    assert_eq!(preamble(&host, of("other", "d1")).await.unwrap(), drive, "a drive's members share it");
+    assert_eq!(
+        preamble(&host, of("other", "d1")).await.unwrap(),
+        drive,
+        "a drive's members share it"
+    );
     assert_eq!(preamble(&host, of("other", "d3")).await, None);
     assert_eq!(count(&host, of("", "d2")).await, 1, "drives are kept apart");
     // Another company has other users of the same name.
@@ -76,12 +85,20 @@ async fn facts_over_a_limit_or_without_an_owner_are_refused() {
     let refusal = |scope: Scope, text: String| {
         let host = &host;
         async move {
-            let ServiceError::Operation { error, .. } = write(host, &scope, &text).await.unwrap_err() else { panic!() };
+            let ServiceError::Operation { error, .. } =
+                write(host, &scope, &text).await.unwrap_err()
+            else {
+                panic!()
+            };
             (error.code, error.field.unwrap_or_default(), error.message)
         }
     };
     let (code, field, message) = refusal(of("u", ""), "ä".repeat(201)).await;
-    assert_eq!((code, field.as_str()), (OperationErrorCode::InvalidRequest, "records.0.text"), "{message}");
+    assert_eq!(
+        (code, field.as_str()),
+        (OperationErrorCode::InvalidRequest, "records.0.text"),
+        "{message}"
+    );
     assert!(message.contains("200"), "{message}");
     // A fact whose metadata say whose kind it is needs the one; without that it is the company's.
     for (kind, missing) in [("user", "scope.subjectId"), ("drive", "scope.projectId")] {
@@ -126,9 +143,12 @@ async fn pagespace_routes_work_with_facts() {
     let send = |method: Method, path: &str, body: Option<Value>| {
         let path = path.to_owned();
         let api = &api;
-        async move { api.send(method, &path, body.map(|body| body.to_string()), &[("x-user-id", "u1")]).await }
+        async move {
+            api.send(method, &path, body.map(|body| body.to_string()), &[("x-user-id", "u1")]).await
+        }
     };
-    let add = |path: &'static str, text: &str| send(Method::Post, path, Some(json!({"fact": text})));
+    let add =
+        |path: &'static str, text: &str| send(Method::Post, path, Some(json!({"fact": text})));
     let likes = add("/api/memory/user", "Likes tea").await.fine();
     add("/api/memory/user", "Knows Rust").await.fine();
     let chose = add("/api/memory/drive/d1", "Chose Zustand over Redux").await.fine();
@@ -145,8 +165,14 @@ async fn pagespace_routes_work_with_facts() {
     assert_eq!(text, wanted);
     let one = format!("/api/memory/user/{}", likes["id"].as_str().unwrap());
     assert_eq!(send(Method::Delete, &one, None).await.status, 204);
-    assert_eq!(send(Method::Delete, "/api/memory/user/all", None).await.fine(), json!({"removed": 1}));
-    assert_eq!(send(Method::Delete, "/api/memory/drive/d1/all", None).await.fine(), json!({"removed": 1}));
+    assert_eq!(
+        send(Method::Delete, "/api/memory/user/all", None).await.fine(),
+        json!({"removed": 1})
+    );
+    assert_eq!(
+        send(Method::Delete, "/api/memory/drive/d1/all", None).await.fine(),
+        json!({"removed": 1})
+    );
     assert_eq!(api.get("/api/memory/drive/d1").await, json!([]));
     assert_eq!(api.get("/api/memory/drive/d2").await.as_array().unwrap().len(), 1);
 }
@@ -158,8 +184,12 @@ async fn facts_that_a_model_saves_appear_in_pagespace() {
     let of_agent = |agent: &'static str| {
         let host = &host;
         async move {
-            let token = token(host, "acme", json!({"name": agent, "role": "agent", "agentId": agent})).await;
-            Client::new(address, &token).with("memhost-subject-id", "u1").with("memhost-namespace", "d1")
+            let token =
+                token(host, "acme", json!({"name": agent, "role": "agent", "agentId": agent}))
+                    .await;
+            Client::new(address, &token)
+                .with("memhost-subject-id", "u1")
+                .with("memhost-namespace", "d1")
         }
     };
     let (ada, bob) = (of_agent("ada").await, of_agent("bob").await);
@@ -174,30 +204,43 @@ async fn facts_that_a_model_saves_appear_in_pagespace() {
     assert_eq!(elsewhere.does("remove_memory", removal.clone()).await["isRemoved"], false);
     assert_eq!(bob.does("remove_memory", removal).await["isRemoved"], true);
     let scope = Scope { namespace: Some("d1".to_owned()), ..of("u1", "") };
-    assert_eq!(preamble(&host, scope).await.unwrap(), "## About This Workspace\n\n- Builds on Mondays\n\n");
+    assert_eq!(
+        preamble(&host, scope).await.unwrap(),
+        "## About This Workspace\n\n- Builds on Mondays\n\n"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_user_sees_is_what_the_ai_gets() {
     let (host, api) = host(json!({})).await;
     let address = listening(host.service()).await;
-    let token = token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
-    let ada = Client::new(address, &token).with("memhost-subject-id", "u1").with("memhost-namespace", "d1");
+    let token =
+        token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
+    let ada = Client::new(address, &token)
+        .with("memhost-subject-id", "u1")
+        .with("memhost-namespace", "d1");
     // By a tool that knows nothing of PageSpace, as a record, by PageSpace's tool and by its route.
     ada.does("memory.note", json!({"text": "Is allergic to nuts"})).await;
     write(&host, &of("u1", ""), "Speaks Welsh").await.unwrap();
     let saved = ada.does("save_memory", json!({"scope": "user", "fact": "Likes tea"})).await;
-    let of_drive = ada.does("save_memory", json!({"scope": "drive", "fact": "Builds on Mondays"})).await;
+    let of_drive =
+        ada.does("save_memory", json!({"scope": "drive", "fact": "Builds on Mondays"})).await;
     let user = [("x-user-id", "u1")];
     let listed = api.send(Method::Get, "/api/memory/user", None, &user).await.fine();
-    let mut facts: Vec<&str> = listed.as_array().unwrap().iter().map(|fact| fact["fact"].as_str().unwrap()).collect();
+    let mut facts: Vec<&str> =
+        listed.as_array().unwrap().iter().map(|fact| fact["fact"].as_str().unwrap()).collect();
     facts.sort_unstable();
     assert_eq!(facts, ["Is allergic to nuts", "Likes tea", "Speaks Welsh"]);
     // One identity: the tool's id is the route's, and the scope of a removal counts.
-    assert!(listed.as_array().unwrap().iter().any(|fact| fact["id"] == saved["factId"]), "{listed}");
+    assert!(
+        listed.as_array().unwrap().iter().any(|fact| fact["id"] == saved["factId"]),
+        "{listed}"
+    );
     let drive = api.get("/api/memory/drive/d1").await;
     assert_eq!((&drive[0]["id"], &drive[0]["createdBy"]), (&of_drive["factId"], &json!("ada")));
-    let wrong = ada.is_refused("remove_memory", json!({"scope": "user", "factId": of_drive["factId"]})).await;
+    let wrong = ada
+        .is_refused("remove_memory", json!({"scope": "user", "factId": of_drive["factId"]}))
+        .await;
     assert!(wrong.contains("not a fact of the scope `user`"), "{wrong}");
     assert_eq!(api.get("/api/memory/drive/d1").await.as_array().unwrap().len(), 1);
     assert_eq!(
@@ -214,13 +257,19 @@ async fn what_the_user_sees_is_what_the_ai_gets() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restart_loses_nothing() {
     let (mut host, api) = host(json!({})).await;
-    // Written by a program: it is in the user's list and in the preamble, before a restart and after it.
+    // Written by a program: it is in the user's list and in the preamble, before a restart and
+    // after it.
     write(&host, &of("u", ""), "Likes tea").await.unwrap();
-    let id = api.send(Method::Get, "/api/memory/user", None, &[("x-user-id", "u")]).await.fine()[0]["id"].clone();
+    let id = api.send(Method::Get, "/api/memory/user", None, &[("x-user-id", "u")]).await.fine()[0]
+        ["id"]
+        .clone();
     drop(api);
     host.stop().await;
     host.start().await.unwrap();
-    assert_eq!(preamble(&host, of("u", "")).await.unwrap(), "## About This User\n\n- Likes tea\n\n");
+    assert_eq!(
+        preamble(&host, of("u", "")).await.unwrap(),
+        "## About This User\n\n- Likes tea\n\n"
+    );
     let path = format!("/api/memory/user/{}", id.as_str().unwrap());
     let api = Api::new(&host);
     assert_eq!(api.send(Method::Delete, &path, None, &[("x-user-id", "other")]).await.status, 404);

@@ -54,17 +54,29 @@ async fn a_fact_that_the_provider_takes_for_an_administrators_stays_the_administ
     let (_host, _, gateway, _) = host_with(json!({"detectDuplicates": true}), pagespace).await;
     let fact = post(&gateway, ADMIN, DRIVE, json!({"fact": "Builds run on Mondays."})).await.fine();
     let scope = json!({"companyId": "acme", "namespace": "d1"});
-    let same = json!({"scope": scope, "records": [{"text": "builds run on mondays", "metadata": {"scope": "drive"}}]});
+    let same = json!({"scope": scope, "records": [{"text": "builds run on \
+        mondays", "metadata": {"scope": "drive"}}]});
     let taken = post(&gateway, MEMBER, RECORDS, same).await.fine();
-    assert_eq!(taken["records"][0]["providerRecordId"], fact["id"], "the provider found it: {taken}");
+    assert_eq!(
+        taken["records"][0]["providerRecordId"], fact["id"],
+        "the provider found it: {taken}"
+    );
     let listed = as_person(&gateway, Method::Get, DRIVE, ADMIN, None).await.fine();
-    assert_eq!((&listed[0]["createdBy"], &listed[0]["source"]), (&json!("boss"), &json!("user")), "{listed}");
+    assert_eq!(
+        (&listed[0]["createdBy"], &listed[0]["source"]),
+        (&json!("boss"), &json!("user")),
+        "{listed}"
+    );
     let forget = json!({"scope": scope, "handles": [handle(&fact["id"])]});
     // Also for an integration that says a role and nobody's name.
     let as_agent = [("x-memhost-act-as-role", "agent")];
-    let some = gateway.send(Method::Post, &runtime("forget"), Some(forget.to_string()), &as_agent).await;
+    let some =
+        gateway.send(Method::Post, &runtime("forget"), Some(forget.to_string()), &as_agent).await;
     assert_eq!(some.problem(), (403, "forbidden"), "{}", some.text);
-    assert_eq!(post(&gateway, MEMBER, &runtime("forget"), forget).await.problem(), (403, "forbidden"));
+    assert_eq!(
+        post(&gateway, MEMBER, &runtime("forget"), forget).await.problem(),
+        (403, "forbidden")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -84,7 +96,8 @@ async fn a_members_capture_replaces_no_fact_of_an_administrator() {
     assert_eq!(all(&gateway).await, ["Chose Signals"], "an administrator replaces both");
 }
 
-/// The provider leaves the oldest facts of models out of a preamble first. A member's words are no hand's in a drive.
+/// The provider leaves the oldest facts of models out of a preamble first. A member's words are no
+/// hand's in a drive.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_member_crowds_an_administrators_fact_out_of_the_preamble() {
     let pagespace = json!({"company": "acme", "binding": "facts"});
@@ -93,7 +106,10 @@ async fn no_member_crowds_an_administrators_fact_out_of_the_preamble() {
     let scope = json!({"companyId": "acme", "namespace": "d1"});
     for metadata in [json!({"scope": "drive", "source": "user"}), json!({"scope": "drive"})] {
         let records: Vec<Value> = (0..8)
-            .map(|n| json!({"text": format!("{n} {}", "words of a member ".repeat(6)), "metadata": metadata}))
+            .map(|n| {
+                json!({"text": format!("{n} {}", "words of a \
+                member ".repeat(6)), "metadata": metadata})
+            })
             .collect();
         post(&gateway, MEMBER, RECORDS, json!({"scope": scope, "records": records})).await.fine();
     }

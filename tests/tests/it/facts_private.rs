@@ -1,4 +1,5 @@
-//! Private records beside a summary: whoever may not see them still gets all facts, and the host says what it left out.
+//! Private records beside a summary: whoever may not see them still gets all facts, and the host
+//! says what it left out.
 
 use memhost_server::Method;
 use memhost_tests::TestHost;
@@ -11,8 +12,13 @@ const SECRET: &str = "marzipan";
 
 /// A host with PageSpace's routes at the provider `facts`.
 async fn facts() -> TestHost {
-    let integrations = serde_json::from_value(json!({"pagespace": {"company": "acme", "binding": "facts"}})).unwrap();
-    let host = TestHost::new(&["facts"]).await.unwrap().surfaces(|surfaces| surfaces.integrations = integrations);
+    let integrations =
+        serde_json::from_value(json!({"pagespace": {"company": "acme", "binding": "facts"}}))
+            .unwrap();
+    let host = TestHost::new(&["facts"])
+        .await
+        .unwrap()
+        .surfaces(|surfaces| surfaces.integrations = integrations);
     let binding = json!({"key": "facts", "providerKey": "facts", "default": true, "config": {"tokenBudget": 5_000},
         "grants": {"storageBytes": 64 << 20, "clock": true}, "policy": {"mcp": {"aliases": true}}});
     Api::new(&host).post("/control/v1/companies/acme/bindings", &binding).await.fine();
@@ -31,14 +37,18 @@ async fn hydrated(gateway: &Api, user: &str, id: &str) -> Value {
         "scope": {"companyId": "acme", "namespace": "d1"}, "deadlineMs": 30_000, "tokenBudget": 5_000});
     let headers = [("x-memhost-act-as-person", user)];
     let path = "/runtime/v1/companies/acme/hooks";
-    gateway.send(Method::Post, path, Some(event.to_string()), &headers).await.fine()["context"].clone()
+    gateway.send(Method::Post, path, Some(event.to_string()), &headers).await.fine()["context"]
+        .clone()
 }
 
 async fn asked(gateway: &Api, user: &str) -> Value {
     let query = json!({"scope": {"companyId": "acme", "namespace": "d1"}, "query": "", "topK": 5,
         "intent": "agent_preamble"});
     let headers = [("x-memhost-act-as-person", user)];
-    gateway.send(Method::Post, "/runtime/v1/companies/acme/query", Some(query.to_string()), &headers).await.fine()
+    gateway
+        .send(Method::Post, "/runtime/v1/companies/acme/query", Some(query.to_string()), &headers)
+        .await
+        .fine()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -49,7 +59,9 @@ async fn a_private_note_takes_no_fact_from_anybodys_context() {
     for n in 0..49 {
         let add = async |path: &str, text: String| {
             let body = json!({"fact": text, "source": "ai"}).to_string();
-            gate.send(Method::Post, path, Some(body), &[("x-memhost-act-as-person", "u1")]).await.fine();
+            gate.send(Method::Post, path, Some(body), &[("x-memhost-act-as-person", "u1")])
+                .await
+                .fine();
         };
         add("/api/memory/user", format!("Fact {n} about u1")).await;
         add("/api/memory/drive/d1", format!("Fact {n} of d1")).await;
@@ -74,11 +86,22 @@ async fn a_private_note_takes_no_fact_from_anybodys_context() {
     let of_drive = in_drive.does("memory.note", note).await;
     let context = hydrated(&gate, "u1", "hidden").await;
     assert_eq!(text(&context), before, "u1 has nothing to do with ada");
-    assert!(context["degraded"].as_array().is_none_or(Vec::is_empty), "nothing is missing: {context}");
+    assert!(
+        context["degraded"].as_array().is_none_or(Vec::is_empty),
+        "nothing is missing: {context}"
+    );
     let bundle = asked(&gate, "u1").await;
-    assert_eq!((&bundle["profileSummary"], bundle["snippets"].as_array().unwrap().len()), (&summary, 5), "{bundle}");
+    assert_eq!(
+        (&bundle["profileSummary"], bundle["snippets"].as_array().unwrap().len()),
+        (&summary, 5),
+        "{bundle}"
+    );
     let other = text(&hydrated(&gate, "u2", "other").await);
-    assert_eq!((count(&other, "about u1"), count(&other, "of d1"), count(&other, SECRET)), (0, 49, 0), "{other}");
+    assert_eq!(
+        (count(&other, "about u1"), count(&other, "of d1"), count(&other, SECRET)),
+        (0, 49, 0),
+        "{other}"
+    );
     for client in [&in_drive, &client] {
         let found = client.does("memory.search", json!({"query": SECRET})).await;
         assert!(found.to_string().contains("Ada likes"), "it is there for ada: {found}");
@@ -112,7 +135,8 @@ async fn a_summary_comes_back_when_the_last_private_record_is_gone() {
     let records = "/runtime/v1/companies/acme/records";
     let scope = |agent: &str| json!({"companyId": "acme", "agentId": agent});
     let write = async |api: &Api, agent: &str, text: &str, visibility: &str| {
-        let body = json!({"scope": scope(agent), "records": [{"text": text}], "visibility": visibility});
+        let body =
+            json!({"scope": scope(agent), "records": [{"text": text}], "visibility": visibility});
         api.post(records, &body).await.fine()["records"][0].clone()
     };
     let forget = async |api: &Api, handle: &Value| {
@@ -123,8 +147,10 @@ async fn a_summary_comes_back_when_the_last_private_record_is_gone() {
     let whole = json!("Number of records: 1");
     let summary = async |api: &Api| of_carol(api, "reference").await;
     assert_eq!(summary(&api).await, (whole.clone(), Value::Null));
-    let (first, second) =
-        (write(&api, "ada", SECRET, "agent").await, write(&api, "ada", &format!("more {SECRET}"), "agent").await);
+    let (first, second) = (
+        write(&api, "ada", SECRET, "agent").await,
+        write(&api, "ada", &format!("more {SECRET}"), "agent").await,
+    );
     let (left, why) = summary(&api).await;
     assert_eq!(left, Value::Null, "a number says something of what is hidden");
     assert!(why.as_str().unwrap().contains("private to others"), "{why}");
@@ -166,5 +192,9 @@ async fn a_summary_that_mixes_agents_tells_nobody_of_private_records() {
     };
     write("carol", "the gate is green", "company").await;
     write("ada", &format!("Ada likes {SECRET}"), "agent").await;
-    assert_eq!(of_carol(&api, "wrong").await.0, Value::Null, "the number would say that there are more");
+    assert_eq!(
+        of_carol(&api, "wrong").await.0,
+        Value::Null,
+        "the number would say that there are more"
+    );
 }

@@ -1,5 +1,5 @@
-//! The example `fetch.js` in front of its service: `fetch` of JavaScript through the sandbox, in a component of the world
-//! `memory-provider-http`.
+//! The example `fetch.js` in front of its service: `fetch` of JavaScript through the sandbox, in a
+//! component of the world `memory-provider-http`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -57,7 +57,8 @@ impl Notes {
         let place: Vec<&str> = sent.path.split('/').skip(3).collect();
         match place.as_slice() {
             ["search"] => {
-                let words: Vec<String> = query["q"].to_lowercase().split_whitespace().map(str::to_owned).collect();
+                let words: Vec<String> =
+                    query["q"].to_lowercase().split_whitespace().map(str::to_owned).collect();
                 let share = |note: &Value| {
                     let text = note["text"].as_str().unwrap().to_lowercase();
                     let found = words.iter().filter(|word| text.contains(word.as_str())).count();
@@ -67,7 +68,9 @@ impl Notes {
                 let mut found: Vec<(f64, &Value)> = seen.map(|note| (share(note), note)).collect();
                 found.retain(|(score, _)| words.is_empty() || *score > 0.0);
                 let changed = |note: &Value| note["changed"].as_str().unwrap().to_owned();
-                found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| changed(b.1).cmp(&changed(a.1))));
+                found.sort_by(|a, b| {
+                    b.0.total_cmp(&a.0).then_with(|| changed(b.1).cmp(&changed(a.1)))
+                });
                 let scored = |(score, note): &(f64, &Value)| {
                     let mut note = (*note).clone();
                     note["score"] = json!(score);
@@ -78,7 +81,8 @@ impl Notes {
             }
             ["notes"] => {
                 let after = query.get("after").map_or("", String::as_str);
-                let seen = self.notes.iter().filter(|(id, note)| id.as_str() > after && is_there(note));
+                let seen =
+                    self.notes.iter().filter(|(id, note)| id.as_str() > after && is_there(note));
                 let mut notes: Vec<&Value> = seen.map(|(_, note)| note).collect();
                 let has_more = notes.len() > limit;
                 notes.truncate(limit);
@@ -93,11 +97,13 @@ impl Notes {
                     ("PUT", old) => {
                         let mut note = sent.body.clone();
                         let number = self.keys.len();
-                        let now = format!("2026-11-24T04:{:02}:{:02}Z", number / 60 % 60, number % 60);
+                        let now =
+                            format!("2026-11-24T04:{:02}:{:02}Z", number / 60 % 60, number % 60);
                         note["id"] = json!(id);
                         note["changed"] = json!(now);
                         if note["created"].is_null() {
-                            note["created"] = old.map_or_else(|| json!(now), |old| old["created"].clone());
+                            note["created"] =
+                                old.map_or_else(|| json!(now), |old| old["created"].clone());
                         }
                         for name in PARTITIONS {
                             if let Some(value) = query.get(name) {
@@ -132,7 +138,11 @@ async fn fetch_keeps_every_rule() {
         private_ranges: vec!["127.0.0.0/8".parse().unwrap()],
     };
     let config = config.as_object().unwrap().clone();
-    keeps_every_rule(EXAMPLE, &CheckOptions { config, network: Some(network), ..CheckOptions::default() }).await;
+    keeps_every_rule(
+        EXAMPLE,
+        &CheckOptions { config, network: Some(network), ..CheckOptions::default() },
+    )
+    .await;
 }
 
 /// What the log of the last operation of a kind says.
@@ -167,7 +177,10 @@ async fn fetch_reaches_what_is_granted_and_gets_no_secret() {
     // The request is made, and leaves nothing but a line in the log.
     let refused = api.capture("acme", "The gate is red").await;
     assert_eq!(refused.problem(), (503, "unavailable"), "{refused:?}");
-    assert!(refused.text.contains("NetworkError") && !refused.text.contains("not granted"), "{refused:?}");
+    assert!(
+        refused.text.contains("NetworkError") && !refused.text.contains("not granted"),
+        "{refused:?}"
+    );
     assert!(log(&api, "capture").await.contains("is not granted"));
     assert!(service.lock().unwrap().keys.is_empty());
 
@@ -178,24 +191,38 @@ async fn fetch_reaches_what_is_granted_and_gets_no_secret() {
     let grants = json!({"secrets": ["NOTES_API_KEY"], "http": http});
     api.put(&format!("{CONTROL}/bindings/notes/grants"), &grants).await.fine();
     // More than it takes at once.
-    let mut records: Vec<Value> = (0..20).map(|n| json!({"text": format!("Gate {n} is green")})).collect();
+    let mut records: Vec<Value> =
+        (0..20).map(|n| json!({"text": format!("Gate {n} is green")})).collect();
     records.push(json!({"text": format!("The harbour opens with {KEY}")}));
     let body = json!({"scope": {"companyId": "acme"}, "records": records});
     let written = api.post(&format!("{RUNTIME}/records"), &body).await.fine();
     let handles = written["records"].as_array().unwrap().clone();
     assert_eq!((handles.len(), service.lock().unwrap().notes.len()), (21, 21), "{written}");
     assert!(api.query("acme", "gate 7 green").await.contains(&"Gate 7 is green".to_owned()));
-    assert_eq!(api.query("acme", "harbour").await, ["The harbour opens with [secret NOTES_API_KEY]"]);
+    assert_eq!(
+        api.query("acme", "harbour").await,
+        ["The harbour opens with [secret NOTES_API_KEY]"]
+    );
     assert!(service.lock().unwrap().keys.iter().all(|key| *key == format!("Bearer {KEY}")));
     let request = json!({"scope": {"companyId": "acme"}, "handles": handles[..20]});
     let forgotten = api.post(&format!("{RUNTIME}/forget"), &request).await.fine();
-    assert!(forgotten["outcomes"].as_array().unwrap().iter().all(|one| one["effect"] == "hard"), "{forgotten}");
+    assert!(
+        forgotten["outcomes"].as_array().unwrap().iter().all(|one| one["effect"] == "hard"),
+        "{forgotten}"
+    );
     assert_eq!(service.lock().unwrap().notes.len(), 1);
 
     // It gives up in time to say so.
     service.lock().unwrap().silence = Duration::from_secs(5);
-    api.patch(&format!("{CONTROL}/bindings/notes"), &json!({"limits": {"callTimeoutMs": 4_000}})).await.fine();
-    let slow = api.post(&format!("{RUNTIME}/query"), &json!({"scope": {"companyId": "acme"}, "query": "gate"})).await;
+    api.patch(&format!("{CONTROL}/bindings/notes"), &json!({"limits": {"callTimeoutMs": 4_000}}))
+        .await
+        .fine();
+    let slow = api
+        .post(
+            &format!("{RUNTIME}/query"),
+            &json!({"scope": {"companyId": "acme"}, "query": "gate"}),
+        )
+        .await;
     assert_eq!(slow.problem(), (503, "unavailable"), "{slow:?}");
     assert!(slow.text.contains("TimeoutError"), "{slow:?}");
 }

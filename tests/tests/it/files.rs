@@ -1,5 +1,5 @@
-//! Files of the host and of providers: nobody else can use them, no link in a provider's directory is followed, and
-//! what a provider does there costs its neighbours nothing.
+//! Files of the host and of providers: nobody else can use them, no link in a provider's directory
+//! is followed, and what a provider does there costs its neighbours nothing.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -30,8 +30,14 @@ fn directory_of(host: &TestHost, company: &str) -> PathBuf {
 
 /// How often the guest succeeded, and its first error.
 fn said(answer: &[Snippet]) -> (u64, String) {
-    let text =
-        |id: &str| answer.iter().find(|snippet| snippet.handle.provider_record_id.as_str() == id).unwrap().text.clone();
+    let text = |id: &str| {
+        answer
+            .iter()
+            .find(|snippet| snippet.handle.provider_record_id.as_str() == id)
+            .unwrap()
+            .text
+            .clone()
+    };
     (text("got").parse().unwrap(), text("refused"))
 }
 
@@ -61,7 +67,8 @@ fn has_vault_key(host: &TestHost, directory: &Path) -> bool {
     found.iter().any(|path| path.is_file() && std::fs::read(path).unwrap() == key)
 }
 
-/// A guest swaps a file for a link between the look and the copy. A thread does the same, many times as fast.
+/// A guest swaps a file for a link between the look and the copy. A thread does the same, many
+/// times as fast.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn abuses_files() {
     let host = abused(BindingLimits::default()).await;
@@ -93,7 +100,8 @@ async fn abuses_files() {
         assert!(!has_vault_key(&host, backup), "{}", backup.display());
         let mut found = Vec::new();
         below(backup, &mut found);
-        let strange = found.iter().find(|path| !path.is_dir() && !path.symlink_metadata().unwrap().is_file());
+        let strange =
+            found.iter().find(|path| !path.is_dir() && !path.symlink_metadata().unwrap().is_file());
         assert!(strange.is_none(), "{strange:?}");
     }
     let restored = host.directory().join("restored");
@@ -115,9 +123,14 @@ async fn directories_that_are_nested_without_end_are_full_and_are_deleted() {
     // The guest cannot confirm that it has forgotten anything: an operator gives up what it has.
     let company = memhost_tests::parse("hostile");
     let refused = host.service().erase_company(&caller(), &company, &[]).await;
-    assert!(matches!(&refused, Err(ServiceError::NotForgotten { bindings, .. }) if *bindings == [GUEST]));
+    assert!(
+        matches!(&refused, Err(ServiceError::NotForgotten { bindings, .. }) if *bindings == [GUEST])
+    );
     assert!(directory.exists());
-    host.service().erase_company(&caller(), &company, &[memhost_tests::parse(GUEST)]).await.unwrap();
+    host.service()
+        .erase_company(&caller(), &company, &[memhost_tests::parse(GUEST)])
+        .await
+        .unwrap();
     assert!(!directory.exists());
     assert_eq!(std::fs::read_to_string(outside).unwrap(), "kept");
 }
@@ -127,21 +140,31 @@ async fn directories_that_are_nested_without_end_are_full_and_are_deleted() {
 async fn what_a_guest_keeps_open_is_bounded_and_dropped_with_its_instance() {
     let limits = BindingLimits { memory_bytes: 8 << 20, ..BindingLimits::default() };
     let host = abused(limits).await;
-    for (what, most) in [("listings 1000", 256), ("files 1000", 256), ("streams 1000", 128), ("removed 1000", 64)] {
+    for (what, most) in
+        [("listings 1000", 256), ("files 1000", 256), ("streams 1000", 128), ("removed 1000", 64)]
+    {
         let (got, refused) = abuse(&host, what).await;
         assert!(got > 0 && got <= most, "{what}: {got} {refused}");
-        let expected =
-            if what.starts_with("removed") { ["quota", "insufficient-memory"] } else { ["insufficient-memory"; 2] };
+        let expected = if what.starts_with("removed") {
+            ["quota", "insufficient-memory"]
+        } else {
+            ["insufficient-memory"; 2]
+        };
         assert!(expected.contains(&refused.as_str()), "{what}: {refused}");
-        // The next call has an instance that keeps nothing. Large files that were removed are closed on another thread.
-        memhost_tests::eventually("there is room for files", async || abuse(&host, "files 5").await.0 == 5).await;
+        // The next call has an instance that keeps nothing. Large files that were removed are
+        // closed on another thread.
+        memhost_tests::eventually("there is room for files", async || {
+            abuse(&host, "files 5").await.0 == 5
+        })
+        .await;
         assert_eq!(abuse(&host, "files 5").await, (5, "not refused".to_owned()));
     }
     let used = host.usage("hostile", GUEST).await.unwrap();
     assert!(used.memory_bytes > 4 << 20 && used.memory_bytes <= 8 << 20, "{used:?}");
     let error = host.query("hostile", "random").await.unwrap_err();
     assert!(error.to_string().contains("exceeds limit"), "{error}");
-    // A list of handles is as long as the guest's memory and its transfer allow; the call is answered or ended.
+    // A list of handles is as long as the guest's memory and its transfer allow; the call is
+    // answered or ended.
     if let Ok(answer) = host.query("hostile", "poll 2").await {
         assert_eq!(said(&answer).0, 40_000);
     }
@@ -162,13 +185,15 @@ async fn slow_calls_do_the_same_on_a_blocking_thread() {
 /// Files for a listing that takes long.
 fn crowd(directory: &Path, files: usize) {
     for number in 0..files {
-        std::fs::File::create(directory.join(format!("a name of some length {number:08}"))).unwrap();
+        std::fs::File::create(directory.join(format!("a name of some length {number:08}")))
+            .unwrap();
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn listings_count_as_computing_and_others_are_served_meanwhile() {
-    let limits = BindingLimits { call_cpu_ms: 300, call_timeout_ms: 60_000, ..BindingLimits::default() };
+    let limits =
+        BindingLimits { call_cpu_ms: 300, call_timeout_ms: 60_000, ..BindingLimits::default() };
     let host = abused(limits).await;
     assert_eq!(abuse(&host, "list").await.0, 0);
     crowd(&directory_of(&host, "hostile"), 20_000);
@@ -187,14 +212,18 @@ async fn listings_count_as_computing_and_others_are_served_meanwhile() {
     let mut hostile = tokio::task::JoinSet::new();
     for _ in 0..4 {
         let service = Arc::clone(host.service());
-        hostile.spawn(async move { service.query(&caller(), query("hostile", "list 1000000")).await });
+        hostile
+            .spawn(async move { service.query(&caller(), query("hostile", "list 1000000")).await });
     }
     while let Some(ended) = hostile.join_next().await {
-        let ServiceError::Operation { error, .. } = ended.unwrap().unwrap_err() else { panic!("no operation") };
+        let ServiceError::Operation { error, .. } = ended.unwrap().unwrap_err() else {
+            panic!("no operation")
+        };
         assert!(error.code == Code::TimedOut && error.message.contains("callCpuMs"), "{error:?}");
     }
     has_ended.store(true, Ordering::Relaxed);
-    // Four guests on two threads take their turns with it. One listing in one call would be one turn.
+    // Four guests on two threads take their turns with it. One listing in one call would be one
+    // turn.
     let served = innocent.await.unwrap();
     assert!(served > 5, "the innocent binding was served {served} times");
 }
@@ -206,19 +235,31 @@ impl Process {
     fn start(data_dir: &Path, plugins: &Path) -> Self {
         // A careless environment: every new file would be everybody's.
         let mut shell = Command::new("sh");
-        shell.args(["-c", "umask 0; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_memhost-cli"), "serve"]);
+        shell.args([
+            "-c",
+            "umask 0; exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_memhost-cli"),
+            "serve",
+        ]);
         shell.args(["--listen", "127.0.0.1:0", "--token", super::cli::TOKEN]);
         shell.arg("--data-dir").arg(data_dir).arg("--plugins-dir").arg(plugins);
-        shell.env("HOME", data_dir.parent().unwrap()).env("MEMHOST_CACHE_DIR", memhost_tests::cache_dir());
+        shell
+            .env("HOME", data_dir.parent().unwrap())
+            .env("MEMHOST_CACHE_DIR", memhost_tests::cache_dir());
         let mut child = shell.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let url = lines.find_map(|line| line.unwrap().strip_prefix("memhost is listening on ").map(str::to_owned));
+        let url = lines.find_map(|line| {
+            line.unwrap().strip_prefix("memhost is listening on ").map(str::to_owned)
+        });
         Self(child, url.unwrap())
     }
 
     async fn run(&self, home: &Path, line: &str) -> super::cli::Done {
-        let environment =
-            [("MEMHOST_URL", self.1.as_str()), ("MEMHOST_TOKEN", super::cli::TOKEN), ("MEMHOST_COMPANY", "acme")];
+        let environment = [
+            ("MEMHOST_URL", self.1.as_str()),
+            ("MEMHOST_TOKEN", super::cli::TOKEN),
+            ("MEMHOST_COMPANY", "acme"),
+        ];
         super::cli::run(home, &environment, &super::cli::words(line), "").await
     }
 
@@ -242,9 +283,11 @@ async fn a_demonstration_leaves_nothing_behind() {
     let home = tempfile::tempdir().unwrap();
     let scratch = tempfile::tempdir().unwrap();
     let environment = [("TMPDIR", scratch.path().to_str().unwrap())];
-    let done = super::cli::run(home.path(), &environment, &super::cli::words("demo --once"), "").await;
+    let done =
+        super::cli::run(home.path(), &environment, &super::cli::words("demo --once"), "").await;
     assert!(done.code == 0 && done.out.contains("data in "), "{done:?}");
-    let left: Vec<_> = std::fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let left: Vec<_> =
+        std::fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(left.is_empty(), "{left:?}");
 }
 
@@ -273,7 +316,10 @@ async fn everything_that_a_host_writes_is_for_its_user_only() {
     for directory in found.clone().iter().filter(|path| path.is_dir()) {
         below(directory, &mut found);
     }
-    assert!(found.iter().any(|path| path.extension().is_some_and(|extension| extension == "md")), "{found:?}");
+    assert!(
+        found.iter().any(|path| path.extension().is_some_and(|extension| extension == "md")),
+        "{found:?}"
+    );
     for path in found.iter().filter(|path| path.exists()) {
         let metadata = path.symlink_metadata().unwrap();
         assert_eq!(metadata.permissions().mode() & 0o077, 0, "{}", path.display());
@@ -287,12 +333,19 @@ async fn a_data_directory_that_is_open_to_others_is_closed_and_the_doctor_says_s
     host.bind("acme", "echo", BindingLimits::default()).await.unwrap();
     host.query("acme", "hello").await.unwrap();
     let data = host.data_dir().to_owned();
-    let set = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    let set = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap()
+    };
     let exposed = || {
         let (data, mut found) = (data.clone(), vec![data.clone()]);
         below(&data, &mut found);
-        let is_open = |path: &&PathBuf| path.symlink_metadata().unwrap().permissions().mode() & 0o077 != 0;
-        found.iter().filter(is_open).map(|path| path.strip_prefix(&data).unwrap().to_owned()).collect::<Vec<_>>()
+        let is_open =
+            |path: &&PathBuf| path.symlink_metadata().unwrap().permissions().mode() & 0o077 != 0;
+        found
+            .iter()
+            .filter(is_open)
+            .map(|path| path.strip_prefix(&data).unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
     let check = async |host: &TestHost| {
         let all = host.service().doctor().await;
@@ -309,18 +362,21 @@ async fn a_data_directory_that_is_open_to_others_is_closed_and_the_doctor_says_s
     set(&data.join("store"), 0o755);
     host.start().await.unwrap();
     assert_eq!(check(&host).await.1, "");
-    let exposed: Vec<PathBuf> = exposed().into_iter().filter(|path| path.components().count() < 3).collect();
+    let exposed: Vec<PathBuf> =
+        exposed().into_iter().filter(|path| path.components().count() < 3).collect();
     assert!(exposed.is_empty(), "{exposed:?}");
 }
 
-/// The attack that was found: many listings of a large directory at once. A host of its own shows what they take.
+/// The attack that was found: many listings of a large directory at once. A host of its own shows
+/// what they take.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_listings_of_a_large_directory_take_no_memory_and_no_turn() {
     let home = tempfile::tempdir().unwrap();
     let (data, plugins) = (home.path().join("data"), home.path().join("plugins"));
     std::fs::create_dir(&plugins).unwrap();
     for guest in [GUEST, "echo"] {
-        std::fs::copy(memhost_tests::guest_file(guest), plugins.join(format!("{guest}.wasm"))).unwrap();
+        std::fs::copy(memhost_tests::guest_file(guest), plugins.join(format!("{guest}.wasm")))
+            .unwrap();
     }
     let process = Process::start(&data, &plugins);
     let fine = async |line: &str| {
@@ -328,17 +384,23 @@ async fn many_listings_of_a_large_directory_take_no_memory_and_no_turn() {
         assert_eq!(done.code, 0, "{line}: {done:?}");
     };
     let create = format!("binding create hostile --provider {GUEST}");
-    memhost_tests::eventually("the guest is admitted", async || process.run(home.path(), &create).await.code == 0)
-        .await;
+    memhost_tests::eventually("the guest is admitted", async || {
+        process.run(home.path(), &create).await.code == 0
+    })
+    .await;
     fine("binding grant hostile --everything").await;
     fine("binding create innocent --provider echo").await;
     fine("search list --binding hostile").await;
     let memory = std::fs::read_dir(data.join("memory/acme")).unwrap().flatten();
-    let directory = memory.map(|entry| entry.path()).find(|path| path.to_string_lossy().contains("hostile")).unwrap();
+    let directory = memory
+        .map(|entry| entry.path())
+        .find(|path| path.to_string_lossy().contains("hostile"))
+        .unwrap();
     crowd(&directory, 50_000);
     fine("search hello --binding innocent").await;
     let quiet = process.resident();
-    let hostile = async { process.run(home.path(), "search 'listings 1000' --binding hostile").await };
+    let hostile =
+        async { process.run(home.path(), "search 'listings 1000' --binding hostile").await };
     let innocent = async {
         let mut slowest = std::time::Duration::ZERO;
         for _ in 0..5 {
@@ -351,6 +413,9 @@ async fn many_listings_of_a_large_directory_take_no_memory_and_no_turn() {
     let (done, slowest) = tokio::join!(hostile, innocent);
     assert!(done.out.contains("insufficient-memory"), "{done:?}");
     let grown = process.resident().saturating_sub(quiet);
-    println!("the host grew by {} KiB; the slowest query of a neighbour took {slowest:?}", grown >> 10);
+    println!(
+        "the host grew by {} KiB; the slowest query of a neighbour took {slowest:?}",
+        grown >> 10
+    );
     assert!(grown < 64 << 20, "the host grew by {grown} bytes");
 }

@@ -59,7 +59,8 @@ async fn a_new_company_accepts_many_first_calls_of_every_kind_at_once() {
             });
         }
         let answers = calls.join_all().await;
-        let wrong: Vec<_> = answers.iter().filter(|(_, status, _)| !(200..300).contains(status)).collect();
+        let wrong: Vec<_> =
+            answers.iter().filter(|(_, status, _)| !(200..300).contains(status)).collect();
         assert!(wrong.is_empty(), "{} of {}: {wrong:?}", wrong.len(), answers.len());
     }
 }

@@ -1,5 +1,5 @@
-//! Forgotten is gone: from every answer of every route, from exports, and, after a compaction, from every file under the
-//! data directory. With the providers that ship.
+//! Forgotten is gone: from every answer of every route, from exports, and, after a compaction, from
+//! every file under the data directory. With the providers that ship.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,7 +18,8 @@ const CONTROL: &str = "/control/v1/companies/acme";
 const RUNTIME: &str = "/runtime/v1/companies/acme";
 
 async fn host(provider: &str, policy: &Value) -> (TestHost, Api) {
-    let guests: &[&str] = if provider == "local-markdown" { &[] } else { std::slice::from_ref(&provider) };
+    let guests: &[&str] =
+        if provider == "local-markdown" { &[] } else { std::slice::from_ref(&provider) };
     let host = TestHost::with(guests, |options| {
         options.retry.first = Duration::from_millis(10);
         options.compact_after = Duration::from_millis(50);
@@ -49,7 +50,10 @@ fn hydrate(id: &str) -> Value {
 async fn write(api: &Api, text: &str) -> Value {
     let body = json!({"scope": scope(), "records": [{"text": text, "metadata": {"kind": "fact"}}]});
     let key = [("idempotency-key", "write-1")];
-    let made = api.send(Method::Post, &format!("{RUNTIME}/records"), Some(body.to_string()), &key).await.fine();
+    let made = api
+        .send(Method::Post, &format!("{RUNTIME}/records"), Some(body.to_string()), &key)
+        .await
+        .fine();
     made["records"][0].clone()
 }
 
@@ -79,14 +83,17 @@ async fn everything(api: &Api) -> String {
         let id = operation["id"].as_str().unwrap();
         all.push_str(&api.get(&format!("{CONTROL}/operations/{id}")).await.to_string());
     }
-    for (path, body) in
-        [("list", json!({"scope": {"companyId": "acme"}})), ("query", json!({"scope": scope(), "query": "vendor"}))]
-    {
+    for (path, body) in [
+        ("list", json!({"scope": {"companyId": "acme"}})),
+        ("query", json!({"scope": scope(), "query": "vendor"})),
+    ] {
         all.push_str(&api.post(&format!("{RUNTIME}/{path}"), &body).await.fine().to_string());
     }
     // Again under the keys of before.
     for (key, path, body) in keyed() {
-        let again = api.send(Method::Post, &path, Some(body.to_string()), &[("idempotency-key", key)]).await;
+        let again = api
+            .send(Method::Post, &path, Some(body.to_string()), &[("idempotency-key", key)])
+            .await;
         all.push_str(&again.text);
     }
     all.push_str(&api.post(&format!("{RUNTIME}/hooks"), &hydrate("h1")).await.fine().to_string());
@@ -109,7 +116,9 @@ fn with_word(directory: &Path) -> Vec<PathBuf> {
         let path = entry.path();
         if path.is_dir() {
             found.extend(with_word(&path));
-        } else if std::fs::read(&path).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(WORD)) {
+        } else if std::fs::read(&path)
+            .is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(WORD))
+        {
             found.push(path);
         }
     }
@@ -144,23 +153,36 @@ async fn is_gone_after(provider: &str, forget: impl AsyncFnOnce(&Api, &Value)) {
     let (mut host, api) = host(provider, &talkative()).await;
     let handle = write(&api, &format!("The vendor is {WORD}")).await;
     for (key, path, body) in keyed() {
-        let answer = api.send(Method::Post, &path, Some(body.to_string()), &[("idempotency-key", key)]).await;
+        let answer = api
+            .send(Method::Post, &path, Some(body.to_string()), &[("idempotency-key", key)])
+            .await;
         assert!((200..300).contains(&answer.status), "{provider}: {}", answer.text);
     }
     assert!(everything(&api).await.contains(WORD), "{provider}: the test looks where the text is");
     assert!(!with_word(host.data_dir()).is_empty(), "{provider}");
     forget(&api, &handle).await;
     let left = everything(&api).await;
-    let at = left.find(WORD).map(|at| left[at.saturating_sub(400)..(at + 100).min(left.len())].to_owned());
+    let at = left
+        .find(WORD)
+        .map(|at| left[at.saturating_sub(400)..(at + 100).min(left.len())].to_owned());
     assert_eq!(at, None, "{provider}");
     is_gone_from_disk(&host).await;
-    let kept = api.get(&format!("{CONTROL}/operations?limit=1000")).await["items"].as_array().unwrap().len();
+    let kept = api.get(&format!("{CONTROL}/operations?limit=1000")).await["items"]
+        .as_array()
+        .unwrap()
+        .len();
     drop(api);
     host.stop().await;
     host.start().await.unwrap();
     let api = Api::new(&host);
     assert!(!everything(&api).await.contains(WORD), "{provider}, after a restart");
-    assert!(api.get(&format!("{CONTROL}/operations?limit=1000")).await["items"].as_array().unwrap().len() >= kept);
+    assert!(
+        api.get(&format!("{CONTROL}/operations?limit=1000")).await["items"]
+            .as_array()
+            .unwrap()
+            .len()
+            >= kept
+    );
     assert_eq!(with_word(host.data_dir()), Vec::<PathBuf>::new());
 }
 
@@ -187,7 +209,9 @@ async fn what_taxonomy_forgot_is_gone() {
 /// What was forgotten is in no answer and no file, also after a restart.
 async fn stays_gone(mut host: TestHost, api: Api) {
     let left = everything(&api).await;
-    let at = left.find(WORD).map(|at| left[at.saturating_sub(400)..(at + 100).min(left.len())].to_owned());
+    let at = left
+        .find(WORD)
+        .map(|at| left[at.saturating_sub(400)..(at + 100).min(left.len())].to_owned());
     assert_eq!(at, None);
     is_gone_from_disk(&host).await;
     drop(api);
@@ -202,8 +226,12 @@ async fn what_an_agent_forgets_over_mcp_is_gone() {
     let (host, api) = host("local-markdown", &talkative()).await;
     let serving = Serving::start(&host, cli::TOKEN).await.unwrap();
     let address = serving.url().trim_start_matches("http://").parse().unwrap();
-    let token = mcp_http::token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
-    let ada = Client::new(address, &token).with("memhost-subject-id", "u1").with("memhost-project-id", "p1");
+    let token =
+        mcp_http::token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"}))
+            .await;
+    let ada = Client::new(address, &token)
+        .with("memhost-subject-id", "u1")
+        .with("memhost-project-id", "p1");
     let noted = ada.does("memory.note", json!({"text": format!("The vendor is {WORD}")})).await;
     let found = ada.does("memory.search", json!({"query": "which vendor"})).await;
     assert!(found.to_string().contains(WORD), "{found}");
@@ -223,7 +251,11 @@ async fn what_a_person_forgets_on_the_command_line_is_gone() {
     let (host, api) = host("facts", &talkative()).await;
     let serving = Serving::start(&host, cli::TOKEN).await.unwrap();
     let home = tempfile::tempdir().unwrap();
-    let environment = [("MEMHOST_URL", serving.url()), ("MEMHOST_TOKEN", cli::TOKEN), ("MEMHOST_COMPANY", "acme")];
+    let environment = [
+        ("MEMHOST_URL", serving.url()),
+        ("MEMHOST_TOKEN", cli::TOKEN),
+        ("MEMHOST_COMPANY", "acme"),
+    ];
     let run = async |line: String| {
         let line = format!("{line} --subject u1 --project p1 -o json");
         let done = cli::run(home.path(), &environment, &cli::words(&line), "").await;
@@ -252,7 +284,8 @@ async fn only_what_was_forgotten_is_gone() {
     let handle = write(&api, &format!("The vendor is {WORD}")).await;
     let body = json!({"scope": scope(), "records": [{"text": "The vendor of paper is Smith"}]});
     let other = api.post(&format!("{RUNTIME}/records"), &body).await.fine();
-    let theirs = json!({"scope": {"companyId": "zeta"}, "records": [{"text": format!("zeta knows {WORD}")}]});
+    let theirs = json!({"scope": {"companyId": "zeta"}, "records": [{"text": format!("zeta knows \
+        {WORD}")}]});
     api.post("/runtime/v1/companies/zeta/records", &theirs).await.fine();
     forget(&api, &handle).await;
     let snapshot = format!("{CONTROL}/operations/{}", other["operationId"].as_str().unwrap());
@@ -286,12 +319,16 @@ async fn only_review(api: &Api) -> Value {
     page["items"][0].clone()
 }
 
-/// A rejected record, and what a person took out of a text, is gone, also for those who may look at everything.
+/// A rejected record, and what a person took out of a text, is gone, also for those who may look at
+/// everything.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_rejected_or_taken_out_in_a_review_is_gone() {
     for (decision, stays) in [
         (json!({"decision": "reject"}), None),
-        (json!({"decision": "edit", "text": "Write to the vendor's office"}), Some("vendor's office")),
+        (
+            json!({"decision": "edit", "text": "Write to the vendor's office"}),
+            Some("vendor's office"),
+        ),
     ] {
         let policy = json!({"review": {"piiRisk": 2}, "retention": {"snapshots": "full"}});
         let (host, api) = host("local-markdown", &policy).await;
@@ -302,7 +339,9 @@ async fn what_was_rejected_or_taken_out_in_a_review_is_gone() {
         api.post(&path, &decision).await.fine();
         api.post(&path, &decision).await.fine();
         let left = everything(&api).await;
-        let at = left.find(WORD).map(|at| left[at.saturating_sub(400)..(at + 100).min(left.len())].to_owned());
+        let at = left
+            .find(WORD)
+            .map(|at| left[at.saturating_sub(400)..(at + 100).min(left.len())].to_owned());
         assert_eq!(at, None, "{decision}");
         assert!(stays.is_none_or(|stays| left.contains(stays)), "{decision}");
         is_gone_from_disk(&host).await;
@@ -316,7 +355,8 @@ async fn a_discarded_or_rejected_capture_is_gone() {
     let policy = json!({"policy": {"pii": "hold"}});
     api.patch(&format!("{CONTROL}/bindings/extracts"), &policy).await.fine();
     let body = json!({"scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"},
-        "payload": {"text": format!("Write to {WORD}@mail.example"), "object": {"to": format!("{WORD}@mail.example")}},
+        "payload": {"text": format!("Write to \
+                                     {WORD}@mail.example"), "object": {"to": format!("{WORD}@mail.example")}},
         "metadata": {"to": format!("{WORD}@mail.example")}});
     api.post(&format!("{RUNTIME}/capture"), &body).await.fine();
     let item = only_review(&api).await;
@@ -327,7 +367,8 @@ async fn a_discarded_or_rejected_capture_is_gone() {
         "payload": {"text": format!("flaky 9 {WORD}")}, "metadata": {"note": WORD}});
     let dead = api.post(&format!("{RUNTIME}/hooks"), &event).await.fine();
     assert_eq!(dead["deliveries"][0]["status"], "dead", "{dead}");
-    let done = api.post(&format!("{CONTROL}/deliveries/discard"), &json!({"status": "dead"})).await.fine();
+    let done =
+        api.post(&format!("{CONTROL}/deliveries/discard"), &json!({"status": "dead"})).await.fine();
     assert_eq!(done, json!({"changed": 1, "more": false}));
     for path in ["deliveries", "reviews", "operations", "activity"] {
         let left = api.get(&format!("{CONTROL}/{path}")).await.to_string();

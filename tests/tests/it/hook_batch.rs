@@ -1,4 +1,5 @@
-//! Events of hooks in batches: each has its own result, and is the same event as if it had come alone.
+//! Events of hooks in batches: each has its own result, and is the same event as if it had come
+//! alone.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +29,12 @@ fn comment(id: &str, text: &str) -> Value {
 }
 
 fn outcomes(answer: &Value) -> Vec<&str> {
-    answer["results"].as_array().unwrap().iter().map(|result| result["outcome"].as_str().unwrap()).collect()
+    answer["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|result| result["outcome"].as_str().unwrap())
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -69,7 +75,8 @@ async fn each_event_has_its_own_result_and_one_that_is_refused_stops_no_other() 
         "accepted",
     ];
     assert_eq!(outcomes(&answer), expected, "{answer}");
-    let counts = ["accepted", "duplicates", "notTaken", "refused"].map(|name| answer[name].as_u64().unwrap());
+    let counts = ["accepted", "duplicates", "notTaken", "refused"]
+        .map(|name| answer[name].as_u64().unwrap());
     assert_eq!(counts, [2, 2, 1, 6]);
     let results = &answer["results"];
     assert_eq!(results[1]["deliveryIds"][0], alone["deliveries"][0]["id"]);
@@ -93,21 +100,31 @@ async fn a_batch_is_bounded_and_needs_the_right_to_deliver() {
     let many: Vec<Value> = (0..1_001).map(|number| unawaited(&format!("e{number}"), "t")).collect();
     for events in [json!([]), json!(many)] {
         let refused = api.post(BATCH, &json!({"events": events})).await;
-        assert_eq!((refused.status, &refused.json["field"]), (400, &json!("events")), "{}", refused.text);
+        assert_eq!(
+            (refused.status, &refused.json["field"]),
+            (400, &json!("events")),
+            "{}",
+            refused.text
+        );
     }
     let body = json!({"name": "a", "role": "auditor"});
-    let token = api.post("/control/v1/companies/acme/tokens", &body).await.fine()["value"].as_str().unwrap().to_owned();
+    let token = api.post("/control/v1/companies/acme/tokens", &body).await.fine()["value"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let refused = api.with(&token).post(BATCH, &json!({"events": [unawaited("e", "t")]})).await;
     assert_eq!(refused.status, 403, "{}", refused.text);
     assert_eq!(api.get(DELIVERIES).await["items"], json!([]));
 }
 
-/// What a crash leaves of a batch is all of it or nothing, and sending it again gives each event once.
+/// What a crash leaves of a batch is all of it or nothing, and sending it again gives each event
+/// once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_that_is_sent_again_after_a_restart_is_captured_once() {
     let mut host = TestHost::new(&["extracts"]).await.unwrap();
-    let events: Vec<Value> =
-        (0..200).map(|number| unawaited(&format!("c{number}"), &format!("fact {number}"))).collect();
+    let events: Vec<Value> = (0..200)
+        .map(|number| unawaited(&format!("c{number}"), &format!("fact {number}")))
+        .collect();
     let api = Api::new(&host);
     bind(&api, "acme", "extracts", &json!({})).await;
     let first = api.post(BATCH, &json!({"events": events[..150]})).await.fine();
@@ -133,16 +150,27 @@ async fn a_batch_takes_less_time_than_its_events_alone_and_begins_them_in_order(
     let host = TestHost::new(&[]).await.unwrap();
     let api = Api::new(&host);
     let body = json!({"key": "default", "providerKey": "local-markdown"});
-    api.send(Method::Put, "/control/v1/companies/acme/default-binding", Some(body.to_string()), &[]).await.fine();
-    let count = std::env::var("BATCH_EVENTS").ok().and_then(|count| count.parse().ok()).unwrap_or(300);
+    api.send(
+        Method::Put,
+        "/control/v1/companies/acme/default-binding",
+        Some(body.to_string()),
+        &[],
+    )
+    .await
+    .fine();
+    let count =
+        std::env::var("BATCH_EVENTS").ok().and_then(|count| count.parse().ok()).unwrap_or(300);
     let some = 100;
     let began = Instant::now();
     for number in 0..some {
-        api.post(HOOKS, &comment(&format!("alone-{number}"), &format!("Alone {number}"))).await.fine();
+        api.post(HOOKS, &comment(&format!("alone-{number}"), &format!("Alone {number}")))
+            .await
+            .fine();
     }
     let alone = began.elapsed() / some;
-    let all: Vec<Value> =
-        (0..count).map(|number| comment(&format!("c{number}"), &format!("Comment {number} says so"))).collect();
+    let all: Vec<Value> = (0..count)
+        .map(|number| comment(&format!("c{number}"), &format!("Comment {number} says so")))
+        .collect();
     let began = Instant::now();
     for events in all.chunks(1_000) {
         let answer = api.post(BATCH, &json!({"events": events})).await.fine();
@@ -155,7 +183,9 @@ async fn a_batch_takes_less_time_than_its_events_alone_and_begins_them_in_order(
     })
     .await;
     let delivered = began.elapsed();
-    println!("accepting: {alone:?} alone, {together:?} in a batch; {count} delivered in {delivered:?}");
+    println!(
+        "accepting: {alone:?} alone, {together:?} in a batch; {count} delivered in {delivered:?}"
+    );
     assert!(together < alone, "{together:?} in a batch, {alone:?} alone");
     assert!(together < Duration::from_millis(12), "10,000 in two minutes");
     let page = api.get("/control/v1/companies/acme/operations?kind=capture&limit=1000").await;
@@ -164,14 +194,17 @@ async fn a_batch_takes_less_time_than_its_events_alone_and_begins_them_in_order(
         .unwrap()
         .iter()
         .rev()
-        .filter_map(|operation| operation["hook"]["hookId"].as_str()?.strip_prefix('c')?.parse().ok())
+        .filter_map(|operation| {
+            operation["hook"]["hookId"].as_str()?.strip_prefix('c')?.parse().ok()
+        })
         .collect();
     // Eight run at a time, so neighbours may change places.
     let far = begun.windows(2).filter(|pair| (pair[1] - pair[0]).abs() > 16).count();
     assert_eq!(far, 0, "{begun:?}");
 }
 
-/// A run's token is told nothing of another run's event, and its own events are accepted all the same.
+/// A run's token is told nothing of another run's event, and its own events are accepted all the
+/// same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_of_another_run_is_refused_alone() {
     let (_host, api) = extracting().await;
@@ -192,7 +225,10 @@ async fn an_event_of_another_run_is_refused_alone() {
     let answer = second.post(BATCH, &json!({"events": [sent("end"), sent("own")]})).await.fine();
     assert_eq!(outcomes(&answer), ["refused", "accepted"], "{answer}");
     let refused = &answer["results"][0];
-    assert_eq!((&refused["problem"]["code"], &refused["problem"]["field"]), (&json!("forbidden"), &json!("hookId")));
+    assert_eq!(
+        (&refused["problem"]["code"], &refused["problem"]["field"]),
+        (&json!("forbidden"), &json!("hookId"))
+    );
     assert!(refused.get("deliveryIds").is_none(), "{refused}");
 }
 
@@ -203,14 +239,20 @@ async fn a_time_that_is_too_late_is_refused_in_plain_words() {
     late["triggeredAt"] = json!("9999-12-31T23:59:59Z");
     let refused = api.post(HOOKS, &late).await;
     assert_eq!((refused.status, &refused.json["field"]), (400, &json!("triggeredAt")));
-    assert!(refused.text.contains("is too far from now") && !refused.text.contains("converting"), "{}", refused.text);
+    assert!(
+        refused.text.contains("is too far from now") && !refused.text.contains("converting"),
+        "{}",
+        refused.text
+    );
 }
 
-/// A host that is stopped while it delivers leaves a whole store, and looking at the store delivers nothing.
+/// A host that is stopped while it delivers leaves a whole store, and looking at the store delivers
+/// nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_is_whole_after_a_stop_in_the_middle_of_deliveries() {
     let (mut host, api) = extracting().await;
-    let events: Vec<Value> = (0..1_000).map(|n| unawaited(&format!("b{n}"), &format!("event {n}"))).collect();
+    let events: Vec<Value> =
+        (0..1_000).map(|n| unawaited(&format!("b{n}"), &format!("event {n}"))).collect();
     api.post(BATCH, &json!({"events": events})).await.fine();
     eventually("some are delivered", async || {
         let delivered = api.get(&format!("{DELIVERIES}?status=delivered&limit=20")).await;

@@ -1,5 +1,5 @@
-//! Events of hooks: those that nobody takes, what tells them apart, waits that are no tries, changes by filter, and whose
-//! the operations are.
+//! Events of hooks: those that nobody takes, what tells them apart, waits that are no tries,
+//! changes by filter, and whose the operations are.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::hooks::{DELIVERIES, HOOKS, event, hydrate};
 use super::support::{Api, extracting};
 
-/// An event that no binding takes is answered with the reason, recorded and counted, also where recall is asked for.
+/// An event that no binding takes is answered with the reason, recorded and counted, also where
+/// recall is asked for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_that_nobody_takes_is_not_lost_in_silence() {
     let (_host, api) = extracting().await;
@@ -21,15 +22,26 @@ async fn an_event_that_nobody_takes_is_not_lost_in_silence() {
     assert!(reason.contains("`extracts` does not subscribe to it"), "{reason}");
     let id = answer["notTaken"]["operationId"].as_str().unwrap();
     let operation = api.get(&format!("/control/v1/companies/acme/operations/{id}")).await;
-    assert_eq!((&operation["outcome"], &operation["error"]["code"]), (&json!("refused"), &json!("no_binding")));
-    assert_eq!((&operation["hook"]["hookId"], &operation["kind"]), (&json!("c1"), &json!("capture")));
-    api.patch("/control/v1/companies/acme/bindings/extracts", &json!({"enabled": false})).await.fine();
+    assert_eq!(
+        (&operation["outcome"], &operation["error"]["code"]),
+        (&json!("refused"), &json!("no_binding"))
+    );
+    assert_eq!(
+        (&operation["hook"]["hookId"], &operation["kind"]),
+        (&json!("c1"), &json!("capture"))
+    );
+    api.patch("/control/v1/companies/acme/bindings/extracts", &json!({"enabled": false}))
+        .await
+        .fine();
     let recalled = api.post(HOOKS, &hydrate("h1", "gate", &json!({}))).await.fine();
     let degraded = recalled["context"]["degraded"][0].as_str().unwrap();
     assert!(degraded.contains("`extracts` is disabled"), "{recalled}");
     let metrics = api.send(Method::Get, "/metrics", None, &[]).await.text;
     for kind in ["issue_comment_capture", "pre_run_hydrate"] {
-        assert!(metrics.contains(&format!("hooks_not_taken_total{{kind=\"{kind}\"}} 1")), "{metrics}");
+        assert!(
+            metrics.contains(&format!("hooks_not_taken_total{{kind=\"{kind}\"}} 1")),
+            "{metrics}"
+        );
     }
     // Another company has another reason.
     api.make("zeta").await;
@@ -50,7 +62,10 @@ async fn a_default_binding_is_ensured_once() {
     let made = api.put(path, &wanted).await.fine();
     assert_eq!(made["key"], "notes");
     for _ in 0..2 {
-        assert_eq!(api.put(path, &json!({"key": "x", "providerKey": "extracts"})).await.fine()["key"], "notes");
+        assert_eq!(
+            api.put(path, &json!({"key": "x", "providerKey": "extracts"})).await.fine()["key"],
+            "notes"
+        );
     }
     let all = api.get("/control/v1/companies/zeta/bindings").await;
     assert_eq!(all["items"].as_array().unwrap().len(), 1);
@@ -106,9 +121,15 @@ async fn dead_letters_are_replayed_and_discarded_by_filter() {
     assert_eq!(refused.status, 400);
     let done = api.post(&format!("{DELIVERIES}/discard"), &json!({"hookId": "d3"})).await.fine();
     assert_eq!(done, json!({"changed": 1, "more": false}));
-    let done = api.post(&format!("{DELIVERIES}/replay"), &json!({"hookKind": "post_run_capture"})).await.fine();
+    let done = api
+        .post(&format!("{DELIVERIES}/replay"), &json!({"hookKind": "post_run_capture"}))
+        .await
+        .fine();
     assert_eq!(done["changed"], 2);
-    api.until(&format!("{DELIVERIES}?status=delivered"), |page| page["items"].as_array().unwrap().len() == 2).await;
+    api.until(&format!("{DELIVERIES}?status=delivered"), |page| {
+        page["items"].as_array().unwrap().len() == 2
+    })
+    .await;
     let gone = api.get(&format!("{DELIVERIES}?status=discarded")).await;
     assert!(gone["items"][0].get("payload").is_none(), "{gone}");
     let theirs = api.post("/control/v1/companies/zeta/deliveries/discard", &json!({})).await;
@@ -130,12 +151,17 @@ async fn operations_of_hooks_say_who_sent_the_event_and_for_whom() {
     let jobs = "/control/v1/companies/acme/jobs";
     let done = api.until(jobs, |page| page["items"][0]["status"] == "succeeded").await;
     assert_eq!(done["items"][0]["hook"]["hookId"], "p1", "{done}");
-    let mut recall = hydrate("p2", "job", &json!({"actorAgentId": "ada", "heartbeatRunId": "hb-7"}));
+    let mut recall =
+        hydrate("p2", "job", &json!({"actorAgentId": "ada", "heartbeatRunId": "hb-7"}));
     recall["scope"] = json!({"companyId": "acme"});
     gateway.post(HOOKS, &recall).await.fine();
     let found = api.get("/control/v1/companies/acme/operations?agentId=ada&runId=hb-7").await;
-    let kinds: Vec<&str> =
-        found["items"].as_array().unwrap().iter().map(|operation| operation["kind"].as_str().unwrap()).collect();
+    let kinds: Vec<&str> = found["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|operation| operation["kind"].as_str().unwrap())
+        .collect();
     for kind in ["capture", "query", "extraction"] {
         assert!(kinds.contains(&kind), "{kind}: {kinds:?}");
     }
@@ -149,7 +175,10 @@ async fn operations_of_hooks_say_who_sent_the_event_and_for_whom() {
             assert_eq!(operation["principal"], "company_administrator:gateway", "{operation}");
         }
     }
-    assert_eq!(api.get("/control/v1/companies/acme/operations?agentId=bob").await["items"], json!([]));
+    assert_eq!(
+        api.get("/control/v1/companies/acme/operations?agentId=bob").await["items"],
+        json!([])
+    );
 }
 
 /// Agents see their own jobs, and those of no agent.
@@ -162,7 +191,10 @@ async fn agents_see_the_jobs_that_they_may_know_of() {
     agents[0].post("/runtime/v1/companies/acme/capture", &body).await.fine();
     let jobs = "/runtime/v1/companies/acme/jobs";
     let mine = agents[0].until(jobs, |page| page["items"][0]["status"] == "succeeded").await;
-    assert_eq!((mine["items"].as_array().unwrap().len(), &mine["items"][0]["canRetry"]), (1, &json!(false)));
+    assert_eq!(
+        (mine["items"].as_array().unwrap().len(), &mine["items"][0]["canRetry"]),
+        (1, &json!(false))
+    );
     assert_eq!(agents[1].get(jobs).await["items"], json!([]));
     let one = format!("{jobs}/{}", mine["items"][0]["id"].as_str().unwrap());
     assert_eq!(agents[1].send(Method::Get, &one, None, &[]).await.problem(), (404, "no_job"));
@@ -172,8 +204,8 @@ async fn agents_see_the_jobs_that_they_may_know_of() {
     assert_eq!(theirs.status, 403);
 }
 
-/// Events are told apart by kind, id and agent, whatever the provider deduplicates by: nine events under one id are nine
-/// records, and each of them again is none.
+/// Events are told apart by kind, id and agent, whatever the provider deduplicates by: nine events
+/// under one id are nine records, and each of them again is none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nine_events_under_one_id_are_nine_records_at_every_provider() {
     const KINDS: [&str; 3] = ["post_run_capture", "issue_comment_capture", "manual_capture"];
@@ -181,7 +213,8 @@ async fn nine_events_under_one_id_are_nine_records_at_every_provider() {
     let host = memhost_tests::TestHost::new(&providers[1..]).await.unwrap();
     let api = Api::new(&host);
     for provider in providers {
-        let hooks: Vec<Value> = KINDS.iter().map(|kind| json!({"kind": kind, "when": "always"})).collect();
+        let hooks: Vec<Value> =
+            KINDS.iter().map(|kind| json!({"kind": kind, "when": "always"})).collect();
         let body = json!({"key": "memory", "providerKey": provider, "default": true, "policy": {"hooks": hooks},
             "grants": {"storageBytes": 64 << 20, "directoryBytes": 64 << 20}});
         api.post(&format!("/control/v1/companies/{provider}/bindings"), &body).await.fine();
@@ -192,14 +225,17 @@ async fn nine_events_under_one_id_are_nine_records_at_every_provider() {
                     let sent = json!({"hookKind": kind, "hookId": "run-1", "triggeredAt": "2026-11-20T10:00:00Z",
                         "scope": {"companyId": provider, "agentId": agent, "subjectId": agent, "projectId": "p1"},
                         "source": {"kind": "run", "companyId": provider, "runId": "run-1"}, "mode": "capture_record",
-                        "payload": {"text": format!("{agent} prefers {kind}"), "metadata": {"kind": "preference"}},
+                        "payload": {"text": format!("{agent} prefers \
+                            {kind}"), "metadata": {"kind": "preference"}},
                         "waitMs": 10_000});
                     let path = format!("/runtime/v1/companies/{provider}/hooks");
                     let answer = api.post(&path, &sent).await.fine();
                     let delivery = &answer["deliveries"][0];
                     assert_eq!(delivery["status"], "delivered", "{provider}: {delivery}");
                     assert_eq!(answer["isDuplicate"], is_again);
-                    handles.extend(delivery["records"].as_array().into_iter().flatten().map(Value::to_string));
+                    handles.extend(
+                        delivery["records"].as_array().into_iter().flatten().map(Value::to_string),
+                    );
                 }
             }
             assert_eq!(handles.len(), 9, "{provider}: {handles:?}");

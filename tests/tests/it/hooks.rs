@@ -1,4 +1,5 @@
-//! Hooks: durable, delivered once, retried, dead letters, replay; and recall, which never delays a run.
+//! Hooks: durable, delivered once, retried, dead letters, replay; and recall, which never delays a
+//! run.
 
 use std::time::Duration;
 
@@ -40,14 +41,19 @@ async fn sixty_four_deliveries_at_once_are_one_capture() {
     }
     let answers: Vec<Value> = tasks.join_all().await;
     let first = &answers[0]["deliveries"][0];
-    assert_eq!((&first["status"], first["attempts"].as_u64()), (&json!("delivered"), Some(1)), "{first}");
+    assert_eq!(
+        (&first["status"], first["attempts"].as_u64()),
+        (&json!("delivered"), Some(1)),
+        "{first}"
+    );
     assert!(answers.iter().all(|answer| answer["deliveries"] == answers[0]["deliveries"]));
     assert_eq!(answers.iter().filter(|answer| answer["isDuplicate"] == false).count(), 1);
     assert_eq!(counted(&api, "calls/").await, "1 1");
     // Days later it is still the same delivery.
     let again = api.post(HOOKS, &event("run-1", "another text")).await.fine();
     assert_eq!(again["deliveries"], answers[0]["deliveries"]);
-    let operations = api.get("/control/v1/companies/acme/operations?hookKind=post_run_capture").await;
+    let operations =
+        api.get("/control/v1/companies/acme/operations?hookKind=post_run_capture").await;
     assert_eq!(operations["items"].as_array().unwrap().len(), 1);
     assert_eq!(operations["items"][0]["hook"]["hookId"], "run-1");
 }
@@ -57,7 +63,11 @@ async fn a_failed_delivery_is_retried_as_the_same_capture() {
     let (_host, api) = extracting().await;
     let answer = api.post(HOOKS, &event("flaky", "flaky 3")).await.fine();
     let delivery = &answer["deliveries"][0];
-    assert_eq!((&delivery["status"], delivery["attempts"].as_u64()), (&json!("delivered"), Some(4)), "{delivery}");
+    assert_eq!(
+        (&delivery["status"], delivery["attempts"].as_u64()),
+        (&json!("delivered"), Some(4)),
+        "{delivery}"
+    );
     // The provider got the same id four times, and counts tries by it.
     assert_eq!(counted(&api, "tries/").await, "4 4");
     assert_ne!(delivery["operationId"], delivery["lastOperationId"]);
@@ -71,7 +81,11 @@ async fn a_dead_letter_is_kept_and_can_be_replayed() {
     let (_host, api) = extracting().await;
     let answer = api.post(HOOKS, &event("dead", "flaky 7")).await.fine();
     let delivery = &answer["deliveries"][0];
-    assert_eq!((&delivery["status"], delivery["attempts"].as_u64()), (&json!("dead"), Some(5)), "{delivery}");
+    assert_eq!(
+        (&delivery["status"], delivery["attempts"].as_u64()),
+        (&json!("dead"), Some(5)),
+        "{delivery}"
+    );
     assert_eq!(delivery["error"]["code"], "unavailable");
     let dead = api.get(&format!("{DELIVERIES}?status=dead&hookKind=post_run_capture")).await;
     assert_eq!(dead["items"].as_array().unwrap().len(), 1);
@@ -79,7 +93,10 @@ async fn a_dead_letter_is_kept_and_can_be_replayed() {
     api.post(&format!("{path}/replay"), &json!({})).await.fine();
     let done = api.until(&path, |delivery| delivery["status"] == "delivered").await;
     assert_eq!(done["records"].as_array().unwrap().len(), 1);
-    assert_eq!(api.post(&format!("{path}/replay"), &json!({})).await.problem(), (409, "delivery_status"));
+    assert_eq!(
+        api.post(&format!("{path}/replay"), &json!({})).await.problem(),
+        (409, "delivery_status")
+    );
     // A delivery that can never succeed becomes a dead letter at once.
     let mut missing = event("wrong", "x");
     missing["payload"] = json!({"metadata": {}});
@@ -113,7 +130,11 @@ async fn an_event_is_delivered_to_subscribed_bindings() {
     assert_eq!(keys(&api.post(HOOKS, &comment).await.fine()), [""; 0], "nobody subscribes");
     comment["hookId"] = json!("comment 2");
     comment["bindingKey"] = json!("extracts");
-    assert_eq!(keys(&api.post(HOOKS, &comment).await.fine()), ["extracts"], "a named binding takes every kind");
+    assert_eq!(
+        keys(&api.post(HOOKS, &comment).await.fine()),
+        ["extracts"],
+        "a named binding takes every kind"
+    );
     comment["bindingKey"] = json!("nobody");
     assert_eq!(api.post(HOOKS, &comment).await.problem(), (404, "no_binding"));
 }
@@ -128,7 +149,12 @@ async fn an_accepted_event_survives_a_restart() {
     api.patch(binding, &json!({"enabled": false})).await.fine();
     later["bindingKey"] = json!("extracts");
     let answer = api.send(Method::Post, HOOKS, Some(later.to_string()), &[]).await;
-    assert_eq!((answer.status, &answer.json["deliveries"][0]["status"]), (202, &json!("pending")), "{}", answer.text);
+    assert_eq!(
+        (answer.status, &answer.json["deliveries"][0]["status"]),
+        (202, &json!("pending")),
+        "{}",
+        answer.text
+    );
     let path = format!("{DELIVERIES}/{}", answer.json["deliveries"][0]["id"].as_str().unwrap());
     drop(api);
     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -158,30 +184,41 @@ pub(super) fn hydrate(id: &str, query: &str, more: &Value) -> Value {
 async fn recall_fits_its_budget_and_never_stops_a_run() {
     let (_host, api) = extracting().await;
     for n in 0..40 {
-        api.capture("acme", &format!("fact {n}: the gate of house {n} is painted green every spring")).await.fine();
+        api.capture(
+            "acme",
+            &format!("fact {n}: the gate of house {n} is painted green every spring"),
+        )
+        .await
+        .fine();
     }
     let more = json!({"topK": 40, "tokenBudget": 120, "deadlineMs": 30_000});
     let answer = api.post(HOOKS, &hydrate("h1", "gate", &more)).await.fine();
     let context = &answer["context"];
     let tokens = context["tokens"].as_u64().unwrap();
     assert!((60..=120).contains(&tokens), "{context}");
-    let lines = context["text"].as_str().unwrap().lines().filter(|line| line.starts_with("- ")).count();
+    let lines =
+        context["text"].as_str().unwrap().lines().filter(|line| line.starts_with("- ")).count();
     assert_eq!(Some(lines as u64), context["included"].as_u64());
     assert_eq!(context["included"].as_u64().unwrap() + context["omitted"].as_u64().unwrap(), 40);
     // The delivery keeps which records were found, and not what they say.
     let kept = api.get(DELIVERIES).await["items"].to_string();
     assert!(kept.contains("\"recordCount\":40") && !kept.contains("painted green"), "{kept}");
-    // An event that is delivered again is asked again: what was found before may be forgotten by now.
+    // An event that is delivered again is asked again: what was found before may be forgotten by
+    // now.
     let again = api.post(HOOKS, &hydrate("h1", "gate", &more)).await.fine();
     assert_eq!((&again["context"], &again["isDuplicate"]), (context, &json!(true)));
     assert_eq!(again["deliveries"][0]["attempts"], 2);
     // If recall is late or fails, the block is empty and has the reason, with status 200.
-    let slow = api.post(HOOKS, &hydrate("h2", "await release", &json!({"deadlineMs": 100}))).await.fine();
+    let slow =
+        api.post(HOOKS, &hydrate("h2", "await release", &json!({"deadlineMs": 100}))).await.fine();
     let reason = slow["context"]["degraded"][0].as_str().unwrap();
     assert!(slow["context"]["text"] == "" && reason.contains("longer than the 100 ms"), "{slow}");
     api.capture("acme", "release").await.fine();
-    api.patch("/control/v1/companies/acme/bindings/extracts", &json!({"enabled": false})).await.fine();
-    let none = api.post(HOOKS, &hydrate("h3", "gate", &json!({"bindingKey": "extracts"}))).await.fine();
+    api.patch("/control/v1/companies/acme/bindings/extracts", &json!({"enabled": false}))
+        .await
+        .fine();
+    let none =
+        api.post(HOOKS, &hydrate("h3", "gate", &json!({"bindingKey": "extracts"}))).await.fine();
     assert!(none["context"]["degraded"][0].as_str().unwrap().contains("disabled"), "{none}");
     // Each leaves one operation. The slow one continues, and is recorded with its usage.
     let operations = "/control/v1/companies/acme/operations?hookKind=pre_run_hydrate";
@@ -197,16 +234,22 @@ async fn recall_fits_its_budget_and_never_stops_a_run() {
     }
 }
 
-/// An event belongs to its agent: another agent with the same hook id does not get its recall and does not replace it.
+/// An event belongs to its agent: another agent with the same hook id does not get its recall and
+/// does not replace it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hook_id_of_one_agent_has_no_effect_for_another() {
     let (_host, api) = extracting().await;
     let agents = [api.agent("ada").await, api.agent("bob").await];
     api.capture("acme", "the gate is green").await.fine();
-    let recalled = agents[0].post(HOOKS, &hydrate("same", "gate", &json!({"deadlineMs": 30_000}))).await.fine();
+    let recalled = agents[0]
+        .post(HOOKS, &hydrate("same", "gate", &json!({"deadlineMs": 30_000})))
+        .await
+        .fine();
     assert!(recalled["context"]["text"].as_str().unwrap().contains("gate"));
-    let other =
-        agents[1].post(HOOKS, &hydrate("same", "nothing of that kind", &json!({"deadlineMs": 30_000}))).await.fine();
+    let other = agents[1]
+        .post(HOOKS, &hydrate("same", "nothing of that kind", &json!({"deadlineMs": 30_000})))
+        .await
+        .fine();
     assert_eq!((&other["isDuplicate"], &other["context"]["text"]), (&json!(false), &json!("")));
     // Events of several kinds with one run's id are separate events.
     let captured = agents[0].post(HOOKS, &event("same", "a fact")).await.fine();
@@ -227,11 +270,15 @@ async fn raising_a_budget_delivers_waiting_captures_once() {
     for cents in 2..8 {
         api.put(budget, &json!({"limitCents": cents})).await.fine();
     }
-    api.until(&format!("{DELIVERIES}?status=pending"), |page| page["items"].as_array().unwrap().is_empty()).await;
+    api.until(&format!("{DELIVERIES}?status=pending"), |page| {
+        page["items"].as_array().unwrap().is_empty()
+    })
+    .await;
     assert_eq!(counted(&api, "calls/").await, "1 30");
 }
 
-/// What a provider finds may be more than the host keeps of one binding for recall: the first 4 MiB of text.
+/// What a provider finds may be more than the host keeps of one binding for recall: the first 4 MiB
+/// of text.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn recall_keeps_so_much_text_of_a_binding_and_says_what_it_leaves_out() {
     let (_host, api) = extracting().await;
@@ -241,7 +288,9 @@ async fn recall_keeps_so_much_text_of_a_binding_and_says_what_it_leaves_out() {
     }
     let recalled = async |top_k: u32| {
         let more = json!({"topK": top_k, "deadlineMs": 30_000});
-        let context = api.post(HOOKS, &hydrate(&format!("h{top_k}"), "words", &more)).await.fine()["context"].clone();
+        let context = api.post(HOOKS, &hydrate(&format!("h{top_k}"), "words", &more)).await.fine()
+            ["context"]
+            .clone();
         let kept = context["included"].as_u64().unwrap() + context["omitted"].as_u64().unwrap();
         (kept, context["degraded"].clone())
     };

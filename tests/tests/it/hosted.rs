@@ -1,5 +1,5 @@
-//! A provider in front of somebody else's service: an address from the configuration, work that it leaves to the host,
-//! health, and forgetting everything at once.
+//! A provider in front of somebody else's service: an address from the configuration, work that it
+//! leaves to the host, health, and forgetting everything at once.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -24,7 +24,9 @@ fn server() -> u16 {
             while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
                 line.clear();
             }
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\nconnection: close\r\n\r\nhere I am");
+            let _ = stream.write_all(
+                b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\nconnection: close\r\n\r\nhere I am",
+            );
         }
     });
     port
@@ -61,13 +63,19 @@ async fn an_address_of_the_configuration_is_granted_as_it_is_and_no_other() {
     let (_host, api) = hosted(&json!({"url": url(one)})).await;
     let grants = format!("{BINDING}/grants");
     let asked = api.get(&grants).await["asked"].clone();
-    let address = asked.as_array().unwrap().iter().find(|asked| asked["permission"]["kind"] == "http").unwrap();
+    let address = asked
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|asked| asked["permission"]["kind"] == "http")
+        .unwrap();
     assert_eq!(address["permission"]["detail"]["origin"], origin(one), "{address}");
     assert_eq!(address["configuredBy"], "{{config:/url}}");
     assert!(warnings(&api.get(BINDING).await).contains(&origin(one)), "it is not granted yet");
     assert!(ask(&api, one).await.starts_with("refused"));
 
-    let http = |port: u16| json!([{"origin": origin(port), "privateRanges": ["127.0.0.0/8", "::1/128"]}]);
+    let http =
+        |port: u16| json!([{"origin": origin(port), "privateRanges": ["127.0.0.0/8", "::1/128"]}]);
     let grant = |port: u16| json!({"storageBytes": 64 << 20, "http": http(port)});
     let refused = api.put(&grants, &grant(other)).await;
     assert_eq!(refused.problem(), (400, "invalid_request"), "{refused:?}");
@@ -84,7 +92,11 @@ async fn an_address_of_the_configuration_is_granted_as_it_is_and_no_other() {
     }
     let changed = api.get(BINDING).await;
     assert!(warnings(&changed).contains(&origin(other)), "{changed}");
-    assert_eq!(api.get(&grants).await["granted"]["http"][0]["origin"], origin(one), "nothing was granted by itself");
+    assert_eq!(
+        api.get(&grants).await["granted"]["http"][0]["origin"],
+        origin(one),
+        "nothing was granted by itself"
+    );
     api.put(&grants, &grant(other)).await.fine();
     assert!(ask(&api, other).await.ends_with("here I am"));
     assert!(ask(&api, one).await.starts_with("refused"));
@@ -102,7 +114,11 @@ async fn an_address_of_the_configuration_is_granted_as_it_is_and_no_other() {
 
 async fn upsert(api: &Api, texts: &[&str]) -> super::support::Answer {
     let records: Vec<Value> = texts.iter().map(|text| json!({"text": text})).collect();
-    api.post(&format!("{RUNTIME}/records"), &json!({"scope": {"companyId": "acme"}, "records": records})).await
+    api.post(
+        &format!("{RUNTIME}/records"),
+        &json!({"scope": {"companyId": "acme"}, "records": records}),
+    )
+    .await
 }
 
 async fn operations(api: &Api, kind: &str) -> Vec<Value> {
@@ -131,7 +147,10 @@ async fn what_is_too_much_at_once_is_divided_and_is_one_operation() {
     let body = json!({"scope": {"companyId": "acme"}, "handles": handles});
     let forgotten = api.post(&format!("{RUNTIME}/forget"), &body).await.fine();
     let outcomes = forgotten["outcomes"].as_array().unwrap();
-    assert!(outcomes.len() == 5 && outcomes.iter().all(|outcome| outcome["effect"] == "hard"), "{forgotten}");
+    assert!(
+        outcomes.len() == 5 && outcomes.iter().all(|outcome| outcome["effect"] == "hard"),
+        "{forgotten}"
+    );
     assert_eq!(outcomes[4]["handle"], handles[4]);
     assert_eq!(told(&api, "calls forgets").await, "3");
     assert_eq!(listed(&api).await.len(), 5);
@@ -145,25 +164,35 @@ async fn a_part_that_fails_leaves_the_parts_before_it_and_says_so() {
     assert!(failed.text.contains("3 of 7 records were written"), "{failed:?}");
     assert_eq!(listed(&api).await.len(), 3);
     let operation = &operations(&api, "record_upsert").await[0];
-    assert_eq!((&operation["outcome"], &operation["recordCount"]), (&json!("failed"), &json!(3)), "{operation}");
+    assert_eq!(
+        (&operation["outcome"], &operation["recordCount"]),
+        (&json!("failed"), &json!(3)),
+        "{operation}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_host_filters_for_a_provider_that_cannot() {
     let (_host, api) = hosted(&json!({})).await;
     let team = |n: usize| if n.is_multiple_of(10) { "red" } else { "blue" };
-    let of = |n: usize| json!({"text": format!("a meeting, number {n}"), "metadata": {"team": team(n)}});
+    let of =
+        |n: usize| json!({"text": format!("a meeting, number {n}"), "metadata": {"team": team(n)}});
     let records: Vec<Value> = (0..60).map(of).collect();
-    api.post(&format!("{RUNTIME}/records"), &json!({"scope": {"companyId": "acme"}, "records": records})).await.fine();
-    let body =
-        json!({"scope": {"companyId": "acme"}, "query": "meeting", "topK": 6, "metadataFilter": {"team": "red"}});
+    api.post(
+        &format!("{RUNTIME}/records"),
+        &json!({"scope": {"companyId": "acme"}, "records": records}),
+    )
+    .await
+    .fine();
+    let body = json!({"scope": {"companyId": "acme"}, "query": "meeting", "topK": 6, "metadataFilter": {"team": "red"}});
     let found = api.post(&format!("{RUNTIME}/query"), &body).await.fine();
     let found = found["snippets"].as_array().unwrap();
     assert_eq!(found.len(), 6, "all of them, although four times as many were asked for at first");
     assert!(found.iter().all(|snippet| snippet["metadata"]["team"] == "red"), "{found:?}");
     let (mut all, mut cursor) = (Vec::new(), Value::Null);
     loop {
-        let mut body = json!({"scope": {"companyId": "acme"}, "limit": 7, "metadataFilter": {"team": "red"}});
+        let mut body =
+            json!({"scope": {"companyId": "acme"}, "limit": 7, "metadataFilter": {"team": "red"}});
         if cursor.is_string() {
             body["cursor"] = cursor;
         }
@@ -194,8 +223,12 @@ async fn the_host_keeps_the_partitions_of_a_provider_that_cannot() {
     let find = async |scope: &Value| {
         let body = json!({"scope": scope, "query": "parking"});
         let found = api.post(&format!("{RUNTIME}/query"), &body).await.fine();
-        let mut texts: Vec<String> =
-            found["snippets"].as_array().unwrap().iter().map(|one| one["text"].as_str().unwrap().to_owned()).collect();
+        let mut texts: Vec<String> = found["snippets"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["text"].as_str().unwrap().to_owned())
+            .collect();
         texts.sort();
         texts
     };
@@ -204,9 +237,18 @@ async fn the_host_keeps_the_partitions_of_a_provider_that_cannot() {
     write(of("subjectId", "u1"), "parking of u1", "company").await;
     let named = write(of("namespace", "n1"), "parking in n1", "company").await;
     assert_eq!(find(&of("subjectId", "u2")).await, ["parking for all", "parking in n1"]);
-    assert_eq!(find(&of("subjectId", "u1")).await, ["parking for all", "parking in n1", "parking of u1"]);
-    assert_eq!(find(&of("namespace", "n2")).await, ["parking for all", "parking of ada", "parking of u1"]);
-    assert_eq!(find(&of("agentId", "bob")).await, ["parking for all", "parking in n1", "parking of u1"]);
+    assert_eq!(
+        find(&of("subjectId", "u1")).await,
+        ["parking for all", "parking in n1", "parking of u1"]
+    );
+    assert_eq!(
+        find(&of("namespace", "n2")).await,
+        ["parking for all", "parking of ada", "parking of u1"]
+    );
+    assert_eq!(
+        find(&of("agentId", "bob")).await,
+        ["parking for all", "parking in n1", "parking of u1"]
+    );
     let read = async |scope: Value, handle: &Value| {
         let body = json!({"scope": scope, "handle": handle});
         api.post(&format!("{RUNTIME}/get"), &body).await.fine()["record"].clone()
@@ -223,7 +265,10 @@ async fn the_host_keeps_the_partitions_of_a_provider_that_cannot() {
 async fn a_call_knows_what_is_left_of_it_and_what_was_granted() {
     let (_host, api) = hosted(&json!({})).await;
     let left: u64 = told(&api, "remaining").await.parse().unwrap();
-    assert!((20_000..=30_000).contains(&left) && left.is_multiple_of(100), "{left}: in steps without `clock`");
+    assert!(
+        (20_000..=30_000).contains(&left) && left.is_multiple_of(100),
+        "{left}: in steps without `clock`"
+    );
     api.patch(BINDING, &json!({"limits": {"callTimeoutMs": 5_000}})).await.fine();
     let left: u64 = told(&api, "remaining").await.parse().unwrap();
     assert!((1_000..=5_000).contains(&left), "{left}");
@@ -241,7 +286,10 @@ async fn health_is_asked_when_a_binding_is_made_and_by_doctor() {
     api.patch(BINDING, &json!({"config": {"key": "refused"}})).await.fine();
     let doctor = api.get("/control/v1/doctor").await.to_string();
     assert!(doctor.contains("the service does not know this key"), "{doctor}");
-    assert!(doctor.contains("a list may repeat or miss records while others write"), "what is not promised: {doctor}");
+    assert!(
+        doctor.contains("a list may repeat or miss records while others write"),
+        "what is not promised: {doctor}"
+    );
     let found = &api.get(BINDING).await["health"];
     assert_eq!(found["error"]["code"], "unauthorized", "{found}");
 }
@@ -259,7 +307,10 @@ async fn refused_credentials_open_the_circuit_and_the_provider_is_asked_why() {
     let path = format!("{CONTROL}/operations?kind=health");
     api.until(&path, |found| found["items"].as_array().unwrap().len() > before).await;
     let doctor = api.get("/control/v1/doctor").await.to_string();
-    assert!(doctor.contains("its circuit is open") && doctor.contains("the key was revoked"), "{doctor}");
+    assert!(
+        doctor.contains("its circuit is open") && doctor.contains("the key was revoked"),
+        "{doctor}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -298,7 +349,10 @@ async fn a_conversation_comes_with_its_turns() {
         {"role": "assistant", "text": "Under the mat."},
     ]);
     capture(json!({"turns": turns})).await.fine();
-    assert_eq!(api.query("acme", "mat").await, ["user (Ada): Where is the key?\n\nassistant: Under the mat."]);
+    assert_eq!(
+        api.query("acme", "mat").await,
+        ["user (Ada): Where is the key?\n\nassistant: Under the mat."]
+    );
     for (payload, field) in [
         (json!({}), "payload"),
         (json!({"turns": []}), "payload"),
@@ -311,6 +365,10 @@ async fn a_conversation_comes_with_its_turns() {
         ),
     ] {
         let refused = capture(payload).await;
-        assert_eq!((refused.status, refused.json["field"].as_str()), (400, Some(field)), "{refused:?}");
+        assert_eq!(
+            (refused.status, refused.json["field"].as_str()),
+            (400, Some(field)),
+            "{refused:?}"
+        );
     }
 }

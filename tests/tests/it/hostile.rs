@@ -1,4 +1,5 @@
-//! Guests that misbehave: each one fails its own call only. Meanwhile another binding, `innocent`, serves.
+//! Guests that misbehave: each one fails its own call only. Meanwhile another binding, `innocent`,
+//! serves.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +8,8 @@ use memhost_core::{CreateBinding, ServiceError};
 use memhost_sandbox::{AdmissionError, Component, Sandbox, SandboxOptions};
 use memhost_tests::{TestHost, caller, capture, guest_file, list, parse, upsert};
 use memhost_types::{
-    BindingLimits, Grants, JsonObject, OperationErrorCode, OperationErrorCode as Code, Outcome, VersionChoice,
+    BindingLimits, Grants, JsonObject, OperationErrorCode, OperationErrorCode as Code, Outcome,
+    VersionChoice,
 };
 use tokio::task::JoinSet;
 
@@ -41,7 +43,8 @@ pub(super) fn code(error: &ServiceError) -> (OperationErrorCode, Outcome) {
     }
 }
 
-/// Asks the hostile binding while the innocent one keeps serving; answers how the hostile call ended.
+/// Asks the hostile binding while the innocent one keeps serving; answers how the hostile call
+/// ended.
 async fn beside_an_innocent(host: &TestHost, text: &str) -> ServiceError {
     host.query("innocent", "hello").await.unwrap();
     let (service, has_ended) = (Arc::clone(host.service()), Arc::new(AtomicBool::new(false)));
@@ -49,7 +52,8 @@ async fn beside_an_innocent(host: &TestHost, text: &str) -> ServiceError {
     let innocent = tokio::spawn(async move {
         let (mut meanwhile, mut afterwards) = (0, 0);
         while afterwards < 3 {
-            let answer = service.query(&caller(), memhost_tests::query("innocent", "hello")).await.unwrap();
+            let answer =
+                service.query(&caller(), memhost_tests::query("innocent", "hello")).await.unwrap();
             assert_eq!(answer.snippets.len(), 5);
             *if ended.load(Ordering::Relaxed) { &mut afterwards } else { &mut meanwhile } += 1;
         }
@@ -58,7 +62,8 @@ async fn beside_an_innocent(host: &TestHost, text: &str) -> ServiceError {
     let error = host.query("hostile", text).await.unwrap_err();
     has_ended.store(true, Ordering::Relaxed);
     let meanwhile = innocent.await.unwrap();
-    // If the other binding had to wait for the hostile call, it would have been served once, at the end.
+    // If the other binding had to wait for the hostile call, it would have been served once, at the
+    // end.
     let is_long = code(&error).1 == Outcome::TimedOut;
     assert!(!is_long || meanwhile >= 3, "the innocent binding was served {meanwhile} times");
     error
@@ -74,7 +79,8 @@ async fn loops_in_call() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sleeps() {
-    let host = host_with_limits("sleeps", BindingLimits { call_timeout_ms: 2_000, ..tight() }).await;
+    let host =
+        host_with_limits("sleeps", BindingLimits { call_timeout_ms: 2_000, ..tight() }).await;
     let error = beside_an_innocent(&host, "x").await;
     assert_eq!(code(&error), (Code::TimedOut, Outcome::TimedOut));
     assert!(error.to_string().contains("callTimeoutMs"), "{error}");
@@ -152,7 +158,8 @@ async fn lying_list() {
     let host = host_with("lying-list").await;
     let listed = host.service().list(&caller(), list("hostile", 3, None)).await.unwrap_err();
     assert_eq!(code(&listed), (Code::BadAnswer, Outcome::Failed));
-    let written = host.service().upsert(&caller(), upsert("hostile", &["a", "b"])).await.unwrap_err();
+    let written =
+        host.service().upsert(&caller(), upsert("hostile", &["a", "b"])).await.unwrap_err();
     assert_eq!(code(&written), (Code::BadAnswer, Outcome::Failed));
 }
 
@@ -169,9 +176,13 @@ async fn floods_log() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn floods_storage() {
     // What the host computes to store it counts, too.
-    let host = host_with_limits("floods-storage", BindingLimits { call_cpu_ms: 60_000, ..tight() }).await;
+    let host =
+        host_with_limits("floods-storage", BindingLimits { call_cpu_ms: 60_000, ..tight() }).await;
     let answer = host.query("hostile", "x").await.unwrap();
-    let refused = answer.iter().find(|snippet| snippet.handle.provider_record_id.as_str() == "refused").unwrap();
+    let refused = answer
+        .iter()
+        .find(|snippet| snippet.handle.provider_record_id.as_str() == "refused")
+        .unwrap();
     assert!(refused.text.contains("storageBytes"), "{}", refused.text);
 }
 
@@ -193,9 +204,11 @@ async fn escapes_directory() {
     let host = host_with("escapes-directory").await;
     let outside = host.directory().join("outside.txt");
     std::fs::write(&outside, "outside").unwrap();
-    let captured = host.service().capture(&caller(), capture("hostile", &outside.display().to_string())).await;
+    let captured =
+        host.service().capture(&caller(), capture("hostile", &outside.display().to_string())).await;
     if let Ok(captured) = captured {
-        let succeeded: Vec<_> = captured.records.iter().map(|handle| handle.provider_record_id.to_string()).collect();
+        let succeeded: Vec<_> =
+            captured.records.iter().map(|handle| handle.provider_record_id.to_string()).collect();
         assert!(succeeded.iter().all(|id| !id.contains("escaped")), "{succeeded:?}");
     }
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "outside");
@@ -251,7 +264,10 @@ async fn needs_more() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn old_contract() {
     let error = refused("old-contract").await;
-    assert!(matches!(&error, AdmissionError::UnknownContract { found, .. } if found == "9.0.0"), "{error}");
+    assert!(
+        matches!(&error, AdmissionError::UnknownContract { found, .. } if found == "9.0.0"),
+        "{error}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -271,11 +287,17 @@ async fn spins_cpu() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_queue_is_refused_and_the_pool_stays_for_others() {
-    let host = host_with_limits("sleeps", BindingLimits { concurrent_calls: 1, queued_calls: 2, ..tight() }).await;
+    let host = host_with_limits(
+        "sleeps",
+        BindingLimits { concurrent_calls: 1, queued_calls: 2, ..tight() },
+    )
+    .await;
     let mut calls = JoinSet::new();
     for _ in 0..8 {
         let service = Arc::clone(host.service());
-        calls.spawn(async move { service.query(&caller(), memhost_tests::query("hostile", "x")).await });
+        calls.spawn(
+            async move { service.query(&caller(), memhost_tests::query("hostile", "x")).await },
+        );
     }
     // One call sleeps and two wait for it, so the other five are refused.
     for _ in 0..5 {
@@ -311,7 +333,11 @@ async fn floods_headers() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn large_arguments() {
     let host = TestHost::new(&["large-arguments", "echo"]).await.unwrap();
-    let limits = BindingLimits { memory_bytes: 256 << 20, transfer_bytes: 16 << 20, ..BindingLimits::default() };
+    let limits = BindingLimits {
+        memory_bytes: 256 << 20,
+        transfer_bytes: 16 << 20,
+        ..BindingLimits::default()
+    };
     host.bind("hostile", "large-arguments", limits).await.unwrap();
     for what in ["value", "list"] {
         let told = match host.query("hostile", what).await {
@@ -344,11 +370,13 @@ fn every_guest_has_its_test() {
     for entry in std::fs::read_dir(memhost_tests::repository().join("tests/guests")).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
-        if !entry.path().is_dir() || well_behaved.contains(&name.as_str()) || name.starts_with('.') {
+        if !entry.path().is_dir() || well_behaved.contains(&name.as_str()) || name.starts_with('.')
+        {
             continue;
         }
         let test = name.replace('-', "_");
-        let there = source.contains(&format!("async fn {test}()")) || source.contains(&format!("    {test}: \""));
+        let there = source.contains(&format!("async fn {test}()"))
+            || source.contains(&format!("    {test}: \""));
         assert!(there, "the guest `{name}` has no test `{test}`");
     }
 }
@@ -370,7 +398,11 @@ async fn floods_directory() {
     };
     // The provider reports the system's error, and the host names the limit.
     let grants = Grants { storage_bytes: 64 << 20, directory_bytes: 1 << 20, ..Grants::default() };
-    let small = CreateBinding { provider_key: parse("local-markdown"), grants: Some(grants), ..request.clone() };
+    let small = CreateBinding {
+        provider_key: parse("local-markdown"),
+        grants: Some(grants),
+        ..request.clone()
+    };
     host.service().create_binding(&caller(), &parse("small"), small).await.unwrap();
     let mut told = String::new();
     for _ in 0..64 {
@@ -380,17 +412,25 @@ async fn floods_directory() {
         }
     }
     assert!(told.contains("directoryBytes"), "{told}");
-    for (how, most) in [("bytes", 1 << 20), ("sparse", 1), ("holes", 1), ("files", 100), ("links", 100)] {
+    for (how, most) in
+        [("bytes", 1 << 20), ("sparse", 1), ("holes", 1), ("files", 100), ("links", 100)]
+    {
         host.service().create_binding(&caller(), &parse(how), request.clone()).await.unwrap();
         let answer = host.query(how, how).await.unwrap();
         let said = |id: &str| {
-            answer.iter().find(|snippet| snippet.handle.provider_record_id.as_str() == id).unwrap().text.clone()
+            answer
+                .iter()
+                .find(|snippet| snippet.handle.provider_record_id.as_str() == id)
+                .unwrap()
+                .text
+                .clone()
         };
         assert!(said("got").parse::<u64>().unwrap() <= most, "{how}: {}", said("got"));
         // WASI's libc has one error for all failures of a stream.
         let refused = said("refused").to_lowercase();
         assert!(
-            refused.contains("quota") || (["bytes", "holes"].contains(&how) && refused.contains("i/o")),
+            refused.contains("quota")
+                || (["bytes", "holes"].contains(&how) && refused.contains("i/o")),
             "{how}: {refused}"
         );
     }

@@ -14,7 +14,8 @@ async fn host() -> (TestHost, InProcess) {
 
 async fn call(http: &InProcess, method: Method, path: &str, body: &str) -> (u16, Value) {
     let body = (method != Method::Get).then(|| body.to_owned());
-    let (status, body) = http.call(Request { method, path: path.to_owned(), body, headers: Vec::new() }).await;
+    let (status, body) =
+        http.call(Request { method, path: path.to_owned(), body, headers: Vec::new() }).await;
     (status, serde_json::from_slice(&body).unwrap_or(Value::Null))
 }
 
@@ -42,11 +43,20 @@ async fn requests_and_answers_have_the_plans_json() {
     assert_eq!(snippet["source"]["commentId"], "c");
     assert_eq!(snippet["metadata"], json!({"n": 1.5}));
     assert_eq!(snippet["scoreKind"], "rank");
-    let path = format!("/control/v1/companies/acme/operations/{}", found["operationId"].as_str().unwrap());
+    let path =
+        format!("/control/v1/companies/acme/operations/{}", found["operationId"].as_str().unwrap());
     let (status, operation) = call(&http, Method::Get, &path, "").await;
-    assert_eq!((status, &operation["kind"], &operation["outcome"]), (200, &json!("query"), &json!("succeeded")));
-    let (status, page) =
-        call(&http, Method::Get, "/control/v1/companies/acme/operations?kind=query&agentId=ada", "").await;
+    assert_eq!(
+        (status, &operation["kind"], &operation["outcome"]),
+        (200, &json!("query"), &json!("succeeded"))
+    );
+    let (status, page) = call(
+        &http,
+        Method::Get,
+        "/control/v1/companies/acme/operations?kind=query&agentId=ada",
+        "",
+    )
+    .await;
     assert_eq!((status, page["items"].as_array().unwrap().len()), (200, 1));
 }
 
@@ -62,12 +72,19 @@ async fn bad_input_names_the_field_and_changes_nothing() {
         (r#"{"scope":{"companyId":"acme"},"query":7}"#, 400, json!("query")),
         (r#"{"scope":{"companyId":"other"},"query":"q"}"#, 400, json!("scope.companyId")),
         (r#"{"scope":{"companyId":"a/b"},"query":"q"}"#, 400, json!("scope.companyId")),
-        (r#"{"scope":{"companyId":"acme","agentId":"a\u0007"},"query":"q"}"#, 400, json!("scope.agentId")),
+        (
+            r#"{"scope":{"companyId":"acme","agentId":"a\u0007"},"query":"q"}"#,
+            400,
+            json!("scope.agentId"),
+        ),
         (&large, 413, Value::Null),
     ] {
         let (found, problem) = call(&http, Method::Post, QUERY, body).await;
         assert_eq!((found, &problem["field"]), (status, &field), "{body:.80}: {problem}");
-        assert!(problem["type"].as_str().unwrap().starts_with("https://memhost.dev/problems/"), "{problem}");
+        assert!(
+            problem["type"].as_str().unwrap().starts_with("https://memhost.dev/problems/"),
+            "{problem}"
+        );
         assert!(problem["detail"].as_str().is_some_and(|detail| !detail.is_empty()));
     }
     assert!(host.operations("acme").await.unwrap().is_empty());
@@ -76,7 +93,10 @@ async fn bad_input_names_the_field_and_changes_nothing() {
     assert_eq!(status, 400);
     assert!(problem["detail"].as_str().unwrap().contains("color"), "{problem}");
     assert_eq!(get("/control/v1/companies/acme/operations?limit=0").await.1["field"], "limit");
-    assert_eq!(get("/control/v1/companies/acme/operations?cursor=forged").await.1["field"], "cursor");
+    assert_eq!(
+        get("/control/v1/companies/acme/operations?cursor=forged").await.1["field"],
+        "cursor"
+    );
     assert_eq!(get("/control/v1/companies/acme/operations/no-id").await.0, 400);
     assert_eq!(get("/control/v1/companies/acme/bindings/none").await.1["code"], "no_binding");
     assert_eq!(get("/nothing").await.1["code"], "no_route");
@@ -89,7 +109,11 @@ async fn a_binding_needs_a_free_key_and_a_valid_configuration() {
     let path = "/control/v1/companies/acme/bindings";
     let bad = json!({"key": "m", "providerKey": "local-markdown", "config": {"ranking": {"b": 7}}});
     let (status, problem) = post(&http, path, &bad).await;
-    assert_eq!((status, &problem["errors"][0]["pointer"]), (422, &json!("/ranking/b")), "{problem}");
+    assert_eq!(
+        (status, &problem["errors"][0]["pointer"]),
+        (422, &json!("/ranking/b")),
+        "{problem}"
+    );
     let good = json!({"key": "m", "providerKey": "local-markdown", "default": true});
     assert_eq!(post(&http, path, &good).await.0, 201);
     assert_eq!(post(&http, path, &good).await.1["code"], "binding_exists");
@@ -100,17 +124,38 @@ async fn a_binding_needs_a_free_key_and_a_valid_configuration() {
     let override_for_ada = json!({"key": "t", "providerKey": "traps"});
     assert_eq!(post(&http, path, &override_for_ada).await.0, 201);
     let target = json!({"agentId": "ada", "bindingKey": "t"}).to_string();
-    assert_eq!(call(&http, Method::Put, "/control/v1/companies/acme/targets", &target).await.0, 204);
-    let (_, resolved) = call(&http, Method::Get, "/control/v1/companies/acme/resolve?agentId=ada", "").await;
-    assert_eq!((&resolved["binding"]["key"], &resolved["why"]), (&json!("t"), &json!("agent_override")));
-    let (_, resolved) = call(&http, Method::Get, "/control/v1/companies/acme/resolve?agentId=bob", "").await;
-    assert_eq!((&resolved["binding"]["key"], &resolved["why"]), (&json!("m"), &json!("company_default")));
-    // A grant that is too large is refused with its field. An assignment is removed only by an explicit null.
+    assert_eq!(
+        call(&http, Method::Put, "/control/v1/companies/acme/targets", &target).await.0,
+        204
+    );
+    let (_, resolved) =
+        call(&http, Method::Get, "/control/v1/companies/acme/resolve?agentId=ada", "").await;
+    assert_eq!(
+        (&resolved["binding"]["key"], &resolved["why"]),
+        (&json!("t"), &json!("agent_override"))
+    );
+    let (_, resolved) =
+        call(&http, Method::Get, "/control/v1/companies/acme/resolve?agentId=bob", "").await;
+    assert_eq!(
+        (&resolved["binding"]["key"], &resolved["why"]),
+        (&json!("m"), &json!("company_default"))
+    );
+    // A grant that is too large is refused with its field. An assignment is removed only by an
+    // explicit null.
     for (grants, field) in [
-        (json!({"http": [{"origin": "api.example.com", "methods": ["GET"]}]}), "grants.http.0.origin"),
-        (json!({"http": [{"origin": "https://a.example", "methods": ["get"]}]}), "grants.http.0.methods"),
+        (
+            json!({"http": [{"origin": "api.example.com", "methods": ["GET"]}]}),
+            "grants.http.0.origin",
+        ),
+        (
+            json!({"http": [{"origin": "https://a.example", "methods": ["get"]}]}),
+            "grants.http.0.methods",
+        ),
         (json!({"secrets": ["A", "A KEY"]}), "grants.secrets.1"),
-        (json!({"secrets": (0..65).map(|n| format!("KEY{n}")).collect::<Vec<_>>()}), "grants.secrets"),
+        (
+            json!({"secrets": (0..65).map(|n| format!("KEY{n}")).collect::<Vec<_>>()}),
+            "grants.secrets",
+        ),
     ] {
         let refused = json!({"key": "n", "providerKey": "traps", "grants": grants});
         let (status, problem) = post(&http, path, &refused).await;
@@ -127,8 +172,12 @@ async fn a_binding_needs_a_free_key_and_a_valid_configuration() {
     assert!(problem["operationId"].is_string());
     let none = r#"{"agentId":"ada","bindingKey":null}"#;
     assert_eq!(call(&http, Method::Put, targets, none).await.0, 204);
-    let (_, resolved) = call(&http, Method::Get, "/control/v1/companies/acme/resolve?agentId=ada", "").await;
-    assert_eq!((&resolved["binding"]["key"], &resolved["why"]), (&json!("m"), &json!("company_default")));
+    let (_, resolved) =
+        call(&http, Method::Get, "/control/v1/companies/acme/resolve?agentId=ada", "").await;
+    assert_eq!(
+        (&resolved["binding"]["key"], &resolved["why"]),
+        (&json!("m"), &json!("company_default"))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -139,7 +188,8 @@ async fn calls_need_the_token_and_stopping_lets_requests_end() {
     let of = move |path: &'static str, token: Option<&'static str>| {
         let address = address.clone();
         tokio::task::spawn_blocking(move || {
-            let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+            let agent: ureq::Agent =
+                ureq::Agent::config_builder().http_status_as_error(false).build().into();
             let mut request = agent.get(format!("{address}{path}"));
             if let Some(token) = token {
                 request = request.header("authorization", format!("Bearer {token}"));
@@ -150,13 +200,17 @@ async fn calls_need_the_token_and_stopping_lets_requests_end() {
     let status = |token| of("/control/v1/plugins", token);
     assert_eq!(of("/metrics", None).await.unwrap(), 401);
     assert_eq!(of("/metrics", Some("a token of the test")).await.unwrap(), 200);
-    assert_eq!((of("/healthz", None).await.unwrap(), of("/readyz", None).await.unwrap()), (200, 200));
+    assert_eq!(
+        (of("/healthz", None).await.unwrap(), of("/readyz", None).await.unwrap()),
+        (200, 200)
+    );
     assert_eq!(status(None).await.unwrap(), 401);
     assert_eq!(status(Some("another token")).await.unwrap(), 401);
     assert_eq!(status(Some("a token of the test")).await.unwrap(), 200);
     serving.stop().await.unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let error = Endpoint::bind(&taken.local_addr().unwrap().into(), Surfaces::All).await.err().unwrap();
+    let error =
+        Endpoint::bind(&taken.local_addr().unwrap().into(), Surfaces::All).await.err().unwrap();
     assert!(error.to_string().contains("--listen"), "{error}");
 }
 
@@ -213,22 +267,41 @@ async fn answers_have_the_shapes_that_they_had() {
         shapes.insert(name.to_owned(), json!({"status": status, "body": body}));
     };
     keep("query", post(&http, QUERY, &json!({"scope": scope, "query": "gate"})).await);
-    keep("list", post(&http, "/runtime/v1/companies/acme/list", &json!({"scope": scope, "limit": 1})).await);
-    keep("get", post(&http, "/runtime/v1/companies/acme/get", &json!({"scope": scope, "handle": handle})).await);
+    keep(
+        "list",
+        post(&http, "/runtime/v1/companies/acme/list", &json!({"scope": scope, "limit": 1})).await,
+    );
+    keep(
+        "get",
+        post(&http, "/runtime/v1/companies/acme/get", &json!({"scope": scope, "handle": handle}))
+            .await,
+    );
     keep(
         "forget",
-        post(&http, "/runtime/v1/companies/acme/forget", &json!({"scope": scope, "handles": [handle]})).await,
+        post(
+            &http,
+            "/runtime/v1/companies/acme/forget",
+            &json!({"scope": scope, "handles": [handle]}),
+        )
+        .await,
     );
     keep("bindings", call(&http, Method::Get, &format!("{control}/bindings"), "").await);
-    keep("grants", call(&http, Method::Get, &format!("{control}/bindings/default/grants"), "").await);
+    keep(
+        "grants",
+        call(&http, Method::Get, &format!("{control}/bindings/default/grants"), "").await,
+    );
     keep("activity", call(&http, Method::Get, &format!("{control}/activity"), "").await);
-    keep("operations", call(&http, Method::Get, &format!("{control}/operations?limit=2"), "").await);
+    keep(
+        "operations",
+        call(&http, Method::Get, &format!("{control}/operations?limit=2"), "").await,
+    );
     keep("plugins", call(&http, Method::Get, "/control/v1/plugins", "").await);
     keep("problem", call(&http, Method::Get, &format!("{control}/bindings/none"), "").await);
     insta::assert_json_snapshot!(shapes);
 }
 
-/// Addresses that are not UTF-8, that contain invalid ids, or that are very long get problem details.
+/// Addresses that are not UTF-8, that contain invalid ids, or that are very long get problem
+/// details.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unusable_addresses_are_answered_with_problem_details() {
     let (_host, http) = host().await;

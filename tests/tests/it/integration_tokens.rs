@@ -1,5 +1,5 @@
-//! Tokens for programs: an integration that acts for whom each request names, a monitor, the last use of a token, and
-//! rotation with an overlap.
+//! Tokens for programs: an integration that acts for whom each request names, a monitor, the last
+//! use of a token, and rotation with an overlap.
 
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ const ROLE: &str = "x-memhost-act-as-role";
 
 async fn gateway(operator: &Api, company: &str) -> Api {
     let path = format!("/control/v1/companies/{company}/tokens");
-    let made = operator.post(&path, &json!({"name": "gateway", "role": "integration"})).await.fine();
+    let made =
+        operator.post(&path, &json!({"name": "gateway", "role": "integration"})).await.fine();
     operator.with(made["value"].as_str().unwrap())
 }
 
@@ -51,36 +52,67 @@ async fn an_integration_acts_for_the_agent_and_run_that_a_request_names() {
     let operator = Api::new(&host);
     let gateway = gateway(&operator, "acme").await;
     for agent in ["ada", "bob"] {
-        send(&gateway, "capture", &note(agent, json!({})), &[(AGENT, agent), (RUN, "r1")]).await.fine();
+        send(&gateway, "capture", &note(agent, json!({})), &[(AGENT, agent), (RUN, "r1")])
+            .await
+            .fine();
         let operation = last(&operator).await;
         assert_eq!(operation["principal"], format!("integration:gateway as agent:{agent}"));
-        assert_eq!((&operation["scope"]["agentId"], &operation["scope"]["runId"]), (&json!(agent), &json!("r1")));
+        assert_eq!(
+            (&operation["scope"]["agentId"], &operation["scope"]["runId"]),
+            (&json!(agent), &json!("r1"))
+        );
         assert_eq!(operation["hook"]["actorAgentId"], agent);
-        assert_eq!(operation["source"]["assertedBy"], format!("integration:gateway as agent:{agent}"));
+        assert_eq!(
+            operation["source"]["assertedBy"],
+            format!("integration:gateway as agent:{agent}")
+        );
     }
     // It is that agent for the whole request.
-    let answer = send(&gateway, "capture", &note("x", json!({"agentId": "bob"})), &[(AGENT, "ada")]).await;
-    assert_eq!((answer.problem(), &answer.json["field"]), ((403, "forbidden"), &json!("scope.agentId")));
-    let answer = send(&gateway, "capture", &note("x", json!({"runId": "r2"})), &[(AGENT, "ada"), (RUN, "r1")]).await;
-    assert_eq!((answer.problem(), &answer.json["field"]), ((403, "forbidden"), &json!("scope.runId")));
+    let answer =
+        send(&gateway, "capture", &note("x", json!({"agentId": "bob"})), &[(AGENT, "ada")]).await;
+    assert_eq!(
+        (answer.problem(), &answer.json["field"]),
+        ((403, "forbidden"), &json!("scope.agentId"))
+    );
+    let answer = send(
+        &gateway,
+        "capture",
+        &note("x", json!({"runId": "r2"})),
+        &[(AGENT, "ada"), (RUN, "r1")],
+    )
+    .await;
+    assert_eq!(
+        (answer.problem(), &answer.json["field"]),
+        ((403, "forbidden"), &json!("scope.runId"))
+    );
     // What an agent may not, nobody may through it.
     let export = json!({"scope": {"companyId": "acme"}});
     assert_eq!(send(&gateway, "export", &export, &[(AGENT, "ada")]).await.status, 403);
-    assert_eq!(send(&gateway, "export", &export, &[]).await.status, 403, "the role of an agent where none is named");
+    assert_eq!(
+        send(&gateway, "export", &export, &[]).await.status,
+        403,
+        "the role of an agent where none is named"
+    );
     // Without a name it speaks for itself, and what it says of agents is its word.
     send(&gateway, "capture", &note("y", json!({"agentId": "carol"})), &[]).await.fine();
     assert_eq!(last(&operator).await["principal"], "integration:gateway");
     // Each of them has its own idempotency keys.
     let key = ("idempotency-key", "k1");
-    let first = send(&gateway, "capture", &note("z", json!({})), &[(AGENT, "ada"), key]).await.fine();
-    let second = send(&gateway, "capture", &note("z", json!({})), &[(AGENT, "bob"), key]).await.fine();
+    let first =
+        send(&gateway, "capture", &note("z", json!({})), &[(AGENT, "ada"), key]).await.fine();
+    let second =
+        send(&gateway, "capture", &note("z", json!({})), &[(AGENT, "bob"), key]).await.fine();
     assert_ne!(first["operationId"], second["operationId"]);
     // Another company is out of reach, and so is the control plane.
     operator.capture("other", "theirs").await.fine();
     assert_eq!(gateway.capture("other", "x").await.status, 403);
     for path in ["tokens", "bindings", "operations", "resolve", "stream"] {
         let path = format!("/control/v1/companies/acme/{path}");
-        assert_eq!(gateway.send(Method::Get, &path, None, &[(AGENT, "ada")]).await.status, 403, "{path}");
+        assert_eq!(
+            gateway.send(Method::Get, &path, None, &[(AGENT, "ada")]).await.status,
+            403,
+            "{path}"
+        );
     }
     for (headers, field) in [
         (vec![(AGENT, "ada"), (PERSON, "u1")], PERSON),
@@ -92,7 +124,12 @@ async fn an_integration_acts_for_the_agent_and_run_that_a_request_names() {
         (vec![(AGENT, "ada"), (AGENT, "bob")], AGENT),
     ] {
         let answer = send(&gateway, "query", &json!({}), &headers).await;
-        assert_eq!((answer.status, &answer.json["field"]), (400, &json!(field)), "{headers:?}: {}", answer.text);
+        assert_eq!(
+            (answer.status, &answer.json["field"]),
+            (400, &json!(field)),
+            "{headers:?}: {}",
+            answer.text
+        );
     }
 }
 
@@ -106,9 +143,14 @@ async fn an_integration_acts_for_a_person_with_a_role() {
     let operation = last(&operator).await;
     assert_eq!(operation["scope"]["subjectId"], "u1");
     assert_eq!(operation["principal"], "integration:gateway as person:u1, agent");
-    let answer = send(&gateway, "capture", &note("x", json!({"subjectId": "u2"})), &[(PERSON, "u1")]).await;
-    assert_eq!((answer.problem(), &answer.json["field"]), ((403, "forbidden"), &json!("scope.subjectId")));
-    // An auditor looks and does not write; an administrator exports. Both on the runtime plane only.
+    let answer =
+        send(&gateway, "capture", &note("x", json!({"subjectId": "u2"})), &[(PERSON, "u1")]).await;
+    assert_eq!(
+        (answer.problem(), &answer.json["field"]),
+        ((403, "forbidden"), &json!("scope.subjectId"))
+    );
+    // An auditor looks and does not write; an administrator exports. Both on the runtime plane
+    // only.
     let as_auditor = [(PERSON, "u2"), (ROLE, "auditor")];
     let list = json!({"scope": {"companyId": "acme", "subjectId": "u1"}});
     let found = send(&gateway, "list", &list, &as_auditor).await.fine();
@@ -116,7 +158,8 @@ async fn an_integration_acts_for_a_person_with_a_role() {
     assert_eq!(send(&gateway, "capture", &note("x", json!({})), &as_auditor).await.status, 403);
     let as_admin = [(PERSON, "u3"), (ROLE, "company_administrator")];
     let export = json!({"scope": {"companyId": "acme"}});
-    // The provider that is built in exports nothing: the request is allowed, and answered by the provider's interfaces.
+    // The provider that is built in exports nothing: the request is allowed, and answered by the
+    // provider's interfaces.
     assert_eq!(send(&gateway, "export", &export, &as_admin).await.problem(), (422, "unsupported"));
     assert_eq!(send(&gateway, "export", &export, &as_auditor).await.problem(), (403, "forbidden"));
     let path = "/control/v1/companies/acme/tokens";
@@ -139,14 +182,19 @@ async fn nobody_else_acts_for_somebody() {
         let api = operator.with(made["value"].as_str().unwrap());
         for (name, value) in [(AGENT, "ada"), (RUN, "r1"), (PERSON, "u1"), (ROLE, "agent")] {
             let answer = send(&api, "query", &query, &[(name, value)]).await;
-            assert_eq!((answer.problem(), &answer.json["field"]), ((403, "forbidden"), &json!(name)), "{body}");
+            assert_eq!(
+                (answer.problem(), &answer.json["field"]),
+                ((403, "forbidden"), &json!(name)),
+                "{body}"
+            );
         }
     }
     let answer = send(&operator, "query", &query, &[(AGENT, "ada")]).await;
     assert_eq!(answer.problem(), (403, "forbidden"));
 }
 
-/// An empty header is that of a gateway whose variable is not set: the request would be confined to nobody.
+/// An empty header is that of a gateway whose variable is not set: the request would be confined to
+/// nobody.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_integration_that_names_nobody_by_mistake_is_refused() {
     let host = TestHost::new(&[]).await.unwrap();
@@ -156,11 +204,18 @@ async fn an_integration_that_names_nobody_by_mistake_is_refused() {
     let list = json!({"scope": {"companyId": "acme"}});
     for headers in [vec![(PERSON, "")], vec![(PERSON, " "), (ROLE, "agent")], vec![(AGENT, "")]] {
         let answer = send(&gateway, "list", &list, &headers).await;
-        assert_eq!((answer.status, &answer.json["field"]), (400, &json!(headers[0].0)), "{}", answer.text);
+        assert_eq!(
+            (answer.status, &answer.json["field"]),
+            (400, &json!(headers[0].0)),
+            "{}",
+            answer.text
+        );
         assert!(!answer.text.contains("of u1"));
     }
     // Somebody is named, or nobody on purpose.
-    for headers in [vec![(AGENT, ""), (PERSON, "u1")], vec![(AGENT, "ada"), (PERSON, ""), (RUN, "")], vec![]] {
+    for headers in
+        [vec![(AGENT, ""), (PERSON, "u1")], vec![(AGENT, "ada"), (PERSON, ""), (RUN, "")], vec![]]
+    {
         send(&gateway, "list", &list, &headers).await.fine();
     }
 }
@@ -170,7 +225,8 @@ async fn an_integration_that_names_nobody_by_mistake_is_refused() {
 async fn headers_of_paperclip_count_with_an_integrations_token_only() {
     let (host, address) = mcp_http::host(&[]).await;
     let operator = Api::new(&host);
-    let token = mcp_http::token(&host, "acme", json!({"name": "gateway", "role": "integration"})).await;
+    let token =
+        mcp_http::token(&host, "acme", json!({"name": "gateway", "role": "integration"})).await;
     let with = |client: Client| {
         client
             .with("x-paperclip-company-id", "acme")
@@ -199,7 +255,10 @@ async fn headers_of_paperclip_count_with_an_integrations_token_only() {
     let ada = with(mcp_http::agent(&host, address).await);
     ada.does("memory.note", json!({"text": "Ada's own"})).await;
     let operation = last(&operator).await;
-    assert_eq!((&operation["principal"], &operation["scope"]["agentId"]), (&json!("agent:ada"), &json!("ada")));
+    assert_eq!(
+        (&operation["principal"], &operation["scope"]["agentId"]),
+        (&json!("agent:ada"), &json!("ada"))
+    );
     assert_eq!((operation["scope"].get("runId"), operation["scope"].get("issueId")), (None, None));
 }
 
@@ -211,7 +270,10 @@ async fn a_monitor_learns_nothing_of_a_company() {
     let body = json!({"key": "k", "providerKey": "cross-agent", "default": true});
     operator.post("/control/v1/companies/acme-secret/bindings", &body).await.fine();
     let named = operator.send(Method::Get, "/control/v1/doctor", None, &[]).await;
-    let made = operator.post("/control/v1/tokens", &json!({"name": "prometheus", "role": "monitor"})).await.fine();
+    let made = operator
+        .post("/control/v1/tokens", &json!({"name": "prometheus", "role": "monitor"}))
+        .await
+        .fine();
     let monitor = operator.with(made["value"].as_str().unwrap());
     let seen = monitor.send(Method::Get, "/control/v1/doctor", None, &[]).await;
     assert!(named.text.contains("acme-secret"), "the operator is told: {}", named.text);
@@ -221,7 +283,8 @@ async fn a_monitor_learns_nothing_of_a_company() {
     assert_eq!(monitor.send(Method::Get, "/control/v1/companies", None, &[]).await.status, 403);
     let in_company = operator.post(TOKENS, &json!({"name": "m", "role": "monitor"})).await;
     assert_eq!((in_company.status, &in_company.json["field"]), (400, &json!("role")));
-    let of_nobody = operator.post("/control/v1/tokens", &json!({"name": "g", "role": "integration"})).await;
+    let of_nobody =
+        operator.post("/control/v1/tokens", &json!({"name": "g", "role": "integration"})).await;
     assert_eq!((of_nobody.status, &of_nobody.json["field"]), (400, &json!("role")));
 }
 
@@ -234,11 +297,16 @@ async fn works(operator: &Api, value: &str) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rotated_value_works_until_the_overlap_ends() {
     let clock = TestClock::new();
-    let mut host = TestHost::with(&[], |options| options.clock = Arc::clone(&clock) as Arc<dyn Clock>).await.unwrap();
+    let mut host =
+        TestHost::with(&[], |options| options.clock = Arc::clone(&clock) as Arc<dyn Clock>)
+            .await
+            .unwrap();
     let operator = Api::new(&host);
     let made = operator.post(TOKENS, &json!({"name": "a", "role": "auditor"})).await.fine();
-    let (first, rotate) =
-        (made["value"].as_str().unwrap(), format!("{TOKENS}/{}/rotate", made["id"].as_str().unwrap()));
+    let (first, rotate) = (
+        made["value"].as_str().unwrap(),
+        format!("{TOKENS}/{}/rotate", made["id"].as_str().unwrap()),
+    );
     let rotated = operator.post(&rotate, &json!({"overlapSeconds": 3600})).await.fine();
     let second = rotated["value"].as_str().unwrap();
     assert!(rotated["previousValueUntil"].is_string(), "{rotated}");
@@ -253,15 +321,24 @@ async fn a_rotated_value_works_until_the_overlap_ends() {
     assert!(!works(&operator, first).await && works(&operator, second).await);
     let refused = host.operations("acme").await.unwrap().remove(0);
     assert!(refused.error.unwrap().message.contains("another value"));
-    // Only the value just before works on, and none where no overlap is asked for or the token is revoked.
+    // Only the value just before works on, and none where no overlap is asked for or the token is
+    // revoked.
     let third = operator.post(&rotate, &json!({"overlapSeconds": 3600})).await.fine();
     let third = third["value"].as_str().unwrap();
     let fourth = operator.post(&rotate, &json!({"overlapSeconds": 3600})).await.fine();
     let fourth = fourth["value"].as_str().unwrap();
-    assert!(!works(&operator, second).await && works(&operator, third).await && works(&operator, fourth).await);
+    assert!(
+        !works(&operator, second).await
+            && works(&operator, third).await
+            && works(&operator, fourth).await
+    );
     let fifth = operator.post(&rotate, &json!({})).await.fine();
     let fifth = fifth["value"].as_str().unwrap();
-    assert!(!works(&operator, third).await && !works(&operator, fourth).await && works(&operator, fifth).await);
+    assert!(
+        !works(&operator, third).await
+            && !works(&operator, fourth).await
+            && works(&operator, fifth).await
+    );
     let sixth = operator.post(&rotate, &json!({"overlapSeconds": 3600})).await.fine();
     let sixth = sixth["value"].as_str().unwrap();
     let path = rotate.trim_end_matches("/rotate").to_owned();
@@ -275,7 +352,10 @@ async fn a_rotated_value_works_until_the_overlap_ends() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_show_when_they_were_last_used() {
     let clock = TestClock::new();
-    let mut host = TestHost::with(&[], |options| options.clock = Arc::clone(&clock) as Arc<dyn Clock>).await.unwrap();
+    let mut host =
+        TestHost::with(&[], |options| options.clock = Arc::clone(&clock) as Arc<dyn Clock>)
+            .await
+            .unwrap();
     let operator = Api::new(&host);
     let made = operator.post(TOKENS, &json!({"name": "a", "role": "auditor"})).await.fine();
     let value = made["value"].as_str().unwrap();
@@ -306,7 +386,10 @@ async fn tokens_show_when_they_were_last_used() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_that_have_ended_leave_the_list() {
     let clock = TestClock::new();
-    let mut host = TestHost::with(&[], |options| options.clock = Arc::clone(&clock) as Arc<dyn Clock>).await.unwrap();
+    let mut host =
+        TestHost::with(&[], |options| options.clock = Arc::clone(&clock) as Arc<dyn Clock>)
+            .await
+            .unwrap();
     let operator = Api::new(&host);
     let soon = |host: &TestHost| host.service().now() + jiff::SignedDuration::from_mins(5);
     let of_run = |number: usize, end: jiff::Timestamp| json!({"name": format!("run-{number}"), "role": "agent", "agentId": "ada", "expiresAt": end});
@@ -316,9 +399,11 @@ async fn tokens_that_have_ended_leave_the_list() {
     }
     clock.advance(jiff::SignedDuration::from_mins(6));
     let made = operator.post(TOKENS, &json!({"name": "a", "role": "auditor"})).await.fine();
-    let count = async |operator: &Api| operator.get(TOKENS).await["items"].as_array().unwrap().len();
+    let count =
+        async |operator: &Api| operator.get(TOKENS).await["items"].as_array().unwrap().len();
     assert_eq!(count(&operator).await, 1_001, "1,000 that have ended, and the new one");
-    // One that was revoked has ended, too, and a month later all of them are gone. Those that are valid stay.
+    // One that was revoked has ended, too, and a month later all of them are gone. Those that are
+    // valid stay.
     let path = format!("{TOKENS}/{}", made["id"].as_str().unwrap());
     operator.send(Method::Delete, &path, None, &[]).await.fine();
     clock.advance(jiff::SignedDuration::from_hours(31 * 24));

@@ -16,7 +16,8 @@ fn options() -> IntegrationOptions {
 }
 
 async fn host() -> (TestHost, Api) {
-    let host = TestHost::new(&[]).await.unwrap().surfaces(|surfaces| surfaces.integrations = options());
+    let host =
+        TestHost::new(&[]).await.unwrap().surfaces(|surfaces| surfaces.integrations = options());
     let api = Api::new(&host);
     (host, api)
 }
@@ -38,7 +39,10 @@ async fn facts(api: &Api, user: &str) -> Vec<String> {
 }
 
 async fn operations(api: &Api) -> usize {
-    api.get("/control/v1/companies/acme/operations?limit=1000").await["items"].as_array().unwrap().len()
+    api.get("/control/v1/companies/acme/operations?limit=1000").await["items"]
+        .as_array()
+        .unwrap()
+        .len()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -54,7 +58,9 @@ async fn routes_of_integrations_need_configuration() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_users_facts_are_visible_to_that_user_only() {
     let (_host, api) = host().await;
-    let add = |user: &'static str, body: Value| as_user(&api, Method::Post, "/api/memory/user", user, Some(body));
+    let add = |user: &'static str, body: Value| {
+        as_user(&api, Method::Post, "/api/memory/user", user, Some(body))
+    };
     let added = add("u1", json!({"fact": "  Prefers concise answers ", "source": "ai"})).await;
     assert_eq!(added.status, 201, "{}", added.text);
     let fact = added.json;
@@ -69,10 +75,20 @@ async fn a_users_facts_are_visible_to_that_user_only() {
     assert_eq!((all.as_array().unwrap().len(), &all[1]["source"]), (2, &json!("user")));
     // Another user's fact is not found, even by its id.
     let path = format!("/api/memory/user/{}", fact["id"].as_str().unwrap());
-    assert_eq!(as_user(&api, Method::Delete, &path, "u2", None).await.problem(), (404, "not_found"));
-    assert_eq!(as_user(&api, Method::Delete, "/api/memory/user/forged", "u1", None).await.status, 404);
+    assert_eq!(
+        as_user(&api, Method::Delete, &path, "u2", None).await.problem(),
+        (404, "not_found")
+    );
+    assert_eq!(
+        as_user(&api, Method::Delete, "/api/memory/user/forged", "u1", None).await.status,
+        404
+    );
     let path_as_drive = path.replace("/user/", "/drive/");
-    assert_eq!(as_user(&api, Method::Delete, &path_as_drive, "u1", None).await.status, 404, "it is of no drive");
+    assert_eq!(
+        as_user(&api, Method::Delete, &path_as_drive, "u1", None).await.status,
+        404,
+        "it is of no drive"
+    );
     assert_eq!(facts(&api, "u1").await.len(), 2);
     assert_eq!(as_user(&api, Method::Delete, &path, "u1", None).await.status, 204);
     assert_eq!(facts(&api, "u1").await, ["Knows TypeScript"]);
@@ -84,7 +100,9 @@ async fn a_users_facts_are_visible_to_that_user_only() {
 async fn a_drives_facts_are_visible_in_that_drive_only() {
     let (_host, api) = host().await;
     let path = "/api/memory/drive/d1";
-    let added = as_user(&api, Method::Post, path, "u1", Some(json!({"fact": "Zustand instead of Redux"}))).await;
+    let added =
+        as_user(&api, Method::Post, path, "u1", Some(json!({"fact": "Zustand instead of Redux"})))
+            .await;
     assert_eq!(added.status, 201, "{}", added.text);
     let fields: Vec<&String> = added.json.as_object().unwrap().keys().collect();
     assert_eq!(fields, ["createdAt", "createdBy", "driveId", "fact", "id", "source"]);
@@ -94,19 +112,26 @@ async fn a_drives_facts_are_visible_in_that_drive_only() {
     assert_eq!(all, json!([added.json]));
     assert_eq!(api.get("/api/memory/drive/d2").await, json!([]));
     assert_eq!(facts(&api, "u1").await, [""; 0], "what a user says of a drive is not the user's");
-    as_user(&api, Method::Post, "/api/memory/user", "u1", Some(json!({"fact": "Likes tea"}))).await.fine();
+    as_user(&api, Method::Post, "/api/memory/user", "u1", Some(json!({"fact": "Likes tea"})))
+        .await
+        .fine();
     assert_eq!(api.get(path).await.as_array().unwrap().len(), 1, "nor the other way round");
     let one = format!("/api/memory/drive/{}", added.json["id"].as_str().unwrap());
     assert_eq!(api.send(Method::Delete, &one, None, &[]).await.status, 204);
     assert_eq!(api.get(path).await, json!([]));
     let operation = &api.get("/control/v1/companies/acme/operations?kind=forget").await["items"][0];
-    assert_eq!((&operation["outcome"], &operation["scope"]["namespace"]), (&json!("succeeded"), &json!("d1")));
+    assert_eq!(
+        (&operation["outcome"], &operation["scope"]["namespace"]),
+        (&json!("succeeded"), &json!("d1"))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_facts_of_one_owner_can_be_removed() {
     let (_host, api) = host().await;
-    for (path, user) in [("user", "u1"), ("user", "u1"), ("user", "u2"), ("drive/d1", "u1"), ("drive/d2", "u1")] {
+    for (path, user) in
+        [("user", "u1"), ("user", "u1"), ("user", "u2"), ("drive/d1", "u1"), ("drive/d2", "u1")]
+    {
         let body = json!({"fact": format!("of {path} by {user}")});
         as_user(&api, Method::Post, &format!("/api/memory/{path}"), user, Some(body)).await.fine();
     }
@@ -135,11 +160,23 @@ async fn bad_facts_are_refused_with_the_field() {
         assert_eq!((answer.status, &answer.json["field"]), (400, &json!(field)), "{}", answer.text);
     }
     let nobody = api.send(Method::Get, "/api/memory/user", None, &[]).await;
-    assert_eq!((nobody.status, &nobody.json["field"]), (400, &json!("x-user-id")), "{}", nobody.text);
+    assert_eq!(
+        (nobody.status, &nobody.json["field"]),
+        (400, &json!("x-user-id")),
+        "{}",
+        nobody.text
+    );
     let odd = as_user(&api, Method::Get, "/api/memory/user", "../u", None).await;
     assert_eq!(odd.status, 400);
     assert_eq!(operations(&api).await, before, "nothing was done");
-    let fits = as_user(&api, Method::Post, "/api/memory/user", "u1", Some(json!({"fact": "ä".repeat(200)}))).await;
+    let fits = as_user(
+        &api,
+        Method::Post,
+        "/api/memory/user",
+        "u1",
+        Some(json!({"fact": "ä".repeat(200)})),
+    )
+    .await;
     assert_eq!(fits.status, 201);
 }
 
@@ -170,13 +207,16 @@ async fn items_have_the_json_of_apropos() {
     for (field, value) in item.as_object().unwrap() {
         assert_eq!(added.json[field], *value, "{field}");
     }
-    // An item of one framework is visible to another in the same project, and not in other projects.
+    // An item of one framework is visible to another in the same project, and not in other
+    // projects.
     let least = api.post(path, &json!({"content": "The owner prefers tea"})).await.fine();
     assert_eq!(
         (&least["type"], &least["confidence"], &least["agentKind"]),
         (&json!("fact"), &json!(1.0), &json!(null))
     );
-    api.post("/api/projects/p2/memory", &json!({"content": "Postgres instead of SQLite"})).await.fine();
+    api.post("/api/projects/p2/memory", &json!({"content": "Postgres instead of SQLite"}))
+        .await
+        .fine();
     let all = api.get(path).await;
     assert_eq!(all["items"].as_array().unwrap().len(), 2, "{all}");
     assert!(all["items"].as_array().unwrap().contains(&added.json), "{all}");
@@ -187,14 +227,24 @@ async fn items_have_the_json_of_apropos() {
     let second = api.get(&format!("{path}?limit=1&cursor={cursor}")).await;
     assert_ne!(first["items"][0]["id"], second["items"][0]["id"]);
 
-    let found = api.post(&format!("{path}/search"), &json!({"query": "which database, SQLite?"})).await.fine();
+    let found = api
+        .post(&format!("{path}/search"), &json!({"query": "which database, SQLite?"}))
+        .await
+        .fine();
     assert_eq!(found["items"][0]["id"], added.json["id"], "{found}");
     assert!(found["items"][0]["score"].is_number());
     assert!(!found.to_string().contains("p2"));
-    let recalled = api.post(&format!("{path}/recall"), &json!({"query": "SQLite", "limit": 3})).await.fine();
-    assert!(recalled["context"].as_str().unwrap().contains("- SQLite instead of Postgres\n"), "{recalled}");
+    let recalled =
+        api.post(&format!("{path}/recall"), &json!({"query": "SQLite", "limit": 3})).await.fine();
+    assert!(
+        recalled["context"].as_str().unwrap().contains("- SQLite instead of Postgres\n"),
+        "{recalled}"
+    );
     assert_eq!(recalled["items"][0]["content"], "SQLite instead of Postgres");
-    let short = api.post(&format!("{path}/recall"), &json!({"query": "SQLite", "maxChars": 5})).await.fine();
+    let short = api
+        .post(&format!("{path}/recall"), &json!({"query": "SQLite", "maxChars": 5}))
+        .await
+        .fine();
     assert_eq!(short["context"], "");
     // Recall is recorded as what it is.
     let kinds = api.get("/control/v1/companies/acme/operations?kind=query").await;
@@ -207,11 +257,15 @@ async fn an_export_can_be_imported_into_the_same_and_another_project() {
     let (_host, api) = host().await;
     let path = "/api/projects/p1/memory";
     for number in 0..5 {
-        let item = json!({"content": format!("fact {number}"), "type": "preference", "confidence": 0.9});
+        let item =
+            json!({"content": format!("fact {number}"), "type": "preference", "confidence": 0.9});
         api.post(path, &item).await.fine();
     }
     let exported = api.send(Method::Post, &format!("{path}/export"), None, &[]).await.fine();
-    assert_eq!((&exported["projectId"], exported["items"].as_array().unwrap().len()), (&json!("p1"), 5));
+    assert_eq!(
+        (&exported["projectId"], exported["items"].as_array().unwrap().len()),
+        (&json!("p1"), 5)
+    );
     assert!(exported["exportedAt"].is_string());
     // Into the same project: the items exist already.
     let again = api.post(&format!("{path}/import"), &exported).await.fine();
@@ -227,22 +281,28 @@ async fn an_export_can_be_imported_into_the_same_and_another_project() {
     }
     assert_eq!(api.get("/api/projects/p3/memory").await["items"].as_array().unwrap().len(), 5);
     assert_eq!(api.get(path).await["items"].as_array().unwrap().len(), 5);
-    let foreign =
-        json!({"items": [{"id": "mem_42", "content": "from elsewhere", "createdAt": "2025-01-02T03:04:05Z"}]});
+    let foreign = json!({"items": [{"id": "mem_42", "content": "from \
+        elsewhere", "createdAt": "2025-01-02T03:04:05Z"}]});
     let first = api.post("/api/projects/p4/memory/import", &foreign).await.fine();
     assert_eq!((&first["imported"], &first["unchanged"]), (&json!(1), &json!(0)), "{first}");
     // It has another id here, and is there all the same.
     let writes = async || {
-        let all = api.get("/control/v1/companies/acme/operations?kind=record_upsert&limit=1000").await;
+        let all =
+            api.get("/control/v1/companies/acme/operations?kind=record_upsert&limit=1000").await;
         all["items"].as_array().unwrap().len()
     };
     let before = writes().await;
     let again = api.post("/api/projects/p4/memory/import", &foreign).await.fine();
     assert_eq!((&again["imported"], &again["unchanged"]), (&json!(0), &json!(1)), "{again}");
     assert_eq!((&again["ids"], writes().await), (&first["ids"], before), "nothing was written");
-    let newer = json!({"items": [{"id": "mem_42", "content": "from there", "createdAt": "2025-01-02T03:04:05Z"}]});
+    let newer = json!({"items": [{"id": "mem_42", "content": "from \
+        there", "createdAt": "2025-01-02T03:04:05Z"}]});
     let changed = api.post("/api/projects/p4/memory/import", &newer).await.fine();
-    assert_eq!((&changed["imported"], &changed["ids"]), (&json!(1), &first["ids"]), "what differs is written");
+    assert_eq!(
+        (&changed["imported"], &changed["ids"]),
+        (&json!(1), &first["ids"]),
+        "what differs is written"
+    );
     let there = api.get("/api/projects/p4/memory").await;
     assert_eq!(there["items"].as_array().unwrap().len(), 1, "{there}");
     assert_eq!(there["items"][0]["createdAt"], "2025-01-02T03:04:05Z");
@@ -256,11 +316,13 @@ async fn a_change_keeps_where_an_item_comes_from() {
     let ada = token(&api, "acme", "agent", Some("ada")).await;
     let scope = json!({"companyId": "acme", "projectId": "p1", "sessionKey": "s1"});
     let source = json!({"kind": "manual_note", "companyId": "acme", "externalRef": "mcp:codex"});
-    let noted = json!({"scope": scope, "source": source, "records": [{"text": "Releases are on Mondays"}]});
+    let noted =
+        json!({"scope": scope, "source": source, "records": [{"text": "Releases are on Mondays"}]});
     let noted = ada.post("/runtime/v1/companies/acme/records", &noted).await.fine();
     let handle = &noted["records"][0];
     let path = format!("/api/projects/p1/memory/{}", handle["providerRecordId"].as_str().unwrap());
-    let facts = |item: &Value| ["type", "content", "sessionId", "agentKind"].map(|name| item[name].clone());
+    let facts =
+        |item: &Value| ["type", "content", "sessionId", "agentKind"].map(|name| item[name].clone());
     let is = |item: &Value, wanted: Value| assert_eq!(json!(facts(item)), wanted, "{item}");
     is(&api.get(&path).await, json!(["fact", "Releases are on Mondays", "s1", "codex"]));
     let changed = api.patch(&path, &json!({"type": "decision"})).await.fine();
@@ -271,7 +333,8 @@ async fn a_change_keeps_where_an_item_comes_from() {
     let record = api.post("/runtime/v1/companies/acme/get", &get).await.fine()["record"].clone();
     let said = (&record["source"]["externalRef"], &record["source"]["assertedBy"]);
     assert_eq!(said, (&json!("mcp:codex"), &json!("agent:ada")), "{record}");
-    // A field that an item may lack is cleared; then the item is of the client that noted it. Others are refused.
+    // A field that an item may lack is cleared; then the item is of the client that noted it.
+    // Others are refused.
     api.patch(&path, &json!({"agentKind": "claude"})).await.fine();
     let cleared = api.patch(&path, &json!({"sessionId": null, "agentKind": null})).await.fine();
     for item in [cleared, api.get(&path).await] {
@@ -279,12 +342,22 @@ async fn a_change_keeps_where_an_item_comes_from() {
     }
     for field in ["type", "content", "tags", "visibility", "confidence"] {
         let refused = api.patch(&path, &json!({field: null})).await;
-        assert_eq!((refused.status, &refused.json["field"]), (400, &json!(field)), "{}", refused.text);
+        assert_eq!(
+            (refused.status, &refused.json["field"]),
+            (400, &json!(field)),
+            "{}",
+            refused.text
+        );
     }
     // A refusal says what to do next.
     let nothing = api.patch("/api/projects/p1/memory/nothing", &json!({"type": "decision"})).await;
-    assert!(nothing.status == 404 && nothing.text.contains("GET /api/projects/p1/memory"), "{}", nothing.text);
-    let elsewhere = api.post("/api/projects/p1/memory", &json!({"content": "x", "projectId": "p2"})).await;
+    assert!(
+        nothing.status == 404 && nothing.text.contains("GET /api/projects/p1/memory"),
+        "{}",
+        nothing.text
+    );
+    let elsewhere =
+        api.post("/api/projects/p1/memory", &json!({"content": "x", "projectId": "p2"})).await;
     assert!(elsewhere.text.contains("leave it out, or send `p1`"), "{}", elsewhere.text);
 }
 
@@ -300,13 +373,22 @@ async fn bad_items_are_refused_with_the_field() {
         ("", json!({"content": "x", "id": "mine"}), "id"),
         ("", json!({"content": "x", "sessionId": "a/b"}), "sessionId"),
         ("", json!({"content": "x", "tags": vec!["t"; 33]}), "tags"),
-        ("/import", json!({"items": [{"content": "x"}, {"content": "y", "confidence": -1}]}), "items.1.confidence"),
+        (
+            "/import",
+            json!({"items": [{"content": "x"}, {"content": "y", "confidence": -1}]}),
+            "items.1.confidence",
+        ),
         ("/import", json!({"projectId": "p2", "items": [{"content": "x"}]}), "projectId"),
         ("/recall", json!({"query": "x", "maxChars": 0}), "maxChars"),
         ("/search", json!({"query": "x", "limit": 0}), "topK"),
     ] {
         let answer = api.post(&format!("{path}{route}"), &body).await;
-        assert_eq!((answer.status, &answer.json["field"]), (400, &json!(field)), "{route}: {}", answer.text);
+        assert_eq!(
+            (answer.status, &answer.json["field"]),
+            (400, &json!(field)),
+            "{route}: {}",
+            answer.text
+        );
     }
     assert_eq!(api.get(path).await["items"], json!([]));
 }
@@ -321,25 +403,38 @@ const RULES: &[(Method, &str, Option<&str>, &str)] = &[
     (Method::Post, "/api/projects/p/memory", Some(r#"{"content": "x"}"#), "++-"),
     (Method::Post, "/api/projects/p/memory/search", Some(r#"{"query": "x"}"#), "+++"),
     (Method::Post, "/api/projects/p/memory/recall", Some(r#"{"query": "x"}"#), "+++"),
-    (Method::Post, "/api/projects/p/memory/import", Some(r#"{"items": [{"content": "x"}]}"#), "++-"),
+    (
+        Method::Post,
+        "/api/projects/p/memory/import",
+        Some(r#"{"items": [{"content": "x"}]}"#),
+        "++-",
+    ),
     (Method::Post, "/api/projects/p/memory/export", Some("{}"), "+++"),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn routes_of_integrations_follow_the_roles() {
     let (_host, api) = host().await;
-    let fact = as_user(&api, Method::Post, "/api/memory/user", "ada", Some(json!({"fact": "x"}))).await.fine();
+    let fact = as_user(&api, Method::Post, "/api/memory/user", "ada", Some(json!({"fact": "x"})))
+        .await
+        .fine();
     let of_drive = api.post("/api/memory/drive/d", &json!({"fact": "x"})).await.fine();
     let roles = ["company_administrator", "agent", "auditor"];
     for (index, role) in roles.into_iter().enumerate() {
         let agent = (role == "agent").then_some("ada");
-        let (own, other) = (token(&api, "acme", role, agent).await, token(&api, "other", role, agent).await);
+        let (own, other) =
+            (token(&api, "acme", role, agent).await, token(&api, "other", role, agent).await);
         for (method, path, body, rule) in RULES {
             let body = body.map(|body| serde_json::from_str(body).unwrap());
             let may = rule.as_bytes()[index] == b'+';
             let answer = as_user(&own, *method, path, "ada", body.clone()).await;
             let wanted = if may { 200..300 } else { 403..404 };
-            assert!(wanted.contains(&answer.status), "{role} {path}: {} {}", answer.status, answer.text);
+            assert!(
+                wanted.contains(&answer.status),
+                "{role} {path}: {} {}",
+                answer.status,
+                answer.text
+            );
             let answer = as_user(&other, *method, path, "ada", body).await;
             assert_eq!(answer.problem(), (403, "forbidden"), "{role} of another company: {path}");
         }
@@ -357,7 +452,10 @@ async fn routes_of_integrations_follow_the_roles() {
     assert_eq!(as_user(&nobody, Method::Get, "/api/memory/user", "ada", None).await.status, 401);
     // An agent's token is for its agent, whatever the header says, and needs no header.
     let ada = token(&api, "acme", "agent", Some("ada")).await;
-    assert_eq!(as_user(&ada, Method::Get, "/api/memory/user", "bob", None).await.problem(), (403, "forbidden"));
+    assert_eq!(
+        as_user(&ada, Method::Get, "/api/memory/user", "bob", None).await.problem(),
+        (403, "forbidden")
+    );
     assert!(!ada.get("/api/memory/user").await.as_array().unwrap().is_empty());
 }
 
@@ -366,18 +464,23 @@ async fn the_configuration_maps_ids_to_scope_fields() {
     let configured = json!({"pagespace": {"company": "acme", "binding": "notes", "user": "namespace", "drive": "project_id",
         "user_header": "x-page-user"}, "apropos": {"company": "acme", "binding": "notes", "project": "subject_id"}});
     let routes = serde_json::from_value(configured).unwrap();
-    let host = TestHost::new(&[]).await.unwrap().surfaces(|surfaces| surfaces.integrations = routes);
+    let host =
+        TestHost::new(&[]).await.unwrap().surfaces(|surfaces| surfaces.integrations = routes);
     let api = Api::new(&host);
     let headers = [("x-page-user", "u1")];
-    let add = |path: &'static str| api.send(Method::Post, path, Some(json!({"fact": "x"}).to_string()), &headers);
+    let add = |path: &'static str| {
+        api.send(Method::Post, path, Some(json!({"fact": "x"}).to_string()), &headers)
+    };
     assert_eq!(add("/api/memory/user").await.problem(), (404, "no_binding"));
     let binding = json!({"key": "notes", "providerKey": "local-markdown"});
     api.post("/control/v1/companies/acme/bindings", &binding).await.fine();
     add("/api/memory/user").await.fine();
     add("/api/memory/drive/d1").await.fine();
     api.post("/api/projects/p1/memory", &json!({"content": "x"})).await.fine();
-    let operations = api.get("/control/v1/companies/acme/operations?kind=record_upsert&outcome=succeeded").await;
-    let scopes: Vec<&Value> = operations["items"].as_array().unwrap().iter().map(|one| &one["scope"]).collect();
+    let operations =
+        api.get("/control/v1/companies/acme/operations?kind=record_upsert&outcome=succeeded").await;
+    let scopes: Vec<&Value> =
+        operations["items"].as_array().unwrap().iter().map(|one| &one["scope"]).collect();
     let wanted = [("subjectId", "p1"), ("projectId", "d1"), ("namespace", "u1")];
     for (scope, (field, id)) in scopes.iter().zip(wanted) {
         assert_eq!(**scope, json!({"companyId": "acme", field: id}));

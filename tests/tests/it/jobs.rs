@@ -24,7 +24,10 @@ async fn left(api: &Api, text: &str) -> String {
 }
 
 async fn ended(api: &Api, path: &str) -> Value {
-    api.until(path, |job| ["succeeded", "failed", "cancelled"].contains(&job["status"].as_str().unwrap())).await
+    api.until(path, |job| {
+        ["succeeded", "failed", "cancelled"].contains(&job["status"].as_str().unwrap())
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -67,7 +70,8 @@ async fn failures_are_tried_again_and_end() {
     let failed = api.get(&format!("{JOBS}?status=failed&bindingKey=extracts&sourceKind=run")).await;
     assert_eq!(failed["items"].as_array().unwrap().len(), 2);
     let page = api.get(&format!("{JOBS}?limit=1")).await;
-    let next = api.get(&format!("{JOBS}?limit=1&cursor={}", page["nextCursor"].as_str().unwrap())).await;
+    let next =
+        api.get(&format!("{JOBS}?limit=1&cursor={}", page["nextCursor"].as_str().unwrap())).await;
     assert_ne!(page["items"][0]["id"], next["items"][0]["id"]);
     let report = api.get("/control/v1/companies/acme/evaluation").await;
     assert!(report["total"]["extractionFailures"].as_u64().unwrap() >= 7, "{report}");
@@ -84,9 +88,17 @@ async fn a_job_that_another_write_left_is_found_and_run_once() {
     assert_eq!(jobs["items"].as_array().unwrap().len(), 1, "{jobs}");
     assert_eq!(jobs["items"][0]["operationId"], written["operationId"]);
     let operations = api.get("/control/v1/companies/acme/operations?kind=record_upsert").await;
-    assert_eq!(operations["items"][0]["jobs"].as_array().unwrap().len(), 1, "the write's record says what it left");
+    assert_eq!(
+        operations["items"][0]["jobs"].as_array().unwrap().len(),
+        1,
+        "the write's record says what it left"
+    );
     api.post(path, &write("no job")).await.fine();
-    assert_eq!(api.get(JOBS).await["items"].as_array().unwrap().len(), 1, "what has ended is not begun again");
+    assert_eq!(
+        api.get(JOBS).await["items"].as_array().unwrap().len(),
+        1,
+        "what has ended is not begun again"
+    );
     let operations = api.get("/control/v1/companies/acme/operations?kind=record_upsert").await;
     assert!(operations["items"][0].get("jobs").is_none(), "{operations}");
 }
@@ -96,21 +108,24 @@ async fn a_job_that_another_write_left_is_found_and_run_once() {
 async fn every_job_that_a_write_left_is_found_however_many_there_are() {
     const COUNT: usize = 130;
     let (_host, api) = extracting().await;
-    let records: Vec<Value> = (0..COUNT).map(|n| json!({"text": format!("job later {n}")})).collect();
+    let records: Vec<Value> =
+        (0..COUNT).map(|n| json!({"text": format!("job later {n}")})).collect();
     let body = json!({"scope": {"companyId": "acme"}, "records": records});
     api.post("/runtime/v1/companies/acme/records", &body).await.fine();
     let jobs = api.get(&format!("{JOBS}?limit=1000")).await;
     assert_eq!(jobs["items"].as_array().unwrap().len(), COUNT);
     let all_done = |page: &Value| page["items"].as_array().unwrap().len() == COUNT;
     let done = api.until(&format!("{JOBS}?limit=1000&status=succeeded"), all_done).await;
-    let names = done["items"].as_array().unwrap().iter().map(|job| job["providerJobId"].as_str().unwrap());
+    let names =
+        done["items"].as_array().unwrap().iter().map(|job| job["providerJobId"].as_str().unwrap());
     assert_eq!(names.collect::<std::collections::BTreeSet<_>>().len(), COUNT);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_job_is_retried_where_its_provider_can_try_it_again() {
     let (_host, api) = extracting().await;
-    let state = |job: &Value| [&job["status"], &job["isRetryable"], &job["canRetry"]].map(Value::clone);
+    let state =
+        |job: &Value| [&job["status"], &job["isRetryable"], &job["canRetry"]].map(Value::clone);
     let path = left(&api, "job stumbles 1").await;
     let job = ended(&api, &path).await;
     assert_eq!(state(&job), [json!("failed"), json!(true), json!(true)], "{job}");
@@ -125,9 +140,12 @@ async fn a_failed_job_is_retried_where_its_provider_can_try_it_again() {
     let refused = api.post(&format!("{path}/retry"), &json!({})).await;
     assert_eq!(refused.problem(), (409, "job_status"), "{}", refused.text);
     let detail = refused.json["detail"].as_str().unwrap();
-    for told in
-        [job["id"].as_str().unwrap(), "is failed", "its provider cannot try it again", "capture its material anew"]
-    {
+    for told in [
+        job["id"].as_str().unwrap(),
+        "is failed",
+        "its provider cannot try it again",
+        "capture its material anew",
+    ] {
         assert!(detail.contains(told), "{told}: {detail}");
     }
     let done = api.post(&format!("{JOBS}/retry"), &json!({"every": true})).await.fine();
@@ -142,7 +160,8 @@ async fn an_agent_sees_over_mcp_how_far_jobs_are() {
     let api = Api::new(&host);
     bind(&api, "acme", "extracts", &json!({})).await;
     let token = async |name: &str| {
-        mcp_http::token(&host, "acme", json!({"name": name, "role": "agent", "agentId": name})).await
+        mcp_http::token(&host, "acme", json!({"name": name, "role": "agent", "agentId": name}))
+            .await
     };
     let (of_ada, of_bob) = (token("ada").await, token("bob").await);
     let (ada, bob) = (Client::new(address, &of_ada), Client::new(address, &of_bob));
@@ -150,8 +169,16 @@ async fn an_agent_sees_over_mcp_how_far_jobs_are() {
     let failed = api.until(JOBS, |jobs| jobs["items"][0]["status"] == "failed").await;
     let seen = ada.does("memory.jobs", json!({"status": "failed"})).await;
     let job = &seen["jobs"][0];
-    assert_eq!((&job["id"], &job["canRetry"]), (&failed["items"][0]["id"], &json!(false)), "{seen}");
-    assert_eq!((&job["status"], &job["error"]), (&json!("failed"), &json!("the material makes no sense")), "{seen}");
+    assert_eq!(
+        (&job["id"], &job["canRetry"]),
+        (&failed["items"][0]["id"], &json!(false)),
+        "{seen}"
+    );
+    assert_eq!(
+        (&job["status"], &job["error"]),
+        (&json!("failed"), &json!("the material makes no sense")),
+        "{seen}"
+    );
     assert_eq!(ada.does("memory.jobs", json!({"status": "succeeded"})).await["jobs"], json!([]));
     assert_eq!(bob.does("memory.jobs", json!({})).await["jobs"], json!([]), "it is ada's");
     // A job of no agent is retried by an administrator, and every agent sees how it ends.
@@ -175,16 +202,22 @@ async fn what_runs_elsewhere_is_asked_about() {
     let (_host, api) = extracting().await;
     let path = left(&api, "elsewhere it is done").await;
     let job = ended(&api, &path).await;
-    assert_eq!((&job["status"], &job["runner"]), (&json!("succeeded"), &json!("provider")), "{job}");
+    assert_eq!(
+        (&job["status"], &job["runner"]),
+        (&json!("succeeded"), &json!("provider")),
+        "{job}"
+    );
     assert_eq!(job["attempts"], 0, "it was asked about, not run");
     // What it made and used is told with its end, and recorded once.
     assert_eq!(job["recordCount"], 1, "{job}");
     let operations = api.get("/control/v1/companies/acme/operations?kind=extraction").await;
     let operations = operations["items"].as_array().unwrap();
     assert!(operations.len() >= 2, "it was asked while it went on: {operations:?}");
-    let used: Vec<&Value> = operations.iter().filter_map(|one| one["usage"].as_array()).flatten().collect();
+    let used: Vec<&Value> =
+        operations.iter().filter_map(|one| one["usage"].as_array()).flatten().collect();
     assert_eq!(used.len(), 1, "{operations:?}");
-    let made: Vec<&Value> = operations.iter().filter_map(|one| one["records"].as_array()).flatten().collect();
+    let made: Vec<&Value> =
+        operations.iter().filter_map(|one| one["records"].as_array()).flatten().collect();
     assert_eq!(made.len(), 1, "{operations:?}");
     assert_eq!(api.query("acme", "elsewhere").await, ["elsewhere it is done"]);
 }
@@ -203,12 +236,22 @@ async fn one_job_of_a_binding_at_a_time_and_a_cancelled_one_stays_so() {
     api.capture("acme", "release").await.fine();
     assert_eq!(ended(&api, &second).await["status"], "succeeded");
     assert_eq!(api.get(&first).await["status"], "cancelled", "what came back late changes nothing");
-    assert_eq!(api.post(&format!("{second}/cancel"), &json!({})).await.problem(), (409, "job_status"));
-    assert_eq!(api.post(&format!("{second}/retry"), &json!({})).await.problem(), (409, "job_status"));
-    assert_eq!(api.post(&format!("{JOBS}/{}/retry", uuid_of_nobody()), &json!({})).await.problem(), (404, "no_job"));
+    assert_eq!(
+        api.post(&format!("{second}/cancel"), &json!({})).await.problem(),
+        (409, "job_status")
+    );
+    assert_eq!(
+        api.post(&format!("{second}/retry"), &json!({})).await.problem(),
+        (409, "job_status")
+    );
+    assert_eq!(
+        api.post(&format!("{JOBS}/{}/retry", uuid_of_nobody()), &json!({})).await.problem(),
+        (404, "no_job")
+    );
 }
 
-/// A job that was cancelled during a call may be done all the same. The host asks about it before it runs it again.
+/// A job that was cancelled during a call may be done all the same. The host asks about it before
+/// it runs it again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_was_done_is_not_run_again() {
     let (_host, api) = extracting().await;
@@ -223,7 +266,8 @@ async fn a_job_that_was_done_is_not_run_again() {
     assert_eq!(counted, ["1 1"]);
 }
 
-/// The provider hears of a cancellation before it hears of the retry that came after it, however long it takes.
+/// The provider hears of a cancellation before it hears of the retry that came after it, however
+/// long it takes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancellation_does_not_end_the_retry_after_it() {
     let (_host, api) = extracting().await;
@@ -231,7 +275,11 @@ async fn a_cancellation_does_not_end_the_retry_after_it() {
     assert_eq!(api.post(&format!("{path}/cancel"), &json!({})).await.fine()["status"], "cancelled");
     assert_eq!(api.post(&format!("{path}/retry"), &json!({})).await.fine()["status"], "queued");
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(api.get(&path).await["status"], "queued", "the provider has not heard of the cancellation");
+    assert_eq!(
+        api.get(&path).await["status"],
+        "queued",
+        "the provider has not heard of the cancellation"
+    );
     api.capture("acme", "late").await.fine();
     let job = ended(&api, &path).await;
     assert_eq!(job["status"], "succeeded", "{job}");
@@ -246,7 +294,14 @@ async fn a_job_of_a_deleted_binding_fails_and_says_why() {
     // It must not end before the binding does.
     let (_host, api) = extracting_with(100_000).await;
     let path = left(&api, "job unavailable 100000").await;
-    api.send(memhost_server::Method::Delete, "/control/v1/companies/acme/bindings/extracts", None, &[]).await.fine();
+    api.send(
+        memhost_server::Method::Delete,
+        "/control/v1/companies/acme/bindings/extracts",
+        None,
+        &[],
+    )
+    .await
+    .fine();
     let job = ended(&api, &path).await;
     assert!(job["error"].as_str().unwrap().contains("was deleted"), "{job}");
 }
@@ -256,21 +311,29 @@ async fn a_deletion_waits_for_the_calls_that_run() {
     let (host, api) = extracting().await;
     api.capture("acme", "a fact").await.fine();
     let (company, key) = (parse("acme"), parse("extracts"));
-    // Each caller asks again until it is refused, so that some call runs at the moment of the deletion.
+    // Each caller asks again until it is refused, so that some call runs at the moment of the
+    // deletion.
     let mut callers = tokio::task::JoinSet::new();
     for _ in 0..4 {
         let service = Arc::clone(host.service());
-        let request = QueryRequest { binding_key: Some(parse("extracts")), ..query("acme", "slowly fact") };
+        let request =
+            QueryRequest { binding_key: Some(parse("extracts")), ..query("acme", "slowly fact") };
         callers.spawn(async move {
             loop {
                 match service.query(&caller(), request.clone()).await {
-                    Ok(answer) => assert_eq!(answer.snippets.len(), 1, "the storage was removed under the call"),
+                    Ok(answer) => assert_eq!(
+                        answer.snippets.len(),
+                        1,
+                        "the storage was removed under the call"
+                    ),
                     Err(error) => return error.to_string(),
                 }
             }
         });
     }
-    let works = async || host.usage("acme", "extracts").await.is_some_and(|usage| usage.calls_in_flight > 0);
+    let works = async || {
+        host.usage("acme", "extracts").await.is_some_and(|usage| usage.calls_in_flight > 0)
+    };
     eventually("a call runs", works).await;
     host.service().delete_binding(&caller(), &company, &key, None).await.unwrap();
     for refusal in callers.join_all().await {
@@ -281,7 +344,8 @@ async fn a_deletion_waits_for_the_calls_that_run() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_was_admitted_before_the_deletion_of_its_binding_is_refused() {
     let (faults, wrap) = Faults::new();
-    let host = TestHost::with(&["extracts"], |options| options.wrap_store = Some(wrap)).await.unwrap();
+    let host =
+        TestHost::with(&["extracts"], |options| options.wrap_store = Some(wrap)).await.unwrap();
     let api = Api::new(&host);
     bind(&api, "acme", "extracts", &json!({})).await;
     faults.hold_jobs(true);

@@ -1,5 +1,5 @@
-//! Connections to a service that stay open between requests: how many there are, and what becomes of a request that
-//! meets one which the service closes.
+//! Connections to a service that stay open between requests: how many there are, and what becomes
+//! of a request that meets one which the service closes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -18,7 +18,10 @@ use super::support::Api;
 const CONTROL: &str = "/control/v1/companies/acme";
 
 /// Answers the requests of a connection, one after the other, until the answer is none.
-fn converse(stream: impl Read + Write, mut answer: impl FnMut(&str, &[u8]) -> Option<String>) -> std::io::Result<()> {
+fn converse(
+    stream: impl Read + Write,
+    mut answer: impl FnMut(&str, &[u8]) -> Option<String>,
+) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     loop {
         let (mut head, mut length, mut line) = (String::new(), 0, String::new());
@@ -46,11 +49,13 @@ pub(super) fn certified(roots: &Path) -> Arc<rustls::ServerConfig> {
     let key = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     std::fs::write(roots, key.cert.pem()).unwrap();
     let private = rustls::pki_types::PrivatePkcs8KeyDer::from(key.signing_key.serialize_der());
-    let config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![key.cert.der().clone()], private.into());
+    let config = rustls::ServerConfig::builder_with_provider(Arc::new(
+        rustls::crypto::ring::default_provider(),
+    ))
+    .with_safe_default_protocol_versions()
+    .unwrap()
+    .with_no_client_auth()
+    .with_single_cert(vec![key.cert.der().clone()], private.into());
     Arc::new(config.unwrap())
 }
 
@@ -71,7 +76,11 @@ fn serve_with_tls(roots: &Path, state: Arc<Mutex<State>>) -> (u16, Arc<AtomicUsi
                     let mut words = head.split(' ');
                     let (method, path) = (words.next().unwrap(), words.next().unwrap());
                     let body = serde_json::from_slice(body).unwrap_or_default();
-                    state.lock().unwrap().answer(method, path, &body).map(|answer| answer.to_string())
+                    state
+                        .lock()
+                        .unwrap()
+                        .answer(method, path, &body)
+                        .map(|answer| answer.to_string())
                 })
             });
         }
@@ -86,7 +95,9 @@ async fn thirty_records_need_at_most_two_handshakes() {
     let roots = directory.path().join("roots.pem");
     let state = Arc::new(Mutex::new(State::default()));
     let (port, handshakes) = serve_with_tls(&roots, Arc::clone(&state));
-    let host = TestHost::with(&["mem0"], |options| options.sandbox.outgoing_roots = Some(roots)).await.unwrap();
+    let host = TestHost::with(&["mem0"], |options| options.sandbox.outgoing_roots = Some(roots))
+        .await
+        .unwrap();
     let (api, origin) = (Api::new(&host), format!("https://localhost:{port}"));
     let body = json!({"key": "mem0", "providerKey": "mem0", "default": true,
         "config": {"url": origin, "api": "self-hosted", "withoutKey": true}});
@@ -107,8 +118,8 @@ async fn thirty_records_need_at_most_two_handshakes() {
     assert!(log.contains("outgoing request: POST /memories: 200 with "), "{log}");
 }
 
-/// A server that answers the first request of each connection, reads every later one and closes without an answer.
-/// Counts the requests and the connections.
+/// A server that answers the first request of each connection, reads every later one and closes
+/// without an answer. Counts the requests and the connections.
 fn closes_after_the_first() -> (u16, Arc<AtomicUsize>, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

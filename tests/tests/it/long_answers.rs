@@ -17,11 +17,14 @@ async fn thread_after(work: impl Future<Output = ()> + Send + 'static) -> Option
 
 async fn is_long(host: &TestHost, limit: u32) -> [bool; 2] {
     let service = host.service().clone();
-    let listed =
-        thread_after(async move { drop(service.list(&caller(), list("acme", limit, None)).await.unwrap()) }).await;
+    let listed = thread_after(async move {
+        drop(service.list(&caller(), list("acme", limit, None)).await.unwrap())
+    })
+    .await;
     let service = host.service().clone();
     let asked = memhost_types::QueryRequest { top_k: Some(limit), ..query("acme", "bell") };
-    let found = thread_after(async move { drop(service.query(&caller(), asked).await.unwrap()) }).await;
+    let found =
+        thread_after(async move { drop(service.query(&caller(), asked).await.unwrap()) }).await;
     [listed, found].map(|thread| thread.as_deref() == Some("memhost-long"))
 }
 
@@ -31,7 +34,8 @@ async fn long_pages_and_long_records_are_worked_on_beside_long_requests() {
     host.write("acme", "the bell rings at nine").await.unwrap();
     assert_eq!(is_long(&host, 100).await, [false; 2]);
     assert_eq!(is_long(&host, 101).await, [true; 2], "a long page");
-    let texts: Vec<String> = (0..60).map(|n| format!("{n} {}", "the bell rings ".repeat(100))).collect();
+    let texts: Vec<String> =
+        (0..60).map(|n| format!("{n} {}", "the bell rings ".repeat(100))).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     host.service().upsert(&caller(), upsert("acme", &texts)).await.unwrap();
     assert_eq!(is_long(&host, 20).await, [false; 2], "30 KB");
@@ -43,12 +47,16 @@ async fn long_pages_and_long_records_are_worked_on_beside_long_requests() {
     let page = || list("beta", 2, None);
     let (first, second) = (service.clone(), service.clone());
     assert_ne!(
-        thread_after(async move { drop(first.list(&caller(), page()).await.unwrap()) }).await.as_deref(),
+        thread_after(async move { drop(first.list(&caller(), page()).await.unwrap()) })
+            .await
+            .as_deref(),
         Some("memhost-long")
     );
     service.upsert(&caller(), metadata).await.unwrap();
     assert_eq!(
-        thread_after(async move { drop(second.list(&caller(), page()).await.unwrap()) }).await.as_deref(),
+        thread_after(async move { drop(second.list(&caller(), page()).await.unwrap()) })
+            .await
+            .as_deref(),
         Some("memhost-long"),
         "much metadata"
     );

@@ -1,5 +1,5 @@
-//! Memory over the Model Context Protocol, over real HTTP: which tools a token gets, whose memory they reach, and which
-//! operations they leave.
+//! Memory over the Model Context Protocol, over real HTTP: which tools a token gets, whose memory
+//! they reach, and which operations they leave.
 
 use memhost_types::BindingLimits;
 use serde_json::json;
@@ -7,22 +7,39 @@ use serde_json::json;
 use crate::mcp_http::{ACCEPT, Client, OPERATOR, agent, host, last, token};
 use crate::support::Api;
 
-const ALL: [&str; 6] =
-    ["memory.search", "memory.note", "memory.correct", "memory.forget", "memory.browse", "memory.jobs"];
+const ALL: [&str; 6] = [
+    "memory.search",
+    "memory.note",
+    "memory.correct",
+    "memory.forget",
+    "memory.browse",
+    "memory.jobs",
+];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_tools_depend_on_provider_and_token() {
     let (host, address) = host(&["echo"]).await;
     let agent = agent(&host, address).await;
-    assert_eq!(agent.tools().await, ALL, "the built-in provider answers for a company that has no binding yet");
+    assert_eq!(
+        agent.tools().await,
+        ALL,
+        "the built-in provider answers for a company that has no binding yet"
+    );
     let auditor = token(&host, "acme", json!({"name": "audit", "role": "auditor"})).await;
-    assert_eq!(Client::new(address, &auditor).tools().await, ["memory.search", "memory.browse", "memory.jobs"]);
+    assert_eq!(
+        Client::new(address, &auditor).tools().await,
+        ["memory.search", "memory.browse", "memory.jobs"]
+    );
     let few = json!({"name": "few", "role": "agent", "agentId": "ada", "operations": ["query", "correct"]});
     let few = Client::new(address, &token(&host, "acme", few).await);
     assert_eq!(few.tools().await, ["memory.search", "memory.correct"]);
-    // A token without `list` sees no resources, and a listing by its client is not recorded as a refusal.
+    // A token without `list` sees no resources, and a listing by its client is not recorded as a
+    // refusal.
     assert_eq!(few.ask("resources/list", json!({})).await["result"]["resources"], json!([]));
-    assert_eq!(few.ask("resources/templates/list", json!({})).await["result"]["resourceTemplates"], json!([]));
+    assert_eq!(
+        few.ask("resources/templates/list", json!({})).await["result"]["resourceTemplates"],
+        json!([])
+    );
     assert!(host.operations("acme").await.unwrap().is_empty());
     // A provider without `correction`, `browse` and extraction.
     host.bind("acme", "echo", BindingLimits::default()).await.unwrap();
@@ -43,7 +60,8 @@ async fn the_tools_depend_on_provider_and_token() {
         assert_eq!(plain.call(name, json!({"query": "x"})).await["isError"], false, "{name}");
     }
     // The instructions fit what the client may do.
-    let told = Client::new(address, &auditor).ask("prompts/get", json!({"name": "memory_rules"})).await;
+    let told =
+        Client::new(address, &auditor).ask("prompts/get", json!({"name": "memory_rules"})).await;
     let rules = told["result"]["messages"][0]["content"]["text"].as_str().unwrap();
     assert!(rules.contains("memory.search") && !rules.contains("memory.note"), "{rules}");
 }
@@ -51,10 +69,15 @@ async fn the_tools_depend_on_provider_and_token() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_tool_works_and_leaves_an_operation() {
     let (host, address) = host(&[]).await;
-    let agent = agent(&host, address).await.with("memhost-run-id", "run-7").with("memhost-issue-id", "issue-3");
-    let note = json!({"text": "The gate code changes monthly", "summary": "gate", "metadata": {"kind": "fact"}});
+    let agent = agent(&host, address)
+        .await
+        .with("memhost-run-id", "run-7")
+        .with("memhost-issue-id", "issue-3");
+    let note = json!({"text": "The gate code changes \
+                               monthly", "summary": "gate", "metadata": {"kind": "fact"}});
     let noted = agent.does("memory.note", note).await;
-    let (id, uri) = (noted["record"]["id"].clone(), noted["record"]["uri"].as_str().unwrap().to_owned());
+    let (id, uri) =
+        (noted["record"]["id"].clone(), noted["record"]["uri"].as_str().unwrap().to_owned());
     let left = async |kind: &str| {
         let operation = last(&host, "acme").await;
         let source = operation.source.unwrap();
@@ -66,7 +89,10 @@ async fn each_tool_works_and_leaves_an_operation() {
             (source.kind.as_str(), source.external_ref.as_deref()),
             ("manual_note", Some("mcp:claude-code/2.1"))
         );
-        assert_eq!((source.run_id.as_deref(), source.issue_id.as_deref()), (Some("run-7"), Some("issue-3")));
+        assert_eq!(
+            (source.run_id.as_deref(), source.issue_id.as_deref()),
+            (Some("run-7"), Some("issue-3"))
+        );
         operation.id.to_string()
     };
     assert_eq!(noted["operationId"], left("record_upsert").await);
@@ -74,30 +100,48 @@ async fn each_tool_works_and_leaves_an_operation() {
     assert_eq!(found["operationId"], left("query").await);
     let record = &found["records"][0];
     assert_eq!((&record["id"], &record["text"]), (&id, &json!("The gate code changes monthly")));
-    assert_eq!((&record["source"]["runId"], &record["metadata"]["kind"]), (&json!("run-7"), &json!("fact")));
+    assert_eq!(
+        (&record["source"]["runId"], &record["metadata"]["kind"]),
+        (&json!("run-7"), &json!("fact"))
+    );
     let cited = json!({"text": "Ask for the code on the first", "citedRecords": [uri]});
     agent.does("memory.note", cited).await;
     left("record_upsert").await;
-    assert_eq!(last(&host, "acme").await.cited[0].provider_record_id.as_str(), id.as_str().unwrap());
+    assert_eq!(
+        last(&host, "acme").await.cited[0].provider_record_id.as_str(),
+        id.as_str().unwrap()
+    );
     agent.does("memory.browse", json!({})).await;
     left("browse").await;
     let listed = agent.ask("resources/list", json!({})).await;
     left("list").await;
     assert!(
-        listed["result"]["resources"].as_array().unwrap().iter().any(|resource| resource["uri"] == uri),
+        listed["result"]["resources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|resource| resource["uri"] == uri),
         "{listed}"
     );
     let read = agent.ask("resources/read", json!({"uri": uri})).await;
     left("get").await;
     let contents = &read["result"]["contents"][0];
-    assert_eq!((&contents["text"], &contents["uri"]), (&json!("The gate code changes monthly"), &json!(uri)));
+    assert_eq!(
+        (&contents["text"], &contents["uri"]),
+        (&json!("The gate code changes monthly"), &json!(uri))
+    );
     assert_eq!(contents["_meta"]["memhost.dev/record"]["source"]["issueId"], "issue-3");
-    let corrected = agent.does("memory.correct", json!({"id": uri, "text": "The gate code changes weekly"})).await;
+    let corrected = agent
+        .does("memory.correct", json!({"id": uri, "text": "The gate code changes weekly"}))
+        .await;
     assert_eq!(corrected["operationId"], left("correct").await);
     let id = corrected["record"]["id"].clone();
     let forgotten = agent.does("memory.forget", json!({"ids": [id, "nothing"]})).await;
     assert_eq!(forgotten["operationId"], left("forget").await);
-    assert_eq!((&forgotten["outcomes"][0]["id"], &forgotten["outcomes"][1]["effect"]), (&id, &json!("not_found")));
+    assert_eq!(
+        (&forgotten["outcomes"][0]["id"], &forgotten["outcomes"][1]["effect"]),
+        (&id, &json!("not_found"))
+    );
     assert_ne!(forgotten["outcomes"][0]["effect"], "not_found");
     let gone = agent.does("memory.search", json!({"query": "gate code weekly"})).await;
     assert!(gone["records"].as_array().unwrap().iter().all(|record| record["id"] != id), "{gone}");
@@ -109,12 +153,17 @@ async fn each_tool_works_and_leaves_an_operation() {
     };
     assert_eq!(hints("memory.search")["readOnlyHint"], true);
     assert_eq!(hints("memory.browse")["readOnlyHint"], true);
-    for (name, destructive, idempotent) in
-        [("memory.note", false, false), ("memory.correct", true, false), ("memory.forget", true, true)]
-    {
+    for (name, destructive, idempotent) in [
+        ("memory.note", false, false),
+        ("memory.correct", true, false),
+        ("memory.forget", true, true),
+    ] {
         let hints = hints(name);
         assert_eq!(hints["readOnlyHint"], false, "{name}");
-        assert_eq!((&hints["destructiveHint"], &hints["idempotentHint"]), (&json!(destructive), &json!(idempotent)));
+        assert_eq!(
+            (&hints["destructiveHint"], &hints["idempotentHint"]),
+            (&json!(destructive), &json!(idempotent))
+        );
         assert_eq!(hints["openWorldHint"], false, "{name}");
     }
 }
@@ -127,9 +176,14 @@ async fn the_scope_comes_from_the_token() {
     let ada = agent(&host, address).await;
     // Arguments of a tool cannot set the scope.
     for name in ["companyId", "agentId", "runId", "scope", "bindingKey", "namespace", "subjectId"] {
-        for tool in ["memory.search", "memory.note", "memory.forget", "memory.correct", "memory.browse"] {
+        for tool in
+            ["memory.search", "memory.note", "memory.forget", "memory.correct", "memory.browse"]
+        {
             let text = ada.is_refused(tool, json!({name: "other"})).await;
-            assert!(text.starts_with("invalid_request: ") && text.contains("come from the token"), "{tool}: {text}");
+            assert!(
+                text.starts_with("invalid_request: ") && text.contains("come from the token"),
+                "{tool}: {text}"
+            );
         }
     }
     // A header that exceeds the token is refused, and recorded in the token's company.
@@ -153,10 +207,15 @@ async fn the_scope_comes_from_the_token() {
     let in_run = Client::new(address, &token(&host, "acme", in_run).await);
     in_run.does("memory.note", json!({"text": "in its run"})).await;
     assert_eq!(last(&host, "acme").await.scope.run_id.as_deref(), Some("run-1"));
-    let refusal = in_run.with("memhost-run-id", "run-2").is_refused("memory.note", json!({"text": "x"})).await;
+    let refusal = in_run
+        .with("memhost-run-id", "run-2")
+        .is_refused("memory.note", json!({"text": "x"}))
+        .await;
     assert!(refusal.contains("scope.runId"), "{refusal}");
-    // The company's memory is shared by its agents. Another company's records are not found, by id or by address.
-    let bobs = token(&host, "acme", json!({"name": "bob", "role": "agent", "agentId": "bob"})).await;
+    // The company's memory is shared by its agents. Another company's records are not found, by id
+    // or by address.
+    let bobs =
+        token(&host, "acme", json!({"name": "bob", "role": "agent", "agentId": "bob"})).await;
     let bob = Client::new(address, &bobs);
     let noted = ada.does("memory.note", json!({"text": "ada's own thought"})).await;
     for agent in [&ada, &bob] {
@@ -164,9 +223,11 @@ async fn the_scope_comes_from_the_token() {
         assert_eq!(found["records"][0]["id"], noted["record"]["id"]);
     }
     let operator = Client::new(address, OPERATOR).with("memhost-company-id", "other");
-    let foreign = operator.does("memory.search", json!({"query": "secret plan"})).await["records"][0].clone();
+    let foreign =
+        operator.does("memory.search", json!({"query": "secret plan"})).await["records"][0].clone();
     for name in [&foreign["id"], &foreign["uri"]] {
-        let outcome = bob.does("memory.forget", json!({"ids": [name]})).await["outcomes"][0].clone();
+        let outcome =
+            bob.does("memory.forget", json!({"ids": [name]})).await["outcomes"][0].clone();
         assert_eq!(outcome["effect"], "not_found", "{foreign}");
         let text = bob.is_refused("memory.correct", json!({"id": name, "text": "mine"})).await;
         assert!(text.starts_with("not_found: "), "{text}");
@@ -179,8 +240,14 @@ async fn the_scope_comes_from_the_token() {
     let nobody = Client::new(address, OPERATOR);
     let error = nobody.ask("tools/list", json!({})).await["error"].clone();
     assert!(error["message"].as_str().unwrap().contains("memhost-company-id"), "{error}");
-    assert!(nobody.is_refused("memory.search", json!({"query": "x"})).await.contains("memhost-company-id"));
-    let auditor = Client::new(address, &token(&host, "acme", json!({"name": "a", "role": "auditor"})).await);
+    assert!(
+        nobody
+            .is_refused("memory.search", json!({"query": "x"}))
+            .await
+            .contains("memhost-company-id")
+    );
+    let auditor =
+        Client::new(address, &token(&host, "acme", json!({"name": "a", "role": "auditor"})).await);
     let refusal = auditor.is_refused("memory.note", json!({"text": "an auditor writes"})).await;
     assert!(refusal.starts_with("forbidden: "), "{refusal}");
     let refused = last(&host, "acme").await;
@@ -199,7 +266,10 @@ async fn the_policy_of_a_binding_enables_the_aliases() {
     let unknown = agent.ask("tools/call", save.clone()).await;
     assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
     assert_eq!(agent.tools().await, ALL);
-    operator.patch(&format!("{path}/m"), &json!({"policy": {"mcp": {"aliases": true}}})).await.fine();
+    operator
+        .patch(&format!("{path}/m"), &json!({"policy": {"mcp": {"aliases": true}}}))
+        .await
+        .fine();
     assert_eq!(agent.tools().await[6..], ["save_memory", "remove_memory"]);
     let agent = agent.with("memhost-subject-id", "user-1").with("memhost-namespace", "drive-1");
     let saved = agent.does("save_memory", save["arguments"].clone()).await;
@@ -209,7 +279,10 @@ async fn the_policy_of_a_binding_enables_the_aliases() {
     let scope = last(&host, "acme").await.scope;
     assert_eq!((scope.subject_id.as_deref(), scope.namespace.as_deref()), (None, Some("drive-1")));
     let found = agent.does("memory.search", json!({"query": "tea"})).await;
-    assert_eq!(found["records"][0]["metadata"], json!({"scope": "user", "source": "ai", "userId": "user-1"}));
+    assert_eq!(
+        found["records"][0]["metadata"],
+        json!({"scope": "user", "source": "ai", "userId": "user-1"})
+    );
     let found = agent.does("memory.search", json!({"query": "Mondays"})).await;
     assert_eq!(
         found["records"][0]["metadata"],
@@ -222,10 +295,16 @@ async fn the_policy_of_a_binding_enables_the_aliases() {
     // Neither argument reaches beyond the user and the workspace of the client's configuration.
     let other = agent.with("memhost-subject-id", "user-2").with("memhost-namespace", "drive-2");
     for whose in ["user", "drive"] {
-        let theirs = other.does("save_memory", json!({"scope": whose, "fact": format!("of another {whose}")})).await;
+        let theirs = other
+            .does("save_memory", json!({"scope": whose, "fact": format!("of another {whose}")}))
+            .await;
         for scope in ["user", "drive"] {
             let removal = json!({"scope": scope, "factId": theirs["factId"]});
-            assert_eq!(agent.does("remove_memory", removal).await["isRemoved"], false, "{scope} for {whose}");
+            assert_eq!(
+                agent.does("remove_memory", removal).await["isRemoved"],
+                false,
+                "{scope} for {whose}"
+            );
         }
     }
     for (tool, arguments, why) in [
@@ -246,20 +325,40 @@ async fn requests_outside_the_protocol_get_http_errors() {
     let nobody = Client { headers: vec![("accept", ACCEPT.to_owned())], ..agent.clone() };
     for client in [&nobody, &nobody.with("authorization", "Bearer mh_made-up-by-somebody")] {
         let answer = client.send("POST", list.clone()).await;
-        assert_eq!((answer.status, answer.headers["www-authenticate"].to_str().unwrap()), (401, "Bearer"));
+        assert_eq!(
+            (answer.status, answer.headers["www-authenticate"].to_str().unwrap()),
+            (401, "Bearer")
+        );
     }
     for (client, method, body, status, code) in [
-        (agent.with("origin", "http://evil.example"), "POST", list.clone(), 403, "origin_not_allowed"),
+        (
+            agent.with("origin", "http://evil.example"),
+            "POST",
+            list.clone(),
+            403,
+            "origin_not_allowed",
+        ),
         (agent.with("accept", "text/html"), "POST", list.clone(), 406, "not_acceptable"),
         (agent.clone(), "POST", "{".to_owned(), 400, "invalid_request"),
         (agent.clone(), "POST", r#"{"jsonrpc":"1.0"}"#.to_owned(), 400, "invalid_request"),
         (agent.clone(), "POST", format!("\"{}\"", "x".repeat(9 << 20)), 413, "body_too_large"),
         (agent.clone(), "POST", format!("[{}1]", "1,".repeat(300_000)), 400, "invalid_request"),
         (agent.clone(), "DELETE", String::new(), 405, "method_not_allowed"),
-        (agent.with("mcp-protocol-version", "1999-01-01"), "POST", list.clone(), 400, "invalid_request"),
+        (
+            agent.with("mcp-protocol-version", "1999-01-01"),
+            "POST",
+            list.clone(),
+            400,
+            "invalid_request",
+        ),
     ] {
         let answer = client.send(method, body).await;
-        assert_eq!((answer.status, &answer.json["code"]), (status, &json!(code)), "{}", answer.json);
+        assert_eq!(
+            (answer.status, &answer.json["code"]),
+            (status, &json!(code)),
+            "{}",
+            answer.json
+        );
     }
     let mine = agent.with("origin", "http://localhost:6274").send("POST", list.clone()).await;
     assert_eq!(mine.status, 200);
@@ -269,7 +368,10 @@ async fn requests_outside_the_protocol_get_http_errors() {
             "protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
         let answer = agent.send("POST", hello.to_string()).await;
         let result = &answer.json["result"];
-        assert_eq!((&result["protocolVersion"], &result["serverInfo"]["name"]), (&json!(revision), &json!("memhost")));
+        assert_eq!(
+            (&result["protocolVersion"], &result["serverInfo"]["name"]),
+            (&json!(revision), &json!("memhost"))
+        );
         assert!(result["instructions"].as_str().unwrap().contains("memory.search"), "{result}");
         assert!(answer.headers.get("mcp-session-id").is_none());
     }
@@ -303,7 +405,10 @@ async fn errors_of_tools_tell_a_model_what_to_do() {
         (json!({"query": 7}), "query: is `7`; a text is needed"),
     ] {
         let text = agent.is_refused("memory.search", arguments).await;
-        assert!(text.contains(why) && text.ends_with("Correct the arguments and call again."), "{text}");
+        assert!(
+            text.contains(why) && text.ends_with("Correct the arguments and call again."),
+            "{text}"
+        );
     }
 }
 

@@ -1,4 +1,5 @@
-//! `memhost mcp` as a program, and the official Python SDK as a foreign client, over both transports.
+//! `memhost mcp` as a program, and the official Python SDK as a foreign client, over both
+//! transports.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -20,7 +21,11 @@ struct Bridge {
 impl Bridge {
     fn start(arguments: &[&str], token: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_memhost-cli"));
-        command.arg("mcp").args(arguments).env("MEMHOST_TOKEN", token).env_remove("MEMHOST_COMPANY");
+        command
+            .arg("mcp")
+            .args(arguments)
+            .env("MEMHOST_TOKEN", token)
+            .env_remove("MEMHOST_COMPANY");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
@@ -41,7 +46,9 @@ impl Bridge {
     }
 
     fn ask(&mut self, method: &str, params: &Value) -> Value {
-        self.write(&json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}).to_string());
+        self.write(
+            &json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}).to_string(),
+        );
         let answer = self.read();
         assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), &json!(7)), "{answer}");
         answer
@@ -49,7 +56,8 @@ impl Bridge {
 
     fn hello(&mut self) -> Value {
         let client = json!({"name": "a client", "version": "3"});
-        let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+        let params =
+            json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
         self.ask("initialize", &params)
     }
 
@@ -66,7 +74,8 @@ impl Bridge {
 async fn memhost_mcp_forwards_messages_only() {
     let host = TestHost::new(&[]).await.unwrap();
     let address = listening(host.service()).await;
-    let token = token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
+    let token =
+        token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
     let url = format!("http://{address}");
     tokio::task::spawn_blocking(move || {
         let mut bridge = Bridge::start(&["--url", &url, "--run", "rün/7"], &token);
@@ -77,7 +86,8 @@ async fn memhost_mcp_forwards_messages_only() {
         assert_eq!(bridge.read()["error"]["code"], -32700);
         bridge.write(&"x".repeat(9 << 20));
         assert_eq!(bridge.read()["error"]["code"], -32700);
-        let refused = bridge.ask("tools/call", &json!({"name": "memory.note", "arguments": {"text": "x"}}));
+        let refused =
+            bridge.ask("tools/call", &json!({"name": "memory.note", "arguments": {"text": "x"}}));
         assert_eq!(refused["result"]["isError"], true, "a run's id has no `/`: {refused}");
         bridge.end();
         let mut bridge = Bridge::start(&["--url", &url, "--run", "rün 7"], &token);
@@ -85,9 +95,13 @@ async fn memhost_mcp_forwards_messages_only() {
         // Two at once. Each is answered under its own id.
         for (id, text) in [("a", "the first"), ("b", "the second")] {
             let params = json!({"name": "memory.note", "arguments": {"text": text}});
-            bridge.write(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string());
+            bridge.write(
+                &json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+                    .to_string(),
+            );
         }
-        let mut ids = [bridge.read(), bridge.read()].map(|answer| answer["id"].as_str().unwrap().to_owned());
+        let mut ids =
+            [bridge.read(), bridge.read()].map(|answer| answer["id"].as_str().unwrap().to_owned());
         ids.sort();
         assert_eq!(ids, ["a", "b"]);
         // The revision without a handshake needs parts of the body in headers, in ASCII.
@@ -118,9 +132,13 @@ async fn an_unreachable_host_is_reported_in_the_protocol() {
         let mut bridge = Bridge::start(&["--url", "http://127.0.0.1:1"], "a-token-of-nobody");
         let error = bridge.hello()["error"]["message"].as_str().unwrap().to_owned();
         assert!(error.contains("memhost serve"), "{error}");
-        let call = bridge.ask("tools/call", &json!({"name": "memory.search", "arguments": {"query": "x"}}));
+        let call = bridge
+            .ask("tools/call", &json!({"name": "memory.search", "arguments": {"query": "x"}}));
         assert_eq!(call["result"]["isError"], true, "{call}");
-        assert!(call["result"]["content"][0]["text"].as_str().unwrap().starts_with("unavailable: "), "{call}");
+        assert!(
+            call["result"]["content"][0]["text"].as_str().unwrap().starts_with("unavailable: "),
+            "{call}"
+        );
         bridge.end();
     })
     .await
@@ -134,9 +152,13 @@ async fn a_data_directory_serves_without_a_host() {
     host.stop().await;
     let directory = host.data_dir().to_str().unwrap().to_owned();
     tokio::task::spawn_blocking(move || {
-        let mut bridge = Bridge::start(&["--data-dir", &directory, "--company", "acme"], "unused-but-set");
+        let mut bridge =
+            Bridge::start(&["--data-dir", &directory, "--company", "acme"], "unused-but-set");
         assert_eq!(bridge.hello()["result"]["serverInfo"]["name"], "memhost");
-        let call = bridge.ask("tools/call", &json!({"name": "memory.search", "arguments": {"query": "gate code"}}));
+        let call = bridge.ask(
+            "tools/call",
+            &json!({"name": "memory.search", "arguments": {"query": "gate code"}}),
+        );
         let records = call["result"]["structuredContent"]["records"].as_array().unwrap();
         assert_eq!(records[0]["text"], "the gate code changes monthly");
         bridge.end();
@@ -148,16 +170,23 @@ async fn a_data_directory_serves_without_a_host() {
 /// A Python with the SDK: the named one, that of `target/venv`, or the one on the path.
 fn python() -> Result<PathBuf, String> {
     let has_sdk = |python: &PathBuf| {
-        let tried =
-            Command::new(python).args(["-c", "import mcp.client, httpx2, jsonschema"]).stderr(Stdio::null()).status();
+        let tried = Command::new(python)
+            .args(["-c", "import mcp.client, httpx2, jsonschema"])
+            .stderr(Stdio::null())
+            .status();
         tried.is_ok_and(|status| status.success())
     };
     if let Some(named) = std::env::var_os("MEMHOST_PYTHON").map(PathBuf::from) {
-        assert!(has_sdk(&named), "MEMHOST_PYTHON is {}, and that cannot `import mcp`", named.display());
+        assert!(
+            has_sdk(&named),
+            "MEMHOST_PYTHON is {}, and that cannot `import mcp`",
+            named.display()
+        );
         return Ok(named);
     }
     let candidates = [repository().join("target/venv/bin/python"), PathBuf::from("python3")];
-    let advice = "no Python here has the SDK; `python3 -m venv target/venv && target/venv/bin/pip install -r \
+    let advice = "no Python here has the SDK; `python3 -m venv target/venv && target/venv/bin/pip \
+                  install -r \
                   tests/mcp/requirements.txt` makes one";
     candidates.into_iter().find(has_sdk).ok_or_else(|| advice.to_owned())
 }
@@ -167,7 +196,8 @@ async fn the_official_sdk_finds_everything_in_order() {
     let Some(python) = needed(python()) else { return };
     let host = TestHost::new(&[]).await.unwrap();
     let policy = json!({"mcp": {"aliases": true}});
-    let binding = json!({"key": "m", "providerKey": "local-markdown", "default": true, "policy": policy});
+    let binding =
+        json!({"key": "m", "providerKey": "local-markdown", "default": true, "policy": policy});
     Api::new(&host).post("/control/v1/companies/acme/bindings", &binding).await.fine();
     // More than one page of resources.
     let texts: Vec<String> = (0..60).map(|n| format!("fact number {n}")).collect();
@@ -175,16 +205,19 @@ async fn the_official_sdk_finds_everything_in_order() {
     let written = memhost_tests::upsert("acme", &texts);
     host.service().upsert(&memhost_tests::caller(), written).await.unwrap();
     let url = format!("http://{}", listening(host.service()).await);
-    let token = token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
+    let token =
+        token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
     let program = env!("CARGO_BIN_EXE_memhost-cli");
-    for arguments in
-        [vec!["http", &url, &token], vec!["stdio", &token, program, "mcp", "--url", &url, "--session", "s 1"]]
-    {
+    for arguments in [
+        vec!["http", &url, &token],
+        vec!["stdio", &token, program, "mcp", "--url", &url, "--session", "s 1"],
+    ] {
         let script = repository().join("tests/mcp/client.py");
         let mut command = Command::new(&python);
         command.arg(script).args(&arguments);
         let done = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
-        let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        let (out, err) =
+            (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
         assert!(done.status.success() && out.ends_with("all  held\n"), "{out}\n{err}");
     }
 }

@@ -21,11 +21,16 @@ pub(crate) async fn listening(service: &Arc<Service>) -> SocketAddr {
 }
 
 /// The same, for a test that stops the host: after the task has been ended.
-pub(crate) async fn listening_until(service: &Arc<Service>) -> (SocketAddr, tokio::task::JoinHandle<()>) {
+pub(crate) async fn listening_until(
+    service: &Arc<Service>,
+) -> (SocketAddr, tokio::task::JoinHandle<()>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let router =
-        router(Arc::clone(service), AdminToken::known(OPERATOR).unwrap(), &memhost_server::ServerOptions::default());
+    let router = router(
+        Arc::clone(service),
+        AdminToken::known(OPERATOR).unwrap(),
+        &memhost_server::ServerOptions::default(),
+    );
     let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap_or(()) });
     (address, task)
 }
@@ -57,7 +62,8 @@ impl Client {
     }
 
     pub(crate) fn with(&self, name: &'static str, value: &str) -> Self {
-        let mut headers: Vec<_> = self.headers.iter().filter(|(known, _)| *known != name).cloned().collect();
+        let mut headers: Vec<_> =
+            self.headers.iter().filter(|(known, _)| *known != name).cloned().collect();
         headers.push((name, value.to_owned()));
         Self { headers, ..self.clone() }
     }
@@ -69,17 +75,22 @@ impl Client {
             let agent = ureq::Agent::from(config);
             let mut tries = 0;
             let mut response = loop {
-                let mut request = http::Request::builder().method(method).uri(format!("http://{}/mcp", client.address));
+                let mut request = http::Request::builder()
+                    .method(method)
+                    .uri(format!("http://{}/mcp", client.address));
                 request = request.header("content-type", "application/json");
                 for (name, value) in &client.headers {
                     request = request.header(*name, value);
                 }
                 match agent.run(request.body(body.clone()).unwrap()) {
                     Ok(response) => break response,
-                    // A body that is too large is refused before it was read, and this client does not read an answer
-                    // that comes while it writes.
+                    // A body that is too large is refused before it was read, and this client does
+                    // not read an answer that comes while it writes.
                     Err(ureq::Error::Io(error))
-                        if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) && tries < 20 =>
+                        if matches!(
+                            error.kind(),
+                            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
+                        ) && tries < 20 =>
                     {
                         tries += 1;
                     }
@@ -135,7 +146,8 @@ pub(crate) async fn host(guests: &[&str]) -> (TestHost, SocketAddr) {
 }
 
 pub(crate) async fn agent(host: &TestHost, address: SocketAddr) -> Client {
-    let token = token(host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
+    let token =
+        token(host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
     Client::new(address, &token).with("user-agent", "claude-code/2.1")
 }
 

@@ -1,5 +1,6 @@
-//! The provider `mem0` through the host and the sandbox, in front of a server that answers like mem0's own. What the
-//! provider does in detail is in its own tests; `just vendors` has the real server.
+//! The provider `mem0` through the host and the sandbox, in front of a server that answers like
+//! mem0's own. What the provider does in detail is in its own tests; `just vendors` has the real
+//! server.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -57,13 +58,20 @@ fn exchange(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> 
     reader.read_exact(&mut body)?;
     let mut words = head.split(' ');
     let (method, path) = (words.next().unwrap(), words.next().unwrap());
-    let Some(answer) = state.lock().unwrap().answer(method, path, &serde_json::from_slice(&body).unwrap_or_default())
-    else {
+    let Some(answer) = state.lock().unwrap().answer(
+        method,
+        path,
+        &serde_json::from_slice(&body).unwrap_or_default(),
+    ) else {
         // Until the host closes the connection.
         return std::io::copy(&mut reader, &mut std::io::sink()).map(drop);
     };
     let answer = answer.to_string();
-    write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{answer}", answer.len())
+    write!(
+        stream,
+        "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{answer}",
+        answer.len()
+    )
 }
 
 impl State {
@@ -82,9 +90,13 @@ impl State {
                 json!({"results": [{"id": id, "event": "ADD"}]})
             }
             ("POST", "/search") => json!({"results": self.memories}),
-            ("GET", path) if path.ends_with("/history") => json!([{"old_memory": "as it was", "new_memory": null}]),
+            ("GET", path) if path.ends_with("/history") => {
+                json!([{"old_memory": "as it was", "new_memory": null}])
+            }
             ("GET", path) if path.starts_with("/memories?") => json!({"results": self.memories}),
-            ("GET", _) => self.memories.iter().find(|memory| memory["id"] == id).cloned().unwrap_or_default(),
+            ("GET", _) => {
+                self.memories.iter().find(|memory| memory["id"] == id).cloned().unwrap_or_default()
+            }
             ("DELETE", _) => {
                 self.memories.retain(|memory| memory["id"] != id);
                 json!({"message": "Memory deleted successfully"})
@@ -143,7 +155,10 @@ async fn a_request_that_was_denied_says_so() {
     let grants = json!({"storageBytes": 64 << 20});
     api.put(&format!("{CONTROL}/bindings/mem0/grants"), &grants).await.fine();
     let denied = write(&api, "one").await;
-    assert!(denied.status >= 400 && denied.text.contains("POST /memories was denied"), "{denied:?}");
+    assert!(
+        denied.status >= 400 && denied.text.contains("POST /memories was denied"),
+        "{denied:?}"
+    );
     assert!(state.lock().unwrap().keys.is_empty());
 }
 
@@ -153,7 +168,10 @@ async fn a_server_that_is_not_there_has_seen_nothing() {
     let (_host, api) = host(port).await;
     grant(&api, port).await;
     let failed = write(&api, "one").await;
-    assert!(failed.status == 503 && failed.text.contains("POST /memories was not sent"), "{failed:?}");
+    assert!(
+        failed.status == 503 && failed.text.contains("POST /memories was not sent"),
+        "{failed:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -167,11 +185,13 @@ async fn an_answer_that_does_not_come_is_looked_for() {
     assert_eq!(api.query("acme", "one").await, ["one"]);
 }
 
-/// Without the network a check says what is missing. With it, nothing is removed that somebody else has at the service.
+/// Without the network a check says what is missing. With it, nothing is removed that somebody else
+/// has at the service.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_check_needs_the_network_and_removes_nothing_of_others() {
     let (port, state) = serve();
-    let others = json!({"id": "theirs", "memory": "Ada likes tea", "user_id": "ada", "metadata": {}});
+    let others =
+        json!({"id": "theirs", "memory": "Ada likes tea", "user_id": "ada", "metadata": {}});
     state.lock().unwrap().memories.push(others);
     let home = tempfile::tempdir().unwrap();
     let file = memhost_tests::provider_file("mem0");
@@ -179,17 +199,32 @@ async fn a_check_needs_the_network_and_removes_nothing_of_others() {
         json!({"url": format!("http://127.0.0.1:{port}"), "api": "self-hosted", "userId": "ada", "withoutKey": true})
             .to_string();
     let check = async |more: &[&str]| {
-        let mut arguments = vec!["plugin", "check", file.to_str().unwrap(), "--config", &config, "--rule", "UPS-01"];
+        let mut arguments = vec![
+            "plugin",
+            "check",
+            file.to_str().unwrap(),
+            "--config",
+            &config,
+            "--rule",
+            "UPS-01",
+        ];
         arguments.extend(more);
         let arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
         super::cli::run(home.path(), &[], &arguments, "").await
     };
     let refused = check(&[]).await;
     assert_eq!(refused.code, 1, "{refused:?}");
-    assert!(refused.err.contains("it asks for the network") && refused.err.contains("--allow-network"), "{refused:?}");
+    assert!(
+        refused.err.contains("it asks for the network") && refused.err.contains("--allow-network"),
+        "{refused:?}"
+    );
     assert_eq!(state.lock().unwrap().added, 0);
     let done = check(&["--allow-network"]).await;
     assert_eq!(done.code, 0, "{done:?}");
     let state = state.lock().unwrap();
-    assert!(state.added > 0 && state.memories.iter().any(|memory| memory["id"] == "theirs"), "{:?}", state.memories);
+    assert!(
+        state.added > 0 && state.memories.iter().any(|memory| memory["id"] == "theirs"),
+        "{:?}",
+        state.memories
+    );
 }

@@ -1,5 +1,5 @@
-//! The provider `memsearch` through the host and the sandbox: two agents, two companies, and a restart. `just vendors` lets
-//! the real memsearch index what it writes.
+//! The provider `memsearch` through the host and the sandbox: two agents, two companies, and a
+//! restart. `just vendors` lets the real memsearch index what it writes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,10 +53,19 @@ async fn records_are_in_journals_of_their_company() {
     write(&api, "zeta", "zoe", "gate", "The gate of zeta").await;
     let files = journals(host.data_dir());
     assert_eq!(files.len(), 2, "{files:?}");
-    let contents: Vec<String> = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    let contents: Vec<String> =
+        files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
     let own = contents.iter().position(|content| content.contains("The gate is green")).unwrap();
-    assert!(contents[own].starts_with("# 2026-03-01\n\n## Session 12:00\n\n### 12:00\n<!-- session:standup -->\n"));
-    assert!(contents[own].contains("The door is shut") && !contents[own].contains("red"), "{}", contents[own]);
+    assert!(
+        contents[own].starts_with(
+            "# 2026-03-01\n\n## Session 12:00\n\n### 12:00\n<!-- session:standup -->\n"
+        )
+    );
+    assert!(
+        contents[own].contains("The door is shut") && !contents[own].contains("red"),
+        "{}",
+        contents[own]
+    );
     assert!(!contents[own].contains("zeta") && contents[1 - own].contains("The gate of zeta"));
     let tokens = [ada.token().to_owned(), bob.token().to_owned()];
     drop((api, ada, bob));

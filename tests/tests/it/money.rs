@@ -40,7 +40,8 @@ async fn only_what_is_billed_directly_makes_a_cost_event() {
     for (name, value) in expected.as_object().unwrap() {
         assert_eq!(&event[name], value, "{name}");
     }
-    let operation = api.get(&path(&format!("operations/{}", captured["operationId"].as_str().unwrap()))).await;
+    let operation =
+        api.get(&path(&format!("operations/{}", captured["operationId"].as_str().unwrap()))).await;
     assert_eq!(operation["costEventIds"], json!([event["id"]]));
     assert_eq!(operation["attributionMode"], "billed_directly");
     // Sums by every dimension, before and after a restart.
@@ -51,22 +52,29 @@ async fn only_what_is_billed_directly_makes_a_cost_event() {
         async move { api.get(&address).await }
     };
     let before = sums(&api, "costs?groupBy=provider,model").await;
-    let row = before["rows"].as_array().unwrap().iter().find(|row| row["model"] == "model-1").unwrap();
+    let row =
+        before["rows"].as_array().unwrap().iter().find(|row| row["model"] == "model-1").unwrap();
     assert_eq!(
         (&row["costCents"], &row["reportedCostCents"], &row["inputTokens"]),
         (&json!(3), &json!(4), &json!(200))
     );
-    assert_eq!((&before["total"]["operations"], &before["total"]["writes"]), (&json!(3), &json!(3)));
+    assert_eq!(
+        (&before["total"]["operations"], &before["total"]["writes"]),
+        (&json!(3), &json!(3))
+    );
     assert!(before["total"]["latencyP99Us"].as_u64() >= before["total"]["latencyP50Us"].as_u64());
     let by_agent = sums(&api, "costs?groupBy=agent").await;
-    let ada = by_agent["rows"].as_array().unwrap().iter().find(|row| row["agentId"] == "ada").unwrap();
+    let ada =
+        by_agent["rows"].as_array().unwrap().iter().find(|row| row["agentId"] == "ada").unwrap();
     assert_eq!((&ada["costCents"], &ada["operations"]), (&json!(3), &json!(1)));
     drop(api);
     host_again.stop().await;
     host_again.start().await.unwrap();
     let api = Api::new(host_again);
     assert_eq!(api.get(&path("costs?groupBy=provider,model")).await, before);
-    for (wrong, field) in [("costs?groupBy=weather", "groupBy"), ("costs?since=2026-02-01&until=2026-01-01", "since")] {
+    for (wrong, field) in
+        [("costs?groupBy=weather", "groupBy"), ("costs?since=2026-02-01&until=2026-01-01", "since")]
+    {
         let answer = api.send(Method::Get, &path(wrong), None, &[]).await;
         assert_eq!((answer.status, &answer.json["field"]), (400, &json!(field)));
     }
@@ -95,7 +103,9 @@ async fn flat_charges_are_finance_events_and_no_operations() {
     let mut wrong = charge.clone();
     wrong["currency"] = json!("dollars");
     assert_eq!(api.post(&path("finance-events"), &wrong).await.json["field"], "currency");
-    for (field, value) in [("amountCents", json!(0.5)), ("bindingKey", json!("nobody")), ("quantity", json!(null))] {
+    for (field, value) in
+        [("amountCents", json!(0.5)), ("bindingKey", json!("nobody")), ("quantity", json!(null))]
+    {
         let mut wrong = charge.clone();
         wrong[field] = value;
         let answer = api.post(&path("finance-events"), &wrong).await;
@@ -116,16 +126,25 @@ async fn a_charge_names_a_cost_event_of_its_own_company() {
     };
     for wrong in [&theirs, &json!("01890000-0000-7000-8000-000000000000")] {
         let refused = api.post(&path("finance-events"), &charge(wrong)).await;
-        assert_eq!((refused.status, &refused.json["field"]), (400, &json!("costEventId")), "{}", refused.text);
+        assert_eq!(
+            (refused.status, &refused.json["field"]),
+            (400, &json!("costEventId")),
+            "{}",
+            refused.text
+        );
         let detail = refused.json["detail"].as_str().unwrap();
-        assert!(detail.contains(wrong.as_str().unwrap()) && detail.contains("memhost cost list"), "{detail}");
+        assert!(
+            detail.contains(wrong.as_str().unwrap()) && detail.contains("memhost cost list"),
+            "{detail}"
+        );
     }
     assert_eq!(api.get(&path("finance-events")).await["items"], json!([]));
     let made = api.post("/control/v1/companies/zeta/finance-events", &charge(&theirs)).await.fine();
     assert_eq!(made["costEventId"], theirs);
 }
 
-/// The operator decides what is billed, whatever the provider says. Without a run nothing is included in one.
+/// The operator decides what is billed, whatever the provider says. Without a run nothing is
+/// included in one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_policy_decides_what_is_billed() {
     let (_host, api) = extracting().await;
@@ -139,7 +158,10 @@ async fn the_policy_decides_what_is_billed() {
         let made = api.post("/runtime/v1/companies/acme/capture", &body).await.fine();
         let id = made["operationId"].as_str().unwrap().to_owned();
         let operation = api.get(&path(&format!("operations/{id}"))).await;
-        (operation["attributionMode"].clone(), operation["costEventIds"].as_array().map_or(0, Vec::len))
+        (
+            operation["attributionMode"].clone(),
+            operation["costEventIds"].as_array().map_or(0, Vec::len),
+        )
     };
     attribute(json!("untracked")).await;
     assert_eq!(billed("metered 3", None).await, (json!("untracked"), 0));
@@ -157,7 +179,8 @@ async fn the_policy_decides_what_is_billed() {
     }
 }
 
-/// What a company has can be read, exported and forgotten with a used-up budget, and what costs nothing goes on.
+/// What a company has can be read, exported and forgotten with a used-up budget, and what costs
+/// nothing goes on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_used_up_budget_stops_only_what_may_cost_something() {
     let (_host, api) = extracting().await;
@@ -183,7 +206,9 @@ async fn a_used_up_budget_stops_only_what_may_cost_something() {
     api.post("/runtime/v1/companies/acme/query", &query).await.fine();
     let query = json!({"scope": scope, "query": "x"});
     assert_eq!(api.post("/runtime/v1/companies/acme/query", &query).await.status, 402);
-    api.patch(&path("bindings/extracts"), &json!({"policy": {"attribution": "external_invoice"}})).await.fine();
+    api.patch(&path("bindings/extracts"), &json!({"policy": {"attribution": "external_invoice"}}))
+        .await
+        .fine();
     api.post("/runtime/v1/companies/acme/query", &query).await.fine();
 }
 
@@ -209,12 +234,16 @@ async fn a_budget_warns_refuses_and_admits_again() {
     assert_eq!(refused.problem(), (402, "budget_exceeded"));
     let detail = refused.json["detail"].as_str().unwrap();
     assert!(
-        detail.contains("company's budget of 10 cents a month") && detail.contains("memhost budget update"),
+        detail.contains("company's budget of 10 cents a month")
+            && detail.contains("memhost budget update"),
         "{detail}"
     );
     assert!(refused.headers.contains_key("retry-after"));
     let query = json!({"scope": {"companyId": "acme"}, "query": "x"});
-    assert_eq!(api.post("/runtime/v1/companies/acme/query", &query).await.problem(), (402, "budget_exceeded"));
+    assert_eq!(
+        api.post("/runtime/v1/companies/acme/query", &query).await.problem(),
+        (402, "budget_exceeded")
+    );
     // The spending is known after a restart, too.
     drop(api);
     host.stop().await;
@@ -230,8 +259,14 @@ async fn a_budget_warns_refuses_and_admits_again() {
     assert_eq!(api.capture("acme", "metered 1").await.status, 402);
     bind(&api, "acme", "other", &json!({})).await;
     api.capture("acme", "metered 1").await.fine();
-    assert_eq!(api.send(Method::Delete, &path("budgets/month"), None, &[]).await.problem(), (404, "no_budget"));
-    assert_eq!(api.put(&path("budgets/week"), &json!({"limitCents": 1})).await.json["field"], "period");
+    assert_eq!(
+        api.send(Method::Delete, &path("budgets/month"), None, &[]).await.problem(),
+        (404, "no_budget")
+    );
+    assert_eq!(
+        api.put(&path("budgets/week"), &json!({"limitCents": 1})).await.json["field"],
+        "period"
+    );
     assert_eq!(
         api.put(&path("budgets/day"), &json!({"limitCents": 1, "warnShare": 2})).await.json["field"],
         "warnShare"
@@ -276,9 +311,17 @@ async fn a_capture_over_the_budget_is_queued_if_the_policy_says_so() {
     assert!(kept["held"]["reason"].as_str().unwrap().contains("budget"), "{kept}");
     let delivery = path(&format!("deliveries/{}", kept["held"]["deliveryId"].as_str().unwrap()));
     let waiting = api.get(&delivery).await;
-    assert_eq!((&waiting["status"], &waiting["attempts"]), (&json!("pending"), &json!(0)), "{waiting}");
-    let operation = api.get(&path(&format!("operations/{}", kept["operationId"].as_str().unwrap()))).await;
-    assert_eq!((&operation["outcome"], &operation["error"]["code"]), (&json!("held"), &json!("budget_exceeded")));
+    assert_eq!(
+        (&waiting["status"], &waiting["attempts"]),
+        (&json!("pending"), &json!(0)),
+        "{waiting}"
+    );
+    let operation =
+        api.get(&path(&format!("operations/{}", kept["operationId"].as_str().unwrap()))).await;
+    assert_eq!(
+        (&operation["outcome"], &operation["error"]["code"]),
+        (&json!("held"), &json!("budget_exceeded"))
+    );
     // With more budget it is delivered.
     api.put(&path("budgets/day"), &json!({"limitCents": 100})).await.fine();
     api.until(&delivery, |delivery| delivery["status"] == "delivered").await;
@@ -302,7 +345,9 @@ async fn evaluation_is_computed_from_records() {
     api.post("/runtime/v1/companies/acme/get", &get).await.fine();
     assert_eq!(api.get(&path("evaluation")).await["total"]["recallHitRate"], 0.5);
     let beta = json!({"scope": {"companyId": "acme"}, "query": "beta"});
-    let handle = api.post("/runtime/v1/companies/acme/query", &beta).await.fine()["snippets"][0]["handle"].clone();
+    let handle =
+        api.post("/runtime/v1/companies/acme/query", &beta).await.fine()["snippets"][0]["handle"]
+            .clone();
     let note = json!({
         "scope": {"companyId": "acme"},
         "source": {"kind": "run", "companyId": "acme", "runId": "r2"},
@@ -311,6 +356,10 @@ async fn evaluation_is_computed_from_records() {
     });
     api.post("/runtime/v1/companies/acme/capture", &note).await.fine();
     let report = api.get(&path("evaluation")).await;
-    assert_eq!((&report["total"]["recallHitRate"], &report["isComplete"]), (&json!(1.0), &json!(true)), "{report}");
+    assert_eq!(
+        (&report["total"]["recallHitRate"], &report["isComplete"]),
+        (&json!(1.0), &json!(true)),
+        "{report}"
+    );
     assert_eq!(report["bindings"][0]["bindingKey"], "extracts");
 }

@@ -13,13 +13,21 @@ use super::support::Api;
 
 async fn get(host: &TestHost, path: &str) -> (u16, String) {
     let http = InProcess::new(Arc::clone(host.service()));
-    let (status, body) =
-        http.call(Request { method: Method::Get, path: path.to_owned(), body: None, headers: Vec::new() }).await;
+    let (status, body) = http
+        .call(Request {
+            method: Method::Get,
+            path: path.to_owned(),
+            body: None,
+            headers: Vec::new(),
+        })
+        .await;
     (status, String::from_utf8(body).unwrap())
 }
 
 fn value(metrics: &str, series: &str) -> f64 {
-    let line = metrics.lines().find(|line| line.strip_prefix(series).is_some_and(|rest| rest.starts_with(' ')));
+    let line = metrics
+        .lines()
+        .find(|line| line.strip_prefix(series).is_some_and(|rest| rest.starts_with(' ')));
     let line = line.unwrap_or_else(|| panic!("there is no {series} in\n{metrics}"));
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
@@ -35,7 +43,9 @@ async fn metrics_count_what_happened_and_have_no_companies_unless_asked() {
         .await
         .unwrap();
         let limits = BindingLimits { call_cpu_ms: 50, ..BindingLimits::default() };
-        for (company, guest) in [("acme-1", "echo"), ("acme-2", "traps"), ("acme-3", "loops-in-call")] {
+        for (company, guest) in
+            [("acme-1", "echo"), ("acme-2", "traps"), ("acme-3", "loops-in-call")]
+        {
             host.bind(company, guest, limits).await.unwrap();
         }
         for _ in 0..3 {
@@ -55,14 +65,28 @@ async fn metrics_count_what_happened_and_have_no_companies_unless_asked() {
         };
         assert_eq!(value(&metrics, &series("acme-1", "succeeded", "echo")), 3.0);
         assert_eq!(value(&metrics, &series("acme-2", "trapped", "traps")), 8.0);
-        assert_eq!(value(&metrics, &series("acme-2", "refused", "traps")), 1.0, "the breaker is open");
-        assert_eq!(value(&metrics, r#"memhost_operation_duration_seconds_count{kind="query"}"#), 13.0);
-        assert_eq!(value(&metrics, r#"memhost_provider_duration_seconds_count{provider="echo"}"#), 3.0);
+        assert_eq!(
+            value(&metrics, &series("acme-2", "refused", "traps")),
+            1.0,
+            "the breaker is open"
+        );
+        assert_eq!(
+            value(&metrics, r#"memhost_operation_duration_seconds_count{kind="query"}"#),
+            13.0
+        );
+        assert_eq!(
+            value(&metrics, r#"memhost_provider_duration_seconds_count{provider="echo"}"#),
+            3.0
+        );
         assert_eq!(value(&metrics, r#"memhost_limits_hit_total{limit="callCpuMs"}"#), 1.0);
         assert_eq!(value(&metrics, r#"memhost_breakers{state="open"}"#), 1.0);
         assert_eq!(value(&metrics, "memhost_bindings"), 3.0);
         assert_eq!(value(&metrics, r#"memhost_plugins{state="admitted"}"#), 4.0);
-        assert_eq!(value(&metrics, r#"memhost_instances{state="idle"}"#), 1.0, "failed instances are dropped");
+        assert_eq!(
+            value(&metrics, r#"memhost_instances{state="idle"}"#),
+            1.0,
+            "failed instances are dropped"
+        );
         assert!(value(&metrics, "memhost_compile_seconds_total") > 0.0);
         assert!(metrics.ends_with("# EOF\n"));
         assert_eq!(metrics.contains("acme-1"), has_company, "{metrics}");
@@ -70,7 +94,11 @@ async fn metrics_count_what_happened_and_have_no_companies_unless_asked() {
 }
 
 fn check(checks: &[Check], name: &str) -> Check {
-    checks.iter().find(|check| check.name == name).unwrap_or_else(|| panic!("no check of {name}")).clone()
+    checks
+        .iter()
+        .find(|check| check.name == name)
+        .unwrap_or_else(|| panic!("no check of {name}"))
+        .clone()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -112,7 +140,10 @@ async fn the_doctor_names_bindings_that_do_not_work() {
     assert_eq!(found.health, Health::Warning, "{found:?}");
     assert!(found.found.contains("`bare` of acme: the provider needs storage"), "{found:?}");
     let shown = api.get(&format!("{bindings}/bare")).await;
-    assert!(shown["warnings"][0].as_str().unwrap().contains("memhost binding grant bare"), "{shown}");
+    assert!(
+        shown["warnings"][0].as_str().unwrap().contains("memhost binding grant bare"),
+        "{shown}"
+    );
     api.put(&format!("{bindings}/bare/grants"), &json!({"storageBytes": 1 << 20})).await.fine();
     assert_eq!(check(&host.service().doctor().await, "bindings").health, Health::Ok);
     host.bind("acme", "traps", BindingLimits::default()).await.unwrap();
@@ -124,7 +155,8 @@ async fn the_doctor_names_bindings_that_do_not_work() {
     assert!(found.found.contains("its circuit is open"), "{found:?}");
 }
 
-/// A company may have 1,000 bindings, each with a large configuration: their list has pages, in number and in bytes.
+/// A company may have 1,000 bindings, each with a large configuration: their list has pages, in
+/// number and in bytes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_list_of_bindings_has_pages() {
     let host = TestHost::new(&["hosted"]).await.unwrap();
@@ -132,14 +164,21 @@ async fn the_list_of_bindings_has_pages() {
     let path = "/control/v1/companies/acme/bindings";
     for number in 0..20 {
         let config = json!({"key": "x".repeat(240 << 10)});
-        let body = json!({"key": format!("b{number:02}"), "providerKey": "hosted", "config": config});
+        let body =
+            json!({"key": format!("b{number:02}"), "providerKey": "hosted", "config": config});
         api.post(path, &body).await.fine();
     }
     let (mut keys, mut pages, mut cursor) = (Vec::new(), 0, String::new());
     loop {
         let page = api.get(&format!("{path}?limit=18{cursor}")).await;
         assert!(page.to_string().len() < (4 << 20) + (300 << 10));
-        keys.extend(page["items"].as_array().unwrap().iter().map(|item| item["key"].as_str().unwrap().to_owned()));
+        keys.extend(
+            page["items"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|item| item["key"].as_str().unwrap().to_owned()),
+        );
         pages += 1;
         match page["nextCursor"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
@@ -152,5 +191,8 @@ async fn the_list_of_bindings_has_pages() {
     assert!(whole["items"].as_array().unwrap().len() < 20 && whole["nextCursor"].is_string());
     let few = api.get(&format!("{path}?limit=3")).await;
     assert_eq!((few["items"].as_array().unwrap().len(), few["nextCursor"].is_string()), (3, true));
-    assert_eq!(api.send(Method::Get, &format!("{path}?cursor=guessed"), None, &[]).await.status, 400);
+    assert_eq!(
+        api.send(Method::Get, &format!("{path}?cursor=guessed"), None, &[]).await.status,
+        400
+    );
 }

@@ -32,11 +32,14 @@ fn the_document_equals_the_reviewed_snapshot() {
     }
     let known = fs::read_to_string(&path).unwrap_or_default();
     let differs = known.lines().zip(found.lines()).position(|(known, found)| known != found);
-    let differs = differs.or((known != found).then_some(known.lines().count().min(found.lines().count())));
+    let differs =
+        differs.or((known != found).then_some(known.lines().count().min(found.lines().count())));
     if let Some(line) = differs {
-        let [known, found] = [&known, &found].map(|text| text.lines().nth(line).unwrap_or("(its end)"));
+        let [known, found] =
+            [&known, &found].map(|text| text.lines().nth(line).unwrap_or("(its end)"));
         panic!(
-            "the document differs from {} at line {}:\n  was {known}\n  is  {found}\nrun the test with UPDATE_OPENAPI=1 \
+            "the document differs from {} at line {}:\n  was {known}\n  is  {found}\nrun the test \
+             with UPDATE_OPENAPI=1 \
              and look at what changed",
             path.display(),
             line + 1
@@ -51,11 +54,17 @@ fn every_route_is_in_the_document_with_its_roles() {
     let roles = |operation: &Value| operation["x-roles"].as_array().map_or(0, Vec::len);
     let mut wrong = Vec::new();
     let mut look = |method: &Method, path: &str, allowed: &str| {
-        let Some(operation) = documented.remove(&(format!("{method:?}").to_lowercase(), path.to_owned())) else {
+        let Some(operation) =
+            documented.remove(&(format!("{method:?}").to_lowercase(), path.to_owned()))
+        else {
             return wrong.push(format!("{method:?} {path} is not in the document"));
         };
-        for (role, may) in ["company_administrator", "agent", "auditor"].into_iter().zip(allowed.chars()) {
-            let says = operation["x-roles"].as_array().is_some_and(|roles| roles.iter().any(|one| one == role));
+        for (role, may) in
+            ["company_administrator", "agent", "auditor"].into_iter().zip(allowed.chars())
+        {
+            let says = operation["x-roles"]
+                .as_array()
+                .is_some_and(|roles| roles.iter().any(|one| one == role));
             if says != (may == '+') {
                 wrong.push(format!("{method:?} {path} says that {role} is allowed: {says}"));
             }
@@ -84,22 +93,34 @@ fn every_operation_has_a_description() {
         let text = |name: &str| operation[name].as_str().unwrap_or_default().to_owned();
         let id = text("operationId");
         assert!(
-            id.starts_with(|c: char| c.is_ascii_lowercase()) && id.bytes().all(|b| b.is_ascii_alphanumeric()),
+            id.starts_with(|c: char| c.is_ascii_lowercase())
+                && id.bytes().all(|b| b.is_ascii_alphanumeric()),
             "{id}"
         );
         assert!(
-            !text("summary").is_empty() && operation["tags"].as_array().is_some_and(|tags| tags.len() == 1),
+            !text("summary").is_empty()
+                && operation["tags"].as_array().is_some_and(|tags| tags.len() == 1),
             "{id}"
         );
-        let is_known = |tag: &Value| document["tags"].as_array().unwrap().iter().any(|known| known["name"] == *tag);
-        assert!(is_known(&operation["tags"][0]), "{id} has a tag that the document does not explain");
-        assert_eq!(ids.insert(id.clone(), (method, path.clone())), None, "two operations are called {id}");
+        let is_known = |tag: &Value| {
+            document["tags"].as_array().unwrap().iter().any(|known| known["name"] == *tag)
+        };
+        assert!(
+            is_known(&operation["tags"][0]),
+            "{id} has a tag that the document does not explain"
+        );
+        assert_eq!(
+            ids.insert(id.clone(), (method, path.clone())),
+            None,
+            "two operations are called {id}"
+        );
         let in_path = path.matches('{').count();
         let parameters = operation["parameters"].as_array().unwrap();
         assert_eq!(parameters.iter().filter(|one| one["in"] == "path").count(), in_path, "{id}");
         let answers = operation["responses"].as_object().unwrap();
         let good = answers.iter().filter(|(status, _)| status.starts_with('2'));
-        let described = good.clone().all(|(status, answer)| status == "204" || answer.get("content").is_some());
+        let described =
+            good.clone().all(|(status, answer)| status == "204" || answer.get("content").is_some());
         assert!(good.count() > 0 && described, "{id} does not say what it answers");
     }
     // Every reference leads somewhere.
@@ -119,10 +140,12 @@ async fn the_document_needs_no_token_and_has_an_entity_tag() {
     assert_eq!(answer.headers["content-type"], "application/json");
     let tag = answer.headers["etag"].to_str().unwrap().to_owned();
     for known in [tag.clone(), format!("W/{tag}"), format!("\"other\", {tag}")] {
-        let again = nobody.send(Method::Get, "/openapi.json", None, &[("if-none-match", &known)]).await;
+        let again =
+            nobody.send(Method::Get, "/openapi.json", None, &[("if-none-match", &known)]).await;
         assert_eq!((again.status, again.text.as_str()), (304, ""), "{known}");
     }
-    let other = nobody.send(Method::Get, "/openapi.json", None, &[("if-none-match", "\"other\"")]).await;
+    let other =
+        nobody.send(Method::Get, "/openapi.json", None, &[("if-none-match", "\"other\"")]).await;
     assert_eq!(other.status, 200);
 }
 
@@ -132,28 +155,52 @@ async fn the_reference_shows_every_operation_type_and_code() {
     let host = TestHost::new(&[]).await.unwrap();
     let nobody = Api::new(&host).with("");
     let page = nobody.send(Method::Get, "/reference", None, &[]).await;
-    assert_eq!((page.status, page.headers["content-type"].to_str().unwrap()), (200, "text/html; charset=utf-8"));
+    assert_eq!(
+        (page.status, page.headers["content-type"].to_str().unwrap()),
+        (200, "text/html; charset=utf-8")
+    );
     assert!(
-        page.headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'; style-src 'self'")
+        page.headers["content-security-policy"]
+            .to_str()
+            .unwrap()
+            .starts_with("default-src 'none'; style-src 'self'")
     );
     let document = openapi();
-    let ids =
-        operations(&document).into_values().map(|operation| operation["operationId"].as_str().unwrap().to_owned());
-    let types = document["components"]["schemas"].as_object().unwrap().keys().map(|name| format!("type-{name}"));
-    let codes = document["components"]["schemas"]["Problem"]["properties"]["code"]["enum"].as_array().unwrap();
+    let ids = operations(&document)
+        .into_values()
+        .map(|operation| operation["operationId"].as_str().unwrap().to_owned());
+    let types = document["components"]["schemas"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(|name| format!("type-{name}"));
+    let codes = document["components"]["schemas"]["Problem"]["properties"]["code"]["enum"]
+        .as_array()
+        .unwrap();
     let codes = codes.iter().map(|code| format!("problem-{}", code.as_str().unwrap()));
-    let missing: Vec<_> =
-        ids.chain(types).chain(codes).filter(|id| !page.text.contains(&format!("id=\"{id}\""))).collect();
+    let missing: Vec<_> = ids
+        .chain(types)
+        .chain(codes)
+        .filter(|id| !page.text.contains(&format!("id=\"{id}\"")))
+        .collect();
     assert!(missing.is_empty(), "the page does not show {missing:?}");
     // Every anchor exists, nothing is loaded from elsewhere, and there is no script.
     for rest in page.text.split("href=\"").skip(1) {
         let target = rest.split('"').next().unwrap();
-        let is_there = target.strip_prefix('#').is_none_or(|id| page.text.contains(&format!("id=\"{id}\"")));
+        let is_there =
+            target.strip_prefix('#').is_none_or(|id| page.text.contains(&format!("id=\"{id}\"")));
         assert!(is_there && !target.contains("://"), "{target}");
     }
-    assert!(!page.text.contains("<script") && !page.text.contains("style=") && !page.text.contains(" src="));
+    assert!(
+        !page.text.contains("<script")
+            && !page.text.contains("style=")
+            && !page.text.contains(" src=")
+    );
     let style = nobody.send(Method::Get, "/reference.css", None, &[]).await;
-    assert_eq!((style.status, style.headers["content-type"].to_str().unwrap()), (200, "text/css; charset=utf-8"));
+    assert_eq!(
+        (style.status, style.headers["content-type"].to_str().unwrap()),
+        (200, "text/css; charset=utf-8")
+    );
     assert!(!style.text.contains("url(") && !style.text.contains("@import"));
 }
 
@@ -161,7 +208,9 @@ async fn the_reference_shows_every_operation_type_and_code() {
 #[test]
 fn every_code_of_a_problem_is_explained_once() {
     let document = openapi();
-    let known = document["components"]["schemas"]["Problem"]["properties"]["code"]["enum"].as_array().unwrap();
+    let known = document["components"]["schemas"]["Problem"]["properties"]["code"]["enum"]
+        .as_array()
+        .unwrap();
     let answers = document["components"]["responses"].as_object().unwrap().values();
     let mut explained: Vec<&Value> = answers
         .flat_map(|answer| answer["x-codes"].as_array().into_iter().flatten())
@@ -180,7 +229,11 @@ fn problems_follow_from_the_types_of_a_handler() {
     let statuses = |method: &str, path: &str| {
         let operation = &operations[&(method.to_owned(), path.to_owned())];
         let statuses = operation["responses"].as_object().unwrap().keys();
-        statuses.filter(|status| status.starts_with(['4', '5'])).cloned().collect::<Vec<_>>().join(" ")
+        statuses
+            .filter(|status| status.starts_with(['4', '5']))
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     // 400: a header that says for whom an integration acts may be wrong.
     assert_eq!(statuses("get", "/control/v1/companies"), "400 401 403 500");
@@ -189,5 +242,8 @@ fn problems_follow_from_the_types_of_a_handler() {
     assert_eq!(statuses("get", bindings), "400 401 403 404 410 500 503");
     assert_eq!(statuses("post", bindings), "400 401 403 404 409 410 413 415 422 500 502 503 507");
     let query = "/runtime/v1/companies/{company}/query";
-    assert_eq!(statuses("post", query), "400 401 402 403 404 409 410 413 415 422 429 500 502 503 504 507");
+    assert_eq!(
+        statuses("post", query),
+        "400 401 402 403 404 409 410 413 415 422 429 500 502 503 504 507"
+    );
 }

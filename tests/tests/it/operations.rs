@@ -1,7 +1,9 @@
 //! The operation log through the whole host: every operation leaves a record, whatever its outcome.
 
 use memhost_core::ServiceError;
-use memhost_tests::{TestHost, agent_scope, caller, capture, eventually, forget, get, list, parse, query};
+use memhost_tests::{
+    TestHost, agent_scope, caller, capture, eventually, forget, get, list, parse, query,
+};
 use memhost_types::{BindingLimits, OperationErrorCode, OperationFilter, OperationKind, Outcome};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -45,8 +47,14 @@ async fn refusals_and_failures_are_recorded() {
     let mut bad = query("acme", "x");
     bad.top_k = Some(0);
     host.service().query(&caller(), bad).await.unwrap_err();
-    let outcomes: Vec<_> =
-        host.operations("acme").await.unwrap().iter().rev().map(|operation| operation.outcome).collect();
+    let outcomes: Vec<_> = host
+        .operations("acme")
+        .await
+        .unwrap()
+        .iter()
+        .rev()
+        .map(|operation| operation.outcome)
+        .collect();
     assert_eq!(outcomes, [Outcome::Refused, Outcome::Trapped, Outcome::Refused]);
 }
 
@@ -66,7 +74,8 @@ async fn the_log_is_filtered_paged_and_kept_over_a_restart() {
     let mut seen = Vec::new();
     let mut cursor = None;
     loop {
-        let page = host.service().operations(&company, &filter, cursor.as_deref(), 2).await.unwrap();
+        let page =
+            host.service().operations(&company, &filter, cursor.as_deref(), 2).await.unwrap();
         seen.extend(page.items.iter().map(|operation| operation.id));
         match page.next_cursor {
             Some(next) => cursor = Some(next),
@@ -77,9 +86,18 @@ async fn the_log_is_filtered_paged_and_kept_over_a_restart() {
     assert!(seen.windows(2).all(|pair| pair[0] > pair[1]), "newest first: {seen:?}");
     let other = OperationFilter { agent_id: Some("bob".to_owned()), ..OperationFilter::default() };
     let page = host.service().operations(&company, &filter, None, 2).await.unwrap();
-    let foreign = host.service().operations(&company, &other, page.next_cursor.as_deref(), 2).await.unwrap_err();
+    let foreign = host
+        .service()
+        .operations(&company, &other, page.next_cursor.as_deref(), 2)
+        .await
+        .unwrap_err();
     assert!(foreign.to_string().contains("cursor"), "{foreign}");
-    assert!(host.service().operations(&parse("other"), &filter, page.next_cursor.as_deref(), 2).await.is_err());
+    assert!(
+        host.service()
+            .operations(&parse("other"), &filter, page.next_cursor.as_deref(), 2)
+            .await
+            .is_err()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -88,7 +106,8 @@ async fn a_call_whose_caller_goes_away_is_recorded() {
     host.bind("acme", "sleeps", BindingLimits::default()).await.unwrap();
     let service = std::sync::Arc::clone(host.service());
     let call = tokio::spawn(async move { service.query(&caller(), query("acme", "x")).await });
-    let is_called = async || host.usage("acme", "sleeps").await.is_some_and(|usage| usage.calls_in_flight == 1);
+    let is_called =
+        async || host.usage("acme", "sleeps").await.is_some_and(|usage| usage.calls_in_flight == 1);
     eventually("the provider is called", is_called).await;
     call.abort();
     assert!(call.await.unwrap_err().is_cancelled());

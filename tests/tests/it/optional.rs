@@ -22,7 +22,8 @@ async fn reference() -> (TestHost, Api) {
 }
 
 async fn note(api: &Api, text: &str, metadata: &Value) {
-    let body = json!({"scope": {"companyId": "acme"}, "records": [{"text": text, "metadata": metadata}]});
+    let body =
+        json!({"scope": {"companyId": "acme"}, "records": [{"text": text, "metadata": metadata}]});
     api.post(&format!("{RUNTIME}/records"), &body).await.fine();
 }
 
@@ -36,7 +37,11 @@ async fn recall_before_a_run_includes_the_summary() {
     let (_host, api) = reference().await;
     note(&api, "the gate is green", &json!({})).await;
     assert_eq!(preamble(&api, "agent_preamble").await["profileSummary"], "Number of records: 1");
-    assert_eq!(preamble(&api, "answer").await["profileSummary"], Value::Null, "only the start of a run does");
+    assert_eq!(
+        preamble(&api, "answer").await["profileSummary"],
+        Value::Null,
+        "only the start of a run does"
+    );
     // A summary may contain records that nobody has approved, so it is left out.
     let binding = "/control/v1/companies/acme/bindings/reference";
     api.patch(binding, &json!({"policy": {"review": {"all": true}}})).await.fine();
@@ -55,14 +60,21 @@ async fn decide(api: &Api, item: &Value, decision: &Value) -> super::support::An
 async fn records_that_a_provider_holds_are_decided_in_the_hosts_queue() {
     let (mut host, api) = reference().await;
     let held = json!({"hold": true, "kind": "fact", "confidence": 0.4, "rule": "fact.may"});
-    for text in ["the deadline may be Sunday", "the gate may be red", "the wall may be grey", "the door may be blue"] {
+    for text in [
+        "the deadline may be Sunday",
+        "the gate may be red",
+        "the wall may be grey",
+        "the door may be blue",
+    ] {
         note(&api, text, &held).await;
     }
     note(&api, "the gate is green", &json!({})).await;
     assert_eq!(api.query("acme", "may gate").await, ["the gate is green"]);
     let pending = queue(&api, "pending").await;
     assert_eq!(pending.len(), 4, "once each, however often the provider was asked: {pending:?}");
-    let find = |text: &str| pending.iter().find(|item| item["text"].as_str().unwrap().contains(text)).unwrap();
+    let find = |text: &str| {
+        pending.iter().find(|item| item["text"].as_str().unwrap().contains(text)).unwrap()
+    };
     let gate = find("gate");
     assert_eq!(
         (&gate["holder"], &gate["kind"], &gate["metadata"]["rule"]),
@@ -77,23 +89,45 @@ async fn records_that_a_provider_holds_are_decided_in_the_hosts_queue() {
     let mut found = api.query("acme", "gate deadline wall").await;
     found.sort();
     assert_eq!(found, ["the gate is green", "the gate may be red", "the wall is grey"]);
-    assert_eq!(decide(&api, gate, &json!({"decision": "approve"})).await.status, 200, "the same twice is one");
-    assert_eq!(decide(&api, gate, &json!({"decision": "reject"})).await.problem(), (409, "already_decided"));
+    assert_eq!(
+        decide(&api, gate, &json!({"decision": "approve"})).await.status,
+        200,
+        "the same twice is one"
+    );
+    assert_eq!(
+        decide(&api, gate, &json!({"decision": "reject"})).await.problem(),
+        (409, "already_decided")
+    );
     let metadata = json!({"scope": {"companyId": "acme"}, "query": "wall"});
     let wall = api.post(&format!("{RUNTIME}/query"), &metadata).await.fine();
-    assert_eq!(wall["snippets"][0]["metadata"]["rule"], "fact.may", "an edit of the text leaves the rest");
-    let told =
-        host.operations("acme").await.unwrap().into_iter().filter(|one| one.kind == OperationKind::Review).count();
+    assert_eq!(
+        wall["snippets"][0]["metadata"]["rule"], "fact.may",
+        "an edit of the text leaves the rest"
+    );
+    let told = host
+        .operations("acme")
+        .await
+        .unwrap()
+        .into_iter()
+        .filter(|one| one.kind == OperationKind::Review)
+        .count();
     assert_eq!(told, 3, "each decision is an operation");
 
-    // A record that is forgotten before a decision ends as rejected, and nothing of it is in the queue.
+    // A record that is forgotten before a decision ends as rejected, and nothing of it is in the
+    // queue.
     let door = find("door");
     let forget = json!({"scope": {"companyId": "acme"}, "handles": [door["subject"]["record"]]});
     api.post(&format!("{RUNTIME}/forget"), &forget).await.fine();
-    assert_eq!(decide(&api, door, &json!({"decision": "approve"})).await.problem(), (409, "already_decided"));
+    assert_eq!(
+        decide(&api, door, &json!({"decision": "approve"})).await.problem(),
+        (409, "already_decided")
+    );
     let rejected = queue(&api, "rejected").await;
     let gone = rejected.iter().find(|item| item["id"] == door["id"]).unwrap();
-    assert_eq!((&gone["decidedBy"], &gone["text"]), (&json!("forgotten before a decision"), &json!("")));
+    assert_eq!(
+        (&gone["decidedBy"], &gone["text"]),
+        (&json!("forgotten before a decision"), &json!(""))
+    );
 
     // An agent cannot decide, and the decisions survive a restart.
     let ada = json!({"name": "ada", "role": "agent", "agentId": "ada"});
@@ -149,13 +183,23 @@ async fn an_export_is_complete_and_is_imported_once() {
     let import = |lines: String| {
         let there = there.with_same();
         async move {
-            there.post(&format!("{RUNTIME}/import"), &json!({"scope": {"companyId": "acme"}, "lines": lines})).await
+            there
+                .post(
+                    &format!("{RUNTIME}/import"),
+                    &json!({"scope": {"companyId": "acme"}, "lines": lines}),
+                )
+                .await
         }
     };
     // An invalid line refuses the lines before it, too.
     let wrong = import(format!("{}{{\"id\": 1}}\n", parts[0])).await;
     let at = format!("lines.{}", parts[0].lines().count());
-    assert_eq!((wrong.status, wrong.json["field"].as_str()), (400, Some(at.as_str())), "{}", wrong.text);
+    assert_eq!(
+        (wrong.status, wrong.json["field"].as_str()),
+        (400, Some(at.as_str())),
+        "{}",
+        wrong.text
+    );
     assert_eq!(import("no json\n".to_owned()).await.json["field"], "lines.0");
     assert!(there.query("acme", "fact").await.is_empty());
     for (round, expected) in [(0, [21, 0]), (1, [0, 21])] {
@@ -168,15 +212,21 @@ async fn an_export_is_complete_and_is_imported_once() {
         assert_eq!(sums, expected, "round {round}");
     }
     assert_eq!(export(&there, "acme").await, parts, "nothing is lost, times and order included");
-    let kinds: Vec<_> = host.operations("acme").await.unwrap().iter().map(|operation| operation.kind).collect();
+    let kinds: Vec<_> =
+        host.operations("acme").await.unwrap().iter().map(|operation| operation.kind).collect();
     assert_eq!(kinds.iter().filter(|kind| **kind == OperationKind::Export).count(), parts.len());
     // A cursor is valid for its scope only, and a binding with a review policy exports nothing.
-    let first = api.post(&format!("{RUNTIME}/export"), &json!({"scope": {"companyId": "acme"}})).await.fine();
-    let elsewhere = json!({"scope": {"companyId": "acme", "subjectId": "u"}, "cursor": first["nextCursor"]});
+    let first = api
+        .post(&format!("{RUNTIME}/export"), &json!({"scope": {"companyId": "acme"}}))
+        .await
+        .fine();
+    let elsewhere =
+        json!({"scope": {"companyId": "acme", "subjectId": "u"}, "cursor": first["nextCursor"]});
     assert_eq!(api.post(&format!("{RUNTIME}/export"), &elsewhere).await.json["field"], "cursor");
     let binding = "/control/v1/companies/acme/bindings/reference";
     api.patch(binding, &json!({"policy": {"review": {}}})).await.fine();
-    let refused = api.post(&format!("{RUNTIME}/export"), &json!({"scope": {"companyId": "acme"}})).await;
+    let refused =
+        api.post(&format!("{RUNTIME}/export"), &json!({"scope": {"companyId": "acme"}})).await;
     assert_eq!(refused.json["code"], "unsupported", "{}", refused.text);
 }
 
@@ -190,12 +240,18 @@ async fn a_moved_company_keeps_its_providers_own_lines() {
     assert!(all.contains(r#""type":"own""#), "{all}");
     let other = TestHost::new(&["reference"]).await.unwrap();
     let there = Api::new(&other);
-    let done = there.send(Method::Post, "/control/v1/companies/acme/import", Some(all), &[]).await.fine();
-    assert_eq!((&done["records"], &done["waiting"]), (&json!(0), &json!(1)), "lines have their scopes, and wait");
+    let done =
+        there.send(Method::Post, "/control/v1/companies/acme/import", Some(all), &[]).await.fine();
+    assert_eq!(
+        (&done["records"], &done["waiting"]),
+        (&json!(0), &json!(1)),
+        "lines have their scopes, and wait"
+    );
     let grants = json!({"storageBytes": 64 << 20});
     there.put("/control/v1/companies/acme/bindings/reference/grants", &grants).await.fine();
     let shown = async || there.get("/control/v1/companies/acme/bindings/reference").await;
-    eventually("the lines are with the provider", async || shown().await.get("warnings").is_none()).await;
+    eventually("the lines are with the provider", async || shown().await.get("warnings").is_none())
+        .await;
     assert_eq!(export(&there, "acme").await, lines, "when each was made, and what waits");
     let waits = queue(&there, "pending").await;
     decide(&there, &waits[0], &json!({"decision": "approve"})).await.fine();
@@ -208,7 +264,10 @@ async fn a_moved_company_keeps_its_providers_own_lines() {
 /// Who corrected the record of an answer to `get`, and of each record of a list.
 async fn corrections(api: &Api, handle: &Value) -> (Value, Vec<(Value, Value)>) {
     let scope = json!({"companyId": "acme"});
-    let got = api.post(&format!("{RUNTIME}/get"), &json!({"scope": scope, "handle": handle})).await.fine();
+    let got = api
+        .post(&format!("{RUNTIME}/get"), &json!({"scope": scope, "handle": handle}))
+        .await
+        .fine();
     let listed = api.post(&format!("{RUNTIME}/list"), &json!({"scope": scope})).await.fine();
     let listed = listed["items"].as_array().unwrap().iter();
     let listed = listed.map(|item| (item["handle"].clone(), item["corrected"].clone())).collect();
@@ -236,24 +295,46 @@ async fn a_record_says_who_corrected_it_where_the_one_before_is_kept() {
     let in_place = correct(wall, "the wall is white").await;
     assert_eq!((&in_place["record"], &in_place["superseded"]), (wall, &Value::Null));
     let told = corrections(&api, &corrected["record"]).await;
-    assert_eq!((&told.0["by"], &told.0["from"]), (&json!("company_administrator:gateway"), gate), "{}", told.0);
+    assert_eq!(
+        (&told.0["by"], &told.0["from"]),
+        (&json!("company_administrator:gateway"), gate),
+        "{}",
+        told.0
+    );
     assert_eq!(told.0["operationId"], corrected["operationId"]);
     assert_eq!(told.1.len(), 2, "{:?}", told.1);
     for (handle, by) in &told.1 {
         assert!(if handle == wall { by.is_null() } else { *by == told.0 }, "{handle}: {by}");
     }
-    let operation = api.get(&format!("{CONTROL}/operations/{}", corrected["operationId"].as_str().unwrap())).await;
-    assert_eq!((&operation["records"], &operation["recordCount"]), (&json!([corrected["record"], gate]), &json!(1)));
+    let operation = api
+        .get(&format!("{CONTROL}/operations/{}", corrected["operationId"].as_str().unwrap()))
+        .await;
+    assert_eq!(
+        (&operation["records"], &operation["recordCount"]),
+        (&json!([corrected["record"], gate]), &json!(1))
+    );
     // For people.
-    let (id, from) = (&corrected["record"]["providerRecordId"], gate["providerRecordId"].as_str().unwrap());
+    let (id, from) =
+        (&corrected["record"]["providerRecordId"], gate["providerRecordId"].as_str().unwrap());
     let visitor = super::ui_pages::operator(&api).await;
     let page = visitor.page(&format!("/c/acme/records/reference/{}", id.as_str().unwrap())).await;
-    assert!(page.contains("by company_administrator:gateway from") && page.contains(from), "{page}");
-    let (serving, home) = (Serving::start(&host, cli::TOKEN).await.unwrap(), tempfile::tempdir().unwrap());
-    let environment = [("MEMHOST_URL", serving.url()), ("MEMHOST_TOKEN", cli::TOKEN), ("MEMHOST_COMPANY", "acme")];
+    assert!(
+        page.contains("by company_administrator:gateway from") && page.contains(from),
+        "{page}"
+    );
+    let (serving, home) =
+        (Serving::start(&host, cli::TOKEN).await.unwrap(), tempfile::tempdir().unwrap());
+    let environment = [
+        ("MEMHOST_URL", serving.url()),
+        ("MEMHOST_TOKEN", cli::TOKEN),
+        ("MEMHOST_COMPANY", "acme"),
+    ];
     let line = cli::words(&format!("record show {}", id.as_str().unwrap()));
     let shown = cli::run(home.path(), &environment, &line, "").await;
-    assert!(shown.out.contains(&format!("corrected by company_administrator:gateway from {from}")), "{shown:?}");
+    assert!(
+        shown.out.contains(&format!("corrected by company_administrator:gateway from {from}")),
+        "{shown:?}"
+    );
     serving.stop().await.unwrap();
     // From the operation log.
     drop((api, gateway, visitor));

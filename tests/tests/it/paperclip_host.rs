@@ -1,4 +1,5 @@
-//! A host that another program starts: bound to its standard input, with a token of its own and an address that it is told.
+//! A host that another program starts: bound to its standard input, with a token of its own and an
+//! address that it is told.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -27,7 +28,14 @@ struct Started {
 fn serve(data: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_memhost-cli"));
     command
-        .args(["serve", "--listen", "127.0.0.1:0", "--exit-with-stdin", "--token-from-stdin", "--data-dir"])
+        .args([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--exit-with-stdin",
+            "--token-from-stdin",
+            "--data-dir",
+        ])
         .arg(data)
         .env("MEMHOST_CACHE_DIR", cache_dir())
         .env_remove("MEMHOST_OPERATOR_TOKEN")
@@ -49,14 +57,16 @@ impl Started {
         let mut output = BufReader::new(process.stdout.take().unwrap());
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
-        let ready = serde_json::from_str(&line).unwrap_or_else(|_| panic!("the first line is {line:?}"));
+        let ready =
+            serde_json::from_str(&line).unwrap_or_else(|_| panic!("the first line is {line:?}"));
         let rest = std::thread::spawn(move || std::io::read_to_string(output).unwrap());
         Self { process, input: Some(input), ready, rest }
     }
 
     fn call(&self, plane: &str, path: &str, token: &str) -> (u16, String, String) {
         let config = ureq::Agent::config_builder().http_status_as_error(false);
-        let agent: ureq::Agent = config.timeout_global(Some(Duration::from_secs(30))).build().into();
+        let agent: ureq::Agent =
+            config.timeout_global(Some(Duration::from_secs(30))).build().into();
         let request = agent.get(format!("{}{path}", self.ready[plane].as_str().unwrap()));
         let mut answer = request.header("authorization", format!("Bearer {token}")).call().unwrap();
         let policy = answer.headers().get("content-security-policy");
@@ -93,13 +103,20 @@ fn a_host_ends_with_its_input_and_says_where_it_listens() {
     assert_eq!(host.call("control", "/control/v1/companies", "another-token-of-nobody").0, 401);
     // A page of this origin may show the explorer.
     let (status, policy, _) = host.call("control", "/sign-in", "");
-    assert!(status == 200 && policy.ends_with(&format!("frame-ancestors {PAGE}")), "{status} {policy}");
+    assert!(
+        status == 200 && policy.ends_with(&format!("frame-ancestors {PAGE}")),
+        "{status} {policy}"
+    );
     // The store's id needs no token and survives a restart.
     let store = host.ready["storeId"].clone();
     for plane in ["runtime", "control"] {
         let (status, _, text) = host.call(plane, "/info", "");
         let info: Value = serde_json::from_str(&text).unwrap();
-        assert_eq!((status, &info["storeId"], &info["version"]), (200, &store, &host.ready["version"]), "{plane}");
+        assert_eq!(
+            (status, &info["storeId"], &info["version"]),
+            (200, &store, &host.ready["version"]),
+            "{plane}"
+        );
     }
     assert_eq!(host.close(), (Some(0), String::new()));
 
@@ -118,13 +135,24 @@ fn a_host_ends_with_its_input_and_says_where_it_listens() {
 fn an_input_that_is_closed_early_ends_the_host_too_and_one_without_a_token_refuses_it() {
     let directory = tempfile::tempdir().unwrap();
     let start = |input: &[u8]| {
-        let mut host = serve(directory.path()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut host =
+            serve(directory.path()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         host.stdin.take().unwrap().write_all(input).unwrap();
         let ended = host.wait_with_output().unwrap();
         (ended.status.code(), String::from_utf8(ended.stderr).unwrap())
     };
-    assert_eq!(start(format!("{TOKEN}\n").as_bytes()).0, Some(0), "the input was closed before the host listened");
-    for wrong in [&b""[..], b"no end of line", b"short\n", b"long-enough-but-\x07\n", b"long-enough-but-\xc3\xa9\n"] {
+    assert_eq!(
+        start(format!("{TOKEN}\n").as_bytes()).0,
+        Some(0),
+        "the input was closed before the host listened"
+    );
+    for wrong in [
+        &b""[..],
+        b"no end of line",
+        b"short\n",
+        b"long-enough-but-\x07\n",
+        b"long-enough-but-\xc3\xa9\n",
+    ] {
         let (code, said) = start(wrong);
         assert!(code != Some(0) && said.contains("--token-from-stdin"), "{code:?} {said}");
         assert!(!said.contains("MEMHOST_OPERATOR_TOKEN"), "{said}");
@@ -166,7 +194,10 @@ fn a_host_that_is_told_nothing_ends_and_no_wildcard_frames_the_explorer() {
         .output()
         .unwrap();
     let said = String::from_utf8(wildcard.stderr).unwrap();
-    assert!(wildcard.status.code() == Some(2) && said.contains("stands for many origins"), "{said}");
+    assert!(
+        wildcard.status.code() == Some(2) && said.contains("stands for many origins"),
+        "{said}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -177,7 +208,9 @@ async fn an_idempotency_key_holds_over_a_restart() {
     });
     let write = async |host: &TestHost| {
         let path = "/runtime/v1/companies/acme/records";
-        Api::new(host).send(Method::Post, path, Some(body.to_string()), &[("idempotency-key", "k1")]).await
+        Api::new(host)
+            .send(Method::Post, path, Some(body.to_string()), &[("idempotency-key", "k1")])
+            .await
     };
     let first = write(&host).await;
     assert_eq!(first.status, 200, "{}", first.text);

@@ -1,5 +1,5 @@
-//! A person behind an integration is no agent: whatever agent the person's request names, on every surface, nobody's
-//! private records are read, written or forgotten.
+//! A person behind an integration is no agent: whatever agent the person's request names, on every
+//! surface, nobody's private records are read, written or forgotten.
 
 use memhost_server::Method;
 use memhost_tests::TestHost;
@@ -48,9 +48,18 @@ async fn a_person_who_names_an_agent_gets_nothing_of_the_agents() {
         ("get", json!({"scope": scope, "handle": handle})),
         ("browse", json!({"scope": scope})),
         ("sources/list", json!({"scope": scope, "sources": [{"issueId": "I-1"}]})),
-        ("records", json!({"scope": scope, "source": source, "records": planted, "visibility": "agent"})),
-        ("capture", json!({"scope": scope, "source": source, "payload": {"text": "planted"}, "visibility": "agent"})),
-        ("correct", json!({"scope": scope, "handle": handle, "patch": {"record": {"text": "planted"}}})),
+        (
+            "records",
+            json!({"scope": scope, "source": source, "records": planted, "visibility": "agent"}),
+        ),
+        (
+            "capture",
+            json!({"scope": scope, "source": source, "payload": {"text": "planted"}, "visibility": "agent"}),
+        ),
+        (
+            "correct",
+            json!({"scope": scope, "handle": handle, "patch": {"record": {"text": "planted"}}}),
+        ),
         ("hooks", hook("post_run_capture")),
         ("hooks", hook("pre_run_hydrate")),
         ("forget", json!({"scope": scope, "handles": [handle]})),
@@ -59,7 +68,12 @@ async fn a_person_who_names_an_agent_gets_nothing_of_the_agents() {
         let refused = as_person(&gateway, route, &body).await;
         assert!(!refused.text.contains(SECRET), "{route}: {}", refused.text);
         let whole = (refused.problem(), &refused.json["field"]);
-        assert_eq!(whole, ((403, "forbidden"), &json!("scope.agentId")), "{route}: {}", refused.text);
+        assert_eq!(
+            whole,
+            ((403, "forbidden"), &json!("scope.agentId")),
+            "{route}: {}",
+            refused.text
+        );
     }
     let events = json!({"events": [{"type": "session.started", "projectId": "p", "sessionId": "s",
         "agentKind": "claude", "agentId": "ada"}]});
@@ -76,9 +90,18 @@ async fn a_person_who_names_an_agent_gets_nothing_of_the_agents() {
     let own = json!({"scope": {"companyId": "acme"}, "source": source, "visibility": "person",
         "records": [{"text": format!("u1 likes {SECRET}, too")}]});
     as_person(&gateway, "records", &own).await.fine();
-    let found = as_person(&gateway, "query", &json!({"scope": {"companyId": "acme"}, "query": SECRET})).await.fine();
+    let found =
+        as_person(&gateway, "query", &json!({"scope": {"companyId": "acme"}, "query": SECRET}))
+            .await
+            .fine();
     assert_eq!(found["snippets"].as_array().unwrap().len(), 1, "{found}");
-    as_person(&gateway, "scope/forget", &json!({"scope": {"companyId": "acme", "subjectId": "u1"}})).await.fine();
+    as_person(
+        &gateway,
+        "scope/forget",
+        &json!({"scope": {"companyId": "acme", "subjectId": "u1"}}),
+    )
+    .await
+    .fine();
     assert_eq!(of_ada(&ada).await, [text.as_str()]);
 }
 
@@ -98,16 +121,23 @@ async fn a_person_who_names_an_agent_gets_nothing_of_the_agents_over_mcp() {
         ("memory.forget", json!({"ids": [handle["providerRecordId"]]})),
     ] {
         let refused = claims.is_refused(tool, arguments).await;
-        assert!(refused.contains("scope.agentId") && !refused.contains(SECRET), "{tool}: {refused}");
+        assert!(
+            refused.contains("scope.agentId") && !refused.contains(SECRET),
+            "{tool}: {refused}"
+        );
     }
     let resources = claims.ask("resources/list", json!({})).await;
     assert!(!resources.to_string().contains(SECRET), "{resources}");
     assert_eq!(of_ada(&ada).await, [text.as_str()]);
-    assert_eq!(ask(&ada, "acme", "list", json!({})).await.fine()["items"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        ask(&ada, "acme", "list", json!({})).await.fine()["items"].as_array().unwrap().len(),
+        1
+    );
     assert_eq!(person.does("memory.search", json!({"query": SECRET})).await["records"], json!([]));
 }
 
-/// What waits for a decision about a record that a person may not read stays, with the text in its operation.
+/// What waits for a decision about a record that a person may not read stays, with the text in its
+/// operation.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_person_who_forgets_their_scope_ends_no_private_change_of_an_agent() {
     let (host, api) = host("local-markdown").await;
@@ -124,7 +154,8 @@ async fn a_person_who_forgets_their_scope_ends_no_private_change_of_an_agent() {
         json!({"scope": scope, "visibility": visibility,
             "records": [{"id": handle["providerRecordId"], "text": text}]})
     };
-    let correction = json!({"scope": scope, "handle": handle, "patch": {"record": {"text": "ada's correction"}}});
+    let correction = json!({"scope": scope, "handle": handle, "patch": {"record": {"text": "ada's \
+        correction"}}});
     let mut operations = Vec::new();
     for (route, body) in [
         ("records", change(&handle, "ada's second view", json!("agent"))),
@@ -135,13 +166,25 @@ async fn a_person_who_forgets_their_scope_ends_no_private_change_of_an_agent() {
         assert_eq!(waits["inReview"].as_array().unwrap().len(), 1, "{waits}");
         operations.push(waits["operationId"].as_str().unwrap().to_owned());
     }
-    as_person(&gateway, "scope/forget", &json!({"scope": {"companyId": "acme", "subjectId": "u1"}})).await.fine();
+    as_person(
+        &gateway,
+        "scope/forget",
+        &json!({"scope": {"companyId": "acme", "subjectId": "u1"}}),
+    )
+    .await
+    .fine();
     let reviews = api.get("/control/v1/companies/acme/reviews?limit=50").await;
     let mut left = Vec::new();
     for operation in &operations {
-        let item = reviews["items"].as_array().unwrap().iter().find(|item| item["operationId"] == **operation);
+        let item = reviews["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|item| item["operationId"] == **operation);
         let path = format!("/control/v1/companies/acme/operations/{operation}");
-        let has_text = api.get(&path).await["payload"]["text"].as_str().is_some_and(|text| text.contains("acme"));
+        let has_text = api.get(&path).await["payload"]["text"]
+            .as_str()
+            .is_some_and(|text| text.contains("acme"));
         left.push((item.unwrap()["status"].as_str().unwrap().to_owned(), has_text));
     }
     let pending = || ("pending".to_owned(), true);
@@ -157,22 +200,35 @@ async fn a_person_who_forgets_their_scope_ends_no_private_change_of_an_agent() {
 async fn scopes_of_a_company_are_forgotten_one_after_another() {
     let (host, api) = host("local-markdown").await;
     let [ada, ..] = agents(&host).await;
-    let many: Vec<Value> = (0..300).map(|number| json!({"text": format!("fact {number}")})).collect();
+    let many: Vec<Value> =
+        (0..300).map(|number| json!({"text": format!("fact {number}")})).collect();
     ask(&ada, "acme", "records", json!({"records": many})).await.fine();
     let forget = |run: usize| {
-        let (ada, scope) = (ada.with_same(), json!({"companyId": "acme", "runId": format!("r{run}")}));
-        async move { ada.post("/runtime/v1/companies/acme/scope/forget", &json!({"scope": scope})).await.fine() }
+        let (ada, scope) =
+            (ada.with_same(), json!({"companyId": "acme", "runId": format!("r{run}")}));
+        async move {
+            ada.post("/runtime/v1/companies/acme/scope/forget", &json!({"scope": scope}))
+                .await
+                .fine()
+        }
     };
     let all: Vec<_> = (0..8).map(|run| tokio::spawn(forget(run))).collect();
     for one in all {
         one.await.unwrap();
     }
     let operations = api.get("/control/v1/companies/acme/operations?kind=forget&limit=50").await;
-    let time = |operation: &Value, field: &str| operation[field].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let time = |operation: &Value, field: &str| {
+        operation[field].as_str().unwrap().parse::<jiff::Timestamp>().unwrap()
+    };
     let mut times: Vec<_> = operations["items"].as_array().unwrap().iter().collect::<Vec<_>>();
     times.sort_by_key(|operation| time(operation, "startedAt"));
     assert_eq!(times.len(), 8, "{operations}");
     for pair in times.windows(2) {
-        assert!(time(pair[0], "finishedAt") <= time(pair[1], "startedAt"), "{} and {}", pair[0], pair[1]);
+        assert!(
+            time(pair[0], "finishedAt") <= time(pair[1], "startedAt"),
+            "{} and {}",
+            pair[0],
+            pair[1]
+        );
     }
 }

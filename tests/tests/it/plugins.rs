@@ -1,4 +1,5 @@
-//! The plugins directory while a host runs: files are added, changed and removed, and bindings follow.
+//! The plugins directory while a host runs: files are added, changed and removed, and bindings
+//! follow.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +9,9 @@ use std::time::Duration;
 use memhost_core::plugins::{SigningKey, Trust};
 use memhost_core::{BindingView, CreateBinding, UpdateBinding};
 use memhost_tests::{TestHost, caller, capture, eventually, parse, query, stamped};
-use memhost_types::{BindingKey, BindingLimits, Digest, Grants, OperationFilter, Outcome, VersionChoice};
+use memhost_types::{
+    BindingKey, BindingLimits, Digest, Grants, OperationFilter, Outcome, VersionChoice,
+};
 use serde_json::{Value, json};
 
 fn build(version: &str, more: &Value) -> Vec<u8> {
@@ -104,7 +107,11 @@ async fn an_incomplete_file_is_not_read_and_a_bad_one_is_read_again_after_a_chan
     assert_eq!(host.service().plugins().admitted.len(), 2);
     put(&host, "bad.wasm", &bytes[..bytes.len() / 2]);
     host.service().scan_plugins().await;
-    assert!(host.service().plugins().refused[0].reason.contains("truncated"), "{:?}", host.service().plugins().refused);
+    assert!(
+        host.service().plugins().refused[0].reason.contains("truncated"),
+        "{:?}",
+        host.service().plugins().refused
+    );
     put(&host, "bad.wasm", &build("1.2.0", &json!({})));
     host.service().scan_plugins().await;
     assert!(host.service().plugins().refused.is_empty());
@@ -133,7 +140,8 @@ async fn no_call_fails_while_a_version_is_replaced() {
             }
             let (service, counted) = (Arc::clone(&service), Arc::clone(&counted));
             calls.spawn(async move {
-                let answer = service.capture(&caller(), capture("acme", &format!("event {n}"))).await;
+                let answer =
+                    service.capture(&caller(), capture("acme", &format!("event {n}"))).await;
                 counted.fetch_add(1, Ordering::Relaxed);
                 answer
             });
@@ -141,16 +149,26 @@ async fn no_call_fails_while_a_version_is_replaced() {
         answers.extend(calls.join_all().await);
         answers
     });
-    eventually("the old version has answered", async || answered.load(Ordering::Relaxed) > 50).await;
+    eventually("the old version has answered", async || answered.load(Ordering::Relaxed) > 50)
+        .await;
     put(&host, "two.wasm", &build("2.0.0", &json!({"storage": 1 << 20})));
     eventually("the new version serves", async || version(&host).await == "2.0.0").await;
     let before = answered.load(Ordering::Relaxed);
-    eventually("the new version has answered", async || answered.load(Ordering::Relaxed) > before + 50).await;
+    eventually("the new version has answered", async || {
+        answered.load(Ordering::Relaxed) > before + 50
+    })
+    .await;
     stop.send(()).unwrap();
     let answers = load.await.unwrap();
-    assert_eq!(answers.iter().filter(|answer| answer.is_err()).count(), 0, "{:?}", answers.iter().find(|a| a.is_err()));
+    assert_eq!(
+        answers.iter().filter(|answer| answer.is_err()).count(),
+        0,
+        "{:?}",
+        answers.iter().find(|a| a.is_err())
+    );
     assert_eq!(version(&host).await, "2.0.0");
-    // The guest marks each capture with its version, and the migration rewrites those of the first version.
+    // The guest marks each capture with its version, and the migration rewrites those of the first
+    // version.
     let text = host.query("acme", "marks").await.unwrap()[0].text.clone();
     let count = answers.len();
     assert_eq!(text.lines().count(), 1 + count, "a capture was lost");
@@ -170,11 +188,24 @@ async fn a_version_that_fails_is_rolled_back() {
     let view = view(&host).await;
     assert_eq!(view.serving.unwrap().version.to_string(), "1.0.0");
     assert_eq!(view.rejected_versions[0].version.to_string(), "2.0.0");
-    assert!(view.rejected_versions[0].reason.contains("crashed"), "{}", view.rejected_versions[0].reason);
-    let operations = host.service().operations(&parse("acme"), &OperationFilter::default(), None, 10).await.unwrap();
+    assert!(
+        view.rejected_versions[0].reason.contains("crashed"),
+        "{}",
+        view.rejected_versions[0].reason
+    );
+    let operations = host
+        .service()
+        .operations(&parse("acme"), &OperationFilter::default(), None, 10)
+        .await
+        .unwrap();
     assert!(operations.items.iter().all(|operation| operation.outcome == Outcome::Succeeded));
-    assert_eq!(operations.items[0].provider_version.as_deref(), Some("1.0.0"), "the version that answered is recorded");
-    let activity = serde_json::to_value(host.service().activity(&parse("acme"), None).await.unwrap()).unwrap();
+    assert_eq!(
+        operations.items[0].provider_version.as_deref(),
+        Some("1.0.0"),
+        "the version that answered is recorded"
+    );
+    let activity =
+        serde_json::to_value(host.service().activity(&parse("acme"), None).await.unwrap()).unwrap();
     assert_eq!(activity["items"][0]["action"], "version_rejected");
     // A version after the bad one is tried.
     put(&host, "three.wasm", &build("2.0.1", &json!({})));
@@ -240,7 +271,8 @@ async fn a_removed_file_serves_existing_bindings_only() {
         default: false,
     };
     let follows = request(VersionChoice::default());
-    let error = host.service().create_binding(&caller(), &parse("acme"), follows).await.unwrap_err();
+    let error =
+        host.service().create_binding(&caller(), &parse("acme"), follows).await.unwrap_err();
     assert!(error.to_string().contains("stamped"), "{error}");
     let pins = request(VersionChoice::Pin(Digest::of(&build("1.0.0", &json!({})))));
     host.service().create_binding(&caller(), &parse("acme"), pins).await.unwrap();
@@ -249,7 +281,11 @@ async fn a_removed_file_serves_existing_bindings_only() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_version_that_asks_for_more_waits_for_a_grant() {
     let host = host(&json!({})).await;
-    put(&host, "two.wasm", &build("2.0.0", &json!({"storage": 4096, "origin": "https://api.example.com"})));
+    put(
+        &host,
+        "two.wasm",
+        &build("2.0.0", &json!({"storage": 4096, "origin": "https://api.example.com"})),
+    );
     host.service().scan_plugins().await;
     assert_eq!(version(&host).await, "1.0.0");
     let waiting = view(&host).await.waiting;
@@ -302,8 +338,14 @@ async fn bindings_follow_pins_and_ranges() {
     assert_eq!(version(&host).await, "3.0.0");
     let error = set(VersionChoice::Pin(Digest::of(b"nothing"))).await.unwrap_err().to_string();
     assert!(error.contains("no build"), "{error}");
-    let stale = UpdateBinding { revision: Some(1), enabled: Some(false), ..UpdateBinding::default() };
-    let error = host.service().update_binding(&caller(), &company, &key, stale).await.unwrap_err().to_string();
+    let stale =
+        UpdateBinding { revision: Some(1), enabled: Some(false), ..UpdateBinding::default() };
+    let error = host
+        .service()
+        .update_binding(&caller(), &company, &key, stale)
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("meanwhile"), "{error}");
 }
 
@@ -315,7 +357,9 @@ async fn required_signatures_admit_only_signed_or_named_builds() {
     let host = TestHost::with(&[], |options| options.trust = trust).await.unwrap();
     let versions = || -> Vec<String> {
         let admitted = host.service().plugins().admitted;
-        let stamped = admitted.iter().filter(|plugin| plugin.inspection.description.provider_key.as_str() == "stamped");
+        let stamped = admitted
+            .iter()
+            .filter(|plugin| plugin.inspection.description.provider_key.as_str() == "stamped");
         stamped.map(|plugin| plugin.inspection.description.version.to_string()).collect()
     };
     let one = build("1.0.0", &json!({}));
@@ -325,11 +369,16 @@ async fn required_signatures_admit_only_signed_or_named_builds() {
     put(&host, "three.wasm", &build("3.0.0", &json!({})));
     put(&host, "four.wasm", &build("4.0.0", &json!({})));
     let stranger = SigningKey::generate().unwrap();
-    put(&host, "four.wasm.sig", stranger.sign(&build("4.0.0", &json!({})), "x").unwrap().as_bytes());
+    put(
+        &host,
+        "four.wasm.sig",
+        stranger.sign(&build("4.0.0", &json!({})), "x").unwrap().as_bytes(),
+    );
     host.service().scan_plugins().await;
     assert_eq!(versions(), ["3.0.0"], "the build that was named");
     let refused = host.service().plugins().refused;
-    let reason = |name: &str| refused.iter().find(|file| file.path.ends_with(name)).unwrap().reason.clone();
+    let reason =
+        |name: &str| refused.iter().find(|file| file.path.ends_with(name)).unwrap().reason.clone();
     assert!(reason("one.wasm").contains("not signed"), "{}", reason("one.wasm"));
     assert!(reason("two.wasm").contains("two.wasm.sig"), "{}", reason("two.wasm"));
     assert!(reason("four.wasm").contains("not trusted"), "{}", reason("four.wasm"));
@@ -351,7 +400,10 @@ async fn the_circuit_of_a_failing_provider_opens_and_is_reset() {
     }
     assert!(last.contains("memhost binding reset"), "{last}");
     let error = host.service().query(&caller(), query("acme", "fine")).await.unwrap_err();
-    assert!(error.to_string().contains("its circuit is open"), "an innocent call is refused too: {error}");
+    assert!(
+        error.to_string().contains("its circuit is open"),
+        "an innocent call is refused too: {error}"
+    );
     host.service().reset_binding(&caller(), &parse("acme"), &parse("traps")).await.unwrap();
     host.query("acme", "fine").await.unwrap();
 }
@@ -375,7 +427,8 @@ async fn a_named_pipe_among_the_plugins_is_refused() {
     let host = TestHost::new(&[]).await.unwrap();
     let pipe = file(&host, "pipe.wasm");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let scanned = tokio::time::timeout(Duration::from_secs(20), host.service().scan_plugins()).await;
+    let scanned =
+        tokio::time::timeout(Duration::from_secs(20), host.service().scan_plugins()).await;
     // With a writer that stays, no reader waits, so that a failure does not hang.
     std::mem::forget(std::fs::OpenOptions::new().read(true).write(true).open(&pipe));
     assert!(scanned.is_ok(), "the scan waits for the pipe");

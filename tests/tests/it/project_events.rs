@@ -1,4 +1,5 @@
-//! The events of a project's memory, `memory.saved` and `memory.recalled`, whichever way it is written and recalled.
+//! The events of a project's memory, `memory.saved` and `memory.recalled`, whichever way it is
+//! written and recalled.
 
 use memhost_server::Method;
 use memhost_tests::{Serving, TestHost};
@@ -8,10 +9,16 @@ use super::cli::{run, words};
 use super::mcp_http::{Client, OPERATOR, token};
 use super::support::Api;
 
-/// A host whose company `acme` has Apropos' routes. The company `zeta` has the same provider and no routes.
+/// A host whose company `acme` has Apropos' routes. The company `zeta` has the same provider and no
+/// routes.
 async fn host() -> (TestHost, Api) {
-    let configured = serde_json::from_value(json!({"apropos": {"company": "acme", "binding": "shared"}})).unwrap();
-    let host = TestHost::new(&["cross-agent"]).await.unwrap().surfaces(|surfaces| surfaces.integrations = configured);
+    let configured =
+        serde_json::from_value(json!({"apropos": {"company": "acme", "binding": "shared"}}))
+            .unwrap();
+    let host = TestHost::new(&["cross-agent"])
+        .await
+        .unwrap()
+        .surfaces(|surfaces| surfaces.integrations = configured);
     let api = Api::new(&host);
     for (company, key) in [("acme", "shared"), ("acme", "other"), ("zeta", "shared")] {
         let binding = json!({"key": key, "providerKey": "cross-agent", "default": key == "shared",
@@ -23,7 +30,9 @@ async fn host() -> (TestHost, Api) {
 
 /// The events of a project, oldest first.
 async fn events(api: &Api, company: &str, project: &str) -> Vec<Value> {
-    let page = api.get(&format!("/control/v1/companies/{company}/events?projectId={project}&limit=100")).await;
+    let page = api
+        .get(&format!("/control/v1/companies/{company}/events?projectId={project}&limit=100"))
+        .await;
     page["items"].as_array().unwrap().iter().rev().cloned().collect()
 }
 
@@ -44,8 +53,10 @@ async fn every_write_and_recall_of_a_project_leaves_one_event() {
         (format!("memory.{kind}"), agent.to_owned(), session.to_owned(), count)
     };
     let mut wanted = Vec::new();
-    // By the routes: one item, its change, an import of two, and a recall. A search is none, nor is a deletion.
-    let item = json!({"content": "Deploys are frozen on Fridays", "sessionId": "s1", "agentKind": "codex"});
+    // By the routes: one item, its change, an import of two, and a recall. A search is none, nor is
+    // a deletion.
+    let item = json!({"content": "Deploys are frozen on \
+                                  Fridays", "sessionId": "s1", "agentKind": "codex"});
     let made = api.post(path, &item).await.fine();
     wanted.push(row("saved", "codex", "s1", 1));
     let one = format!("{path}/{}", made["id"].as_str().unwrap());
@@ -55,7 +66,8 @@ async fn every_write_and_recall_of_a_project_leaves_one_event() {
     let patched = api.patch(&one, &json!({})).await.fine();
     assert_eq!(patched, unchanged, "a change of nothing leaves no event and no new time");
     assert_eq!(api.get(&one).await, unchanged);
-    let two = json!({"items": [{"content": "The gate has two locks"}, {"content": "The office is in Bonn"}]});
+    let two = json!({"items": [{"content": "The gate has two locks"}, {"content": "The office is \
+        in Bonn"}]});
     api.post(&format!("{path}/import"), &two).await.fine();
     wanted.push(row("saved", "unknown", "none", 2));
     api.post(&format!("{path}/search"), &json!({"query": "deploys"})).await.fine();
@@ -70,25 +82,40 @@ async fn every_write_and_recall_of_a_project_leaves_one_event() {
     let ada = token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
     let serving = Serving::start(&host, OPERATOR).await.unwrap();
     let address = serving.url().trim_start_matches("http://").parse().unwrap();
-    let ada = Client::new(address, &ada).with("user-agent", "claude-code/2.1").with("memhost-project-id", "p1");
+    let ada = Client::new(address, &ada)
+        .with("user-agent", "claude-code/2.1")
+        .with("memhost-project-id", "p1");
     ada.does("memory.note", json!({"text": "Builds run on Mondays"})).await;
     wanted.push(row("saved", "claude-code", "none", 1));
     ada.does("memory.search", json!({"query": "builds"})).await;
     wanted.push(row("recalled", "claude-code", "none", 1));
     let listed = api.get(path).await;
-    let note = listed["items"].as_array().unwrap().iter().find(|item| item["content"] == "Builds run on Mondays");
-    assert_eq!(note.unwrap()["agentKind"], "claude-code", "the item names the client as its event does: {listed:?}");
-    for (filter, found) in
-        [("agentKind=claude-code", true), ("agentKind=codex", false), ("agentKind=claude-code&limit=1", true)]
-    {
+    let note = listed["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|item| item["content"] == "Builds run on Mondays");
+    assert_eq!(
+        note.unwrap()["agentKind"],
+        "claude-code",
+        "the item names the client as its event does: {listed:?}"
+    );
+    for (filter, found) in [
+        ("agentKind=claude-code", true),
+        ("agentKind=codex", false),
+        ("agentKind=claude-code&limit=1", true),
+    ] {
         let listed = api.get(&format!("{path}?{filter}")).await;
         let is_found = listed.to_string().contains("Builds run on Mondays");
         assert_eq!(is_found, found, "{filter}: as the item shows it: {listed}");
     }
     // By the command line.
     let home = tempfile::tempdir().unwrap();
-    let environment = [("MEMHOST_URL", serving.url()), ("MEMHOST_TOKEN", OPERATOR), ("MEMHOST_COMPANY", "acme")];
-    let done = run(home.path(), &environment, &words("note 'The bell rings at nine' --project p1"), "").await;
+    let environment =
+        [("MEMHOST_URL", serving.url()), ("MEMHOST_TOKEN", OPERATOR), ("MEMHOST_COMPANY", "acme")];
+    let done =
+        run(home.path(), &environment, &words("note 'The bell rings at nine' --project p1"), "")
+            .await;
     assert_eq!(done.code, 0, "{done:?}");
     wanted.push(row("saved", "unknown", "none", 1));
     // By the runtime plane: records, a capture, and one that another binding of the company has.
@@ -97,21 +124,25 @@ async fn every_write_and_recall_of_a_project_leaves_one_event() {
     api.post("/runtime/v1/companies/acme/records", &record).await.fine();
     wanted.push(row("saved", "unknown", "s3", 1));
     let capture = json!({"scope": scope, "source": {"kind": "manual_note", "companyId": "acme"},
-        "mode": "capture_record", "payload": {"text": "Tea is in the kitchen", "metadata": {"agentKind": "codex"}}});
+        "mode": "capture_record", "payload": {"text": "Tea is in the \
+            kitchen", "metadata": {"agentKind": "codex"}}});
     api.post("/runtime/v1/companies/acme/capture", &capture).await.fine();
     wanted.push(row("saved", "codex", "s3", 1));
-    let elsewhere = json!({"bindingKey": "other", "scope": scope, "records": [{"text": "Elsewhere"}]});
+    let elsewhere =
+        json!({"bindingKey": "other", "scope": scope, "records": [{"text": "Elsewhere"}]});
     api.post("/runtime/v1/companies/acme/records", &elsewhere).await.fine();
     // By a hook, which is delivered once however often it is sent.
     let hook = json!({"hookKind": "post_run_capture", "hookId": "h1", "triggeredAt": "2026-11-23T12:00:00Z",
         "scope": scope, "source": {"kind": "external_document", "companyId": "acme"}, "waitMs": 20_000,
-        "payload": {"text": "The printer is on the second floor"}, "metadata": {"agentKind": "claude"}});
+        "payload": {"text": "The printer is on the second \
+                             floor"}, "metadata": {"agentKind": "claude"}});
     for _ in 0..2 {
         api.post("/runtime/v1/companies/acme/hooks", &hook).await.fine();
     }
     wanted.push(row("saved", "claude", "s3", 1));
     let of_session = api.get(&format!("{path}?sessionId=s3")).await;
-    for text in ["Lunch is at noon", "Tea is in the kitchen", "The printer is on the second floor"] {
+    for text in ["Lunch is at noon", "Tea is in the kitchen", "The printer is on the second floor"]
+    {
         assert!(of_session.to_string().contains(text), "{of_session}");
     }
     let hydrate = json!({"hookKind": "pre_run_hydrate", "hookId": "h2", "triggeredAt": "2026-11-23T12:00:00Z",
@@ -137,11 +168,15 @@ async fn every_write_and_recall_of_a_project_leaves_one_event() {
     host.start().await.unwrap();
     let api = Api::new(&host);
     assert_eq!(told(&api).await, wanted, "after a restart");
-    // The first event names its item and its operation, and no text. That stays so when the item is forgotten.
+    // The first event names its item and its operation, and no text. That stays so when the item is
+    // forgotten.
     let first = events(&api, "acme", "p1").await[0].clone();
     assert_eq!(first["details"]["ids"], json!([made["id"]]));
     let operation = first["details"]["operationId"].as_str().unwrap();
-    assert_eq!(api.get(&format!("/control/v1/companies/acme/operations/{operation}")).await["kind"], "record_upsert");
+    assert_eq!(
+        api.get(&format!("/control/v1/companies/acme/operations/{operation}")).await["kind"],
+        "record_upsert"
+    );
     assert_eq!(api.send(Method::Delete, &one, None, &[]).await.status, 204);
     let all = events(&api, "acme", "p1").await;
     assert_eq!(all.len(), wanted.len(), "a deletion leaves no event of its own");
@@ -157,11 +192,17 @@ async fn companies_do_not_see_each_others_events() {
         api.post(&format!("/runtime/v1/companies/{company}/records"), &record).await.fine();
     }
     assert_eq!(events(&api, "acme", "p1").await.len(), 1);
-    assert_eq!(events(&api, "zeta", "p1").await, Vec::<Value>::new(), "its projects are not Apropos'");
+    assert_eq!(
+        events(&api, "zeta", "p1").await,
+        Vec::<Value>::new(),
+        "its projects are not Apropos'"
+    );
     let outsider = json!({"name": "a", "role": "company_administrator"});
     let outsider = api.post("/control/v1/companies/zeta/tokens", &outsider).await.fine();
     let outsider = api.with(outsider["value"].as_str().unwrap());
-    let refused = outsider.send(Method::Get, "/control/v1/companies/acme/events?projectId=p1", None, &[]).await;
+    let refused = outsider
+        .send(Method::Get, "/control/v1/companies/acme/events?projectId=p1", None, &[])
+        .await;
     assert_eq!(refused.status, 403);
     // A write that fails, and one without a project, leave none.
     let wrong = json!({"scope": {"companyId": "acme", "projectId": "p1"},

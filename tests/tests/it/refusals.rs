@@ -16,7 +16,9 @@ const RETENTION: &str = "/control/v1/companies/acme/retention";
 
 async fn host() -> (TestHost, Arc<TestClock>) {
     let clock = TestClock::new();
-    let host = TestHost::with(&[], |options| options.clock = Arc::clone(&clock) as Arc<dyn Clock>).await.unwrap();
+    let host = TestHost::with(&[], |options| options.clock = Arc::clone(&clock) as Arc<dyn Clock>)
+        .await
+        .unwrap();
     (host, clock)
 }
 
@@ -50,7 +52,8 @@ async fn a_flood_with_a_revoked_token_is_one_record_a_minute_with_the_exact_numb
     operator.capture("acme", "a fact").await.fine();
     let (id, revoked) = token(&operator, json!({"name": "r", "role": "auditor"})).await;
     let soon = (clock.now() + jiff::SignedDuration::from_hours(1)).to_string();
-    let (_, expired) = token(&operator, json!({"name": "e", "role": "auditor", "expiresAt": soon})).await;
+    let (_, expired) =
+        token(&operator, json!({"name": "e", "role": "auditor", "expiresAt": soon})).await;
     operator.send(Method::Delete, &format!("{TOKENS}/{id}"), None, &[]).await.fine();
     clock.advance(jiff::SignedDuration::from_hours(2));
     let ask = json!({"scope": {"companyId": "acme"}, "query": "fact"});
@@ -70,7 +73,10 @@ async fn a_flood_with_a_revoked_token_is_one_record_a_minute_with_the_exact_numb
     assert_eq!(sum(&found), 610);
     assert!(found.len() <= 6, "{} records", found.len());
     let listed = operator.get("/control/v1/companies/acme/operations?outcome=refused").await;
-    assert!(listed["items"].as_array().unwrap().iter().any(|one| one["count"].as_u64() > Some(100)), "{listed}");
+    assert!(
+        listed["items"].as_array().unwrap().iter().any(|one| one["count"].as_u64() > Some(100)),
+        "{listed}"
+    );
     // The numbers of the operations have no gaps that a flood made.
     let last = operator.capture("acme", "another fact").await.fine();
     let last: memhost_types::OperationId = last["operationId"].as_str().unwrap().parse().unwrap();
@@ -86,19 +92,22 @@ async fn refusals_of_valid_tokens_are_counted_by_kind_and_reason() {
     operator.capture("acme", "a fact").await.fine();
     let limits = json!({"limits": {"callsPerSecond": 1}});
     operator.patch("/control/v1/companies/acme/bindings/default", &limits).await.fine();
-    let (_, agent) = token(&operator, json!({"name": "a", "role": "agent", "agentId": "ada"})).await;
+    let (_, agent) =
+        token(&operator, json!({"name": "a", "role": "agent", "agentId": "ada"})).await;
     let scope = json!({"companyId": "acme"});
     let runtime = |path: &str| format!("/runtime/v1/companies/acme/{path}");
     flood(&[&agent], 50, &runtime("export"), &json!({"scope": scope})).await;
     flood(&[&agent], 50, TOKENS, &json!({"name": "n", "role": "auditor"})).await;
-    flood(&[&agent], 50, &runtime("query"), &json!({"scope": scope, "query": "x", "topK": 0})).await;
+    flood(&[&agent], 50, &runtime("query"), &json!({"scope": scope, "query": "x", "topK": 0}))
+        .await;
     flood(&[&agent], 50, &runtime("records"), &json!({"scope": scope, "records": []})).await;
     let elsewhere = json!({"scope": scope, "query": "x", "bindingKey": "nowhere"});
     flood(&[&agent], 50, &runtime("query"), &elsewhere).await;
     let found = refusals(&host).await;
     assert_eq!(sum(&found), 250);
     assert!((5..=10).contains(&found.len()), "{} records", found.len());
-    let mut kinds: Vec<_> = found.iter().map(|one| (one.kind.as_str(), one.error.clone().unwrap().code)).collect();
+    let mut kinds: Vec<_> =
+        found.iter().map(|one| (one.kind.as_str(), one.error.clone().unwrap().code)).collect();
     kinds.sort_by_key(|(kind, code)| (*kind, code.as_str()));
     kinds.dedup();
     let kinds: Vec<_> = kinds.iter().map(|(kind, code)| (*kind, code.as_str())).collect();
@@ -127,8 +136,10 @@ async fn refusals_of_valid_tokens_are_counted_by_kind_and_reason() {
     // A counted refusal gives its number back.
     let newest = host.operations("acme").await.unwrap()[0].id.sequence();
     assert!(newest < 120, "{newest}");
-    let rated =
-        refusals(&host).await.into_iter().filter(|one| one.error.as_ref().unwrap().code.as_str() == "rate_limited");
+    let rated = refusals(&host)
+        .await
+        .into_iter()
+        .filter(|one| one.error.as_ref().unwrap().code.as_str() == "rate_limited");
     assert_eq!(rated.map(|one| one.count).sum::<u64>(), limited.len() as u64);
 }
 

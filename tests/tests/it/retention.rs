@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::company::{fill, path};
 use super::support::{Api, bind};
 
-/// Deliveries, jobs, events, review texts, cost events and the activity log are kept for a time, also without a setting.
+/// Deliveries, jobs, events, review texts, cost events and the activity log are kept for a time,
+/// also without a setting.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everything_else_is_kept_as_long_as_the_retention_says() {
     let clock = memhost_tests::clock::TestClock::new();
@@ -20,8 +21,14 @@ async fn everything_else_is_kept_as_long_as_the_retention_says() {
     let api = Api::new(&host);
     bind(&api, "acme", "extracts", &json!({})).await;
     fill(&api).await;
-    let held = api.get(&path("reviews?status=pending")).await["items"][0]["id"].as_str().unwrap().to_owned();
-    let decided = api.post(&path(&format!("reviews/{held}/decision")), &json!({"decision": "approve"})).await.fine();
+    let held = api.get(&path("reviews?status=pending")).await["items"][0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let decided = api
+        .post(&path(&format!("reviews/{held}/decision")), &json!({"decision": "approve"}))
+        .await
+        .fine();
     assert_eq!(decided["text"], "waits for a person");
     let lists = ["deliveries", "jobs", "events", "cost-events", "activity"];
     let counts = async || {
@@ -49,9 +56,20 @@ async fn everything_else_is_kept_as_long_as_the_retention_says() {
     let after = swept(60, json!({"deliveriesMaxAgeDays": null})).await;
     assert_eq!((after[0], after[1], after[2]), (1, 0, 0), "null is no end");
     let item = &api.get(&path("reviews?status=approved")).await["items"][0];
-    assert_eq!((&item["text"], &item["status"]), (&json!(""), &json!("approved")), "the decision stays");
+    assert_eq!(
+        (&item["text"], &item["status"]),
+        (&json!(""), &json!("approved")),
+        "the decision stays"
+    );
     let after = swept(800, json!({"deliveriesMaxAgeDays": 1})).await;
     assert_eq!((after[0], after[3]), (0, 0));
-    assert_eq!(api.put(&path("retention"), &json!({"jobsMaxAgeDays": 0})).await.json["field"], "jobsMaxAgeDays");
-    assert!(api.get(&path("costs?since=2026-01-01&until=2030-01-01")).await["total"]["costCents"].as_u64() > Some(0));
+    assert_eq!(
+        api.put(&path("retention"), &json!({"jobsMaxAgeDays": 0})).await.json["field"],
+        "jobsMaxAgeDays"
+    );
+    assert!(
+        api.get(&path("costs?since=2026-01-01&until=2030-01-01")).await["total"]["costCents"]
+            .as_u64()
+            > Some(0)
+    );
 }

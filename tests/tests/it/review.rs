@@ -24,7 +24,8 @@ async fn a_waiting_record_is_not_returned_before_its_approval() {
     let (mut host, api) = extracting().await;
     bind(&api, "acme", "careful", &json!({"review": {}})).await;
     api.capture("acme", &candidate("the deadline is Friday", "fact", 0.9)).await.fine();
-    let held = api.capture("acme", &candidate("the deadline may be Sunday", "fact", 0.6)).await.fine();
+    let held =
+        api.capture("acme", &candidate("the deadline may be Sunday", "fact", 0.6)).await.fine();
     let handle = held["records"][0].clone();
     // It is in the queue at once.
     let queue = pending(&api).await;
@@ -67,10 +68,16 @@ async fn a_waiting_record_is_not_returned_before_its_approval() {
     assert_eq!(found["snippets"][0]["text"], "the deadline is Friday");
     let approve = json!({"decision": "approve"});
     let decided = decide(&api, item, &approve).await.fine();
-    assert_eq!((&decided["status"], &decided["decidedBy"]), (&json!("approved"), &json!("operator")));
+    assert_eq!(
+        (&decided["status"], &decided["decidedBy"]),
+        (&json!("approved"), &json!("operator"))
+    );
     assert_eq!(sees(&api).await, (2, 2, true));
     assert_eq!(decide(&api, item, &approve).await.status, 200, "the same decision twice is one");
-    assert_eq!(decide(&api, item, &json!({"decision": "reject"})).await.problem(), (409, "already_decided"));
+    assert_eq!(
+        decide(&api, item, &json!({"decision": "reject"})).await.problem(),
+        (409, "already_decided")
+    );
     assert_eq!(decide(&api, item, &json!({"decision": "edit"})).await.json["field"], "text");
 }
 
@@ -83,14 +90,21 @@ async fn rejecting_forgets_and_editing_corrects() {
     let queue = pending(&api).await;
     let find = |text: &str| queue.iter().find(|item| item["text"] == text).unwrap();
     decide(&api, find("review the module"), &json!({"decision": "reject"})).await.fine();
-    decide(&api, find("reviw the docs"), &json!({"decision": "edit", "text": "review the docs"})).await.fine();
+    decide(&api, find("reviw the docs"), &json!({"decision": "edit", "text": "review the docs"}))
+        .await
+        .fine();
     assert_eq!(api.query("acme", "review reviw").await, ["review the docs"]);
     assert!(pending(&api).await.is_empty());
-    let forgotten =
-        host.operations("acme").await.unwrap().into_iter().filter(|operation| operation.kind.as_str() == "forget");
+    let forgotten = host
+        .operations("acme")
+        .await
+        .unwrap()
+        .into_iter()
+        .filter(|operation| operation.kind.as_str() == "forget");
     assert_eq!(forgotten.count(), 1, "the provider was told");
     // An edited record needs no further decision.
-    let note = json!({"scope": {"companyId": "acme"}, "records": [{"text": "call jerry@mit.edu", "metadata": {"kind": "todo", "confidence": 0.1}}]});
+    let note = json!({"scope": {"companyId": "acme"}, "records": [{"text": "call \
+        jerry@mit.edu", "metadata": {"kind": "todo", "confidence": 0.1}}]});
     api.post("/runtime/v1/companies/acme/records", &note).await.fine();
     assert_eq!(api.query("acme", "jerry@mit.edu").await.len(), 1);
     // A record whose text changes is judged again.
@@ -103,7 +117,8 @@ async fn records_of_a_job_are_judged_like_others() {
     let (_host, api) = extracting().await;
     bind(&api, "acme", "careful", &json!({"review": {"all": true}})).await;
     api.capture("acme", "job makes a record").await.fine();
-    api.until("/control/v1/companies/acme/jobs", |jobs| jobs["items"][0]["status"] == "succeeded").await;
+    api.until("/control/v1/companies/acme/jobs", |jobs| jobs["items"][0]["status"] == "succeeded")
+        .await;
     assert_eq!(pending(&api).await.len(), 1);
     assert!(api.query("acme", "makes").await.is_empty());
 }
@@ -118,10 +133,12 @@ async fn personal_data_is_sent_as_the_policy_says() {
     bind(&api, "acme", "redacting", &json!({"pii": "redact"})).await;
     api.capture("acme", WITH_PII).await.fine();
     assert_eq!(api.query("acme", "address").await, ["Jerry's address is [EMAIL], call [PHONE]"]);
-    // Looking through a long text is not work for a thread of the executor; this build refuses it there.
+    // Looking through a long text is not work for a thread of the executor; this build refuses it
+    // there.
     let long = "words ".repeat(10_000);
     api.capture("acme", &long).await.fine();
-    bind(&api, "acme", "holding", &json!({"pii": "hold", "retention": {"snapshots": "bounded"}})).await;
+    bind(&api, "acme", "holding", &json!({"pii": "hold", "retention": {"snapshots": "bounded"}}))
+        .await;
     let held = api.capture("acme", WITH_PII).await.fine();
     assert!(held["held"]["reason"].as_str().unwrap().contains("personal data"), "{held}");
     assert!(api.query("acme", "address").await.is_empty());
@@ -129,19 +146,29 @@ async fn personal_data_is_sent_as_the_policy_says() {
     api.capture("acme", &long).await.fine();
     assert_eq!(api.query("acme", "address").await.len(), 1);
     let upsert = json!({"scope": {"companyId": "acme"}, "records": [{"text": WITH_PII}]});
-    assert_eq!(api.post("/runtime/v1/companies/acme/records", &upsert).await.problem(), (409, "review_required"));
+    assert_eq!(
+        api.post("/runtime/v1/companies/acme/records", &upsert).await.problem(),
+        (409, "review_required")
+    );
     // Three decisions: edited without the address, approved unchanged, and rejected.
     let queue = pending(&api).await;
     assert_eq!((queue.len(), &queue[0]["piiRisk"]), (1, &json!(2)));
-    decide(&api, &queue[0], &json!({"decision": "edit", "text": "Jerry has an address"})).await.fine();
-    let delivery = format!("/control/v1/companies/acme/deliveries/{}", held["held"]["deliveryId"].as_str().unwrap());
+    decide(&api, &queue[0], &json!({"decision": "edit", "text": "Jerry has an address"}))
+        .await
+        .fine();
+    let delivery = format!(
+        "/control/v1/companies/acme/deliveries/{}",
+        held["held"]["deliveryId"].as_str().unwrap()
+    );
     api.until(&delivery, |delivery| delivery["status"] == "delivered").await;
     assert_eq!(api.query("acme", "Jerry").await, ["Jerry has an address"]);
     for (decision, status) in [("approve", "delivered"), ("reject", "discarded")] {
         let held = api.capture("acme", WITH_PII).await.fine();
         decide(&api, &pending(&api).await[0], &json!({"decision": decision})).await.fine();
-        let delivery =
-            format!("/control/v1/companies/acme/deliveries/{}", held["held"]["deliveryId"].as_str().unwrap());
+        let delivery = format!(
+            "/control/v1/companies/acme/deliveries/{}",
+            held["held"]["deliveryId"].as_str().unwrap()
+        );
         api.until(&delivery, |delivery| delivery["status"] == status).await;
     }
     assert_eq!(api.query("acme", "call").await, [WITH_PII]);
@@ -160,7 +187,10 @@ async fn snapshots_of_requests_follow_the_policy() {
     let kept = |captured: Value| {
         let api = api.with_same();
         async move {
-            let path = format!("/control/v1/companies/acme/operations/{}", captured["operationId"].as_str().unwrap());
+            let path = format!(
+                "/control/v1/companies/acme/operations/{}",
+                captured["operationId"].as_str().unwrap()
+            );
             api.get(&path).await["payload"].clone()
         }
     };
@@ -170,7 +200,10 @@ async fn snapshots_of_requests_follow_the_policy() {
         let payload = kept(api.capture("acme", &long).await.fine()).await;
         assert!(payload["bytes"].as_u64().unwrap() > 5_000);
         let found = payload["text"].as_str().unwrap().len();
-        assert!(if snapshots == "full" { found > length } else { found == length }, "{snapshots}: {found}");
+        assert!(
+            if snapshots == "full" { found > length } else { found == length },
+            "{snapshots}: {found}"
+        );
     }
     for (policy, field) in [
         (json!({"review": {"threshold": 2}}), "policy.review.threshold"),
@@ -179,7 +212,9 @@ async fn snapshots_of_requests_follow_the_policy() {
         (json!({"pii": "burn"}), "policy.pii"),
     ] {
         let body = json!({"policy": policy}).to_string();
-        let answer = api.send(Method::Patch, "/control/v1/companies/acme/bindings/full", Some(body), &[]).await;
+        let answer = api
+            .send(Method::Patch, "/control/v1/companies/acme/bindings/full", Some(body), &[])
+            .await;
         assert_eq!((answer.status, &answer.json["field"]), (400, &json!(field)), "{}", answer.text);
     }
 }
@@ -208,11 +243,16 @@ async fn of_two_decisions_at_once_only_the_first_has_an_effect() {
         let held = api.capture("acme", &candidate(&text, "fact", 0.6)).await.fine();
         let item = pending(&api).await.remove(0);
         let (approve, reject) = (json!({"decision": "approve"}), json!({"decision": "reject"}));
-        let (approved, rejected) = tokio::join!(decide(&api, &item, &approve), decide(&api, &item, &reject));
+        let (approved, rejected) =
+            tokio::join!(decide(&api, &item, &approve), decide(&api, &item, &reject));
         let get = json!({"scope": {"companyId": "acme"}, "handle": held["records"][0]});
-        let record = api.post("/runtime/v1/companies/acme/get", &get).await.fine()["record"].clone();
+        let record =
+            api.post("/runtime/v1/companies/acme/get", &get).await.fine()["record"].clone();
         match approved.status {
-            200 => assert!(rejected.status == 409 && record["text"] == text.as_str(), "{round}: {record}"),
+            200 => assert!(
+                rejected.status == 409 && record["text"] == text.as_str(),
+                "{round}: {record}"
+            ),
             _ => assert!(rejected.status == 200 && record.is_null(), "{round}: {record}"),
         }
     }

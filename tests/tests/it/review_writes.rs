@@ -1,5 +1,5 @@
-//! Review of what is written: agents' writes wait, whatever way they take; a person who may review writes past the
-//! queue, and the queue says so; imported records are judged at import.
+//! Review of what is written: agents' writes wait, whatever way they take; a person who may review
+//! writes past the queue, and the queue says so; imported records are judged at import.
 
 use memhost_tests::TestHost;
 use serde_json::{Value, json};
@@ -9,7 +9,8 @@ use super::support::{Answer, Api};
 
 const PROVIDERS: [&str; 4] = ["local-markdown", "cross-agent", "facts", "taxonomy"];
 
-/// A host with every provider that ships, and `acme` and `zeta` bound to this one. `acme` holds everything.
+/// A host with every provider that ships, and `acme` and `zeta` bound to this one. `acme` holds
+/// everything.
 async fn holding(provider: &str) -> (TestHost, Api) {
     let host = TestHost::new(&["cross-agent", "facts", "taxonomy"]).await.unwrap();
     let api = Api::new(&host);
@@ -47,7 +48,12 @@ async fn correct(api: &Api, handle: &Value, text: &str) -> Value {
 async fn shown(api: &Api, company: &str) -> Vec<String> {
     let body = json!({"scope": {"companyId": company}, "limit": 100});
     let page = api.post(&format!("/runtime/v1/companies/{company}/list"), &body).await.fine();
-    page["items"].as_array().unwrap().iter().map(|item| item["text"].as_str().unwrap().to_owned()).collect()
+    page["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["text"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 async fn agents(host: &TestHost, api: &Api) -> [Api; 2] {
@@ -72,7 +78,8 @@ async fn what_an_agent_writes_waits_with_every_provider() {
         // The other company holds nothing.
         write(&api, "zeta", "The valve of zeta").await.fine();
         assert_eq!(shown(&api, "zeta").await, ["The valve of zeta"], "{provider}");
-        let tokens = token(&host, "zeta", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
+        let tokens =
+            token(&host, "zeta", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
         write(&api.with(&tokens), "zeta", "Another valve of zeta").await.fine();
         assert_eq!(shown(&api, "zeta").await.len(), 2, "{provider}");
         // Also after a restart.
@@ -81,7 +88,10 @@ async fn what_an_agent_writes_waits_with_every_provider() {
         host.start().await.unwrap();
         let api = Api::new(&host);
         assert!(shown(&api, "acme").await.is_empty(), "{provider}");
-        let path = format!("/control/v1/companies/acme/reviews/{}/decision", queue[0]["id"].as_str().unwrap());
+        let path = format!(
+            "/control/v1/companies/acme/reviews/{}/decision",
+            queue[0]["id"].as_str().unwrap()
+        );
         api.post(&path, &json!({"decision": "approve"})).await.fine();
         assert_eq!(shown(&api, "acme").await, ["The valve opens at noon"], "{provider}");
         assert!(reviews(&api, "pending").await.is_empty(), "{provider}");
@@ -97,12 +107,28 @@ async fn what_an_agent_makes_of_a_record_waits_with_every_provider() {
         assert_eq!(shown(&api, "acme").await, ["The pump runs daily"], "{provider}");
         let corrected = correct(&ada, &written["records"][0], "The pump never runs").await;
         let queue = reviews(&api, "pending").await;
-        assert_eq!((queue.len(), &queue[0]["operationId"]), (1, &corrected["operationId"]), "{provider}");
-        assert!(!shown(&api, "acme").await.contains(&"The pump never runs".to_owned()), "{provider}");
-        let path = format!("/control/v1/companies/acme/reviews/{}/decision", queue[0]["id"].as_str().unwrap());
+        assert_eq!(
+            (queue.len(), &queue[0]["operationId"]),
+            (1, &corrected["operationId"]),
+            "{provider}"
+        );
+        assert!(
+            !shown(&api, "acme").await.contains(&"The pump never runs".to_owned()),
+            "{provider}"
+        );
+        let path = format!(
+            "/control/v1/companies/acme/reviews/{}/decision",
+            queue[0]["id"].as_str().unwrap()
+        );
         api.post(&path, &json!({"decision": "edit", "text": "The pump runs weekly"})).await.fine();
-        assert!(reviews(&api, "pending").await.is_empty(), "{provider}: what a decision writes is decided with it");
-        assert!(shown(&api, "acme").await.contains(&"The pump runs weekly".to_owned()), "{provider}");
+        assert!(
+            reviews(&api, "pending").await.is_empty(),
+            "{provider}: what a decision writes is decided with it"
+        );
+        assert!(
+            shown(&api, "acme").await.contains(&"The pump runs weekly".to_owned()),
+            "{provider}"
+        );
     }
 }
 
@@ -110,14 +136,18 @@ async fn what_an_agent_makes_of_a_record_waits_with_every_provider() {
 async fn a_person_who_may_review_writes_past_the_queue_and_it_says_so() {
     for provider in PROVIDERS {
         let (mut host, api) = holding(provider).await;
-        let admin = token(&host, "acme", json!({"name": "eve", "role": "company_administrator"})).await;
+        let admin =
+            token(&host, "acme", json!({"name": "eve", "role": "company_administrator"})).await;
         let written = write(&api.with(&admin), "acme", "The tank holds nine litres").await.fine();
         let corrected = correct(&api, &written["records"][0], "The tank holds ten litres").await;
         assert!(reviews(&api, "pending").await.is_empty(), "{provider}");
         let passed = reviews(&api, "approved").await;
         let who = |operation: &Value| {
             let item = passed.iter().find(|item| item["operationId"] == *operation).unwrap();
-            assert!(item["reasons"].to_string().contains("wrote it past the queue"), "{provider}: {item}");
+            assert!(
+                item["reasons"].to_string().contains("wrote it past the queue"),
+                "{provider}: {item}"
+            );
             item["decidedBy"].as_str().unwrap().to_owned()
         };
         assert_eq!(who(&written["operationId"]), "company_administrator:eve", "{provider}");
@@ -125,7 +155,11 @@ async fn a_person_who_may_review_writes_past_the_queue_and_it_says_so() {
         drop(api);
         host.stop().await;
         host.start().await.unwrap();
-        assert_eq!(shown(&Api::new(&host), "acme").await, ["The tank holds ten litres"], "{provider}");
+        assert_eq!(
+            shown(&Api::new(&host), "acme").await,
+            ["The tank holds ten litres"],
+            "{provider}"
+        );
     }
 }
 
@@ -147,7 +181,8 @@ async fn notes_over_mcp_wait() {
     assert!(!shown(&api, "acme").await.contains(&"The lamp is on".to_owned()));
 }
 
-/// The lines bring records of two partitions. An import into a third one is refused, one into the company takes both.
+/// The lines bring records of two partitions. An import into a third one is refused, one into the
+/// company takes both.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn imported_records_are_judged_at_import() {
     for provider in ["cross-agent", "taxonomy"] {
@@ -161,17 +196,28 @@ async fn imported_records_are_judged_at_import() {
         let exported = api.post("/runtime/v1/companies/zeta/export", &all).await.fine();
         let other = json!({"scope": {"companyId": "acme", "namespace": "east"}, "lines": exported["lines"]});
         let refused = api.post("/runtime/v1/companies/acme/import", &other).await;
-        assert_eq!((refused.status, &refused.json["field"]), (400, &json!("lines.0")), "{provider}: {}", refused.text);
+        assert_eq!(
+            (refused.status, &refused.json["field"]),
+            (400, &json!("lines.0")),
+            "{provider}: {}",
+            refused.text
+        );
         let import = json!({"scope": {"companyId": "acme"}, "lines": exported["lines"]});
         let imported = api.post("/runtime/v1/companies/acme/import", &import).await.fine();
         assert_eq!(imported["imported"], 2, "{provider}: {imported}");
         let queue = reviews(&api, "pending").await;
         assert_eq!(queue.len(), 2, "{provider}: {queue:?}");
-        assert!(queue.iter().all(|item| item["operationId"] == imported["operationId"]), "{provider}");
+        assert!(
+            queue.iter().all(|item| item["operationId"] == imported["operationId"]),
+            "{provider}"
+        );
         assert!(shown(&api, "acme").await.is_empty(), "{provider}");
         // A decision reaches a record wherever the import has put it.
         for (item, decision) in queue.iter().zip(["approve", "reject"]) {
-            let path = format!("/control/v1/companies/acme/reviews/{}/decision", item["id"].as_str().unwrap());
+            let path = format!(
+                "/control/v1/companies/acme/reviews/{}/decision",
+                item["id"].as_str().unwrap()
+            );
             api.post(&path, &json!({"decision": decision})).await.fine();
         }
         let kept = queue[0]["text"].as_str().unwrap().to_owned();

@@ -17,12 +17,14 @@ fn installed() -> Option<PathBuf> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_match_the_openapi_document() {
-    let missing = "schemathesis is not installed; `just schemathesis` installs it, or name it in MEMHOST_SCHEMATHESIS";
+    let missing = "schemathesis is not installed; `just schemathesis` installs it, or name it in \
+                   MEMHOST_SCHEMATHESIS";
     let Some(schemathesis) = needed(installed().ok_or(missing)) else { return };
     let host = TestHost::new(&[]).await.unwrap();
     let serving = Serving::start(&host, TOKEN).await.unwrap();
     // A part of the recipe: every operation, with cases derived from its schemas.
-    let arguments = ["--phases", "examples,coverage", "--max-time", "35", "--no-shrink", "--seed", "1"];
+    let arguments =
+        ["--phases", "examples,coverage", "--max-time", "35", "--no-shrink", "--seed", "1"];
     let mut command = std::process::Command::new(repository().join("tests/schemathesis/run"));
     command.arg(serving.url()).arg(schemathesis).args(arguments).env("MEMHOST_TOKEN", TOKEN);
     let done = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();

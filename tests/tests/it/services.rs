@@ -1,6 +1,6 @@
-//! The providers `agentcore`, `claude-mem`, `memos`, `openviking` and `supermemory` through the host and the sandbox, in front
-//! of the services of their own tests behind a port. What they do in detail is in those tests; `just vendors` has the real
-//! servers and the stand-ins.
+//! The providers `agentcore`, `claude-mem`, `memos`, `openviking` and `supermemory` through the
+//! host and the sandbox, in front of the services of their own tests behind a port. What they do in
+//! detail is in those tests; `just vendors` has the real servers and the stand-ins.
 
 #[allow(dead_code)]
 #[path = "../../../plugins/agentcore/tests/it/server.rs"]
@@ -35,14 +35,19 @@ const RUNTIME: &str = "/runtime/v1/companies/acme";
 const KEY: &str = "the-key-of-this-test";
 
 /// Serves a service on a port, which is answered.
-pub(super) fn serve<S: Send + 'static>(service: &Arc<Mutex<S>>, answer: fn(&mut S, &Sent) -> Answer) -> u16 {
+pub(super) fn serve<S: Send + 'static>(
+    service: &Arc<Mutex<S>>,
+    answer: fn(&mut S, &Sent) -> Answer,
+) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let service = Arc::clone(service);
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let service = Arc::clone(&service);
-            std::thread::spawn(move || exchange(stream, |sent| answer(&mut service.lock().unwrap(), sent)).ok());
+            std::thread::spawn(move || {
+                exchange(stream, |sent| answer(&mut service.lock().unwrap(), sent)).ok()
+            });
         }
     });
     port
@@ -55,15 +60,22 @@ fn exchange(mut stream: TcpStream, answer: impl Fn(&Sent) -> Answer) -> std::io:
         lines.push(line.trim_end().to_owned());
         line.clear();
     }
-    let header = |line: &String| line.split_once(": ").map(|(name, value)| (name.to_lowercase(), value.to_owned()));
+    let header = |line: &String| {
+        line.split_once(": ").map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+    };
     let headers: Vec<_> = lines.iter().skip(1).filter_map(header).collect();
-    let length =
-        headers.iter().find(|(name, _)| name == "content-length").map_or(0, |(_, value)| value.parse().unwrap());
+    let length = headers
+        .iter()
+        .find(|(name, _)| name == "content-length")
+        .map_or(0, |(_, value)| value.parse().unwrap());
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     let mut words = lines[0].split(' ');
     let (method, target) = (words.next().unwrap(), words.next().unwrap());
-    let method = ["GET", "POST", "PUT", "PATCH", "DELETE"].into_iter().find(|known| *known == method).unwrap();
+    let method = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+        .into_iter()
+        .find(|known| *known == method)
+        .unwrap();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let sent = Sent {
         method,
@@ -75,7 +87,11 @@ fn exchange(mut stream: TcpStream, answer: impl Fn(&Sent) -> Answer) -> std::io:
         timeout: Duration::ZERO,
     };
     let Answer { status, body, .. } = answer(&sent);
-    write!(stream, "HTTP/1.1 {status} OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len())?;
+    write!(
+        stream,
+        "HTTP/1.1 {status} OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    )?;
     stream.write_all(&body)
 }
 
@@ -130,8 +146,14 @@ async fn ended(api: &Api) -> Value {
     api.until(&format!("{CONTROL}/jobs"), is_over).await["items"][0].clone()
 }
 
-/// Two agents write, correct and forget, across a restart; a record has one text, and only its agent sees it.
-async fn two_agents_keep_their_records(mut host: TestHost, api: Api, effect: &str, left: impl Fn() -> Vec<String>) {
+/// Two agents write, correct and forget, across a restart; a record has one text, and only its
+/// agent sees it.
+async fn two_agents_keep_their_records(
+    mut host: TestHost,
+    api: Api,
+    effect: &str,
+    left: impl Fn() -> Vec<String>,
+) {
     let (ada, bob) = (api.agent("ada").await, api.agent("bob").await);
     let handle = write(&api, "ada", "gate", "The gate is red").await;
     write(&api, "bob", "door", "The door is shut").await;
@@ -146,7 +168,8 @@ async fn two_agents_keep_their_records(mut host: TestHost, api: Api, effect: &st
     assert_eq!(seen(&ada, "gate green").await, ["The gate is green"]);
     assert_eq!(seen(&bob, "door shut").await, ["The door is shut"]);
     let replacement = json!({"text": "The gate is blue"});
-    let body = json!({"scope": {"companyId": "acme"}, "handle": handle, "patch": {"record": replacement}});
+    let body =
+        json!({"scope": {"companyId": "acme"}, "handle": handle, "patch": {"record": replacement}});
     api.post(&format!("{RUNTIME}/correct"), &body).await.fine();
     assert_eq!(seen(&ada, "gate blue").await, ["The gate is blue"]);
     let forget = json!({"scope": {"companyId": "acme"}, "handles": [handle]});
@@ -175,7 +198,8 @@ async fn records_are_at_claude_mem() {
     let port = serve(&service, claude_mem::State::answer);
     let (host, api) = host("claude-mem", port, None).await;
     two_agents_keep_their_records(host, api, "hard", move || {
-        let mut texts: Vec<_> = service.lock().unwrap().texts().into_iter().map(str::to_owned).collect();
+        let mut texts: Vec<_> =
+            service.lock().unwrap().texts().into_iter().map(str::to_owned).collect();
         texts.sort();
         texts
     })
@@ -195,7 +219,9 @@ async fn what_openviking_extracts_is_a_job_with_its_tokens_and_a_company_is_forg
     let operations = api.get(&format!("{CONTROL}/operations?kind=extraction")).await;
     assert!(operations.to_string().contains("\"inputTokens\":7"), "{operations}");
     api.post(&format!("{CONTROL}/erase"), &json!({"confirm": "acme"})).await.fine();
-    assert!(service.lock().unwrap().files.is_empty() && service.lock().unwrap().sessions.is_empty());
+    assert!(
+        service.lock().unwrap().files.is_empty() && service.lock().unwrap().sessions.is_empty()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -210,7 +236,11 @@ async fn what_claude_mem_observes_is_a_job_and_a_company_is_forgotten() {
     assert_eq!(seen(&api, "tea").await, ["It was said\n\nAda likes tea\n\n- a fact"]);
     // The list of tool uses has what was said.
     let told = api.post(&format!("{CONTROL}/erase"), &json!({"confirm": "acme"})).await;
-    assert!(told.status == 409 && told.text.contains("a history elsewhere still has them"), "{}", told.text);
+    assert!(
+        told.status == 409 && told.text.contains("a history elsewhere still has them"),
+        "{}",
+        told.text
+    );
     assert!(service.lock().unwrap().observations.is_empty());
 }
 
@@ -234,7 +264,8 @@ async fn agentcore(service: &Arc<Mutex<agentcore::State>>) -> (TestHost, Api) {
     let port = serve(service, |state, sent| {
         let signature = sent.header("authorization").unwrap();
         assert!(
-            signature.starts_with("AWS4-HMAC-SHA256 Credential=AKIDTEST/") && !signature.contains(KEY),
+            signature.starts_with("AWS4-HMAC-SHA256 Credential=AKIDTEST/")
+                && !signature.contains(KEY),
             "{signature}"
         );
         state.answer(sent)
@@ -271,7 +302,9 @@ async fn what_supermemory_extracts_is_a_job_and_a_company_is_forgotten() {
     // It says nothing of memories that were hidden before.
     let told = api.post(&format!("{CONTROL}/erase"), &json!({"confirm": "acme"})).await;
     assert_eq!(told.status, 409, "{}", told.text);
-    assert!(service.lock().unwrap().memories.is_empty() && service.lock().unwrap().documents.is_empty());
+    assert!(
+        service.lock().unwrap().memories.is_empty() && service.lock().unwrap().documents.is_empty()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -284,7 +317,9 @@ async fn what_agentcore_extracts_is_a_job_and_a_company_is_forgotten() {
     assert_eq!((&job["status"], &job["recordCount"]), (&json!("succeeded"), &json!(1)), "{job}");
     assert_eq!(seen(&api, "tea").await, ["Ada likes tea"]);
     api.post(&format!("{CONTROL}/erase"), &json!({"confirm": "acme"})).await.fine();
-    assert!(service.lock().unwrap().records.is_empty() && service.lock().unwrap().events.is_empty());
+    assert!(
+        service.lock().unwrap().records.is_empty() && service.lock().unwrap().events.is_empty()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -295,14 +330,18 @@ async fn what_memos_makes_is_a_job_with_feedback_and_a_company_is_forgotten() {
         state.answer(sent)
     });
     let used = json!({"kind": "header", "name": "authorization", "prefix": "Token"});
-    let (_host, api) = host_with("memos", port, json!({}), Some(("MEMOS_API_KEY", KEY, used))).await;
+    let (_host, api) =
+        host_with("memos", port, json!({}), Some(("MEMOS_API_KEY", KEY, used))).await;
     api.capture("acme", "Ada likes tea").await.fine();
     let job = ended(&api).await;
     assert_eq!((&job["status"], &job["recordCount"]), (&json!("succeeded"), &json!(1)), "{job}");
     assert_eq!(seen(&api, "tea").await, ["Ada likes tea"]);
     let query = json!({"scope": {"companyId": "acme"}, "query": "tea", "topK": 1});
-    let handle = api.post(&format!("{RUNTIME}/query"), &query).await.fine()["snippets"][0]["handle"].clone();
-    for patch in [json!({"record": {"text": "Ada likes ships"}}), json!({"instruction": "Also boats."})] {
+    let handle =
+        api.post(&format!("{RUNTIME}/query"), &query).await.fine()["snippets"][0]["handle"].clone();
+    for patch in
+        [json!({"record": {"text": "Ada likes ships"}}), json!({"instruction": "Also boats."})]
+    {
         let body = json!({"scope": {"companyId": "acme"}, "handle": handle, "patch": patch});
         api.post(&format!("{RUNTIME}/correct"), &body).await.fine();
     }
@@ -314,13 +353,19 @@ async fn what_memos_makes_is_a_job_with_feedback_and_a_company_is_forgotten() {
     assert!(refused.status >= 400 && refused.text.contains("capture the text"), "{}", refused.text);
     // What was said stays in its conversation.
     let told = api.post(&format!("{CONTROL}/erase"), &json!({"confirm": "acme"})).await;
-    assert!(told.status == 409 && told.text.contains("a history elsewhere still has them"), "{}", told.text);
+    assert!(
+        told.status == 409 && told.text.contains("a history elsewhere still has them"),
+        "{}",
+        told.text
+    );
     assert!(service.lock().unwrap().memories.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_configuration_that_cannot_work_is_refused_where_it_is_wrong() {
-    let host = TestHost::new(&["agentcore", "claude-mem", "memos", "openviking", "supermemory"]).await.unwrap();
+    let host = TestHost::new(&["agentcore", "claude-mem", "memos", "openviking", "supermemory"])
+        .await
+        .unwrap();
     let api = Api::new(&host);
     let seven: Vec<_> = (0..7).map(|n| n.to_string()).collect();
     let made = async |provider: &str, key: String, member: &str, value: &Value| {
@@ -354,8 +399,18 @@ async fn a_configuration_that_cannot_work_is_refused_where_it_is_wrong() {
     {
         made(provider, format!("right-{number}"), member, &right).await.fine();
         let told = made(provider, format!("wrong-{number}"), member, &wrong).await;
-        assert!(told.status == 422 && told.text.contains(member), "{provider}: {} {}", told.status, told.text);
+        assert!(
+            told.status == 422 && told.text.contains(member),
+            "{provider}: {} {}",
+            told.status,
+            told.text
+        );
         let told = made(provider, format!("wrong-{number}"), "misspelt", &wrong).await;
-        assert!(told.status == 422 && told.text.contains("misspelt"), "{provider}: {} {}", told.status, told.text);
+        assert!(
+            told.status == 422 && told.text.contains("misspelt"),
+            "{provider}: {} {}",
+            told.status,
+            told.text
+        );
     }
 }

@@ -44,7 +44,8 @@ fn start(data_dir: &std::path::Path, until: &str) -> (Host, String) {
 fn get(url: &str, cookie: &str) -> (u16, String) {
     let config = ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0).build();
     let response = ureq::Agent::from(config).get(url).header("cookie", cookie).call().unwrap();
-    let cookies = response.headers().get_all("set-cookie").iter().filter_map(|value| value.to_str().ok());
+    let cookies =
+        response.headers().get_all("set-cookie").iter().filter_map(|value| value.to_str().ok());
     let session = cookies.filter(|cookie| cookie.starts_with("memhost_session=")).collect();
     (response.status().as_u16(), session)
 }
@@ -76,33 +77,65 @@ async fn a_program_with_the_operators_token_signs_a_person_in() {
     let host = TestHost::new(&[]).await.unwrap();
     let api = Api::new(&host);
     let token = async |role: &str| {
-        let made = api.post("/control/v1/companies/acme/tokens", &json!({"name": "p", "role": role})).await.fine();
+        let made = api
+            .post("/control/v1/companies/acme/tokens", &json!({"name": "p", "role": role}))
+            .await
+            .fine();
         made["value"].as_str().unwrap().to_owned()
     };
     let (person, gateway) = (token("company_administrator").await, token("integration").await);
     let make = "/sign-in/link";
     for wrong in ["unknown", &gateway] {
         let refused = api.post(make, &json!({"token": wrong})).await;
-        assert_eq!((refused.status, &refused.json["field"]), (400, &json!("token")), "{}", refused.text);
-        assert!(refused.json["detail"].as_str().unwrap().starts_with("token: is unknown"), "{}", refused.text);
+        assert_eq!(
+            (refused.status, &refused.json["field"]),
+            (400, &json!("token")),
+            "{}",
+            refused.text
+        );
+        assert!(
+            refused.json["detail"].as_str().unwrap().starts_with("token: is unknown"),
+            "{}",
+            refused.text
+        );
     }
-    assert_eq!(api.with(&person).post(make, &json!({"token": person})).await.problem(), (403, "forbidden"));
+    assert_eq!(
+        api.with(&person).post(make, &json!({"token": person})).await.problem(),
+        (403, "forbidden")
+    );
     let refused = api
         .with(&person)
-        .send(Method::Post, make, Some(json!({"token": person}).to_string()), &[("accept", "text/html")])
+        .send(
+            Method::Post,
+            make,
+            Some(json!({"token": person}).to_string()),
+            &[("accept", "text/html")],
+        )
         .await;
-    assert_eq!(refused.problem(), (403, "forbidden"), "a program's route answers programs: {}", refused.text);
+    assert_eq!(
+        refused.problem(),
+        (403, "forbidden"),
+        "a program's route answers programs: {}",
+        refused.text
+    );
     assert_eq!(api.with("nobody").post(make, &json!({"token": person})).await.status, 401);
-    for (next, leads_to) in [("/c/acme/operations", "/c/acme/operations"), ("//elsewhere.example/", "/")] {
-        let link = api.post(make, &json!({"token": person})).await.fine()["path"].as_str().unwrap().to_owned();
+    for (next, leads_to) in
+        [("/c/acme/operations", "/c/acme/operations"), ("//elsewhere.example/", "/")]
+    {
+        let link = api.post(make, &json!({"token": person})).await.fine()["path"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         let link = format!("{link}&next={next}");
         let open = async || api.send(Method::Get, &link, None, &[]).await;
         let opened = open().await;
         assert_eq!((opened.status, opened.headers["location"].to_str().unwrap()), (303, leads_to));
-        let cookie = opened.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+        let cookie =
+            opened.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
         let page = api.send(Method::Get, "/c/acme/operations", None, &[("cookie", &cookie)]).await;
         assert_eq!(page.status, 200, "{}", page.text);
-        let other = api.send(Method::Get, "/c/other/operations", None, &[("cookie", &cookie)]).await;
+        let other =
+            api.send(Method::Get, "/c/other/operations", None, &[("cookie", &cookie)]).await;
         assert_eq!(other.status, 403, "the person has this company only");
         assert_eq!(open().await.status, 401, "once");
     }

@@ -21,8 +21,8 @@ fn records(texts: impl Iterator<Item = String>) -> Value {
     json!({"scope": {"companyId": "acme"}, "source": comment("c1"), "records": records})
 }
 
-/// The provider only hides these records, so they are found again: without the guard the replacement asks for the first
-/// thousand again and again, and never ends.
+/// The provider only hides these records, so they are found again: without the guard the
+/// replacement asks for the first thousand again and again, and never ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replacement_of_more_than_a_thousand_records_asks_for_each_once() {
     let (_host, api) = extracting().await;
@@ -32,15 +32,21 @@ async fn a_replacement_of_more_than_a_thousand_records_asks_for_each_once() {
     }
     let mut replacing = material(&comment("c1"), "the new revision");
     replacing["replacesSource"] = json!(true);
-    let replaced = tokio::time::timeout(Duration::from_secs(120), api.post(CAPTURE, &replacing)).await;
+    let replaced =
+        tokio::time::timeout(Duration::from_secs(120), api.post(CAPTURE, &replacing)).await;
     replaced.expect("the replacement does not end").fine();
     let log = api.get("/control/v1/companies/acme/operations?kind=forget").await;
-    let counts: Vec<u64> =
-        log["items"].as_array().unwrap().iter().map(|forget| forget["recordCount"].as_u64().unwrap()).collect();
+    let counts: Vec<u64> = log["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|forget| forget["recordCount"].as_u64().unwrap())
+        .collect();
     assert_eq!((counts.len(), counts.iter().sum::<u64>()), (2, 1_005), "{counts:?}");
 }
 
-/// The provider takes the lines of its own export, and their rows come with the file: nothing else writes their entries.
+/// The provider takes the lines of its own export, and their rows come with the file: nothing else
+/// writes their entries.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_an_import_brings_is_found_by_its_source() {
     let host = TestHost::new(&["reference"]).await.unwrap();
@@ -85,7 +91,10 @@ async fn what_lines_of_a_provider_bring_is_found_by_its_source() {
     let there = Api::new(&other);
     bind_provider(&there, "acme", "reference").await;
     for lines in parts {
-        there.post("/runtime/v1/companies/acme/import", &json!({"scope": scope, "lines": lines})).await.fine();
+        there
+            .post("/runtime/v1/companies/acme/import", &json!({"scope": scope, "lines": lines}))
+            .await
+            .fine();
     }
     let comment = json!([{"commentId": "c1"}]);
     assert_eq!((found(&api, &comment).await, found(&there, &comment).await), (0, 2));
@@ -102,5 +111,9 @@ async fn a_record_that_several_sources_name_is_there_once() {
     ]);
     assert_eq!(found(&api, &sources).await, 1);
     let gone = api.post(FORGET, &of(&sources)).await.fine();
-    assert_eq!((&gone["bindings"][0]["forgotten"], &gone["bindings"][0]["hidden"]), (&json!(1), &json!(0)), "{gone}");
+    assert_eq!(
+        (&gone["bindings"][0]["forgotten"], &gone["bindings"][0]["hidden"]),
+        (&json!(1), &json!(0)),
+        "{gone}"
+    );
 }

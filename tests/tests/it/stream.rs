@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use super::support::{Api, extracting};
 
 async fn next(follower: &mut Follower) -> (String, HostEvent) {
-    let notice = tokio::time::timeout(Duration::from_secs(20), follower.next()).await.expect("no event was sent");
+    let notice = tokio::time::timeout(Duration::from_secs(20), follower.next())
+        .await
+        .expect("no event was sent");
     let notice = notice.expect("the host stopped");
     (notice.id.clone(), notice.happened.clone())
 }
@@ -31,7 +33,8 @@ async fn events_are_sent_in_order_and_to_their_company_only() {
     let (host, api) = extracting().await;
     let company: CompanyId = parse("acme");
     let mut here = host.service().follow(&caller(), Some(&company), None).await.unwrap();
-    let mut elsewhere = host.service().follow(&caller(), Some(&parse("other")), None).await.unwrap();
+    let mut elsewhere =
+        host.service().follow(&caller(), Some(&parse("other")), None).await.unwrap();
     api.capture("acme", "job slices 3").await.fine();
     let mut told = Vec::new();
     while !told.iter().any(|kind: &String| kind == "job succeeded") {
@@ -70,8 +73,12 @@ async fn a_stream_resumes_after_reconnecting_and_after_a_restart() {
         let HostEvent::Operation(operation) = happened else { continue };
         seen.push(operation.id);
     }
-    let all: Vec<_> = host.operations("acme").await.unwrap().iter().rev().map(|operation| operation.id).collect();
-    assert!(seen.iter().all(|id| all.contains(id)) && seen.is_sorted_by_key(|id| id.sequence()), "{seen:?}");
+    let all: Vec<_> =
+        host.operations("acme").await.unwrap().iter().rev().map(|operation| operation.id).collect();
+    assert!(
+        seen.iter().all(|id| all.contains(id)) && seen.is_sorted_by_key(|id| id.sequence()),
+        "{seen:?}"
+    );
     assert!(seen.contains(all.last().unwrap()) || seen.len() == 3);
 }
 
@@ -84,7 +91,9 @@ async fn plugins_and_budgets_are_streamed() {
     let (_, HostEvent::Plugin(change)) = next(&mut follower).await else { panic!("a plugin") };
     let change = serde_json::to_value(change).unwrap();
     assert_eq!(change["change"], "refused");
-    assert!(change["path"].as_str().unwrap().ends_with("junk.wasm") && change["reason"].is_string());
+    assert!(
+        change["path"].as_str().unwrap().ends_with("junk.wasm") && change["reason"].is_string()
+    );
     let set = serde_json::from_value(json!({"limitCents": 5})).unwrap();
     let period = "day".parse().unwrap();
     host.service().set_budget(&caller(), &parse("acme"), None, period, Some(set)).await.unwrap();
@@ -93,9 +102,14 @@ async fn plugins_and_budgets_are_streamed() {
 }
 
 /// The events of a stream, as a client reads them: name, id and data.
-fn read_events(address: &str, path: &str, after: Option<&str>) -> Receiver<(String, String, Value)> {
+fn read_events(
+    address: &str,
+    path: &str,
+    after: Option<&str>,
+) -> Receiver<(String, String, Value)> {
     let (sender, receiver) = channel();
-    let mut request = ureq::get(format!("{address}{path}")).header("authorization", "Bearer a token of the test");
+    let mut request =
+        ureq::get(format!("{address}{path}")).header("authorization", "Bearer a token of the test");
     if let Some(after) = after {
         request = request.header("last-event-id", after);
     }
@@ -110,7 +124,11 @@ fn read_events(address: &str, path: &str, after: Option<&str>) -> Receiver<(Stri
                 Some(("event", value)) => value.clone_into(&mut name),
                 Some(("id", value)) => value.clone_into(&mut id),
                 Some(("data", value)) => {
-                    let _ = sender.send((name.clone(), id.clone(), serde_json::from_str(value).unwrap()));
+                    let _ = sender.send((
+                        name.clone(),
+                        id.clone(),
+                        serde_json::from_str(value).unwrap(),
+                    ));
                 }
                 _ => {}
             }
@@ -128,14 +146,21 @@ async fn an_http_stream_is_live_and_resumable_and_does_not_delay_stopping() {
     const STREAM: &str = "/control/v1/companies/acme/stream?kinds=operation";
     let open = |after: Option<String>| {
         let address = address.clone();
-        async move { tokio::task::spawn_blocking(move || read_events(&address, STREAM, after.as_deref())).await.unwrap() }
+        async move {
+            tokio::task::spawn_blocking(move || read_events(&address, STREAM, after.as_deref()))
+                .await
+                .unwrap()
+        }
     };
     let live = open(None).await;
     host.query("acme", "one").await.unwrap();
     host.service().upsert(&caller(), upsert("acme", &["x"])).await.unwrap();
     let wait = Duration::from_secs(20);
     let (name, id, data) = live.recv_timeout(wait).unwrap();
-    assert_eq!((name.as_str(), &data["kind"], &data["outcome"]), ("operation", &json!("query"), &json!("succeeded")));
+    assert_eq!(
+        (name.as_str(), &data["kind"], &data["outcome"]),
+        ("operation", &json!("query"), &json!("succeeded"))
+    );
     let (_, _, second) = live.recv_timeout(wait).unwrap();
     let back = open(Some(id)).await;
     assert_eq!(back.recv_timeout(wait).unwrap().2, second);
@@ -153,14 +178,26 @@ async fn a_batch_of_captures_has_a_result_for_each_line() {
         json!({"scope": {"companyId": company}, "source": {"kind": "run", "companyId": company}, "payload": {"text": text}, "mode": "capture_record"})
             .to_string()
     };
-    let lines =
-        [line("acme", "one"), String::new(), "{\"scope\":1}".to_owned(), line("other", "theirs"), line("acme", "two")];
+    let lines = [
+        line("acme", "one"),
+        String::new(),
+        "{\"scope\":1}".to_owned(),
+        line("other", "theirs"),
+        line("acme", "two"),
+    ];
     let headers = [("content-type", "application/x-ndjson"), ("idempotency-key", "batch-1")];
     const BATCH: &str = "/runtime/v1/companies/acme/capture/batch";
     let answer = api.send(Method::Post, BATCH, Some(lines.join("\n")), &headers).await;
-    assert_eq!((answer.status, answer.headers["content-type"].to_str().unwrap()), (200, "application/x-ndjson"));
-    let results: Vec<Value> = answer.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let shown: Vec<_> = results.iter().map(|result| (result["line"].as_u64().unwrap(), &result["status"])).collect();
+    assert_eq!(
+        (answer.status, answer.headers["content-type"].to_str().unwrap()),
+        (200, "application/x-ndjson")
+    );
+    let results: Vec<Value> =
+        answer.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let shown: Vec<_> = results
+        .iter()
+        .map(|result| (result["line"].as_u64().unwrap(), &result["status"]))
+        .collect();
     assert_eq!(shown, [(1, &json!(200)), (3, &json!(400)), (4, &json!(400)), (5, &json!(200))]);
     assert!(results[0]["answer"]["operationId"].is_string());
     assert_eq!(results[1]["problem"]["field"], "scope");
@@ -168,10 +205,15 @@ async fn a_batch_of_captures_has_a_result_for_each_line() {
     // A batch that is sent twice with one key is done once.
     let again = api.send(Method::Post, BATCH, Some(lines.join("\n")), &headers).await;
     assert_eq!(again.text, answer.text);
-    assert_eq!(host.service().query(&caller(), query("acme", "one two")).await.unwrap().snippets.len(), 2);
+    assert_eq!(
+        host.service().query(&caller(), query("acme", "one two")).await.unwrap().snippets.len(),
+        2
+    );
     let json = api.send(Method::Post, BATCH, Some(line("acme", "x")), &[]).await;
     assert_eq!(json.problem(), (415, "unsupported_media_type"));
     let many = vec!["{}"; 1_001].join("\n");
-    let many = api.send(Method::Post, BATCH, Some(many), &[("content-type", "application/x-ndjson")]).await;
+    let many = api
+        .send(Method::Post, BATCH, Some(many), &[("content-type", "application/x-ndjson")])
+        .await;
     assert_eq!(many.problem(), (400, "invalid_request"));
 }

@@ -17,25 +17,38 @@ type DocumentedRoute = (String, Vec<String>, BTreeSet<u16>);
 static STATUSES: LazyLock<Vec<DocumentedRoute>> = LazyLock::new(|| {
     let document = openapi();
     let paths = document["paths"].as_object().unwrap().iter();
-    let routes = paths.flat_map(|(path, item)| item.as_object().unwrap().iter().map(move |route| (path, route)));
+    let routes = paths
+        .flat_map(|(path, item)| item.as_object().unwrap().iter().map(move |route| (path, route)));
     let routes = routes.map(|(path, (method, operation))| {
-        let statuses = operation["responses"].as_object().unwrap().keys().filter_map(|status| status.parse().ok());
+        let statuses = operation["responses"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .filter_map(|status| status.parse().ok());
         (method.to_uppercase(), path.split('/').map(str::to_owned).collect(), statuses.collect())
     });
     routes.collect()
 });
 
-/// Fails if a documented route answers with a status that the document does not list. 405 is no route's own.
+/// Fails if a documented route answers with a status that the document does not list. 405 is no
+/// route's own.
 fn check_status(method: Method, path: &str, status: u16) {
     let parts: Vec<&str> = path.split('?').next().unwrap().split('/').collect();
     let is_same = |known: &[String]| {
-        let is_part = |(known, part): (&String, &&str)| known == part || (known.starts_with('{') && !part.is_empty());
+        let is_part = |(known, part): (&String, &&str)| {
+            known == part || (known.starts_with('{') && !part.is_empty())
+        };
         known.len() == parts.len() && known.iter().zip(&parts).all(is_part)
     };
     let method = format!("{method:?}").to_uppercase();
-    let mut routes = STATUSES.iter().filter(|(known, path, _)| *known == method && is_same(path)).peekable();
-    let is_listed = routes.peek().is_none() || routes.any(|(.., statuses)| statuses.contains(&status));
-    assert!(is_listed || status == 405, "{method} {path} answers {status}, which the document does not list");
+    let mut routes =
+        STATUSES.iter().filter(|(known, path, _)| *known == method && is_same(path)).peekable();
+    let is_listed =
+        routes.peek().is_none() || routes.any(|(.., statuses)| statuses.contains(&status));
+    assert!(
+        is_listed || status == 405,
+        "{method} {path} answers {status}, which the document does not list"
+    );
 }
 
 /// The routes of a host, as one caller sees them.
@@ -184,13 +197,16 @@ pub(crate) struct EventStream {
 }
 
 impl EventStream {
-    /// Reads until the text is there, for at most twenty seconds; without a text, until the stream ends.
+    /// Reads until the text is there, for at most twenty seconds; without a text, until the stream
+    /// ends.
     pub(crate) async fn read_until(&mut self, wanted: Option<&str>) {
         while wanted.is_none_or(|wanted| !self.text.contains(wanted)) {
             let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context));
             let frame = tokio::time::timeout(Duration::from_secs(20), frame).await;
             match frame.unwrap_or_else(|_| panic!("{wanted:?} did not come: {}", self.text)) {
-                Some(frame) => self.text.push_str(&String::from_utf8_lossy(&frame.unwrap().into_data().unwrap())),
+                Some(frame) => self
+                    .text
+                    .push_str(&String::from_utf8_lossy(&frame.unwrap().into_data().unwrap())),
                 None if wanted.is_none() => return,
                 None => panic!("the stream ended without {wanted:?}: {}", self.text),
             }

@@ -16,8 +16,10 @@ const TOKEN: &str = "a token of the test";
 /// The status with which a socket answers.
 fn ask(socket: &Path, path: &str) -> u16 {
     let mut stream = UnixStream::connect(socket).unwrap();
-    let request =
-        format!("GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\nconnection: close\r\n\r\n");
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\nconnection: \
+         close\r\n\r\n"
+    );
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -27,25 +29,37 @@ fn ask(socket: &Path, path: &str) -> u16 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn planes_have_their_own_addresses_and_stale_sockets_are_replaced() {
     let host = TestHost::new(&[]).await.unwrap();
-    let [runtime, control] = ["runtime", "control"].map(|name| host.directory().join(format!("{name}.sock")));
+    let [runtime, control] =
+        ["runtime", "control"].map(|name| host.directory().join(format!("{name}.sock")));
     // A killed host leaves its socket.
     drop(std::os::unix::net::UnixListener::bind(&runtime).unwrap());
     let bind = |path: &Path, surfaces| {
         let address = Address::Unix(path.to_owned());
         async move { Endpoint::bind(&address, surfaces).await }
     };
-    let endpoints =
-        vec![bind(&runtime, Surfaces::Runtime).await.unwrap(), bind(&control, Surfaces::Control).await.unwrap()];
+    let endpoints = vec![
+        bind(&runtime, Surfaces::Runtime).await.unwrap(),
+        bind(&control, Surfaces::Control).await.unwrap(),
+    ];
     assert_eq!(std::fs::metadata(&runtime).unwrap().permissions().mode() & 0o777, 0o600);
     let serving = Serving::at(endpoints, &host, TOKEN).unwrap();
     let statuses = {
         let (runtime, control) = (runtime.clone(), control.clone());
         tokio::task::spawn_blocking(move || {
-            let paths = ["/healthz", "/runtime/v1/companies/acme/query", "/control/v1/plugins", "/metrics", "/mcp"];
+            let paths = [
+                "/healthz",
+                "/runtime/v1/companies/acme/query",
+                "/control/v1/plugins",
+                "/metrics",
+                "/mcp",
+            ];
             paths.map(|path| (ask(&runtime, path), ask(&control, path)))
         })
     };
-    assert_eq!(statuses.await.unwrap(), [(200, 200), (405, 404), (404, 200), (404, 200), (405, 404)]);
+    assert_eq!(
+        statuses.await.unwrap(),
+        [(200, 200), (405, 404), (404, 200), (404, 200), (405, 404)]
+    );
     let error = bind(&runtime, Surfaces::All).await.err().unwrap().to_string();
     assert!(error.contains("runtime.sock"), "a socket that is in use is not replaced: {error}");
     serving.stop().await.unwrap();
@@ -67,7 +81,10 @@ fn a_host_that_cannot_listen_makes_no_token() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(!done.status.success() && said.contains("cannot listen on") && done.stdout.is_empty(), "{done:?}");
+    assert!(
+        !done.status.success() && said.contains("cannot listen on") && done.stdout.is_empty(),
+        "{done:?}"
+    );
     assert!(!directory.path().join("data/admin-token").exists());
 }
 
@@ -104,5 +121,8 @@ async fn long_answers_are_compressed_if_the_client_accepts_it() {
     const PACKED: &[(&str, &str)] = &[("accept-encoding", "gzip")];
     assert_eq!(ask(PACKED, "/control/v1/plugins").await["content-encoding"], "gzip");
     assert!(!ask(&[], "/control/v1/plugins").await.contains_key("content-encoding"));
-    assert!(!ask(PACKED, "/healthz").await.contains_key("content-encoding"), "short answers are not compressed");
+    assert!(
+        !ask(PACKED, "/healthz").await.contains_key("content-encoding"),
+        "short answers are not compressed"
+    );
 }

@@ -1,4 +1,5 @@
-//! Whom a binding answers for: targets are listed, a deletion says whose it ends, and changes name only what changes.
+//! Whom a binding answers for: targets are listed, a deletion says whose it ends, and changes name
+//! only what changes.
 
 use memhost_server::Method;
 use serde_json::{Value, json};
@@ -27,7 +28,8 @@ async fn a_deletion_writes_an_entry_for_each_target_that_it_ends() {
     assert_eq!(api.get(&path("targets")).await["items"], json!([]));
     let activity = api.get(&path("activity")).await;
     let ended = activity["items"].as_array().unwrap().iter().take(4);
-    let ended = ended.map(|entry| (entry["action"].as_str().unwrap(), entry["subject"].as_str().unwrap()));
+    let ended =
+        ended.map(|entry| (entry["action"].as_str().unwrap(), entry["subject"].as_str().unwrap()));
     let mut ended: Vec<_> = ended.collect();
     ended.sort_unstable();
     assert_eq!(
@@ -49,13 +51,21 @@ async fn a_change_of_limits_and_policy_changes_what_it_names() {
     patch(json!({"limits": {"callTimeoutMs": 7_000}, "policy": {"pii": "redact", "mcp": {"aliases": true}}}))
         .await
         .fine();
-    let after = patch(json!({"limits": {"callsPerSecond": 9}, "policy": {"onBudget": "queue"}})).await.fine();
-    assert_eq!((&after["limits"]["callTimeoutMs"], &after["limits"]["callsPerSecond"]), (&json!(7_000), &json!(9)));
+    let after = patch(json!({"limits": {"callsPerSecond": 9}, "policy": {"onBudget": "queue"}}))
+        .await
+        .fine();
+    assert_eq!(
+        (&after["limits"]["callTimeoutMs"], &after["limits"]["callsPerSecond"]),
+        (&json!(7_000), &json!(9))
+    );
     let policy = &after["policy"];
     assert_eq!((&policy["pii"], &policy["onBudget"]), (&json!("redact"), &json!("queue")));
     assert_eq!(policy["mcp"]["aliases"], true);
     let reset = patch(json!({"policy": {"pii": null, "review": {"all": true}}})).await.fine();
-    assert_eq!((&reset["policy"]["pii"], &reset["policy"]["review"]["all"]), (&json!("allow"), &json!(true)));
+    assert_eq!(
+        (&reset["policy"]["pii"], &reset["policy"]["review"]["all"]),
+        (&json!("allow"), &json!(true))
+    );
     assert_eq!(reset["policy"]["onBudget"], "queue");
     let wrong = patch(json!({"policy": {"revew": {}}})).await;
     assert!(wrong.status == 400 && wrong.text.contains("revew"), "{}", wrong.text);
@@ -70,7 +80,9 @@ async fn the_command_line_asks_before_it_reroutes_a_company_or_deletes() {
     }
     terminal.fine("binding assign one --agent ada").await;
     // There is no terminal to ask on.
-    for line in ["binding assign one", "binding assign --none", "binding delete two", "binding delete one"] {
+    for line in
+        ["binding assign one", "binding assign --none", "binding delete two", "binding delete one"]
+    {
         let asked = terminal.run(line).await;
         assert!(asked.code == 2 && asked.err.contains("--yes"), "{line}: {asked:?}");
     }
@@ -81,7 +93,10 @@ async fn the_command_line_asks_before_it_reroutes_a_company_or_deletes() {
     terminal.fine("binding assign one --yes").await;
     terminal.fine("binding delete two --yes").await;
     let changed = terminal.fine("binding update one --policy {\"pii\":\"redact\"}").await;
-    assert!(changed.contains("policy.pii: \"allow\" → \"redact\"") && !changed.contains("onBudget"), "{changed}");
+    assert!(
+        changed.contains("policy.pii: \"allow\" → \"redact\"") && !changed.contains("onBudget"),
+        "{changed}"
+    );
 }
 
 /// All bindings are in memory and in one answer, so that their number is bounded.
@@ -89,12 +104,18 @@ async fn the_command_line_asks_before_it_reroutes_a_company_or_deletes() {
 async fn a_company_has_room_for_a_thousand_bindings() {
     let host = memhost_tests::TestHost::new(&[]).await.unwrap();
     let api = Api::new(&host);
-    let binding = |number: usize| json!({"key": format!("b{number}"), "providerKey": "local-markdown"});
+    let binding =
+        |number: usize| json!({"key": format!("b{number}"), "providerKey": "local-markdown"});
     for number in 0..1_000 {
         api.post(&path("bindings"), &binding(number)).await.fine();
     }
     let full = api.post(&path("bindings"), &binding(1_000)).await;
-    assert_eq!((full.problem(), &full.json["field"]), ((400, "invalid_request"), &json!("key")), "{}", full.text);
+    assert_eq!(
+        (full.problem(), &full.json["field"]),
+        ((400, "invalid_request"), &json!("key")),
+        "{}",
+        full.text
+    );
     assert!(full.text.contains("at most 1000 bindings"), "{}", full.text);
     assert_eq!(api.post(&path("bindings"), &binding(7)).await.problem(), (409, "binding_exists"));
     api.send(Method::Delete, &path("bindings/b7"), None, &[]).await.fine();

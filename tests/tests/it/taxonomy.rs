@@ -27,9 +27,14 @@ async fn ready(config: Value) -> (TestHost, Api) {
 async fn learn(api: &Api, text: &str) -> Value {
     let captured = api.capture("acme", text).await.fine();
     assert_eq!(captured["jobs"].as_array().unwrap().len(), 1, "{captured}");
-    assert!(captured["records"].as_array().unwrap().is_empty(), "nothing is read before the job runs: {captured}");
+    assert!(
+        captured["records"].as_array().unwrap().is_empty(),
+        "nothing is read before the job runs: {captured}"
+    );
     let job = api.get(JOBS).await["items"][0]["id"].as_str().unwrap().to_owned();
-    let ended = |job: &Value| ["succeeded", "failed", "cancelled"].contains(&job["status"].as_str().unwrap());
+    let ended = |job: &Value| {
+        ["succeeded", "failed", "cancelled"].contains(&job["status"].as_str().unwrap())
+    };
     api.until(&format!("{JOBS}/{job}"), ended).await
 }
 
@@ -74,7 +79,11 @@ async fn a_wrong_configuration_and_what_is_not_memory_are_refused() {
         "key": "other", "providerKey": "taxonomy", "grants": {"storageBytes": 1 << 20}, "config": {"thresholds": {"todo": 2}},
     });
     let refused = api.post("/control/v1/companies/acme/bindings", &body).await;
-    assert!((400..500).contains(&refused.status) && refused.text.contains("todo"), "{}", refused.text);
+    assert!(
+        (400..500).contains(&refused.status) && refused.text.contains("todo"),
+        "{}",
+        refused.text
+    );
     let record = json!({"text": "x", "metadata": {"kind": "embedding"}});
     let body = json!({"scope": {"companyId": "acme"}, "records": [record]});
     let refused = api.post("/runtime/v1/companies/acme/records", &body).await;

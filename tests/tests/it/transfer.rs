@@ -26,7 +26,16 @@ async fn a_company_moves_to_another_host() {
     let there = Api::new(&other);
     let import = |text: String| {
         let there = there.with_same();
-        async move { there.send(Method::Post, &path("import?acceptGrants=true&scope=company"), Some(text), &[]).await }
+        async move {
+            there
+                .send(
+                    Method::Post,
+                    &path("import?acceptGrants=true&scope=company"),
+                    Some(text),
+                    &[],
+                )
+                .await
+        }
     };
     // If the export is cut off, changed or of another company, nothing is imported.
     let cut = lines[..lines.len() - 1].join("\n");
@@ -38,9 +47,19 @@ async fn a_company_moves_to_another_host() {
         assert!(there.get(&path("bindings")).await["items"].as_array().unwrap().is_empty());
     }
     let done = import(export.text.clone()).await.fine();
-    assert!(done["operations"].as_u64().unwrap() >= 10 && done["records"].as_u64().unwrap() >= 7, "{done}");
+    assert!(
+        done["operations"].as_u64().unwrap() >= 10 && done["records"].as_u64().unwrap() >= 7,
+        "{done}"
+    );
     assert_eq!(import(export.text.clone()).await.status, 400, "it is there already");
-    let lists = ["cost-events", "cost-events?order=oldest", "finance-events", "events", "budgets", "retention"];
+    let lists = [
+        "cost-events",
+        "cost-events?order=oldest",
+        "finance-events",
+        "events",
+        "budgets",
+        "retention",
+    ];
     for rest in lists.into_iter().chain(["deliveries", "jobs", "reviews"]) {
         let (here, there) = (api.get(&path(rest)).await, there.get(&path(rest)).await);
         let without = |mut page: Value| {
@@ -71,7 +90,8 @@ async fn a_company_moves_to_another_host() {
     assert!(other.service().verify_store().await.unwrap().is_empty());
 }
 
-/// An import that fails removes everything of its company. So it does not begin where something is there already.
+/// An import that fails removes everything of its company. So it does not begin where something is
+/// there already.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_company_had_before_an_import_stays() {
     let (_host, api) = extracting().await;
@@ -81,9 +101,15 @@ async fn what_a_company_had_before_an_import_stays() {
     let there = Api::new(&other);
     there.post(&path("tokens"), &json!({"name": "kept", "role": "auditor"})).await.fine();
     for text in [export.clone(), export.lines().next().unwrap().to_owned()] {
-        let refused = there.send(Method::Post, &path("import?acceptGrants=true&scope=company"), Some(text), &[]).await;
+        let refused = there
+            .send(Method::Post, &path("import?acceptGrants=true&scope=company"), Some(text), &[])
+            .await;
         assert_eq!(refused.status, 400, "{}", refused.text);
-        assert!(refused.text.contains("has records in `activity` here already"), "{}", refused.text);
+        assert!(
+            refused.text.contains("has records in `activity` here already"),
+            "{}",
+            refused.text
+        );
     }
     assert_eq!(there.get(&path("tokens")).await["items"][0]["name"], "kept");
 }
@@ -99,7 +125,10 @@ async fn a_company_cannot_be_used_while_it_is_imported() {
     let (lines, receiver) = mpsc::channel(1_000);
     let options = ImportOptions { accepts_grants: true, accepts_unscoped: true };
     let service = std::sync::Arc::clone(other.service());
-    let importing = tokio::spawn(async move { service.import(&caller(), &parse("acme"), options, receiver).await });
+    let importing =
+        tokio::spawn(
+            async move { service.import(&caller(), &parse("acme"), options, receiver).await },
+        );
     let mut rest = export.lines().map(|line| format!("{line}\n"));
     lines.send(Ok(rest.next().unwrap())).await.unwrap();
     let listed = async || there.send(Method::Get, &path("bindings"), None, &[]).await;
@@ -108,7 +137,8 @@ async fn a_company_cannot_be_used_while_it_is_imported() {
     assert_eq!(there.capture("acme", "too early").await.problem(), (503, "importing"));
     // A refusal would take the number of an imported operation.
     let asked = json!({"name": "o", "role": "operator", "operations": ["view"]});
-    let foreign = there.with(there.post("/control/v1/tokens", &asked).await.fine()["value"].as_str().unwrap());
+    let foreign = there
+        .with(there.post("/control/v1/tokens", &asked).await.fine()["value"].as_str().unwrap());
     assert_eq!(foreign.capture("acme", "not mine").await.problem(), (503, "importing"));
     let second = there.send(Method::Post, &path("import"), Some(export.clone()), &[]).await;
     assert_eq!(second.problem(), (503, "importing"));
@@ -123,7 +153,8 @@ async fn a_company_cannot_be_used_while_it_is_imported() {
     assert_eq!(there.query("acme", "fact").await, ["a fact"]);
 }
 
-/// If the host ended during an import, the next start removes the part, and the company can be imported again.
+/// If the host ended during an import, the next start removes the part, and the company can be
+/// imported again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_interrupted_import_leaves_nothing() {
     let (mut host, api) = extracting().await;
@@ -139,7 +170,10 @@ async fn an_interrupted_import_leaves_nothing() {
     let api = Api::new(&host);
     assert!(host.operations("acme").await.unwrap().is_empty());
     assert_eq!(api.get(&path("bindings")).await["items"], json!([]));
-    assert_eq!(api.get("/control/v1/companies/other/bindings").await["items"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        api.get("/control/v1/companies/other/bindings").await["items"].as_array().unwrap().len(),
+        1
+    );
     bind(&api, "acme", "extracts", &json!({})).await;
     assert!(api.query("acme", "half").await.is_empty());
 }

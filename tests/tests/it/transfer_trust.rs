@@ -116,7 +116,8 @@ async fn an_import_that_names_what_is_not_its_own_leaves_nothing() {
             Vec::new()
         })
     };
-    let far = memhost_types::OperationId::new(1, memhost_types::OperationId::MAX_SEQUENCE, 0).to_string();
+    let far =
+        memhost_types::OperationId::new(1, memhost_types::OperationId::MAX_SEQUENCE, 0).to_string();
     let many = {
         let mut is_done = false;
         with(&export, |line| {
@@ -165,13 +166,24 @@ async fn an_import_that_names_what_is_not_its_own_leaves_nothing() {
         ("a limit that is none", row("bindings", "/value/limits/memoryBytes", json!(u64::MAX))),
         ("an operation that goes on", operation(&|value| value["outcome"] = json!("in_progress"))),
         ("an operation with the last number", operation(&|value| value["id"] = json!(far))),
-        ("an operation with a long id", operation(&|value| value["scope"]["projectId"] = json!("p".repeat(129)))),
+        (
+            "an operation with a long id",
+            operation(&|value| value["scope"]["projectId"] = json!("p".repeat(129))),
+        ),
         (
             "an operation with a long log",
-            operation(&|value| value["log"] = json!([{"level": "info", "text": "x".repeat(3 << 20)}])),
+            operation(&|value| {
+                value["log"] = json!([{"level": "info", "text": "x".repeat(3 << 20)}])
+            }),
         ),
-        ("a job with a long id", row("jobs", "/value/scope", json!({"companyId": "acme", "issueId": "i".repeat(129)}))),
-        ("an operation of another company", operation(&|value| value["scope"]["companyId"] = json!("victim"))),
+        (
+            "a job with a long id",
+            row("jobs", "/value/scope", json!({"companyId": "acme", "issueId": "i".repeat(129)})),
+        ),
+        (
+            "an operation of another company",
+            operation(&|value| value["scope"]["companyId"] = json!("victim")),
+        ),
         (
             "a record of another provider",
             with(&export, |line| {
@@ -203,7 +215,10 @@ async fn an_import_that_names_what_is_not_its_own_leaves_nothing() {
         ),
         ("too many bindings", many),
         ("a deep line", format!("{}\n{}\n", export.lines().next().unwrap(), "[".repeat(100_000))),
-        ("many values", format!("{}\n[{}1]\n", export.lines().next().unwrap(), "1,".repeat(300_000))),
+        (
+            "many values",
+            format!("{}\n[{}1]\n", export.lines().next().unwrap(), "1,".repeat(300_000)),
+        ),
         ("a long line", format!("{}\n{}\n", export.lines().next().unwrap(), " ".repeat(17 << 20))),
         ("cut off in the middle of a line", export[..export.len() / 2].to_owned()),
     ];
@@ -234,9 +249,11 @@ async fn grants_and_limits_of_an_import_wait_for_an_operator_and_so_do_the_recor
     });
     let mut host = TestHost::new(&["extracts"]).await.unwrap();
     let there = Api::new(&host);
-    // Records of which nobody knows the scope become visible to everybody only if the operator says so.
+    // Records of which nobody knows the scope become visible to everybody only if the operator says
+    // so.
     let is_row = |line: &&str| line.contains("\"table\":\"records\"");
-    let unknown: String = export.lines().filter(|line| !is_row(line)).map(|line| format!("{line}\n")).collect();
+    let unknown: String =
+        export.lines().filter(|line| !is_row(line)).map(|line| format!("{line}\n")).collect();
     let answer = import(&there, "import", &unknown).await;
     assert!(answer.status == 400 && answer.text.contains("--scope company"), "{}", answer.text);
     is_empty(&there, &host).await;
@@ -251,7 +268,10 @@ async fn grants_and_limits_of_an_import_wait_for_an_operator_and_so_do_the_recor
     let grants = there.get(&path("bindings/extracts/grants")).await;
     assert_eq!(grants["requested"]["grants"]["storageBytes"], 1_u64 << 50);
     // An administrator cannot decide.
-    let made = there.post(&path("tokens"), &json!({"name": "a", "role": "company_administrator"})).await.fine();
+    let made = there
+        .post(&path("tokens"), &json!({"name": "a", "role": "company_administrator"}))
+        .await
+        .fine();
     let admin = there.with(made["value"].as_str().unwrap());
     assert_eq!(admin.put(&path("bindings/extracts/grants"), &json!({})).await.status, 403);
     // They wait over a restart, and are in the next export.
@@ -267,8 +287,7 @@ async fn grants_and_limits_of_an_import_wait_for_an_operator_and_so_do_the_recor
     // One that waits can be forgotten.
     let is_fact = |line: &Value| line["type"] == "record" && line.to_string().contains("fact 3");
     let record = again.lines().map(parsed).find(is_fact).unwrap();
-    let forget =
-        json!({"scope": {"companyId": "acme"}, "bindingKey": "extracts", "handles": [record["value"]["handle"]]});
+    let forget = json!({"scope": {"companyId": "acme"}, "bindingKey": "extracts", "handles": [record["value"]["handle"]]});
     let forgotten = there.post("/runtime/v1/companies/acme/forget", &forget).await.fine();
     assert_eq!(forgotten["outcomes"][0]["effect"], "hard", "{forgotten}");
     let left = there.send(Method::Get, &path("export"), None, &[]).await.text;
@@ -280,7 +299,9 @@ async fn grants_and_limits_of_an_import_wait_for_an_operator_and_so_do_the_recor
     let shown = async || there.get(&path("bindings/extracts")).await;
     eventually("nothing waits", async || shown().await.get("warnings").is_none()).await;
     assert!(shown().await.get("requested").is_none());
-    assert!(there.get(&path("bindings/careful")).await["warnings"].to_string().contains("--requested"));
+    assert!(
+        there.get(&path("bindings/careful")).await["warnings"].to_string().contains("--requested")
+    );
     // What waits goes with its binding.
     there.send(Method::Delete, &path("bindings/careful"), None, &[]).await.fine();
     drop(there);

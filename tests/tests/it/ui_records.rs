@@ -29,7 +29,9 @@ async fn write(api: &Api, agent: Option<&str>, record: &Value) -> String {
 
 fn escaped(id: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-    id.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    id.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
 }
 
 fn at(what: &str, id: &str) -> String {
@@ -43,7 +45,12 @@ fn location(answer: &Answer) -> String {
 async fn stored(api: &Api) -> Vec<String> {
     let body = json!({"scope": {"companyId": "acme"}});
     let all = api.post("/runtime/v1/companies/acme/list", &body).await.fine();
-    all["items"].as_array().unwrap().iter().map(|item| item["text"].as_str().unwrap().to_owned()).collect()
+    all["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["text"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -54,7 +61,8 @@ async fn records_are_listed_and_shown_in_full() {
     let id = write(
         &api,
         None,
-        &json!({"id": "team/plan 1?#%2F", "text": hostile, "summary": "<i>s</i>", "metadata": metadata}),
+        &json!({"id": "team/plan \
+                       1?#%2F", "text": hostile, "summary": "<i>s</i>", "metadata": metadata}),
     )
     .await;
     assert_eq!(id, "team/plan 1?#%2F", "the provider kept the name");
@@ -65,7 +73,9 @@ async fn records_are_listed_and_shown_in_full() {
     assert!(list.contains(&format!("href=\"{}\"", at("records", &id))), "{list}");
     assert!(list.contains("&lt;script&gt;alert(1)") && !list.contains("<script>alert"), "{list}");
     assert!(list.contains("Comment c1 on issue PAP-7") && list.contains("Create record"), "{list}");
-    let narrowed = admin.page("/c/acme/records?metadataFilter=%7B%22kind%22%3A%22%3Cb%3Efact%3C%2Fb%3E%22%7D").await;
+    let narrowed = admin
+        .page("/c/acme/records?metadataFilter=%7B%22kind%22%3A%22%3Cb%3Efact%3C%2Fb%3E%22%7D")
+        .await;
     assert!(narrowed.contains("alert(1)") && !narrowed.contains("the gate is green"), "{narrowed}");
     assert_eq!(admin.get("/c/acme/records?metadataFilter=%5B1%5D").await.status, 400);
     assert_eq!(admin.get("/c/acme/records?unknown=1").await.status, 400);
@@ -84,7 +94,10 @@ async fn records_are_listed_and_shown_in_full() {
     for raw in ["<script>alert", "<img", "<i>s", "<b>fact"] {
         assert!(!page.contains(raw), "{raw} is let through: {page}");
     }
-    assert!(page.contains("record upsert") && page.contains(">Correct<") && page.contains(">Forget<"), "{page}");
+    assert!(
+        page.contains("record upsert") && page.contains(">Correct<") && page.contains(">Forget<"),
+        "{page}"
+    );
     let none = admin.get(&at("records", "nothing")).await;
     assert!(none.status == 404 && none.text.contains("has no such record"), "{}", none.text);
     assert_eq!(admin.get("/c/acme/records/nowhere/x").await.status, 404, "no such binding");
@@ -98,7 +111,14 @@ async fn a_long_list_has_pages() {
     api.post("/runtime/v1/companies/acme/records", &body).await.fine();
     let admin = in_company(&api, "acme", "company_administrator").await;
     let first = admin.page("/c/acme/records?bindingKey=notes").await;
-    let next = first.split("data-next href=\"").nth(1).unwrap().split('"').next().unwrap().replace("&amp;", "&");
+    let next = first
+        .split("data-next href=\"")
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap()
+        .replace("&amp;", "&");
     assert!(next.contains("bindingKey=notes"), "{next}");
     let rest = admin.page(&next).await;
     let rows = |page: &str| page.matches("number &lt;").count();
@@ -110,11 +130,15 @@ async fn a_long_list_has_pages() {
 async fn a_record_that_is_forgotten_through_the_form_is_gone() {
     let (_host, api) = keeping("local-markdown").await;
     let id = write(&api, None, &json!({"text": "the gate code is 17"})).await;
-    let (admin, auditor) =
-        (in_company(&api, "acme", "company_administrator").await, in_company(&api, "acme", "auditor").await);
+    let (admin, auditor) = (
+        in_company(&api, "acme", "company_administrator").await,
+        in_company(&api, "acme", "auditor").await,
+    );
     let page = auditor.page(&at("records", &id)).await;
     assert!(
-        page.contains("the gate code is 17") && !page.contains(">Forget<") && !page.contains(">Correct<"),
+        page.contains("the gate code is 17")
+            && !page.contains(">Forget<")
+            && !page.contains(">Correct<"),
         "{page}"
     );
     assert!(!auditor.page("/c/acme/records").await.contains("Create record"));
@@ -126,11 +150,17 @@ async fn a_record_that_is_forgotten_through_the_form_is_gone() {
     assert_eq!(stored(&api).await, ["the gate code is 17"]);
 
     let asked = admin.page(&at("forget", &id)).await;
-    assert!(asked.contains("the gate code is 17") && asked.contains("This cannot be undone"), "{asked}");
+    assert!(
+        asked.contains("the gate code is 17") && asked.contains("This cannot be undone"),
+        "{asked}"
+    );
     assert_eq!(stored(&api).await.len(), 1, "the confirmation page forgets nothing");
     let answer = admin.form(&at("forget", &id), &[]).await;
     let list = admin.page(&location(&answer)).await;
-    assert!(list.contains("Forgotten. The record and everything derived from it are deleted."), "{list}");
+    assert!(
+        list.contains("Forgotten. The record and everything derived from it are deleted."),
+        "{list}"
+    );
     assert!(stored(&api).await.is_empty());
     let gone = admin.get(&at("records", &id)).await;
     assert!(gone.status == 404 && gone.text.contains("forget"), "{}", gone.text);
@@ -145,16 +175,25 @@ async fn a_record_that_is_forgotten_through_the_form_is_gone() {
 async fn a_record_is_written_and_corrected() {
     let (_host, api) = keeping("local-markdown").await;
     let admin = in_company(&api, "acme", "company_administrator").await;
-    let wrong = admin.post("/c/acme/new-record", &[("text", "kept <so far>"), ("metadata", "[1]")]).await;
+    let wrong =
+        admin.post("/c/acme/new-record", &[("text", "kept <so far>"), ("metadata", "[1]")]).await;
     assert!(wrong.status == 422 && wrong.text.contains("kept &lt;so far&gt;"), "{}", wrong.text);
     assert_eq!(admin.post("/c/acme/new-record", &[("summary", "x")]).await.status, 422, "no text");
     assert!(stored(&api).await.is_empty());
-    let fields = [("text", "one\r\ntwo"), ("agentId", "ada"), ("metadata", r#"{"a": 1}"#), ("externalRef", "a page")];
+    let fields = [
+        ("text", "one\r\ntwo"),
+        ("agentId", "ada"),
+        ("metadata", r#"{"a": 1}"#),
+        ("externalRef", "a page"),
+    ];
     let answer = admin.form("/c/acme/new-record", &fields).await;
     let place = location(&answer);
     assert!(place.ends_with("?agentId=ada"), "the scope goes with it: {place}");
     let page = admin.page(&place).await;
-    assert!(page.contains("one\ntwo") && page.contains("a page") && page.contains("Record created."), "{page}");
+    assert!(
+        page.contains("one\ntwo") && page.contains("a page") && page.contains("Record created."),
+        "{page}"
+    );
 
     let form = place.replacen("/records/", "/correct/", 1);
     let shown = admin.page(&form).await;
@@ -162,7 +201,11 @@ async fn a_record_is_written_and_corrected() {
     let wrong = admin.post(&form, &[("text", "three"), ("metadata", "{")]).await;
     assert!(wrong.status == 422 && wrong.text.contains("Nothing was changed"), "{}", wrong.text);
     let words = admin.post(&form, &[("instruction", "make it three")]).await;
-    assert!(words.status == 422 && words.text.contains("cannot follow instructions"), "{}", words.text);
+    assert!(
+        words.status == 422 && words.text.contains("cannot follow instructions"),
+        "{}",
+        words.text
+    );
     let answer = admin.form(&form, &[("text", "three"), ("metadata", r#"{"a": 2}"#)]).await;
     let page = admin.page(&location(&answer)).await;
     assert!(page.contains("Corrected.") && page.contains("<p class=\"text\">three</p>"), "{page}");
@@ -176,23 +219,45 @@ async fn a_question_is_answered_and_explained() {
     write(&api, None, &json!({"text": "coffee is in the kitchen"})).await;
     let admin = in_company(&api, "acme", "company_administrator").await;
     assert!(admin.page("/c/acme/query").await.contains("Enter a query"));
-    let page = admin.page("/c/acme/query?query=when+is+the+deploy+window&topK=3&intent=answer").await;
-    assert!(page.contains("Friday") && !page.contains("<b>Friday") && page.contains(&at("records", &id)), "{page}");
-    assert!(page.contains("<meter") && page.contains("dl class=\"parts\"") && page.contains("words"), "{page}");
-    assert!(page.contains("Query analysis") && page.contains("&quot;deploy&quot;"), "{page}");
-    let block = page.split("<pre id=\"context\" tabindex=\"0\">").nth(1).unwrap().split("</pre>").next().unwrap();
+    let page =
+        admin.page("/c/acme/query?query=when+is+the+deploy+window&topK=3&intent=answer").await;
     assert!(
-        block.starts_with("## Memory\n- the deploy window is &lt;b&gt;Friday") && block.contains("comment c1"),
+        page.contains("Friday")
+            && !page.contains("<b>Friday")
+            && page.contains(&at("records", &id)),
+        "{page}"
+    );
+    assert!(
+        page.contains("<meter") && page.contains("dl class=\"parts\"") && page.contains("words"),
+        "{page}"
+    );
+    assert!(page.contains("Query analysis") && page.contains("&quot;deploy&quot;"), "{page}");
+    let block = page
+        .split("<pre id=\"context\" tabindex=\"0\">")
+        .nth(1)
+        .unwrap()
+        .split("</pre>")
+        .next()
+        .unwrap();
+    assert!(
+        block.starts_with("## Memory\n- the deploy window is &lt;b&gt;Friday")
+            && block.contains("comment c1"),
         "{block}"
     );
     let tight = admin.page("/c/acme/query?query=deploy+window&tokenBudget=3").await;
     assert!(tight.contains("No result fits the token budget."), "{tight}");
     assert!(admin.page("/c/acme/query?query=zeppelin").await.contains("No results"));
     for wrong in ["topK=0", "topK=many", "tokenBudget=0", "intent=guess", "metadataFilter=1"] {
-        assert_eq!(admin.get(&format!("/c/acme/query?query=x&{wrong}")).await.status, 400, "{wrong}");
+        assert_eq!(
+            admin.get(&format!("/c/acme/query?query=x&{wrong}")).await.status,
+            400,
+            "{wrong}"
+        );
     }
     let asked = api.get("/control/v1/companies/acme/operations?kind=query").await;
-    let id = asked["items"].as_array().unwrap().iter().find(|o| o["recordCount"] != 0).unwrap()["id"].clone();
+    let id =
+        asked["items"].as_array().unwrap().iter().find(|o| o["recordCount"] != 0).unwrap()["id"]
+            .clone();
     assert!(asked.to_string().contains("company_administrator"), "{asked}");
     assert!(id.is_string());
     let explained = api.get("/control/v1/companies/acme/operations?kind=explain").await;
@@ -222,12 +287,18 @@ async fn a_tree_leads_to_its_records() {
     let mut path = "/c/acme/browse".to_owned();
     let mut page = admin.page(&path).await;
     for level in 0..12 {
-        path = hrefs(&page).first().unwrap_or_else(|| panic!("level {level} has no node: {page}")).clone();
+        path = hrefs(&page)
+            .first()
+            .unwrap_or_else(|| panic!("level {level} has no node: {page}"))
+            .clone();
         page = admin.page(&path).await;
         if path.starts_with("/c/acme/records/notes/") {
             break;
         }
-        assert!(page.contains("aria-label=\"Breadcrumb\"") && page.contains("href=\"/c/acme/browse\""), "{page}");
+        assert!(
+            page.contains("aria-label=\"Breadcrumb\"") && page.contains("href=\"/c/acme/browse\""),
+            "{page}"
+        );
     }
     assert!(page.contains("<p class=\"text\">the &lt;gate&gt; is green</p>"), "{path}: {page}");
     assert_eq!(admin.get("/c/acme/browse?path=no%2Fsuch%2Ffolder").await.status, 404);
@@ -235,9 +306,15 @@ async fn a_tree_leads_to_its_records() {
     let (_host, api) = extracting().await;
     let admin = in_company(&api, "acme", "company_administrator").await;
     let page = admin.page("/c/acme/browse").await;
-    assert!(page.contains("This provider has no tree") && page.contains("<code>extracts</code>"), "{page}");
+    assert!(
+        page.contains("This provider has no tree") && page.contains("<code>extracts</code>"),
+        "{page}"
+    );
     let browsed = api.get("/control/v1/companies/acme/operations?kind=browse").await;
-    assert!(browsed["items"].as_array().unwrap().is_empty(), "the provider was not asked: {browsed}");
+    assert!(
+        browsed["items"].as_array().unwrap().is_empty(),
+        "the provider was not asked: {browsed}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -262,14 +339,27 @@ async fn viewers_see_only_what_their_token_allows() {
     let tried = agent.post(&at("forget", &other), &[]).await;
     assert!(agent.page(&location(&tried)).await.contains("Nothing was forgotten"));
     assert_eq!(agent.post(&format!("{}?agentId=bob", at("forget", &other)), &[]).await.status, 403);
-    assert!(agent.page(&location(&agent.form(&at("forget", &own), &[]).await)).await.contains("Forgotten."));
+    assert!(
+        agent
+            .page(&location(&agent.form(&at("forget", &own), &[]).await))
+            .await
+            .contains("Forgotten.")
+    );
     let of_bob = json!({"scope": {"companyId": "acme", "agentId": "bob"}});
     let left = api.post("/runtime/v1/companies/acme/list", &of_bob).await.fine();
     assert_eq!(left["items"][0]["text"], "a secret of bob");
 
     // The answer for another company is the same whether or not the record exists.
     let outsider = in_company(&api, "other", "company_administrator").await;
-    for path in ["records", "query", "browse", "new-record", "records/notes/x", "forget/notes/x", "correct/notes/x"] {
+    for path in [
+        "records",
+        "query",
+        "browse",
+        "new-record",
+        "records/notes/x",
+        "forget/notes/x",
+        "correct/notes/x",
+    ] {
         let refusal = |company: &str| {
             let path = format!("/c/{company}/{path}");
             let outsider = &outsider;
@@ -282,7 +372,11 @@ async fn viewers_see_only_what_their_token_allows() {
         };
         assert_eq!(refusal("acme").await, refusal("nobody").await, "{path}");
         if path.contains("get/") || path.contains("correct/") || path == "new-record" {
-            assert_eq!(outsider.post(&format!("/c/acme/{path}"), &[("text", "x")]).await.status, 403, "{path}");
+            assert_eq!(
+                outsider.post(&format!("/c/acme/{path}"), &[("text", "x")]).await.status,
+                403,
+                "{path}"
+            );
         }
     }
 }
@@ -293,7 +387,10 @@ async fn viewing_creates_no_binding_and_shows_no_waiting_record() {
     let operator: Visitor = operator(&api).await;
     api.make("fresh").await;
     for path in ["records", "query?query=x", "browse"] {
-        assert!(operator.page(&format!("/c/fresh/{path}")).await.contains("No records yet"), "{path}");
+        assert!(
+            operator.page(&format!("/c/fresh/{path}")).await.contains("No records yet"),
+            "{path}"
+        );
     }
     let bindings = api.get("/control/v1/companies/fresh/bindings").await;
     assert!(bindings["items"].as_array().unwrap().is_empty(), "{bindings}");
@@ -304,9 +401,15 @@ async fn viewing_creates_no_binding_and_shows_no_waiting_record() {
     bind(&api, "acme", "careful", &json!({"review": {"all": true}})).await;
     let text = json!({"text": "waits for somebody", "kind": "fact", "confidence": 0.9}).to_string();
     api.capture("acme", &text).await.fine();
-    api.until("/control/v1/companies/acme/reviews", |all| !all["items"].as_array().unwrap().is_empty()).await;
+    api.until("/control/v1/companies/acme/reviews", |all| {
+        !all["items"].as_array().unwrap().is_empty()
+    })
+    .await;
     let admin = in_company(&api, "acme", "company_administrator").await;
     for path in ["records", "query?query=waits"] {
-        assert!(!admin.page(&format!("/c/acme/{path}")).await.contains("waits for somebody"), "{path}");
+        assert!(
+            !admin.page(&format!("/c/acme/{path}")).await.contains("waits for somebody"),
+            "{path}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Requests to companies that the host does not have: they are refused and leave nothing. What an operator makes for a
-//! company makes it.
+//! Requests to companies that the host does not have: they are refused and leave nothing. What an
+//! operator makes for a company makes it.
 
 use memhost_server::{Method, openapi};
 use memhost_tests::TestHost;
@@ -28,7 +28,12 @@ const FIRST: [&str; 9] = [
 
 async fn companies(api: &Api) -> Vec<String> {
     let found = api.get("/control/v1/companies").await;
-    found["items"].as_array().unwrap().iter().map(|company| company.as_str().unwrap().to_owned()).collect()
+    found["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|company| company.as_str().unwrap().to_owned())
+        .collect()
 }
 
 fn scope(company: &str) -> Value {
@@ -38,7 +43,8 @@ fn scope(company: &str) -> Value {
 fn hook(company: &str, kind: &str) -> Value {
     json!({
         "hookKind": kind, "hookId": "h1", "triggeredAt": "2026-11-20T10:00:00Z", "scope": scope(company),
-        "source": {"kind": "manual_note", "companyId": company}, "payload": {"text": "a fact"}, "query": "a fact",
+        "source": {"kind": "manual_note", "companyId": company}, "payload": {"text": "a \
+            fact"}, "query": "a fact",
     })
 }
 
@@ -59,7 +65,9 @@ fn body(operation: &str, company: &str) -> Value {
         "importRecords" => json!({"scope": scope, "lines": ""}),
         "deliverHook" => hook(company, "manual_capture"),
         "deliverHooks" => json!({"events": [hook(company, "manual_capture")]}),
-        "forgetSources" | "listSources" => json!({"scope": scope, "sources": [{"commentId": "c1"}]}),
+        "forgetSources" | "listSources" => {
+            json!({"scope": scope, "sources": [{"commentId": "c1"}]})
+        }
         _ => json!({"scope": scope}),
     }
 }
@@ -82,8 +90,13 @@ fn requests(company: &str) -> Vec<(Method, String, Option<String>, String)> {
                 "delete" => Method::Delete,
                 other => panic!("{other} {path}"),
             };
-            let path = path.replace("{company}", company).replace("{period}", "day").replace("{key}", "default");
-            let path = path.replace("{id}", "0199e2a0-0000-7000-8000-000000000000").replace("{name}", "KEY");
+            let path = path
+                .replace("{company}", company)
+                .replace("{period}", "day")
+                .replace("{key}", "default");
+            let path = path
+                .replace("{id}", "0199e2a0-0000-7000-8000-000000000000")
+                .replace("{name}", "KEY");
             let path = path.split('/').map(|part| if part.starts_with('{') { "x1" } else { part });
             let path = path.collect::<Vec<_>>().join("/");
             let body = route.get("requestBody").map(|_| body(id, company).to_string());
@@ -96,7 +109,10 @@ fn requests(company: &str) -> Vec<(Method, String, Option<String>, String)> {
 fn assert_unknown(answer: &Answer, what: &str) {
     assert_eq!(answer.problem(), (404, "unknown_company"), "{what}: {}", answer.text);
     let detail = answer.json["detail"].as_str().unwrap();
-    assert!(detail.contains("`acmee`") && detail.contains("company create --company acmee"), "{what}: {detail}");
+    assert!(
+        detail.contains("`acmee`") && detail.contains("company create --company acmee"),
+        "{what}: {detail}"
+    );
 }
 
 /// The export of a company with a record.
@@ -116,10 +132,15 @@ async fn no_request_but_the_first_ones_makes_a_company() {
         let api = Api::new(&host);
         for (number, (method, path, body, id)) in requests(UNKNOWN).into_iter().enumerate() {
             let key = format!("key-{number}");
-            let keys: &[(&str, &str)] = if method == Method::Get { &[] } else { &[("idempotency-key", &key)] };
+            let keys: &[(&str, &str)] =
+                if method == Method::Get { &[] } else { &[("idempotency-key", &key)] };
             let answer = api.send(method, &path, body, keys).await;
             assert_unknown(&answer, &id);
-            assert!(answer.json["detail"].as_str().unwrap().contains("did you mean `acme`?"), "{}", answer.text);
+            assert!(
+                answer.json["detail"].as_str().unwrap().contains("did you mean `acme`?"),
+                "{}",
+                answer.text
+            );
             asked += 1;
         }
         assert!(asked >= 60, "{asked}");
@@ -146,7 +167,8 @@ async fn no_request_but_the_first_ones_makes_a_company() {
     api.send(Method::Post, &path, Some(lines), &[]).await.fine();
     assert_eq!(companies(&api).await, ["acme", UNKNOWN]);
     assert_eq!(api.query(UNKNOWN, "fact").await, ["a fact that moves"]);
-    let operations = api.get(&format!("/control/v1/companies/{UNKNOWN}/operations?outcome=refused")).await;
+    let operations =
+        api.get(&format!("/control/v1/companies/{UNKNOWN}/operations?outcome=refused")).await;
     assert_eq!(operations["items"], json!([]), "a refusal became an operation of the company");
     // The same key after the company is there: what it was refused is no answer.
     let path = format!("/runtime/v1/companies/{UNKNOWN}/query");
@@ -170,11 +192,17 @@ async fn each_thing_that_an_operator_makes_makes_its_company() {
         "payload": {"text": "a fact"},
     });
     let used_as = json!({"kind": "query", "parameter": "key"});
-    let secret = json!({"value": "a value of eight", "origins": ["https://api.example.com"], "usedAs": used_as});
+    let secret = json!({"value": "a value of \
+                                  eight", "origins": ["https://api.example.com"], "usedAs": used_as});
     let first: Vec<(&str, Method, String, String)> = vec![
         ("first-itself", Method::Put, control("first-itself", ""), String::new()),
         ("first-binding", Method::Post, control("first-binding", "/bindings"), binding.to_string()),
-        ("first-default", Method::Put, control("first-default", "/default-binding"), binding.to_string()),
+        (
+            "first-default",
+            Method::Put,
+            control("first-default", "/default-binding"),
+            binding.to_string(),
+        ),
         (
             "first-token",
             Method::Post,
@@ -194,7 +222,12 @@ async fn each_thing_that_an_operator_makes_makes_its_company() {
             runtime("first-record", "records"),
             body("upsertRecords", "first-record").to_string(),
         ),
-        ("first-import", Method::Post, control("first-import", "/import"), export("first-import").await),
+        (
+            "first-import",
+            Method::Post,
+            control("first-import", "/import"),
+            export("first-import").await,
+        ),
     ];
     for (company, method, path, body) in &first {
         let missing = api.send(Method::Get, &control(company, "/bindings"), None, &[]).await;
@@ -257,7 +290,8 @@ async fn what_fails_makes_no_company() {
         assert_eq!(answer.status, status, "{path}: {}", answer.text);
         assert_eq!(companies(&api).await, ["acme"], "{path}");
     }
-    // A token without the right writes nothing, and no log of a company that does not exist has its refusal.
+    // A token without the right writes nothing, and no log of a company that does not exist has its
+    // refusal.
     let limited = json!({"name": "reader", "role": "operator", "operations": ["query", "view"]});
     let limited = api.post("/control/v1/tokens", &limited).await.fine();
     let limited = api.with(limited["value"].as_str().unwrap());
@@ -290,7 +324,8 @@ async fn who_reaches_no_company_is_told_of_none() {
     let api = Api::new(&host);
     api.make("other").await;
     let body = json!({"name": "m", "role": "monitor"});
-    let value = api.post("/control/v1/tokens", &body).await.fine()["value"].as_str().unwrap().to_owned();
+    let value =
+        api.post("/control/v1/tokens", &body).await.fine()["value"].as_str().unwrap().to_owned();
     let monitor = api.with(&value);
     let mut asked = 0;
     for ((method, path, body, id), (_, other_path, other_body, _)) in
@@ -308,21 +343,30 @@ async fn who_reaches_no_company_is_told_of_none() {
         ("resources/list", json!({})),
         ("tools/call", json!({"name": "memory.search", "arguments": {"query": "a fact"}})),
     ] {
-        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        let message =
+            json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
         let mut answers = Vec::new();
         for company in [UNKNOWN, "other"] {
             let client = Client::new(address, &value).with("memhost-company-id", company);
             answers.push(client.send("POST", message.clone()).await.json.to_string());
         }
         assert_eq!(answers[0], answers[1], "{method}");
-        assert!(answers[0].contains("does not allow") || method == "resources/list", "{method}: {answers:?}");
+        assert!(
+            answers[0].contains("does not allow") || method == "resources/list",
+            "{method}: {answers:?}"
+        );
     }
     let log = api.get("/control/v1/companies/other/operations").await;
     assert_eq!(log["items"], json!([]), "it wrote into a company's log");
     // Neither does a message repeat what reorders a text.
-    let answer = api.send(Method::Get, "/control/v1/companies/acm%E2%80%AEe/bindings", None, &[]).await;
+    let answer =
+        api.send(Method::Get, "/control/v1/companies/acm%E2%80%AEe/bindings", None, &[]).await;
     assert_eq!(answer.problem(), (404, "unknown_company"));
-    assert!(!answer.text.contains('\u{202e}') && answer.text.contains("u{202e}"), "{}", answer.text);
+    assert!(
+        !answer.text.contains('\u{202e}') && answer.text.contains("u{202e}"),
+        "{}",
+        answer.text
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -340,7 +384,11 @@ async fn the_command_line_says_which_company_is_meant() {
     ] {
         let done = terminal.run(line).await;
         assert_eq!(done.code, 3, "{line}: {done:?}");
-        let told = ["no company `acmee`", "did you mean `acme`?", "memhost company create --company acmee"];
+        let told = [
+            "no company `acmee`",
+            "did you mean `acme`?",
+            "memhost company create --company acmee",
+        ];
         assert!(told.iter().all(|text| done.err.contains(text)), "{line}: {done:?}");
     }
     assert!(!terminal.fine("company list").await.contains("acmee"));
@@ -353,23 +401,32 @@ async fn the_command_line_says_which_company_is_meant() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_model_and_a_person_are_told() {
     let host = TestHost::new(&[]).await.unwrap();
-    let client = Client::new(listening(host.service()).await, OPERATOR).with("memhost-company-id", UNKNOWN);
+    let client =
+        Client::new(listening(host.service()).await, OPERATOR).with("memhost-company-id", UNKNOWN);
     for (method, params) in [
         ("tools/list", json!({})),
         ("resources/list", json!({})),
         ("tools/call", json!({"name": "memory.search", "arguments": {"query": "a fact"}})),
     ] {
-        let answer =
-            client.send("POST", json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string());
+        let answer = client.send(
+            "POST",
+            json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string(),
+        );
         let answer = answer.await.json.to_string();
         assert!(answer.contains("this host has no company `acmee`"), "{method}: {answer}");
     }
     let api = Api::new(&host);
     let visitor = operator(&api).await;
-    for page in ["", "/records", "/query", "/operations", "/bindings", "/tokens", "/new-binding", "/live"] {
+    for page in
+        ["", "/records", "/query", "/operations", "/bindings", "/tokens", "/new-binding", "/live"]
+    {
         let answer = visitor.get(&format!("/c/{UNKNOWN}{page}")).await;
         assert_eq!(answer.status, 404, "{page}: {}", answer.text);
-        assert!(answer.text.contains("this host has no company `acmee`"), "{page}: {}", answer.text);
+        assert!(
+            answer.text.contains("this host has no company `acmee`"),
+            "{page}: {}",
+            answer.text
+        );
     }
     assert_eq!(companies(&api).await, ["acme"]);
 }

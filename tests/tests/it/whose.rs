@@ -1,5 +1,6 @@
-//! Whose memory: a record that is private to one agent is answered to no other one, with every provider and over every
-//! surface, also after a restart and after a crash in the middle of the write.
+//! Whose memory: a record that is private to one agent is answered to no other one, with every
+//! provider and over every surface, also after a restart and after a crash in the middle of the
+//! write.
 
 use memhost_tests::TestHost;
 use memhost_tests::faults::Faults;
@@ -10,7 +11,8 @@ use super::mcp_http::{Client, listening, token};
 use super::support::{Answer, Api};
 
 /// Every provider that ships, and a guest that knows neither agents nor scopes nor times.
-pub(crate) const PROVIDERS: [&str; 5] = ["local-markdown", "cross-agent", "facts", "taxonomy", "extracts"];
+pub(crate) const PROVIDERS: [&str; 5] =
+    ["local-markdown", "cross-agent", "facts", "taxonomy", "extracts"];
 /// A word of the private record, and of nothing else.
 const SECRET: &str = "marzipan";
 
@@ -39,7 +41,8 @@ pub(crate) async fn agents(host: &TestHost) -> [Api; 3] {
     let mut agents = Vec::new();
     for (company, agent) in [("acme", "ada"), ("acme", "carol"), ("zeta", "ada")] {
         let name = format!("{agent}-{}", agents.len());
-        let made = token(host, company, json!({"name": name, "role": "agent", "agentId": agent})).await;
+        let made =
+            token(host, company, json!({"name": name, "role": "agent", "agentId": agent})).await;
         agents.push(api.with(&made));
     }
     agents.try_into().unwrap_or_else(|_| unreachable!())
@@ -87,7 +90,8 @@ async fn everything(api: &Api, company: &str, hook: &str, handle: &Value) -> Str
         all.push_str(&answer.text);
     }
     if company == "acme" {
-        let delivered = api.post("/runtime/v1/companies/acme/hooks", &event(hook, SECRET)).await.fine();
+        let delivered =
+            api.post("/runtime/v1/companies/acme/hooks", &event(hook, SECRET)).await.fine();
         all.push_str(&delivered.to_string());
     }
     // What a request itself says is in no record.
@@ -104,20 +108,32 @@ async fn a_private_record_is_answered_to_its_agent_alone_with_every_provider() {
         let (host, api) = host(provider).await;
         let [ada, carol, outsider] = agents(&host).await;
         let shared = written(&ada, "acme", "Everybody likes the canteen", &json!({})).await;
-        let handle = written(&ada, "acme", &format!("Ada likes {SECRET}"), &json!({"visibility": "agent"})).await;
+        let handle =
+            written(&ada, "acme", &format!("Ada likes {SECRET}"), &json!({"visibility": "agent"}))
+                .await;
         let texts = async |api: &Api| {
-            [api.query("acme", &format!("likes {SECRET}")).await, api.query("acme", "canteen").await]
-                .concat()
-                .join("\n")
+            [
+                api.query("acme", &format!("likes {SECRET}")).await,
+                api.query("acme", "canteen").await,
+            ]
+            .concat()
+            .join("\n")
         };
         let own = texts(&ada).await;
         assert!(own.contains(SECRET) && own.contains("canteen"), "{provider}: {own}");
         assert!(texts(&carol).await.contains("canteen"), "{provider}");
         let row = ask(&ada, "acme", "get", json!({"handle": handle})).await.fine()["row"].clone();
-        assert_eq!((&row["visibility"], &row["scope"]["agentId"]), (&json!("agent"), &json!("ada")), "{provider}");
+        assert_eq!(
+            (&row["visibility"], &row["scope"]["agentId"]),
+            (&json!("agent"), &json!("ada")),
+            "{provider}"
+        );
         assert_eq!(row["writtenBy"], "agent:ada", "{provider}");
         let admins = ask(&api, "acme", "get", json!({"handle": handle})).await.fine();
-        assert!(admins.to_string().contains(SECRET), "{provider}: who may view the company sees it");
+        assert!(
+            admins.to_string().contains(SECRET),
+            "{provider}: who may view the company sees it"
+        );
         for (other, company) in [(&carol, "acme"), (&outsider, "zeta")] {
             let found = everything(other, company, "private", &handle).await;
             assert!(!found.contains(SECRET), "{provider} {company}: {found}");
@@ -125,10 +141,15 @@ async fn a_private_record_is_answered_to_its_agent_alone_with_every_provider() {
         }
         let as_carol = json!({"scope": {"companyId": "acme", "agentId": "carol"}, "query": SECRET});
         let found = api.post("/runtime/v1/companies/acme/query", &as_carol).await.fine();
-        assert!(!found["snippets"].to_string().contains(SECRET), "{provider}: a scope narrows what an operator gets");
+        assert!(
+            !found["snippets"].to_string().contains(SECRET),
+            "{provider}: a scope narrows what an operator gets"
+        );
         // Nor can others change it, or take its place.
-        let forgot = ask(&carol, "acme", "forget", json!({"handles": [handle, shared]})).await.fine();
-        let effects: Vec<&Value> = forgot["outcomes"].as_array().unwrap().iter().map(|one| &one["effect"]).collect();
+        let forgot =
+            ask(&carol, "acme", "forget", json!({"handles": [handle, shared]})).await.fine();
+        let effects: Vec<&Value> =
+            forgot["outcomes"].as_array().unwrap().iter().map(|one| &one["effect"]).collect();
         assert_eq!(effects, [&json!("not_found"), &json!("hard")], "{provider}: {forgot}");
         let patch = json!({"handle": handle, "patch": {"record": {"text": "Ada likes nothing"}}});
         let corrected = ask(&carol, "acme", "correct", patch).await;
@@ -136,7 +157,10 @@ async fn a_private_record_is_answered_to_its_agent_alone_with_every_provider() {
         let taken = json!({"records": [{"id": id_of(&handle), "text": "mine now"}]});
         let taken = ask(&carol, "acme", "records", taken).await;
         assert!(taken.status >= 400 && !taken.text.contains(SECRET), "{provider}: {}", taken.text);
-        assert!(ask(&ada, "acme", "get", json!({"handle": handle})).await.text.contains(SECRET), "{provider}");
+        assert!(
+            ask(&ada, "acme", "get", json!({"handle": handle})).await.text.contains(SECRET),
+            "{provider}"
+        );
     }
 }
 
@@ -146,22 +170,34 @@ async fn it_stays_private_after_a_restart_a_correction_and_a_replacement() {
         let (mut host, api) = host(provider).await;
         let [ada, ..] = agents(&host).await;
         let token = ada.token().to_owned();
-        let handle = written(&ada, "acme", &format!("Ada likes {SECRET}"), &json!({"visibility": "agent"})).await;
+        let handle =
+            written(&ada, "acme", &format!("Ada likes {SECRET}"), &json!({"visibility": "agent"}))
+                .await;
         drop((api, ada));
         host.stop().await;
         host.start().await.unwrap();
         let api = Api::new(&host);
         let [_, carol, _] = agents(&host).await;
         let ada = api.with(&token);
-        assert!(!everything(&carol, "acme", "restarted", &handle).await.contains(SECRET), "{provider}");
+        assert!(
+            !everything(&carol, "acme", "restarted", &handle).await.contains(SECRET),
+            "{provider}"
+        );
         // An administrator changes it: it stays ada's.
         let text = format!("Ada loves {SECRET}");
         let replaced = json!({"records": [{"id": id_of(&handle), "text": text}]});
         ask(&api, "acme", "records", replaced).await.fine();
-        assert!(!everything(&carol, "acme", "replaced", &handle).await.contains(SECRET), "{provider}");
-        assert!(ask(&ada, "acme", "get", json!({"handle": handle})).await.text.contains(&text), "{provider}");
+        assert!(
+            !everything(&carol, "acme", "replaced", &handle).await.contains(SECRET),
+            "{provider}"
+        );
+        assert!(
+            ask(&ada, "acme", "get", json!({"handle": handle})).await.text.contains(&text),
+            "{provider}"
+        );
         // Its owner gives it to everybody.
-        let given = json!({"records": [{"id": id_of(&handle), "text": text}], "visibility": "company"});
+        let given =
+            json!({"records": [{"id": id_of(&handle), "text": text}], "visibility": "company"});
         ask(&ada, "acme", "records", given).await.fine();
         assert!(everything(&carol, "acme", "given", &handle).await.contains(SECRET), "{provider}");
     }
@@ -171,16 +207,18 @@ async fn it_stays_private_after_a_restart_a_correction_and_a_replacement() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crash_between_the_write_and_its_completion_shows_nothing() {
     let (faults, wrap) = Faults::new();
-    let mut host = TestHost::with(&["extracts"], |options| options.wrap_store = Some(wrap)).await.unwrap();
+    let mut host =
+        TestHost::with(&["extracts"], |options| options.wrap_store = Some(wrap)).await.unwrap();
     let api = Api::new(&host);
     bind(&api, "acme", "memory", "extracts", &json!({})).await;
-    let [ada, carol] =
-        [("ada", "1"), ("carol", "2")].map(|(agent, name)| json!({"name": name, "role": "agent", "agentId": agent}));
+    let [ada, carol] = [("ada", "1"), ("carol", "2")]
+        .map(|(agent, name)| json!({"name": name, "role": "agent", "agentId": agent}));
     let ada = api.with(&token(&host, "acme", ada).await);
     let carol = token(&host, "acme", carol).await;
     let before = written(&ada, "acme", "Everybody likes the canteen", &json!({})).await;
     faults.break_completions(2);
-    let refused = write(&ada, "acme", &format!("Ada likes {SECRET}"), &json!({"visibility": "agent"})).await;
+    let refused =
+        write(&ada, "acme", &format!("Ada likes {SECRET}"), &json!({"visibility": "agent"})).await;
     assert!(refused.status >= 500, "{}", refused.text);
     let other = api.with(&carol);
     assert!(!other.query("acme", "likes").await.join("\n").contains(SECRET));
@@ -193,11 +231,21 @@ async fn a_crash_between_the_write_and_its_completion_shows_nothing() {
     assert!(!listed.to_string().contains(SECRET), "{listed}");
     assert!(listed.to_string().contains("canteen"), "what has a row is answered: {listed}");
     let all = ask(&api, "acme", "list", json!({"limit": 100})).await.fine();
-    assert!(all.to_string().contains(SECRET), "the provider has it, and who may view the company sees it: {all}");
+    assert!(
+        all.to_string().contains(SECRET),
+        "the provider has it, and who may view the company sees it: {all}"
+    );
     assert!(ask(&carol, "acme", "get", json!({"handle": before})).await.text.contains("canteen"));
-    let id = all["items"].as_array().unwrap().iter().find(|item| item["text"].as_str().unwrap().contains(SECRET));
+    let id = all["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|item| item["text"].as_str().unwrap().contains(SECRET));
     let handle = id.unwrap()["handle"].clone();
-    assert_eq!(ask(&carol, "acme", "get", json!({"handle": handle})).await.fine()["record"], Value::Null);
+    assert_eq!(
+        ask(&carol, "acme", "get", json!({"handle": handle})).await.fine()["record"],
+        Value::Null
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -239,12 +287,14 @@ async fn what_hooks_and_captures_bring_is_as_private_as_they_say() {
     }
 }
 
-/// A provider without agents, and more private records than a query asks for: the others still find theirs.
+/// A provider without agents, and more private records than a query asks for: the others still find
+/// theirs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn private_records_push_no_shared_one_out_of_an_answer() {
     let (host, _) = host("extracts").await;
     let [ada, carol, _] = agents(&host).await;
-    let many: Vec<Value> = (0..120).map(|n| json!({"text": format!("a private fact {n}")})).collect();
+    let many: Vec<Value> =
+        (0..120).map(|n| json!({"text": format!("a private fact {n}")})).collect();
     let private = json!({"records": many, "visibility": "agent"});
     ask(&ada, "acme", "records", private).await.fine();
     written(&ada, "acme", "a shared fact", &json!({})).await;
@@ -271,7 +321,10 @@ async fn a_person_is_answered_their_own_records_and_no_agent_claims_to_be_one() 
     written(&api, "acme", &format!("u1 likes {SECRET}"), &private).await;
     let found = async |api: &Api, scope: Value| {
         let body = json!({"scope": scope, "query": SECRET});
-        api.post("/runtime/v1/companies/acme/query", &body).await.fine()["snippets"].as_array().unwrap().len()
+        api.post("/runtime/v1/companies/acme/query", &body).await.fine()["snippets"]
+            .as_array()
+            .unwrap()
+            .len()
     };
     assert_eq!(found(&api, of("u1")).await, 1);
     assert_eq!(found(&api, of("u2")).await, 0);
@@ -282,7 +335,10 @@ async fn a_person_is_answered_their_own_records_and_no_agent_claims_to_be_one() 
     for (person, count) in [("u1", 1), ("u2", 0)] {
         let headers = [("x-memhost-act-as-person", person)];
         let path = "/runtime/v1/companies/acme/query";
-        let answer = gateway.send(memhost_server::Method::Post, path, Some(body.clone()), &headers).await.fine();
+        let answer = gateway
+            .send(memhost_server::Method::Post, path, Some(body.clone()), &headers)
+            .await
+            .fine();
         assert_eq!(answer["snippets"].as_array().unwrap().len(), count, "{person}: {answer}");
     }
 }
@@ -292,14 +348,18 @@ async fn a_note_over_mcp_is_the_agents_own_if_it_says_so() {
     let (host, _) = host("extracts").await;
     let address = listening(host.service()).await;
     let client = async |agent: &str| {
-        let made = token(&host, "acme", json!({"name": agent, "role": "agent", "agentId": agent})).await;
+        let made =
+            token(&host, "acme", json!({"name": agent, "role": "agent", "agentId": agent})).await;
         Client::new(address, &made)
     };
     let (ada, carol) = (client("ada").await, client("carol").await);
     let note = json!({"text": format!("Ada likes {SECRET}"), "visibility": "agent"});
     ada.does("memory.note", note).await;
     let found = async |client: &Client| {
-        client.does("memory.search", json!({"query": SECRET})).await["records"].as_array().unwrap().len()
+        client.does("memory.search", json!({"query": SECRET})).await["records"]
+            .as_array()
+            .unwrap()
+            .len()
     };
     assert_eq!((found(&ada).await, found(&carol).await), (1, 0));
     let resources = carol.ask("resources/list", json!({})).await;
@@ -311,10 +371,13 @@ async fn the_command_line_writes_private_records_and_filters() {
     let terminal = Terminal::open(&["extracts"]).await;
     let api = Api::new(&terminal.host);
     bind(&api, "acme", "memory", "extracts", &json!({})).await;
-    terminal.fine(&format!("note 'Ada likes {SECRET}' --agent ada --issue i1 --visibility agent")).await;
+    terminal
+        .fine(&format!("note 'Ada likes {SECRET}' --agent ada --issue i1 --visibility agent"))
+        .await;
     terminal.fine("note 'Everybody likes the canteen' --agent ada --issue i2").await;
-    let list =
-        async |line: &str| terminal.json(&format!("record list {line}")).await["items"].as_array().unwrap().len();
+    let list = async |line: &str| {
+        terminal.json(&format!("record list {line}")).await["items"].as_array().unwrap().len()
+    };
     assert_eq!(list("--agent carol").await, 1);
     assert_eq!(list("--agent ada").await, 2);
     assert_eq!(list("").await, 2);

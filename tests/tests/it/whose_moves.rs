@@ -1,5 +1,5 @@
-//! What the host knows of each record beside whose it is: filters, the binding where a record lives, and a company that
-//! moves to another host.
+//! What the host knows of each record beside whose it is: filters, the binding where a record
+//! lives, and a company that moves to another host.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,12 @@ use super::support::Api;
 use super::whose::{PROVIDERS, agents, ask, bind, host, written};
 
 fn texts(page: &Value, items: &str) -> BTreeSet<String> {
-    page[items].as_array().unwrap().iter().map(|item| item["text"].as_str().unwrap().to_owned()).collect()
+    page[items]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["text"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -20,14 +25,19 @@ async fn records_are_filtered_by_what_the_host_knows_with_every_provider() {
     for provider in PROVIDERS {
         let (host, api) = host(provider).await;
         let [ada, carol, _] = agents(&host).await;
-        let source =
-            |issue: &str| json!({"kind": "issue_comment", "companyId": "acme", "issueId": issue, "commentId": "c1"});
+        let source = |issue: &str| json!({"kind": "issue_comment", "companyId": "acme", "issueId": issue, "commentId": "c1"});
         // To `cross-agent` a project is a partition: without it the record would not be listed.
         let project = if provider == "cross-agent" { Value::Null } else { json!("p1") };
         let scope = json!({"companyId": "acme", "projectId": project, "runId": "r1"});
         let beside = json!({"source": source("i1"), "scope": scope});
         written(&ada, "acme", "The valve of the first issue opens at noon", &beside).await;
-        written(&carol, "acme", "The valve of the second issue opens at dusk", &json!({"source": source("i2")})).await;
+        written(
+            &carol,
+            "acme",
+            "The valve of the second issue opens at dusk",
+            &json!({"source": source("i2")}),
+        )
+        .await;
         let first = BTreeSet::from(["The valve of the first issue opens at noon".to_owned()]);
         let second = BTreeSet::from(["The valve of the second issue opens at dusk".to_owned()]);
         let both: BTreeSet<String> = first.union(&second).cloned().collect();
@@ -49,7 +59,8 @@ async fn records_are_filtered_by_what_the_host_knows_with_every_provider() {
             (json!({"since": "2100-01-01T00:00:00Z"}), &none),
             (json!({"text": "AT DUSK"}), &second),
         ] {
-            let listed = ask(&api, "acme", "list", json!({"limit": 50, "filter": filter})).await.fine();
+            let listed =
+                ask(&api, "acme", "list", json!({"limit": 50, "filter": filter})).await.fine();
             assert_eq!(texts(&listed, "items"), *wanted, "{provider}: {filter}");
             let asked = json!({"query": "valve of the issue opens", "topK": 50, "filter": filter});
             let found = ask(&api, "acme", "query", asked).await.fine();
@@ -69,12 +80,17 @@ async fn a_filter_finds_what_is_behind_many_others() {
     let scope = json!({"companyId": "acme", "issueId": "i9"});
     written(&api, "acme", "a valve fact of the issue", &json!({"scope": scope})).await;
     let filter = json!({"issueId": "i9"});
-    let found = ask(&api, "acme", "query", json!({"query": "valve", "filter": filter})).await.fine();
+    let found =
+        ask(&api, "acme", "query", json!({"query": "valve", "filter": filter})).await.fine();
     assert_eq!(texts(&found, "snippets").len(), 1, "{found}");
     let (mut seen, mut cursor, mut pages) = (0, Value::Null, 0);
     while pages < 50 {
-        let page = ask(&api, "acme", "list", json!({"limit": 5, "cursor": cursor, "filter": filter})).await.fine();
-        (seen, cursor, pages) = (seen + texts(&page, "items").len(), page["nextCursor"].clone(), pages + 1);
+        let page =
+            ask(&api, "acme", "list", json!({"limit": 5, "cursor": cursor, "filter": filter}))
+                .await
+                .fine();
+        (seen, cursor, pages) =
+            (seen + texts(&page, "items").len(), page["nextCursor"].clone(), pages + 1);
         if cursor.is_null() {
             break;
         }
@@ -87,8 +103,10 @@ async fn a_filter_finds_what_is_behind_many_others() {
 async fn a_handle_finds_the_binding_where_its_record_lives() {
     let (mut host, api) = host("extracts").await;
     bind(&api, "acme", "other", "extracts", &json!({})).await;
-    let there = written(&api, "acme", "written to the other one", &json!({"bindingKey": "other"})).await;
-    let here = written(&api, "acme", "written to the first one", &json!({"bindingKey": "memory"})).await;
+    let there =
+        written(&api, "acme", "written to the other one", &json!({"bindingKey": "other"})).await;
+    let here =
+        written(&api, "acme", "written to the first one", &json!({"bindingKey": "memory"})).await;
     // Ada has a binding of her own for a while.
     bind(&api, "acme", "adas", "local-markdown", &json!({})).await;
     let target = |agent: Value, key: Value| json!({"agentId": agent, "bindingKey": key});
@@ -106,7 +124,10 @@ async fn a_handle_finds_the_binding_where_its_record_lives() {
     for (handle, text) in [(&there, "other one"), (&here, "first one"), (&own, "one of ada")] {
         for caller in [&api, &ada] {
             let got = ask(caller, "acme", "get", json!({"handle": handle})).await.fine();
-            assert!(got["record"]["text"].as_str().unwrap_or_default().contains(text), "{text}: {got}");
+            assert!(
+                got["record"]["text"].as_str().unwrap_or_default().contains(text),
+                "{text}: {got}"
+            );
         }
     }
     let several = ask(&api, "acme", "forget", json!({"handles": [there, here]})).await;
@@ -127,20 +148,30 @@ async fn a_handle_finds_the_binding_where_its_record_lives() {
 /// What each caller is answered, as a set of texts.
 async fn answers(api: &Api, agents: &[String]) -> Vec<BTreeSet<String>> {
     let mut all = Vec::new();
-    for scope in [json!({}), json!({"agentId": "ada"}), json!({"agentId": "carol"}), json!({"subjectId": "u1"})] {
+    for scope in [
+        json!({}),
+        json!({"agentId": "ada"}),
+        json!({"agentId": "carol"}),
+        json!({"subjectId": "u1"}),
+    ] {
         let mut whole = json!({"companyId": "acme"});
         whole.as_object_mut().unwrap().extend(scope.as_object().unwrap().clone());
         let listed = ask(api, "acme", "list", json!({"scope": whole, "limit": 100})).await.fine();
         all.push(texts(&listed, "items"));
-        let found = ask(api, "acme", "query", json!({"scope": whole, "query": "valve", "topK": 100})).await.fine();
+        let found =
+            ask(api, "acme", "query", json!({"scope": whole, "query": "valve", "topK": 100}))
+                .await
+                .fine();
         all.push(texts(&found, "snippets"));
     }
     for agent in agents {
         let agent = json!({"agentId": agent});
-        let filtered = ask(api, "acme", "list", json!({"limit": 100, "filter": agent})).await.fine();
+        let filtered =
+            ask(api, "acme", "list", json!({"limit": 100, "filter": agent})).await.fine();
         all.push(texts(&filtered, "items"));
     }
-    let issue = ask(api, "acme", "list", json!({"limit": 100, "filter": {"issueId": "i1"}})).await.fine();
+    let issue =
+        ask(api, "acme", "list", json!({"limit": 100, "filter": {"issueId": "i1"}})).await.fine();
     all.push(texts(&issue, "items"));
     all
 }
@@ -152,14 +183,23 @@ async fn a_company_that_moves_answers_each_agent_as_before_with_every_provider()
         let [ada, carol, _] = agents(&source).await;
         let of_issue = json!({"source": {"kind": "issue", "companyId": "acme", "issueId": "i1"}});
         written(&ada, "acme", "The valve of everybody opens at noon", &of_issue).await;
-        written(&ada, "acme", "The valve of ada opens at dusk", &json!({"visibility": "agent"})).await;
-        written(&carol, "acme", "The valve of carol opens at dawn", &json!({"visibility": "agent"})).await;
-        let person = json!({"scope": {"companyId": "acme", "subjectId": "u1"}, "visibility": "person"});
+        written(&ada, "acme", "The valve of ada opens at dusk", &json!({"visibility": "agent"}))
+            .await;
+        written(
+            &carol,
+            "acme",
+            "The valve of carol opens at dawn",
+            &json!({"visibility": "agent"}),
+        )
+        .await;
+        let person =
+            json!({"scope": {"companyId": "acme", "subjectId": "u1"}, "visibility": "person"});
         written(&api, "acme", "The valve of a person opens never", &person).await;
         let names = ["ada".to_owned(), "carol".to_owned()];
         let before = answers(&api, &names).await;
         let export = api.send(Method::Get, &path("export"), None, &[]).await.text;
-        let target = TestHost::new(&["cross-agent", "facts", "taxonomy", "extracts"]).await.unwrap();
+        let target =
+            TestHost::new(&["cross-agent", "facts", "taxonomy", "extracts"]).await.unwrap();
         let there = Api::new(&target);
         let import = path("import?acceptGrants=true");
         there.send(Method::Post, &import, Some(export), &[]).await.fine();
@@ -170,8 +210,14 @@ async fn a_company_that_moves_answers_each_agent_as_before_with_every_provider()
             for item in listed["items"].as_array().unwrap() {
                 let got = ask(api, "acme", "get", json!({"handle": item["handle"]})).await.fine();
                 let row = &got["row"];
-                let of = ["visibility", "writtenBy", "createdAt", "operationId"].map(|field| row[field].to_string());
-                all.insert((item["text"].to_string(), of, row["scope"].to_string(), row["source"].to_string()));
+                let of = ["visibility", "writtenBy", "createdAt", "operationId"]
+                    .map(|field| row[field].to_string());
+                all.insert((
+                    item["text"].to_string(),
+                    of,
+                    row["scope"].to_string(),
+                    row["source"].to_string(),
+                ));
             }
             all
         };
@@ -183,7 +229,8 @@ async fn a_company_that_moves_answers_each_agent_as_before_with_every_provider()
 async fn a_forget_of_many_records_names_all_of_them() {
     let (_host, api) = host("extracts").await;
     let many: Vec<Value> = (0..150).map(|n| json!({"text": format!("a fact {n}")})).collect();
-    let records = ask(&api, "acme", "records", json!({"records": many})).await.fine()["records"].clone();
+    let records =
+        ask(&api, "acme", "records", json!({"records": many})).await.fine()["records"].clone();
     ask(&api, "acme", "forget", json!({"handles": records})).await.fine();
     let operations = api.get(&path("operations?kind=forget")).await;
     assert_eq!(operations["items"][0]["records"].as_array().unwrap().len(), 150);
@@ -209,7 +256,11 @@ async fn rows_go_with_their_records_and_their_binding() {
         count
     };
     assert_eq!(count(&mut host, "records").await, 1);
-    assert_eq!(count(&mut host, "private_writes").await, 1, "no private write goes on, and ada has private records");
+    assert_eq!(
+        count(&mut host, "private_writes").await,
+        1,
+        "no private write goes on, and ada has private records"
+    );
     let api = Api::new(&host);
     api.send(Method::Delete, &path("bindings/memory"), None, &[]).await.fine();
     drop(api);
@@ -225,7 +276,8 @@ async fn deliveries_jobs_and_costs_are_filtered_by_agent_issue_run_and_date() {
         let event = json!({
             "hookKind": "post_run_capture", "hookId": issue, "triggeredAt": "2026-11-20T10:00:00Z", "waitMs": 20_000,
             "scope": {"companyId": "acme", "issueId": issue, "runId": run},
-            "source": {"kind": "run", "companyId": "acme", "runId": run}, "payload": {"text": "job a fact"},
+            "source": {"kind": "run", "companyId": "acme", "runId": run}, "payload": {"text": "job \
+                a fact"},
         });
         caller.post("/runtime/v1/companies/acme/hooks", &event).await.fine();
         let paid = json!({
@@ -235,8 +287,9 @@ async fn deliveries_jobs_and_costs_are_filtered_by_agent_issue_run_and_date() {
         ask(caller, "acme", "capture", paid).await.fine();
     }
     for list in ["deliveries", "jobs", "cost-events"] {
-        let count =
-            async |query: &str| api.get(&path(&format!("{list}?{query}"))).await["items"].as_array().unwrap().len();
+        let count = async |query: &str| {
+            api.get(&path(&format!("{list}?{query}"))).await["items"].as_array().unwrap().len()
+        };
         assert_eq!(count("limit=50").await, 2, "{list}");
         let now = "since=2000-01-01T00:00:00Z&until=2100-01-01T00:00:00Z";
         for (query, wanted) in [
@@ -266,21 +319,29 @@ async fn an_import_takes_no_row_of_a_binding_that_is_not_its_own() {
     let target = TestHost::new(&["extracts"]).await.unwrap();
     let there = Api::new(&target);
     for table in ["records", "private_writes"] {
-        for (also_in_key, said) in
-            [(true, "is of a binding that is not in the file"), (false, "a key that is not its own")]
-        {
+        for (also_in_key, said) in [
+            (true, "is of a binding that is not in the file"),
+            (false, "a key that is not its own"),
+        ] {
             let changed = |line: &str| {
                 if !line.contains(&format!("\"table\":\"{table}\"")) {
                     return format!("{line}\n");
                 }
                 let line = line.replace(&id, other);
                 let hex = |id: &str| id.replace('-', "");
-                format!("{}\n", if also_in_key { line.replace(&hex(&id), &hex(other)) } else { line })
+                format!(
+                    "{}\n",
+                    if also_in_key { line.replace(&hex(&id), &hex(other)) } else { line }
+                )
             };
             let file: String = export.lines().map(changed).collect();
             let import = path("import?acceptGrants=true");
             let refused = there.send(Method::Post, &import, Some(file), &[]).await;
-            assert!(refused.status == 400 && refused.text.contains(said), "{table}: {}", refused.text);
+            assert!(
+                refused.status == 400 && refused.text.contains(said),
+                "{table}: {}",
+                refused.text
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Write-back through the shipped hook adapters: a conversation of several turns becomes typed items of its project.
+//! Write-back through the shipped hook adapters: a conversation of several turns becomes typed
+//! items of its project.
 
 use memhost_tests::{Serving, TestHost};
 use serde_json::{Value, json};
@@ -6,10 +7,16 @@ use serde_json::{Value, json};
 use super::agent_hooks::{Machine, settle};
 use super::support::Api;
 
-/// A host whose company has Apropos' routes and the provider `cross-agent`, and a machine with the adapters.
+/// A host whose company has Apropos' routes and the provider `cross-agent`, and a machine with the
+/// adapters.
 async fn machine(config: Value) -> (TestHost, Api, Machine, Serving) {
-    let configured = serde_json::from_value(json!({"apropos": {"company": "acme", "binding": "shared"}})).unwrap();
-    let host = TestHost::new(&["cross-agent"]).await.unwrap().surfaces(|surfaces| surfaces.integrations = configured);
+    let configured =
+        serde_json::from_value(json!({"apropos": {"company": "acme", "binding": "shared"}}))
+            .unwrap();
+    let host = TestHost::new(&["cross-agent"])
+        .await
+        .unwrap()
+        .surfaces(|surfaces| surfaces.integrations = configured);
     let api = Api::new(&host);
     for company in ["acme", "zeta"] {
         let binding = json!({"key": "shared", "providerKey": "cross-agent", "default": true, "config": config,
@@ -55,9 +62,17 @@ async fn items(api: &Api) -> Vec<[String; 4]> {
         let record = api.post("/runtime/v1/companies/acme/get", &get).await.fine();
         let metadata = &record["record"]["metadata"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        all.push([text(&item["type"]), text(&metadata["kind"]), text(&item["agentKind"]), text(&item["content"])]);
+        all.push([
+            text(&item["type"]),
+            text(&metadata["kind"]),
+            text(&item["agentKind"]),
+            text(&item["content"]),
+        ]);
         assert_eq!(item["source"], "inferred", "{item}");
-        assert!(item["sessionId"].is_string() && item["confidence"].as_f64().unwrap() >= 0.5, "{item}");
+        assert!(
+            item["sessionId"].is_string() && item["confidence"].as_f64().unwrap() >= 0.5,
+            "{item}"
+        );
     }
     all.sort();
     all
@@ -72,8 +87,16 @@ async fn a_conversation_of_several_turns_becomes_typed_items() {
     let (mut host, api, machine, serving) = machine(json!({})).await;
     let said = [
         ("claude", "Why does the parser test fail?", "It expects a comma. I fixed it."),
-        ("claude", "We chose SQLite over Postgres. Please run the tests again.", "All 12 pass. I prefer Postgres."),
-        ("codex", "I prefer concise answers.", "Understood. We decided to rewrite everything in Go."),
+        (
+            "claude",
+            "We chose SQLite over Postgres. Please run the tests again.",
+            "All 12 pass. I prefer Postgres.",
+        ),
+        (
+            "codex",
+            "I prefer concise answers.",
+            "Understood. We decided to rewrite everything in Go.",
+        ),
         ("codex", "Never commit directly to main.", "I will open pull requests."),
         // Said before, to another tool and with other marks: it is known.
         ("claude", "we chose SQLite over Postgres!", "Yes."),
@@ -94,12 +117,18 @@ async fn a_conversation_of_several_turns_becomes_typed_items() {
     ];
     assert_eq!(items(&api).await, wanted);
     // Each written item has left its event, with the tool that it came from.
-    let events = api.get("/control/v1/companies/acme/events?projectId=widgets&type=memory.saved").await;
-    let mut kinds: Vec<&str> =
-        events["items"].as_array().unwrap().iter().map(|event| event["agentKind"].as_str().unwrap()).collect();
+    let events =
+        api.get("/control/v1/companies/acme/events?projectId=widgets&type=memory.saved").await;
+    let mut kinds: Vec<&str> = events["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["agentKind"].as_str().unwrap())
+        .collect();
     kinds.sort_unstable();
     assert_eq!(kinds, ["claude", "codex", "codex"]);
-    // One tool recalls what another one was told, also after a restart; another company knows nothing.
+    // One tool recalls what another one was told, also after a restart; another company knows
+    // nothing.
     let recall = json!({"query": "what did we choose over Postgres?"});
     drop(api);
     serving.stop().await.unwrap();
@@ -116,12 +145,24 @@ async fn a_conversation_of_several_turns_becomes_typed_items() {
 async fn the_exchange_itself_is_kept_where_the_configuration_says_so() {
     let (_host, api, machine, _serving) = machine(json!({"writeBack": "both"})).await;
     turn(&machine, "claude", "We chose SQLite over Postgres.", "Fine.").await;
-    let listed =
-        api.until("/api/projects/widgets/memory?limit=100", |page| page["items"].as_array().unwrap().len() >= 2).await;
-    let mut types: Vec<&str> =
-        listed["items"].as_array().unwrap().iter().map(|item| item["type"].as_str().unwrap()).collect();
+    let listed = api
+        .until("/api/projects/widgets/memory?limit=100", |page| {
+            page["items"].as_array().unwrap().len() >= 2
+        })
+        .await;
+    let mut types: Vec<&str> = listed["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["type"].as_str().unwrap())
+        .collect();
     types.sort_unstable();
     assert_eq!(types, ["decision", "task_context"]);
-    let whole = listed["items"].as_array().unwrap().iter().find(|item| item["type"] == "task_context").unwrap();
+    let whole = listed["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|item| item["type"] == "task_context")
+        .unwrap();
     assert!(whole["content"].as_str().unwrap().contains("Assistant: Fine."), "{whole}");
 }

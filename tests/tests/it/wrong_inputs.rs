@@ -1,5 +1,5 @@
-//! What the command line says of wrong inputs: over all commands, the flag or argument at fault is named, the message says
-//! what to write, and no parser's words reach a person.
+//! What the command line says of wrong inputs: over all commands, the flag or argument at fault is
+//! named, the message says what to write, and no parser's words reach a person.
 
 use super::cli::Terminal;
 
@@ -9,9 +9,11 @@ type Row = (&'static str, i32, &'static str);
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
     ("serve --listen nowhere", 2, "neither an address with a port"),
-    ("serve --listen 0.0.0.0:7600 --data-dir d0", 2, "--listen: 0.0.0.0:7600 is reached by other machines"),
+    ("serve --listen 0.0.0.0:7600 --data-dir d0", 2, "--listen: 0.0.0.0:7600 is reached by other \
+        machines"),
     ("serve --listen [::]:7600 --data-dir d0", 2, "--allow-plain-http"),
-    ("serve --listen 127.0.0.1:0 --control-listen 192.168.1.4:80 --data-dir d0", 2, "--control-listen: 192.168.1.4:80"),
+    ("serve --listen 127.0.0.1:0 --control-listen 192.168.1.4:80 --data-dir \
+      d0", 2, "--control-listen: 192.168.1.4:80"),
     ("serve --listen 127.0.0.1 --data-dir d0", 2, "neither an address with a port"),
     ("serve --audit sometimes --data-dir d0", 2, "possible values: durable, relaxed"),
     ("serve --trusted-key abc --data-dir d0", 2, "'--trusted-key <KEY>'"),
@@ -21,19 +23,25 @@ const ROWS: &[Row] = &[
     ("serve --config bad.toml", 2, "line 1, column 10"),
     ("serve --config unknown.toml", 2, "did you mean `plugins_dir`?"),
     ("serve --config strange.toml", 2, "unknown key `banana`"),
-    ("serve --outgoing-roots unknown.toml --listen 127.0.0.1:0 --data-dir d4", 2, "--outgoing-roots: the certificate authorities in"),
-    ("serve --config nested.toml", 2, "line 3: `connections.mx` is not known here; did you mean `max`"),
-    ("serve --config roots.toml --listen 127.0.0.1:0 --data-dir d5", 2, "has no certificate in PEM form"),
+    ("serve --outgoing-roots unknown.toml --listen 127.0.0.1:0 --data-dir \
+      d4", 2, "--outgoing-roots: the certificate authorities in"),
+    ("serve --config nested.toml", 2, "line 3: `connections.mx` is not known here; did you mean \
+                                       `max`"),
+    ("serve --config roots.toml --listen 127.0.0.1:0 --data-dir d5", 2, "has no certificate in PEM \
+        form"),
     ("serve --log ifno --listen 127.0.0.1:0 --data-dir d0", 2, "did you mean `info`?"),
-    ("serve --log memhost=debgu --listen 127.0.0.1:0 --data-dir d0", 2, "--log: `memhost=debgu` is no filter"),
+    ("serve --log memhost=debgu --listen 127.0.0.1:0 --data-dir d0", 2, "--log: `memhost=debgu` is \
+        no filter"),
     ("serve --new-token --token 0123456789abcdef0 --data-dir d0", 2, "cannot be used with"),
     ("--log loud company list", 2, "--log: `loud` is no level"),
     ("demo --listen nowhere --once", 2, "is no address with a port"),
-    ("demo --listen 0.0.0.0:7600 --once --data-dir d0", 2, "--listen: 0.0.0.0:7600 is reached by other machines"),
+    ("demo --listen 0.0.0.0:7600 --once --data-dir d0", 2, "--listen: 0.0.0.0:7600 is reached by \
+        other machines"),
     ("demo --listen [::]:7600 --once --data-dir d0", 2, "--allow-plain-http"),
     ("store verify --data-dir no/such/dir", 2, "--data-dir: no/such/dir does not exist"),
     ("store verify --data-dir plain", 2, "--data-dir: plain is no data directory of a host"),
-    ("store verify --data-dir backup", 2, "--data-dir: backup is a backup; `memhost store verify --backup backup`"),
+    ("store verify --data-dir backup", 2, "--data-dir: backup is a backup; `memhost store verify \
+        --backup backup`"),
     ("company list --data-dir backup", 2, "--data-dir: backup is a backup"),
     ("store verify", 2, "--data-dir"),
     ("store verify --backup no/such/backup", 2, "--backup: no/such/backup is no directory"),
@@ -63,11 +71,14 @@ const ROWS: &[Row] = &[
     ("company import bad.json -c fresh", 2, "the text ends too early"),
     ("company import unknown.toml -c fresh --scope everyone", 2, "possible values: company"),
     ("-c acme record list", 2, "tip: '-c' goes after the command: memhost record list -c …"),
-    ("--url http://127.0.0.1:1 record list", 2, "tip: '--url' goes after the command: memhost record list --url …"),
-    ("record --project=p1 list", 2, "tip: '--project' goes after the command: memhost record list --project …"),
+    ("--url http://127.0.0.1:1 record list", 2, "tip: '--url' goes after the command: memhost \
+        record list --url …"),
+    ("record --project=p1 list", 2, "tip: '--project' goes after the command: memhost record list \
+                                     --project …"),
     ("record list --json", 2, "tip: type '-o json'"),
     ("--nonsense record list", 2, "unexpected argument '--nonsense' found"),
-    ("company export --to no/dir/file", 2, "--to: the directory no/dir is not there; make it, or give another file"),
+    ("company export --to no/dir/file", 2, "--to: the directory no/dir is not there; make it, or \
+        give another file"),
     ("note ''", 2, "TEXT: is empty; give a text"),
     ("note '   '", 2, "TEXT: is empty; give a text"),
     ("note x --metadata []", 2, "--metadata: is a JSON list; a JSON object is needed"),
@@ -81,7 +92,8 @@ const ROWS: &[Row] = &[
     ("note x --binding 'a b'", 2, "--binding: is not a key"),
     ("note", 2, "<TEXT>"),
     ("note x --metdata {}", 2, "a similar argument exists: '--metadata'"),
-    ("note x --visibility person", 2, "--visibility: is `person`, and the scope names none; give `--subject`"),
+    ("note x --visibility person", 2, "--visibility: is `person`, and the scope names none; give \
+                                       `--subject`"),
     ("note x --visibility agent", 2, "give `--agent`"),
     ("capture ''", 2, "TEXT: is empty; give a text"),
     ("capture x --source-kind letter", 2, "possible values: issue_comment"),
@@ -104,7 +116,8 @@ const ROWS: &[Row] = &[
     ("record delete", 2, "Usage: memhost record delete [OPTIONS] <IDS|--whole-scope>"),
     ("correct nope", 2, "give the corrected text"),
     ("correct nope ''", 2, "is empty; give a text"),
-    ("correct nope text", 3, "no record `nope` in this scope; list records with `memhost record list`"),
+    ("correct nope text", 3, "no record `nope` in this scope; list records with `memhost record \
+                              list`"),
     ("correct nope text --instruction more", 2, "cannot be used with"),
     ("record show nope", 3, "no record `nope`"),
     ("record list --limit 0", 2, "0 is not in 1..=1000"),
@@ -145,7 +158,8 @@ const ROWS: &[Row] = &[
     ("hook create empty.json", 2, "hookKind: is missing; set it"),
     ("hook create list.json", 2, "the request is a list; an object is needed"),
     ("hook create wrong-time.json", 2, "triggeredAt: is no date or time"),
-    ("hook create wrong-kind.json", 2, "mode: is `keep`, which is none of capture_residue, capture_record"),
+    ("hook create wrong-kind.json", 2, "mode: is `keep`, which is none of capture_residue, \
+                                        capture_record"),
     ("hook replay nope", 2, "ID: `nope` is no id"),
     ("event list --type tool_call.done", 2, "possible values: session.started"),
     ("event create no-such.json", 2, "No such file"),
@@ -153,28 +167,38 @@ const ROWS: &[Row] = &[
     ("event create empty.json", 2, "events.0.type: is missing; set it"),
     ("event create number.json", 2, "events.0: is `7`; an object is needed"),
     ("binding show nope", 3, "no binding `nope`"),
-    ("binding create b --provider nope", 3, "--provider: no provider `nope` is loaded; `memhost plugin list`"),
-    ("binding create b --provider local-markdwn", 3, "did you mean `local-markdown`? `memhost plugin list`"),
+    ("binding create b --provider nope", 3, "--provider: no provider `nope` is loaded; `memhost \
+        plugin list`"),
+    ("binding create b --provider local-markdwn", 3, "did you mean `local-markdown`? `memhost \
+        plugin list`"),
     ("binding create b --provider 'A B'", 2, "--provider: is not a key"),
     ("binding create 'a b'", 2, "KEY: is not a key"),
     ("binding create b --config []", 2, "--config: is a JSON list"),
     ("binding create b --config {", 2, "--config: is no valid JSON"),
-    (r#"binding create b --config {"nothing":1}"#, 2, "--config: the provider does not accept the configuration"),
-    (r#"binding update m --config {"nothing":1}"#, 2, "'nothing', which the provider does not know"),
+    (r#"binding create b --config {"nothing":1}"#, 2, "--config: the provider does not accept the \
+        configuration"),
+    (r#"binding update m --config {"nothing":1}"#, 2, "'nothing', which the provider does not \
+        know"),
     ("binding create b --config-file no-such.json", 2, "No such file"),
     ("binding create b --versions 0.1.0", 2, "write `=0.1.0` for this version only"),
     ("binding create b --versions newest", 2, "--versions: is no range of versions"),
     ("binding create b --versions sha256:abc", 2, "64 hex digits"),
     ("binding create b --versions =99.0.0", 3, "--versions: no build of the provider"),
-    (r#"binding create b --grants {"storage":1}"#, 2, "--grants (storage): is not known here; did you mean `storageBytes`"),
-    (r#"binding create b --grants {"storageBytes":"1GiB"}"#, 2, "--grants (storageBytes): is the text `1GiB`; a whole number"),
+    (r#"binding create b --grants {"storage":1}"#, 2, "--grants (storage): is not known here; did \
+        you mean `storageBytes`"),
+    (r#"binding create b --grants {"storageBytes":"1GiB"}"#, 2, "--grants (storageBytes): is the \
+        text `1GiB`; a whole number"),
     ("binding create b --grants []", 2, "--grants: is a JSON list"),
-    (r#"binding create b --limits {"callTimeout":1}"#, 2, "--limits (callTimeout): is not known here; did you mean `callTimeoutMs`"),
-    (r#"binding create b --limits {"callTimeoutMs":"5s"}"#, 2, "--limits (callTimeoutMs): is the text `5s`"),
+    (r#"binding create b --limits {"callTimeout":1}"#, 2, "--limits (callTimeout): is not known \
+        here; did you mean `callTimeoutMs`"),
+    (r#"binding create b --limits {"callTimeoutMs":"5s"}"#, 2, "--limits (callTimeoutMs): is the \
+        text `5s`"),
     (r#"binding create b --limits {"callTimeoutMs":99999999999}"#, 2, "--limits (callTimeoutMs)"),
-    (r#"binding create b --policy {"onBudget":"stop"}"#, 2, "--policy (onBudget): is `stop`, which is none of refuse, queue"),
+    (r#"binding create b --policy {"onBudget":"stop"}"#, 2, "--policy (onBudget): is `stop`, which \
+        is none of refuse, queue"),
     (r#"binding create b --policy {"pii":"redcat"}"#, 2, "did you mean `redact`?"),
-    (r#"binding create b --policy {"revew":{}}"#, 2, "--policy (revew): is not known here; did you mean `review`"),
+    (r#"binding create b --policy {"revew":{}}"#, 2, "--policy (revew): is not known here; did you \
+        mean `review`"),
     ("binding update nope --enabled true", 3, "no binding `nope`"),
     ("binding update m --versions =99.0.0", 3, "--versions: no build of the provider"),
     ("binding update m --version ^0.1", 2, "a similar argument exists: '--versions'"),
@@ -188,7 +212,8 @@ const ROWS: &[Row] = &[
     ("binding grant m --storage 1.5GiB", 2, "is no size"),
     ("binding grant m --storage -1", 2, "is no size"),
     ("binding grant m --http example.com", 2, "write an origin as"),
-    ("binding grant m --http https://a.example --private-range 10.0.0.0", 2, "'--private-range <CIDR>': is no range of addresses"),
+    ("binding grant m --http https://a.example --private-range 10.0.0.0", 2, "'--private-range \
+        <CIDR>': is no range of addresses"),
     ("binding grant m --http https://a.example --method FETCH!", 2, "has `FETCH!`"),
     ("binding grant m --http https://a.example", 2, "asks for no address"),
     ("binding grant m --method GET", 2, "--http"),
@@ -196,10 +221,14 @@ const ROWS: &[Row] = &[
     ("binding assign nope --yes", 3, "no binding `nope`"),
     ("binding assign", 2, "<KEY>"),
     ("binding reset nope", 3, "no binding `nope`"),
-    ("secret create K --origin example.com --as header:x-key", 2, "--origin: `example.com` has no scheme"),
-    ("secret create K --origin https://a.example --as headr:x", 2, "does not say where a secret goes"),
-    ("secret create 'a b' --origin https://a.example --as header:x-key --value-file bad.json", 2, "NAME: is not 1 to 64"),
-    ("secret create K --origin https://a.example --as header:x-key --value-file no-such", 2, "No such file"),
+    ("secret create K --origin example.com --as header:x-key", 2, "--origin: `example.com` has no \
+        scheme"),
+    ("secret create K --origin https://a.example --as headr:x", 2, "does not say where a secret \
+        goes"),
+    ("secret create 'a b' --origin https://a.example --as header:x-key --value-file \
+      bad.json", 2, "NAME: is not 1 to 64"),
+    ("secret create K --origin https://a.example --as header:x-key --value-file no-such", 2, "No \
+        such file"),
     ("secret update nope --value-file bad.json", 3, "no secret `nope`"),
     ("secret delete nope", 3, "no secret `nope`"),
     ("token create t --role admin", 2, "possible values: operator"),
@@ -207,23 +236,28 @@ const ROWS: &[Row] = &[
     ("token create t --role agent", 2, "--agent: is missing; the role `agent` needs it"),
     ("token create t --role auditor --agent ada", 2, "--agent: belongs to the role `agent` only"),
     ("token create t --role auditor --operation qurey", 2, "a similar value exists: 'query'"),
-    ("token create t --role auditor --operation capture", 2, "--operation: has `capture`, which the role `auditor` may not do"),
+    ("token create t --role auditor --operation capture", 2, "--operation: has `capture`, which \
+        the role `auditor` may not do"),
     ("token create t --role auditor --expires-at tomorrow", 2, "'--expires-at <TIME>': is no time"),
-    ("token create t --role auditor --expires-at 2020-01-01T00:00:00Z", 2, "--expires-at: is over already"),
+    ("token create t --role auditor --expires-at 2020-01-01T00:00:00Z", 2, "--expires-at: is over \
+        already"),
     ("token create '' --role auditor", 2, "NAME: is not 1 to 64 printable characters"),
     ("token create t --role operator", 2, "--role: is `operator`"),
     ("token create t --role monitor", 2, "--role: is `monitor`"),
     ("token rotate nope", 2, "ID: `nope` is no id"),
     ("token rotate nope --overlap 1week", 2, "is no duration"),
-    ("token rotate 0199f0a0-0000-7000-8000-000000000000 --overlap 31d", 2, "'--overlap <DURATION>': is too long; at most 30d"),
+    ("token rotate 0199f0a0-0000-7000-8000-000000000000 --overlap 31d", 2, "'--overlap \
+        <DURATION>': is too long; at most 30d"),
     ("token delete nope", 2, "ID: `nope` is no id"),
     ("cost show --by bindings", 2, "did you mean `binding`?"),
     ("cost show --by dya", 2, "did you mean `day`?"),
     ("cost show --since yesterday", 2, "is no day; write it like 2026-11-20"),
-    ("cost show --since 2026-11-30 --until 2026-11-01", 2, "--since: is 2026-11-30, which is after the last day, 2026-11-01"),
+    ("cost show --since 2026-11-30 --until 2026-11-01", 2, "--since: is 2026-11-30, which is after \
+        the last day, 2026-11-01"),
     ("charge create --kind fee --biller b --cents lots", 2, "write a whole number"),
     ("charge create --kind fee --biller b --cents 1 --at noon", 2, "'--at <TIME>': is no time"),
-    ("charge create --kind fee --biller b --cents 1 --cost-event 0199f0a0-0000-7000-8000-000000000000", 2, "--cost-event"),
+    ("charge create --kind fee --biller b --cents 1 --cost-event \
+      0199f0a0-0000-7000-8000-000000000000", 2, "--cost-event"),
     ("charge create --biller b --cents 1", 2, "--kind"),
     ("budget create --cents ten", 2, "write a number"),
     ("budget create --cents -5", 2, "--cents"),
@@ -231,12 +265,14 @@ const ROWS: &[Row] = &[
     ("budget create --cents 10 --warn 7", 2, "--warn: is 7; 0 to 1 is allowed"),
     ("budget show", 3, "no budget `month`"),
     ("evaluation show --until never", 2, "is no day"),
-    ("evaluation show --since 2026-12-01 --until 2026-11-01", 2, "--since: is 2026-12-01, which is after the last day"),
+    ("evaluation show --since 2026-12-01 --until 2026-11-01", 2, "--since: is 2026-12-01, which is \
+        after the last day"),
     ("stats --days 1000", 2, "1000 is not in 1..=90"),
     ("context show nope", 3, "no context `nope`"),
     ("context use nope", 3, "no context `nope`"),
     ("context create c --url ftp://x", 2, "--url: `ftp://x` is no address of a host"),
-    ("context create c --control-url nowhere", 2, "--control-url: `nowhere` is no address of a host"),
+    ("context create c --control-url nowhere", 2, "--control-url: `nowhere` is no address of a \
+        host"),
     ("--context nope company list", 3, "no context `nope`"),
     ("company list --url ftp://x", 2, "--url: `ftp://x` is no address of a host"),
     ("company list --url nowhere", 2, "--url: `nowhere` is no address of a host"),
@@ -250,7 +286,8 @@ const ROWS: &[Row] = &[
     ("plugin run bad.json -- describe", 2, "is not WebAssembly"),
     ("plugin new 'A B'", 2, "must start with a letter a-z"),
     ("plugin verify bad.json --trusted-key junk", 2, "the public key cannot be read"),
-    ("secret create K --origin https://a.example --as header:x-key --value-file short.txt", 2, "--value-file: has 2 bytes; 8"),
+    ("secret create K --origin https://a.example --as header:x-key --value-file \
+      short.txt", 2, "--value-file: has 2 bytes; 8"),
     ("plugin keygen bad.json", 2, "bad.json exists"),
     ("embeddings install bad.json --data-dir d2", 2, "FILE: bad.json: is no wheel"),
     ("embeddings install nope --data-dir d2", 2, "FILE: nope"),
@@ -282,7 +319,8 @@ const FOREIGN: [&str; 15] = [
 
 /// The words of a line. Unlike those of other tests, a word in quotes may be empty.
 fn words(line: &str) -> Vec<String> {
-    let (mut words, mut word, mut is_quoted, mut has_quotes) = (Vec::new(), String::new(), false, false);
+    let (mut words, mut word, mut is_quoted, mut has_quotes) =
+        (Vec::new(), String::new(), false, false);
     for c in line.chars().chain([' ']) {
         match c {
             '\'' => (is_quoted, has_quotes) = (!is_quoted, true),
@@ -331,14 +369,18 @@ async fn wrong_inputs_are_told_what_to_write() {
     std::fs::write(home.join("plain/thesis.tex"), "years of work").unwrap();
     terminal.fine("note first --agent ada").await;
     terminal.fine("binding create m").await;
-    let environment =
-        [("MEMHOST_URL", terminal.url.as_str()), ("MEMHOST_TOKEN", super::cli::TOKEN), ("MEMHOST_COMPANY", "acme")];
+    let environment = [
+        ("MEMHOST_URL", terminal.url.as_str()),
+        ("MEMHOST_TOKEN", super::cli::TOKEN),
+        ("MEMHOST_COMPANY", "acme"),
+    ];
     let (mut wrong, mut all) = (Vec::new(), String::new());
     for (line, code, part) in ROWS {
         let done = super::cli::run(home, &environment, &words(line), "").await;
         all.push_str(&format!("$ {line}\n[{}] {}\n", done.code, done.err));
         // Where a TOML file is wrong, the file's own line is shown.
-        let foreign = FOREIGN.iter().find(|word| done.err.contains(*word) && !line.contains(".toml"));
+        let foreign =
+            FOREIGN.iter().find(|word| done.err.contains(*word) && !line.contains(".toml"));
         if done.code != *code || !done.err.contains(part) || foreign.is_some() {
             wrong.push(format!("{line}: wanted {code} `{part}`, {foreign:?}: {done:?}"));
         }
@@ -347,7 +389,10 @@ async fn wrong_inputs_are_told_what_to_write() {
         std::fs::write(path, all).unwrap();
     }
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), ROWS.len(), wrong.join("\n"));
-    assert!(!home.join("no").exists() && !home.join("d0/store").exists(), "a command that failed made a directory");
+    assert!(
+        !home.join("no").exists() && !home.join("d0/store").exists(),
+        "a command that failed made a directory"
+    );
 }
 
 /// The path is that of the person who types it, and not one below the contexts file.
@@ -356,7 +401,10 @@ async fn a_token_file_is_found_where_it_was_typed() {
     let terminal = Terminal::open(&[]).await;
     let home = terminal.home.path();
     std::fs::write(home.join("token.txt"), super::cli::TOKEN).unwrap();
-    let create = words(&format!("context create c --url {} --token-file token.txt --company acme", terminal.url));
+    let create = words(&format!(
+        "context create c --url {} --token-file token.txt --company acme",
+        terminal.url
+    ));
     let done = super::cli::run(home, &[], &create, "").await;
     assert_eq!(done.code, 0, "{done:?}");
     let done = super::cli::run(home, &[], &words("note 'a fact'"), "").await;

@@ -7,13 +7,19 @@ use serde_json::{Value, json};
 use super::is_ours;
 use super::json_edit::{self, Container};
 
-/// How long a tool waits for a hook, in seconds. A hook of ours ends well before; this is for the case that it does not.
+/// How long a tool waits for a hook, in seconds. A hook of ours ends well before; this is for the
+/// case that it does not.
 const TIMEOUT: u64 = 5;
 /// Some editors write this before the text. It is not JSON; it is kept.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The settings with one entry of ours for each of these events.
-pub(super) fn add(settings: &str, tool: &str, events: &[&str], line: &str) -> Result<String, String> {
+pub(super) fn add(
+    settings: &str,
+    tool: &str,
+    events: &[&str],
+    line: &str,
+) -> Result<String, String> {
     let (mark, text) = split_mark(settings);
     if !text.trim().is_empty() && is_up_to_date(text, tool, events, line)? {
         return Ok(settings.to_owned());
@@ -37,8 +43,8 @@ pub(super) fn remove(settings: &str, tool: &str) -> Result<String, String> {
     while !text.trim().is_empty() {
         let root = json_edit::parse(&text)?;
         let Some(found) = find(&root, tool).into_iter().next() else { break };
-        text =
-            remove_entry(&text, &root, &found).ok_or("has `hooks` that cannot be changed; remove the entry by hand")?;
+        text = remove_entry(&text, &root, &found)
+            .ok_or("has `hooks` that cannot be changed; remove the entry by hand")?;
     }
     Ok(format!("{mark}{text}"))
 }
@@ -52,21 +58,39 @@ fn is_up_to_date(text: &str, tool: &str, events: &[&str], line: &str) -> Result<
     let root = json_edit::parse(text)?;
     let found = find(&root, tool);
     let same = found.iter().all(|entry| entry.command == line && events.contains(&entry.event));
-    Ok(same && events.iter().all(|event| found.iter().filter(|entry| entry.event == *event).count() == 1))
+    Ok(same
+        && events
+            .iter()
+            .all(|event| found.iter().filter(|entry| entry.event == *event).count() == 1))
 }
 
 fn add_group(text: &str, event: &str, group: &Value) -> Result<String, String> {
     let root = json_edit::parse(text)?;
     let root = root.as_object().ok_or("holds no JSON object; the settings must be one")?;
     let Some(hooks) = root.get("hooks") else {
-        return Ok(json_edit::append(text, Container::Object(root), 0, Some("hooks"), &json!({event: [group]})));
+        return Ok(json_edit::append(
+            text,
+            Container::Object(root),
+            0,
+            Some("hooks"),
+            &json!({event: [group]}),
+        ));
     };
-    let hooks = hooks.value.as_object().ok_or("has `hooks` that is not an object; correct it first")?;
+    let hooks =
+        hooks.value.as_object().ok_or("has `hooks` that is not an object; correct it first")?;
     let Some(groups) = hooks.get(event) else {
-        return Ok(json_edit::append(text, Container::Object(hooks), 1, Some(event), &json!([group])));
+        return Ok(json_edit::append(
+            text,
+            Container::Object(hooks),
+            1,
+            Some(event),
+            &json!([group]),
+        ));
     };
-    let groups =
-        groups.value.as_array().ok_or_else(|| format!("has `hooks.{event}` that is not a list; correct it first"))?;
+    let groups = groups
+        .value
+        .as_array()
+        .ok_or_else(|| format!("has `hooks.{event}` that is not a list; correct it first"))?;
     Ok(json_edit::append(text, Container::Array(groups), 2, None, group))
 }
 
@@ -89,11 +113,20 @@ fn list_of<'n, 't>(group: &'n Node<'t>) -> Option<&'n Array<'t>> {
 fn find<'n>(root: &'n Node<'_>, tool: &str) -> Vec<Entry<'n>> {
     let mut found = Vec::new();
     for event in hooks_of(root).into_iter().flat_map(|hooks| &hooks.properties) {
-        for (group, node) in event.value.as_array().into_iter().flat_map(|groups| &groups.elements).enumerate() {
-            for (hook, node) in list_of(node).into_iter().flat_map(|list| &list.elements).enumerate() {
+        for (group, node) in
+            event.value.as_array().into_iter().flat_map(|groups| &groups.elements).enumerate()
+        {
+            for (hook, node) in
+                list_of(node).into_iter().flat_map(|list| &list.elements).enumerate()
+            {
                 let command = node.as_object().and_then(|hook| hook.get_string("command"));
                 if let Some(command) = command.filter(|command| is_ours(&command.value, tool)) {
-                    found.push(Entry { event: event.name.as_str(), group, hook, command: &command.value });
+                    found.push(Entry {
+                        event: event.name.as_str(),
+                        group,
+                        hook,
+                        command: &command.value,
+                    });
                 }
             }
         }
@@ -112,7 +145,9 @@ fn remove_entry(text: &str, root: &Node<'_>, entry: &Entry<'_>) -> Option<String
     if groups.elements.len() > 1 {
         return Some(json_edit::remove(text, Container::Array(groups), entry.group));
     }
-    let index = |object: &Object<'_>, name: &str| object.properties.iter().position(|p| p.name.as_str() == name);
+    let index = |object: &Object<'_>, name: &str| {
+        object.properties.iter().position(|p| p.name.as_str() == name)
+    };
     if hooks.properties.len() > 1 {
         return Some(json_edit::remove(text, Container::Object(hooks), index(hooks, entry.event)?));
     }
@@ -130,7 +165,9 @@ mod tests {
     #[test]
     fn entries_of_others_stay_byte_for_byte() {
         for before in [
-            "{\n    \"model\": \"opus\",\n    \"hooks\": {\n        \"Stop\": [\n            {\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}\n        ]\n    },\n    \"permissions\": {\"allow\": []}\n}\n",
+            "{\n    \"model\": \"opus\",\n    \"hooks\": {\n        \"Stop\": \
+             [\n            {\"hooks\": [{\"type\": \"command\", \"command\": \"say \
+             done\"}]}\n        ]\n    },\n    \"permissions\": {\"allow\": []}\n}\n",
             "{\"z\":1,\"a\":2}",
             "{\n\t\"b\": 1\r\n}\r\n",
             "{\"hooks\": {\"Stop\": [{\"hooks\": []}]}}",
@@ -138,8 +175,10 @@ mod tests {
         ] {
             let after = add(before, "claude", &EVENTS, LINE).unwrap();
             assert_ne!(after, before);
-            let value: Value = serde_json::from_str(after.trim_start_matches(BYTE_ORDER_MARK)).unwrap();
-            let stop = value["hooks"]["Stop"].as_array().unwrap().last().unwrap()["hooks"][0].clone();
+            let value: Value =
+                serde_json::from_str(after.trim_start_matches(BYTE_ORDER_MARK)).unwrap();
+            let stop =
+                value["hooks"]["Stop"].as_array().unwrap().last().unwrap()["hooks"][0].clone();
             assert_eq!(stop["command"], LINE);
             assert_eq!(add(&after, "claude", &EVENTS, LINE).unwrap(), after, "twice is once");
             assert_eq!(remove(&after, "claude").unwrap(), before);
@@ -149,7 +188,8 @@ mod tests {
 
     #[test]
     fn an_older_entry_is_replaced() {
-        let older = add("{}", "claude", &["Stop", "PreCompact"], "memhost agent-hooks claude").unwrap();
+        let older =
+            add("{}", "claude", &["Stop", "PreCompact"], "memhost agent-hooks claude").unwrap();
         let newer = add(&older, "claude", &EVENTS, LINE).unwrap();
         assert!(!newer.contains("PreCompact"), "{newer}");
         assert_eq!(newer.matches("agent-hooks claude").count(), 2, "{newer}");
@@ -157,8 +197,10 @@ mod tests {
 
     #[test]
     fn an_entry_between_others_goes_alone() {
-        let before = "{\"hooks\": {\"Stop\": [{\"hooks\": [{\"command\": \"a\"}, {\"command\": \"memhost agent-hooks claude\"}, {\"command\": \"b\"}]}]}}";
-        let after = "{\"hooks\": {\"Stop\": [{\"hooks\": [{\"command\": \"a\"}, {\"command\": \"b\"}]}]}}";
+        let before = "{\"hooks\": {\"Stop\": [{\"hooks\": [{\"command\": \"a\"}, \
+                      {\"command\": \"memhost agent-hooks claude\"}, {\"command\": \"b\"}]}]}}";
+        let after =
+            "{\"hooks\": {\"Stop\": [{\"hooks\": [{\"command\": \"a\"}, {\"command\": \"b\"}]}]}}";
         assert_eq!(remove(before, "claude").unwrap(), after);
     }
 

@@ -1,8 +1,9 @@
 //! Inserting into and removing from a JSON text, where every other byte stays as somebody wrote it.
 //!
-//! `jsonc-parser` reads the text and says where each value stands. Its tree for editing (`cst`) is not used: it lays out
-//! other people's values anew. In a test with seven settings files, adding an entry and removing it again changed three:
-//! an object on one line, a list on one line, and an object with blank lines.
+//! `jsonc-parser` reads the text and says where each value stands. Its tree for editing (`cst`) is
+//! not used: it lays out other people's values anew. In a test with seven settings files, adding an
+//! entry and removing it again changed three: an object on one line, a list on one line, and an
+//! object with blank lines.
 
 use std::ops::Range;
 
@@ -18,7 +19,8 @@ use serde_json::Value;
 /// What is wrong, in which line and column.
 pub(super) fn parse(text: &str) -> Result<Node<'_>, String> {
     let wrong = |error: &dyn std::fmt::Display| format!("is not JSON: {error}; correct it first");
-    // `jsonc-parser` accepts more than JSON, also with its strictest options: a line break in a string.
+    // `jsonc-parser` accepts more than JSON, also with its strictest options: a line break in a
+    // string.
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| wrong(&error))?;
     let found = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
     found.map_err(|error| wrong(&error))?.value.ok_or_else(|| wrong(&"it is empty"))
@@ -43,15 +45,25 @@ impl Container<'_, '_> {
 
     fn items(self) -> Vec<Range<usize>> {
         match self {
-            Self::Object(object) => object.properties.iter().map(|property| property.start()..property.end()).collect(),
-            Self::Array(array) => array.elements.iter().map(|element| element.start()..element.end()).collect(),
+            Self::Object(object) => {
+                object.properties.iter().map(|property| property.start()..property.end()).collect()
+            }
+            Self::Array(array) => {
+                array.elements.iter().map(|element| element.start()..element.end()).collect()
+            }
         }
     }
 }
 
-/// The text with a value behind the last one of a container. `key` is its name in an object, and `level` says how many
-/// containers are around this one.
-pub(super) fn append(text: &str, into: Container<'_, '_>, level: usize, key: Option<&str>, value: &Value) -> String {
+/// The text with a value behind the last one of a container. `key` is its name in an object, and
+/// `level` says how many containers are around this one.
+pub(super) fn append(
+    text: &str,
+    into: Container<'_, '_>,
+    level: usize,
+    key: Option<&str>,
+    value: &Value,
+) -> String {
     let layout = Layout::of(text);
     let key = key.map(|key| format!("{}: ", Value::from(key))).unwrap_or_default();
     let new = format!("{}{key}{}", layout.line_break(level + 1), layout.write(value, level + 1));
@@ -87,8 +99,12 @@ impl Layout {
     /// As the first indented line has it; two spaces where there is none.
     fn of(text: &str) -> Self {
         let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
-        let indented = text.lines().skip(1).find(|line| line.starts_with([' ', '\t']) && !line.trim().is_empty());
-        let indent = indented.map_or("  ", |line| &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]);
+        let indented = text
+            .lines()
+            .skip(1)
+            .find(|line| line.starts_with([' ', '\t']) && !line.trim().is_empty());
+        let indent = indented
+            .map_or("  ", |line| &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]);
         Self { indent: indent.to_owned(), line_end }
     }
 
@@ -103,7 +119,12 @@ impl Layout {
                 return format!("{open}{close}");
             }
             let between = format!(",{}", self.line_break(level + 1));
-            format!("{open}{}{}{}{close}", self.line_break(level + 1), items.join(&between), self.line_break(level))
+            format!(
+                "{open}{}{}{}{close}",
+                self.line_break(level + 1),
+                items.join(&between),
+                self.line_break(level)
+            )
         };
         match value {
             Value::Object(members) => {
@@ -112,9 +133,11 @@ impl Layout {
                 };
                 list("{", "}", members.iter().map(one).collect())
             }
-            Value::Array(elements) => {
-                list("[", "]", elements.iter().map(|element| self.write(element, level + 1)).collect())
-            }
+            Value::Array(elements) => list(
+                "[",
+                "]",
+                elements.iter().map(|element| self.write(element, level + 1)).collect(),
+            ),
             scalar => scalar.to_string(),
         }
     }
@@ -142,7 +165,13 @@ mod tests {
             "{\"one\":\"line\"}",
             "{\n\n  \"a\": \"ä\",\n\n  \"b\": 2\n\n}\n",
         ] {
-            let added = append(text, root(&parse(text).unwrap()), 0, Some("hooks"), &json!({"Stop": [{"n": 1}]}));
+            let added = append(
+                text,
+                root(&parse(text).unwrap()),
+                0,
+                Some("hooks"),
+                &json!({"Stop": [{"n": 1}]}),
+            );
             let value: Value = serde_json::from_str(&added).unwrap();
             assert_eq!(value["hooks"], json!({"Stop": [{"n": 1}]}), "{added}");
             let node = parse(&added).unwrap();

@@ -37,17 +37,23 @@ impl AgentTool for Claude {
 
     fn settings_file(&self, place: &Place) -> Result<SettingsFile, HooksError> {
         if place.notify {
-            return Err(HooksError::input("--notify", "Claude Code has no `notify` program; leave the flag out"));
+            return Err(HooksError::input(
+                "--notify",
+                "Claude Code has no `notify` program; leave the flag out",
+            ));
         }
         let path = match place.scope {
-            InstallScope::User => place.user_directory("CLAUDE_CONFIG_DIR", ".claude")?.join("settings.json"),
+            InstallScope::User => {
+                place.user_directory("CLAUDE_CONFIG_DIR", ".claude")?.join("settings.json")
+            }
             InstallScope::Project => place.here.join(".claude/settings.json"),
             InstallScope::Local => place.here.join(".claude/settings.local.json"),
         };
         Ok(SettingsFile { path, format: SettingsFormat::HooksJson })
     }
 
-    /// One message a line. What a subagent says, and what Claude Code says about the session, is marked.
+    /// One message a line. What a subagent says, and what Claude Code says about the session, is
+    /// marked.
     fn message<'a>(&self, line: &'a Value) -> Option<(&'a str, &'a Value)> {
         let role = line.get("type")?.as_str()?;
         let is_set = |name: &str| line.get(name).and_then(Value::as_bool).unwrap_or(false);

@@ -1,5 +1,5 @@
-//! Codex CLI: <https://developers.openai.com/codex/hooks>. It has no event for the end of a session: the end of each
-//! turn counts as one. Its older `notify` program hears of turns only.
+//! Codex CLI: <https://developers.openai.com/codex/hooks>. It has no event for the end of a
+//! session: the end of each turn counts as one. Its older `notify` program hears of turns only.
 
 use std::path::PathBuf;
 
@@ -45,11 +45,17 @@ impl AgentTool for Codex {
             InstallScope::User => place.user_directory("CODEX_HOME", ".codex")?,
             InstallScope::Project => place.here.join(".codex"),
             InstallScope::Local => {
-                return Err(HooksError::input("--scope", "Codex has no `local` settings; use `project`"));
+                return Err(HooksError::input(
+                    "--scope",
+                    "Codex has no `local` settings; use `project`",
+                ));
             }
         };
         if !place.notify {
-            return Ok(SettingsFile { path: directory.join("hooks.json"), format: SettingsFormat::HooksJson });
+            return Ok(SettingsFile {
+                path: directory.join("hooks.json"),
+                format: SettingsFormat::HooksJson,
+            });
         }
         if place.scope != InstallScope::User {
             return Err(HooksError::input(

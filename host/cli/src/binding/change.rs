@@ -12,7 +12,8 @@ use crate::argument::{object, versions, without_nulls};
 use crate::output::escape;
 
 /// What an update does with members that are left out.
-pub(super) const WHOLE: &str = "--limits and --policy are merged: members that are left out stay, and null resets one to \
+pub(super) const WHOLE: &str = "--limits and --policy are merged: members that are left out stay, \
+                                and null resets one to \
                                 its default. --config replaces the whole object.";
 
 #[derive(Debug, Args)]
@@ -30,8 +31,8 @@ pub(crate) struct UpdateArgs {
     /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// Policy as a JSON object with hooks, review, pii, onBudget, retention, mcp, attribution and sharing, such as
-    /// '{"pii":"redact"}'.
+    /// Policy as a JSON object with hooks, review, pii, onBudget, retention, mcp, attribution and
+    /// sharing, such as '{"pii":"redact"}'.
     #[arg(long, value_name = "JSON")]
     policy: Option<String>,
     /// Whether the binding accepts operations.
@@ -77,7 +78,12 @@ fn differ(name: &str, before: &Value, after: &Value, lines: &mut String) {
         (Value::Object(old), Value::Object(new)) => {
             let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
             for member in names {
-                differ(&format!("{name}.{member}"), &before[member.as_str()], &after[member.as_str()], lines);
+                differ(
+                    &format!("{name}.{member}"),
+                    &before[member.as_str()],
+                    &after[member.as_str()],
+                    lines,
+                );
             }
         }
         (before, after) => lines.push_str(&format!("\n{name}: {before} → {after}")),

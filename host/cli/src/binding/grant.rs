@@ -43,7 +43,8 @@ pub(crate) struct GrantArgs {
     /// With --http: allow only this method; repeatable.
     #[arg(long, requires = "http", value_name = "METHOD")]
     method: Vec<String>,
-    /// With --http: allow connections to this private address range, such as 10.0.0.0/8; repeatable.
+    /// With --http: allow connections to this private address range, such as 10.0.0.0/8;
+    /// repeatable.
     #[arg(long, requires = "http", value_name = "CIDR", value_parser = addresses)]
     private_range: Vec<IpNet>,
     /// Allow this secret; repeatable.
@@ -61,7 +62,9 @@ pub(super) async fn grant(args: GrantArgs) -> Result<(), CliError> {
     let Some(wanted) = wanted(&args, &before)? else {
         session.show(&before, "asked", |before| diff(before, &before["granted"]))?;
         if let Some(requested) = before.get("requested") {
-            session.say(&format!("\nan import asks for more; accept it with --requested: {requested}"))?;
+            session.say(&format!(
+                "\nan import asks for more; accept it with --requested: {requested}"
+            ))?;
         }
         return session.say("\ngrant all with --everything, or some with the flags of --help");
     };
@@ -71,7 +74,10 @@ pub(super) async fn grant(args: GrantArgs) -> Result<(), CliError> {
     }
     if args.requested {
         let limits = json!({ "limits": before["requested"]["limits"] });
-        session.host.patch(&session.path(&format!("bindings/{}", escape(&args.key))), &limits).await?;
+        session
+            .host
+            .patch(&session.path(&format!("bindings/{}", escape(&args.key))), &limits)
+            .await?;
     }
     let answer = session.put(&path, &wanted).await?;
     session.show(&answer, "asked", |answer| diff(&before, &answer["granted"]))
@@ -88,11 +94,16 @@ fn wanted(args: &GrantArgs, before: &Value) -> Result<Option<Grants>, CliError> 
     let mut grants = match (args.everything, args.none) {
         _ if args.requested => {
             let requested = before.get("requested").ok_or_else(|| {
-                CliError::input("--requested", "an import asked for nothing that waits for a decision")
+                CliError::input(
+                    "--requested",
+                    "an import asked for nothing that waits for a decision",
+                )
             })?;
             Grants::deserialize(&requested["grants"]).map_err(CliError::host)?
         }
-        (true, _) => Grants::all_of(&Vec::<PermissionRequest>::deserialize(&before["asked"]).map_err(CliError::host)?),
+        (true, _) => Grants::all_of(
+            &Vec::<PermissionRequest>::deserialize(&before["asked"]).map_err(CliError::host)?,
+        ),
         (_, true) => Grants::default(),
         _ => Grants::deserialize(&before["granted"]).map_err(CliError::host)?,
     };
@@ -126,18 +137,28 @@ fn diff(before: &Value, after: &Value) -> String {
     }
     let table = table(&["permission", "reason", "", "granted"], asked.iter().map(row).collect());
     let is_asked = |kind: &str, detail: &Value| {
-        asked.iter().map(|asked| &asked["permission"]).any(|it| it["kind"] == kind && it["detail"] == *detail)
+        asked
+            .iter()
+            .map(|asked| &asked["permission"])
+            .any(|it| it["kind"] == kind && it["detail"] == *detail)
     };
     let is_asked_origin = |origin: &Value| {
         let details = asked.iter().map(|asked| &asked["permission"]["detail"]["origin"]);
         // A wildcard may cover it; only the host can decide that.
-        details.into_iter().any(|asked| asked == origin || asked.as_str().is_some_and(|asked| asked.contains("*.")))
+        details.into_iter().any(|asked| {
+            asked == origin || asked.as_str().is_some_and(|asked| asked.contains("*."))
+        })
     };
     let list = |name: &str| after[name].as_array().cloned().unwrap_or_default();
-    let origins =
-        list("http").iter().map(|grant| grant["origin"].clone()).filter(|origin| !is_asked_origin(origin)).collect();
-    let secrets: Vec<Value> = list("secrets").into_iter().filter(|name| !is_asked("secret", name)).collect();
-    let unasked: Vec<String> = [origins, secrets].concat().iter().map(|value| text(value, "")).collect();
+    let origins = list("http")
+        .iter()
+        .map(|grant| grant["origin"].clone())
+        .filter(|origin| !is_asked_origin(origin))
+        .collect();
+    let secrets: Vec<Value> =
+        list("secrets").into_iter().filter(|name| !is_asked("secret", name)).collect();
+    let unasked: Vec<String> =
+        [origins, secrets].concat().iter().map(|value| text(value, "")).collect();
     if unasked.is_empty() {
         return table;
     }

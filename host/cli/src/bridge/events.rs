@@ -1,5 +1,5 @@
-//! Sessions of claude-mem as events: one for the start and, if known, one for the end. An event has the same id in every
-//! import, so the host records it once.
+//! Sessions of claude-mem as events: one for the start and, if known, one for the end. An event has
+//! the same id in every import, so the host records it once.
 
 use serde_json::{Value, json};
 
@@ -12,11 +12,17 @@ use crate::session::Session;
 const BATCH: usize = 500;
 
 /// Sends the events of all sessions, and answers how many.
-pub(super) async fn send(session: &Session, scope: &ScopeArgs, sessions: &Sessions) -> Result<usize, CliError> {
+pub(super) async fn send(
+    session: &Session,
+    scope: &ScopeArgs,
+    sessions: &Sessions,
+) -> Result<usize, CliError> {
     let mut events = Vec::new();
     for (memory_id, row) in sessions {
         let project = scope.project.clone().unwrap_or_else(|| project_of(row));
-        for (kind, column) in [("session.started", "started_at_epoch"), ("session.stopped", "completed_at_epoch")] {
+        for (kind, column) in
+            [("session.started", "started_at_epoch"), ("session.stopped", "completed_at_epoch")]
+        {
             let Some(at) = time(row, column) else { continue };
             let mut event = json!({
                 "eventId": format!("claude-mem-{kind}-{}", hash(&[memory_id])),

@@ -17,7 +17,8 @@ const MAX_TITLE: usize = 80;
 
 pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
     let session = args.scope.open().await?;
-    let mut arguments: Vec<&OsStr> = vec!["claude-mem".as_ref(), "write".as_ref(), args.file.as_os_str()];
+    let mut arguments: Vec<&OsStr> =
+        vec!["claude-mem".as_ref(), "write".as_ref(), args.file.as_os_str()];
     if let Some(original) = &args.copy_of {
         arguments.extend(["--copy-of".as_ref(), original.as_os_str()]);
     }
@@ -28,7 +29,8 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
     }
     let mut program = Program::start(&arguments)?;
     for record in &records {
-        let project = args.scope.project.as_deref().or_else(|| record["metadata"]["projectId"].as_str());
+        let project =
+            args.scope.project.as_deref().or_else(|| record["metadata"]["projectId"].as_str());
         program.send(&row(record, project.unwrap_or("memhost")))?;
     }
     let report = program.finish()?;
@@ -47,7 +49,9 @@ fn row(record: &Value, project: &str) -> Value {
     let table = kept["table"].as_str().and_then(Table::named);
     match table {
         // It came from claude-mem and was not corrected.
-        Some(table) if kept["row"].is_object() && kept["session"].is_object() && is_unchanged(record) => {
+        Some(table)
+            if kept["row"].is_object() && kept["session"].is_object() && is_unchanged(record) =>
+        {
             json!({"table": table.name(), "session": kept["session"], "row": kept["row"]})
         }
         _ => new_row(record, project),
@@ -66,7 +70,8 @@ fn new_row(record: &Value, project: &str) -> Value {
     let word = |name: &str| metadata[name].as_str();
     let text = record["text"].as_str().unwrap_or_default();
     let id = record["handle"]["providerRecordId"].as_str().unwrap_or_default();
-    let created = word("createdAt").or_else(|| record["createdAt"].as_str()).and_then(|at| at.parse().ok());
+    let created =
+        word("createdAt").or_else(|| record["createdAt"].as_str()).and_then(|at| at.parse().ok());
     let created: Timestamp = created.unwrap_or_else(Timestamp::now);
     let (at, epoch) = (created.to_string(), created.as_millisecond());
     let session_id = word("sessionId").unwrap_or("memhost");

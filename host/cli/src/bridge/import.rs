@@ -23,7 +23,8 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
     let mut program = Program::start(&arguments)?;
     let (sessions, mut line) = read_sessions(&mut program)?;
     let mut import = Import::new(&session, &args.scope, "claude-mem", "claudeMem");
-    let (project, events) = (args.scope.project.as_deref(), events::send(&session, &args.scope, &sessions).await?);
+    let (project, events) =
+        (args.scope.project.as_deref(), events::send(&session, &args.scope, &sessions).await?);
     let (mut batch, mut rows) = (Vec::new(), 0);
     while line["end"] != true {
         let row = row_of(line);
@@ -39,7 +40,8 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
     let answer = json!({"rows": rows, "sessions": sessions.len(), "imported": imported, "unchanged": unchanged,
         "events": events});
     session.show(&answer, "", |_| {
-        let (rows, sessions) = (counted(rows, "row", "rows"), counted(sessions.len(), "session", "sessions"));
+        let (rows, sessions) =
+            (counted(rows, "row", "rows"), counted(sessions.len(), "session", "sessions"));
         format!("{rows} of {sessions}: {imported} imported, {unchanged} unchanged")
     })
 }
@@ -79,7 +81,10 @@ async fn write(
     let mut by_project: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for (table, row) in rows {
         let project = named.map_or_else(|| project_of(&row), str::to_owned);
-        by_project.entry(project.clone()).or_default().extend(item(table, &row, sessions, &project));
+        by_project
+            .entry(project.clone())
+            .or_default()
+            .extend(item(table, &row, sessions, &project));
     }
     for (project, records) in by_project {
         import.write(Some(&project), None, records).await?;

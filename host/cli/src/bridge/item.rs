@@ -1,11 +1,15 @@
-//! A row of claude-mem as a record. It has the metadata of Apropos, and the row itself, so that an export restores it.
+//! A row of claude-mem as a record. It has the metadata of Apropos, and the row itself, so that an
+//! export restores it.
 
 use serde_json::{Value, json};
 
 use super::records::imported;
-use super::row::{OURS, PREFERENCE, Row, Sessions, Table, agent_kind, hash, session_id, text, time};
+use super::row::{
+    OURS, PREFERENCE, Row, Sessions, Table, agent_kind, hash, session_id, text, time,
+};
 
-/// The longest row that is kept beside the record, in bytes of JSON; the host takes 256 KiB of metadata.
+/// The longest row that is kept beside the record, in bytes of JSON; the host takes 256 KiB of
+/// metadata.
 const MAX_ROW: usize = 200 << 10;
 
 /// The record of a row; none where the row has no text.
@@ -22,7 +26,8 @@ pub(super) fn item(table: Table, row: &Row, sessions: &Sessions, project: &str) 
     if body.trim().is_empty() {
         return None;
     }
-    // The hash is the same on every machine that claude-mem syncs; the number is not. A summary has its time instead.
+    // The hash is the same on every machine that claude-mem syncs; the number is not. A summary has
+    // its time instead.
     let other = if table == Table::Summaries { "created_at_epoch" } else { "id" };
     let other = row.get(other).map(Value::to_string).unwrap_or_default();
     let name = text(row, "content_hash").map_or(other, str::to_owned);
@@ -123,15 +128,21 @@ mod tests {
 
     #[test]
     fn an_observation_becomes_an_item() {
-        let session = row(&json!({"memory_session_id": "m", "content_session_id": "s/1", "platform_source": "codex"}));
+        let session = row(
+            &json!({"memory_session_id": "m", "content_session_id": "s/1", "platform_source": "codex"}),
+        );
         let sessions = Sessions::from([("m".to_owned(), session)]);
-        let observed = row(&json!({"id": 7, "memory_session_id": "m", "type": "decision", "title": "SQLite",
+        let observed =
+            row(&json!({"id": 7, "memory_session_id": "m", "type": "decision", "title": "SQLite",
             "narrative": "Because it is a file.", "facts": "[\"WAL\"]", "concepts": "[\"storage\"]",
             "created_at_epoch": 1_767_225_600_123_i64, "odd": 1}));
         let record = item(Table::Observations, &observed, &sessions, "p").unwrap();
         assert_eq!(record["text"], "SQLite\n\nBecause it is a file.\n\n- WAL");
         let metadata = &record["metadata"];
-        assert_eq!((&metadata["agentKind"], &metadata["type"]), (&json!("codex"), &json!("decision")));
+        assert_eq!(
+            (&metadata["agentKind"], &metadata["type"]),
+            (&json!("codex"), &json!("decision"))
+        );
         assert_eq!(
             (&metadata["source"], &metadata["createdAt"]),
             (&json!("imported"), &json!("2026-01-01T00:00:00.123Z"))
@@ -140,14 +151,22 @@ mod tests {
         assert_eq!(metadata["claudeMem"]["row"]["odd"], 1);
         assert!(check_id("id", metadata["sessionId"].as_str().unwrap()).is_ok());
         assert_eq!(item(Table::Observations, &observed, &sessions, "p").unwrap(), record);
-        assert_ne!(item(Table::Observations, &observed, &sessions, "q").unwrap()["id"], record["id"]);
-        for preference in [json!({"type": "preference"}), json!({"type": "discovery", "concepts": "[\"preference\"]"})]
-        {
+        assert_ne!(
+            item(Table::Observations, &observed, &sessions, "q").unwrap()["id"],
+            record["id"]
+        );
+        for preference in [
+            json!({"type": "preference"}),
+            json!({"type": "discovery", "concepts": "[\"preference\"]"}),
+        ] {
             let mut told = row(&preference);
             told.insert("title".to_owned(), "Likes tea".into());
             let record = item(Table::Observations, &told, &sessions, "p").unwrap();
             assert_eq!(record["metadata"]["type"], "preference", "{preference}");
         }
-        assert!(item(Table::Observations, &row(&json!({"id": 1, "title": " "})), &sessions, "p").is_none());
+        assert!(
+            item(Table::Observations, &row(&json!({"id": 1, "title": " "})), &sessions, "p")
+                .is_none()
+        );
     }
 }

@@ -28,7 +28,9 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
         if line["end"] == true {
             break;
         }
-        let (Some(table), Value::Object(row)) = (line["table"].as_str().map(str::to_owned), line["row"].take()) else {
+        let (Some(table), Value::Object(row)) =
+            (line["table"].as_str().map(str::to_owned), line["row"].take())
+        else {
             continue;
         };
         rows += 1;
@@ -45,11 +47,14 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
         import.write(None, subject.as_deref(), records).await?;
     }
     let Report { imported, unchanged } = import.report;
-    let answer = json!({"rows": rows, "imported": imported, "unchanged": unchanged, "messages": messages});
+    let answer =
+        json!({"rows": rows, "imported": imported, "unchanged": unchanged, "messages": messages});
     session.show(&answer, "", |_| {
-        let (rows, messages) = (counted(rows, "row", "rows"), counted(messages, "message", "messages"));
+        let (rows, messages) =
+            (counted(rows, "row", "rows"), counted(messages, "message", "messages"));
         format!(
-            "{rows}: {imported} imported, {unchanged} unchanged; {messages} of conversations are no memory and left out"
+            "{rows}: {imported} imported, {unchanged} unchanged; {messages} of conversations are \
+             no memory and left out"
         )
     })
 }
@@ -90,14 +95,21 @@ mod tests {
 
     #[test]
     fn a_row_becomes_a_record() {
-        let row = json!({"id": 1, "uuid": "u-1", "content": "Ada drinks tea", "num_times": 2, "entity": "user/ada",
+        let row = json!({"id": 1, "uuid": "u-1", "content": "Ada drinks \
+            tea", "num_times": 2, "entity": "user/ada",
             "date_created": "2026-11-23 21:37:39"});
         let row = row.as_object().unwrap();
         let made = record("memori_entity_fact", row, Some("p")).unwrap();
-        assert_eq!((&made["text"], &made["createdAt"]), (&json!("Ada drinks tea"), &json!("2026-11-23T21:37:39Z")));
+        assert_eq!(
+            (&made["text"], &made["createdAt"]),
+            (&json!("Ada drinks tea"), &json!("2026-11-23T21:37:39Z"))
+        );
         let metadata = &made["metadata"];
         assert_eq!((&metadata["type"], &metadata["projectId"]), (&json!("fact"), &json!("p")));
-        assert_eq!((&metadata["memori"]["num_times"], metadata.get("sessionId")), (&json!(2), None));
+        assert_eq!(
+            (&metadata["memori"]["num_times"], metadata.get("sessionId")),
+            (&json!(2), None)
+        );
         assert_ne!(record("memori_entity_fact", row, None).unwrap()["id"], made["id"]);
         let empty = json!({"uuid": "u-2", "session": "s"});
         assert!(record("memori_conversation", empty.as_object().unwrap(), None).is_none());

@@ -1,5 +1,5 @@
-//! Finds and starts `memhost-bridge`, the program with SQLite, and exchanges JSON lines with it. Its crate documents the
-//! lines.
+//! Finds and starts `memhost-bridge`, the program with SQLite, and exchanges JSON lines with it.
+//! Its crate documents the lines.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, BufWriter, Lines, Write};
@@ -15,7 +15,8 @@ const NAME: &str = "memhost-bridge";
 /// The version of the lines that this file speaks.
 const PROTOCOL: u64 = 1;
 
-/// The running program. It ends when this is dropped; without [`Program::finish`] it writes nothing.
+/// The running program. It ends when this is dropped; without [`Program::finish`] it writes
+/// nothing.
 pub(super) struct Program {
     child: Child,
     input: Option<BufWriter<ChildStdin>>,
@@ -32,14 +33,24 @@ impl Program {
         let beside = beside.as_deref().and_then(Path::parent);
         let path = std::env::var_os("PATH").unwrap_or_default();
         let program = find(beside, &path).ok_or_else(|| {
-            let place = beside.map(|place| format!("in {} or ", place.display())).unwrap_or_default();
+            let place = beside
+                .map(|place| {
+                    format!(
+                        "in {} \
+                or ",
+                        place.display()
+                    )
+                })
+                .unwrap_or_default();
             let message = format!(
-                "not found {place}on the PATH; install it with `cargo install --path host/bridge` in the source tree \
+                "not found {place}on the PATH; install it with `cargo install --path host/bridge` \
+                 in the source tree \
                  of memhost"
             );
             CliError::input(NAME, message)
         })?;
-        let failed = |error| CliError::Failed(format!("{} does not start: {error}", program.display()));
+        let failed =
+            |error| CliError::Failed(format!("{} does not start: {error}", program.display()));
         let mut command = Command::new(&program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(failed)?;
@@ -50,7 +61,8 @@ impl Program {
         let mut started = Self { child, input: Some(input), output: Some(output) };
         let greeting = started.receive()?;
         if greeting["protocol"] != PROTOCOL {
-            let message = "is of another version than memhost; install both from the same source tree";
+            let message =
+                "is of another version than memhost; install both from the same source tree";
             return Err(CliError::input(program.display().to_string(), message));
         }
         Ok(started)
@@ -61,10 +73,17 @@ impl Program {
     /// # Errors
     /// The program's own error, named by its file, or that it ended.
     pub(super) fn receive(&mut self) -> Result<Value, CliError> {
-        let line = self.output.as_mut().and_then(Iterator::next).ok_or_else(ended)?.map_err(|_| ended())?;
+        let line = self
+            .output
+            .as_mut()
+            .and_then(Iterator::next)
+            .ok_or_else(ended)?
+            .map_err(|_| ended())?;
         let line: Value = serde_json::from_str(&line).map_err(|_| ended())?;
         match line["error"]["message"].as_str() {
-            Some(message) => Err(CliError::input(line["error"]["file"].as_str().unwrap_or(NAME), message)),
+            Some(message) => {
+                Err(CliError::input(line["error"]["file"].as_str().unwrap_or(NAME), message))
+            }
             None => Ok(line),
         }
     }

@@ -26,14 +26,16 @@ pub(super) async fn all(session: &Session, scope: &ScopeArgs) -> Result<Vec<Valu
     Ok(records)
 }
 
-/// Whether a record is of a project: by its metadata, else by the scope that it was written in. A list in a project also
-/// has what every project sees, and of some providers what others wrote.
+/// Whether a record is of a project: by its metadata, else by the scope that it was written in. A
+/// list in a project also has what every project sees, and of some providers what others wrote.
 pub(super) fn is_of(record: &Value, project: &str) -> bool {
-    let named = record["metadata"]["projectId"].as_str().or_else(|| record["scope"]["projectId"].as_str());
+    let named =
+        record["metadata"]["projectId"].as_str().or_else(|| record["scope"]["projectId"].as_str());
     named == Some(project)
 }
 
-/// The metadata of a record that is imported into a project: what every import says, and what the system says.
+/// The metadata of a record that is imported into a project: what every import says, and what the
+/// system says.
 pub(super) fn imported(project: Option<&str>, created: Option<&str>, own: Value) -> Value {
     let mut all = json!({"projectId": project, "visibility": project.map(|_| "project"), "source": "imported",
         "createdAt": created, "updatedAt": created});
@@ -65,20 +67,28 @@ pub(super) struct Import<'a> {
 }
 
 impl<'a> Import<'a> {
-    pub(super) fn new(session: &'a Session, scope: &'a ScopeArgs, system: &'a str, kept: &'a str) -> Self {
+    pub(super) fn new(
+        session: &'a Session,
+        scope: &'a ScopeArgs,
+        system: &'a str,
+        kept: &'a str,
+    ) -> Self {
         Self { session, scope, system, kept, known: HashMap::new(), report: Report::default() }
     }
 
-    /// Writes those of the records into a project, and of a subject, that are not there as they are. What the arguments
-    /// name goes before.
+    /// Writes those of the records into a project, and of a subject, that are not there as they
+    /// are. What the arguments name goes before.
     pub(super) async fn write(
         &mut self,
         project: Option<&str>,
         subject: Option<&str>,
         records: Vec<Value>,
     ) -> Result<(), CliError> {
-        let either = |own: &Option<String>, given: Option<&str>| own.clone().or_else(|| given.map(str::to_owned));
-        let (project, subject) = (either(&self.scope.project, project), either(&self.scope.subject, subject));
+        let either = |own: &Option<String>, given: Option<&str>| {
+            own.clone().or_else(|| given.map(str::to_owned))
+        };
+        let (project, subject) =
+            (either(&self.scope.project, project), either(&self.scope.subject, subject));
         let place = json!([project, subject]).to_string();
         let scope = ScopeArgs { project, subject, ..self.scope.clone() };
         if !self.known.contains_key(&place) {
@@ -105,12 +115,14 @@ impl<'a> Import<'a> {
         Ok(found)
     }
 
-    /// The content of the records that are there, by id: in the scope of the arguments, and in that of the whole company,
-    /// where an id that a file names may be another record's.
+    /// The content of the records that are there, by id: in the scope of the arguments, and in that
+    /// of the whole company, where an id that a file names may be another record's.
     pub(super) async fn taken(&self) -> Result<HashMap<String, Value>, CliError> {
         let ScopeArgs { company, agent, binding, .. } = self.scope.clone();
-        let (project, issue, run, subject, session, namespace) = (None, None, None, None, None, None);
-        let whole = ScopeArgs { company, agent, binding, project, issue, run, subject, session, namespace };
+        let (project, issue, run, subject, session, namespace) =
+            (None, None, None, None, None, None);
+        let whole =
+            ScopeArgs { company, agent, binding, project, issue, run, subject, session, namespace };
         let mut taken = self.present(&whole).await?;
         taken.extend(self.present(self.scope).await?);
         Ok(taken)
@@ -127,13 +139,19 @@ impl<'a> Import<'a> {
 }
 
 /// Writes records, and answers how many.
-async fn write(session: &Session, scope: &ScopeArgs, system: &str, records: Vec<Value>) -> Result<usize, CliError> {
+async fn write(
+    session: &Session,
+    scope: &ScopeArgs,
+    system: &str,
+    records: Vec<Value>,
+) -> Result<usize, CliError> {
     let (mut batch, mut bytes, mut written) = (Vec::new(), 0, 0);
     let mut records = records.into_iter().peekable();
     while let Some(record) = records.next() {
         bytes += record.to_string().len();
         batch.push(record);
-        let is_full = records.peek().is_none_or(|next| bytes + next.to_string().len() > BATCH_BYTES);
+        let is_full =
+            records.peek().is_none_or(|next| bytes + next.to_string().len() > BATCH_BYTES);
         if is_full {
             let source = json!({"kind": "external_document", "companyId": session.company, "externalRef": system});
             let sent = std::mem::take(&mut batch);

@@ -67,7 +67,8 @@ pub(super) fn project_of(row: &Row) -> String {
     clean(text(row, "merged_into_project").or_else(|| text(row, "project")).unwrap_or("claude-mem"))
 }
 
-/// An id that the host accepts: other characters become dashes, and a hash keeps different ids different.
+/// An id that the host accepts: other characters become dashes, and a hash keeps different ids
+/// different.
 pub(super) fn clean(id: &str) -> String {
     let is_fine = |id: &str| id.len() <= MAX_ID && check_id("id", id).is_ok();
     if is_fine(id) {
@@ -75,7 +76,9 @@ pub(super) fn clean(id: &str) -> String {
     }
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' };
     let start: String = id.chars().take(64).map(plain).collect();
-    format!("{}-{}", start.trim_matches(['-', '.']), &hash(&[id])[..8]).trim_start_matches('-').to_owned()
+    format!("{}-{}", start.trim_matches(['-', '.']), &hash(&[id])[..8])
+        .trim_start_matches('-')
+        .to_owned()
 }
 
 /// A hash of several texts.

@@ -10,25 +10,31 @@ use memhost_types::BindingLimits;
 
 /// Refuses an export that ended early: its last line says that it is complete.
 pub(super) fn check_complete(lines: &[u8]) -> Result<(), CliError> {
-    let last = lines.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap_or_default();
+    let last =
+        lines.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap_or_default();
     match serde_json::from_slice::<Value>(last).is_ok_and(|line| line["type"] == "end") {
         true => Ok(()),
-        false => {
-            Err(CliError::Host("the host has cut the export off; its log says why, and nothing is kept".to_owned()))
-        }
+        false => Err(CliError::Host(
+            "the host has cut the export off; its log says why, and nothing is kept".to_owned(),
+        )),
     }
 }
 
-/// How many records of an export have no scope: their provider cannot export it, and the host knows nothing of them.
+/// How many records of an export have no scope: their provider cannot export it, and the host knows
+/// nothing of them.
 pub(super) fn unscoped(lines: &[u8]) -> usize {
-    let of_type = |line: &&[u8]| line.starts_with(b"{\"type\":\"record\"") || line.starts_with(b"{\"type\":\"row\"");
+    let of_type = |line: &&[u8]| {
+        line.starts_with(b"{\"type\":\"record\"") || line.starts_with(b"{\"type\":\"row\"")
+    };
     let (mut keys, mut known, mut unknown) = (HashMap::new(), HashSet::new(), 0);
     // Rows come before records.
     for line in lines.split(|byte| *byte == b'\n').filter(of_type) {
         let Ok(line) = serde_json::from_slice::<Value>(line) else { continue };
         let (value, of) = (&line["value"], |value: &Value| text(value, "/handle/providerRecordId"));
         match (line["type"].as_str(), line["table"].as_str()) {
-            (Some("row"), Some("bindings")) => drop(keys.insert(text(value, "/id"), text(value, "/key"))),
+            (Some("row"), Some("bindings")) => {
+                drop(keys.insert(text(value, "/id"), text(value, "/key")))
+            }
             (Some("row"), Some("records")) => {
                 let key = keys.get(&text(value, "/bindingId")).cloned().unwrap_or_default();
                 known.insert((key, of(value)));
@@ -44,7 +50,8 @@ pub(super) fn unscoped(lines: &[u8]) -> usize {
 
 /// Refuses the export of another company, before anything is printed of it.
 pub(super) fn check_company(lines: &str, company: &str) -> Result<(), CliError> {
-    let first = serde_json::from_str::<Value>(lines.lines().next().unwrap_or_default()).unwrap_or_default();
+    let first =
+        serde_json::from_str::<Value>(lines.lines().next().unwrap_or_default()).unwrap_or_default();
     match first["companyId"].as_str().filter(|_| first["type"] == "company") {
         Some(own) if own != company => {
             let message = format!("is {company}, but FILE has the company {own}; type `-c {own}`");
@@ -61,12 +68,23 @@ pub(super) fn requests(lines: &str) -> String {
     let row = |line: Value| {
         let (value, defaults) = (&line["value"], json!(BindingLimits::default()));
         let asked = value.get("requested").unwrap_or(value);
-        let changed = |(name, limit): (&String, &Value)| (defaults[name] != *limit).then(|| format!("{name}={limit}"));
-        let limits =
-            asked["limits"].as_object().map(|all| all.iter().filter_map(changed).collect::<Vec<_>>().join(" "));
-        vec![text(value, "/key"), text(value, "/providerKey"), asked["grants"].to_string(), limits.unwrap_or_default()]
+        let changed = |(name, limit): (&String, &Value)| {
+            (defaults[name] != *limit).then(|| format!("{name}={limit}"))
+        };
+        let limits = asked["limits"]
+            .as_object()
+            .map(|all| all.iter().filter_map(changed).collect::<Vec<_>>().join(" "));
+        vec![
+            text(value, "/key"),
+            text(value, "/providerKey"),
+            asked["grants"].to_string(),
+            limits.unwrap_or_default(),
+        ]
     };
-    let rows = bindings.filter(|line| line["type"] == "row" && line["table"] == "bindings").map(row).collect();
+    let rows = bindings
+        .filter(|line| line["type"] == "row" && line["table"] == "bindings")
+        .map(row)
+        .collect();
     table(&["binding", "provider", "grants", "limits other than the defaults"], rows)
 }
 
@@ -95,11 +113,15 @@ mod tests {
     fn a_record_that_the_host_has_a_row_of_has_a_scope() {
         let record = |id: &str| json!({"handle": {"providerKey": "p", "providerRecordId": id}});
         // As the host writes them: the type comes first.
-        let line = |kind: &str, rest: Value| format!("{{\"type\":\"{kind}\",{}", &rest.to_string()[1..]);
-        let row = |table: &str, value: Value| line("row", json!({"table": table, "key": "", "value": value}));
+        let line =
+            |kind: &str, rest: Value| format!("{{\"type\":\"{kind}\",{}", &rest.to_string()[1..]);
+        let row = |table: &str, value: Value| {
+            line("row", json!({"table": table, "key": "", "value": value}))
+        };
         let mut scoped = record("c");
         scoped["scope"] = json!({"companyId": "acme"});
-        let of = |key: &str, value: Value| line("record", json!({"bindingKey": key, "value": value}));
+        let of =
+            |key: &str, value: Value| line("record", json!({"bindingKey": key, "value": value}));
         let lines = [
             row("bindings", json!({"id": "b1", "key": "notes"})),
             row("records", record_row(record("a"))),

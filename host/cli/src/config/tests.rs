@@ -12,16 +12,25 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
         ("plugin_dir", "plugins_dir"),
     ] {
         let error = parse(&format!("{given} = 1")).unwrap_err();
-        assert!(error.contains(&format!("`{given}`")) && error.contains(&format!("`{nearest}`")), "{error}");
+        assert!(
+            error.contains(&format!("`{given}`")) && error.contains(&format!("`{nearest}`")),
+            "{error}"
+        );
     }
 }
 
 #[test]
 fn an_unknown_key_of_a_table_is_named_with_its_table() {
     let error = parse("listen = \"127.0.0.1:1\"\n[connections]\nmx = 3").unwrap_err();
-    assert!(error.starts_with("line 3: `connections.mx` is not known here; did you mean `max`"), "{error}");
+    assert!(
+        error.starts_with("line 3: `connections.mx` is not known here; did you mean `max`"),
+        "{error}"
+    );
     let error = parse("[connections]\nmax = \"many\"").unwrap_err();
-    assert!(error.starts_with("line 2: `connections.max` is the text `many`; a whole number"), "{error}");
+    assert!(
+        error.starts_with("line 2: `connections.max` is the text `many`; a whole number"),
+        "{error}"
+    );
     let error = parse("[embeddings.endpoint]\nurl = \"https://a.example/v1\"").unwrap_err();
     assert!(error.contains("`embeddings.endpoint.") && error.contains("is missing"), "{error}");
 }
@@ -29,7 +38,8 @@ fn an_unknown_key_of_a_table_is_named_with_its_table() {
 #[test]
 fn the_list_of_keys_is_the_structs() {
     let error = toml::from_str::<HostConfig>("nothing = 1").unwrap_err().to_string();
-    let known: Vec<&str> = error.split('`').skip(1).step_by(2).filter(|key| *key != "nothing").collect();
+    let known: Vec<&str> =
+        error.split('`').skip(1).step_by(2).filter(|key| *key != "nothing").collect();
     assert_eq!(known, KEYS);
 }
 
@@ -39,9 +49,11 @@ fn a_wrong_value_names_its_line_and_a_value_out_of_range_its_range() {
     assert!(error.contains("line 2") && error.contains("durable"), "{error}");
     let error = parse("instances = 1").unwrap().options(Path::new("d")).err().unwrap().to_string();
     assert!(error.contains("instances") && error.contains("100000"), "{error}");
-    let error = parse("[connections]\nmax = 1").unwrap().options(Path::new("d")).err().unwrap().to_string();
+    let error =
+        parse("[connections]\nmax = 1").unwrap().options(Path::new("d")).err().unwrap().to_string();
     assert!(error.contains("connections.max") && error.contains("16"), "{error}");
-    let error = parse("trusted_keys = [\"x\"]").unwrap().options(Path::new("d")).err().unwrap().to_string();
+    let error =
+        parse("trusted_keys = [\"x\"]").unwrap().options(Path::new("d")).err().unwrap().to_string();
     assert!(error.contains("trusted_keys.0"), "{error}");
 }
 
@@ -62,24 +74,33 @@ fn a_key_is_added_and_the_rest_stays_as_it_was_written() {
     let path = directory.path().join("memhost.toml");
     let key = memhost_core::plugins::SigningKey::generate().unwrap().public();
     assert!(trust(&path, &key).unwrap());
-    std::fs::write(&path, format!("# ours\naudit = \"relaxed\"   # fast\n{}", std::fs::read_to_string(&path).unwrap()))
-        .unwrap();
+    std::fs::write(
+        &path,
+        format!(
+            "# ours\naudit = \"relaxed\"   # fast\n{}",
+            std::fs::read_to_string(&path).unwrap()
+        ),
+    )
+    .unwrap();
     let other = memhost_core::plugins::SigningKey::generate().unwrap().public();
     assert!(trust(&path, &other).unwrap() && !trust(&path, &key).unwrap());
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.starts_with("# ours\naudit = \"relaxed\"   # fast\n"), "{text}");
-    let options = HostConfig::read("--config", Some(&path)).unwrap().options(Path::new("d")).unwrap().service;
+    let options =
+        HostConfig::read("--config", Some(&path)).unwrap().options(Path::new("d")).unwrap().service;
     assert_eq!(options.trust.keys, [key, other]);
 }
 
 #[test]
 fn other_systems_routes_are_there_where_the_file_names_their_company() {
-    let text =
-        "[integrations.pagespace]\ncompany = \"acme\"\nuser = \"namespace\"\n[integrations.apropos]\ncompany = \"b\"";
+    let text = "[integrations.pagespace]\ncompany = \"acme\"\nuser \
+                = \"namespace\"\n[integrations.apropos]\ncompany = \"b\"";
     let configured = parse(text).unwrap().options(Path::new("d")).unwrap().server.integrations;
     assert_eq!(configured.pagespace.unwrap().user, memhost_integrations::ScopeField::Namespace);
     assert_eq!(configured.apropos.unwrap().company.as_str(), "b");
-    assert!(parse("").unwrap().options(Path::new("d")).unwrap().server.integrations.apropos.is_none());
+    assert!(
+        parse("").unwrap().options(Path::new("d")).unwrap().server.integrations.apropos.is_none()
+    );
     for wrong in [
         "[integrations.pagespace]",
         "[integrations.mem0]\ncompany = \"a\"",
@@ -91,20 +112,33 @@ fn other_systems_routes_are_there_where_the_file_names_their_company() {
 
 #[test]
 fn vectors_come_from_the_installed_model_an_endpoint_or_nowhere() {
-    let options = |text: &str| parse(text).unwrap().options(Path::new("d")).map(|options| options.service.embeddings);
+    let options = |text: &str| {
+        parse(text).unwrap().options(Path::new("d")).map(|options| options.service.embeddings)
+    };
     assert!(matches!(options(""), Ok(EmbeddingsOptions::Installed)));
     assert!(matches!(options("[embeddings]\noff = true"), Ok(EmbeddingsOptions::Off)));
-    let endpoint = "[embeddings.endpoint]\nurl = \"https://a.example/v1\"\nmodel = \"m\"\ndimensions = 8\n";
+    let endpoint =
+        "[embeddings.endpoint]\nurl = \"https://a.example/v1\"\nmodel = \"m\"\ndimensions = 8\n";
     assert!(matches!(options(endpoint), Ok(EmbeddingsOptions::Endpoint(_))));
-    let error = options(&format!("{endpoint}key_env = \"MEMHOST_NO_SUCH_KEY\"")).unwrap_err().to_string();
-    assert!(error.contains("embeddings.endpoint.key_env") && error.contains("MEMHOST_NO_SUCH_KEY"), "{error}");
-    assert!(parse(&format!("{endpoint}key = \"secret\"")).is_err(), "a key does not belong into the file");
+    let error =
+        options(&format!("{endpoint}key_env = \"MEMHOST_NO_SUCH_KEY\"")).unwrap_err().to_string();
+    assert!(
+        error.contains("embeddings.endpoint.key_env") && error.contains("MEMHOST_NO_SUCH_KEY"),
+        "{error}"
+    );
+    assert!(
+        parse(&format!("{endpoint}key = \"secret\"")).is_err(),
+        "a key does not belong into the file"
+    );
 }
 
 #[test]
 fn links_lead_to_web_pages_and_have_a_place_for_the_id() {
     let options = |text: &str| parse(text).unwrap().options(Path::new("d"));
-    let links = options("issue_link = \"https://paperclip.example/issues/{issueId}\"").unwrap().server.links;
+    let links = options("issue_link = \"https://paperclip.example/issues/{issueId}\"")
+        .unwrap()
+        .server
+        .links;
     assert!(links.issue.is_some() && links.run.is_none());
     let error = options("run_link = \"javascript:alert({runId})\"").err().unwrap().to_string();
     assert!(error.contains("run_link"), "{error}");
@@ -115,7 +149,11 @@ fn links_lead_to_web_pages_and_have_a_place_for_the_id() {
 fn paths_are_relative_to_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memhost.toml");
-    std::fs::write(&path, "data_dir = \"here\"\nplugins_dir = \"/there\"\nmetrics_company_label = true").unwrap();
+    std::fs::write(
+        &path,
+        "data_dir = \"here\"\nplugins_dir = \"/there\"\nmetrics_company_label = true",
+    )
+    .unwrap();
     let config = HostConfig::read("--config", Some(&path)).unwrap();
     assert_eq!(config.data_dir.as_deref(), Some(directory.path().join("here").as_path()));
     let options = config.options(Path::new("d")).unwrap().service;

@@ -1,5 +1,5 @@
-//! The contexts file: `~/.config/memhost/config.toml`, readable by its owner only. Comments and formatting of a person
-//! survive changes.
+//! The contexts file: `~/.config/memhost/config.toml`, readable by its owner only. Comments and
+//! formatting of a person survive changes.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -60,9 +60,12 @@ impl File {
         let mut file: Self = toml_file::parse(&text).map_err(wrong)?;
         file.path = path.to_owned();
         if file.contexts.values().any(|context| context.token.is_some()) {
-            let mode = std::fs::metadata(path).map(|found| found.permissions().mode()).unwrap_or_default();
+            let mode =
+                std::fs::metadata(path).map(|found| found.permissions().mode()).unwrap_or_default();
             if mode & 0o077 != 0 {
-                return Err(wrong("holds a token and is readable by others; run `chmod 600` on it".to_owned()));
+                return Err(wrong(
+                    "holds a token and is readable by others; run `chmod 600` on it".to_owned(),
+                ));
             }
         }
         Ok(file)
@@ -87,13 +90,20 @@ impl File {
         if let Some(file) = &context.token_file {
             let file = self.path.parent().unwrap_or(Path::new("")).join(file);
             let text = std::fs::read_to_string(&file);
-            let text = text.map_err(|error| CliError::input("token_file", format!("{}: {error}", file.display())))?;
+            let text = text.map_err(|error| {
+                CliError::input("token_file", format!("{}: {error}", file.display()))
+            })?;
             return Ok(Some(text.trim().to_owned()));
         }
         let Some(command) = &context.token_command else { return Ok(None) };
-        let wrong = |message: String| CliError::input("token_command", format!("`{command}`: {message}"));
+        let wrong =
+            |message: String| CliError::input("token_command", format!("`{command}`: {message}"));
         // The command may ask for a passphrase on the terminal.
-        let run = Command::new("sh").args(["-c", command]).stdin(Stdio::inherit()).stderr(Stdio::inherit()).output();
+        let run = Command::new("sh")
+            .args(["-c", command])
+            .stdin(Stdio::inherit())
+            .stderr(Stdio::inherit())
+            .output();
         let run = run.map_err(|error| wrong(error.to_string()))?;
         if !run.status.success() {
             return Err(wrong(format!("exited with {}", run.status)));
@@ -112,7 +122,9 @@ pub(crate) fn contexts(document: &mut DocumentMut) -> Result<&mut Table, CliErro
         table.set_implicit(true);
         Item::Table(table)
     });
-    table.as_table_mut().ok_or_else(|| CliError::input("contexts", "is not a table; write [contexts.NAME]"))
+    table
+        .as_table_mut()
+        .ok_or_else(|| CliError::input("contexts", "is not a table; write [contexts.NAME]"))
 }
 
 /// Sets the given settings; an empty text removes a setting.

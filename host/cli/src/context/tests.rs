@@ -16,7 +16,8 @@ struct Line {
 
 fn args(given: &[&str]) -> HostArgs {
     let mut host = Line::parse_from([&["memhost"], given].concat()).host;
-    // What the environment of this test says is not the matter here: clap puts it below flags by itself.
+    // What the environment of this test says is not the matter here: clap puts it below flags by
+    // itself.
     if !given.contains(&"--url") {
         host.url = None;
     }
@@ -41,8 +42,10 @@ fn file(text: &str) -> (tempfile::TempDir, File) {
     (directory, file)
 }
 
-const TWO: &str = "default = \"a\"\n[contexts.a]\nurl = \"http://a:1/\"\ntoken = \"of a\"\ncompany = \"acme\"\n\
-                   [contexts.b]\nurl = \"http://b:1\"\ntoken_command = \"echo of b\"\nagent = \"ada\"\n";
+const TWO: &str = "default = \"a\"\n[contexts.a]\nurl = \"http://a:1/\"\ntoken = \"of a\"\ncompany \
+                   = \"acme\"\n\
+                   [contexts.b]\nurl = \"http://b:1\"\ntoken_command = \"echo of b\"\nagent \
+                   = \"ada\"\n";
 
 #[test]
 fn a_flag_overrides_the_context_and_the_context_overrides_the_default() {
@@ -57,7 +60,11 @@ fn a_flag_overrides_the_context_and_the_context_overrides_the_default() {
     let found = target(&["--token", "mine"]);
     assert_eq!((found.url.as_str(), found.token.as_deref()), ("http://a:1", Some("mine")));
     let found = target(&["--url", "", "--token", ""]);
-    assert_eq!((found.url.as_str(), found.token.as_deref()), ("http://a:1", Some("of a")), "empty is as good as none");
+    assert_eq!(
+        (found.url.as_str(), found.token.as_deref()),
+        ("http://a:1", Some("of a")),
+        "empty is as good as none"
+    );
     let none = Connection::among(&args(&[]), &File::default()).unwrap();
     assert_eq!((none.url.as_str(), none.token, none.company), (DEFAULT_URL, None, None));
 }
@@ -68,7 +75,10 @@ fn a_contexts_token_goes_to_the_contexts_host_only() {
     let elsewhere = Connection::among(&args(&["--url", "http://elsewhere"]), &two).unwrap();
     assert_eq!((elsewhere.url.as_str(), elsewhere.token), ("http://elsewhere", None));
     let split = Connection::among(&args(&["--control-url", "http://elsewhere"]), &two).unwrap();
-    assert_eq!((split.url.as_str(), split.control_url.as_str(), split.token), ("http://a:1", "http://elsewhere", None));
+    assert_eq!(
+        (split.url.as_str(), split.control_url.as_str(), split.token),
+        ("http://a:1", "http://elsewhere", None)
+    );
     let same = Connection::among(&args(&["--url", "http://a:1"]), &two).unwrap();
     assert_eq!(same.token.as_deref(), Some("of a"));
 }
@@ -108,8 +118,14 @@ fn what_a_person_wrote_stays_and_the_file_is_its_owners_alone() {
     set(&at(), "a", &[("url", Some(""))]).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.starts_with("# mine\n") && at().default.as_deref() == Some("a"), "{text}");
-    assert_eq!((at().contexts["a"].url.clone(), at().contexts["a"].token.as_deref()), (None, Some("secret")));
-    assert!(!view(&at(), "a", &at().contexts["a"]).to_string().contains("secret"), "a token is never shown");
+    assert_eq!(
+        (at().contexts["a"].url.clone(), at().contexts["a"].token.as_deref()),
+        (None, Some("secret"))
+    );
+    assert!(
+        !view(&at(), "a", &at().contexts["a"]).to_string().contains("secret"),
+        "a token is never shown"
+    );
 }
 
 #[test]
@@ -121,8 +137,14 @@ fn the_token_of_a_new_host_is_kept_unless_the_name_is_another_hosts() {
     assert!(keep_local(&at(), "http://127.0.0.1:7600", "http://127.0.0.1:7600", "two").unwrap());
     assert!(!keep_local(&at(), "http://127.0.0.1:7700", "http://127.0.0.1:7700", "three").unwrap());
     let target = Connection::among(&args(&[]), &at()).unwrap();
-    assert_eq!((target.url.as_str(), target.token.as_deref()), ("http://127.0.0.1:7600", Some("two")));
+    assert_eq!(
+        (target.url.as_str(), target.token.as_deref()),
+        ("http://127.0.0.1:7600", Some("two"))
+    );
     assert!(keep_local(&at(), "http://127.0.0.1:7600", "http://127.0.0.1:7601", "two").unwrap());
     assert_eq!(Connection::among(&args(&[]), &at()).unwrap().control_url, "http://127.0.0.1:7601");
-    assert!(!keep_local(&File::default(), "http://127.0.0.1:7600", "http://127.0.0.1:7600", "four").unwrap());
+    assert!(
+        !keep_local(&File::default(), "http://127.0.0.1:7600", "http://127.0.0.1:7600", "four")
+            .unwrap()
+    );
 }

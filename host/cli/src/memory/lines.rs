@@ -54,7 +54,11 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-async fn write_to(session: &Session, scope: &ScopeArgs, out: &mut impl Write) -> Result<usize, CliError> {
+async fn write_to(
+    session: &Session,
+    scope: &ScopeArgs,
+    out: &mut impl Write,
+) -> Result<usize, CliError> {
     let (mut pages, mut count) = (Pages::default(), 0);
     while let Some(cursor) = pages.next() {
         let part = session.send(scope, "export", json!({ "cursor": cursor })).await?;
@@ -76,15 +80,20 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
         if count == 0 {
             break;
         }
-        let answer = session.send(&args.scope, "import", json!({ "lines": part })).await.inspect_err(|error| {
-            eprintln!("{}", stopped(from, count, error.exit_code() == 5));
-        })?;
+        let answer = session
+            .send(&args.scope, "import", json!({ "lines": part }))
+            .await
+            .inspect_err(|error| {
+                eprintln!("{}", stopped(from, count, error.exit_code() == 5));
+            })?;
         taken += answer["imported"].as_u64().unwrap_or_default();
         known += answer["unchanged"].as_u64().unwrap_or_default();
         from += count;
     }
     let summary = json!({ "imported": taken, "unchanged": known });
-    session.show(&summary, "", |_| format!("imported {}; {known} unchanged", counted(taken, "record", "records")))
+    session.show(&summary, "", |_| {
+        format!("imported {}; {known} unchanged", counted(taken, "record", "records"))
+    })
 }
 
 /// What an import that failed at a part has done, and whether repeating it helps.
@@ -110,8 +119,10 @@ fn next_part(lines: &mut dyn BufRead, path: &Path) -> Result<(String, usize), Cl
     let (mut part, mut count) = (String::new(), 0);
     loop {
         let buffered = lines.fill_buf().map_err(|error| wrong(error.to_string()))?;
-        // A line may be longer than the buffer. It is read, and is an error only if it alone is too long.
-        let next = buffered.iter().position(|byte| *byte == b'\n').map_or(buffered.len(), |end| end + 1);
+        // A line may be longer than the buffer. It is read, and is an error only if it alone is too
+        // long.
+        let next =
+            buffered.iter().position(|byte| *byte == b'\n').map_or(buffered.len(), |end| end + 1);
         if next == 0 || (count > 0 && part.len() + next > MAX_TRANSFER_BYTES / 2) {
             return Ok((part, count));
         }
@@ -130,7 +141,8 @@ mod tests {
     #[test]
     fn a_failed_import_says_what_was_done_and_whether_to_repeat_it() {
         assert_eq!(stopped(1, 77, false), "lines 1 to 77 failed, no line was imported");
-        let busy = "lines 78 to 80 failed, lines 1 to 77 were imported; repeat the import to continue";
+        let busy =
+            "lines 78 to 80 failed, lines 1 to 77 were imported; repeat the import to continue";
         assert_eq!(stopped(78, 3, true), busy);
     }
 }

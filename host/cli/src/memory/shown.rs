@@ -9,7 +9,8 @@ use memhost_types::counted;
 /// The results of a search.
 pub(crate) fn hits(answer: &Value) -> String {
     let row = |snippet: &Value| {
-        let score = snippet["score"].as_f64().map(|score| format!("{score:.2}")).unwrap_or_default();
+        let score =
+            snippet["score"].as_f64().map(|score| format!("{score:.2}")).unwrap_or_default();
         vec![score, clip(&text(snippet, "/text"), 80), provenance(snippet), id(snippet)]
     };
     table(&["score", "text", "source", "id"], items(answer, "snippets").iter().map(row).collect())
@@ -18,11 +19,21 @@ pub(crate) fn hits(answer: &Value) -> String {
 /// A page of records.
 pub(crate) fn records(answer: &Value) -> String {
     let row = |item: &Value| {
-        vec![id(item), clip(&text(item, "/text"), 60), provenance(item), moment(&text(item, "/createdAt"))]
+        vec![
+            id(item),
+            clip(&text(item, "/text"), 60),
+            provenance(item),
+            moment(&text(item, "/createdAt")),
+        ]
     };
-    let shown = table(&["id", "text", "source", "created"], items(answer, "items").iter().map(row).collect());
+    let shown = table(
+        &["id", "text", "source", "created"],
+        items(answer, "items").iter().map(row).collect(),
+    );
     match answer["truncated"] == true && answer["nextCursor"].is_null() {
-        true => format!("{shown}\n\nthe list may be incomplete: this provider cannot list all records"),
+        true => {
+            format!("{shown}\n\nthe list may be incomplete: this provider cannot list all records")
+        }
         false => shown,
     }
 }
@@ -50,7 +61,8 @@ pub(crate) fn record(answer: &Value) -> String {
 
 /// Who corrected a record, and from which one; empty where that is not known.
 fn corrected(record: &Value) -> String {
-    let (by, from) = (text(record, "/corrected/by"), text(record, "/corrected/from/providerRecordId"));
+    let (by, from) =
+        (text(record, "/corrected/by"), text(record, "/corrected/from/providerRecordId"));
     if by.is_empty() { by } else { format!("by {by} from {from}") }
 }
 

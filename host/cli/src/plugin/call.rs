@@ -10,7 +10,8 @@ use crate::output::{Format, text};
 use memhost_types::{CompanyId, OperationKind};
 
 /// The functions that can be called.
-const FUNCTIONS: &str = "describe, capture TEXT, upsert TEXT…, query TEXT, list, get ID, forget ID…, correct ID TEXT, \
+const FUNCTIONS: &str = "describe, capture TEXT, upsert TEXT…, query TEXT, list, get ID, forget \
+                         ID…, correct ID TEXT, \
                          explain TEXT, browse [PATH]";
 
 /// One call.
@@ -25,10 +26,14 @@ impl Call {
     /// Calls with `--` between them.
     pub(super) fn all(words: &[String]) -> Result<Vec<Self>, CliError> {
         let calls = words.split(|word| word == "--").filter(|words| !words.is_empty());
-        let calls: Vec<Self> =
-            calls.map(|words| Self { name: words[0].clone(), arguments: words[1..].to_vec() }).collect();
+        let calls: Vec<Self> = calls
+            .map(|words| Self { name: words[0].clone(), arguments: words[1..].to_vec() })
+            .collect();
         if calls.is_empty() {
-            return Err(CliError::input("CALL", format!("is missing; give one of these after `--`: {FUNCTIONS}")));
+            return Err(CliError::input(
+                "CALL",
+                format!("is missing; give one of these after `--`: {FUNCTIONS}"),
+            ));
         }
         // All calls are checked before the first is made.
         let company = id("dev")?;
@@ -41,7 +46,8 @@ impl Call {
         Self { name: "extraction".to_owned(), arguments: Vec::new() }
     }
 
-    /// The route of the runtime plane and its request; none for `describe`, which the host has answered already.
+    /// The route of the runtime plane and its request; none for `describe`, which the host has
+    /// answered already.
     pub(super) fn request(
         &self,
         company: &CompanyId,
@@ -52,18 +58,24 @@ impl Call {
         let words: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
         let (route, body) = match (self.name.as_str(), words.as_slice()) {
             ("describe", []) => return Ok(None),
-            (name, [json]) if json.trim_start().starts_with('{') => (route(name)?, self.json(json)?),
-            ("capture", [text]) => ("capture", json!({ "payload": { "text": text }, "mode": "capture_record" })),
+            (name, [json]) if json.trim_start().starts_with('{') => {
+                (route(name)?, self.json(json)?)
+            }
+            ("capture", [text]) => {
+                ("capture", json!({ "payload": { "text": text }, "mode": "capture_record" }))
+            }
             ("upsert", [_, ..]) => {
-                let records: Vec<Value> = words.iter().map(|text| json!({ "text": text })).collect();
+                let records: Vec<Value> =
+                    words.iter().map(|text| json!({ "text": text })).collect();
                 ("records", json!({ "records": records }))
             }
             (name @ ("query" | "explain"), [text]) => (route(name)?, json!({ "query": text })),
             ("list", []) => ("list", json!({})),
             ("get", [_]) => ("get", json!({ "handle": handle(&self.arguments[0]) })),
-            ("forget", [_, ..]) => {
-                ("forget", json!({ "handles": self.arguments.iter().map(handle).collect::<Vec<_>>() }))
-            }
+            ("forget", [_, ..]) => (
+                "forget",
+                json!({ "handles": self.arguments.iter().map(handle).collect::<Vec<_>>() }),
+            ),
             ("correct", [_, text]) => {
                 let patch = json!({ "record": { "text": text } });
                 ("correct", json!({ "handle": handle(&self.arguments[0]), "patch": patch }))
@@ -71,13 +83,20 @@ impl Call {
             ("browse", []) => ("browse", json!({ "path": "" })),
             ("browse", [path]) => ("browse", json!({ "path": path })),
             (name, _) => {
-                let form = FUNCTIONS.split(", ").find_map(|form| form.strip_prefix(name)?.strip_prefix(' '));
+                let form = FUNCTIONS
+                    .split(", ")
+                    .find_map(|form| form.strip_prefix(name)?.strip_prefix(' '));
                 let message = match (form, FUNCTIONS.split(", ").any(|form| form == name)) {
-                    (Some(form), _) if form.starts_with('[') => format!("takes {form}, or the request as JSON"),
+                    (Some(form), _) if form.starts_with('[') => {
+                        format!("takes {form}, or the request as JSON")
+                    }
                     (Some(form), _) => format!("needs {form}, or the request as JSON"),
                     (None, true) => "takes no arguments, or the request as JSON".to_owned(),
                     (None, false) => {
-                        format!("is not a function; use one of {FUNCTIONS}, or a name and the request as JSON")
+                        format!(
+                            "is not a function; use one of {FUNCTIONS}, or a name and the request \
+                             as JSON"
+                        )
                     }
                 };
                 return Err(CliError::input(name, message));
@@ -87,8 +106,9 @@ impl Call {
     }
 
     fn json(&self, text: &str) -> Result<Value, CliError> {
-        serde_json::from_str(text)
-            .map_err(|error| CliError::input(&self.name, format!("has an argument that is not JSON: {error}")))
+        serde_json::from_str(text).map_err(|error| {
+            CliError::input(&self.name, format!("has an argument that is not JSON: {error}"))
+        })
     }
 
     pub(super) fn shown(&self, answer: &Value) -> String {
@@ -101,7 +121,9 @@ impl Call {
             "forget" => shown::forgotten(answer),
             "capture" => shown::written("captured", answer),
             "upsert" => shown::written("written", answer),
-            "extraction" => format!("{}, {} records", text(answer, "/outcome"), text(answer, "/recordCount")),
+            "extraction" => {
+                format!("{}, {} records", text(answer, "/outcome"), text(answer, "/recordCount"))
+            }
             _ => {
                 let mut answer = answer.clone();
                 answer.as_object_mut().map(|answer| answer.remove("operationId"));
@@ -133,7 +155,9 @@ fn completed(route: &str, mut body: Value, company: &CompanyId, agent: Option<&s
         }
     }
     if route == "capture" {
-        members.entry("source").or_insert_with(|| json!({ "kind": "manual_note", "companyId": company }));
+        members
+            .entry("source")
+            .or_insert_with(|| json!({ "kind": "manual_note", "companyId": company }));
     }
     body
 }
@@ -162,7 +186,8 @@ mod tests {
     fn a_request_may_be_given_as_json_and_keeps_what_it_says() {
         let given = r#"query {"query":"a","topK":3,"scope":{"companyId":"dev","agentId":"bob"}}"#;
         let calls = Call::all(&words(given)).unwrap();
-        let (_, body) = calls[0].request(&id("dev").unwrap(), Some("ada"), "notes").unwrap().unwrap();
+        let (_, body) =
+            calls[0].request(&id("dev").unwrap(), Some("ada"), "notes").unwrap().unwrap();
         assert_eq!((&body["topK"], &body["scope"]["agentId"]), (&json!(3), &json!("bob")));
     }
 

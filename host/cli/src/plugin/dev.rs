@@ -1,5 +1,5 @@
-//! `memhost plugin dev`: builds a provider after every change, loads it into a host of its own or a running one,
-//! and shows its log.
+//! `memhost plugin dev`: builds a provider after every change, loads it into a host of its own or a
+//! running one, and shows its log.
 
 mod build;
 mod change;
@@ -27,8 +27,8 @@ pub(crate) struct DevArgs {
     /// Project directory.
     #[arg(default_value = ".")]
     project: PathBuf,
-    /// Plugins directory of a running host that receives each build [default: run a host with its data in
-    /// `target/memhost-dev` of the project, or in --data-dir].
+    /// Plugins directory of a running host that receives each build [default: run a host with its
+    /// data in `target/memhost-dev` of the project, or in --data-dir].
     #[arg(long, value_name = "DIR", conflicts_with = "data_dir")]
     into: Option<PathBuf>,
     /// Build command, run by `sh` [default: cargo build --release --target wasm32-wasip2].
@@ -50,8 +50,9 @@ pub(crate) struct DevArgs {
 }
 
 pub(super) async fn run(args: DevArgs) -> Result<(), CliError> {
-    let project = std::fs::canonicalize(&args.project)
-        .map_err(|error| CliError::input("PROJECT", format!("{}: {error}", args.project.display())))?;
+    let project = std::fs::canonicalize(&args.project).map_err(|error| {
+        CliError::input("PROJECT", format!("{}: {error}", args.project.display()))
+    })?;
     let build = Build::of(&project, args.build_command.as_deref(), args.artifact.as_deref())?;
     let place = Place::open(&args, &project).await?;
     let mut changes = Changes::of(&project, build.artifact())?;
@@ -87,14 +88,25 @@ pub(super) async fn run(args: DevArgs) -> Result<(), CliError> {
 
 /// Follows the host in a thread of its own, which mostly blocks in a read.
 fn follow(session: Session, told: mpsc::Sender<Result<tail::Event, CliError>>) {
-    let path = if session.company.is_empty() { "/control/v1/stream".to_owned() } else { session.path("stream") };
+    let path = if session.company.is_empty() {
+        "/control/v1/stream".to_owned()
+    } else {
+        session.path("stream")
+    };
     std::thread::spawn(move || tail::follow(&session.host, &path, &told));
 }
 
-/// Prints an operation of the provider with its log. Says once that the host went back to the previous build.
-async fn show(event: &tail::Event, place: &Place, current: &mut Option<Swapped>) -> Result<(), CliError> {
+/// Prints an operation of the provider with its log. Says once that the host went back to the
+/// previous build.
+async fn show(
+    event: &tail::Event,
+    place: &Place,
+    current: &mut Option<Swapped>,
+) -> Result<(), CliError> {
     let Ok(value) = serde_json::from_str::<Value>(&event.data) else { return Ok(()) };
-    let Some(current) = current.as_mut().filter(|current| value["providerKey"] == *current.provider) else {
+    let Some(current) =
+        current.as_mut().filter(|current| value["providerKey"] == *current.provider)
+    else {
         return Ok(());
     };
     if event.name != "operation" {
@@ -102,7 +114,11 @@ async fn show(event: &tail::Event, place: &Place, current: &mut Option<Swapped>)
     }
     line(&tail::operation(&value, is_plain()))?;
     for logged in items(&value, "log") {
-        line(&format!("              {:<6} {}", text(logged, "/level"), clip(&text(logged, "/text"), 1_000)))?;
+        line(&format!(
+            "              {:<6} {}",
+            text(logged, "/level"),
+            clip(&text(logged, "/text"), 1_000)
+        ))?;
     }
     if !current.is_rollback_reported
         && let Some(why) = place.rollback(&text(&value, "/bindingKey"), current.digest).await?

@@ -33,7 +33,8 @@ pub(crate) struct NewArgs {
 
 /// Whether a name is valid as provider key and as package name.
 fn name(text: &str) -> Result<String, String> {
-    const RESERVED: [&str; 7] = ["memhost-sdk", "test", "core", "std", "alloc", "proc-macro", "local-markdown"];
+    const RESERVED: [&str; 7] =
+        ["memhost-sdk", "test", "core", "std", "alloc", "proc-macro", "local-markdown"];
     let is_fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let problem = match text.as_bytes() {
         _ if text.is_empty() || text.len() > 64 => "must have 1 to 64 characters",
@@ -48,11 +49,15 @@ fn name(text: &str) -> Result<String, String> {
 
 pub(super) fn run(args: &NewArgs) -> Result<(), CliError> {
     let place = args.dir.clone().unwrap_or_else(|| PathBuf::from(&args.name));
-    let other = args.lang.map_or(Ok(None), |lang| language::project(&args.name, lang)).map_err(CliError::host)?;
+    let other = args
+        .lang
+        .map_or(Ok(None), |lang| language::project(&args.name, lang))
+        .map_err(CliError::host)?;
     if let Some(files) = other {
         write(&place, &files).map_err(|message| CliError::input("--dir", message))?;
         return line(&format!(
-            "created a working provider in {shown}, {count} files; README.md names the tools that it needs\n\n  \
+            "created a working provider in {shown}, {count} files; README.md names the tools that \
+             it needs\n\n  \
              cd {shown}\n  \
              ./build.sh\n  \
              memhost plugin check target/{name}.wasm",
@@ -72,7 +77,8 @@ pub(super) fn run(args: &NewArgs) -> Result<(), CliError> {
          cargo test\n  \
          cargo wasm\n  \
          memhost plugin check target/wasm32-wasip2/release/{component}.wasm\n\n\
-         then `memhost plugin dev` rebuilds it after every change and loads it into a host of its own",
+         then `memhost plugin dev` rebuilds it after every change and loads it into a host of its \
+         own",
         count = files.len(),
     ))
 }
@@ -81,9 +87,12 @@ pub(super) fn run(args: &NewArgs) -> Result<(), CliError> {
 fn checked(sdk: &Path) -> Result<Sdk, CliError> {
     let wrong = |message: String| CliError::input("--sdk", format!("{}: {message}", sdk.display()));
     let path = std::fs::canonicalize(sdk).map_err(|error| wrong(error.to_string()))?;
-    let is_it = std::fs::read_to_string(path.join("Cargo.toml")).is_ok_and(|text| text.contains("\"memhost-sdk\""));
+    let is_it = std::fs::read_to_string(path.join("Cargo.toml"))
+        .is_ok_and(|text| text.contains("\"memhost-sdk\""));
     if !is_it || !path.join("../wit").is_dir() {
-        return Err(wrong("is not the SDK; give the directory `sdk` of a checkout, next to `wit`".to_owned()));
+        return Err(wrong(
+            "is not the SDK; give the directory `sdk` of a checkout, next to `wit`".to_owned(),
+        ));
     }
     Ok(Sdk::At(path.display().to_string()))
 }
@@ -91,24 +100,28 @@ fn checked(sdk: &Path) -> Result<Sdk, CliError> {
 /// Writes all files or none; an existing directory is not changed.
 fn write(place: &Path, files: &std::collections::BTreeMap<String, String>) -> Result<(), String> {
     let wrong = |error: std::io::Error| format!("{} cannot be created: {error}", place.display());
-    let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent =
+        place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if place.symlink_metadata().is_ok() {
         return Err(format!("{} exists; give another directory or remove it", place.display()));
     }
     std::fs::create_dir_all(parent).map_err(wrong)?;
-    let made = tempfile::Builder::new().prefix(".memhost-new-").tempdir_in(parent).map_err(wrong)?;
+    let made =
+        tempfile::Builder::new().prefix(".memhost-new-").tempdir_in(parent).map_err(wrong)?;
     for (path, text) in files {
         let path = made.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap_or(made.path())).map_err(wrong)?;
         std::fs::write(&path, text).map_err(wrong)?;
         #[cfg(unix)]
         if text.starts_with("#!") {
-            std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).map_err(wrong)?;
+            std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+                .map_err(wrong)?;
         }
     }
     // A temporary directory is readable by its owner only; a project need not be.
     #[cfg(unix)]
-    std::fs::set_permissions(made.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).map_err(wrong)?;
+    std::fs::set_permissions(made.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .map_err(wrong)?;
     std::fs::rename(made.path(), place).map_err(wrong)?;
     // It was renamed, so there is nothing to remove.
     let _ = made.keep();
@@ -124,8 +137,20 @@ mod tests {
         for good in ["a", "red-thread", "notes2", &"n".repeat(64)] {
             assert_eq!(name(good).as_deref(), Ok(good));
         }
-        for bad in ["", "2nd", "-a", "a-", "Red", "a_b", "a b", "é", "../a", "test", "local-markdown", &"n".repeat(65)]
-        {
+        for bad in [
+            "",
+            "2nd",
+            "-a",
+            "a-",
+            "Red",
+            "a_b",
+            "a b",
+            "é",
+            "../a",
+            "test",
+            "local-markdown",
+            &"n".repeat(65),
+        ] {
             assert!(name(bad).is_err(), "{bad}");
         }
     }
@@ -142,7 +167,8 @@ mod tests {
         let fresh = directory.path().join("below/fresh");
         write(&fresh, &files).unwrap();
         assert_eq!(std::fs::read_to_string(fresh.join("src/lib.rs")).unwrap(), files["src/lib.rs"]);
-        let left: Vec<_> = std::fs::read_dir(directory.path().join("below")).unwrap().flatten().collect();
+        let left: Vec<_> =
+            std::fs::read_dir(directory.path().join("below")).unwrap().flatten().collect();
         assert_eq!(left.len(), 1, "nothing half-made is left: {left:?}");
     }
 }

@@ -26,8 +26,8 @@ pub(crate) struct ReplayArgs {
     id: String,
     /// Component file to call, `.wasm`.
     file: PathBuf,
-    /// Component file to compare with [default: with --data-dir or --backup the build that answered last, otherwise the
-    /// recorded answer].
+    /// Component file to compare with [default: with --data-dir or --backup the build that answered
+    /// last, otherwise the recorded answer].
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
     /// Start with empty storage instead of the records that the host lists.
@@ -38,7 +38,8 @@ pub(crate) struct ReplayArgs {
     backup: Option<PathBuf>,
     #[command(flatten)]
     network: NetworkArgs,
-    /// With --allow-network: repeat an operation that wrote, which writes at the service behind the provider again.
+    /// With --allow-network: repeat an operation that wrote, which writes at the service behind the
+    /// provider again.
     #[arg(long, requires = "allow_network")]
     repeat_writes: bool,
     #[command(flatten)]
@@ -57,8 +58,10 @@ pub(super) async fn run(args: ReplayArgs) -> Result<(), CliError> {
     let state = State::take(&args, scratch.path()).await?;
     let recorded = Recorded::of(&state.operation, &state.binding)?;
     if recorded.is_write && args.network.network()?.is_some() && !args.repeat_writes {
-        let message = "is an operation that wrote: with --allow-network each build would write at the service behind the \
-                       provider again; add --repeat-writes where that may be, or leave --allow-network out";
+        let message = "is an operation that wrote: with --allow-network each build would write at \
+                       the service behind the \
+                       provider again; add --repeat-writes where that may be, or leave \
+                       --allow-network out";
         return Err(CliError::input(args.id, message));
     }
     let answered_by = format!(
@@ -68,7 +71,9 @@ pub(super) async fn run(args: ReplayArgs) -> Result<(), CliError> {
     );
     let after = ask(&args, &state, &recorded, &args.file, &scratch.path().join("after")).await?;
     let before = match args.against.clone().or_else(|| state.build.clone()) {
-        Some(file) => Some(ask(&args, &state, &recorded, &file, &scratch.path().join("before")).await?),
+        Some(file) => {
+            Some(ask(&args, &state, &recorded, &file, &scratch.path().join("before")).await?)
+        }
         None => None,
     };
     let (before, after) = match before {
@@ -83,8 +88,12 @@ pub(super) async fn run(args: ReplayArgs) -> Result<(), CliError> {
         // A record holds less than an answer, so only what it holds is compared.
         None => {
             let (title, called) = after;
-            let recorded = Side { title: answered_by, said: recorded::outline(&state.operation), took: None };
-            (recorded, Side { title, said: recorded::outline(&called.operation), took: Some(called.took) })
+            let recorded =
+                Side { title: answered_by, said: recorded::outline(&state.operation), took: None };
+            (
+                recorded,
+                Side { title, said: recorded::outline(&called.operation), took: Some(called.took) },
+            )
         }
     };
     show(&args, &state, &before, &after)
@@ -99,9 +108,13 @@ async fn ask(
     directory: &Path,
 ) -> Result<(String, Called), CliError> {
     let read = |what: &str| state.binding.get(what).cloned();
-    let wrong = |error: serde_json::Error| CliError::host(format!("the host's binding cannot be read: {error}"));
-    let config: Option<JsonObject> = read("config").map(serde_json::from_value).transpose().map_err(wrong)?;
-    let limits: Option<BindingLimits> = read("limits").map(serde_json::from_value).transpose().map_err(wrong)?;
+    let wrong = |error: serde_json::Error| {
+        CliError::host(format!("the host's binding cannot be read: {error}"))
+    };
+    let config: Option<JsonObject> =
+        read("config").map(serde_json::from_value).transpose().map_err(wrong)?;
+    let limits: Option<BindingLimits> =
+        read("limits").map(serde_json::from_value).transpose().map_err(wrong)?;
     let setup = Setup {
         file: file.to_owned(),
         company: id(&text(&state.operation, "/companyId"))?,
@@ -120,19 +133,28 @@ async fn ask(
         read_back(&trial, recorded, answer).await?;
     }
     let description = &trial.inspection.description;
-    let title = format!("{} {}, {}", description.provider_key, description.version, trial.inspection.digest.short());
+    let title = format!(
+        "{} {}, {}",
+        description.provider_key,
+        description.version,
+        trial.inspection.digest.short()
+    );
     trial.end().await?;
     Ok((title, called))
 }
 
 /// Adds the records that a write made to its answer, which has their ids only.
 async fn read_back(trial: &Trial, recorded: &Recorded, answer: &mut Value) -> Result<(), CliError> {
-    let handles = items(answer, "records").iter().chain(answer.get("record").filter(|_| recorded.route == "correct"));
+    let handles = items(answer, "records")
+        .iter()
+        .chain(answer.get("record").filter(|_| recorded.route == "correct"));
     let mut written = Vec::new();
     for handle in handles.cloned().collect::<Vec<_>>() {
         let body = json!({ "scope": recorded.request["scope"], "bindingKey": trial.key, "handle": handle });
         let read = trial.host.post(&trial.runtime("get"), &body).await;
-        written.push(read.map_or_else(|error| error.to_string().into(), |read| read["record"].clone()));
+        written.push(
+            read.map_or_else(|error| error.to_string().into(), |read| read["record"].clone()),
+        );
     }
     if !written.is_empty() {
         answer["written"] = written.into();
@@ -170,13 +192,20 @@ fn show(args: &ReplayArgs, state: &State, before: &Side, after: &Side) -> Result
 
 fn difference(before: &Side, after: &Side) -> Result<String, CliError> {
     if before.said == after.said {
-        let what = if before.took.is_some() { "the answers are the same" } else { "the answer is as recorded" };
+        let what = if before.took.is_some() {
+            "the answers are the same"
+        } else {
+            "the answer is as recorded"
+        };
         return Ok(format!("\n{what}"));
     }
-    let written = |side: &Side| Format::Yaml.render(&side.said, "", |_| String::new()).map(|text| text + "\n");
+    let written = |side: &Side| {
+        Format::Yaml.render(&side.said, "", |_| String::new()).map(|text| text + "\n")
+    };
     let (old, new) = (written(before)?, written(after)?);
     let diff = similar::TextDiff::from_lines(&old, &new);
-    let shown = diff.unified_diff().context_radius(3).header(&before.title, &after.title).to_string();
+    let shown =
+        diff.unified_diff().context_radius(3).header(&before.title, &after.title).to_string();
     Ok(format!("\n{}", shown.trim_end()))
 }
 
@@ -190,8 +219,10 @@ mod tests {
 
     #[test]
     fn a_difference_names_both_builds_and_shows_what_changed() {
-        let before = said("notes 1", json!({ "snippets": [{ "text": "the gate is green", "score": 0.5 }] }));
-        let after = said("notes 2", json!({ "snippets": [{ "text": "the gate is green", "score": 1.0 }] }));
+        let before =
+            said("notes 1", json!({ "snippets": [{ "text": "the gate is green", "score": 0.5 }] }));
+        let after =
+            said("notes 2", json!({ "snippets": [{ "text": "the gate is green", "score": 1.0 }] }));
         let shown = difference(&before, &after).unwrap();
         assert!(shown.contains("--- notes 1\n+++ notes 2"), "{shown}");
         assert!(shown.contains("0.5") && shown.contains("1.0"), "{shown}");

@@ -1,4 +1,5 @@
-//! `memhost plugin run`: calls one build and shows the answers, the log, and the resources that it used.
+//! `memhost plugin run`: calls one build and shows the answers, the log, and the resources that it
+//! used.
 
 use std::path::PathBuf;
 
@@ -18,9 +19,9 @@ use memhost_sandbox::Metered;
 pub(crate) struct RunArgs {
     /// Component file, `.wasm`.
     file: PathBuf,
-    /// Calls, after `--`: describe, capture TEXT, upsert TEXT…, query TEXT, list, get ID, forget ID…, correct ID
-    /// TEXT, explain TEXT or browse [PATH], or a name and the route's request as JSON. Separate several calls with
-    /// `--`.
+    /// Calls, after `--`: describe, capture TEXT, upsert TEXT…, query TEXT, list, get ID, forget
+    /// ID…, correct ID TEXT, explain TEXT or browse [PATH], or a name and the route's request as
+    /// JSON. Separate several calls with `--`.
     #[arg(last = true, required = true, value_name = "CALL")]
     calls: Vec<String>,
     /// Provider configuration, a JSON object.
@@ -45,7 +46,8 @@ pub(super) async fn run(args: RunArgs) -> Result<(), CliError> {
     let calls = Call::all(&args.calls)?;
     let mut setup = Setup::of(&args.file)?;
     setup.config = argument::object("--config", args.config.as_deref())?;
-    setup.limits = args.limits.as_deref().map(|limits| argument::json("--limits", limits)).transpose()?;
+    setup.limits =
+        args.limits.as_deref().map(|limits| argument::json("--limits", limits)).transpose()?;
     setup.network = args.network.network()?;
     let scratch = tempfile::Builder::new().prefix("memhost-run-").tempdir()?;
     let directory = args.keep.clone().unwrap_or_else(|| scratch.path().to_owned());
@@ -54,7 +56,8 @@ pub(super) async fn run(args: RunArgs) -> Result<(), CliError> {
     let mut worked_before = trial.jobs().await?.0.len();
     for call in &calls {
         let provider = trial.inspection.description.provider_key.as_str();
-        let Some((route, body)) = call.request(&trial.company, args.agent.as_deref(), provider)? else {
+        let Some((route, body)) = call.request(&trial.company, args.agent.as_deref(), provider)?
+        else {
             let answer = serde_json::to_value(&trial.inspection).map_err(CliError::host)?;
             show(
                 format,
@@ -67,13 +70,15 @@ pub(super) async fn run(args: RunArgs) -> Result<(), CliError> {
         let called = trial.call(route, &body).await?;
         show(format, call, &called, &mut all)?;
         // A capture may leave jobs for the host to run.
-        let leaves_jobs = called.answer.as_ref().is_ok_and(|answer| !items(answer, "jobs").is_empty());
+        let leaves_jobs =
+            called.answer.as_ref().is_ok_and(|answer| !items(answer, "jobs").is_empty());
         if leaves_jobs {
             let (worked, took) = trial.jobs().await?;
             let job = Call::of_a_job();
             for (number, operation) in worked.iter().skip(worked_before).enumerate() {
                 let took = if number == 0 { took } else { Metered::default() };
-                let called = Called { answer: Ok(operation.clone()), operation: operation.clone(), took };
+                let called =
+                    Called { answer: Ok(operation.clone()), operation: operation.clone(), took };
                 show(format, &job, &called, &mut all)?;
             }
             worked_before = worked.len();
@@ -91,7 +96,12 @@ pub(super) async fn run(args: RunArgs) -> Result<(), CliError> {
 }
 
 /// Tables are printed at once; other formats are collected.
-fn show(format: Format, call: &Call, called: &Called, all: &mut Vec<Value>) -> Result<(), CliError> {
+fn show(
+    format: Format,
+    call: &Call,
+    called: &Called,
+    all: &mut Vec<Value>,
+) -> Result<(), CliError> {
     if format == Format::Table {
         return line(&shown(call, called));
     }
@@ -134,7 +144,9 @@ pub(super) fn measured(took: Metered) -> String {
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let first = digits.len() % 3;
-    let groups = digits.as_bytes()[first..].chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
+    let groups = digits.as_bytes()[first..]
+        .chunks(3)
+        .map(|group| String::from_utf8_lossy(group).into_owned());
     let head = (first > 0).then(|| digits[..first].to_owned());
     head.into_iter().chain(groups).collect::<Vec<_>>().join(",")
 }

@@ -1,5 +1,6 @@
-//! The files of an author's project: the template, and the SDK and the contract of this version, which are part of this
-//! binary. The project builds with the dependency versions that the SDK was tested with.
+//! The files of an author's project: the template, and the SDK and the contract of this version,
+//! which are part of this binary. The project builds with the dependency versions that the SDK was
+//! tested with.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -7,7 +8,8 @@ use std::io::Read as _;
 use flate2::read::DeflateDecoder;
 use toml_edit::{DocumentMut, Item, Table, Value, value};
 
-/// Every file, packed by the build script: each with its path in our repository, its length in bytes, and its text.
+/// Every file, packed by the build script: each with its path in our repository, its length in
+/// bytes, and its text.
 static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/template.deflate"));
 /// What is the same in each template is here.
 const COMMON: &str = "sdk/template/project/";
@@ -112,7 +114,9 @@ fn place(path: &str, template: Template, has_ci: bool) -> Option<String> {
         "LICENSE-APACHE" | "LICENSE-MIT" => Some(format!("vendor/memhost-sdk/{path}")),
         _ => match path.split_once('/')? {
             ("wit", _) => Some(format!("vendor/{path}")),
-            ("sdk", rest) if !rest.starts_with("template") => Some(format!("vendor/memhost-sdk/{rest}")),
+            ("sdk", rest) if !rest.starts_with("template") => {
+                Some(format!("vendor/memhost-sdk/{rest}"))
+            }
             _ => None,
         },
     }
@@ -132,7 +136,9 @@ pub(super) fn files() -> Result<Files, String> {
     DeflateDecoder::new(PACKED).read_to_string(&mut text).map_err(|error| error.to_string())?;
     let (mut rest, mut files) = (text.as_str(), Files::new());
     while let Some((path, after)) = rest.split_once('\n') {
-        let length = after.split_once('\n').and_then(|(length, after)| Some((length.parse::<usize>().ok()?, after)));
+        let length = after
+            .split_once('\n')
+            .and_then(|(length, after)| Some((length.parse::<usize>().ok()?, after)));
         let parts = length.and_then(|(length, after)| after.split_at_checked(length));
         let (text, after) = parts.ok_or_else(|| format!("{path} is damaged in this binary"))?;
         files.insert(path.to_owned(), text.to_owned());
@@ -149,8 +155,8 @@ fn parse(path: &str, text: &str) -> Result<DocumentMut, String> {
     text.parse().map_err(|error| format!("{path}: {error}"))
 }
 
-/// A standalone copy of a manifest of our workspace, with the inherited values. `sdk` is the SDK's path in a
-/// project; none for the SDK's own manifest.
+/// A standalone copy of a manifest of our workspace, with the inherited values. `sdk` is the SDK's
+/// path in a project; none for the SDK's own manifest.
 fn standalone(files: &Files, manifest: &str, sdk: Option<&str>) -> Result<String, String> {
     let root = parse(WORKSPACE, file(files, WORKSPACE)?)?;
     let mut document = parse("a manifest", manifest)?;
@@ -184,7 +190,8 @@ fn standalone(files: &Files, manifest: &str, sdk: Option<&str>) -> Result<String
     document.remove("lints");
     if sdk.is_some() {
         document["profile"] = Item::Table(profile(&root)?);
-        // A workspace of its own, also inside another project. The crates in `vendor` are not members.
+        // A workspace of its own, also inside another project. The crates in `vendor` are not
+        // members.
         let mut workspace = Table::new();
         workspace["exclude"] = value(Value::from_iter(["vendor"]));
         document["workspace"] = Item::Table(workspace);
@@ -221,23 +228,28 @@ fn profile(root: &DocumentMut) -> Result<Table, String> {
     Ok(profiles)
 }
 
-/// Our lock file without the packages that a project cannot need, so that it builds with the tested versions.
-/// The first build removes a few more lines, for features that only our workspace uses.
+/// Our lock file without the packages that a project cannot need, so that it builds with the tested
+/// versions. The first build removes a few more lines, for features that only our workspace uses.
 fn lock(files: &Files, name: &str, template: &str) -> Result<String, String> {
     let mut document = parse("Cargo.lock", file(files, "Cargo.lock")?)?;
-    let packages =
-        document.get_mut("package").and_then(Item::as_array_of_tables_mut).ok_or("Cargo.lock has no packages")?;
-    let text = |package: &Table, key: &str| package.get(key).and_then(Item::as_str).unwrap_or_default().to_owned();
+    let packages = document
+        .get_mut("package")
+        .and_then(Item::as_array_of_tables_mut)
+        .ok_or("Cargo.lock has no packages")?;
+    let text = |package: &Table, key: &str| {
+        package.get(key).and_then(Item::as_str).unwrap_or_default().to_owned()
+    };
     let (mut wanted, mut found) = (vec![template.to_owned()], BTreeSet::new());
     while let Some(next) = wanted.pop() {
         // `name`, or `name version` where there are several.
         let mut parts = next.split(' ');
         let (name, version) = (parts.next().unwrap_or_default(), parts.next());
         for (index, package) in packages.iter().enumerate() {
-            let is_it =
-                text(package, "name") == name && version.is_none_or(|version| text(package, "version") == version);
+            let is_it = text(package, "name") == name
+                && version.is_none_or(|version| text(package, "version") == version);
             if is_it && found.insert(index) {
-                let all = package.get("dependencies").and_then(Item::as_array).into_iter().flatten();
+                let all =
+                    package.get("dependencies").and_then(Item::as_array).into_iter().flatten();
                 wanted.extend(all.filter_map(|name| name.as_str().map(str::to_owned)));
             }
         }
@@ -254,10 +266,17 @@ fn lock(files: &Files, name: &str, template: &str) -> Result<String, String> {
         if text(package, "name") == template {
             package["name"] = value(name);
         }
-        for dependency in
-            package.get_mut("dependencies").and_then(Item::as_array_mut).into_iter().flat_map(|all| all.iter_mut())
+        for dependency in package
+            .get_mut("dependencies")
+            .and_then(Item::as_array_mut)
+            .into_iter()
+            .flat_map(|all| all.iter_mut())
         {
-            let plain = dependency.as_str().and_then(|text| text.split(' ').next()).unwrap_or_default().to_owned();
+            let plain = dependency
+                .as_str()
+                .and_then(|text| text.split(' ').next())
+                .unwrap_or_default()
+                .to_owned();
             if versions.get(&plain) == Some(&1) {
                 let decor = dependency.decor().clone();
                 *dependency = plain.into();
@@ -274,7 +293,8 @@ mod tests {
 
     #[test]
     fn nothing_of_our_repository_is_left_in_a_project() {
-        let both = [(Template::Storage, "tests/provider.rs"), (Template::Http, "tests/provider/main.rs")];
+        let both =
+            [(Template::Storage, "tests/provider.rs"), (Template::Http, "tests/provider/main.rs")];
         for (template, tests) in both {
             assert_is_whole(&project("red-thread", template, &Sdk::Vendored, true).unwrap(), tests);
         }
@@ -299,14 +319,24 @@ mod tests {
             assert!(project.contains_key(path), "{path} is missing of {:?}", project.keys());
         }
         for (path, text) in project {
-            assert!(!text.contains("memory-template") && !text.contains("memory_template"), "{path}");
-            assert!(!path.ends_with("Cargo.toml") || !text.contains("workspace = true"), "{path}: {text}");
+            assert!(
+                !text.contains("memory-template") && !text.contains("memory_template"),
+                "{path}"
+            );
+            assert!(
+                !path.ends_with("Cargo.toml") || !text.contains("workspace = true"),
+                "{path}: {text}"
+            );
         }
-        let named = |path: &str| path.starts_with("src/") && project[path].contains("\"red-thread\"");
+        let named =
+            |path: &str| path.starts_with("src/") && project[path].contains("\"red-thread\"");
         assert!(project.keys().any(|path| named(path)) && project[tests].contains("red_thread::"));
         let manifest: toml::Table = project["Cargo.toml"].parse().unwrap();
         assert_eq!(manifest["package"]["name"].as_str(), Some("red-thread"));
-        assert_eq!(manifest["dependencies"]["memhost-sdk"]["path"].as_str(), Some("vendor/memhost-sdk"));
+        assert_eq!(
+            manifest["dependencies"]["memhost-sdk"]["path"].as_str(),
+            Some("vendor/memhost-sdk")
+        );
         assert_eq!(manifest["profile"]["release"]["panic"].as_str(), Some("abort"));
     }
 
@@ -318,21 +348,38 @@ mod tests {
             lock(&files, "red-thread", Template::Storage.name()).unwrap().parse().unwrap(),
         );
         let all = |lock: &toml::Table| lock["package"].as_array().unwrap().clone();
-        let names: Vec<toml::Value> = all(&theirs).iter().map(|package| package["name"].clone()).collect();
-        assert!(names.contains(&"red-thread".into()) && names.contains(&"wit-bindgen".into()), "{names:?}");
-        assert!(!names.contains(&"memhost".into()) && !names.contains(&"wasmtime".into()), "{names:?}");
-        for package in all(&theirs).iter().filter(|package| package["name"].as_str() != Some("red-thread")) {
-            let is_same =
-                |other: &&toml::Value| other["name"] == package["name"] && other["version"] == package["version"];
-            let same = all(&ours).iter().find(is_same).cloned().unwrap_or_else(|| panic!("{package:?} is not ours"));
+        let names: Vec<toml::Value> =
+            all(&theirs).iter().map(|package| package["name"].clone()).collect();
+        assert!(
+            names.contains(&"red-thread".into()) && names.contains(&"wit-bindgen".into()),
+            "{names:?}"
+        );
+        assert!(
+            !names.contains(&"memhost".into()) && !names.contains(&"wasmtime".into()),
+            "{names:?}"
+        );
+        for package in
+            all(&theirs).iter().filter(|package| package["name"].as_str() != Some("red-thread"))
+        {
+            let is_same = |other: &&toml::Value| {
+                other["name"] == package["name"] && other["version"] == package["version"]
+            };
+            let same = all(&ours)
+                .iter()
+                .find(is_same)
+                .cloned()
+                .unwrap_or_else(|| panic!("{package:?} is not ours"));
             assert_eq!(same.get("checksum"), package.get("checksum"), "{package:?}");
         }
     }
 
     #[test]
     fn an_sdk_elsewhere_is_not_copied() {
-        let project = project("a", Template::Storage, &Sdk::At("../sdk".to_owned()), false).unwrap();
-        assert!(!project.keys().any(|path| path.starts_with("vendor/") || path.starts_with(".github/")));
+        let project =
+            project("a", Template::Storage, &Sdk::At("../sdk".to_owned()), false).unwrap();
+        assert!(
+            !project.keys().any(|path| path.starts_with("vendor/") || path.starts_with(".github/"))
+        );
         assert!(project["Cargo.toml"].contains("\"../sdk\""), "{}", project["Cargo.toml"]);
     }
 }

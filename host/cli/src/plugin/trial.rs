@@ -1,4 +1,5 @@
-//! A temporary host for one build, with the admission, operations and sandbox of a serving host. It measures each call.
+//! A temporary host for one build, with the admission, operations and sandbox of a serving host. It
+//! measures each call.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use memhost_core::plugins::Plugins;
 use memhost_core::{Audit, Caller, CreateBinding, Service, ServiceOptions, UpdateBinding};
 use memhost_sandbox::{Component, Inspection, Meter, Metered, Sandbox, SandboxOptions};
 use memhost_types::{
-    BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, PermissionRequest, TextId, VersionChoice,
+    BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, PermissionRequest,
+    TextId, VersionChoice,
 };
 
 /// How long to wait for the jobs of a capture.
@@ -71,7 +73,8 @@ pub(super) struct Called {
 }
 
 impl Trial {
-    /// Opens a host on `directory`, which may hold data of another host, and binds the build to that data.
+    /// Opens a host on `directory`, which may hold data of another host, and binds the build to
+    /// that data.
     pub(super) async fn open(directory: &Path, setup: Setup) -> Result<Self, CliError> {
         // In a directory of its own: other plugins of a copied host are not tested.
         let plugins = directory.join("tried");
@@ -93,12 +96,18 @@ impl Trial {
     /// Pins an existing binding to this build; creates the binding if there is none.
     async fn bind(&self, setup: Setup) -> Result<(), CliError> {
         let description = &self.inspection.description;
-        let present = self.service.binding(&self.company, &self.key).await.ok().map(|present| present.binding);
+        let present = self
+            .service
+            .binding(&self.company, &self.key)
+            .await
+            .ok()
+            .map(|present| present.binding);
         if let Some(binding) = &present
             && binding.provider_key != description.provider_key
         {
             let message = format!(
-                "is the provider `{}`, but the directory has data of `{of}`; use another directory or a build of `{of}`",
+                "is the provider `{}`, but the directory has data of `{of}`; use another directory \
+                 or a build of `{of}`",
                 description.provider_key,
                 of = binding.provider_key
             );
@@ -106,13 +115,19 @@ impl Trial {
         }
         let bound = present.as_ref().map(|binding| binding.config.clone());
         let config = setup.config.clone().or(bound).unwrap_or_default();
-        let asked: Vec<_> = description.permissions.iter().map(|request| request.resolved(&config)).collect();
+        let asked: Vec<_> =
+            description.permissions.iter().map(|request| request.resolved(&config)).collect();
         if let Some(network) = &setup.network {
-            network.set_secrets(&self.service, &self.company, &asked).await.map_err(CliError::host)?;
+            network
+                .set_secrets(&self.service, &self.company, &asked)
+                .await
+                .map_err(CliError::host)?;
         }
-        let granted =
-            present.as_ref().map_or_else(|| Grants::all_of(&asked), |binding| extended(&binding.grants, &asked));
-        let reach = setup.network.as_ref().map_or_else(Grants::default, |network| network.grants(&asked));
+        let granted = present
+            .as_ref()
+            .map_or_else(|| Grants::all_of(&asked), |binding| extended(&binding.grants, &asked));
+        let reach =
+            setup.network.as_ref().map_or_else(Grants::default, |network| network.grants(&asked));
         let grants = Grants { http: reach.http, secrets: reach.secrets, ..granted };
         match present {
             Some(_) => self.pin(setup, grants).await,
@@ -120,7 +135,12 @@ impl Trial {
         }
     }
 
-    async fn create(&self, setup: Setup, config: JsonObject, grants: Grants) -> Result<(), CliError> {
+    async fn create(
+        &self,
+        setup: Setup,
+        config: JsonObject,
+        grants: Grants,
+    ) -> Result<(), CliError> {
         let request = CreateBinding {
             key: setup.key,
             provider_key: self.inspection.description.provider_key.clone(),
@@ -153,15 +173,20 @@ impl Trial {
 
     /// Migrates the storage to this build first, so that the next call measures only itself.
     pub(super) async fn warm(&self) {
-        let body = json!({ "scope": { "companyId": self.company }, "bindingKey": self.key, "limit": 1 });
+        let body =
+            json!({ "scope": { "companyId": self.company }, "bindingKey": self.key, "limit": 1 });
         // An error is ignored: the call that is measured reports it.
         drop(self.host.post(&self.runtime("list"), &body).await);
     }
 
-    /// Why the host rejected the build for this binding, if it did: then another build answered, or none.
+    /// Why the host rejected the build for this binding, if it did: then another build answered, or
+    /// none.
     async fn rejection(&self) -> Option<CliError> {
         let binding = self.service.binding(&self.company, &self.key).await.ok()?;
-        let kept = binding.rejected_versions.into_iter().find(|kept| kept.digest == self.inspection.digest)?;
+        let kept = binding
+            .rejected_versions
+            .into_iter()
+            .find(|kept| kept.digest == self.inspection.digest)?;
         Some(CliError::Failed(format!("version {} cannot be used: {}", kept.version, kept.reason)))
     }
 
@@ -189,7 +214,8 @@ impl Trial {
         let until = Instant::now() + JOBS_END_WITHIN;
         loop {
             let jobs = self.host.get(&self.path("jobs?limit=100")).await?;
-            let goes_on = |job: &Value| matches!(text(job, "/status").as_str(), "queued" | "running");
+            let goes_on =
+                |job: &Value| matches!(text(job, "/status").as_str(), "queued" | "running");
             if !items(&jobs, "items").iter().any(goes_on) || Instant::now() > until {
                 break;
             }
@@ -227,7 +253,8 @@ impl Trial {
 
 /// The component in a file.
 pub(super) async fn inspect(file: &Path) -> Result<Component, CliError> {
-    let options = SandboxOptions { compiler: compiler::this_program()?, ..SandboxOptions::default() };
+    let options =
+        SandboxOptions { compiler: compiler::this_program()?, ..SandboxOptions::default() };
     let sandbox = Sandbox::new(options).map_err(CliError::host)?;
     let inspected = Plugins::inspect(&sandbox, file).await;
     inspected.map_err(|error| CliError::input(file.display().to_string(), error))
@@ -237,17 +264,23 @@ pub(super) async fn inspect(file: &Path) -> Result<Component, CliError> {
 pub(crate) async fn install(file: &Path, plugins: &Path) -> Result<Component, CliError> {
     let component = inspect(file).await?;
     std::fs::create_dir_all(plugins)?;
-    std::fs::copy(file, plugins.join("plugin.wasm")).map_err(|error| CliError::file(file, &error))?;
+    std::fs::copy(file, plugins.join("plugin.wasm"))
+        .map_err(|error| CliError::file(file, &error))?;
     Ok(component)
 }
 
 /// Fails if the host refused the only file of its plugins directory.
 pub(crate) fn check_admitted(service: &Service, file: &Path) -> Result<(), CliError> {
     let refused = service.plugins().refused.into_iter().next();
-    refused.map_or(Ok(()), |refused| Err(CliError::input(file.display().to_string(), refused.reason)))
+    refused
+        .map_or(Ok(()), |refused| Err(CliError::input(file.display().to_string(), refused.reason)))
 }
 
-async fn host(directory: &Path, plugins: &Path, has_background: bool) -> Result<(Arc<Service>, Meter), CliError> {
+async fn host(
+    directory: &Path,
+    plugins: &Path,
+    has_background: bool,
+) -> Result<(Arc<Service>, Meter), CliError> {
     let meter = Meter::default();
     let mut options = ServiceOptions::new(directory.join("data"));
     options.plugins_dir = Some(plugins.to_owned());
@@ -259,7 +292,8 @@ async fn host(directory: &Path, plugins: &Path, has_background: bool) -> Result<
     Ok((Service::open(options).await.map_err(CliError::host)?, meter))
 }
 
-/// A host on a copied directory. It starts no background work, and has only the builds that the directory keeps.
+/// A host on a copied directory. It starts no background work, and has only the builds that the
+/// directory keeps.
 pub(super) async fn without_background(directory: &Path) -> Result<Arc<Service>, CliError> {
     let plugins = directory.join("tried");
     std::fs::create_dir_all(&plugins)?;

@@ -1,5 +1,6 @@
-//! Gives memory back that a busy time has left. The allocator keeps freed pages and returns them only during a later
-//! allocation, so an idle host would keep them. What a thread keeps for itself stays.
+//! Gives memory back that a busy time has left. The allocator keeps freed pages and returns them
+//! only during a later allocation, so an idle host would keep them. What a thread keeps for itself
+//! stays.
 
 use std::time::Duration;
 
@@ -34,8 +35,8 @@ fn spent() -> Duration {
 
 #[allow(unsafe_code, reason = "the only way to tell the allocator; see the comment at the call")]
 fn give_back() {
-    // SAFETY: it takes no pointer, and may be called at any time from any thread. It returns free pages to the system and
-    // changes nothing that is in use.
+    // SAFETY: it takes no pointer, and may be called at any time from any thread. It returns free
+    // pages to the system and changes nothing that is in use.
     unsafe { libmimalloc_sys::mi_collect(true) };
     tracing::debug!("free memory was given back to the system");
 }
@@ -47,7 +48,8 @@ mod tests {
 
     fn resident() -> usize {
         let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
-        pages.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * rustix::param::page_size()
+        pages.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap()
+            * rustix::param::page_size()
     }
 
     #[test]

@@ -44,7 +44,8 @@ impl Parser {
             "event" => value.clone_into(&mut self.name),
             "data" => self.data.push(value.to_owned()),
             "id" if !value.contains('\0') => self.id = Some(value.to_owned()),
-            // Comments keep the connection alive. `retry` is ignored: the client has its own waiting times.
+            // Comments keep the connection alive. `retry` is ignored: the client has its own
+            // waiting times.
             _ => {}
         }
         None
@@ -58,8 +59,8 @@ mod tests {
     #[test]
     fn events_are_put_together_line_by_line() {
         let mut parser = Parser::default();
-        let text =
-            ": hello\n\nevent: operation\r\nid: 7\r\ndata: {\"a\":\ndata: 1}\n\ndata:bare\n\nid\n\nevent: nothing\n\n";
+        let text = ": hello\n\nevent: operation\r\nid: 7\r\ndata: {\"a\":\ndata: \
+                    1}\n\ndata:bare\n\nid\n\nevent: nothing\n\n";
         let found: Vec<Event> = text.lines().filter_map(|line| parser.line(line)).collect();
         let event = |name: &str, data: &str| Event { name: name.to_owned(), data: data.to_owned() };
         assert_eq!(found, [event("operation", "{\"a\":\n1}"), event("message", "bare")]);

@@ -14,12 +14,14 @@ pub(super) const RULES: &[Rule] = rules! { None;
     "ADM-02" "It imports only the contract and WASI"
         "The host offers everything that the component imports."
         world("memory-provider",
-            "A component imports only what it uses of it, and what its language's runtime needs of WASI 0.2.")
+            "A component imports only what it uses of it, and what its language's runtime needs of \
+             WASI 0.2.")
         => admission.refused_with(|error| {
             matches!(error, AdmissionError::Unlinkable(_) | AdmissionError::TooDemanding { .. })
         });
     "DSC-01" "It describes itself"
-        "On a fresh instance without grants, `describe` answers within a second, with a name, a summary and permissions \
+        "On a fresh instance without grants, `describe` answers within a second, with a name, a \
+         summary and permissions \
          that the contract allows."
         provider("describe", "A component whose `describe` fails is not admitted.")
         => admission.refused_with(|error| {
@@ -28,7 +30,8 @@ pub(super) const RULES: &[Rule] = rules! { None;
         });
     "DSC-02" "The provider key is valid"
         "`describe` answers a provider key in the contract's form."
-        provider("description.provider-key", "Stable across versions: `[a-z0-9._-]`, 1 to 64 bytes, a letter or digit first.")
+        provider("description.provider-key", "Stable across versions: `[a-z0-9._-]`, 1 to 64 \
+            bytes, a letter or digit first.")
         => admission.refused_with(|error| is_of(error, "providerKey"));
     "DSC-03" "The version is semantic"
         "`describe` answers a semantic version."
@@ -40,24 +43,29 @@ pub(super) const RULES: &[Rule] = rules! { None;
         => component(same_description);
     "DSC-05" "The configuration's schema is a JSON Schema"
         "If there is a schema, it is JSON and valid as JSON Schema 2020-12."
-        provider("description.config-schema", "JSON Schema (2020-12) of the configuration; none: no configuration.")
+        provider("description.config-schema", "JSON Schema (2020-12) of the configuration; none: \
+            no configuration.")
         => component(schema).refused_with(|error| is_of(error, "configSchema"));
     "DSC-06" "At least one instance may serve"
         "`describe` answers a `max-concurrency` of 1 or more."
-        provider("description.max-concurrency", "How many instances may serve one binding at once, from 1.")
+        provider("description.max-concurrency", "How many instances may serve one binding at once, \
+            from 1.")
         => admission.refused_with(|error| is_of(error, "maxConcurrency"));
     "DSC-07" "Each permission has a reason"
         "Each permission that the provider asks for has a reason."
         provider("permission-request.reason", "For the person who decides, in one sentence.")
         => component(reasons);
     "DSC-08" "The configuration can hold the addresses"
-        "Each value of the configuration that an origin refers to is in the schema of the configuration."
+        "Each value of the configuration that an origin refers to is in the schema of the \
+         configuration."
         provider("http-permission.origin", "with a JSON Pointer (RFC 6901) to a string of it")
         => component(addresses);
     "DSC-09" "The declarations can be followed"
-        "`describe` answers no `max-upsert` and no `max-forget` of 0, and leaves nothing to the host that the host does not \
+        "`describe` answers no `max-upsert` and no `max-forget` of 0, and leaves nothing to the \
+         host that the host does not \
          know."
-        provider("declarations.max-upsert", "The most records of one `upsert-records`, from 1; none: 1,000.")
+        provider("declarations.max-upsert", "The most records of one `upsert-records`, from 1; \
+            none: 1,000.")
         => admission.refused_with(|error| is_of(error, "declarations"));
 };
 
@@ -86,7 +94,9 @@ async fn same_description(candidate: &Candidate) -> Verdict {
                 let json = |value| serde_json::to_string(value).unwrap_or_default();
                 format!("at first {}, then {}", json(known), json(&again))
             })?,
-            Err(error) => return failed(format!("it answered at admission, but then failed: {error}")),
+            Err(error) => {
+                return failed(format!("it answered at admission, but then failed: {error}"));
+            }
         }
     }
     Ok(())
@@ -116,7 +126,10 @@ async fn addresses(candidate: &Candidate) -> Verdict {
         let path = pointer.replace('/', "/properties/");
         let schema = description.config_schema.as_ref();
         holds(schema.is_some_and(|schema| schema.pointer(&path).is_some()), || {
-            format!("an origin refers to `{pointer}`, and the schema of the configuration has no such property")
+            format!(
+                "an origin refers to `{pointer}`, and the schema of the configuration has no such \
+                 property"
+            )
         })?;
     }
     Ok(())

@@ -13,7 +13,8 @@ const MOST_NODES: usize = 200;
 pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Browse);
     "BRW-01" "The order of children is stable"
         "The suite lists the children of each node three times. The order is the same."
-        optional("list-children", "The children of a node, in a stable order; at most `limit`, 1 to 1,000.")
+        optional("list-children", "The children of a node, in a stable order; at most `limit`, 1 \
+                                   to 1,000.")
         => binding(order);
     "BRW-02" "An unknown path is not found"
         "`list-children` of a path that the provider never gave answers `not-found`."
@@ -21,7 +22,8 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Browse);
         => binding(gone);
     "BRW-03" "Each child is listed once"
         "The children of each node, in pages of one, are the same as on one page."
-        optional("list-children", "The children of a node, in a stable order; at most `limit`, 1 to 1,000.")
+        optional("list-children", "The children of a node, in a stable order; at most `limit`, 1 \
+                                   to 1,000.")
         => binding(pages);
     "BRW-04" "The record of a node exists"
         "`get-record` returns each record that a node names."
@@ -30,20 +32,30 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Browse);
     "BRW-05" "A tree separates partitions"
         "No node of another agent's tree names a record of this agent."
         types("scope",
-            "a record written with one of them set must not be returned to a scope that has that field set to something \
+            "a record written with one of them set must not be returned to a scope that has that \
+             field set to something \
              else.")
         => binding(partitions).left(&[HostWork::AgentPartition, HostWork::SubjectPartition]);
     "BRW-06" "Labels are short"
-        "With a record of one long line, no label is longer than 512 bytes and no path longer than 4 KiB."
+        "With a record of one long line, no label is longer than 512 bytes and no path longer than \
+         4 KiB."
         optional("node.label", "At most 512 bytes.")
         => binding(labels);
 };
 
-async fn children(subject: &Subject, scope: Scope, path: &str, limit: u32) -> Result<Vec<BrowseNode>, Stop> {
+async fn children(
+    subject: &Subject,
+    scope: Scope,
+    path: &str,
+    limit: u32,
+) -> Result<Vec<BrowseNode>, Stop> {
     let (mut all, mut pages) = (Vec::new(), Pages::default());
     while let Some(cursor) = pages.next() {
         if all.len() > MOST_NODES {
-            return failed(format!("the list of children of {path:?} does not end: {} nodes", all.len()));
+            return failed(format!(
+                "the list of children of {path:?} does not end: {} nodes",
+                all.len()
+            ));
         }
         let page = subject.browse(scope.clone(), path, cursor.as_deref(), limit).await;
         let page = answered("list-children", page)?;
@@ -97,7 +109,11 @@ async fn pages(subject: &Subject) -> Verdict {
         let all = children(subject, subject.scope(), &path, 100).await?;
         let one_by_one = children(subject, subject.scope(), &path, 1).await?;
         holds(all == one_by_one, || {
-            format!("{path:?} has {} children on one page, and {} one by one", all.len(), one_by_one.len())
+            format!(
+                "{path:?} has {} children on one page, and {} one by one",
+                all.len(),
+                one_by_one.len()
+            )
         })?;
     }
     Ok(())
@@ -120,7 +136,9 @@ async fn records(subject: &Subject) -> Verdict {
 async fn partitions(subject: &Subject) -> Verdict {
     let (_, handles) = several(subject, 3).await?;
     let (nodes, _) = walked(subject, subject.other_agent()).await?;
-    let strange = nodes.iter().find(|node| node.record.as_ref().is_some_and(|record| handles.contains(record)));
+    let strange = nodes
+        .iter()
+        .find(|node| node.record.as_ref().is_some_and(|record| handles.contains(record)));
     match strange {
         None => Ok(()),
         Some(node) => failed(format!("the node {:?} names a record of the first agent", node.path)),

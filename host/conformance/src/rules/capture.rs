@@ -6,19 +6,22 @@ use crate::subject::{Subject, answered};
 use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::CallError;
 use memhost_types::{
-    CaptureMode, CaptureRequest, Exception, HookContext, HookKind, OperationId, ProviderError, RecordHandle,
-    SourcePayload, Turn,
+    CaptureMode, CaptureRequest, Exception, HookContext, HookKind, OperationId, ProviderError,
+    RecordHandle, SourcePayload, Turn,
 };
 
-const ONCE: &str = "the same `operation-id` must not make a second record, and nothing else makes two captures one.";
+const ONCE: &str = "the same `operation-id` must not make a second record, and nothing else makes \
+                    two captures one.";
 
 pub(super) const RULES: &[Rule] = rules! { None;
     "CAP-01" "The records that a capture answers exist"
         "`get-record` returns each record that `capture` answers."
-        provider("capture-response.records", "The records that exist because of this capture, new or changed.")
+        provider("capture-response.records", "The records that exist because of this capture, new \
+            or changed.")
         => binding(exists);
     "CAP-02" "The same operation is captured once"
-        "The suite delivers a capture three times with the same `operation-id`. The list has as many records as after \
+        "The suite delivers a capture three times with the same `operation-id`. The list has as \
+         many records as after \
          the first."
         provider("capture", ONCE)
         => binding(same_operation).unless(Exception::IdempotentCaptures);
@@ -33,14 +36,16 @@ pub(super) const RULES: &[Rule] = rules! { None;
     "CAP-06" "Captures may arrive late"
         "The suite delivers two captures of one source in reverse order of time. Both are accepted."
         provider("capture",
-            "captures of one source may arrive out of order; `hook.triggered-at` says when things happened.")
+            "captures of one source may arrive out of order; `hook.triggered-at` says when things \
+             happened.")
         => binding(late);
     "CAP-07" "An unknown hook kind counts as a manual capture"
         "A capture with an unknown hook kind is accepted."
         types("hook-kind", "a provider that does not know one treats it as `manual-capture`.")
         => binding(unknown_kind);
     "CAP-08" "A payload may be an object"
-        "A capture whose payload has an object and no text gets an answer; `unsupported` and `invalid-request` are \
+        "A capture whose payload has an object and no text gets an answer; `unsupported` and \
+         `invalid-request` are \
          allowed."
         types("source-payload", "a text, a structured object, a conversation, or several of them.")
         => binding(object_only);
@@ -49,18 +54,25 @@ pub(super) const RULES: &[Rule] = rules! { None;
         types("source-ref", "Kept with a record and returned with it unchanged.")
         => binding(source);
     "CAP-10" "Another operation is another event"
-        "The suite captures two texts with different operation ids and equal hooks. Each becomes a record of its own. \
+        "The suite captures two texts with different operation ids and equal hooks. Each becomes a \
+         record of its own. \
          The same two again change nothing."
         provider("capture", ONCE)
         => binding(other_operation);
     "CAP-11" "A payload may be a conversation"
-        "A capture of a payload that has turns and no text gets an answer. The text of a record of it has what each turn says."
-        types("source-payload.turns", "A conversation, in the order in which it was said; empty: it is none.")
+        "A capture of a payload that has turns and no text gets an answer. The text of a record of \
+         it has what each turn says."
+        types("source-payload.turns", "A conversation, in the order in which it was said; empty: \
+                                       it is none.")
         => binding(turns);
 };
 
 /// Captures a text and answers the records that exist at once.
-async fn captured(subject: &Subject, request: &CaptureRequest, id: OperationId) -> Result<Vec<RecordHandle>, Stop> {
+async fn captured(
+    subject: &Subject,
+    request: &CaptureRequest,
+    id: OperationId,
+) -> Result<Vec<RecordHandle>, Stop> {
     let answer = subject.capture(id, request).await?;
     match answer.records.is_empty() {
         true => skipped("`capture` creates no record at once"),
@@ -70,7 +82,8 @@ async fn captured(subject: &Subject, request: &CaptureRequest, id: OperationId) 
 
 async fn exists(subject: &Subject) -> Verdict {
     for mode in [CaptureMode::CaptureRecord, CaptureMode::CaptureResidue] {
-        let answer = subject.capture(subject.operation(), &subject.capture_of(&text(0), mode)).await?;
+        let answer =
+            subject.capture(subject.operation(), &subject.capture_of(&text(0), mode)).await?;
         for handle in answer.records {
             subject.got(&handle).await?;
         }
@@ -112,12 +125,16 @@ async fn other_operation(subject: &Subject) -> Verdict {
             let records = captured(subject, request, *id).await?;
             if round == 0 {
                 let known = records.iter().find(|handle| made.contains(*handle));
-                holds(known.is_none(), || format!("capture {} answers the records of the one before", number + 1))?;
+                holds(known.is_none(), || {
+                    format!("capture {} answers the records of the one before", number + 1)
+                })?;
                 made.extend(records);
             }
         }
         let listed = subject.list(subject.scope()).await?.len();
-        holds(listed == made.len(), || format!("{listed} records are listed; the captures answered {}", made.len()))?;
+        holds(listed == made.len(), || {
+            format!("{listed} records are listed; the captures answered {}", made.len())
+        })?;
     }
     Ok(())
 }
@@ -140,8 +157,11 @@ async fn announced(subject: &Subject) -> Verdict {
         return Ok(());
     }
     for mode in [CaptureMode::CaptureRecord, CaptureMode::CaptureResidue] {
-        let answer = subject.capture(subject.operation(), &subject.capture_of(&text(2), mode)).await?;
-        holds(answer.jobs.is_empty(), || format!("{} jobs, but no `async-extraction`", answer.jobs.len()))?;
+        let answer =
+            subject.capture(subject.operation(), &subject.capture_of(&text(2), mode)).await?;
+        holds(answer.jobs.is_empty(), || {
+            format!("{} jobs, but no `async-extraction`", answer.jobs.len())
+        })?;
     }
     Ok(())
 }
@@ -160,14 +180,16 @@ async fn late(subject: &Subject) -> Verdict {
 async fn unknown_kind(subject: &Subject) -> Verdict {
     let mut request = subject.capture_of(&text(3), CaptureMode::CaptureRecord);
     let hook = subject.hook("2026-03-01T12:00:00Z")?;
-    request.hook = Some(HookContext { hook_kind: HookKind::Other("sprint_closed".to_owned()), ..hook });
+    request.hook =
+        Some(HookContext { hook_kind: HookKind::Other("sprint_closed".to_owned()), ..hook });
     subject.capture(subject.operation(), &request).await.map(drop)
 }
 
 async fn object_only(subject: &Subject) -> Verdict {
     let object = serde_json::json!({ "title": text(4), "labels": ["one", "two"], "estimate": 3 });
     let mut request = subject.capture_of("", CaptureMode::CaptureRecord);
-    request.payload = SourcePayload { object: object.as_object().cloned(), ..SourcePayload::default() };
+    request.payload =
+        SourcePayload { object: object.as_object().cloned(), ..SourcePayload::default() };
     match subject.try_capture(subject.operation(), &request).await {
         Err(CallError::Provider(ProviderError::InvalidRequest { .. })) => Ok(()),
         outcome => match answered("capture", outcome) {
@@ -191,11 +213,16 @@ async fn source(subject: &Subject) -> Verdict {
 async fn turns(subject: &Subject) -> Verdict {
     let turn = |role: &str, n| Turn { role: role.to_owned(), text: text(n), ..Turn::default() };
     let mut request = subject.capture_of("", CaptureMode::CaptureRecord);
-    request.payload =
-        SourcePayload { text: None, turns: vec![turn("user", 0), turn("assistant", 1)], ..request.payload };
+    request.payload = SourcePayload {
+        text: None,
+        turns: vec![turn("user", 0), turn("assistant", 1)],
+        ..request.payload
+    };
     for handle in subject.capture(subject.operation(), &request).await?.records {
         let found = subject.got(&handle).await?.text;
-        holds(found.contains(&text(0)) && found.contains(&text(1)), || format!("the record says {}", clip(&found)))?;
+        holds(found.contains(&text(0)) && found.contains(&text(1)), || {
+            format!("the record says {}", clip(&found))
+        })?;
     }
     Ok(())
 }

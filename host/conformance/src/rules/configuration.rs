@@ -13,17 +13,22 @@ const STRANGE_FIELD: &str = "memhost-check";
 
 pub(super) const RULES: &[Rule] = rules! { None;
     "CFG-01" "The answer about a configuration is always the same"
-        "The suite calls `validate-config` three times with the configuration of the check, and three times with an \
+        "The suite calls `validate-config` three times with the configuration of the check, and \
+         three times with an \
          unknown field added. The answers are the same each time."
-        provider("validate-config", "Whether `config` (an object) is acceptable. Pure, like `describe`.")
+        provider("validate-config", "Whether `config` (an object) is acceptable. Pure, like \
+                                     `describe`.")
         => component(same_errors);
     "CFG-02" "An error points at the value"
-        "Errors about a configuration with an unknown field, or with a text in place of a field's value, have a JSON \
+        "Errors about a configuration with an unknown field, or with a text in place of a field's \
+         value, have a JSON \
          Pointer and a message."
-        provider("config-error.pointer", "JSON Pointer (RFC 6901) to the value at fault; empty for the whole.")
+        provider("config-error.pointer", "JSON Pointer (RFC 6901) to the value at fault; empty for \
+            the whole.")
         => component(pointers);
     WITHOUT_OPTIONAL "It works without optional permissions"
-        "Without the permissions that it calls optional, a write and a query get an answer, which may be an error that \
+        "Without the permissions that it calls optional, a write and a query get an answer, which \
+         may be an error that \
          says why. The provider does not crash."
         provider("permission-request.optional", "Whether the provider also works without it.")
         => binding(without_optional).thorough();
@@ -50,7 +55,9 @@ async fn same_errors(candidate: &Candidate) -> Verdict {
         let first = errors(candidate, &config).await?;
         for _ in 0..2 {
             let again = errors(candidate, &config).await?;
-            holds(first == again, || format!("for {config} the errors were {first:?}, then {again:?}"))?;
+            holds(first == again, || {
+                format!("for {config} the errors were {first:?}, then {again:?}")
+            })?;
         }
     }
     Ok(())
@@ -69,7 +76,9 @@ async fn pointers(candidate: &Candidate) -> Verdict {
             holds((pointer.is_empty() || pointer.starts_with('/')) && escapes_well, || {
                 format!("the error for `{field}` points at {pointer:?}")
             })?;
-            holds(!message.trim().is_empty(), || format!("the error for `{field}` has no message"))?;
+            holds(!message.trim().is_empty(), || {
+                format!("the error for `{field}` has no message")
+            })?;
         }
     }
     if found == 0 { skipped("it accepts every configuration that was tried") } else { Ok(()) }
@@ -79,7 +88,8 @@ async fn without_optional(subject: &Subject) -> Verdict {
     if !subject.description.permissions.iter().any(|request| request.optional) {
         return skipped("it requests no optional permission");
     }
-    let written = subject.upsert(subject.scope(), None, vec![subject.write("Granted or not")]).await.err();
+    let written =
+        subject.upsert(subject.scope(), None, vec![subject.write("Granted or not")]).await.err();
     let asked = subject.try_ask(&subject.question(subject.scope(), "granted")).await.err();
     // An error variant is an answer; a crash or a limit is not.
     match [written, asked].into_iter().flatten().find(|error| !error.is_providers_answer()) {

@@ -8,7 +8,8 @@ use crate::verdict::{Stop, Verdict, holds};
 use memhost_sandbox::OptionalInterface;
 use memhost_types::{HostWork, Scope};
 
-const EVERY: &str = "every record that was written in a scope with the agent, the subject and the namespace that this \
+const EVERY: &str = "every record that was written in a scope with the agent, the subject and the \
+                     namespace that this \
                      scope names";
 
 pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Erasure);

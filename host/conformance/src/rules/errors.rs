@@ -9,22 +9,26 @@ use memhost_types::ProviderError;
 
 pub(super) const RULES: &[Rule] = rules! { None;
     "ERR-01" "A refusal names the field as the plan does"
-        "The suite tries writes that a provider may refuse. Each `invalid-request` names its field in camelCase with \
+        "The suite tries writes that a provider may refuse. Each `invalid-request` names its field \
+         in camelCase with \
          dots."
         types("invalid-request.field",
             "The field at fault, in the plan's camelCase with dots, such as `records.0.metadata`.")
         => binding(fields);
     "ERR-02" "An error has a message"
         "Each error that the suite provokes has a message."
-        types("error", "Messages are for people: they say what happened, to which thing, and what to do next.")
+        types("error", "Messages are for people: they say what happened, to which thing, and what \
+                        to do next.")
         => binding(messages);
 };
 
-/// The errors of requests that a provider may refuse: an id of another partition, a long text, an empty text, many
-/// records, an unusual filter.
+/// The errors of requests that a provider may refuse: an id of another partition, a long text, an
+/// empty text, many records, an unusual filter.
 async fn errors(subject: &Subject) -> Result<Vec<ProviderError>, Stop> {
     let foreign = subject.name("foreign");
-    let written = subject.upsert(subject.other_agent(), None, vec![subject.write_as(&foreign, &text(0))]).await;
+    let written = subject
+        .upsert(subject.other_agent(), None, vec![subject.write_as(&foreign, &text(0))])
+        .await;
     let mut outcomes = vec![written.err()];
     for records in [
         vec![subject.write_as(&foreign, &text(1))],
@@ -51,8 +55,8 @@ async fn errors(subject: &Subject) -> Result<Vec<ProviderError>, Stop> {
 fn is_of_the_plan(field: &str) -> bool {
     let part = |part: &str| {
         let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        let is_name =
-            part.starts_with(|c: char| c.is_ascii_lowercase()) && part.chars().all(|c| c.is_ascii_alphanumeric());
+        let is_name = part.starts_with(|c: char| c.is_ascii_lowercase())
+            && part.chars().all(|c| c.is_ascii_alphanumeric());
         is_number || is_name
     };
     field.split('.').all(part)
@@ -90,8 +94,16 @@ mod tests {
 
     #[test]
     fn fields_are_the_plans() {
-        assert!(is_of_the_plan("records.0.metadata") && is_of_the_plan("metadataFilter") && is_of_the_plan("lines.12"));
-        assert!(!is_of_the_plan("records[0]") && !is_of_the_plan("metadata_filter") && !is_of_the_plan("/records/0"));
+        assert!(
+            is_of_the_plan("records.0.metadata")
+                && is_of_the_plan("metadataFilter")
+                && is_of_the_plan("lines.12")
+        );
+        assert!(
+            !is_of_the_plan("records[0]")
+                && !is_of_the_plan("metadata_filter")
+                && !is_of_the_plan("/records/0")
+        );
         assert!(!is_of_the_plan("") && !is_of_the_plan("records..text"));
     }
 }

@@ -8,7 +8,8 @@ use memhost_sandbox::OptionalInterface;
 
 pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Explain);
     "XPL-01" "An explanation covers the query's hits"
-        "`explain-query` has the records that `query` returns for the same request, in the same order."
+        "`explain-query` has the records that `query` returns for the same request, in the same \
+         order."
         optional("explanation.hits", "In the order of the query's result.")
         => binding(same_hits);
     "XPL-02" "Contributions are finite"
@@ -24,15 +25,23 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Explain);
 async fn same_hits(subject: &Subject) -> Verdict {
     let (words, _) = several(subject, 4).await?;
     let question = subject.question(subject.scope(), &words);
-    let found: Vec<_> = subject.ask(&question).await?.into_iter().map(|snippet| snippet.handle).collect();
+    let found: Vec<_> =
+        subject.ask(&question).await?.into_iter().map(|snippet| snippet.handle).collect();
     if found.is_empty() {
         return skipped("the query finds nothing to explain");
     }
-    let told: Vec<_> = subject.explain(&question).await?.hits.into_iter().map(|hit| hit.handle).collect();
+    let told: Vec<_> =
+        subject.explain(&question).await?.hits.into_iter().map(|hit| hit.handle).collect();
     let ids = |handles: &[memhost_types::RecordHandle]| {
-        handles.iter().map(|handle| handle.provider_record_id.to_string()).collect::<Vec<_>>().join(", ")
+        handles
+            .iter()
+            .map(|handle| handle.provider_record_id.to_string())
+            .collect::<Vec<_>>()
+            .join(", ")
     };
-    holds(told == found, || format!("the query returns {}, the explanation has {}", ids(&found), ids(&told)))
+    holds(told == found, || {
+        format!("the query returns {}, the explanation has {}", ids(&found), ids(&told))
+    })
 }
 
 async fn numbers(subject: &Subject) -> Verdict {

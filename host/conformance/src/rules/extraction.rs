@@ -16,44 +16,59 @@ const MOST_RUNS: usize = 20;
 pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Extraction);
     "EXT-01" "Jobs can be looked up"
         "`get-job` knows each job that a capture answered, also on a fresh instance."
-        optional("get-job", "The job as it stands, without working on it: for providers whose jobs run elsewhere.")
+        optional("get-job", "The job as it stands, without working on it: for providers whose jobs \
+                             run elsewhere.")
         => binding(known);
     "EXT-02" "A job has its effect once"
-        "The suite runs a job again that succeeded. It answers the same records, and the list is unchanged."
-        optional("run-job", "Write what the job makes and that it is done in one batch: then it happens once.")
+        "The suite runs a job again that succeeded. It answers the same records, and the list is \
+         unchanged."
+        optional("run-job", "Write what the job makes and that it is done in one batch: then it \
+                             happens once.")
         => binding(once);
     "EXT-03" "The records of a job exist"
-        "`get-record` returns each record that `run-job` answers, unless the record waits for review."
-        types("extraction-job.record-count", "How many records the job made, known once it succeeded.")
+        "`get-record` returns each record that `run-job` answers, unless the record waits for \
+         review."
+        types("extraction-job.record-count", "How many records the job made, known once it \
+            succeeded.")
         => binding(records_exist);
     "EXT-04" "Asking about a job does not work on it"
-        "The suite calls `get-job` three times for a queued job. The job stays queued, and no record appears."
-        optional("get-job", "The job as it stands, without working on it: for providers whose jobs run elsewhere.")
+        "The suite calls `get-job` three times for a queued job. The job stays queued, and no \
+         record appears."
+        optional("get-job", "The job as it stands, without working on it: for providers whose jobs \
+                             run elsewhere.")
         => binding(asking);
     "EXT-05" "A job that has ended does not change"
-        "`cancel-job` of a job that succeeded answers the job unchanged, and so does `get-job` afterwards."
-        optional("cancel-job", "Cancelling a job that has ended changes nothing and answers it as it is.")
+        "`cancel-job` of a job that succeeded answers the job unchanged, and so does `get-job` \
+         afterwards."
+        optional("cancel-job", "Cancelling a job that has ended changes nothing and answers it as \
+                                it is.")
         => binding(ended);
     "EXT-06" "The same event leaves the same job"
-        "The suite delivers a capture of residue again with the same `operation-id`. It answers the same job."
+        "The suite delivers a capture of residue again with the same `operation-id`. It answers \
+         the same job."
         types("extraction-job.provider-job-id",
-            "Unique within the binding, for ever: a job that comes with an id that the host knows is that job.")
+            "Unique within the binding, for ever: a job that comes with an id that the host knows \
+             is that job.")
         => binding(same_job).unless(Exception::IdempotentCaptures);
     "EXT-07" "A job says how many records it made"
         "A job that succeeded has a `record-count` that equals the number of its records."
-        types("extraction-job.record-count", "How many records the job made, known once it succeeded.")
+        types("extraction-job.record-count", "How many records the job made, known once it \
+            succeeded.")
         => binding(count);
     "EXT-08" "A job that can be tried again is queued again"
-        "The suite cancels a queued job. If the job then says `is-retryable`, `retry-job` answers it as queued, and it \
+        "The suite cancels a queued job. If the job then says `is-retryable`, `retry-job` answers \
+         it as queued, and it \
          runs to its end. If not, the rule is skipped."
         optional("retry-job",
-            "Puts a job that is `failed` or `cancelled` back to `queued`, or to `running` where it runs elsewhere, under \
+            "Puts a job that is `failed` or `cancelled` back to `queued`, or to `running` where it \
+             runs elsewhere, under \
              the same id.")
         => binding(retried);
     "EXT-09" "A job that has ended tells what it made"
         "After a job has succeeded, `get-job` answers the records that its runs answered."
         optional("extraction.get-job",
-            "Once it has ended, `records` and `usage` are those of the whole job, as `run-job` answers them.")
+            "Once it has ended, `records` and `usage` are those of the whole job, as `run-job` \
+             answers them.")
         => binding(told);
 };
 
@@ -69,7 +84,10 @@ async fn queued(subject: &Subject, id: OperationId) -> Result<ExtractionJob, Sto
 }
 
 /// Runs a job to its end.
-async fn ran(subject: &Subject, job: &ExtractionJob) -> Result<(ExtractionJob, Vec<RecordHandle>), Stop> {
+async fn ran(
+    subject: &Subject,
+    job: &ExtractionJob,
+) -> Result<(ExtractionJob, Vec<RecordHandle>), Stop> {
     let mut records = Vec::new();
     for _ in 0..MOST_RUNS {
         let answer = subject.run_job(&job.provider_job_id).await?;
@@ -78,7 +96,11 @@ async fn ran(subject: &Subject, job: &ExtractionJob) -> Result<(ExtractionJob, V
             Some(job) if job.status == JobStatus::Succeeded => return Ok((job, records)),
             Some(job) if matches!(job.status, JobStatus::Queued | JobStatus::Running) => {}
             Some(job) => {
-                return failed(format!("the job ended as {:?}: {}", job.status, job.error.unwrap_or_default()));
+                return failed(format!(
+                    "the job ended as {:?}: {}",
+                    job.status,
+                    job.error.unwrap_or_default()
+                ));
             }
             None => return failed("`run-job` answers no job"),
         }
@@ -115,7 +137,10 @@ async fn records_exist(subject: &Subject) -> Verdict {
             || subject.interfaces.contains(&OptionalInterface::Review)
                 && has(&subject.pending(&subject.scope()).await?, &handle);
         holds(is_there, || {
-            format!("`get-record` has no `{}`, and the record does not wait for review", handle.provider_record_id)
+            format!(
+                "`get-record` has no `{}`, and the record does not wait for review",
+                handle.provider_record_id
+            )
         })?;
     }
     Ok(())
@@ -135,7 +160,10 @@ async fn asking(subject: &Subject) -> Verdict {
 async fn ended(subject: &Subject) -> Verdict {
     let job = queued(subject, subject.operation()).await?;
     ran(subject, &job).await?;
-    for answer in [subject.cancel_job(&job.provider_job_id).await?, subject.get_job(&job.provider_job_id).await?] {
+    for answer in [
+        subject.cancel_job(&job.provider_job_id).await?,
+        subject.get_job(&job.provider_job_id).await?,
+    ] {
         let status = answer.job.map(|job| job.status);
         holds(status == Some(JobStatus::Succeeded), || format!("its status is {status:?}"))?;
     }
@@ -162,7 +190,9 @@ async fn count(subject: &Subject) -> Verdict {
     let job = queued(subject, subject.operation()).await?;
     let (job, records) = ran(subject, &job).await?;
     let counted = job.record_count.map(|count| count as usize);
-    holds(counted == Some(records.len()), || format!("`record-count` is {counted:?}, but there are {}", records.len()))
+    holds(counted == Some(records.len()), || {
+        format!("`record-count` is {counted:?}, but there are {}", records.len())
+    })
 }
 
 async fn retried(subject: &Subject) -> Verdict {
@@ -173,7 +203,9 @@ async fn retried(subject: &Subject) -> Verdict {
     }
     let again = subject.retry_job(&job.provider_job_id).await?.job;
     let status = again.map(|job| job.status);
-    holds(matches!(status, Some(JobStatus::Queued | JobStatus::Running)), || format!("its status is {status:?}"))?;
+    holds(matches!(status, Some(JobStatus::Queued | JobStatus::Running)), || {
+        format!("its status is {status:?}")
+    })?;
     ran(subject, &job).await.map(drop)
 }
 
@@ -184,5 +216,7 @@ async fn told(subject: &Subject) -> Verdict {
     };
     let made = names(ran(subject, &job).await?.1);
     let told = names(subject.get_job(&job.provider_job_id).await?.records);
-    holds(told == made, || format!("`run-job` answered {} records, `get-job` answers {}", made.len(), told.len()))
+    holds(told == made, || {
+        format!("`run-job` answered {} records, `get-job` answers {}", made.len(), told.len())
+    })
 }

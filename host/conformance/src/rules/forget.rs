@@ -9,7 +9,8 @@ use memhost_types::{ForgetEffect, HostWork};
 
 pub(super) const RULES: &[Rule] = rules! { None;
     "FGT-01" "Outcomes are in the order of the ids"
-        "The suite forgets three records and an unknown id in one call. Each has an outcome, in its place."
+        "The suite forgets three records and an unknown id in one call. Each has an outcome, in \
+         its place."
         provider("forget-response.outcomes", "One for each id of the request, in its order.")
         => binding(order);
     "FGT-02" "A forgotten record is not returned"
@@ -25,7 +26,8 @@ pub(super) const RULES: &[Rule] = rules! { None;
         provider("forget-effect.not-found", "There was no such record in this scope.")
         => binding(unknown);
     "FGT-05" "A record of another agent cannot be forgotten"
-        "An agent forgets another agent's record. The effect is `not-found`, and the record still exists."
+        "An agent forgets another agent's record. The effect is `not-found`, and the record still \
+         exists."
         provider("forget-effect.not-found", "There was no such record in this scope.")
         => binding(foreign).left(&[HostWork::AgentPartition, HostWork::SubjectPartition]);
     "FGT-06" "Only the named record is forgotten"
@@ -41,7 +43,11 @@ async fn order(subject: &Subject) -> Verdict {
     // The host has refused ids in another order already.
     let effects = subject.forget(subject.scope(), &asked).await?;
     let expected = |n: usize| n == 1;
-    match effects.iter().enumerate().find(|(n, effect)| (**effect == ForgetEffect::NotFound) != expected(*n)) {
+    match effects
+        .iter()
+        .enumerate()
+        .find(|(n, effect)| (**effect == ForgetEffect::NotFound) != expected(*n))
+    {
         None => Ok(()),
         Some((n, effect)) => failed(format!("the effect in place {n} is {effect:?}")),
     }
@@ -50,7 +56,9 @@ async fn order(subject: &Subject) -> Verdict {
 async fn gone(subject: &Subject) -> Verdict {
     let handle = subject.put(subject.scope(), &text(0)).await?;
     let effects = subject.forget(subject.scope(), std::slice::from_ref(&handle)).await?;
-    holds(effects != [ForgetEffect::NotFound], || "`not-found` for a record that was just written".to_owned())?;
+    holds(effects != [ForgetEffect::NotFound], || {
+        "`not-found` for a record that was just written".to_owned()
+    })?;
     let found = subject.query(subject.scope(), &text(0)).await?;
     holds(!has(&found, &handle), || "a query returns it".to_owned())?;
     let listed = subject.list(subject.scope()).await?;
@@ -86,7 +94,9 @@ async fn others_stay(subject: &Subject) -> Verdict {
     let found = subject.query(subject.scope(), &question).await?;
     for handle in [&handles[0], &handles[2], &handles[3]] {
         subject.got(handle).await?;
-        holds(has(&found, handle), || format!("a query no longer returns `{}`", handle.provider_record_id))?;
+        holds(has(&found, handle), || {
+            format!("a query no longer returns `{}`", handle.provider_record_id)
+        })?;
     }
     Ok(())
 }

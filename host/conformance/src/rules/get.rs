@@ -9,11 +9,14 @@ use memhost_types::{RecordWrite, Snippet};
 pub(super) const RULES: &[Rule] = rules! { None;
     "GET-01" "An unknown id is not an error"
         "`get-record` with an id that was never given answers none."
-        provider("get-record", "One record, or none if it does not exist or belongs to another partition of the scope.")
+        provider("get-record", "One record, or none if it does not exist or belongs to another \
+                                partition of the scope.")
         => binding(unknown);
     "GET-02" "Times are valid"
-        "The times of a record, if it has some, are RFC 3339, and it was not changed before it was created."
-        types("timestamp", "RFC 3339 in UTC with up to nanosecond digits, such as `2026-03-01T12:00:00Z`.")
+        "The times of a record, if it has some, are RFC 3339, and it was not changed before it was \
+         created."
+        types("timestamp", "RFC 3339 in UTC with up to nanosecond digits, such as \
+                            `2026-03-01T12:00:00Z`.")
         => binding(times);
     "GET-03" "Metadata is an object"
         "The metadata of a record is a JSON object in every call that returns it."
@@ -34,13 +37,16 @@ async fn times(subject: &Subject) -> Verdict {
     // The host has refused texts that are not times already.
     let record = subject.got(&handle).await?;
     match (record.created_at, record.updated_at) {
-        (Some(made), Some(changed)) if changed < made => failed(format!("created at {made}, updated at {changed}")),
+        (Some(made), Some(changed)) if changed < made => {
+            failed(format!("created at {made}, updated at {changed}"))
+        }
         _ => Ok(()),
     }
 }
 
 async fn metadata(subject: &Subject) -> Verdict {
-    let record = RecordWrite { metadata: subject.metadata_with("team", "north"), ..subject.write(&text(2)) };
+    let record =
+        RecordWrite { metadata: subject.metadata_with("team", "north"), ..subject.write(&text(2)) };
     let handles = subject.put_all(subject.scope(), vec![record]).await?;
     let mut seen: Vec<Snippet> = Vec::new();
     for handle in &handles {

@@ -11,7 +11,8 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Health);
     "HLT-01" "It says how the system behind it is"
         "`check-health` answers a sentence, `unauthorized` or `unavailable`."
         optional("health.check-health",
-            "Errors: `unauthorized` if the credentials are refused, `unavailable` if the system cannot be reached")
+            "Errors: `unauthorized` if the credentials are refused, `unavailable` if the system \
+             cannot be reached")
         => binding(says);
     "HLT-02" "Asking changes nothing"
         "After three calls of `check-health` the same records are listed."
@@ -22,7 +23,9 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Health);
 async fn says(subject: &Subject) -> Verdict {
     match subject.instances().check_health().await.map_err(|failure| failure.error) {
         Ok(answer) => holds(!answer.value.trim().is_empty(), || "the sentence is empty".to_owned()),
-        Err(CallError::Provider(ProviderError::Unauthorized(_) | ProviderError::Unavailable { .. })) => Ok(()),
+        Err(CallError::Provider(
+            ProviderError::Unauthorized(_) | ProviderError::Unavailable { .. },
+        )) => Ok(()),
         Err(error) => failed(format!("`check-health`: {error}")),
     }
 }

@@ -7,16 +7,19 @@ use crate::subject::Subject;
 use crate::verdict::{Stop, Verdict, failed, holds};
 use memhost_types::{Exception, ListRequest, Pages, RecordHandle, RecordWrite, Snippet};
 
-const EXACTLY_ONCE: &str = "a record that exists from the first page to the last is returned exactly once.";
+const EXACTLY_ONCE: &str =
+    "a record that exists from the first page to the last is returned exactly once.";
 
 pub(super) const RULES: &[Rule] = rules! { None;
     "LST-01" "A list has each record once"
-        "The suite lists eleven records in pages of four. Each appears exactly once, and a list of an empty scope is \
+        "The suite lists eleven records in pages of four. Each appears exactly once, and a list of \
+         an empty scope is \
          empty."
         provider("list-records", EXACTLY_ONCE)
         => binding(complete).unless(Exception::ExactlyOnceLists);
     "LST-02" "A list is complete while others write"
-        "Between the pages of a list, the suite writes one record, forgets one and replaces one. Each other record \
+        "Between the pages of a list, the suite writes one record, forgets one and replaces one. \
+         Each other record \
          appears exactly once."
         provider("list-records", EXACTLY_ONCE)
         => binding(while_others_write).unless(Exception::ExactlyOnceLists);
@@ -25,9 +28,11 @@ pub(super) const RULES: &[Rule] = rules! { None;
         provider("list-request.limit", "1 to 1,000: at most this many items.")
         => binding(limit);
     "LST-04" "A list can be filtered"
-        "A list with a metadata filter has the records whose metadata has the member, and no others."
+        "A list with a metadata filter has the records whose metadata has the member, and no \
+         others."
         types("query-request.metadata-filter",
-            "An object: a record matches if its metadata has every member of it with an equal value.")
+            "An object: a record matches if its metadata has every member of it with an equal \
+             value.")
         => binding(filter);
     "LST-05" "A long list has each record once"
         "The suite lists three hundred records in pages of 37. Each appears exactly once."
@@ -48,7 +53,9 @@ async fn written(subject: &Subject, count: usize) -> Result<Vec<RecordHandle>, S
 fn once(handles: &[RecordHandle], items: &[Snippet]) -> Verdict {
     for handle in handles {
         let times = items.iter().filter(|item| item.handle == *handle).count();
-        holds(times == 1, || format!("the list has `{}` {times} times", handle.provider_record_id))?;
+        holds(times == 1, || {
+            format!("the list has `{}` {times} times", handle.provider_record_id)
+        })?;
     }
     Ok(())
 }
@@ -59,7 +66,9 @@ async fn complete(subject: &Subject) -> Verdict {
     let handles = written(subject, 11).await?;
     let items = subject.list_of(&subject.listing(subject.scope(), 4)).await?;
     once(&handles, &items)?;
-    holds(items.len() == handles.len(), || format!("{} items of {} records", items.len(), handles.len()))
+    holds(items.len() == handles.len(), || {
+        format!("{} items of {} records", items.len(), handles.len())
+    })
 }
 
 async fn while_others_write(subject: &Subject) -> Verdict {
@@ -83,7 +92,8 @@ async fn while_others_write(subject: &Subject) -> Verdict {
         let id = handles[0].provider_record_id.as_str();
         subject.put_all(subject.scope(), vec![subject.write_as(id, &text(40 + pages))]).await?;
     }
-    let standing: Vec<RecordHandle> = handles.iter().filter(|handle| !passing.contains(handle)).cloned().collect();
+    let standing: Vec<RecordHandle> =
+        handles.iter().filter(|handle| !passing.contains(handle)).cloned().collect();
     once(&standing, &items)
 }
 
@@ -94,15 +104,24 @@ async fn limit(subject: &Subject) -> Verdict {
 }
 
 async fn filter(subject: &Subject) -> Verdict {
-    let record = |n, team| RecordWrite { metadata: subject.metadata_with("team", team), ..subject.write(&text(n)) };
-    let records = vec![record(0, "north"), record(1, "south"), record(2, "north"), subject.write(&text(3))];
+    let record = |n, team| RecordWrite {
+        metadata: subject.metadata_with("team", team),
+        ..subject.write(&text(n))
+    };
+    let records =
+        vec![record(0, "north"), record(1, "south"), record(2, "north"), subject.write(&text(3))];
     let handles = subject.put_all(subject.scope(), records).await?;
     let filter = serde_json::json!({ "team": "north" }).as_object().cloned();
-    let items =
-        subject.list_of(&ListRequest { metadata_filter: filter, ..subject.listing(subject.scope(), 10) }).await?;
+    let items = subject
+        .list_of(&ListRequest { metadata_filter: filter, ..subject.listing(subject.scope(), 10) })
+        .await?;
     for (n, handle) in handles.iter().enumerate() {
         if has(&items, handle) != matches!(n, 0 | 2) {
-            return failed(format!("`{}` is {}among them", text(n), if matches!(n, 0 | 2) { "not " } else { "" }));
+            return failed(format!(
+                "`{}` is {}among them",
+                text(n),
+                if matches!(n, 0 | 2) { "not " } else { "" }
+            ));
         }
     }
     Ok(())

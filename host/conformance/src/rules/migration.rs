@@ -1,4 +1,5 @@
-//! Rules of `migration`. The suite migrates from the provider's own version, which every build supports.
+//! Rules of `migration`. The suite migrates from the provider's own version, which every build
+//! supports.
 
 use super::query::has;
 use crate::material::text;
@@ -9,9 +10,11 @@ use memhost_sandbox::OptionalInterface;
 
 pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Migration);
     "MIG-01" "A migration loses nothing"
-        "The suite writes records, and a fresh instance migrates from its own version. The same records are listed and \
+        "The suite writes records, and a fresh instance migrates from its own version. The same \
+         records are listed and \
          found."
-        optional("migration", "bringing what another version stored into the form that this version reads.")
+        optional("migration", "bringing what another version stored into the form that this \
+                               version reads.")
         => binding(loses_nothing::<1>);
     "MIG-02" "A migration can be repeated"
         "As MIG-01, but the migration runs three times."
@@ -31,8 +34,11 @@ async fn loses_nothing<const TIMES: usize>(subject: &Subject) -> Verdict {
     let fresh = subject.beside().await?;
     let listed = fresh.list(subject.scope()).await?;
     for (n, handle) in handles.iter().enumerate() {
-        let is_there = has(&listed, handle) && has(&fresh.query(subject.scope(), &text(n)).await?, handle);
+        let is_there =
+            has(&listed, handle) && has(&fresh.query(subject.scope(), &text(n)).await?, handle);
         holds(is_there, || format!("`{}` is missing", handle.provider_record_id))?;
     }
-    holds(listed.len() == handles.len(), || format!("{} records before, {} after", handles.len(), listed.len()))
+    holds(listed.len() == handles.len(), || {
+        format!("{} records before, {} after", handles.len(), listed.len())
+    })
 }

@@ -7,8 +7,8 @@ use crate::subject::Subject;
 use crate::verdict::{Stop, Verdict, failed, holds};
 use memhost_types::{HostWork, RecordHandle, Scope};
 
-pub(super) const PARTITIONS: &str =
-    "a record written with one of them set must not be returned to a scope that has that field set to something else.";
+pub(super) const PARTITIONS: &str = "a record written with one of them set must not be returned to \
+                                     a scope that has that field set to something else.";
 
 pub(super) const RULES: &[Rule] = rules! { None;
     "PAR-01" "Queries separate agents"
@@ -24,18 +24,22 @@ pub(super) const RULES: &[Rule] = rules! { None;
         types("scope", PARTITIONS)
         => binding(namespaces).left(&[HostWork::NamespacePartition]);
     "PAR-04" "Lists separate partitions"
-        "A record of one agent and subject is not listed for another agent, nor for another subject."
+        "A record of one agent and subject is not listed for another agent, nor for another \
+         subject."
         types("scope", PARTITIONS)
         => binding(lists).left(&[HostWork::AgentPartition, HostWork::SubjectPartition]);
     "PAR-05" "An id does not reach into another partition"
         "`get-record` with the id of another agent's or subject's record answers none."
-        provider("get-record", "One record, or none if it does not exist or belongs to another partition of the scope.")
+        provider("get-record", "One record, or none if it does not exist or belongs to another \
+                                partition of the scope.")
         => binding(gets).left(&[HostWork::AgentPartition, HostWork::SubjectPartition]);
     "PAR-06" "What is of no agent is seen by each"
-        "The suite writes a record without an agent. A query, a list and `get-record` of an agent have it, and so has the \
+        "The suite writes a record without an agent. A query, a list and `get-record` of an agent \
+         have it, and so has the \
          query of a scope without an agent that of an agent's record."
         types("scope",
-            "A record that was written without one is returned whatever the scope has there, and a scope without one sees \
+            "A record that was written without one is returned whatever the scope has there, and a \
+             scope without one sees \
              the records of all its values.")
         => binding(everybodys);
 };
@@ -99,7 +103,9 @@ async fn everybodys(subject: &Subject) -> Verdict {
     for agent in [subject.scope(), subject.other_agent()] {
         let name = agent.agent_id.clone();
         let found = has(&subject.query(agent.clone(), &text(0)).await?, &shared);
-        holds(found, || format!("a query of {name:?} does not return `{id}`, which is of no agent"))?;
+        holds(found, || {
+            format!("a query of {name:?} does not return `{id}`, which is of no agent")
+        })?;
         holds(has(&subject.list(agent.clone()).await?, &shared), || {
             format!("the list of {name:?} does not have `{id}`")
         })?;

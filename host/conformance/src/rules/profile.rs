@@ -12,14 +12,16 @@ use memhost_types::{CaptureMode, CaptureRequest, HostWork, Scope};
 /// A text that also providers with narrow rules keep, and a word that appears only in it.
 const PREFERENCE: &str = "I prefer peppermint tea over coffee";
 const TELLING: &str = "peppermint";
-/// The number of records for a long summary. Each is as long as providers with narrow limits accept it.
+/// The number of records for a long summary. Each is as long as providers with narrow limits accept
+/// it.
 const MANY: usize = 400;
 
 const OF_THE_SCOPE: &str = "Made of what this scope may see: nothing of another partition";
 
 pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Profile);
     "PRF-01" "Asking for a summary changes nothing"
-        "After three summaries the list is unchanged, and a query returns the same records as before."
+        "After three summaries the list is unchanged, and a query returns the same records as \
+         before."
         optional("get-profile", "No effect that a later call could see.")
         => binding(no_effect);
     "PRF-02" "Without records there is no summary"
@@ -27,7 +29,8 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Profile);
         optional("profile-response.summary", "None: nothing is known yet.")
         => binding(nothing);
     "PRF-03" "Summaries separate agents"
-        "One agent states a preference. The summary of another agent, who stated none, is as empty as before."
+        "One agent states a preference. The summary of another agent, who stated none, is as empty \
+         as before."
         optional("get-profile", OF_THE_SCOPE)
         => binding(agents).left(&[HostWork::AgentPartition]);
     "PRF-04" "Summaries separate subjects"
@@ -39,12 +42,14 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Profile);
         optional("get-profile", OF_THE_SCOPE)
         => binding(namespaces).left(&[HostWork::NamespacePartition]);
     "PRF-06" "A summary contains nothing that was forgotten"
-        "The suite forgets all records of a scope. The summary is as empty as before they were written, also on a fresh \
+        "The suite forgets all records of a scope. The summary is as empty as before they were \
+         written, also on a fresh \
          instance."
         provider("forget", "Makes records unreachable, and whatever was derived from them.")
         => binding(forgotten);
     "PRF-07" "A summary is short"
-        "The suite writes four hundred records of 200 bytes, or as many as the provider accepts. The summary has at \
+        "The suite writes four hundred records of 200 bytes, or as many as the provider accepts. \
+         The summary has at \
          most 64 KiB."
         optional("profile-response.summary", "At most 64 KiB.")
         => binding(short).thorough();
@@ -52,7 +57,8 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Profile);
 
 /// Tells the provider a preference by a write, an extraction or a capture, and answers the summary.
 async fn told(subject: &Subject, scope: &Scope) -> Result<String, Stop> {
-    let captured = |mode| CaptureRequest { scope: scope.clone(), ..subject.capture_of(PREFERENCE, mode) };
+    let captured =
+        |mode| CaptureRequest { scope: scope.clone(), ..subject.capture_of(PREFERENCE, mode) };
     for mode in [None, Some(CaptureMode::CaptureResidue), Some(CaptureMode::CaptureRecord)] {
         match mode {
             None => drop(subject.put(scope.clone(), PREFERENCE).await?),
@@ -65,7 +71,10 @@ async fn told(subject: &Subject, scope: &Scope) -> Result<String, Stop> {
             return Ok(summary);
         }
     }
-    skipped("there is no summary, although a preference was written, captured as residue and captured as a record")
+    skipped(
+        "there is no summary, although a preference was written, captured as residue and captured \
+         as a record",
+    )
 }
 
 /// Fails if the summary reveals the preference: by its words, or by its existence.
@@ -74,7 +83,9 @@ fn as_before(before: Option<&str>, after: Option<&str>, whose: &str) -> Verdict 
         Some(summary) if summary.to_lowercase().contains(TELLING) => {
             failed(format!("{whose} contains it: {}", clip(summary)))
         }
-        Some(summary) if before.is_none() => failed(format!("{whose} was empty, and is now {}", clip(summary))),
+        Some(summary) if before.is_none() => {
+            failed(format!("{whose} was empty, and is now {}", clip(summary)))
+        }
         _ => Ok(()),
     }
 }
@@ -88,19 +99,27 @@ async fn no_effect(subject: &Subject) -> Verdict {
         subject.summary(&subject.scope()).await?;
     }
     let after = subject.list(subject.scope()).await?;
-    let is_same = before.len() == after.len() && before.iter().all(|snippet| has(&after, &snippet.handle));
+    let is_same =
+        before.len() == after.len() && before.iter().all(|snippet| has(&after, &snippet.handle));
     holds(is_same, || format!("{} records before, {} after", before.len(), after.len()))?;
     let again = subject.query(subject.scope(), &text(0)).await?;
-    let is_same = found.len() == again.len() && found.iter().all(|snippet| has(&again, &snippet.handle));
-    holds(is_same, || format!("a query found {} records before, {} after", found.len(), again.len()))?;
+    let is_same =
+        found.len() == again.len() && found.iter().all(|snippet| has(&again, &snippet.handle));
+    holds(is_same, || {
+        format!("a query found {} records before, {} after", found.len(), again.len())
+    })?;
     let said = subject.got(&handle).await?.text;
-    holds(said == text(0), || format!("the text of a record was {}, and is now {}", clip(&text(0)), clip(&said)))
+    holds(said == text(0), || {
+        format!("the text of a record was {}, and is now {}", clip(&text(0)), clip(&said))
+    })
 }
 
 async fn nothing(subject: &Subject) -> Verdict {
     match subject.summary(&subject.scope()).await? {
         None => Ok(()),
-        Some(summary) => failed(format!("nothing was written, but the summary is {}", clip(&summary))),
+        Some(summary) => {
+            failed(format!("nothing was written, but the summary is {}", clip(&summary)))
+        }
     }
 }
 
@@ -129,7 +148,8 @@ async fn forgotten(subject: &Subject) -> Verdict {
     let scope = subject.scope();
     let before = subject.summary(&scope).await?;
     told(subject, &scope).await?;
-    let handles: Vec<_> = subject.list(scope.clone()).await?.into_iter().map(|snippet| snippet.handle).collect();
+    let handles: Vec<_> =
+        subject.list(scope.clone()).await?.into_iter().map(|snippet| snippet.handle).collect();
     if handles.is_empty() {
         return skipped("the list has no records, so the suite cannot forget them");
     }
@@ -144,8 +164,13 @@ async fn forgotten(subject: &Subject) -> Verdict {
 async fn short(subject: &Subject) -> Verdict {
     told(subject, &subject.scope()).await?;
     for begin in (0..MANY).step_by(50) {
-        let record =
-            |n| subject.write(&format!("I prefer {}, {}", "incomprehensibilities ".repeat(7).trim_end(), text(n)));
+        let record = |n| {
+            subject.write(&format!(
+                "I prefer {}, {}",
+                "incomprehensibilities ".repeat(7).trim_end(),
+                text(n)
+            ))
+        };
         let records = (begin..begin + 50).map(record).collect();
         // The provider may limit its storage.
         if subject.upsert(subject.scope(), None, records).await.is_err() {

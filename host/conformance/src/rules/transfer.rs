@@ -11,11 +11,13 @@ use crate::verdict::{Stop, failed, skipped};
 use memhost_sandbox::OptionalInterface;
 use memhost_types::{CaptureMode, RecordWrite, Snippet};
 
-const LOSSLESS: &str = "Lossless: importing the lines into an empty binding gives the same records.";
+const LOSSLESS: &str =
+    "Lossless: importing the lines into an empty binding gives the same records.";
 
 pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Transfer);
     "TRF-01" "An export loses nothing"
-        "The suite exports records and imports them into an empty binding. Its list has the same records, with the same \
+        "The suite exports records and imports them into an empty binding. Its list has the same \
+         records, with the same \
          text, summary, metadata, source and times."
         optional("export-records", LOSSLESS)
         => binding(import::lossless);
@@ -28,7 +30,8 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Transfer);
         optional("export-records", "From the start without a cursor.")
         => binding(export::anew);
     "TRF-04" "A long export has several parts"
-        "The suite exports records of more than one MiB together in several parts. After importing all parts, each \
+        "The suite exports records of more than one MiB together in several parts. After importing \
+         all parts, each \
          record exists."
         optional("chunk.next-cursor", "None: these were the last ones.")
         => binding(export::to_the_end).thorough();
@@ -37,15 +40,19 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Transfer);
         types("scope", PARTITIONS)
         => binding(export::partitions);
     "TRF-06" "An export contains nothing that was forgotten"
-        "The suite forgets one of two records, whatever the effect is. The export contains nothing of its text."
-        optional("export-records", "Records that wait for a person are included; forgotten records are not.")
+        "The suite forgets one of two records, whatever the effect is. The export contains nothing \
+         of its text."
+        optional("export-records", "Records that wait for a person are included; forgotten records \
+                                    are not.")
         => binding(export::forgotten);
     "TRF-07" "Waiting records are exported, too"
         "The suite exports a waiting record and imports it into an empty binding. It waits there."
-        optional("export-records", "Records that wait for a person are included; forgotten records are not.")
+        optional("export-records", "Records that wait for a person are included; forgotten records \
+                                    are not.")
         => binding(import::waits);
     "TRF-08" "An import happens once"
-        "The suite imports lines twice, and imports an export into the binding that it came from. Nothing that already \
+        "The suite imports lines twice, and imports an export into the binding that it came from. \
+         Nothing that already \
          existed counts as `imported`, and the list is unchanged."
         optional("import-records", "Idempotent by record.")
         => binding(import::once);
@@ -54,12 +61,14 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Transfer);
         optional("import-records", "All lines of a call or none")
         => binding(import::all_or_none);
     "TRF-10" "A refusal names the line"
-        "The first line is broken, then the last. The answer is `invalid-request`, and its field names the line, \
+        "The first line is broken, then the last. The answer is `invalid-request`, and its field \
+         names the line, \
          counted from `lines.0`."
         optional("import-records", "such as `lines.12`; the first one is `lines.0`.")
         => binding(import::names_the_line);
     "TRF-11" "An import moves no record to another partition"
-        "An agent imports another agent's lines. Whether or not this is refused, the records are not in its list, and \
+        "An agent imports another agent's lines. Whether or not this is refused, the records are \
+         not in its list, and \
          the other agent's list is unchanged."
         optional("import-records", "A record stays in its partition, whoever imports it.")
         => binding(import::stays);
@@ -92,7 +101,11 @@ async fn written(subject: &Subject) -> Result<Vec<Snippet>, Stop> {
 /// The export of the rule's own scope, which has records.
 async fn exported(subject: &Subject) -> Result<Vec<String>, Stop> {
     let parts = subject.export(&subject.scope()).await?;
-    if parts.is_empty() { failed("there are records, but the export has no lines") } else { Ok(parts) }
+    if parts.is_empty() {
+        failed("there are records, but the export has no lines")
+    } else {
+        Ok(parts)
+    }
 }
 
 /// An empty binding of the same provider.
@@ -133,5 +146,6 @@ fn difference(before: &[Snippet], after: &[Snippet]) -> Option<String> {
             return Some(format!("the {name} of `{id}` differs"));
         }
     }
-    (before.len() != after.len()).then(|| format!("{} records before, {} after", before.len(), after.len()))
+    (before.len() != after.len())
+        .then(|| format!("{} records before, {} after", before.len(), after.len()))
 }

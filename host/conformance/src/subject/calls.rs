@@ -2,11 +2,13 @@
 
 use super::{Subject, answered};
 use crate::verdict::{Stop, failed, skipped};
-use memhost_sandbox::{Answer, BrowseAnswer, CallError, CaptureAnswer, Correction, ExplainAnswer, Failure, JobAnswer};
+use memhost_sandbox::{
+    Answer, BrowseAnswer, CallError, CaptureAnswer, Correction, ExplainAnswer, Failure, JobAnswer,
+};
 use memhost_types::{
-    BrowseRequest, CaptureMode, CaptureRequest, CorrectRequest, CorrectionPatch, ForgetEffect, ForgetRequest,
-    GetRequest, Intent, ListRequest, OperationId, Pages, QueryRequest, RecordHandle, RecordWrite, Scope, Snippet,
-    SourceRef, UpsertRequest,
+    BrowseRequest, CaptureMode, CaptureRequest, CorrectRequest, CorrectionPatch, ForgetEffect,
+    ForgetRequest, GetRequest, Intent, ListRequest, OperationId, Pages, QueryRequest, RecordHandle,
+    RecordWrite, Scope, Snippet, SourceRef, UpsertRequest,
 };
 
 /// The most pages of a short list; one with more counts as endless.
@@ -32,15 +34,21 @@ impl Subject {
     }
 
     /// Writes records that later steps of the rule need.
-    pub(crate) async fn put_all(&self, scope: Scope, records: Vec<RecordWrite>) -> Result<Vec<RecordHandle>, Stop> {
+    pub(crate) async fn put_all(
+        &self,
+        scope: Scope,
+        records: Vec<RecordWrite>,
+    ) -> Result<Vec<RecordHandle>, Stop> {
         answered("upsert-records", self.upsert(scope, None, records).await)
     }
 
-    /// Creates a record of a text: by a curated write, or by a capture for providers that accept only captures.
+    /// Creates a record of a text: by a curated write, or by a capture for providers that accept
+    /// only captures.
     pub(crate) async fn put(&self, scope: Scope, text: &str) -> Result<RecordHandle, Stop> {
         let written = match self.put_all(scope.clone(), vec![self.write(text)]).await {
             Err(Stop::Skipped(_)) => {
-                let request = CaptureRequest { scope, ..self.capture_of(text, CaptureMode::CaptureRecord) };
+                let request =
+                    CaptureRequest { scope, ..self.capture_of(text, CaptureMode::CaptureRecord) };
                 self.capture(self.operation(), &request).await?.records
             }
             written => written?,
@@ -51,7 +59,11 @@ impl Subject {
         }
     }
 
-    pub(crate) async fn capture(&self, id: OperationId, request: &CaptureRequest) -> Result<CaptureAnswer, Stop> {
+    pub(crate) async fn capture(
+        &self,
+        id: OperationId,
+        request: &CaptureRequest,
+    ) -> Result<CaptureAnswer, Stop> {
         answered("capture", self.try_capture(id, request).await)
     }
 
@@ -94,7 +106,14 @@ impl Subject {
     }
 
     pub(crate) fn listing(&self, scope: Scope, limit: u32) -> ListRequest {
-        ListRequest { binding_key: None, scope, cursor: None, limit: Some(limit), metadata_filter: None, filter: None }
+        ListRequest {
+            binding_key: None,
+            scope,
+            cursor: None,
+            limit: Some(limit),
+            metadata_filter: None,
+            filter: None,
+        }
     }
 
     /// One page and its next cursor. `cursor` is the provider's own.
@@ -120,20 +139,32 @@ impl Subject {
         self.list_of(&self.listing(scope, 100)).await
     }
 
-    pub(crate) async fn get(&self, scope: Scope, handle: &RecordHandle) -> Result<Option<Snippet>, Stop> {
+    pub(crate) async fn get(
+        &self,
+        scope: Scope,
+        handle: &RecordHandle,
+    ) -> Result<Option<Snippet>, Stop> {
         let request = GetRequest { binding_key: None, scope, handle: handle.clone() };
-        answered("get-record", plain(self.instances().get(&request).await)).map(|(record, _)| record)
+        answered("get-record", plain(self.instances().get(&request).await))
+            .map(|(record, _)| record)
     }
 
     /// A record that must exist.
     pub(crate) async fn got(&self, handle: &RecordHandle) -> Result<Snippet, Stop> {
         match self.get(self.scope(), handle).await? {
             Some(record) => Ok(record),
-            None => failed(format!("`get-record` has no `{}`, which was just written", handle.provider_record_id)),
+            None => failed(format!(
+                "`get-record` has no `{}`, which was just written",
+                handle.provider_record_id
+            )),
         }
     }
 
-    pub(crate) async fn forget(&self, scope: Scope, handles: &[RecordHandle]) -> Result<Vec<ForgetEffect>, Stop> {
+    pub(crate) async fn forget(
+        &self,
+        scope: Scope,
+        handles: &[RecordHandle],
+    ) -> Result<Vec<ForgetEffect>, Stop> {
         let request = ForgetRequest { binding_key: None, scope, handles: handles.to_vec() };
         let called = plain(self.instances().forget(self.operation(), &request).await);
         self.settle().await;
@@ -169,8 +200,13 @@ impl Subject {
         cursor: Option<&str>,
         limit: u32,
     ) -> Result<BrowseAnswer, CallError> {
-        let request =
-            BrowseRequest { binding_key: None, scope, path: path.to_owned(), cursor: None, limit: Some(limit) };
+        let request = BrowseRequest {
+            binding_key: None,
+            scope,
+            path: path.to_owned(),
+            cursor: None,
+            limit: Some(limit),
+        };
         plain(self.instances().browse(&request, cursor).await)
     }
 
@@ -198,7 +234,10 @@ impl Subject {
 }
 
 /// The items of all pages of a list of the provider. Fails where the list has no end.
-pub(crate) async fn all_pages<T, Page>(what: &str, page: impl Fn(Option<String>) -> Page) -> Result<Vec<T>, Stop>
+pub(crate) async fn all_pages<T, Page>(
+    what: &str,
+    page: impl Fn(Option<String>) -> Page,
+) -> Result<Vec<T>, Stop>
 where
     Page: Future<Output = Result<(Vec<T>, Option<String>), Stop>>,
 {
@@ -211,6 +250,8 @@ where
     }
     match pages.next() {
         None => Ok(all),
-        Some(_) => failed(format!("`{what}` does not end: {MOST_PAGES} pages have {} items", all.len())),
+        Some(_) => {
+            failed(format!("`{what}` does not end: {MOST_PAGES} pages have {} items", all.len()))
+        }
     }
 }

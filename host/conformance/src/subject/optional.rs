@@ -4,14 +4,17 @@ use super::calls::{all_pages, plain};
 use super::{Subject, answered};
 use crate::verdict::{Stop, skipped};
 use memhost_sandbox::{CallError, ImportAnswer, OptionalInterface};
-use memhost_types::{Decision, ExtractionJob, JobStatus, RecordHandle, RecordWrite, Scope, Snippet};
+use memhost_types::{
+    Decision, ExtractionJob, JobStatus, RecordHandle, RecordWrite, Scope, Snippet,
+};
 
 /// The most runs of a job that stays unfinished.
 const MOST_RUNS: usize = 20;
 
 impl Subject {
     pub(crate) async fn summary(&self, scope: &Scope) -> Result<Option<String>, Stop> {
-        answered("get-profile", plain(self.instances().profile(scope).await)).map(|answer| answer.summary)
+        answered("get-profile", plain(self.instances().profile(scope).await))
+            .map(|answer| answer.summary)
     }
 
     /// One page of pending records and its next cursor.
@@ -21,7 +24,8 @@ impl Subject {
         cursor: Option<&str>,
         limit: u32,
     ) -> Result<(Vec<Snippet>, Option<String>), Stop> {
-        let page = answered("list-pending", plain(self.instances().pending(scope, cursor, limit).await))?;
+        let page =
+            answered("list-pending", plain(self.instances().pending(scope, cursor, limit).await))?;
         if page.truncated {
             return skipped("`list-pending` answers that it cannot continue");
         }
@@ -30,7 +34,9 @@ impl Subject {
 
     /// All pending records, in pages of this size.
     pub(crate) async fn pending_by(&self, scope: &Scope, limit: u32) -> Result<Vec<Snippet>, Stop> {
-        let page = |cursor: Option<String>| async move { self.pending_page(scope, cursor.as_deref(), limit).await };
+        let page = |cursor: Option<String>| async move {
+            self.pending_page(scope, cursor.as_deref(), limit).await
+        };
         all_pages("list-pending", page).await
     }
 
@@ -62,7 +68,11 @@ impl Subject {
     }
 
     /// Imports, with the provider's own answer.
-    pub(crate) async fn try_import(&self, scope: &Scope, lines: &str) -> Result<ImportAnswer, CallError> {
+    pub(crate) async fn try_import(
+        &self,
+        scope: &Scope,
+        lines: &str,
+    ) -> Result<ImportAnswer, CallError> {
         plain(self.instances().import(self.operation(), scope, lines).await)
     }
 
@@ -72,7 +82,9 @@ impl Subject {
         for job in jobs.iter().filter(|job| can_run && job.status == JobStatus::Queued) {
             for _ in 0..MOST_RUNS {
                 let ran = self.run_job(&job.provider_job_id).await?.job;
-                if !ran.is_some_and(|job| matches!(job.status, JobStatus::Queued | JobStatus::Running)) {
+                if !ran
+                    .is_some_and(|job| matches!(job.status, JobStatus::Queued | JobStatus::Running))
+                {
                     break;
                 }
             }

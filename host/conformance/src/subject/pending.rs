@@ -1,4 +1,5 @@
-//! Records that wait for review. The provider decides which records wait, so the suite offers doubtful ones.
+//! Records that wait for review. The provider decides which records wait, so the suite offers
+//! doubtful ones.
 
 use super::Subject;
 use crate::material::text;
@@ -17,8 +18,13 @@ enum Way {
 }
 
 impl Subject {
-    /// Creates `count` records that wait for review, from the texts starting at `first`, and answers them.
-    pub(crate) async fn make_pending(&self, first: usize, count: usize) -> Result<Vec<Snippet>, Stop> {
+    /// Creates `count` records that wait for review, from the texts starting at `first`, and
+    /// answers them.
+    pub(crate) async fn make_pending(
+        &self,
+        first: usize,
+        count: usize,
+    ) -> Result<Vec<Snippet>, Stop> {
         let known = self.pending(&self.scope()).await?;
         let mut held: Vec<Snippet> = Vec::new();
         let mut ways = vec![Way::Unsure, Way::Personal, Way::Residue];
@@ -29,8 +35,11 @@ impl Subject {
                 if self.offer(way, n).await.is_err() {
                     continue;
                 }
-                let is_new = |snippet: &Snippet| !known.iter().chain(&held).any(|old| old.handle == snippet.handle);
-                let new: Vec<Snippet> = self.pending(&self.scope()).await?.into_iter().filter(is_new).collect();
+                let is_new = |snippet: &Snippet| {
+                    !known.iter().chain(&held).any(|old| old.handle == snippet.handle)
+                };
+                let new: Vec<Snippet> =
+                    self.pending(&self.scope()).await?.into_iter().filter(is_new).collect();
                 if !new.is_empty() {
                     held.extend(new);
                     ways.push(way);
@@ -40,8 +49,10 @@ impl Subject {
             if held.len() == before {
                 return match before {
                     0 => skipped(
-                        "no record waits for review: neither a captured record with `\"confidence\": 0`, nor one with \
-                         an e-mail address, nor the records that the provider extracts from a guess",
+                        "no record waits for review: neither a captured record with \
+                         `\"confidence\": 0`, nor one with \
+                         an e-mail address, nor the records that the provider extracts from a \
+                         guess",
                     ),
                     _ => skipped(format!("only {before} of {count} records wait for review")),
                 };

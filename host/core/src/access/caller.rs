@@ -43,7 +43,8 @@ impl Caller {
         Self::host("host")
     }
 
-    /// The host itself, when it exports, imports or erases a company. No budget, rate limit or disabled binding stops it.
+    /// The host itself, when it exports, imports or erases a company. No budget, rate limit or
+    /// disabled binding stops it.
     pub(crate) fn system() -> Self {
         Self::host("host:system")
     }
@@ -93,15 +94,15 @@ impl Caller {
         }
     }
 
-    /// The same caller, through a client that its operations show, such as `mcp:claude-code/2.1`: at most 512 bytes without
-    /// control characters.
+    /// The same caller, through a client that its operations show, such as `mcp:claude-code/2.1`:
+    /// at most 512 bytes without control characters.
     #[must_use]
     pub fn through(self, via: impl Into<String>) -> Self {
         Self { via: Some(via.into()), ..self }
     }
 
-    /// The same caller for whom a checked request names. In the role of an agent the request is confined to that one's own
-    /// scope.
+    /// The same caller for whom a checked request names. In the role of an agent the request is
+    /// confined to that one's own scope.
     pub(crate) fn on_behalf(self, whom: ActAs) -> Self {
         let ActAs { agent_id, run_id, person_id, role } = whom;
         let role = role.unwrap_or(Role::Agent);
@@ -123,7 +124,8 @@ impl Caller {
         }
     }
 
-    /// The bearer of a value that is not accepted: its refusals are counted apart from those of the valid token.
+    /// The bearer of a value that is not accepted: its refusals are counted apart from those of the
+    /// valid token.
     #[must_use]
     pub(crate) fn not_accepted(self, why: &str) -> Self {
         Self { key: format!("{} {why}", self.key), ..self }
@@ -139,8 +141,9 @@ impl Caller {
         self.via.as_deref().is_some_and(|via| via == "mcp" || via.starts_with("mcp:"))
     }
 
-    /// Whether the caller is answered records that are private to others, in the scope of a whole company: whoever may
-    /// view the company. A program that speaks MCP reads for an agent, and the host reads for whom it works.
+    /// Whether the caller is answered records that are private to others, in the scope of a whole
+    /// company: whoever may view the company. A program that speaks MCP reads for an agent, and the
+    /// host reads for whom it works.
     pub(crate) fn sees_private(&self, company: &CompanyId) -> bool {
         if self.is_mcp() || *self == Self::worker() {
             return false;
@@ -197,13 +200,15 @@ impl Caller {
         self.is_acting
     }
 
-    /// Whether role, `operations` and what the request acts as allow this, in a company that the caller reaches.
+    /// Whether role, `operations` and what the request acts as allow this, in a company that the
+    /// caller reaches.
     fn is_good_for(&self, act: Act) -> bool {
         let is_listed = self.operations.as_ref().is_none_or(|operations| operations.contains(&act));
         is_listed && allows(self.role, act) && self.acting_role.is_none_or(|role| allows(role, act))
     }
 
-    /// Everything that the caller can do, at most: an integration may name another role in its next request.
+    /// Everything that the caller can do, at most: an integration may name another role in its next
+    /// request.
     fn acts(&self) -> impl Iterator<Item = Act> {
         let widest = Self { acting_role: None, ..self.clone() };
         Act::ALL.iter().copied().filter(move |act| widest.is_good_for(*act))
@@ -219,10 +224,12 @@ impl Caller {
             return Ok(());
         }
         // The operation is named where the token's own list is what stops it.
-        let is_unlisted = self.operations.as_ref().is_some_and(|operations| !operations.contains(&act));
+        let is_unlisted =
+            self.operations.as_ref().is_some_and(|operations| !operations.contains(&act));
         let beyond = if is_unlisted && allows(self.role, act) { vec![act] } else { Vec::new() };
         let acting = [Some(self.role), self.acting_role].into_iter().flatten();
-        let role = acting.filter(|_| reaches).find(|role| !allows(*role, act)).map(|role| (role, act));
+        let role =
+            acting.filter(|_| reaches).find(|role| !allows(*role, act)).map(|role| (role, act));
         Err(Denied { field: None, beyond, role, why: None })
     }
 
@@ -239,8 +246,9 @@ impl Caller {
         }
     }
 
-    /// The same for something that has a scope. An agent acts as itself and in its own run: missing fields of the scope are
-    /// filled in, and other values are denied. So are those of a person that an integration acts for.
+    /// The same for something that has a scope. An agent acts as itself and in its own run: missing
+    /// fields of the scope are filled in, and other values are denied. So are those of a person
+    /// that an integration acts for.
     ///
     /// # Errors
     /// Where it may not.
@@ -249,8 +257,9 @@ impl Caller {
         self.confine(scope)
     }
 
-    /// Fills in what the token fixes of a scope, and denies other values. A person is no agent: the scope of one names none,
-    /// because whoever is in an agent's scope has the agent's private records.
+    /// Fills in what the token fixes of a scope, and denies other values. A person is no agent: the
+    /// scope of one names none, because whoever is in an agent's scope has the agent's private
+    /// records.
     pub(crate) fn confine(&self, scope: &mut Scope) -> Result<(), Denied> {
         let text = |id: &str| Some(id.to_owned());
         if self.person.is_some() && scope.agent_id.is_some() {
@@ -262,8 +271,8 @@ impl Caller {
         self.own("scope.subjectId", Fixed::Person, &mut scope.subject_id, text)
     }
 
-    /// Checks that a token gives nothing that this caller does not have. Every value that a caller can get hold of is
-    /// checked by this: a new token's, and that of a token that it rotates.
+    /// Checks that a token gives nothing that this caller does not have. Every value that a caller
+    /// can get hold of is checked by this: a new token's, and that of a token that it rotates.
     ///
     /// # Errors
     /// The first field that goes beyond.
@@ -272,7 +281,8 @@ impl Caller {
         if self.company.is_some() && self.company != other.company {
             return Err(Denied::because("companyId", "is not your own token's company"));
         }
-        let beyond: Vec<Act> = other.acts().filter(|act| !self.acts().any(|own| own == *act)).collect();
+        let beyond: Vec<Act> =
+            other.acts().filter(|act| !self.acts().any(|own| own == *act)).collect();
         if !beyond.is_empty() {
             let field = if other.operations.is_some() { "operations" } else { "role" };
             return Err(Denied { beyond, ..Denied::field(field) });
@@ -288,7 +298,9 @@ impl Caller {
             (Some(own), Some(end)) if end <= own => Ok(()),
             (Some(own), Some(_)) => Err(Denied::ends_later(own)),
             (Some(own), None) => {
-                let why = format!("is missing, and your own token ends at {own}; name that time or an earlier one");
+                let why = format!(
+                    "is missing, and your own token ends at {own}; name that time or an earlier one"
+                );
                 Err(Denied::because("expiresAt", why))
             }
         }
@@ -314,10 +326,14 @@ impl Caller {
         match asked {
             Some(asked) if asked.as_ref() == own => Ok(()),
             Some(_) if self.is_acting => {
-                let why = format!("is not the {what} that this request acts for, `{own}`; leave it out");
+                let why =
+                    format!("is not the {what} that this request acts for, `{own}`; leave it out");
                 Err(Denied::because(field, why))
             }
-            Some(_) => Err(Denied::because(field, format!("is not this token's {what}, `{own}`; leave it out"))),
+            Some(_) => Err(Denied::because(
+                field,
+                format!("is not this token's {what}, `{own}`; leave it out"),
+            )),
             None => {
                 *asked = make(own);
                 Ok(())
@@ -364,14 +380,22 @@ mod tests {
         let query = Act::Operate(OperationKind::Query);
         let mut scope = Scope::company("acme".parse().unwrap());
         agent(Some("r1"), None).may_in(query, &mut scope).unwrap();
-        assert_eq!((scope.agent_id.as_ref().unwrap().as_str(), scope.run_id.as_deref()), ("ada", Some("r1")));
+        assert_eq!(
+            (scope.agent_id.as_ref().unwrap().as_str(), scope.run_id.as_deref()),
+            ("ada", Some("r1"))
+        );
         scope.run_id = Some("r2".to_owned());
         let denied = agent(Some("r1"), None).may_in(query, &mut scope).unwrap_err();
         assert_eq!(denied.to_string(), "scope.runId: is not this token's run, `r1`; leave it out");
         assert!(agent(None, None).may_in(query, &mut scope).is_ok());
         scope.agent_id = Some("bob".parse().unwrap());
-        assert_eq!(agent(None, None).may_in(query, &mut scope).unwrap_err().field, Some("scope.agentId"));
-        assert!(agent(None, None).may_in(query, &mut Scope::company("other".parse().unwrap())).is_err());
+        assert_eq!(
+            agent(None, None).may_in(query, &mut scope).unwrap_err().field,
+            Some("scope.agentId")
+        );
+        assert!(
+            agent(None, None).may_in(query, &mut Scope::company("other".parse().unwrap())).is_err()
+        );
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Authentication, authorization, and the management of tokens.
 
 use crate::Service;
-use crate::access::{AccessError, Act, ActAs, ActingError, Caller, CreateToken, Denied, Known, RotateToken};
+use crate::access::{
+    AccessError, Act, ActAs, ActingError, Caller, CreateToken, Denied, Known, RotateToken,
+};
 use crate::bindings::{BindingError, NewActivity};
 use crate::error::{Refusal, ServiceError};
 use crate::operations::record::Opened;
@@ -9,12 +11,16 @@ use crate::operations::refusals::Reason;
 use async_recursion::async_recursion as boxed;
 use memhost_store::{self as store, Change};
 use memhost_types::{
-    ActivityAction, AgentId, CompanyId, NewToken, OperationErrorCode, OperationKind, Scope, Token, TokenId,
+    ActivityAction, AgentId, CompanyId, NewToken, OperationErrorCode, OperationKind, Scope, Token,
+    TokenId,
 };
 
 /// The result of authentication.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "one is made for each request, and nearly always the large one")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "one is made for each request, and nearly always the large one"
+)]
 pub enum Authentication {
     /// The token's bearer.
     Caller(Caller),
@@ -23,7 +29,8 @@ pub enum Authentication {
 }
 
 impl Service {
-    /// The bearer of a token. The use of an expired or revoked token is recorded as a refusal in its company's log.
+    /// The bearer of a token. The use of an expired or revoked token is recorded as a refusal in
+    /// its company's log.
     ///
     /// # Errors
     /// Where the refusal cannot be recorded.
@@ -39,7 +46,8 @@ impl Service {
                 self.recorder.metrics.unauthenticated();
                 let caller = caller.not_accepted(what);
                 if let Some(company) = caller.company().cloned() {
-                    let message = format!("the token {what}; make another with `memhost token create`");
+                    let message =
+                        format!("the token {what}; make another with `memhost token create`");
                     let refusal = Refusal::new(OperationErrorCode::Forbidden, message);
                     self.refusal(&caller, OperationKind::Control, company, refusal).await?;
                 }
@@ -63,14 +71,20 @@ impl Service {
         }
     }
 
-    /// Checks whether a caller may do something in a company, or with the host. A refusal is recorded in the caller's own
-    /// company's log, never in another's, and says the same whether or not what was asked for exists.
+    /// Checks whether a caller may do something in a company, or with the host. A refusal is
+    /// recorded in the caller's own company's log, never in another's, and says the same whether or
+    /// not what was asked for exists.
     ///
     /// # Errors
-    /// Where it may not, or the refusal cannot be recorded; where the company is unknown, was erased or is being imported, or
-    /// has so much that its settings stay as they are.
+    /// Where it may not, or the refusal cannot be recorded; where the company is unknown, was
+    /// erased or is being imported, or has so much that its settings stay as they are.
     #[boxed]
-    pub async fn allow(&self, caller: &Caller, act: Act, company: Option<&CompanyId>) -> Result<(), ServiceError> {
+    pub async fn allow(
+        &self,
+        caller: &Caller,
+        act: Act,
+        company: Option<&CompanyId>,
+    ) -> Result<(), ServiceError> {
         match caller.may(act, company) {
             Ok(()) => match company {
                 // An erasure that was cut short goes on.
@@ -93,23 +107,38 @@ impl Service {
     /// # Errors
     /// As [`Service::allow`] says.
     #[boxed]
-    pub async fn allow_new(&self, caller: &Caller, act: Act, company: &CompanyId) -> Result<(), ServiceError> {
-        match caller.may(act, Some(company)).is_ok() && !self.is_known(company) && self.closed(company).is_none() {
+    pub async fn allow_new(
+        &self,
+        caller: &Caller,
+        act: Act,
+        company: &CompanyId,
+    ) -> Result<(), ServiceError> {
+        match caller.may(act, Some(company)).is_ok()
+            && !self.is_known(company)
+            && self.closed(company).is_none()
+        {
             true => Ok(()),
             false => self.allow(caller, act, Some(company)).await,
         }
     }
 
     /// Refuses a request to a company that is unknown, was erased or is being imported.
-    pub(crate) async fn usable(&self, caller: &Caller, company: &CompanyId) -> Result<(), ServiceError> {
+    pub(crate) async fn usable(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+    ) -> Result<(), ServiceError> {
         match self.closed(company) {
             Some(error) => Err(self.shut_out(caller, Some(company), error).await),
-            None if !self.is_known(company) && !caller.is_host() => Err(self.unknown(caller, company)),
+            None if !self.is_known(company) && !caller.is_host() => {
+                Err(self.unknown(caller, company))
+            }
             None => Ok(()),
         }
     }
 
-    /// Whether a caller may do something. A refusal is not recorded: for leaving parts out of an answer.
+    /// Whether a caller may do something. A refusal is not recorded: for leaving parts out of an
+    /// answer.
     pub fn allows(&self, caller: &Caller, act: Act, company: &CompanyId) -> bool {
         caller.may(act, Some(company)).is_ok()
     }
@@ -128,12 +157,14 @@ impl Service {
         let mut scope = Scope { agent_id: asked, ..Scope::company(company.clone()) };
         match caller.may_in(Act::Resolve, &mut scope) {
             Ok(()) => Ok(scope.agent_id),
-            Err(denied) => Err(self.deny(caller, OperationKind::Control, Some(company), &denied).await),
+            Err(denied) => {
+                Err(self.deny(caller, OperationKind::Control, Some(company), &denied).await)
+            }
         }
     }
 
-    /// Records a call for an erased company. A company that is being imported gets no record: imported operations keep
-    /// their sequence numbers, so none may be allocated.
+    /// Records a call for an erased company. A company that is being imported gets no record:
+    /// imported operations keep their sequence numbers, so none may be allocated.
     pub(crate) async fn shut_out(
         &self,
         caller: &Caller,
@@ -159,7 +190,8 @@ impl Service {
         company: Option<&CompanyId>,
         denied: &Denied,
     ) -> ServiceError {
-        // What does not exist has no log. Whoever reaches no company is not told which ones exist, and writes into none.
+        // What does not exist has no log. Whoever reaches no company is not told which ones exist,
+        // and writes into none.
         let may_exist = |company: &&CompanyId| self.is_known(company) || self.is_erased(company);
         let company = company.filter(|company| caller.reaches_companies() && may_exist(company));
         match caller.company().or(company).cloned() {
@@ -178,14 +210,22 @@ impl Service {
         company: CompanyId,
         refusal: Refusal,
     ) -> Result<ServiceError, ServiceError> {
-        // Imported operations keep their sequence numbers, so none may be allocated until the import has ended.
+        // Imported operations keep their sequence numbers, so none may be allocated until the
+        // import has ended.
         if self.is_importing(&company) {
             return Ok(ServiceError::Importing { company });
         }
-        let reason = Reason { token: Some(caller.key().to_owned()), kind, code: refusal.error.code };
-        if let Some(operation_id) = self.recorder.refusals.again(&company, &reason, self.clock.now()) {
+        let reason =
+            Reason { token: Some(caller.key().to_owned()), kind, code: refusal.error.code };
+        if let Some(operation_id) =
+            self.recorder.refusals.again(&company, &reason, self.clock.now())
+        {
             self.recorder.metrics.refused(kind, &company);
-            return Ok(ServiceError::Operation { operation_id, outcome: refusal.outcome, error: refusal.error });
+            return Ok(ServiceError::Operation {
+                operation_id,
+                outcome: refusal.outcome,
+                error: refusal.error,
+            });
         }
         let opened = Opened::begin(&self.recorder, caller, kind, &Scope::company(company)).await?;
         match opened.refuse(refusal).await {
@@ -202,7 +242,9 @@ impl Service {
         made: Result<T, AccessError>,
     ) -> Result<T, ServiceError> {
         match made {
-            Err(AccessError::Beyond(denied)) => Err(self.deny(caller, OperationKind::Control, company, &denied).await),
+            Err(AccessError::Beyond(denied)) => {
+                Err(self.deny(caller, OperationKind::Control, company, &denied).await)
+            }
             made => Ok(made?),
         }
     }
@@ -220,7 +262,8 @@ impl Service {
     ) -> Result<NewToken, ServiceError> {
         let made = self.tokens.make(caller, company, request).await;
         let (made, change) = self.covered(caller, company, made).await?;
-        self.write_token(caller, company, ActivityAction::TokenCreated, &made.token, change).await?;
+        self.write_token(caller, company, ActivityAction::TokenCreated, &made.token, change)
+            .await?;
         if let Err(error) = self.drop_ended_tokens(company).await {
             tracing::error!(%error, "tokens that have ended could not be removed");
         }
@@ -241,7 +284,8 @@ impl Service {
     ) -> Result<NewToken, ServiceError> {
         let made = self.tokens.rotate(caller, company, id, request).await;
         let (made, change) = self.covered(caller, company, made).await?;
-        self.write_token(caller, company, ActivityAction::TokenRotated, &made.token, change).await?;
+        self.write_token(caller, company, ActivityAction::TokenRotated, &made.token, change)
+            .await?;
         Ok(made)
     }
 
@@ -266,7 +310,8 @@ impl Service {
         self.tokens.list(company)
     }
 
-    /// Stores when tokens were last used. A token that is changed at the same time is stored at the next call.
+    /// Stores when tokens were last used. A token that is changed at the same time is stored at the
+    /// next call.
     pub(crate) async fn write_last_uses(&self) -> Result<(), ServiceError> {
         for change in self.tokens.last_uses().await? {
             if store::write(&*self.store, std::slice::from_ref(&change)).await? {
@@ -276,8 +321,12 @@ impl Service {
         Ok(())
     }
 
-    /// Removes tokens that ended long ago or are too many. A token that is changed at the same time goes at the next call.
-    pub(crate) async fn drop_ended_tokens(&self, only: Option<&CompanyId>) -> Result<(), ServiceError> {
+    /// Removes tokens that ended long ago or are too many. A token that is changed at the same time
+    /// goes at the next call.
+    pub(crate) async fn drop_ended_tokens(
+        &self,
+        only: Option<&CompanyId>,
+    ) -> Result<(), ServiceError> {
         for change in self.tokens.outdated(only).await? {
             if store::write(&*self.store, std::slice::from_ref(&change)).await? {
                 self.tokens.apply(&change)?;
@@ -304,7 +353,12 @@ impl Service {
                 return Err(BindingError::Changed { what: "token" }.into());
             }
             // An operator's token belongs to no company, so the change is in the process's own log.
-            None => tracing::info!(?action, token = token.name, by = caller.principal(), "an operator's token changed"),
+            None => tracing::info!(
+                ?action,
+                token = token.name,
+                by = caller.principal(),
+                "an operator's token changed"
+            ),
         }
         Ok(self.tokens.apply(&change)?)
     }

@@ -32,7 +32,10 @@ impl Denied {
 
     /// The event belongs to another run than the token.
     pub(crate) fn of_another_run() -> Self {
-        Self::because("hookId", "is that of an event of another run; give your event an id of its own")
+        Self::because(
+            "hookId",
+            "is that of an event of another run; give your event an id of its own",
+        )
     }
 
     /// The token does not allow the request, for this reason.
@@ -56,10 +59,15 @@ impl Denied {
                 format!("gives more than your own token has: its operations do not include {names}")
             }
             (None, Some(names), _) => {
-                format!("this token does not allow that: its operations do not include {names}; {ASK}")
+                format!(
+                    "this token does not allow that: its operations do not include {names}; {ASK}"
+                )
             }
             (None, None, Some((role, act))) => {
-                format!("this token does not allow that: its role `{role}` does not have the right `{act}`; {ASK}")
+                format!(
+                    "this token does not allow that: its role `{role}` does not have the right \
+                     `{act}`; {ASK}"
+                )
             }
             (None, None, None) if self.field.is_some() => {
                 format!("is not allowed with this token; {ASK}")

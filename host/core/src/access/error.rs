@@ -12,7 +12,9 @@ pub enum AccessError {
     Field(#[from] FieldError),
     #[error("there is no token {id} here; `memhost token list` shows those that there are")]
     NotFound { id: String },
-    #[error("the token {id} was revoked and stays revoked; make another one with `memhost token create`")]
+    #[error(
+        "the token {id} was revoked and stays revoked; make another one with `memhost token create`"
+    )]
     Revoked { id: String },
     /// The token would give its creator more than the creator has.
     #[error(transparent)]

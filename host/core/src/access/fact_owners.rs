@@ -1,4 +1,5 @@
-//! Whose a fact is: of the user or the drive that a scope names, or of the agent that reads and writes.
+//! Whose a fact is: of the user or the drive that a scope names, or of the agent that reads and
+//! writes.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,13 +28,15 @@ pub struct FactOwners {
     pub clear_drive: fn(&mut Scope),
     /// Removes what a provider could take for another drive.
     pub clear_others: fn(&mut Scope),
-    /// Whether an agent may name users other than itself: their facts are then read and written for it.
+    /// Whether an agent may name users other than itself: their facts are then read and written for
+    /// it.
     pub agents_name_users: bool,
     /// Which shared facts agents and members may change.
     pub agents_change: DriveFacts,
 }
 
-/// Shared facts that whoever is no administrator may correct and remove: those of a drive, and of the company.
+/// Shared facts that whoever is no administrator may correct and remove: those of a drive, and of
+/// the company.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DriveFacts {
@@ -50,7 +53,10 @@ impl DriveFacts {
     fn allows(self, row: &RecordRow) -> bool {
         let (by, via) = match &row.corrected_by {
             Some(by) => (by, row.corrected_via.as_deref()),
-            None => (&row.written_by, row.source.as_ref().and_then(|source| source.external_ref.as_deref())),
+            None => (
+                &row.written_by,
+                row.source.as_ref().and_then(|source| source.external_ref.as_deref()),
+            ),
         };
         let is_by_ai = || is_mcp(via) || is_confined(by);
         self == Self::All || (self == Self::SavedByAi && is_by_ai())
@@ -74,7 +80,8 @@ impl KeptFacts {
 
     fn denied(&self, what: &str, act: &str) -> Denied {
         Denied::whole(format!(
-            "{what}; only an administrator, or the owner of the drive, may {act}: an integration says so with \
+            "{what}; only an administrator, or the owner of the drive, may {act}: an integration \
+             says so with \
              x-memhost-act-as-role: company_administrator, and `agents_change_drive_facts` in \
              `[integrations.pagespace]` allows it to all"
         ))
@@ -89,8 +96,9 @@ pub(crate) enum Owner {
 }
 
 impl FactOwners {
-    /// Who owns a fact that was written in a scope: its drive, else its user, else the agent, which counts as a user. A
-    /// write that names both is bound to the drive only if it says that it is the drive's.
+    /// Who owns a fact that was written in a scope: its drive, else its user, else the agent, which
+    /// counts as a user. A write that names both is bound to the drive only if it says that it is
+    /// the drive's.
     pub(crate) fn owner(&self, scope: &Scope) -> Option<Owner> {
         let agent = || scope.agent_id.as_ref().map(|agent| Owner::User(agent.to_string()));
         self.drive_of(scope).or_else(|| self.user_of(scope)).or_else(agent)
@@ -106,7 +114,8 @@ impl FactOwners {
 
     /// Whether a binding has the facts.
     fn is_at(&self, binding: &Binding) -> bool {
-        self.company == binding.company_id && self.binding.as_ref().is_none_or(|key| *key == binding.key)
+        self.company == binding.company_id
+            && self.binding.as_ref().is_none_or(|key| *key == binding.key)
     }
 
     /// Whether a binding has users' facts that are their owners' only.
@@ -123,14 +132,23 @@ impl FactOwners {
 }
 
 impl Service {
-    /// Refuses an agent that names a user other than itself where users' facts are their owners' only.
-    pub(crate) fn check_user(&self, principal: &str, scope: &Scope, binding: &Binding) -> Result<(), Denied> {
+    /// Refuses an agent that names a user other than itself where users' facts are their owners'
+    /// only.
+    pub(crate) fn check_user(
+        &self,
+        principal: &str,
+        scope: &Scope,
+        binding: &Binding,
+    ) -> Result<(), Denied> {
         let counted = self.recorder.facts.lock();
-        let Some(owners) = counted.owners.as_ref().filter(|owners| owners.keeps(binding)) else { return Ok(()) };
+        let Some(owners) = counted.owners.as_ref().filter(|owners| owners.keeps(binding)) else {
+            return Ok(());
+        };
         match ((owners.user)(scope), agent_of(principal)) {
             (Some(user), Some(agent)) if user != agent => Err(Denied::because(
                 owners.user_field,
-                "is another user, whose facts are that user's only; use an integration's token that acts for the user, \
+                "is another user, whose facts are that user's only; use an integration's token \
+                 that acts for the user, \
                  or set `agents_name_users` in `[integrations.pagespace]`",
             )),
             _ => Ok(()),
@@ -157,8 +175,15 @@ impl Service {
         let Some(kept) = self.kept_facts(principal, binding) else { return Ok(()) };
         for record in records {
             if self.records.row(binding, record).await?.is_some_and(|row| kept.has(&row)) {
-                let by_hand = if kept.0.agents_change == DriveFacts::None { "" } else { " that was added by hand" };
-                let denied = kept.denied(&format!("`{record}` is a shared fact{by_hand}"), "correct or remove it");
+                let by_hand = if kept.0.agents_change == DriveFacts::None {
+                    ""
+                } else {
+                    " that was added by hand"
+                };
+                let denied = kept.denied(
+                    &format!("`{record}` is a shared fact{by_hand}"),
+                    "correct or remove it",
+                );
                 return Err((&denied).into());
             }
         }
@@ -166,7 +191,12 @@ impl Service {
     }
 
     /// Refuses to forget a drive as a whole for who may not change all of its facts.
-    pub(crate) fn check_drive(&self, principal: &str, scope: &Scope, binding: &Binding) -> Result<(), Denied> {
+    pub(crate) fn check_drive(
+        &self,
+        principal: &str,
+        scope: &Scope,
+        binding: &Binding,
+    ) -> Result<(), Denied> {
         match self.kept_facts(principal, binding) {
             Some(kept) if (kept.0.drive)(scope).is_some() => {
                 Err(kept.denied("the scope is a drive's", "forget all of its facts"))
@@ -175,8 +205,8 @@ impl Service {
         }
     }
 
-    /// Says in a drive's fact that a model made it, where an agent or a member writes it: the provider's own rules for
-    /// facts that were added by hand go by that.
+    /// Says in a drive's fact that a model made it, where an agent or a member writes it: the
+    /// provider's own rules for facts that were added by hand go by that.
     pub(crate) fn tell_source<'a>(
         &self,
         principal: &str,
@@ -184,42 +214,64 @@ impl Service {
         binding: &Binding,
         facts: impl Iterator<Item = &'a mut Option<JsonObject>>,
     ) {
-        let is_drives = |owners: &FactOwners| owners.is_at(binding) && (owners.drive)(scope).is_some();
-        if is_confined(principal) && self.recorder.facts.lock().owners.as_ref().is_some_and(is_drives) {
-            facts.for_each(|metadata| drop(metadata.get_or_insert_default().insert("source".to_owned(), "ai".into())));
+        let is_drives =
+            |owners: &FactOwners| owners.is_at(binding) && (owners.drive)(scope).is_some();
+        if is_confined(principal)
+            && self.recorder.facts.lock().owners.as_ref().is_some_and(is_drives)
+        {
+            facts.for_each(|metadata| {
+                drop(metadata.get_or_insert_default().insert("source".to_owned(), "ai".into()))
+            });
         }
     }
 
-    /// Makes an agent the user of a scope that names none, where users' facts are their owners' only. A scope without a user
-    /// sees and removes the facts of all.
+    /// Makes an agent the user of a scope that names none, where users' facts are their owners'
+    /// only. A scope without a user sees and removes the facts of all.
     pub(crate) fn confine_user(&self, principal: &str, scope: &mut Scope, binding: &Binding) {
         let counted = self.recorder.facts.lock();
-        let owners = counted.owners.as_ref().filter(|owners| owners.keeps(binding) && (owners.user)(scope).is_none());
+        let owners = counted
+            .owners
+            .as_ref()
+            .filter(|owners| owners.keeps(binding) && (owners.user)(scope).is_none());
         if let (Some(owners), Some(agent)) = (owners, agent_of(principal)) {
             (owners.set_user)(scope, agent);
         }
     }
 
-    /// Leaves user and drive in a scope, and no other workspace: its facts would be in no list. Only at a binding that is
-    /// named, because others have records of other systems.
+    /// Leaves user and drive in a scope, and no other workspace: its facts would be in no list.
+    /// Only at a binding that is named, because others have records of other systems.
     pub(crate) fn keep_to_owners(&self, scope: &mut Scope, binding: &Binding) {
         let counted = self.recorder.facts.lock();
-        if let Some(owners) = counted.owners.as_ref().filter(|owners| owners.binding.is_some() && owners.is_at(binding))
+        if let Some(owners) = counted
+            .owners
+            .as_ref()
+            .filter(|owners| owners.binding.is_some() && owners.is_at(binding))
         {
             (owners.clear_others)(scope);
         }
     }
 
-    /// The scope that a write of facts is bound to: a user's fact follows the user everywhere, so it is bound to no drive,
-    /// and what an agent writes for nobody is the agent's own. `is_drives`: what is written says that it is a drive's.
-    pub(crate) fn bind_write(&self, principal: &str, scope: &mut Scope, binding: &Binding, is_drives: bool) {
+    /// The scope that a write of facts is bound to: a user's fact follows the user everywhere, so
+    /// it is bound to no drive, and what an agent writes for nobody is the agent's own.
+    /// `is_drives`: what is written says that it is a drive's.
+    pub(crate) fn bind_write(
+        &self,
+        principal: &str,
+        scope: &mut Scope,
+        binding: &Binding,
+        is_drives: bool,
+    ) {
         let counted = self.recorder.facts.lock();
-        let Some(owners) = counted.owners.as_ref().filter(|owners| owners.is_at(binding)) else { return };
+        let Some(owners) = counted.owners.as_ref().filter(|owners| owners.is_at(binding)) else {
+            return;
+        };
         match ((owners.user)(scope).is_some(), (owners.drive)(scope).is_some()) {
             (true, true) if !is_drives => (owners.clear_drive)(scope),
             (false, false) => {
                 let agent = agent_of(principal).map(str::to_owned);
-                if let Some(agent) = agent.or_else(|| scope.agent_id.as_ref().map(ToString::to_string)) {
+                if let Some(agent) =
+                    agent.or_else(|| scope.agent_id.as_ref().map(ToString::to_string))
+                {
                     (owners.set_user)(scope, &agent);
                 }
             }
@@ -231,11 +283,14 @@ impl Service {
 /// Whether metadata say that a fact is a drive's.
 pub(crate) fn says_drive(metadata: Option<&JsonObject>) -> bool {
     let member = |name: &str| metadata.and_then(|metadata| metadata.get(name)?.as_str());
-    member("scope").map_or_else(|| member("driveId").is_some() && member("userId").is_none(), |scope| scope == "drive")
+    member("scope").map_or_else(
+        || member("driveId").is_some() && member("userId").is_none(),
+        |scope| scope == "drive",
+    )
 }
 
-/// The agent that asks. An integration that acts for an agent is that agent; one that acts for a person is confined to the
-/// person.
+/// The agent that asks. An integration that acts for an agent is that agent; one that acts for a
+/// person is confined to the person.
 fn agent_of(principal: &str) -> Option<&str> {
     Writer::of(principal).filter(|writer| writer.is_agent).map(|writer| writer.id)
 }

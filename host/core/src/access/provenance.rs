@@ -8,7 +8,8 @@ use memhost_types::{AgentId, HookContext, HookEvent, SourceKind, SourceRef};
 const ONLY_THE_HOST: &str = "is set by the host only; leave it out";
 
 impl Caller {
-    /// Notes who asserts what a source says. The run is the token's where it has one; another one is denied.
+    /// Notes who asserts what a source says. The run is the token's where it has one; another one
+    /// is denied.
     ///
     /// # Errors
     /// The field that goes beyond the token, or that only the host sets.
@@ -24,15 +25,19 @@ impl Caller {
         if source.kind == SourceKind::Run {
             source.run_id = run;
         }
-        let SourceRef { issue_id, comment_id, document_key, run_id, activity_id, external_ref, .. } = &*source;
-        let is_claimed =
-            [issue_id, comment_id, document_key, activity_id, external_ref].into_iter().any(Option::is_some)
-                || (run_id.is_some() && self.run().is_none());
+        let SourceRef {
+            issue_id, comment_id, document_key, run_id, activity_id, external_ref, ..
+        } = &*source;
+        let is_claimed = [issue_id, comment_id, document_key, activity_id, external_ref]
+            .into_iter()
+            .any(Option::is_some)
+            || (run_id.is_some() && self.run().is_none());
         source.asserted_by = is_claimed.then(|| self.principal().to_owned());
         Ok(())
     }
 
-    /// The same for the context of a capture: an agent is its actor, in the token's run where it has one.
+    /// The same for the context of a capture: an agent is its actor, in the token's run where it
+    /// has one.
     ///
     /// # Errors
     /// The field that goes beyond the token, or that only the host sets.
@@ -45,7 +50,8 @@ impl Caller {
         }
         let (actor, run) = (&mut hook.actor_agent_id, &mut hook.heartbeat_run_id);
         self.stamp_actor(["hook.actorAgentId", "hook.heartbeatRunId"], actor, run)?;
-        hook.asserted_by = self.asserts(hook.actor_agent_id.as_ref(), hook.heartbeat_run_id.as_deref());
+        hook.asserted_by =
+            self.asserts(hook.actor_agent_id.as_ref(), hook.heartbeat_run_id.as_deref());
         Ok(())
     }
 
@@ -61,7 +67,8 @@ impl Caller {
 
     /// The context that a stamped event gives to its deliveries.
     pub(crate) fn hook_of(&self, event: &HookEvent) -> HookContext {
-        let asserted_by = self.asserts(event.actor_agent_id.as_ref(), event.heartbeat_run_id.as_deref());
+        let asserted_by =
+            self.asserts(event.actor_agent_id.as_ref(), event.heartbeat_run_id.as_deref());
         HookContext { asserted_by, ..event.context() }
     }
 
@@ -76,7 +83,8 @@ impl Caller {
     }
 
     fn asserts(&self, actor: Option<&AgentId>, run: Option<&str>) -> Option<String> {
-        let is_claimed = (actor.is_some() && self.agent().is_none()) || (run.is_some() && self.run().is_none());
+        let is_claimed =
+            (actor.is_some() && self.agent().is_none()) || (run.is_some() && self.run().is_none());
         is_claimed.then(|| self.principal().to_owned())
     }
 }

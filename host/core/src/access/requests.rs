@@ -51,7 +51,8 @@ impl RotateToken {
         match self.overlap_seconds.unwrap_or(0) {
             overlap @ 0..=MAX_OVERLAP => Ok(SignedDuration::from_secs(overlap.into())),
             overlap => {
-                let message = format!("is {overlap} seconds; at most {MAX_OVERLAP}, which are 30 days");
+                let message =
+                    format!("is {overlap} seconds; at most {MAX_OVERLAP}, which are 30 days");
                 Err(FieldError::new("overlapSeconds", message))
             }
         }
@@ -59,29 +60,50 @@ impl RotateToken {
 }
 
 /// Checks a request to make a token.
-pub(crate) fn check(company: Option<&CompanyId>, request: &CreateToken, now: Timestamp) -> Result<(), FieldError> {
+pub(crate) fn check(
+    company: Option<&CompanyId>,
+    request: &CreateToken,
+    now: Timestamp,
+) -> Result<(), FieldError> {
     let name = &request.name;
     if name.is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) {
         return Err(FieldError::new("name", "is not 1 to 64 printable characters"));
     }
     match (request.role, company) {
         (Role::Operator, Some(_)) => {
-            return Err(FieldError::new("role", "is `operator`, and an operator belongs to no company; leave it out"));
+            return Err(FieldError::new(
+                "role",
+                "is `operator`, and an operator belongs to no company; leave it out",
+            ));
         }
         (Role::Monitor, Some(_)) => {
-            return Err(FieldError::new("role", "is `monitor`, and a monitor belongs to no company; leave it out"));
+            return Err(FieldError::new(
+                "role",
+                "is `monitor`, and a monitor belongs to no company; leave it out",
+            ));
         }
         (Role::CompanyAdministrator | Role::Agent | Role::Auditor | Role::Integration, None) => {
-            return Err(FieldError::new("role", format!("is `{}`, which belongs to a company; name it", request.role)));
+            return Err(FieldError::new(
+                "role",
+                format!("is `{}`, which belongs to a company; name it", request.role),
+            ));
         }
         (Role::Operator | Role::Monitor, None) | (_, Some(_)) => {}
     }
     let is_agent = request.role == Role::Agent;
     match (is_agent, &request.agent_id) {
         (true, None) => {
-            return Err(FieldError::new("agentId", "is missing; the role `agent` needs it: name the agent"));
+            return Err(FieldError::new(
+                "agentId",
+                "is missing; the role `agent` needs it: name the agent",
+            ));
         }
-        (false, Some(_)) => return Err(FieldError::new("agentId", "belongs to the role `agent` only; leave it out")),
+        (false, Some(_)) => {
+            return Err(FieldError::new(
+                "agentId",
+                "belongs to the role `agent` only; leave it out",
+            ));
+        }
         (true, Some(_)) | (false, None) => {}
     }
     if let Some(run) = &request.run_id {
@@ -92,15 +114,23 @@ pub(crate) fn check(company: Option<&CompanyId>, request: &CreateToken, now: Tim
     }
     if let Some(operations) = &request.operations {
         if operations.is_empty() {
-            return Err(FieldError::new("operations", "is empty; name some, or leave it out for all of the role's"));
+            return Err(FieldError::new(
+                "operations",
+                "is empty; name some, or leave it out for all of the role's",
+            ));
         }
-        if let Some(twice) = (1..operations.len()).find(|last| operations[..*last].contains(&operations[*last])) {
+        if let Some(twice) =
+            (1..operations.len()).find(|last| operations[..*last].contains(&operations[*last]))
+        {
             let message = format!("names `{}` twice; name each once", operations[twice]);
             return Err(FieldError::new("operations", message));
         }
         if let Some(act) = operations.iter().find(|act| !allows(request.role, **act)) {
             let role = request.role;
-            return Err(FieldError::new("operations", format!("has `{act}`, which the role `{role}` may not do")));
+            return Err(FieldError::new(
+                "operations",
+                format!("has `{act}`, which the role `{role}` may not do"),
+            ));
         }
     }
     if request.expires_at.is_some_and(|expires_at| expires_at <= now) {

@@ -12,15 +12,21 @@ pub(crate) fn allows(role: Role, act: Act) -> bool {
     match role {
         Role::Operator => true,
         Role::CompanyAdministrator => match act {
-            Act::Operate(_) | Act::Deliver | Act::Emit | Act::Resolve | Act::View | Act::Administer => true,
+            Act::Operate(_)
+            | Act::Deliver
+            | Act::Emit
+            | Act::Resolve
+            | Act::View
+            | Act::Administer => true,
             // The operator decides what providers may reach and use, and where a company is.
             Act::Grant | Act::Move | Act::Erase | Act::Monitor | Act::Host => false,
         },
         Role::Agent => match act {
             // These are for the company's administrator.
-            Act::Operate(kind) => {
-                !matches!(kind, OperationKind::Review | OperationKind::Export | OperationKind::Import)
-            }
+            Act::Operate(kind) => !matches!(
+                kind,
+                OperationKind::Review | OperationKind::Export | OperationKind::Import
+            ),
             act => matches!(act, Act::Deliver | Act::Emit | Act::Resolve),
         },
         Role::Auditor => match act {

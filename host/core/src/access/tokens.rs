@@ -28,7 +28,8 @@ const HOUR: i64 = 3_600;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Stored {
     token: Token,
-    /// BLAKE3 of the value, in hex. The value has 256 random bits: no salt and no slow hash would add anything.
+    /// BLAKE3 of the value, in hex. The value has 256 random bits: no salt and no slow hash would
+    /// add anything.
     digest: String,
     /// The digest of the value before, which works until `previousValueUntil`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,7 +89,8 @@ impl Tokens {
     /// The owner of a value; none where no token has it.
     pub fn find(&self, value: &str) -> Option<Known> {
         let all = self.all.read();
-        // A digest is looked up, not compared: how long that takes says nothing about another value.
+        // A digest is looked up, not compared: how long that takes says nothing about another
+        // value.
         let entry = all.by_digest.get(blake3::hash(value.as_bytes()).as_bytes())?;
         let caller = Caller::clone(&entry.caller);
         let now = self.clock.now();
@@ -104,8 +106,9 @@ impl Tokens {
         })
     }
 
-    /// A new token, and the change that stores it; `company` is none for an operator's token. The token is valid once
-    /// the change was made, with its entry in the activity log, and was passed to [`Tokens::apply`].
+    /// A new token, and the change that stores it; `company` is none for an operator's token. The
+    /// token is valid once the change was made, with its entry in the activity log, and was passed
+    /// to [`Tokens::apply`].
     ///
     /// # Errors
     /// Where a field is not valid, or the token would give more than the caller has.
@@ -120,7 +123,8 @@ impl Tokens {
         let live = self.list(company).iter().filter(|token| ended_at(token, now).is_none()).count();
         if live >= MAX_TOKENS {
             let message = format!(
-                "would be one too many; a company has at most {MAX_TOKENS} valid tokens; revoke those that nobody uses with \
+                "would be one too many; a company has at most {MAX_TOKENS} valid tokens; revoke \
+                 those that nobody uses with \
                  `memhost token delete ID`"
             );
             return Err(FieldError::new("name", message).into());
@@ -144,15 +148,17 @@ impl Tokens {
         };
         caller.covers(&token)?;
         let (value, digest) = value()?;
-        let change = self.change(None, &Stored { token: token.clone(), digest, previous: None }).await?;
+        let change =
+            self.change(None, &Stored { token: token.clone(), digest, previous: None }).await?;
         Ok((NewToken { token, value }, change))
     }
 
-    /// Gives a token another value. The previous value is invalid once the change is made, or after the overlap.
+    /// Gives a token another value. The previous value is invalid once the change is made, or after
+    /// the overlap.
     ///
     /// # Errors
-    /// Where there is no such token in the company, it was revoked, or it gives more than the caller has: whoever gets its
-    /// value can do all that it can.
+    /// Where there is no such token in the company, it was revoked, or it gives more than the
+    /// caller has: whoever gets its value can do all that it can.
     pub async fn rotate(
         &self,
         caller: &Caller,
@@ -168,22 +174,34 @@ impl Tokens {
         caller.covers(&present.token)?;
         let now = self.clock.now();
         let until = now.checked_add(overlap).ok().filter(|_| overlap.is_positive());
-        let token = Token { rotated_at: Some(now), previous_value_until: until, ..self.used(&present.token) };
+        let token = Token {
+            rotated_at: Some(now),
+            previous_value_until: until,
+            ..self.used(&present.token)
+        };
         let (value, digest) = value()?;
         let previous = until.is_some().then(|| present.digest.clone());
-        let change = self.change(Some(&present), &Stored { token: token.clone(), digest, previous }).await?;
+        let change =
+            self.change(Some(&present), &Stored { token: token.clone(), digest, previous }).await?;
         Ok((NewToken { token, value }, change))
     }
 
-    /// Revokes a token, permanently. It stays in the list for a while, so that requests that still use it are attributed.
+    /// Revokes a token, permanently. It stays in the list for a while, so that requests that still
+    /// use it are attributed.
     ///
     /// # Errors
     /// Where there is no such token in the company.
-    pub async fn revoke(&self, company: Option<&CompanyId>, id: TokenId) -> Result<(Token, Change), AccessError> {
+    pub async fn revoke(
+        &self,
+        company: Option<&CompanyId>,
+        id: TokenId,
+    ) -> Result<(Token, Change), AccessError> {
         let present = self.get(company, id)?;
         let revoked_at = present.token.revoked_at.unwrap_or_else(|| self.clock.now());
         let token = Token { revoked_at: Some(revoked_at), ..self.used(&present.token) };
-        let change = self.change(Some(&present), &Stored { token: token.clone(), ..Stored::clone(&present) }).await?;
+        let change = self
+            .change(Some(&present), &Stored { token: token.clone(), ..Stored::clone(&present) })
+            .await?;
         Ok((token, change))
     }
 
@@ -197,7 +215,9 @@ impl Tokens {
         for stored in all {
             let token = self.used(&stored.token);
             if token != stored.token {
-                changes.push(self.change(Some(&stored), &Stored { token, ..Stored::clone(&stored) }).await?);
+                changes.push(
+                    self.change(Some(&stored), &Stored { token, ..Stored::clone(&stored) }).await?,
+                );
             }
         }
         Ok(changes)
@@ -205,7 +225,12 @@ impl Tokens {
 
     /// The token with the hour in which it was last used.
     fn used(&self, token: &Token) -> Token {
-        let hour = self.all.read().last_hours.get(&token.id).map_or(0, |hour| hour.load(Ordering::Relaxed));
+        let hour = self
+            .all
+            .read()
+            .last_hours
+            .get(&token.id)
+            .map_or(0, |hour| hour.load(Ordering::Relaxed));
         let last = Timestamp::from_second(hour * HOUR).ok().filter(|_| hour > 0);
         Token { last_used_at: token.last_used_at.max(last), ..token.clone() }
     }
@@ -251,7 +276,9 @@ impl Tokens {
     pub fn forget(&self, company: &CompanyId) {
         let mut all = self.all.write();
         let All { by_id, by_digest, last_hours } = &mut *all;
-        last_hours.retain(|id, _| by_id.get(id).is_none_or(|stored| stored.token.company_id.as_ref() != Some(company)));
+        last_hours.retain(|id, _| {
+            by_id.get(id).is_none_or(|stored| stored.token.company_id.as_ref() != Some(company))
+        });
         by_id.retain(|_, stored| stored.token.company_id.as_ref() != Some(company));
         by_digest.retain(|_, entry| entry.caller.company() != Some(company));
     }
@@ -259,10 +286,17 @@ impl Tokens {
     async fn change(&self, before: Option<&Stored>, after: &Stored) -> Result<Change, AccessError> {
         let key = key(&after.token);
         let expected = match before {
-            Some(before) => store::unchanged(&*self.store, Table::Tokens, &key, "token", before).await?,
+            Some(before) => {
+                store::unchanged(&*self.store, Table::Tokens, &key, "token", before).await?
+            }
             None => Expected::Absent,
         };
-        Ok(Change { table: Table::Tokens, key, expected, new: Some(store::encode("token", after)?) })
+        Ok(Change {
+            table: Table::Tokens,
+            key,
+            expected,
+            new: Some(store::encode("token", after)?),
+        })
     }
 
     fn get(&self, company: Option<&CompanyId>, id: TokenId) -> Result<Arc<Stored>, AccessError> {
@@ -291,10 +325,14 @@ fn digest_of(text: &str) -> Option<[u8; 32]> {
 }
 
 impl Stored {
-    /// The digests of the values that the token has, each with the end of the one that was replaced.
+    /// The digests of the values that the token has, each with the end of the one that was
+    /// replaced.
     fn digests(&self) -> impl Iterator<Item = ([u8; 32], Option<Timestamp>)> {
         let previous = self.previous.as_deref().zip(self.token.previous_value_until);
-        let all = [Some((self.digest.as_str(), None)), previous.map(|(digest, until)| (digest, Some(until)))];
+        let all = [
+            Some((self.digest.as_str(), None)),
+            previous.map(|(digest, until)| (digest, Some(until))),
+        ];
         all.into_iter().flatten().filter_map(|(digest, until)| Some((digest_of(digest)?, until)))
     }
 }
@@ -310,7 +348,10 @@ impl All {
         let id = stored.token.id;
         self.remove(id);
         let last_hour = Arc::clone(self.last_hours.entry(id).or_default());
-        last_hour.fetch_max(stored.token.last_used_at.map_or(0, |at| at.as_second() / HOUR), Ordering::Relaxed);
+        last_hour.fetch_max(
+            stored.token.last_used_at.map_or(0, |at| at.as_second() / HOUR),
+            Ordering::Relaxed,
+        );
         let caller = Arc::new(Caller::of(&stored.token));
         for (digest, replaced_until) in stored.digests() {
             let entry = Entry {

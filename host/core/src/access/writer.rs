@@ -27,9 +27,11 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether whoever asks may do only what an agent may. An integration that says only a role may be an agent, too.
+/// Whether whoever asks may do only what an agent may. An integration that says only a role may be
+/// an agent, too.
 pub(crate) fn is_confined(principal: &str) -> bool {
-    let is_some_agent = || principal.starts_with("integration:") && principal.ends_with(" as agent");
+    let is_some_agent =
+        || principal.starts_with("integration:") && principal.ends_with(" as agent");
     Writer::of(principal).map_or_else(is_some_agent, |writer| writer.is_confined)
 }
 
@@ -44,12 +46,19 @@ mod tests {
 
     #[test]
     fn a_principal_names_the_agent_or_the_person() {
-        let of = |principal| Writer::of(principal).map(|writer| (writer.id, writer.is_agent, writer.is_confined));
+        let of = |principal| {
+            Writer::of(principal).map(|writer| (writer.id, writer.is_agent, writer.is_confined))
+        };
         assert_eq!(of("agent:ada"), Some(("ada", true, true)));
         assert_eq!(of("integration:gw as agent:ada"), Some(("ada", true, true)));
         assert_eq!(of("integration:gw as person:u1, agent"), Some(("u1", false, true)));
-        assert_eq!(of("integration:gw as person:u1, company_administrator"), Some(("u1", false, false)));
-        for own in ["operator", "company_administrator:x", "integration:gw", "integration:gw as auditor"] {
+        assert_eq!(
+            of("integration:gw as person:u1, company_administrator"),
+            Some(("u1", false, false))
+        );
+        for own in
+            ["operator", "company_administrator:x", "integration:gw", "integration:gw as auditor"]
+        {
             assert_eq!(of(own), None, "{own}");
         }
     }

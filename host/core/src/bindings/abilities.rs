@@ -9,17 +9,20 @@ use crate::versions::choice::choose;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::OptionalInterface;
 use memhost_types::{
-    Binding, BindingKey, McpPolicy, OperationKind, ProviderCapabilities, ProviderKey, Scope, VersionChoice,
+    Binding, BindingKey, McpPolicy, OperationKind, ProviderCapabilities, ProviderKey, Scope,
+    VersionChoice,
 };
 
 /// What the binding that answers for a scope can do. All of it is absent where no binding answers.
 #[derive(Debug, Clone, Default)]
 pub struct Abilities {
-    /// The binding that answers; absent also for a company that has none yet and will get the built-in provider.
+    /// The binding that answers; absent also for a company that has none yet and will get the
+    /// built-in provider.
     pub binding_key: Option<BindingKey>,
     /// Whose records it has.
     pub provider_key: Option<ProviderKey>,
-    /// What the build that serves it, or would, can do beside the operations that every provider has.
+    /// What the build that serves it, or would, can do beside the operations that every provider
+    /// has.
     pub capabilities: ProviderCapabilities,
     /// Whether that build can also tell how a query came to its answer.
     pub explains: bool,
@@ -28,13 +31,13 @@ pub struct Abilities {
 }
 
 impl Service {
-    /// The abilities of the binding that answers for a scope. Missing scope fields default to those of the caller's
-    /// token.
+    /// The abilities of the binding that answers for a scope. Missing scope fields default to those
+    /// of the caller's token.
     ///
     /// # Errors
-    /// Where the caller may not do this in the scope, or, for `control`, no memory operation at all; recorded as a refusal
-    /// of the `kind` that it is asked for. Where the
-    /// company was erased or is being imported.
+    /// Where the caller may not do this in the scope, or, for `control`, no memory operation at
+    /// all; recorded as a refusal of the `kind` that it is asked for. Where the company was erased
+    /// or is being imported.
     #[boxed]
     pub async fn abilities(
         &self,
@@ -56,7 +59,9 @@ impl Service {
             Ok(resolution) => Ok(self.abilities_of(&resolution.binding).await),
             // The first operation of such a company makes the built-in provider its default.
             Err(BindingError::NoDefault { .. })
-                if self.zero_config && named.is_none() && self.bindings.list(&scope.company_id).is_empty() =>
+                if self.zero_config
+                    && named.is_none()
+                    && self.bindings.list(&scope.company_id).is_empty() =>
             {
                 Ok(self.abilities_of_builtin())
             }
@@ -71,12 +76,17 @@ impl Service {
         Abilities {
             binding_key: Some(binding.key.clone()),
             mcp: binding.policy.mcp,
-            ..abilities(&binding.provider_key, choose(binding, &builds, state.as_ref()).plugin.as_ref())
+            ..abilities(
+                &binding.provider_key,
+                choose(binding, &builds, state.as_ref()).plugin.as_ref(),
+            )
         }
     }
 
     fn abilities_of_builtin(&self) -> Abilities {
-        let Ok(key) = LOCAL_MARKDOWN_KEY.parse::<ProviderKey>() else { return Abilities::default() };
+        let Ok(key) = LOCAL_MARKDOWN_KEY.parse::<ProviderKey>() else {
+            return Abilities::default();
+        };
         let (builds, newest) = (self.plugins.builds(&key), VersionChoice::default());
         abilities(&key, builds.iter().find(|build| build.is_allowed_by(&newest)))
     }
@@ -85,7 +95,9 @@ impl Service {
 fn abilities(provider: &ProviderKey, build: Option<&Plugin>) -> Abilities {
     Abilities {
         provider_key: Some(provider.clone()),
-        capabilities: build.map(|build| build.component.description().capabilities).unwrap_or_default(),
+        capabilities: build
+            .map(|build| build.component.description().capabilities)
+            .unwrap_or_default(),
         explains: build.is_some_and(|build| build.component.exports(OptionalInterface::Explain)),
         ..Abilities::default()
     }

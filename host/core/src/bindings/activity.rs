@@ -20,7 +20,13 @@ pub(crate) struct NewActivity {
 impl NewActivity {
     /// What somebody does to a thing.
     pub(crate) fn new(principal: &str, action: ActivityAction, subject: impl Into<String>) -> Self {
-        Self { principal: principal.to_owned(), action, subject: subject.into(), before: None, after: None }
+        Self {
+            principal: principal.to_owned(),
+            action,
+            subject: subject.into(),
+            before: None,
+            after: None,
+        }
     }
 
     /// Who does it.
@@ -29,7 +35,11 @@ impl NewActivity {
     }
 
     /// How it is and how it will be.
-    pub(crate) fn with(mut self, before: Option<&impl Serialize>, after: Option<&impl Serialize>) -> Self {
+    pub(crate) fn with(
+        mut self,
+        before: Option<&impl Serialize>,
+        after: Option<&impl Serialize>,
+    ) -> Self {
         self.before = before.and_then(|before| serde_json::to_value(before).ok());
         self.after = after.and_then(|after| serde_json::to_value(after).ok());
         self
@@ -37,10 +47,15 @@ impl NewActivity {
 }
 
 /// The change that writes an entry.
-pub(crate) fn change(clock: &dyn Clock, company: &CompanyId, new: NewActivity) -> Result<Change, StoreError> {
+pub(crate) fn change(
+    clock: &dyn Clock,
+    company: &CompanyId,
+    new: NewActivity,
+) -> Result<Change, StoreError> {
     let (at, id) = (clock.now(), new_id(clock));
     let NewActivity { principal, action, subject, before, after } = new;
-    let entry = Activity { id, company_id: company.clone(), at, principal, action, subject, before, after };
+    let entry =
+        Activity { id, company_id: company.clone(), at, principal, action, subject, before, after };
     let (key, new) = (store::newest_first(company, id), store::encode("activity", &entry)?);
     Ok(Change::always(Table::Activity, key, Some(new)))
 }

@@ -28,8 +28,8 @@ fn named(target: &Target) -> String {
 }
 
 impl Bindings {
-    /// Changes a binding; durable, with its entry in the activity log, when this returns. `revision` is the one that the
-    /// caller knows; none accepts any.
+    /// Changes a binding; durable, with its entry in the activity log, when this returns.
+    /// `revision` is the one that the caller knows; none accepts any.
     ///
     /// # Errors
     /// Where there is no such binding, it was changed meanwhile, or the store fails.
@@ -52,11 +52,13 @@ impl Bindings {
         changed.revision += 1;
         changed.updated_at = self.clock.now();
         let changed = Arc::new(changed);
-        let entry = NewActivity::new(principal, action, binding_key.as_str()).with(Some(&*present), Some(&*changed));
+        let entry = NewActivity::new(principal, action, binding_key.as_str())
+            .with(Some(&*present), Some(&*changed));
         let new = Some(store::encode("binding", &*changed)?);
         match self.record_with(company_id, entry, vec![self.replace(&present, new).await?]).await {
             Ok(()) => {}
-            // Another process changed it. The caller's revision is checked against what is there now.
+            // Another process changed it. The caller's revision is checked against what is there
+            // now.
             Err(conflict @ BindingError::Conflict { .. }) => {
                 self.reload(company_id).await?;
                 fresh(&*self.get(company_id, binding_key)?, revision)?;
@@ -64,15 +66,18 @@ impl Bindings {
             }
             Err(error) => return Err(error),
         }
-        self.cache(company_id, |company| drop(company.bindings.insert(binding_key.clone(), Arc::clone(&changed))));
+        self.cache(company_id, |company| {
+            drop(company.bindings.insert(binding_key.clone(), Arc::clone(&changed)))
+        });
         Ok(changed)
     }
 
-    /// Deletes a binding with the targets that name it; durable, with an entry in the activity log and the mark of
-    /// `deletion.rs`, when this returns. Its id is never used again.
+    /// Deletes a binding with the targets that name it; durable, with an entry in the activity log
+    /// and the mark of `deletion.rs`, when this returns. Its id is never used again.
     ///
     /// # Errors
-    /// Where there is no such binding, another one has its key by now, it was changed meanwhile, or the store fails.
+    /// Where there is no such binding, another one has its key by now, it was changed meanwhile, or
+    /// the store fails.
     pub async fn delete(
         &self,
         company_id: &CompanyId,
@@ -83,12 +88,16 @@ impl Bindings {
         let _lock = self.lock(company_id).await?;
         let present = self.get(company_id, binding_key)?;
         if present.id != id {
-            return Err(BindingError::NotFound { company: company_id.clone(), key: binding_key.clone() });
+            return Err(BindingError::NotFound {
+                company: company_id.clone(),
+                key: binding_key.clone(),
+            });
         }
         fresh(&present, revision)?;
         let pointing = self.targets(company_id).into_iter().filter(|(_, key)| key == binding_key);
         let targets: Vec<Target> = pointing.map(|(target, _)| target).collect();
-        let entry = NewActivity::new(principal, ActivityAction::BindingDeleted, binding_key.as_str());
+        let entry =
+            NewActivity::new(principal, ActivityAction::BindingDeleted, binding_key.as_str());
         let mut changes = vec![self.replace(&present, None).await?];
         for target in &targets {
             changes.push(target_change(company_id, target, None)?);
@@ -97,7 +106,8 @@ impl Bindings {
             changes.push(activity::change(&*self.clock, company_id, entry)?);
         }
         changes.push(deletion::mark(&present)?);
-        self.record_with(company_id, entry.with(Some(&*present), None::<&Binding>), changes).await?;
+        self.record_with(company_id, entry.with(Some(&*present), None::<&Binding>), changes)
+            .await?;
         self.cache(company_id, |company| {
             company.bindings.remove(binding_key);
             company.default.take_if(|key| key == binding_key);
@@ -112,14 +122,19 @@ impl Bindings {
     }
 
     /// The change that replaces a binding, if it is unchanged.
-    async fn replace(&self, present: &Binding, new: Option<Vec<u8>>) -> Result<Change, BindingError> {
+    async fn replace(
+        &self,
+        present: &Binding,
+        new: Option<Vec<u8>>,
+    ) -> Result<Change, BindingError> {
         let key = store::company_key(&present.company_id, present.key.as_str().as_bytes());
-        let expected = store::unchanged(&*self.store, Table::Bindings, &key, "binding", present).await?;
+        let expected =
+            store::unchanged(&*self.store, Table::Bindings, &key, "binding", present).await?;
         Ok(Change { table: Table::Bindings, key, expected, new })
     }
 
-    /// Hold this while you write a change of a company's bindings and update the cache: a later change must not be
-    /// overtaken in the cache by an earlier one.
+    /// Hold this while you write a change of a company's bindings and update the cache: a later
+    /// change must not be overtaken in the cache by an earlier one.
     pub(crate) async fn lock(&self, company: &CompanyId) -> Result<Lease, StoreError> {
         self.store.lock(LockKind::Bindings, company.as_str().as_bytes()).await
     }
@@ -129,7 +144,8 @@ impl Bindings {
         change(self.companies.write().entry(company.clone()).or_default());
     }
 
-    /// Assigns a binding to the company or an agent, or removes the assignment; durable when this returns.
+    /// Assigns a binding to the company or an agent, or removes the assignment; durable when this
+    /// returns.
     ///
     /// # Errors
     /// Where there is no such binding or the store fails.
@@ -144,7 +160,8 @@ impl Bindings {
         let mut changes = vec![target_change(company_id, &target, binding_key)?];
         if let Some(binding_key) = binding_key {
             let present = self.get(company_id, binding_key)?;
-            // Written unchanged: its condition makes sure that the binding is there when its target is written.
+            // Written unchanged: its condition makes sure that the binding is there when its target
+            // is written.
             changes.push(self.replace(&present, Some(store::encode("binding", &*present)?)).await?);
         }
         let subject = named(&target);
@@ -153,7 +170,9 @@ impl Bindings {
         self.record_with(company_id, entry.with(before.as_ref(), binding_key), changes).await?;
         self.cache(company_id, |company| match (target, binding_key.cloned()) {
             (Target::Company, binding_key) => company.default = binding_key,
-            (Target::Agent(agent), Some(binding_key)) => drop(company.overrides.insert(agent, binding_key)),
+            (Target::Agent(agent), Some(binding_key)) => {
+                drop(company.overrides.insert(agent, binding_key))
+            }
             (Target::Agent(agent), None) => drop(company.overrides.remove(&agent)),
         });
         Ok(())
@@ -172,7 +191,11 @@ impl Bindings {
     ///
     /// # Errors
     /// Where the store fails.
-    pub(crate) async fn record(&self, company: &CompanyId, new: NewActivity) -> Result<(), BindingError> {
+    pub(crate) async fn record(
+        &self,
+        company: &CompanyId,
+        new: NewActivity,
+    ) -> Result<(), BindingError> {
         self.record_with(company, new, Vec::new()).await
     }
 

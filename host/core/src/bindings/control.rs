@@ -1,11 +1,14 @@
-//! The control plane of bindings: creating, changing and deleting them, their grants, and zero configuration.
+//! The control plane of bindings: creating, changing and deleting them, their grants, and zero
+//! configuration.
 
 use async_recursion::async_recursion as boxed;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::check::{check_asked, check_grants};
-pub use self::view::{AskedView, BindingView, BuildView, GrantsView, ResolvedView, UsageView, WaitingView};
+pub use self::view::{
+    AskedView, BindingView, BuildView, GrantsView, ResolvedView, UsageView, WaitingView,
+};
 use crate::Service;
 use crate::access::{Act, Caller};
 use crate::bindings::deletion;
@@ -14,8 +17,8 @@ use crate::error::{Refusal, ServiceError};
 use crate::plugins::{LOCAL_MARKDOWN_KEY, Plugin, PluginError, PluginSource};
 use crate::versions::asked::asked_by;
 use memhost_types::{
-    ActivityAction, AgentId, Binding, BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, HookEvent,
-    JsonObject, Permission, ProviderKey, RequestedGrants, Scope, VersionChoice,
+    ActivityAction, AgentId, Binding, BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants,
+    HookEvent, JsonObject, Permission, ProviderKey, RequestedGrants, Scope, VersionChoice,
 };
 
 mod check;
@@ -38,7 +41,8 @@ pub struct CreateBinding {
     #[serde(default)]
     #[schemars(transform = memhost_types::schema::free_json)]
     pub config: JsonObject,
-    /// What the provider may reach. Absent: what the built-in provider asks for, nothing for any other.
+    /// What the provider may reach. Absent: what the built-in provider asks for, nothing for any
+    /// other.
     #[serde(default)]
     pub grants: Option<Grants>,
     /// What the provider may use; the defaults where absent.
@@ -108,7 +112,9 @@ impl Service {
             return Err(self.no_provider(&request.provider_key));
         }
         self.check(company, &plugin, &request.config, &request.limits).await?;
-        let grants = request.grants.unwrap_or_else(|| default_grants(&plugin, self.serving.embeddings.computes_here()));
+        let grants = request
+            .grants
+            .unwrap_or_else(|| default_grants(&plugin, self.serving.embeddings.computes_here()));
         check_grants(&grants)?;
         check_asked(&grants, &plugin, &request.config, &Grants::default())?;
         let reviewed = asked(&plugin, &request.config);
@@ -124,7 +130,8 @@ impl Service {
             make_default: request.default,
         };
         let binding = self.bindings.create(caller.principal(), company, new).await?;
-        tracing::info!(%company, binding = %binding.key, provider = %binding.provider_key, "a binding was made");
+        tracing::info!(%company, binding = %binding.key, provider = %binding.provider_key, "a \
+            binding was made");
         self.ask_health(&binding).await;
         self.binding(company, &binding.key).await
     }
@@ -132,7 +139,8 @@ impl Service {
     /// Changes a binding, if its provider accepts the configuration.
     ///
     /// # Errors
-    /// Where there is none of this key, it was changed meanwhile, or the provider does not accept the configuration.
+    /// Where there is none of this key, it was changed meanwhile, or the provider does not accept
+    /// the configuration.
     #[boxed]
     pub async fn update_binding(
         &self,
@@ -171,8 +179,8 @@ impl Service {
         self.binding(company, key).await
     }
 
-    /// Deletes a binding, with what its provider has stored through the host. Waits until the calls that run have ended.
-    /// What the provider keeps elsewhere stays there: forget it first.
+    /// Deletes a binding, with what its provider has stored through the host. Waits until the calls
+    /// that run have ended. What the provider keeps elsewhere stays there: forget it first.
     ///
     /// # Errors
     /// Where there is none of this key or it was changed meanwhile.
@@ -187,7 +195,8 @@ impl Service {
         let present = self.bindings.get(company, key)?;
         let _lock = self.serving.lock(present.id).await?;
         self.note_forgetting().await?;
-        let deleted = self.bindings.delete(company, (key, present.id), revision, caller.principal()).await?;
+        let deleted =
+            self.bindings.delete(company, (key, present.id), revision, caller.principal()).await?;
         // No call may use the storage when it is removed.
         self.serving.close(deleted.id).await;
         deletion::finish(&*self.store, &self.serving, Some(&self.reviews), &deleted).await?;
@@ -215,7 +224,9 @@ impl Service {
         let plugin = self.build_for(&present.provider_key, &present.version).await?;
         // What an import asks for may be accepted as it is.
         let mut known = present.grants.clone();
-        known.http.extend(present.requested.iter().flat_map(|requested| requested.grants.http.clone()));
+        known
+            .http
+            .extend(present.requested.iter().flat_map(|requested| requested.grants.http.clone()));
         check_asked(&grants, &plugin, &present.config, &known)?;
         let by = (caller.principal(), ActivityAction::GrantsChanged);
         // What was checked against this configuration is not granted to another one.
@@ -250,7 +261,8 @@ impl Service {
             self.serving.write_state(&binding, &state, Vec::new()).await?;
         }
         self.serving.forget(binding.id);
-        let entry = NewActivity::new(caller.principal(), ActivityAction::BindingReset, key.as_str());
+        let entry =
+            NewActivity::new(caller.principal(), ActivityAction::BindingReset, key.as_str());
         self.bindings.record(company, entry).await?;
         self.binding(company, key).await
     }
@@ -261,10 +273,16 @@ impl Service {
         self.check(&binding.company_id, &plugin, &binding.config, &binding.limits).await
     }
 
-    /// Makes a request of what an imported binding may reach and use, unless an operator accepts it. A binding gets what a
-    /// new one of its provider gets. If it had more, its own provider's permissions are undecided, too.
-    pub(crate) async fn request_grants(&self, binding: &mut Binding, accepts: bool) -> Result<(), ServiceError> {
-        let had = RequestedGrants { grants: std::mem::take(&mut binding.grants), limits: binding.limits };
+    /// Makes a request of what an imported binding may reach and use, unless an operator accepts
+    /// it. A binding gets what a new one of its provider gets. If it had more, its own provider's
+    /// permissions are undecided, too.
+    pub(crate) async fn request_grants(
+        &self,
+        binding: &mut Binding,
+        accepts: bool,
+    ) -> Result<(), ServiceError> {
+        let had =
+            RequestedGrants { grants: std::mem::take(&mut binding.grants), limits: binding.limits };
         let wanted = binding.requested.take().unwrap_or(had);
         check_grants(&wanted.grants)?;
         wanted.limits.check(self.sandbox.options().max_memory_bytes)?;
@@ -293,7 +311,11 @@ impl Service {
     }
 
     /// The newest build that the choice allows.
-    async fn build_for(&self, key: &ProviderKey, version: &VersionChoice) -> Result<Plugin, ServiceError> {
+    async fn build_for(
+        &self,
+        key: &ProviderKey,
+        version: &VersionChoice,
+    ) -> Result<Plugin, ServiceError> {
         let loading = || ServiceError::ProviderLoading { key: key.to_string() };
         let found = match version {
             VersionChoice::Pin(digest) => {
@@ -315,11 +337,18 @@ impl Service {
                 newest(&builds, version).cloned()
             }
         };
-        found.ok_or_else(|| ServiceError::NoVersion { key: key.to_string(), choice: version.to_string() })
+        found.ok_or_else(|| ServiceError::NoVersion {
+            key: key.to_string(),
+            choice: version.to_string(),
+        })
     }
 
     /// Zero configuration for an event, as for an operation.
-    pub(crate) async fn ensure_default(&self, caller: &Caller, event: &HookEvent) -> Result<(), ServiceError> {
+    pub(crate) async fn ensure_default(
+        &self,
+        caller: &Caller,
+        event: &HookEvent,
+    ) -> Result<(), ServiceError> {
         let (scope, named) = (&event.scope, event.binding_key.as_ref());
         self.usable(caller, &scope.company_id).await?;
         let resolved = self.bindings.resolve(&scope.company_id, scope.agent_id.as_ref(), named);
@@ -330,7 +359,8 @@ impl Service {
         Ok(())
     }
 
-    /// Zero configuration: a company that never had a binding gets the built-in provider as its default.
+    /// Zero configuration: a company that never had a binding gets the built-in provider as its
+    /// default.
     pub(crate) async fn resolve_without_config(
         &self,
         scope: &Scope,
@@ -365,7 +395,8 @@ impl Service {
     }
 }
 
-/// The newest build that the choice allows. Builds whose files are there come before those that are only kept as copies.
+/// The newest build that the choice allows. Builds whose files are there come before those that are
+/// only kept as copies.
 fn newest<'a>(builds: &'a [Plugin], version: &VersionChoice) -> Option<&'a Plugin> {
     let allowed = || builds.iter().filter(|build| build.is_allowed_by(version));
     allowed().find(|build| build.is_present()).or_else(|| allowed().next())
@@ -375,8 +406,8 @@ fn asked(plugin: &Plugin, config: &JsonObject) -> Vec<Permission> {
     asked_by(plugin, config).into_iter().map(|request| request.permission).collect()
 }
 
-/// The built-in provider gets what it asks for, except embeddings that are computed elsewhere. An operator decides about
-/// any other provider.
+/// The built-in provider gets what it asks for, except embeddings that are computed elsewhere. An
+/// operator decides about any other provider.
 fn default_grants(plugin: &Plugin, embeds_here: bool) -> Grants {
     match plugin.source {
         PluginSource::Builtin => {

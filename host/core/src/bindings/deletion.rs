@@ -1,6 +1,7 @@
-//! What a deleted binding leaves to be removed: its provider's storage and files, its review items, and records of an
-//! import that waited for it. A mark says so. It is stored in one step with the deletion and removed at the end, so that
-//! a deletion that was cut short is finished at the next start, or when the company is erased.
+//! What a deleted binding leaves to be removed: its provider's storage and files, its review items,
+//! and records of an import that waited for it. A mark says so. It is stored in one step with the
+//! deletion and removed at the end, so that a deletion that was cut short is finished at the next
+//! start, or when the company is erased.
 
 use crate::companies::waiting;
 use crate::error::Refusal;
@@ -22,7 +23,8 @@ pub(crate) fn mark(binding: &Binding) -> Result<Change, StoreError> {
     Ok(Change::always(Table::Host, key(binding), Some(store::encode("deleted binding", binding)?)))
 }
 
-/// Removes what a deleted binding has left, and then its mark. No call may use it any more. The call can be repeated.
+/// Removes what a deleted binding has left, and then its mark. No call may use it any more. The
+/// call can be repeated.
 pub(crate) async fn finish(
     store: &dyn Store,
     serving: &ServingBindings,
@@ -49,7 +51,8 @@ pub(crate) async fn finish_cut(
     let of_company = company.map(|company| store::company_key(company, b"")).unwrap_or_default();
     let mut marks = store::scan_all(store, Table::Host, &[DELETING, &of_company].concat());
     while let Some((_, binding)) = marks.next_row::<Binding>("deleted binding").await? {
-        tracing::warn!(company = %binding.company_id, binding = %binding.key, "a deletion was cut short; it is finished now");
+        tracing::warn!(company = %binding.company_id, binding = %binding.key, "a deletion was cut \
+            short; it is finished now");
         finish(store, serving, None, &binding).await?;
     }
     Ok(())

@@ -10,8 +10,8 @@ use crate::error::ServiceError;
 use memhost_types::CompanyId;
 
 impl Service {
-    /// The company's default binding. Where there is none, the binding of the request's key becomes it, and is made where
-    /// it is missing. Answers whether anything was changed.
+    /// The company's default binding. Where there is none, the binding of the request's key becomes
+    /// it, and is made where it is missing. Answers whether anything was changed.
     ///
     /// # Errors
     /// As [`Service::create_binding`] says.
@@ -26,7 +26,8 @@ impl Service {
             return Ok((self.binding(company, &present.binding.key).await?, false));
         }
         let key = request.key.clone();
-        match self.create_binding(caller, company, CreateBinding { default: true, ..request }).await {
+        match self.create_binding(caller, company, CreateBinding { default: true, ..request }).await
+        {
             Ok(made) => Ok((made, true)),
             // It is there and not assigned, or another call has made it.
             Err(ServiceError::Binding(BindingError::Exists { .. })) => {

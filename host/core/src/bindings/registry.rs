@@ -12,8 +12,8 @@ use crate::companies::known::KnownCompanies;
 use memhost_ports::{Clock, new_id};
 use memhost_store::{self as store, Change, Store, Table};
 use memhost_types::{
-    ActivityAction, AgentId, Binding, BindingId, BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants,
-    JsonObject, Permission, ProviderKey, Target, VersionChoice,
+    ActivityAction, AgentId, Binding, BindingId, BindingKey, BindingLimits, BindingPolicy,
+    CompanyId, Grants, JsonObject, Permission, ProviderKey, Target, VersionChoice,
 };
 
 /// What is needed to make a binding.
@@ -136,7 +136,10 @@ impl Bindings {
         Ok(())
     }
 
-    async fn read(store: &dyn Store, prefix: &[u8]) -> Result<HashMap<CompanyId, Company>, BindingError> {
+    async fn read(
+        store: &dyn Store,
+        prefix: &[u8],
+    ) -> Result<HashMap<CompanyId, Company>, BindingError> {
         let mut companies: HashMap<CompanyId, Company> = HashMap::new();
         let mut rows = store::scan_all(store, Table::Bindings, prefix);
         while let Some((_, binding)) = rows.next_row::<Binding>("binding").await? {
@@ -188,11 +191,16 @@ impl Bindings {
         if new.make_default {
             changes.push(target_change(company_id, &Target::Company, Some(&binding.key))?);
         }
-        let entry = NewActivity::new(principal, ActivityAction::BindingCreated, binding.key.as_str());
+        let entry =
+            NewActivity::new(principal, ActivityAction::BindingCreated, binding.key.as_str());
         let _lock = self.lock(company_id).await?;
-        let recorded = self.record_with(company_id, entry.with(None::<&Binding>, Some(&*binding)), changes).await;
+        let recorded = self
+            .record_with(company_id, entry.with(None::<&Binding>, Some(&*binding)), changes)
+            .await;
         recorded.map_err(|error| match error {
-            BindingError::Conflict { company } => BindingError::Exists { company, key: binding.key.clone() },
+            BindingError::Conflict { company } => {
+                BindingError::Exists { company, key: binding.key.clone() }
+            }
             error => error,
         })?;
         self.cache(company_id, |company| {
@@ -208,24 +216,40 @@ impl Bindings {
     ///
     /// # Errors
     /// Where there is none of this key.
-    pub fn get(&self, company_id: &CompanyId, binding_key: &BindingKey) -> Result<Arc<Binding>, BindingError> {
+    pub fn get(
+        &self,
+        company_id: &CompanyId,
+        binding_key: &BindingKey,
+    ) -> Result<Arc<Binding>, BindingError> {
         let companies = self.companies.read();
-        let found = companies.get(company_id).and_then(|company| company.bindings.get(binding_key)).cloned();
-        found.ok_or_else(|| BindingError::NotFound { company: company_id.clone(), key: binding_key.clone() })
+        let found = companies
+            .get(company_id)
+            .and_then(|company| company.bindings.get(binding_key))
+            .cloned();
+        found.ok_or_else(|| BindingError::NotFound {
+            company: company_id.clone(),
+            key: binding_key.clone(),
+        })
     }
 
     /// The company's bindings, by key.
     pub fn list(&self, company_id: &CompanyId) -> Vec<Arc<Binding>> {
         let companies = self.companies.read();
-        companies.get(company_id).map(|company| company.bindings.values().cloned().collect()).unwrap_or_default()
+        companies
+            .get(company_id)
+            .map(|company| company.bindings.values().cloned().collect())
+            .unwrap_or_default()
     }
 
     /// The bindings that the company and its agents are assigned to.
     pub fn targets(&self, company_id: &CompanyId) -> Vec<(Target, BindingKey)> {
         let companies = self.companies.read();
         let Some(company) = companies.get(company_id) else { return Vec::new() };
-        let mut targets: Vec<_> =
-            company.overrides.iter().map(|(agent, key)| (Target::Agent(agent.clone()), key.clone())).collect();
+        let mut targets: Vec<_> = company
+            .overrides
+            .iter()
+            .map(|(agent, key)| (Target::Agent(agent.clone()), key.clone()))
+            .collect();
         targets.sort_by(|(_, a), (_, b)| a.cmp(b));
         targets.splice(0..0, company.default.iter().map(|key| (Target::Company, key.clone())));
         targets
@@ -245,7 +269,8 @@ impl Bindings {
         all
     }
 
-    /// The binding that answers: the one named, else the agent's override, else the company's default.
+    /// The binding that answers: the one named, else the agent's override, else the company's
+    /// default.
     ///
     /// # Errors
     /// Where there is none.
@@ -258,17 +283,21 @@ impl Bindings {
         let companies = self.companies.read();
         let rules = rules(companies.get(company_id), agent, named);
         let Some((why, key)) = rules.into_iter().find_map(|(rule, key)| Some((rule, key?))) else {
-            return Err(BindingError::NoDefault { company: company_id.clone(), agent: agent.cloned() });
+            return Err(BindingError::NoDefault {
+                company: company_id.clone(),
+                agent: agent.cloned(),
+            });
         };
-        let found = companies.get(company_id).and_then(|company| company.bindings.get(key)).cloned();
+        let found =
+            companies.get(company_id).and_then(|company| company.bindings.get(key)).cloned();
         match found {
             Some(binding) => Ok(Resolution { binding, why }),
             None => Err(BindingError::NotFound { company: company_id.clone(), key: key.clone() }),
         }
     }
 
-    /// Every rule of resolution with what it says. The first one that names a binding decides, even where there is none of
-    /// that key.
+    /// Every rule of resolution with what it says. The first one that names a binding decides, even
+    /// where there is none of that key.
     pub fn explain(
         &self,
         company_id: &CompanyId,
@@ -286,9 +315,15 @@ impl Bindings {
                 (Why::ExplicitKey, Some(key), _) => format!("the request names `{key}`"),
                 (Why::ExplicitKey, None, _) => "the request names no binding".to_owned(),
                 (Why::AgentOverride, _, None) => "there is no agent in the scope".to_owned(),
-                (Why::AgentOverride, Some(key), Some(agent)) => format!("the agent {agent} is assigned to `{key}`"),
-                (Why::AgentOverride, None, Some(agent)) => format!("the agent {agent} has no binding of its own"),
-                (Why::CompanyDefault, Some(key), _) => format!("the default of the company is `{key}`"),
+                (Why::AgentOverride, Some(key), Some(agent)) => {
+                    format!("the agent {agent} is assigned to `{key}`")
+                }
+                (Why::AgentOverride, None, Some(agent)) => {
+                    format!("the agent {agent} has no binding of its own")
+                }
+                (Why::CompanyDefault, Some(key), _) => {
+                    format!("the default of the company is `{key}`")
+                }
                 (Why::CompanyDefault, None, _) => "the company has no default".to_owned(),
             },
         };

@@ -14,8 +14,8 @@ use memhost_types::CompanyId;
 /// The prefix of the keys of tombstones.
 pub(crate) const TOMBSTONE: &[u8] = b"tombstone\0";
 
-/// How long a company's records are kept. Null means no end; what is absent has its default. Sums, finance events, bindings
-/// and tombstones stay.
+/// How long a company's records are kept. Null means no end; what is absent has its default. Sums,
+/// finance events, bindings and tombstones stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Retention {
@@ -27,7 +27,8 @@ pub struct Retention {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub operations_max_count: Option<u64>,
-    /// Days of deliveries that have ended, dead ones included; 30 by default. The same event is a new one afterwards.
+    /// Days of deliveries that have ended, dead ones included; 30 by default. The same event is a
+    /// new one afterwards.
     #[schemars(range(min = 1))]
     pub deliveries_max_age_days: Option<u32>,
     /// Days of extraction jobs that have ended; 90 by default.
@@ -96,7 +97,8 @@ pub struct Tombstone {
     /// Bindings whose provider has not confirmed it and that somebody gave up by name, and who.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub abandoned: BTreeMap<String, String>,
-    /// Whether everything is gone: false while a provider has not confirmed that it has forgotten its records.
+    /// Whether everything is gone: false while a provider has not confirmed that it has forgotten
+    /// its records.
     pub is_complete: bool,
     /// Keys of the store that were removed; 0 while the erasure is not complete.
     pub removed_keys: u64,
@@ -120,8 +122,8 @@ pub struct Erased {
 pub(crate) struct Companies {
     pub(crate) retention: RwLock<HashMap<CompanyId, Retention>>,
     pub(crate) erased: RwLock<HashMap<CompanyId, Arc<Erased>>>,
-    /// Companies that are being imported. Nobody else can use them meanwhile. With several hosts this must be a lease of
-    /// the store.
+    /// Companies that are being imported. Nobody else can use them meanwhile. With several hosts
+    /// this must be a lease of the store.
     pub(crate) importing: Mutex<HashSet<CompanyId>>,
 }
 

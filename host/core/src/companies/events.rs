@@ -11,10 +11,13 @@ use crate::error::ServiceError;
 use crate::paging::Page;
 use memhost_ports::new_id;
 use memhost_store::{self as store, Change, Found, FoundPage, StoreError, Table, Transacted};
-use memhost_types::{CompanyId, Event, EventFilter, FieldError, NewEvent, OperationKind, Scope, limits};
+use memhost_types::{
+    CompanyId, Event, EventFilter, FieldError, NewEvent, OperationKind, Scope, limits,
+};
 
 impl Service {
-    /// Accepts events, all or none, durably. An event whose id is known is answered as it was stored the first time.
+    /// Accepts events, all or none, durably. An event whose id is known is answered as it was
+    /// stored the first time.
     ///
     /// # Errors
     /// Where a field is not valid; the error names it with the event's position.
@@ -26,7 +29,8 @@ impl Service {
         events: Vec<NewEvent>,
     ) -> Result<Vec<Event>, ServiceError> {
         if events.is_empty() || events.len() > limits::MAX_ITEMS {
-            let message = format!("has {} elements; 1 to {} are allowed", events.len(), limits::MAX_ITEMS);
+            let message =
+                format!("has {} elements; 1 to {} are allowed", events.len(), limits::MAX_ITEMS);
             return Err(FieldError::new("events", message).into());
         }
         let now = self.clock.now();
@@ -35,20 +39,29 @@ impl Service {
         for (index, mut event) in events.into_iter().enumerate() {
             if let Some(id) = event.event_id.as_ref().filter(|id| !ids.insert((*id).clone())) {
                 let field = format!("events.{index}.eventId");
-                return Err(
-                    FieldError::new(field, format!("is `{id}`, as that of another event of this request")).into()
-                );
+                return Err(FieldError::new(
+                    field,
+                    format!("is `{id}`, as that of another event of this request"),
+                )
+                .into());
             }
-            let at = |error: FieldError| FieldError::new(format!("events.{index}.{}", error.field), error.message);
+            let at = |error: FieldError| {
+                FieldError::new(format!("events.{index}.{}", error.field), error.message)
+            };
             event.check().map_err(at)?;
             let (agent_id, run_id) = (event.agent_id.take(), event.run_id.take());
             let mut scope = Scope { agent_id, run_id, ..Scope::company(company.clone()) };
             if let Err(denied) = caller.may_in(Act::Emit, &mut scope) {
-                return Err(self.deny(caller, OperationKind::Control, Some(company), &denied).await);
+                return Err(self
+                    .deny(caller, OperationKind::Control, Some(company), &denied)
+                    .await);
             }
             (event.agent_id, event.run_id) = (scope.agent_id, scope.run_id);
             let (id, principal) = (new_id(&*self.clock), caller.principal().to_owned());
-            all.push((Event { id, company_id: company.clone(), principal, received_at: now, event }, true));
+            all.push((
+                Event { id, company_id: company.clone(), principal, received_at: now, event },
+                true,
+            ));
         }
         loop {
             let (mut changes, mut owners) = (Vec::new(), Vec::new());
@@ -78,9 +91,15 @@ impl Service {
         Ok(all.into_iter().map(|(event, _)| event).collect())
     }
 
-    async fn known_event(&self, company: &CompanyId, event: &Event) -> Result<Option<Event>, StoreError> {
+    async fn known_event(
+        &self,
+        company: &CompanyId,
+        event: &Event,
+    ) -> Result<Option<Event>, StoreError> {
         let Some(event_id) = &event.event.event_id else { return Ok(None) };
-        let Some(id) = self.store.get(Table::EventIndex, &event_key(event, event_id)).await? else { return Ok(None) };
+        let Some(id) = self.store.get(Table::EventIndex, &event_key(event, event_id)).await? else {
+            return Ok(None);
+        };
         let Ok(id) = Uuid::from_slice(&id) else { return Ok(None) };
         let stored = self.store.get(Table::Events, &store::newest_first(company, id)).await?;
         stored.map(|value| store::decode("event", &value)).transpose()
@@ -99,13 +118,15 @@ impl Service {
         limit: Option<u32>,
     ) -> Result<Page<Event>, ServiceError> {
         let page = self.page_of("events", company, filter, cursor, limit)?;
-        let facets = [(b's', &filter.session_id), (b't', &filter.tool_id), (b'p', &filter.project_id)];
+        let facets =
+            [(b's', &filter.session_id), (b't', &filter.tool_id), (b'p', &filter.project_id)];
         let narrowest = facets.into_iter().find_map(|(name, value)| Some((name, value.as_ref()?)));
         let found = match narrowest {
             None => {
                 let (prefix, table) = (store::company_key(company, b""), (Table::Events, "event"));
                 let is_wanted = |event: &Event| filter.matches(event);
-                store::matching(&*self.store, table, &prefix, page.from(), page.limit, is_wanted).await?
+                store::matching(&*self.store, table, &prefix, page.from(), page.limit, is_wanted)
+                    .await?
             }
             Some((name, value)) => {
                 let prefix = facet(company, name, value);
@@ -130,9 +151,13 @@ impl Service {
             if page.is_full() {
                 return Ok(page.before(key));
             }
-            let stored = self.store.get(Table::Events, &store::company_key(company, &key[prefix.len()..])).await?;
+            let stored = self
+                .store
+                .get(Table::Events, &store::company_key(company, &key[prefix.len()..]))
+                .await?;
             let bytes = stored.as_ref().map_or(0, Vec::len);
-            let event: Option<Event> = stored.map(|value| store::decode("event", &value)).transpose()?;
+            let event: Option<Event> =
+                stored.map(|value| store::decode("event", &value)).transpose()?;
             page.add(event.filter(|event| filter.matches(event)), bytes);
         }
         Ok(page.last())
@@ -151,7 +176,11 @@ pub(crate) fn index_of(event: &Event) -> Result<Vec<Change>, StoreError> {
     let company = &event.company_id;
     let mut changes = Vec::with_capacity(5);
     if let Some(event_id) = &event.event.event_id {
-        changes.push(Change::insert(Table::EventIndex, event_key(event, event_id), event.id.as_bytes().to_vec()));
+        changes.push(Change::insert(
+            Table::EventIndex,
+            event_key(event, event_id),
+            event.id.as_bytes().to_vec(),
+        ));
     }
     let key = store::newest_first(company, event.id);
     let inverted = key[company.as_str().len() + 1..].to_vec();

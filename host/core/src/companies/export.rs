@@ -1,8 +1,10 @@
-//! Export of everything that a company has, as lines of JSON that another host imports (`import.rs`).
+//! Export of everything that a company has, as lines of JSON that another host imports
+//! (`import.rs`).
 //!
-//! A line is `{"type": …, …}`. The first line names the format and the company. Rows of tables have their keys and are
-//! imported under the same keys. Records come from the providers and are written through them, in the provider's own
-//! lines where it has such lines. Secrets and tokens are named without their values: set them again after the import.
+//! A line is `{"type": …, …}`. The first line names the format and the company. Rows of tables have
+//! their keys and are imported under the same keys. Records come from the providers and are written
+//! through them, in the provider's own lines where it has such lines. Secrets and tokens are named
+//! without their values: set them again after the import.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,7 +21,8 @@ use crate::error::ServiceError;
 use async_recursion::async_recursion as boxed;
 use memhost_store::{self as store, Table};
 use memhost_types::{
-    Binding, BindingKey, CompanyId, ListRequest, Operation, OperationFilter, Outcome, Pages, Scope, Snippet,
+    Binding, BindingKey, CompanyId, ListRequest, Operation, OperationFilter, Outcome, Pages, Scope,
+    Snippet,
 };
 
 /// The format of the lines.
@@ -84,19 +87,24 @@ pub(crate) enum Line {
     },
 }
 
-/// The cursor of the next page. A provider that leads back to a page that was read would never come to an end.
+/// The cursor of the next page. A provider that leads back to a page that was read would never come
+/// to an end.
 fn new_cursor(
     binding: &Binding,
     next: Option<String>,
     seen: &mut HashSet<blake3::Hash>,
 ) -> Result<Option<String>, ServiceError> {
     match next {
-        Some(cursor) if !seen.insert(blake3::hash(cursor.as_bytes())) => Err(ServiceError::Host(format!(
-            "the provider of the binding `{}` leads back to a page that it has answered before, so its list never ends; \
-             the export is incomplete; report it to the provider's author, install a version that ends its list, and \
+        Some(cursor) if !seen.insert(blake3::hash(cursor.as_bytes())) => {
+            Err(ServiceError::Host(format!(
+                "the provider of the binding `{}` leads back to a page that it has answered \
+                 before, so its list never ends; \
+             the export is incomplete; report it to the provider's author, install a version that \
+             ends its list, and \
              export again",
-            binding.key
-        ))),
+                binding.key
+            )))
+        }
         next => Ok(next),
     }
 }
@@ -131,17 +139,22 @@ impl Out {
         let mut text = serde_json::to_string(line).map_err(ServiceError::host)?;
         text.push('\n');
         self.count += 1;
-        let gone = |_| ServiceError::Host("the client that asked for the export closed the connection".to_owned());
+        let gone = |_| {
+            ServiceError::Host(
+                "the client that asked for the export closed the connection".to_owned(),
+            )
+        };
         self.lines.send(Ok(text)).await.map_err(gone)
     }
 }
 
 impl Service {
-    /// Asks every binding of a company for a record before the first line of an export is sent: afterwards a failure can
-    /// only cut the export off.
+    /// Asks every binding of a company for a record before the first line of an export is sent:
+    /// afterwards a failure can only cut the export off.
     ///
     /// # Errors
-    /// Where a binding that has something cannot be read: its provider is missing, lacks a grant or fails.
+    /// Where a binding that has something cannot be read: its provider is missing, lacks a grant or
+    /// fails.
     #[boxed]
     pub async fn check_export(&self, company: &CompanyId) -> Result<(), ServiceError> {
         for binding in self.bindings.list(company) {
@@ -149,14 +162,20 @@ impl Service {
                 continue;
             }
             let read = self.list_all(&Caller::system(), all_of(&binding, None, 1)).await;
-            read.map_err(|error| ServiceError::NotExported { key: binding.key.clone(), error: Box::new(error) })?;
+            read.map_err(|error| ServiceError::NotExported {
+                key: binding.key.clone(),
+                error: Box::new(error),
+            })?;
         }
         Ok(())
     }
 
-    /// Everything of a company, line by line, as it is read. The last line is `{"type":"end"}`. Without that line the
-    /// export is incomplete, and the error before says why.
-    pub fn export(self: &Arc<Self>, company: &CompanyId) -> mpsc::Receiver<Result<String, ServiceError>> {
+    /// Everything of a company, line by line, as it is read. The last line is `{"type":"end"}`.
+    /// Without that line the export is incomplete, and the error before says why.
+    pub fn export(
+        self: &Arc<Self>,
+        company: &CompanyId,
+    ) -> mpsc::Receiver<Result<String, ServiceError>> {
         let (lines, receiver) = mpsc::channel(64);
         let (service, company) = (Arc::clone(self), company.clone());
         memhost_ports::spawn(async move {
@@ -200,7 +219,8 @@ impl Service {
             out.line(&Line::Token { name: token.name }).await?;
         }
         self.export_operations(company, out).await?;
-        // After the operations: importing records makes operations, and their numbers come after the imported ones.
+        // After the operations: importing records makes operations, and their numbers come after
+        // the imported ones.
         for binding in self.bindings.list(company) {
             self.export_memory(&binding, out).await?;
         }
@@ -208,27 +228,41 @@ impl Service {
     }
 
     /// Exports operations oldest first, so that they are imported in their order.
-    async fn export_operations(&self, company: &CompanyId, out: &mut Out) -> Result<(), ServiceError> {
-        let Some((mut next, last)) = self.store.operation_range(company).await? else { return Ok(()) };
+    async fn export_operations(
+        &self,
+        company: &CompanyId,
+        out: &mut Out,
+    ) -> Result<(), ServiceError> {
+        let Some((mut next, last)) = self.store.operation_range(company).await? else {
+            return Ok(());
+        };
         let mut most = MOST_OPERATIONS;
         while next <= last {
             let below = (next + most).min(last + 1);
             let count = usize::try_from(below - next).unwrap_or(usize::MAX);
-            let page = self.store.operations(company, &OperationFilter::default(), Some(below), count).await?;
+            let page = self
+                .store
+                .operations(company, &OperationFilter::default(), Some(below), count)
+                .await?;
             let lowest = page.operations.last().map_or(below, |oldest| oldest.id.sequence());
             // Large operations fill a page before it has all of the oldest ones, which come first.
             if page.next_before.is_some() && page.operations.len() < count && lowest > next {
                 most = (most / 2).max(1);
                 continue;
             }
-            let found = page.operations.into_iter().rev().filter(|operation| operation.id.sequence() >= next);
+            let found = page
+                .operations
+                .into_iter()
+                .rev()
+                .filter(|operation| operation.id.sequence() >= next);
             let found: Vec<Operation> = found.collect();
             if found.is_empty() {
                 next = self.first_number_from(company, below, last).await?;
                 continue;
             }
             for operation in found {
-                // What becomes of one in progress is not known, and an import takes only what has ended.
+                // What becomes of one in progress is not known, and an import takes only what has
+                // ended.
                 if operation.outcome != Outcome::InProgress {
                     out.line(&Line::Operation { value: Box::new(operation) }).await?;
                 }
@@ -239,12 +273,21 @@ impl Service {
         Ok(())
     }
 
-    /// The first number from `from` on that has an operation, by bisection: numbers may have long gaps.
-    async fn first_number_from(&self, company: &CompanyId, from: u64, last: u64) -> Result<u64, ServiceError> {
+    /// The first number from `from` on that has an operation, by bisection: numbers may have long
+    /// gaps.
+    async fn first_number_from(
+        &self,
+        company: &CompanyId,
+        from: u64,
+        last: u64,
+    ) -> Result<u64, ServiceError> {
         let (mut low, mut high) = (from, last + 1);
         while low < high {
             let middle = low + (high - low) / 2;
-            let page = self.store.operations(company, &OperationFilter::default(), Some(middle + 1), 1).await?;
+            let page = self
+                .store
+                .operations(company, &OperationFilter::default(), Some(middle + 1), 1)
+                .await?;
             match page.operations.first().is_some_and(|operation| operation.id.sequence() >= from) {
                 true => high = middle,
                 false => low = middle + 1,
@@ -273,7 +316,11 @@ impl Service {
         Ok(())
     }
 
-    async fn export_memory(&self, binding: &Arc<Binding>, out: &mut Out) -> Result<(), ServiceError> {
+    async fn export_memory(
+        &self,
+        binding: &Arc<Binding>,
+        out: &mut Out,
+    ) -> Result<(), ServiceError> {
         self.export_waiting(binding, out).await?;
         if self.has_nothing(binding).await? {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Whether a binding can have anything: a binding that was never granted what its provider needs holds nothing, and must
-//! not stand in the way of an export or an erasure.
+//! Whether a binding can have anything: a binding that was never granted what its provider needs
+//! holds nothing, and must not stand in the way of an export or an erasure.
 
 use crate::Service;
 use crate::error::ServiceError;
@@ -16,8 +16,8 @@ const LEAVES_DATA: [OperationKind; 5] = [
 ];
 
 impl Service {
-    /// Whether a provider can have nothing of a binding: it may make no requests, has stored nothing here, the host knows
-    /// no record of it, and no operation has written one.
+    /// Whether a provider can have nothing of a binding: it may make no requests, has stored
+    /// nothing here, the host knows no record of it, and no operation has written one.
     ///
     /// # Errors
     /// Where the store or the directory cannot be read.

@@ -1,8 +1,10 @@
-//! Import of a company that another host exported: all of it or nothing. The company cannot be used meanwhile.
+//! Import of a company that another host exported: all of it or nothing. The company cannot be used
+//! meanwhile.
 //!
-//! Nothing that the file says is trusted. Every id in it must belong to it. What its bindings may reach and use is a
-//! request: an operator decides about it, and until then the records of such a binding wait (`waiting.rs`). Lines, values
-//! and bindings are bounded, and so is what is not on disk yet.
+//! Nothing that the file says is trusted. Every id in it must belong to it. What its bindings may
+//! reach and use is a request: an operator decides about it, and until then the records of such a
+//! binding wait (`waiting.rs`). Lines, values and bindings are bounded, and so is what is not on
+//! disk yet.
 
 mod lines;
 mod row;
@@ -36,7 +38,8 @@ pub const MAX_LINE: usize = 16 << 20;
 pub struct ImportOptions {
     /// Whether the grants and limits of the file are accepted. Otherwise they are requests.
     pub accepts_grants: bool,
-    /// Whether records without a known scope become visible to the whole company. Otherwise they are refused.
+    /// Whether records without a known scope become visible to the whole company. Otherwise they
+    /// are refused.
     pub accepts_unscoped: bool,
 }
 
@@ -50,7 +53,8 @@ pub struct Imported {
     pub operations: u64,
     /// Records, written through their providers.
     pub records: u64,
-    /// Records, or parts of a provider's own export, that wait for a decision about the grants of their binding.
+    /// Records, or parts of a provider's own export, that wait for a decision about the grants of
+    /// their binding.
     pub waiting: u64,
     /// Bindings whose grants and limits wait for a decision.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -66,11 +70,12 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 }
 
 impl Service {
-    /// Imports a company that another host exported, under its own id. All of it or nothing: where a line is not valid,
-    /// everything that was imported before it is removed again.
+    /// Imports a company that another host exported, under its own id. All of it or nothing: where
+    /// a line is not valid, everything that was imported before it is removed again.
     ///
     /// # Errors
-    /// Where the company exists already, a line is not valid, or a provider is missing or refuses a record.
+    /// Where the company exists already, a line is not valid, or a provider is missing or refuses a
+    /// record.
     #[boxed]
     pub async fn import(
         &self,
@@ -100,7 +105,9 @@ impl Service {
         match self.has_already(company).await? {
             None => Ok(()),
             Some(what) => {
-                let message = format!("has {what} here already; a company is imported as a whole or not at all");
+                let message = format!(
+                    "has {what} here already; a company is imported as a whole or not at all"
+                );
                 Err(FieldError::new("companyId", message).into())
             }
         }
@@ -116,8 +123,8 @@ impl Service {
         }
     }
 
-    /// What a company has on this host; none where nothing is stored of it. An import that fails removes everything of
-    /// its company, so nothing may be there that is not the import's.
+    /// What a company has on this host; none where nothing is stored of it. An import that fails
+    /// removes everything of its company, so nothing may be there that is not the import's.
     async fn has_already(&self, company: &CompanyId) -> Result<Option<String>, ServiceError> {
         if !self.store.is_settled(company) {
             return Ok(Some("operations in progress".to_owned()));
@@ -126,7 +133,8 @@ impl Service {
             return Ok(Some("operations".to_owned()));
         }
         let prefix = store::company_key(company, b"");
-        // An answer to a request, and the sums of operations that were removed, are nothing that can be lost.
+        // An answer to a request, and the sums of operations that were removed, are nothing that
+        // can be lost.
         let passing = [Table::Host, Table::Due, Table::Idempotency, Table::Sums];
         for table in Table::ALL.iter().filter(|table| !passing.contains(table)) {
             if !self.store.scan(*table, &prefix, None, 1).await?.entries.is_empty() {
@@ -172,14 +180,18 @@ impl Service {
             return Err(error);
         }
         self.mark_import(company, false).await?;
-        let entry = NewActivity::new(caller.principal(), ActivityAction::CompanyImported, company.as_str());
-        self.bindings.record_with(company, entry.with(None::<&()>, Some(&done)), Vec::new()).await?;
+        let entry =
+            NewActivity::new(caller.principal(), ActivityAction::CompanyImported, company.as_str());
+        self.bindings
+            .record_with(company, entry.with(None::<&()>, Some(&done)), Vec::new())
+            .await?;
         Ok(done)
     }
 
     async fn mark_import(&self, company: &CompanyId, is_begun: bool) -> Result<(), ServiceError> {
         let key = [IMPORTING, company.as_str().as_bytes()].concat();
-        store::write(&*self.store, &[Change::always(Table::Host, key, is_begun.then(Vec::new))]).await?;
+        store::write(&*self.store, &[Change::always(Table::Host, key, is_begun.then(Vec::new))])
+            .await?;
         Ok(())
     }
 
@@ -204,7 +216,10 @@ impl Service {
 }
 
 /// Accepts imported records as new ones, with their due entries and marks.
-async fn begin_imported<T: Due>(queue: &DueQueue<T>, company: &CompanyId) -> Result<(), ServiceError> {
+async fn begin_imported<T: Due>(
+    queue: &DueQueue<T>,
+    company: &CompanyId,
+) -> Result<(), ServiceError> {
     let (mut imported, mut some) = (queue.all(company), Vec::new());
     while let Some(record) = imported.next().await? {
         some.push(record);
@@ -216,7 +231,8 @@ async fn begin_imported<T: Due>(queue: &DueQueue<T>, company: &CompanyId) -> Res
     Ok(())
 }
 
-/// Removes what a host imported that ended in the middle of the import. Called before anything is served.
+/// Removes what a host imported that ended in the middle of the import. Called before anything is
+/// served.
 pub(crate) async fn undo_cut_imports(store: &dyn Store, data_dir: &Path) -> Result<(), StoreError> {
     let mut marks = store::scan_all(store, Table::Host, IMPORTING);
     while let Some((key, _)) = marks.next().await? {
@@ -225,7 +241,9 @@ pub(crate) async fn undo_cut_imports(store: &dyn Store, data_dir: &Path) -> Resu
             tracing::warn!(%company, "an import was interrupted; what it had imported is removed");
             store.erase_company(&company).await?;
             waiting::remove_marks(store, &company).await?;
-            drop(crate::versions::serving::remove_tree(&data_dir.join("memory").join(company.as_str())));
+            drop(crate::versions::serving::remove_tree(
+                &data_dir.join("memory").join(company.as_str()),
+            ));
         }
         drop(store.transact(&[Change::always(Table::Host, key, None)]).await?);
     }

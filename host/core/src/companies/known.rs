@@ -1,9 +1,10 @@
-//! Which companies this host has. Whatever an operator makes for a company makes it known: the company itself, a binding,
-//! a token, a secret, an import of a company, a record. Any other request to an unknown company is refused and leaves
-//! nothing, so that a wrong id does not become a company.
+//! Which companies this host has. Whatever an operator makes for a company makes it known: the
+//! company itself, a binding, a token, a secret, an import of a company, a record. Any other
+//! request to an unknown company is refused and leaves nothing, so that a wrong id does not become
+//! a company.
 //!
-//! A known company has one row among the host's own. The row is written in one transaction with the first entry of the
-//! company's activity log, or alone before an operator's first write.
+//! A known company has one row among the host's own. The row is written in one transaction with the
+//! first entry of the company's activity log, or alone before an operator's first write.
 
 use async_recursion::async_recursion as boxed;
 use std::collections::{BTreeSet, HashSet};
@@ -21,10 +22,12 @@ use memhost_types::{CompanyId, FieldError, OperationKind, nearest, visible};
 
 /// The prefix of the rows of known companies.
 const KNOWN: &[u8] = b"company\0";
-/// Requests to unknown companies that the process's log names in a minute. Further ones are only counted.
+/// Requests to unknown companies that the process's log names in a minute. Further ones are only
+/// counted.
 const MOST_LOGGED: usize = 64;
 
-/// Known companies that an unknown one is compared with, and how many characters longer or shorter they may be.
+/// Known companies that an unknown one is compared with, and how many characters longer or shorter
+/// they may be.
 const MOST_COMPARED: usize = 256;
 const MOST_WRONG: usize = 4;
 
@@ -76,7 +79,11 @@ impl KnownCompanies {
     }
 
     /// The change that makes a company known. It may be written twice.
-    pub(crate) fn change(company: &CompanyId, made_by: &str, made_at: Timestamp) -> Result<Change, StoreError> {
+    pub(crate) fn change(
+        company: &CompanyId,
+        made_by: &str,
+        made_at: Timestamp,
+    ) -> Result<Change, StoreError> {
         let row = store::encode("company", &Made { made_at, made_by: made_by.to_owned() })?;
         Ok(Change::always(Table::Host, [KNOWN, company.as_str().as_bytes()].concat(), Some(row)))
     }
@@ -86,7 +93,8 @@ impl KnownCompanies {
         Change::always(Table::Host, [KNOWN, company.as_str().as_bytes()].concat(), None)
     }
 
-    /// Whether the log names this request: each caller and company once in a minute, and some of a flood.
+    /// Whether the log names this request: each caller and company once in a minute, and some of a
+    /// flood.
     fn is_to_log(&self, caller: &Caller, company: &CompanyId, now: Timestamp) -> bool {
         let minute = now.as_second().div_euclid(60);
         let mut logged = self.logged.lock();
@@ -97,8 +105,9 @@ impl KnownCompanies {
     }
 }
 
-/// Whether an operation of this kind makes its company known where an operator asks for it. The others change or read
-/// what is there, and in an unknown company nothing is there: the built-in provider takes no lines of another one.
+/// Whether an operation of this kind makes its company known where an operator asks for it. The
+/// others change or read what is there, and in an unknown company nothing is there: the built-in
+/// provider takes no lines of another one.
 fn makes_company(kind: OperationKind) -> bool {
     matches!(kind, OperationKind::Capture | OperationKind::RecordUpsert)
 }
@@ -110,12 +119,17 @@ impl Service {
         all.iter().filter(|company| !self.is_erased(company)).cloned().collect()
     }
 
-    /// Makes a company, without anything in it. Answers whether it is new; the call can be repeated.
+    /// Makes a company, without anything in it. Answers whether it is new; the call can be
+    /// repeated.
     ///
     /// # Errors
     /// Where the company was erased or is being imported.
     #[boxed]
-    pub async fn make_company(&self, caller: &Caller, company: &CompanyId) -> Result<bool, ServiceError> {
+    pub async fn make_company(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+    ) -> Result<bool, ServiceError> {
         if let Some(error) = self.closed(company) {
             return Err(self.shut_out(caller, Some(company), error).await);
         }
@@ -133,27 +147,35 @@ impl Service {
         self.bindings.known.has(company)
     }
 
-    /// Refuses a request to an unknown company: it is counted and named in the process's own log, because a company that
-    /// does not exist has none. Only callers who may list companies are told of one that is like it.
+    /// Refuses a request to an unknown company: it is counted and named in the process's own log,
+    /// because a company that does not exist has none. Only callers who may list companies are told
+    /// of one that is like it.
     pub(crate) fn unknown(&self, caller: &Caller, company: &CompanyId) -> ServiceError {
         self.recorder.metrics.unknown_company();
         if self.bindings.known.is_to_log(caller, company, self.clock.now()) {
             let company = visible(company.as_str());
-            tracing::warn!(company, by = caller.principal(), "a request was refused: this host has no such company");
+            tracing::warn!(
+                company,
+                by = caller.principal(),
+                "a request was refused: this host has no such company"
+            );
         }
         let companies = match caller.may(Act::Host, None) {
             Ok(()) => self.companies(),
             Err(_) => Vec::new(),
         };
         // Comparing takes time for each of them.
-        let alike = |known: &&CompanyId| known.as_str().len().abs_diff(company.as_str().len()) <= MOST_WRONG;
+        let alike = |known: &&CompanyId| {
+            known.as_str().len().abs_diff(company.as_str().len()) <= MOST_WRONG
+        };
         let alike = companies.iter().filter(alike).map(CompanyId::as_str).take(MOST_COMPARED);
         let near = nearest(company.as_str(), alike);
         ServiceError::UnknownCompany { company: company.clone(), near: near.map(str::to_owned) }
     }
 
-    /// Refuses an operation in an unknown company, unless it is a write that makes the company: then it is made now, once,
-    /// however many first writes come at a time. A write that cannot succeed makes none.
+    /// Refuses an operation in an unknown company, unless it is a write that makes the company:
+    /// then it is made now, once, however many first writes come at a time. A write that cannot
+    /// succeed makes none.
     pub(crate) async fn enter(
         &self,
         caller: &Caller,
@@ -162,7 +184,8 @@ impl Service {
         checked: Result<(), FieldError>,
     ) -> Result<(), ServiceError> {
         let company = &scope.company_id;
-        let is_let_in = self.is_known(company) || caller.is_host() || self.closed(company).is_some();
+        let is_let_in =
+            self.is_known(company) || caller.is_host() || self.closed(company).is_some();
         // What the caller may not do is refused in its own company.
         if is_let_in || caller.may(Act::Operate(kind), Some(company)).is_err() {
             return Ok(());

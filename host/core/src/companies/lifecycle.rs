@@ -17,8 +17,8 @@ use crate::versions::serving::remove_tree;
 use ed25519_dalek::Signer as _;
 use memhost_store::{self as store, Change, Table};
 use memhost_types::{
-    Binding, BindingKey, CompanyId, FieldError, ForgetEffect, ForgetRequest, ListRequest, OperationErrorCode,
-    RecordHandle, Scope,
+    Binding, BindingKey, CompanyId, FieldError, ForgetEffect, ForgetRequest, ListRequest,
+    OperationErrorCode, RecordHandle, Scope,
 };
 
 /// The prefix of the marks of erasures that are not complete.
@@ -39,7 +39,8 @@ impl Service {
     pub fn erasing(&self) -> Vec<CompanyId> {
         let erased = self.companies.erased.read();
         let open = erased.values().filter(|erased| !erased.tombstone.is_complete);
-        let mut companies: Vec<CompanyId> = open.map(|erased| erased.tombstone.company_id.clone()).collect();
+        let mut companies: Vec<CompanyId> =
+            open.map(|erased| erased.tombstone.company_id.clone()).collect();
         companies.sort_unstable();
         companies
     }
@@ -63,11 +64,13 @@ impl Service {
         self.companies.erased.read().get(company).cloned()
     }
 
-    /// Erases a company: tells every provider to forget, removes everything that the host stores of it, and writes a
-    /// signed tombstone. Operations of the company are refused from the start. The call can be repeated.
+    /// Erases a company: tells every provider to forget, removes everything that the host stores of
+    /// it, and writes a signed tombstone. Operations of the company are refused from the start. The
+    /// call can be repeated.
     ///
-    /// Nothing that the host stores is removed before every provider has confirmed that it has forgotten everything. What
-    /// the bindings `abandoned` have is given up: the tombstone names it.
+    /// Nothing that the host stores is removed before every provider has confirmed that it has
+    /// forgotten everything. What the bindings `abandoned` have is given up: the tombstone names
+    /// it.
     ///
     /// # Errors
     /// Where the store fails, a provider is being compiled, or one has not confirmed it.
@@ -109,7 +112,9 @@ impl Service {
             |erased| erased.tombstone.clone(),
         );
         let bindings = self.bindings.list(company);
-        if let Some(unknown) = abandoned.iter().find(|key| !bindings.iter().any(|binding| binding.key == **key)) {
+        if let Some(unknown) =
+            abandoned.iter().find(|key| !bindings.iter().any(|binding| binding.key == **key))
+        {
             let message = format!("names `{unknown}`, and the company has no such binding");
             return Err(FieldError::new("abandon", message).into());
         }
@@ -125,12 +130,16 @@ impl Service {
             let name = format!("the binding `{}`: ", binding.key);
             tombstone.not_forgotten.retain(|sentence| !sentence.starts_with(&name));
             match self.forget_everything(binding).await {
-                Ok(count) => *tombstone.forgotten.entry(binding.key.to_string()).or_default() += count,
+                Ok(count) => {
+                    *tombstone.forgotten.entry(binding.key.to_string()).or_default() += count
+                }
                 Err(error) => {
                     tombstone.not_forgotten.push(format!("{name}{error}"));
                     match abandoned.contains(&binding.key) {
                         true => {
-                            tombstone.abandoned.insert(binding.key.to_string(), caller.principal().to_owned());
+                            tombstone
+                                .abandoned
+                                .insert(binding.key.to_string(), caller.principal().to_owned());
                         }
                         false => unconfirmed.push(binding.key.to_string()),
                     }
@@ -151,7 +160,8 @@ impl Service {
             self.records.forget(binding.id);
         }
         deletion::finish_cut(&*self.store, &self.serving, Some(company)).await?;
-        // Requests that were admitted before the tombstone may still be on their way, such as those whose body is.
+        // Requests that were admitted before the tombstone may still be on their way, such as those
+        // whose body is.
         self.store.close_company(company).await?;
         // Before everything is removed: a refusal of such a token would be written behind it.
         self.tokens.forget(company);
@@ -165,7 +175,8 @@ impl Service {
         self.remove_directory(company).await?;
         tombstone.is_complete = true;
         let erased = self.write_tombstone(&tombstone, false).await?;
-        tracing::info!(%company, by = caller.principal(), keys = tombstone.removed_keys, "a company was erased");
+        tracing::info!(%company, by = caller.principal(), keys = tombstone.removed_keys, "a \
+            company was erased");
         Ok(erased)
     }
 
@@ -182,7 +193,8 @@ impl Service {
         }
     }
 
-    /// Removes everything that the store has of a company, once its operations in progress have ended.
+    /// Removes everything that the store has of a company, once its operations in progress have
+    /// ended.
     pub(crate) async fn remove_all(&self, company: &CompanyId) -> Result<u64, ServiceError> {
         const MOST: u32 = 1_000;
         for _ in 0..MOST {
@@ -212,7 +224,10 @@ impl Service {
         let removed = memhost_ports::spawn_blocking(move || {
             remove_tree(&directory)?;
             // What was erased must not come back after a power failure.
-            directory.parent().filter(|parent| parent.exists()).map_or(Ok(()), memhost_files::durable::sync_directory)
+            directory
+                .parent()
+                .filter(|parent| parent.exists())
+                .map_or(Ok(()), memhost_files::durable::sync_directory)
         });
         removed.await.map_err(ServiceError::host)?.map_err(ServiceError::host)
     }
@@ -223,18 +238,28 @@ impl Service {
         while let Some((key, _)) = marks.next().await? {
             // A provider that is still being compiled must be asked, too.
             self.plugins.idle().await;
-            let Ok(company) = String::from_utf8_lossy(&key[ERASING.len()..]).parse::<CompanyId>() else { continue };
+            let Ok(company) = String::from_utf8_lossy(&key[ERASING.len()..]).parse::<CompanyId>()
+            else {
+                continue;
+            };
             tracing::warn!(%company, "an erasure was cut short; it goes on now");
-            // One that cannot be finished does not stop the others; it is tried again at the next start.
+            // One that cannot be finished does not stop the others; it is tried again at the next
+            // start.
             if let Err(error) = self.erase_company(&Caller::system(), &company, &[]).await {
-                tracing::error!(%error, %company, "an erasure that was cut short is not complete; erase the company again");
+                tracing::error!(%error, %company, "an erasure that was cut short is not complete; \
+                    erase the company again");
             }
         }
         Ok(())
     }
 
-    /// Writes a tombstone, and in the same step the mark of an erasure that is not complete, or its removal.
-    async fn write_tombstone(&self, tombstone: &Tombstone, goes_on: bool) -> Result<Arc<Erased>, ServiceError> {
+    /// Writes a tombstone, and in the same step the mark of an erasure that is not complete, or its
+    /// removal.
+    async fn write_tombstone(
+        &self,
+        tombstone: &Tombstone,
+        goes_on: bool,
+    ) -> Result<Arc<Erased>, ServiceError> {
         let text = serde_json::to_string(tombstone).map_err(ServiceError::host)?;
         let erased = Arc::new(Erased {
             tombstone: tombstone.clone(),
@@ -252,8 +277,8 @@ impl Service {
         Ok(erased)
     }
 
-    /// Has a binding's provider forget every record, also those that wait for a person: at once where it can do that, and
-    /// then page by page from the start, until none is left.
+    /// Has a binding's provider forget every record, also those that wait for a person: at once
+    /// where it can do that, and then page by page from the start, until none is left.
     async fn forget_everything(&self, binding: &Arc<Binding>) -> Result<u64, ServiceError> {
         const PAGE: u32 = 500;
         const MOST: Duration = Duration::from_secs(600);
@@ -280,19 +305,23 @@ impl Service {
                 filter: None,
             };
             let page = self.list_all(&caller, list).await?;
-            let handles: Vec<RecordHandle> = page.items.into_iter().map(|item| item.handle).collect();
+            let handles: Vec<RecordHandle> =
+                page.items.into_iter().map(|item| item.handle).collect();
             if handles.is_empty() && kept == 0 {
                 return Ok(count);
             }
             if handles.is_empty() {
-                let message =
-                    format!("{kept} records are hidden, and its provider or a history elsewhere still has them");
+                let message = format!(
+                    "{kept} records are hidden, and its provider or a history elsewhere still has \
+                     them"
+                );
                 return Err(ServiceError::Host(message));
             }
             // A provider that lists forgotten records again must not prevent the erasure.
             let is_new = handles.iter().filter(|handle| seen.insert((*handle).clone())).count();
             if is_new == 0 || started.elapsed() > MOST {
-                let message = format!("{} records are still listed after they were forgotten", handles.len());
+                let message =
+                    format!("{} records are still listed after they were forgotten", handles.len());
                 return Err(ServiceError::Host(message));
             }
             count += is_new as u64;
@@ -305,7 +334,9 @@ impl Service {
 
     /// Reads again how long operations are kept, after somebody else wrote it.
     pub(crate) async fn reload_retention(&self, company: &CompanyId) -> Result<(), ServiceError> {
-        if let Some(stored) = self.store.get(Table::Companies, &store::company_key(company, b"retention")).await? {
+        if let Some(stored) =
+            self.store.get(Table::Companies, &store::company_key(company, b"retention")).await?
+        {
             let retention = store::decode("retention", &stored)?;
             self.companies.retention.write().insert(company.clone(), retention);
         }

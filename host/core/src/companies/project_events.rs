@@ -1,5 +1,6 @@
-//! Events that the host itself leaves of a project's memory: what was saved and what was recalled, whichever way it came.
-//! An event is written in one step with the record of its operation, so each has exactly one.
+//! Events that the host itself leaves of a project's memory: what was saved and what was recalled,
+//! whichever way it came. An event is written in one step with the record of its operation, so each
+//! has exactly one.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -9,11 +10,12 @@ use crate::Service;
 use crate::companies::events::index_of;
 use memhost_store::{self as store, StoreError, Table, TableWrite};
 use memhost_types::{
-    BindingKey, CompanyId, Event, EventType, JsonObject, NewEvent, Operation, OperationKind, Outcome, Scope, SourceRef,
-    check_id,
+    BindingKey, CompanyId, Event, EventType, JsonObject, NewEvent, Operation, OperationKind,
+    Outcome, Scope, SourceRef, check_id,
 };
 
-/// The most bytes of ids in an event. `count` says how many there are; the operation's record has all of them.
+/// The most bytes of ids in an event. `count` says how many there are; the operation's record has
+/// all of them.
 const MAX_ID_BYTES: usize = 8 << 10;
 
 /// Whose projects have events of their memory.
@@ -32,7 +34,8 @@ pub struct ProjectEvents {
 pub(crate) struct Teller {
     session: Option<String>,
     agent_kind: Option<String>,
-    /// The operation that the provider is told: that of the first attempt, where there were several.
+    /// The operation that the provider is told: that of the first attempt, where there were
+    /// several.
     pub(crate) told: Option<Uuid>,
 }
 
@@ -58,14 +61,22 @@ impl ProjectEvents {
     ) -> Result<Vec<TableWrite>, StoreError> {
         let Some(event) = self.event(operation, teller, now) else { return Ok(Vec::new()) };
         let key = store::newest_first(&event.company_id, event.id);
-        let mut rows = vec![TableWrite::new(Table::Events, key, Some(store::encode("event", &event)?))];
-        rows.extend(index_of(&event)?.into_iter().map(|change| TableWrite::new(change.table, change.key, change.new)));
+        let mut rows =
+            vec![TableWrite::new(Table::Events, key, Some(store::encode("event", &event)?))];
+        rows.extend(
+            index_of(&event)?
+                .into_iter()
+                .map(|change| TableWrite::new(change.table, change.key, change.new)),
+        );
         Ok(rows)
     }
 
     fn event(&self, operation: &Operation, teller: &Teller, now: Timestamp) -> Option<Event> {
         let is_of_binding = self.binding.is_none() || self.binding == operation.binding_key;
-        if operation.company_id != self.company || !is_of_binding || operation.outcome != Outcome::Succeeded {
+        if operation.company_id != self.company
+            || !is_of_binding
+            || operation.outcome != Outcome::Succeeded
+        {
             return None;
         }
         let project = (self.project)(&operation.scope)?;
@@ -81,7 +92,9 @@ impl ProjectEvents {
                 EventType::MemorySaved
             }
             // What a run, or an agent by a tool, gets. A search of a person is none.
-            OperationKind::Query if !operation.records.is_empty() && (operation.hook.is_some() || is_of_client) => {
+            OperationKind::Query
+                if !operation.records.is_empty() && (operation.hook.is_some() || is_of_client) =>
+            {
                 EventType::MemoryRecalled
             }
             _ => return None,
@@ -97,7 +110,8 @@ impl ProjectEvents {
                 bytes <= MAX_ID_BYTES
             })
             .collect();
-        let details = json!({"operationId": operation.id, "ids": ids, "count": operation.record_count});
+        let details =
+            json!({"operationId": operation.id, "ids": ids, "count": operation.record_count});
         Some(Event {
             id: teller.told.unwrap_or_else(|| operation.id.uuid()),
             company_id: operation.company_id.clone(),

@@ -1,4 +1,5 @@
-//! How much the host keeps of each company, and the quota at which new data of that company is refused.
+//! How much the host keeps of each company, and the quota at which new data of that company is
+//! refused.
 
 use async_recursion::async_recursion as boxed;
 use schemars::JsonSchema;
@@ -11,14 +12,15 @@ use crate::host::Check;
 use memhost_store::{DiskLevel, Held, StoreError};
 use memhost_types::{CompanyId, OperationKind, Role, counted};
 
-/// What the host itself keeps of a company: operations, deliveries, events, reviews, jobs and other rows. The providers'
-/// storage and directories are not in it: see the usage of the bindings.
+/// What the host itself keeps of a company: operations, deliveries, events, reviews, jobs and other
+/// rows. The providers' storage and directories are not in it: see the usage of the bindings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CompanyUsage {
     /// Bytes, keys included. On the disk it is more.
     pub held_bytes: u64,
-    /// The bytes at which new data is refused; at a quarter more, reads are refused, too, and at twice as many, deletions. Absent: there is no quota.
+    /// The bytes at which new data is refused; at a quarter more, reads are refused, too, and at
+    /// twice as many, deletions. Absent: there is no quota.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
 }
@@ -39,10 +41,11 @@ impl Service {
         Ok(self.store.held(company).await?.into())
     }
 
-    /// Refuses what a company has no room for. What ends something goes on: forgetting and decisions about what waits, up
-    /// to twice the quota, because each leaves a record; the operator's and the host's own work, such as deliveries that
-    /// were accepted before, without an end. There is no record of the refusal: it would need room, too. Answers the bytes
-    /// that the company may have beside those that it has.
+    /// Refuses what a company has no room for. What ends something goes on: forgetting and
+    /// decisions about what waits, up to twice the quota, because each leaves a record; the
+    /// operator's and the host's own work, such as deliveries that were accepted before, without an
+    /// end. There is no record of the refusal: it would need room, too. Answers the bytes that the
+    /// company may have beside those that it has.
     pub(crate) async fn check_quota(
         &self,
         caller: &Caller,
@@ -61,9 +64,13 @@ impl Service {
         if has_room { Ok(held.room()) } else { Err(self.full(held)) }
     }
 
-    /// Refuses a change of a company's settings where the company has so much that even that must end. The operator's goes
-    /// on.
-    pub(crate) async fn check_settings(&self, caller: &Caller, company: &CompanyId) -> Result<(), StoreError> {
+    /// Refuses a change of a company's settings where the company has so much that even that must
+    /// end. The operator's goes on.
+    pub(crate) async fn check_settings(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+    ) -> Result<(), StoreError> {
         let held = self.store.held(company).await?;
         match held.ends_settings() && caller.role() != Role::Operator {
             true => Err(self.full(held)),
@@ -71,8 +78,13 @@ impl Service {
         }
     }
 
-    /// Refuses a new idempotency key of a company that has no room even for reads: what is asked for may go on without one.
-    pub(crate) async fn check_key(&self, caller: &Caller, company: &CompanyId) -> Result<(), StoreError> {
+    /// Refuses a new idempotency key of a company that has no room even for reads: what is asked
+    /// for may go on without one.
+    pub(crate) async fn check_key(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+    ) -> Result<(), StoreError> {
         let held = self.store.held(company).await?;
         match held.level() == DiskLevel::Spent && caller.role() != Role::Operator {
             true => Err(self.full(held)),
@@ -92,7 +104,9 @@ impl Service {
         for company in &companies {
             let held = match self.store.held(company).await {
                 Ok(held) => held,
-                Err(error) => return Check::error("companies", error.to_string(), "check the disk's device"),
+                Err(error) => {
+                    return Check::error("companies", error.to_string(), "check the disk's device");
+                }
             };
             if held.bytes >= most.bytes {
                 most = held;
@@ -106,12 +120,23 @@ impl Service {
             None if most.quota == 0 => Check::ok("companies", format!("{all}, without a quota")),
             None => {
                 let (held, quota) = (most.bytes >> 20, most.quota >> 20);
-                Check::ok("companies", format!("{all}, the largest with {held} MiB of {quota} MiB in the host's store"))
+                Check::ok(
+                    "companies",
+                    format!(
+                        "{all}, the largest with {held} MiB of {quota} MiB in the host's store"
+                    ),
+                )
             }
             Some((company, held)) => {
-                let found = format!("{} of {all} near or over the quota of {} MiB", near.len(), held.quota >> 20);
-                let named = format!("{found}, the first is {company} with {} MiB", held.bytes >> 20);
-                let advice = "set a shorter retention with `memhost company update`, or raise `company_max_bytes`";
+                let found = format!(
+                    "{} of {all} near or over the quota of {} MiB",
+                    near.len(),
+                    held.quota >> 20
+                );
+                let named =
+                    format!("{found}, the first is {company} with {} MiB", held.bytes >> 20);
+                let advice = "set a shorter retention with `memhost company update`, or raise \
+                              `company_max_bytes`";
                 Check::warning("companies", named, advice).unnamed(found)
             }
         }

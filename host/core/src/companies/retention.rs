@@ -17,7 +17,8 @@ use crate::money;
 use crate::work::due_queue::Due;
 use memhost_store::{self as store, Change, Expected, Store, StoreError, Table};
 use memhost_types::{
-    ActivityAction, CompanyId, Delivery, DeliveryStatus, Event, FieldError, Job, ReviewItem, ReviewStatus,
+    ActivityAction, CompanyId, Delivery, DeliveryStatus, Event, FieldError, Job, ReviewItem,
+    ReviewStatus,
 };
 
 /// Rows that are removed in one step.
@@ -44,10 +45,14 @@ impl Service {
             return Err(FieldError::new(field, "is 0; give at least 1, or null for no end").into());
         }
         let before = self.retention(company);
-        let entry = NewActivity::new(caller.principal(), ActivityAction::RetentionChanged, "company");
-        let (key, new) = (store::company_key(company, b"retention"), store::encode("retention", &retention)?);
+        let entry =
+            NewActivity::new(caller.principal(), ActivityAction::RetentionChanged, "company");
+        let (key, new) =
+            (store::company_key(company, b"retention"), store::encode("retention", &retention)?);
         let change = Change::always(Table::Companies, key, Some(new));
-        self.bindings.record_with(company, entry.with(Some(&before), Some(&retention)), vec![change]).await?;
+        self.bindings
+            .record_with(company, entry.with(Some(&before), Some(&retention)), vec![change])
+            .await?;
         self.companies.retention.write().insert(company.clone(), retention);
         self.sweep(company).await?;
         Ok(retention)
@@ -64,8 +69,12 @@ impl Service {
             for company in companies {
                 match service.sweep(&company).await {
                     Ok(0) => {}
-                    Ok(count) => tracing::info!(%company, count, "records that were too old are gone"),
-                    Err(error) => tracing::error!(%error, %company, "old records could not be removed"),
+                    Ok(count) => {
+                        tracing::info!(%company, count, "records that were too old are gone")
+                    }
+                    Err(error) => {
+                        tracing::error!(%error, %company, "old records could not be removed")
+                    }
                 }
             }
         });
@@ -79,16 +88,20 @@ impl Service {
         let (kept, now) = (self.retention(company), self.clock.now());
         let mut count = operations(&*self.store, company, kept, now).await?;
         let sweep = Sweep { store: &*self.store, company, now };
-        count += sweep.rows(Table::Deliveries, b"d", kept.deliveries_max_age_days, delivery).await?;
+        count +=
+            sweep.rows(Table::Deliveries, b"d", kept.deliveries_max_age_days, delivery).await?;
         count += sweep.rows(Table::Jobs, b"", kept.jobs_max_age_days, job).await?;
         count += sweep.rows(Table::Events, b"", kept.events_max_age_days, event).await?;
-        if let Some(cutoff) = kept.cost_events_max_age_days.and_then(|days| days_before(now, days)) {
+        if let Some(cutoff) = kept.cost_events_max_age_days.and_then(|days| days_before(now, days))
+        {
             count += money::trim_cost_events(&*self.store, company, cutoff).await?;
         }
         // What no row of the order leads to, which only an import can bring.
         let orphans = kept.cost_events_max_age_days.map(|days| days.saturating_add(1));
         count += sweep.rows(Table::CostEvents, b"", orphans, |_, _| Ok(Old::remove())).await?;
-        count += sweep.rows(Table::Activity, b"", kept.activity_max_age_days, |_, _| Ok(Old::remove())).await?;
+        count += sweep
+            .rows(Table::Activity, b"", kept.activity_max_age_days, |_, _| Ok(Old::remove()))
+            .await?;
         count += sweep.rows(Table::Reviews, b"", kept.review_texts_max_age_days, review).await?;
         count += self.records.sweep(company, now).await?;
         count += self.records.sweep_sources(company, now).await?;
@@ -119,7 +132,8 @@ impl Old {
     }
 }
 
-/// What is left to do goes on, however old it is. With the record goes its mark: the same event would be a new one.
+/// What is left to do goes on, however old it is. With the record goes its mark: the same event
+/// would be a new one.
 fn delivery(_: &[u8], value: &[u8]) -> Result<Old, StoreError> {
     let delivery: Delivery = store::decode("delivery", value)?;
     match delivery.status {
@@ -162,7 +176,8 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// Goes through the rows of a table that are older than so many days. Their keys have the time, newest first.
+    /// Goes through the rows of a table that are older than so many days. Their keys have the time,
+    /// newest first.
     async fn rows(
         &self,
         table: Table,
@@ -206,8 +221,9 @@ fn days_before(now: Timestamp, days: u32) -> Option<Timestamp> {
     now.checked_sub(SignedDuration::from_hours(i64::from(days) * 24)).ok()
 }
 
-/// Removes operations that are too old or too many. Refusals are removed with the operations that they lie between; they
-/// are not counted, so they push no other record out. Answers how many were removed.
+/// Removes operations that are too old or too many. Refusals are removed with the operations that
+/// they lie between; they are not counted, so they push no other record out. Answers how many were
+/// removed.
 async fn operations(
     store: &dyn Store,
     company: &CompanyId,

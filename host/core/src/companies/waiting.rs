@@ -1,6 +1,7 @@
-//! Records of an import that wait until an operator has decided about the grants of their binding. They are rows of a
-//! table of their own, in the order of the import. A mark names each binding that has some. Once its grants are decided,
-//! background work gives the records to the provider, and removes each row after the provider has taken it.
+//! Records of an import that wait until an operator has decided about the grants of their binding.
+//! They are rows of a table of their own, in the order of the import. A mark names each binding
+//! that has some. Once its grants are decided, background work gives the records to the provider,
+//! and removes each row after the provider has taken it.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +15,8 @@ use crate::error::ServiceError;
 use crate::records::written::check_owner;
 use memhost_store::{self as store, Change, LockKind, Store, StoreError, Table};
 use memhost_types::{
-    Binding, BindingId, CompanyId, RecordHandle, RecordId, RecordRow, RecordWrite, Scope, Snippet, UpsertRequest,
-    Visibility,
+    Binding, BindingId, CompanyId, RecordHandle, RecordId, RecordRow, RecordWrite, Scope, Snippet,
+    UpsertRequest, Visibility,
 };
 
 /// The prefix of the marks.
@@ -61,7 +62,8 @@ impl WaitingRecords {
     /// Whether it is time to try again; once.
     pub(crate) fn is_time(&self) -> bool {
         let is_late = self.again.lock().take_if(|at| *at <= tokio::time::Instant::now()).is_some();
-        (self.may_go_on.swap(false, Ordering::Relaxed) || is_late) && !self.bindings.lock().is_empty()
+        (self.may_go_on.swap(false, Ordering::Relaxed) || is_late)
+            && !self.bindings.lock().is_empty()
     }
 
     /// How long to wait for the next try.
@@ -94,7 +96,11 @@ fn prefix(company: &CompanyId, id: BindingId) -> Vec<u8> {
 }
 
 /// Removes what waits for a binding.
-pub(crate) async fn remove(store: &dyn Store, company: &CompanyId, id: BindingId) -> Result<(), StoreError> {
+pub(crate) async fn remove(
+    store: &dyn Store,
+    company: &CompanyId,
+    id: BindingId,
+) -> Result<(), StoreError> {
     let mut rows = store::scan_all(store, Table::Waiting, &prefix(company, id));
     while let Some((key, _)) = rows.next().await? {
         store::write(store, &[Change::always(Table::Waiting, key, None)]).await?;
@@ -103,8 +109,8 @@ pub(crate) async fn remove(store: &dyn Store, company: &CompanyId, id: BindingId
     Ok(())
 }
 
-/// Removes records that wait from the queue, one lock for each row: meanwhile nobody gives them to the provider. Answers
-/// which were there.
+/// Removes records that wait from the queue, one lock for each row: meanwhile nobody gives them to
+/// the provider. Answers which were there.
 pub(crate) async fn forget_records(
     store: &dyn Store,
     binding: &Binding,
@@ -122,9 +128,8 @@ pub(crate) async fn forget_records(
                 Some(None)
             }
             Waiting::Record(_) => None,
-            Waiting::Own(lines) => {
-                without(&lines, gone, &mut found).map(|lines| (!lines.is_empty()).then_some(Waiting::Own(lines)))
-            }
+            Waiting::Own(lines) => without(&lines, gone, &mut found)
+                .map(|lines| (!lines.is_empty()).then_some(Waiting::Own(lines))),
         };
         if let Some(new) = new {
             let new = new.map(|waiting| store::encode("waiting record", &waiting)).transpose()?;
@@ -138,9 +143,9 @@ pub(crate) async fn forget_records(
 fn without(lines: &str, gone: &[RecordHandle], found: &mut HashSet<RecordId>) -> Option<String> {
     let mut is_changed = false;
     let stays = |line: &&str| {
-        let named = gone
-            .iter()
-            .find(|handle| serde_json::to_string(&handle.provider_record_id).is_ok_and(|id| line.contains(&id)));
+        let named = gone.iter().find(|handle| {
+            serde_json::to_string(&handle.provider_record_id).is_ok_and(|id| line.contains(&id))
+        });
         found.extend(named.map(|handle| handle.provider_record_id.clone()));
         is_changed |= named.is_some();
         named.is_none()
@@ -151,20 +156,26 @@ fn without(lines: &str, gone: &[RecordHandle], found: &mut HashSet<RecordId>) ->
 
 /// Removes the marks of a company. Its rows go with the company's others.
 pub(crate) async fn remove_marks(store: &dyn Store, company: &CompanyId) -> Result<(), StoreError> {
-    let mut marks = store::scan_all(store, Table::Host, &[WAITING, &store::company_key(company, b"")].concat());
+    let mut marks =
+        store::scan_all(store, Table::Host, &[WAITING, &store::company_key(company, b"")].concat());
     while let Some((key, _)) = marks.next().await? {
         store::write(store, &[Change::always(Table::Host, key, None)]).await?;
     }
     Ok(())
 }
 
-/// A record of another host as a request, for whom that host knew that it is. Where nobody knows, it belongs to the whole
-/// company.
-pub(crate) fn upsert_of(binding: &Binding, snippet: Snippet, row: Option<&RecordRow>) -> UpsertRequest {
+/// A record of another host as a request, for whom that host knew that it is. Where nobody knows,
+/// it belongs to the whole company.
+pub(crate) fn upsert_of(
+    binding: &Binding,
+    snippet: Snippet,
+    row: Option<&RecordRow>,
+) -> UpsertRequest {
     let (scope, visibility) = match (row, snippet.scope) {
         (Some(row), _) => (row.scope.clone(), row.visibility),
         (None, Some(scope)) => {
-            let visibility = if scope.agent_id.is_some() { Visibility::Agent } else { Visibility::Company };
+            let visibility =
+                if scope.agent_id.is_some() { Visibility::Agent } else { Visibility::Company };
             (scope, visibility)
         }
         (None, None) => (Scope::company(binding.company_id.clone()), Visibility::Company),
@@ -202,7 +213,12 @@ impl Service {
     }
 
     /// Lets something wait; `number` orders it.
-    pub(crate) async fn let_wait(&self, binding: &Binding, number: u64, what: &Waiting) -> Result<(), ServiceError> {
+    pub(crate) async fn let_wait(
+        &self,
+        binding: &Binding,
+        number: u64,
+        what: &Waiting,
+    ) -> Result<(), ServiceError> {
         let (company, id) = (&binding.company_id, binding.id);
         let key = [prefix(company, id), number.to_be_bytes().to_vec()].concat();
         let row = Change::always(Table::Waiting, key, Some(store::encode("waiting record", what)?));
@@ -222,18 +238,22 @@ impl Service {
         let from = after.map(|after| [after, b"\0"].concat());
         let prefix = prefix(&binding.company_id, binding.id);
         let page = self.store.scan(Table::Waiting, &prefix, from.as_deref(), 1).await?;
-        let decoded = |(key, value): (Vec<u8>, Vec<u8>)| Ok((key, store::decode("waiting record", &value)?));
+        let decoded =
+            |(key, value): (Vec<u8>, Vec<u8>)| Ok((key, store::decode("waiting record", &value)?));
         page.entries.into_iter().next().map(decoded).transpose()
     }
 
-    /// Gives what waits to the providers of the bindings whose grants are decided. What a provider does not take stays, and
-    /// is tried again when something about the binding changes, or at the next start; after a failure that passes, soon.
+    /// Gives what waits to the providers of the bindings whose grants are decided. What a provider
+    /// does not take stays, and is tried again when something about the binding changes, or at the
+    /// next start; after a failure that passes, soon.
     pub(crate) async fn take_waiting(&self, company: &CompanyId) -> Result<(), ServiceError> {
         if self.closed(company).is_some() {
             return Ok(());
         }
         for (company, id) in self.waiting.of(company) {
-            let Some(binding) = self.bindings.list(&company).into_iter().find(|binding| binding.id == id) else {
+            let Some(binding) =
+                self.bindings.list(&company).into_iter().find(|binding| binding.id == id)
+            else {
                 continue;
             };
             if binding.requested.is_some() {
@@ -243,7 +263,8 @@ impl Service {
                 let mark = Change::always(Table::Host, mark(&company, id), None);
                 store::write(&*self.store, &[mark]).await?;
                 self.waiting.bindings.lock().remove(&(company.clone(), id));
-                tracing::info!(%company, binding = %binding.key, "all records of the import are with their provider");
+                tracing::info!(%company, binding = %binding.key, "all records of the import are \
+                    with their provider");
             }
         }
         Ok(())
@@ -253,12 +274,15 @@ impl Service {
     async fn give(&self, binding: &Binding) -> Result<bool, ServiceError> {
         let (mut after, mut is_all): (Option<Vec<u8>>, bool) = (None, true);
         loop {
-            // Of two tasks, the second one finds nothing. One lock for each row: a record may be forgotten in between.
+            // Of two tasks, the second one finds nothing. One lock for each row: a record may be
+            // forgotten in between.
             let _lock = self.store.lock(LockKind::Waiting, binding.id.0.as_bytes()).await?;
             if self.closed(&binding.company_id).is_some() {
                 return Ok(false);
             }
-            let Some((key, waiting)) = self.next_waiting(binding, after.as_deref()).await? else { return Ok(is_all) };
+            let Some((key, waiting)) = self.next_waiting(binding, after.as_deref()).await? else {
+                return Ok(is_all);
+            };
             let given = match waiting {
                 Waiting::Own(lines) => {
                     let scope = Scope::company(binding.company_id.clone());
@@ -271,13 +295,19 @@ impl Service {
             };
             match given {
                 Ok(()) => {
-                    store::write(&*self.store, &[Change::always(Table::Waiting, key.clone(), None)]).await?;
+                    store::write(
+                        &*self.store,
+                        &[Change::always(Table::Waiting, key.clone(), None)],
+                    )
+                    .await?;
                 }
                 Err(error) => {
                     is_all = false;
                     let (company, binding) = (&binding.company_id, &binding.key);
-                    tracing::warn!(%error, %company, %binding, "a record of the import waits on; its provider did not take it");
-                    if !matches!(&error, ServiceError::Operation { error, .. } if !error.code.is_worth_another_try()) {
+                    tracing::warn!(%error, %company, %binding, "a record of the import waits on; \
+                        its provider did not take it");
+                    if !matches!(&error, ServiceError::Operation { error, .. } if !error.code.is_worth_another_try())
+                    {
                         *self.waiting.again.lock() = Some(tokio::time::Instant::now() + AGAIN);
                         self.wake.notify_one();
                         return Ok(false);
@@ -288,7 +318,8 @@ impl Service {
         }
     }
 
-    /// Removes what waits for a company's bindings. Nothing of it is given to a provider afterwards: the company is closed.
+    /// Removes what waits for a company's bindings. Nothing of it is given to a provider
+    /// afterwards: the company is closed.
     pub(crate) async fn remove_waiting(&self, company: &CompanyId) -> Result<(), StoreError> {
         for (company, id) in self.waiting.of(company) {
             let _lock = self.store.lock(LockKind::Waiting, id.0.as_bytes()).await?;
@@ -298,7 +329,8 @@ impl Service {
         Ok(())
     }
 
-    /// Goes on with everything that waits and may go on. One company's failure does not stop the others.
+    /// Goes on with everything that waits and may go on. One company's failure does not stop the
+    /// others.
     pub(crate) async fn take_all_waiting(&self) {
         let companies: BTreeSet<CompanyId> =
             self.waiting.bindings.lock().iter().map(|(company, _)| company.clone()).collect();
@@ -318,10 +350,12 @@ impl Service {
         }
         Some(match binding.requested {
             Some(_) => format!(
-                "records of its import wait until an operator decides about the grants and limits that came with it; \
+                "records of its import wait until an operator decides about the grants and limits \
+                 that came with it; \
                  `memhost binding grant {key}` shows them, and `--requested` accepts them"
             ),
-            None => "records of an import are on their way to the provider, or it does not take them: look at the \
+            None => "records of an import are on their way to the provider, or it does not take \
+                     them: look at the \
                      operations of the kinds `import` and `record_upsert`"
                 .to_owned(),
         })

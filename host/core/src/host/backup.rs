@@ -1,7 +1,8 @@
 //! Backup of everything that a host has while it works, and restore into a new data directory.
 //!
-//! The backup has the store as of one moment. Files of providers are copied before it and compared again at that moment. A
-//! file that a provider was writing at that moment is as after a crash, which every provider must survive.
+//! The backup has the store as of one moment. Files of providers are copied before it and compared
+//! again at that moment. A file that a provider was writing at that moment is as after a crash,
+//! which every provider must survive.
 
 use async_recursion::async_recursion as boxed;
 use std::collections::BTreeMap;
@@ -39,7 +40,8 @@ pub struct BackupRequest {
     /// A directory of the host's machine that is not there yet, as an absolute path.
     #[schemars(length(min = 1, max = MAX_PATH_BYTES))]
     pub directory: PathBuf,
-    /// Whether the key that secrets are encrypted with is in it. Without it, keep that key elsewhere.
+    /// Whether the key that secrets are encrypted with is in it. Without it, keep that key
+    /// elsewhere.
     #[serde(default)]
     pub with_vault_key: bool,
 }
@@ -70,19 +72,27 @@ impl Service {
     /// Makes a backup while the host works.
     ///
     /// # Errors
-    /// Where the directory exists already or cannot be written. An incomplete backup is left in place, without a manifest.
+    /// Where the directory exists already or cannot be written. An incomplete backup is left in
+    /// place, without a manifest.
     #[boxed]
     pub async fn backup(&self, request: BackupRequest) -> Result<BackupView, ServiceError> {
         if request.directory.as_os_str().len() > MAX_PATH_BYTES {
-            return Err(FieldError::new("directory", format!("is longer than {MAX_PATH_BYTES} bytes")).into());
+            return Err(FieldError::new(
+                "directory",
+                format!("is longer than {MAX_PATH_BYTES} bytes"),
+            )
+            .into());
         }
         if !request.directory.is_absolute() {
-            return Err(FieldError::new("directory", "is no absolute path of the host's machine").into());
+            return Err(
+                FieldError::new("directory", "is no absolute path of the host's machine").into()
+            );
         }
         let (data_dir, made_at) = (self.data_dir.clone(), self.clock.now());
         let to = request.directory;
         let directory = to.clone();
-        let first = memhost_ports::spawn_blocking(move || Copy::begin(data_dir, directory)?.changed());
+        let first =
+            memhost_ports::spawn_blocking(move || Copy::begin(data_dir, directory)?.changed());
         let copy = first.await.map_err(ServiceError::host)??;
         // Files that have changed since are copied again while nothing is written to the store.
         let (send, again) = tokio::sync::oneshot::channel();
@@ -108,12 +118,14 @@ impl Copy {
         let mut builder = fs::DirBuilder::new();
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         let made = builder.create(&directory).and_then(|()| Directory::open(&directory));
-        let wrong = |error| FieldError::new("directory", format!("{}: {error}", directory.display()));
+        let wrong =
+            |error| FieldError::new("directory", format!("{}: {error}", directory.display()));
         let to = made.map_err(wrong)?;
         Ok(Self { from, to, directory, copied: Copied::default() })
     }
 
-    /// Copies files that are new or have changed, and removes from the copy files that no longer exist.
+    /// Copies files that are new or have changed, and removes from the copy files that no longer
+    /// exist.
     fn changed(mut self) -> Result<Self, ServiceError> {
         let mut copied = Copied::default();
         for name in DIRECTORIES {
@@ -124,17 +136,26 @@ impl Copy {
     }
 
     /// Adds the keys and the manifest.
-    fn finish(self, store: BackupReport, with_vault_key: bool, made_at: Timestamp) -> Result<BackupView, ServiceError> {
+    fn finish(
+        self,
+        store: BackupReport,
+        with_vault_key: bool,
+        made_at: Timestamp,
+    ) -> Result<BackupView, ServiceError> {
         let vault = with_vault_key.then_some(VAULT_KEY);
         for name in KEYS.into_iter().chain(vault) {
             copy_key(&self.from, &self.to, name)?;
         }
         if self.copied.is_cut {
             let most = memhost_files::MAX_DEPTH;
-            tracing::warn!(most, "directories of providers that are nested deeper are not in the backup");
+            tracing::warn!(
+                most,
+                "directories of providers that are nested deeper are not in the backup"
+            );
         }
         let made_by = format!("memhost {}", env!("CARGO_PKG_VERSION"));
-        memhost_files::durable::sync_tree(&self.directory).map_err(|error| io("the backup", &error))?;
+        memhost_files::durable::sync_tree(&self.directory)
+            .map_err(|error| io("the backup", &error))?;
         let manifest = Manifest { made_by, made_at, files: digests(&self.to)? };
         let text = serde_json::to_string_pretty(&manifest).map_err(ServiceError::host)?;
         // Last: a backup with a manifest is complete.
@@ -142,12 +163,14 @@ impl Copy {
             .map_err(|error| io(MANIFEST, &error))?;
         // The backup's own name is in the directory above it.
         let above = self.directory.parent().unwrap_or(Path::new("/"));
-        memhost_files::durable::sync_directory(above).map_err(|error| io("the backup's directory", &error))?;
+        memhost_files::durable::sync_directory(above)
+            .map_err(|error| io("the backup's directory", &error))?;
         Ok(BackupView { files: self.copied.files.len() as u64, directory: self.directory, store })
     }
 }
 
-/// Copies one of the host's directories, if it is there. The operator may have put a link in its place.
+/// Copies one of the host's directories, if it is there. The operator may have put a link in its
+/// place.
 fn copy_directory(
     from: &Path,
     to: &Directory,
@@ -166,7 +189,9 @@ fn copy_directory(
 fn copy_key(from: &Path, to: &Directory, name: &str) -> Result<(), ServiceError> {
     let done = match fs::File::open(from.join(name)) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        found => found.and_then(|mut key| std::io::copy(&mut key, &mut to.create(OsStr::new(name))?).map(drop)),
+        found => found.and_then(|mut key| {
+            std::io::copy(&mut key, &mut to.create(OsStr::new(name))?).map(drop)
+        }),
     };
     done.map_err(|error| io(name, &error))
 }
@@ -199,10 +224,14 @@ fn io(what: &str, error: &dyn std::fmt::Display) -> ServiceError {
 pub fn check_backup(backup: &Path) -> Result<usize, ServiceError> {
     let wrong = |message: String| {
         let path = backup.display();
-        ServiceError::Host(format!("{path} is not a whole backup: {message}; use another one, nothing was restored"))
+        ServiceError::Host(format!(
+            "{path} is not a whole backup: {message}; use another one, nothing was restored"
+        ))
     };
-    let text = fs::read_to_string(backup.join(MANIFEST)).map_err(|error| wrong(format!("{MANIFEST}: {error}")))?;
-    let manifest: Manifest = serde_json::from_str(&text).map_err(|error| wrong(format!("{MANIFEST}: {error}")))?;
+    let text = fs::read_to_string(backup.join(MANIFEST))
+        .map_err(|error| wrong(format!("{MANIFEST}: {error}")))?;
+    let manifest: Manifest =
+        serde_json::from_str(&text).map_err(|error| wrong(format!("{MANIFEST}: {error}")))?;
     let directory = Directory::open(backup).map_err(|error| wrong(error.to_string()))?;
     let mut found = digests(&directory)?;
     found.remove(MANIFEST);
@@ -228,10 +257,12 @@ pub fn restore_backup(backup: &Path, data_dir: &Path) -> Result<usize, ServiceEr
     SledStore::restore(&backup.join(STORE), data_dir)?;
     let to = Directory::open(data_dir).map_err(|error| io("the data directory", &error))?;
     let from = Directory::open(backup).map_err(|error| io("the backup", &error))?;
-    // Only what the manifest was compared with: a link in a backup may lead to anything of this machine.
+    // Only what the manifest was compared with: a link in a backup may lead to anything of this
+    // machine.
     for name in DIRECTORIES {
         let found = from.find_below(OsStr::new(name)).map_err(|error| io(name, &error))?;
-        let copied = found.map(|found| found.copy_changed(name, &to, &Copied::default(), &mut Copied::default()));
+        let copied = found
+            .map(|found| found.copy_changed(name, &to, &Copied::default(), &mut Copied::default()));
         copied.transpose().map_err(|error| io(name, &error))?;
     }
     for name in KEYS.into_iter().chain([VAULT_KEY]) {
@@ -241,6 +272,7 @@ pub fn restore_backup(backup: &Path, data_dir: &Path) -> Result<usize, ServiceEr
     }
     // The store's library makes its files with the process's umask.
     privacy::tighten(data_dir).map_err(|error| io("the data directory", &error))?;
-    memhost_files::durable::sync_tree(data_dir).map_err(|error| io("the data directory", &error))?;
+    memhost_files::durable::sync_tree(data_dir)
+        .map_err(|error| io("the data directory", &error))?;
     Ok(files)
 }

@@ -1,6 +1,6 @@
-//! Caches of table rows in memory: bindings and their targets, tokens, review standings, budgets and company settings.
-//! Each cache is updated by the code that writes its rows. The rows that other processes write come through the store's
-//! change feed and are applied here.
+//! Caches of table rows in memory: bindings and their targets, tokens, review standings, budgets
+//! and company settings. Each cache is updated by the code that writes its rows. The rows that
+//! other processes write come through the store's change feed and are applied here.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use memhost_store::{self as store, Table, TableWrite};
 use memhost_types::{CostEvent, ReviewItem};
 
 impl Service {
-    /// Keeps the caches current with the writes of other processes. Does nothing where this process is the only one.
+    /// Keeps the caches current with the writes of other processes. Does nothing where this process
+    /// is the only one.
     pub(crate) fn follow_changes(self: &Arc<Self>) {
         let Some(mut feed) = self.store.changes() else { return };
         let weak = Arc::downgrade(self);
@@ -20,14 +21,16 @@ impl Service {
                     Ok(Some(rows)) => rows,
                     Ok(None) => return,
                     Err(error) => {
-                        tracing::error!(%error, "changes of other hosts can no longer be read; restart this host");
+                        tracing::error!(%error, "changes of other hosts can no longer be read; \
+                            restart this host");
                         return;
                     }
                 };
                 let Some(service) = weak.upgrade() else { return };
                 for row in &rows {
                     if let Err(error) = service.row_changed(row).await {
-                        tracing::error!(%error, table = row.table.name(), "a change of another host could not be read");
+                        tracing::error!(%error, table = row.table.name(), "a change of another \
+                            host could not be read");
                     }
                 }
             }
@@ -37,12 +40,18 @@ impl Service {
     /// Updates the caches with a row that another process wrote.
     pub(crate) async fn row_changed(&self, row: &TableWrite) -> Result<(), ServiceError> {
         match (row.table, store::company_of(&row.key), row.new.as_deref()) {
-            (Table::Bindings | Table::Targets, Some(company), _) => self.bindings.reload(&company).await?,
+            (Table::Bindings | Table::Targets, Some(company), _) => {
+                self.bindings.reload(&company).await?
+            }
             (Table::Budgets, Some(company), _) => self.recorder.ledger.reload(&company).await?,
             (Table::Companies, Some(company), _) => self.reload_retention(&company).await?,
             (Table::Tokens, _, value) => self.tokens.reload(&row.key, value)?,
-            (Table::PrivateWrites, Some(company), _) => self.records.follow(&company, &row.key).await?,
-            (Table::Reviews, _, Some(value)) => self.reviews.apply(&store::decode::<ReviewItem>("review", value)?),
+            (Table::PrivateWrites, Some(company), _) => {
+                self.records.follow(&company, &row.key).await?
+            }
+            (Table::Reviews, _, Some(value)) => {
+                self.reviews.apply(&store::decode::<ReviewItem>("review", value)?)
+            }
             (Table::CostEvents, _, Some(value)) => {
                 self.recorder.ledger.count(&store::decode::<CostEvent>("cost event", value)?);
             }
@@ -68,7 +77,8 @@ mod tests {
     use memhost_ports::{Clock, SystemClock};
     use memhost_store::{Change, SledOptions, SledStore, Store};
     use memhost_types::{
-        BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Microcents, Period, VersionChoice,
+        BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Microcents, Period,
+        VersionChoice,
     };
 
     /// One store, and a clock, that two hosts share in these tests.
@@ -87,7 +97,8 @@ mod tests {
         let (_directory, store, clock) = shared();
         let here = Tokens::open(Arc::clone(&store), Arc::clone(&clock)).await.unwrap();
         let there = Tokens::open(Arc::clone(&store), clock).await.unwrap();
-        let request: CreateToken = serde_json::from_value(json!({"name": "ops", "role": "operator"})).unwrap();
+        let request: CreateToken =
+            serde_json::from_value(json!({"name": "ops", "role": "operator"})).unwrap();
         let (made, change) = here.make(&Caller::operator(), None, request).await.unwrap();
         write(&store, &change).await;
         assert_eq!(there.find(&made.value), None);
@@ -119,7 +130,10 @@ mod tests {
         let first = bindings.create("operator", &acme, new_default()).await.unwrap();
         bindings.delete(&acme, (&first.key, first.id), None, "operator").await.unwrap();
         let next = bindings.create("operator", &acme, new_default()).await.unwrap();
-        bindings.delete(&acme, (&first.key, first.id), Some(first.revision), "operator").await.unwrap_err();
+        bindings
+            .delete(&acme, (&first.key, first.id), Some(first.revision), "operator")
+            .await
+            .unwrap_err();
         assert_eq!(bindings.get(&acme, &first.key).unwrap().id, next.id);
     }
 

@@ -38,11 +38,25 @@ impl Check {
         Self { name, health: Health::Ok, found: found.into(), advice: String::new(), unnamed: None }
     }
 
-    pub(crate) fn warning(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { name, health: Health::Warning, found: found.into(), advice: advice.into(), unnamed: None }
+    pub(crate) fn warning(
+        name: &'static str,
+        found: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Self {
+            name,
+            health: Health::Warning,
+            found: found.into(),
+            advice: advice.into(),
+            unnamed: None,
+        }
     }
 
-    pub(crate) fn error(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub(crate) fn error(
+        name: &'static str,
+        found: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
         Self { health: Health::Error, ..Self::warning(name, found, advice) }
     }
 

@@ -1,5 +1,6 @@
-//! Compaction of the store after something was forgotten. The store's files keep what was removed until they are
-//! compacted, so a mark says since when there is something. It is written in one step with what removes text.
+//! Compaction of the store after something was forgotten. The store's files keep what was removed
+//! until they are compacted, so a mark says since when there is something. It is written in one
+//! step with what removes text.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -38,14 +39,20 @@ pub(crate) struct Forgotten {
 
 impl Forgotten {
     /// Reads the mark. What a host before has left is compacted soon after the start.
-    pub(crate) async fn open(store: &dyn Store, now: Timestamp, after: Duration) -> Result<Self, StoreError> {
+    pub(crate) async fn open(
+        store: &dyn Store,
+        now: Timestamp,
+        after: Duration,
+    ) -> Result<Self, StoreError> {
         let stored = store.get(Table::Host, FORGOTTEN).await?;
-        let since: Option<Timestamp> = stored.map(|stored| store::decode("mark", &stored)).transpose()?;
+        let since: Option<Timestamp> =
+            stored.map(|stored| store::decode("mark", &stored)).transpose()?;
         let due = since.and_then(|_| at(now, AT_THE_START.min(after)));
         Ok(Self { after, state: Mutex::new(State { since, last: since, due, is_running: false }) })
     }
 
-    /// Notes that something is about to be removed, or was. Answers the row that must be written in one step with it.
+    /// Notes that something is about to be removed, or was. Answers the row that must be written in
+    /// one step with it.
     pub(crate) fn mark(&self, now: Timestamp) -> Result<Option<TableWrite>, StoreError> {
         let mut state = self.state.lock();
         state.last = Some(now);
@@ -54,7 +61,11 @@ impl Forgotten {
         }
         // Where the row is not written after all, a compaction too many does no harm.
         (state.since, state.due) = (Some(now), at(now, self.after));
-        Ok(Some(TableWrite::new(Table::Host, FORGOTTEN.to_vec(), Some(store::encode("mark", &now)?))))
+        Ok(Some(TableWrite::new(
+            Table::Host,
+            FORGOTTEN.to_vec(),
+            Some(store::encode("mark", &now)?),
+        )))
     }
 
     /// Begins a compaction if it is time for one. Answers when it began.
@@ -113,24 +124,36 @@ impl Service {
             match compacted {
                 Ok(Some(Compacted { bytes_before, bytes_after })) => {
                     let (before, after) = (bytes_before >> 10, bytes_after >> 10);
-                    tracing::info!(before, after, "what was forgotten is no longer in the store's files; sizes in KiB");
+                    tracing::info!(
+                        before,
+                        after,
+                        "what was forgotten is no longer in the store's files; sizes in KiB"
+                    );
                 }
                 Ok(None) => {}
-                Err(error) => tracing::error!(%error, "what was forgotten is still in the store's files"),
+                Err(error) => {
+                    tracing::error!(%error, "what was forgotten is still in the store's files")
+                }
             }
             service.wake.notify_one();
         });
     }
 
-    async fn compact(self: &Arc<Self>, began: Timestamp) -> Result<Option<Compacted>, ServiceError> {
+    async fn compact(
+        self: &Arc<Self>,
+        began: Timestamp,
+    ) -> Result<Option<Compacted>, ServiceError> {
         let weak = Arc::downgrade(self);
-        let stop = move || weak.upgrade().is_none_or(|service| service.is_shutting_down.load(Ordering::Relaxed));
+        let stop = move || {
+            weak.upgrade().is_none_or(|service| service.is_shutting_down.load(Ordering::Relaxed))
+        };
         let compacted = self.store.compact(Box::new(stop)).await;
         let is_done = matches!(compacted, Ok(Some(_)));
         let mark = self.recorder.forgotten.end(began, self.clock.now(), is_done);
         if is_done {
             let new = mark.map(|since| store::encode("mark", &since)).transpose()?;
-            store::write(&*self.store, &[Change::always(Table::Host, FORGOTTEN.to_vec(), new)]).await?;
+            store::write(&*self.store, &[Change::always(Table::Host, FORGOTTEN.to_vec(), new)])
+                .await?;
         }
         Ok(compacted?)
     }

@@ -11,7 +11,9 @@ use crate::Service;
 use crate::error::ServiceError;
 use crate::paging::Page;
 use crate::plugins::{Plugin, PluginSource, RefusedPlugin, Signed};
-use memhost_types::{ActivityPage, CompanyId, Operation, OperationFilter, OperationId, OperationPage};
+use memhost_types::{
+    ActivityPage, CompanyId, Operation, OperationFilter, OperationId, OperationPage,
+};
 
 /// How long a scan waits for files.
 const LONGEST_SCAN: Duration = Duration::from_secs(15);
@@ -63,8 +65,13 @@ impl Service {
     /// # Errors
     /// Where the company has none of this id.
     #[boxed]
-    pub async fn operation(&self, company: &CompanyId, id: OperationId) -> Result<Operation, ServiceError> {
-        let mut found = self.store.operation(company, id).await?.ok_or(ServiceError::NoOperation { id })?;
+    pub async fn operation(
+        &self,
+        company: &CompanyId,
+        id: OperationId,
+    ) -> Result<Operation, ServiceError> {
+        let mut found =
+            self.store.operation(company, id).await?.ok_or(ServiceError::NoOperation { id })?;
         self.recorder.refusals.show(company, std::slice::from_mut(&mut found));
         Ok(found)
     }
@@ -96,7 +103,11 @@ impl Service {
     /// # Errors
     /// Where the cursor is not of this list or the log cannot be read.
     #[boxed]
-    pub async fn activity(&self, company: &CompanyId, cursor: Option<&str>) -> Result<ActivityPage, ServiceError> {
+    pub async fn activity(
+        &self,
+        company: &CompanyId,
+        cursor: Option<&str>,
+    ) -> Result<ActivityPage, ServiceError> {
         let page = self.page_of("activity", company, &(), cursor, None)?;
         let found = self.bindings.activity(company, page.from(), page.limit).await?;
         let Page { items, next_cursor } = self.sealed(&page, found);
@@ -108,8 +119,8 @@ impl Service {
         self.clock.now()
     }
 
-    /// Reads the plugins directory now. Waits for files that are being written or admitted, fifteen seconds at most, and
-    /// not for those that take long to compile.
+    /// Reads the plugins directory now. Waits for files that are being written or admitted, fifteen
+    /// seconds at most, and not for those that take long to compile.
     #[boxed]
     pub async fn scan_plugins(&self) {
         let scanned = async {
@@ -125,7 +136,8 @@ impl Service {
         let _ = tokio::time::timeout(LONGEST_SCAN, scanned).await;
     }
 
-    /// Resolves when everything written so far is on disk, with the numbers of the refusals until now.
+    /// Resolves when everything written so far is on disk, with the numbers of the refusals until
+    /// now.
     ///
     /// # Errors
     /// Where the disk fails.

@@ -34,7 +34,8 @@ impl Service {
         let facts = self.fact_figures().await?;
         let mut registry = Registry::with_prefix("memhost");
         self.recorder.metrics.register(&mut registry);
-        let background = [("deliveries", self.deliveries.in_flight()), ("jobs", self.jobs.in_flight())];
+        let background =
+            [("deliveries", self.deliveries.in_flight()), ("jobs", self.jobs.in_flight())];
         let in_flight = gauges(background.map(|(kind, count)| (KindLabels { kind }, count as u64)));
         registry.register("background_in_flight", "Deliveries and jobs that run", in_flight);
         self.register_disk(&mut registry);
@@ -43,7 +44,8 @@ impl Service {
         if let Some(facts) = facts {
             register_facts(&mut registry, facts);
         }
-        let plugins = [("admitted", self.plugins.list().len()), ("refused", self.plugins.refused().len())];
+        let plugins =
+            [("admitted", self.plugins.list().len()), ("refused", self.plugins.refused().len())];
         let states = gauges(plugins.map(|(state, count)| (StateLabels { state }, count as u64)));
         registry.register("plugins", "Builds that can serve, and files that were refused", states);
         let mut text = String::new();
@@ -55,17 +57,34 @@ impl Service {
         let disk = self.store.disk();
         if let Some(free) = disk.free_bytes {
             let help = "Free space on the disk of the data directory";
-            registry.register_with_unit("disk_free", help, Unit::Bytes, ConstGauge::new(whole(free)));
+            registry.register_with_unit(
+                "disk_free",
+                help,
+                Unit::Bytes,
+                ConstGauge::new(whole(free)),
+            );
         }
-        let states = [("plenty", DiskLevel::Plenty), ("low", DiskLevel::Low), ("spent", DiskLevel::Spent)];
-        let states = gauges(states.map(|(state, level)| (StateLabels { state }, u64::from(disk.level == level))));
-        registry.register("disk", "1 at the present state: new data is refused at low, reads too at spent", states);
+        let states =
+            [("plenty", DiskLevel::Plenty), ("low", DiskLevel::Low), ("spent", DiskLevel::Spent)];
+        let states = gauges(
+            states.map(|(state, level)| (StateLabels { state }, u64::from(disk.level == level))),
+        );
+        registry.register(
+            "disk",
+            "1 at the present state: new data is refused at low, reads too at spent",
+            states,
+        );
     }
 
     fn register_sandbox(&self, registry: &mut Registry) {
         let stats = self.sandbox.stats();
-        registry.register("instance_slots", "Instances that may exist at once", ConstGauge::new(whole(stats.slots)));
-        let instances = [("idle", stats.idle), ("in_flight", stats.instances.saturating_sub(stats.idle))];
+        registry.register(
+            "instance_slots",
+            "Instances that may exist at once",
+            ConstGauge::new(whole(stats.slots)),
+        );
+        let instances =
+            [("idle", stats.idle), ("in_flight", stats.instances.saturating_sub(stats.idle))];
         let instances = gauges(instances.map(|(state, count)| (StateLabels { state }, count)));
         registry.register("instances", "Instances that exist", instances);
         for (name, help, count) in [
@@ -73,7 +92,11 @@ impl Service {
             ("components_compiled", "Components compiled", stats.compiled),
             ("components_loaded", "Components loaded from the compiled cache", stats.loaded),
             ("outgoing_requests", "Outgoing requests that were answered", stats.requests),
-            ("outgoing_requests_refused", "Outgoing requests that were refused or failed", stats.requests_refused),
+            (
+                "outgoing_requests_refused",
+                "Outgoing requests that were refused or failed",
+                stats.requests_refused,
+            ),
             ("outgoing_sent_bytes", "Bytes of outgoing requests' bodies", stats.bytes_sent),
             ("outgoing_received_bytes", "Bytes of the bodies that came back", stats.bytes_received),
         ] {
@@ -81,7 +104,12 @@ impl Service {
         }
         #[allow(clippy::cast_precision_loss, reason = "seconds for people")]
         let compiling = ConstCounter::new(stats.compile_us as f64 / 1e6);
-        registry.register_with_unit("compile", "Time spent compiling components", Unit::Seconds, compiling);
+        registry.register_with_unit(
+            "compile",
+            "Time spent compiling components",
+            Unit::Seconds,
+            compiling,
+        );
     }
 
     fn register_bindings(&self, registry: &mut Registry) {
@@ -99,24 +127,39 @@ impl Service {
         }
         registry.register("bindings", "Bindings of all companies", ConstGauge::new(whole(all)));
         let breakers = gauges(states.map(|(state, count)| (StateLabels { state }, count)));
-        registry.register("breakers", "Circuit breakers of bindings that have served since the start", breakers);
+        registry.register(
+            "breakers",
+            "Circuit breakers of bindings that have served since the start",
+            breakers,
+        );
     }
 }
 
-/// The figures of PageSpace's document. An average or a share is for who reads them: of two gauges here.
+/// The figures of PageSpace's document. An average or a share is for who reads them: of two gauges
+/// here.
 fn register_facts(registry: &mut Registry, FactFigures { users, drives }: FactFigures) {
     type Of = fn(&Figures) -> u64;
     let all: [(&str, &str, Of); 6] = [
         ("facts", "Facts that are there", |of| of.facts),
         ("fact_owners", "Users and drives that have a fact", |of| of.owners),
-        ("facts_active", "Users and drives that operations of the last 30 days named", |of| of.active),
+        ("facts_active", "Users and drives that operations of the last 30 days named", |of| {
+            of.active
+        }),
         ("facts_active_owners", "Those of the active ones that have a fact", |of| of.active_owners),
         ("facts_added", "Facts that were added in the last 30 days", |of| of.added),
-        ("facts_removed_soon", "Those of the added ones that a person removed within 7 days", |of| of.removed_soon),
+        (
+            "facts_removed_soon",
+            "Those of the added ones that a person removed within 7 days",
+            |of| of.removed_soon,
+        ),
     ];
     for (name, help, of) in all {
         let counts = [("user", of(&users)), ("drive", of(&drives))];
-        registry.register(name, help, gauges(counts.map(|(owner, count)| (OwnerLabels { owner }, count))));
+        registry.register(
+            name,
+            help,
+            gauges(counts.map(|(owner, count)| (OwnerLabels { owner }, count))),
+        );
     }
 }
 

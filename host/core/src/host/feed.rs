@@ -1,11 +1,12 @@
-//! The feed of events for followers: operations and jobs once they are on disk, budgets whose state changes, and plugins
-//! that are added or removed.
+//! The feed of events for followers: operations and jobs once they are on disk, budgets whose state
+//! changes, and plugins that are added or removed.
 //!
-//! Some events do not wait for the disk: a budget that a call changes, a read with relaxed audit, an operation that was
-//! interrupted, and a write whose intent could not be stored.
+//! Some events do not wait for the disk: a budget that a call changes, a read with relaxed audit,
+//! an operation that was interrupted, and a write whose intent could not be stored.
 //!
-//! The last notices are kept in memory, so that a follower that lost its connection continues where it was. A follower
-//! that was away for longer, or during a restart, gets a reset and the operations that ended meanwhile, from the log.
+//! The last notices are kept in memory, so that a follower that lost its connection continues where
+//! it was. A follower that was away for longer, or during a restart, gets a reset and the
+//! operations that ended meanwhile, from the log.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -34,7 +35,8 @@ pub(crate) const MAX_FOLLOWERS_OF_CALLER: usize = 32;
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HostEvent {
-    /// An operation ended. Without its guest's log and the snapshot of its request, which the operation log has.
+    /// An operation ended. Without its guest's log and the snapshot of its request, which the
+    /// operation log has.
     Operation(Arc<Operation>),
     /// A job is new or has changed.
     Job(Box<Job>),
@@ -136,7 +138,11 @@ impl Feed {
     pub(crate) fn operation(&self, operation: &Arc<Operation>) {
         let told = match operation.log.is_empty() && operation.payload.is_none() {
             true => Arc::clone(operation),
-            false => Arc::new(Operation { log: Vec::new(), payload: None, ..Operation::clone(operation) }),
+            false => Arc::new(Operation {
+                log: Vec::new(),
+                payload: None,
+                ..Operation::clone(operation)
+            }),
         };
         self.publish(Some(&operation.company_id), HostEvent::Operation(told));
     }
@@ -151,7 +157,9 @@ impl Feed {
         for write in written.iter().filter(|write| write.table == Table::Jobs) {
             match write.new.as_deref().map(|value| store::decode::<Job>("job", value)) {
                 Some(Ok(job)) => self.job(job),
-                Some(Err(error)) => tracing::error!(%error, "a job that was written cannot be published"),
+                Some(Err(error)) => {
+                    tracing::error!(%error, "a job that was written cannot be published")
+                }
                 None => {}
             }
         }
@@ -178,8 +186,8 @@ impl Feed {
         Some(Seat { feed: Arc::clone(self), caller: caller.to_owned() })
     }
 
-    /// A follower of what happens after an earlier notice, or from now on. Answers false with it where notices in between
-    /// are no longer kept; it begins with a reset then.
+    /// A follower of what happens after an earlier notice, or from now on. Answers false with it
+    /// where notices in between are no longer kept; it begins with a reset then.
     pub(crate) fn follower(
         self: &Arc<Self>,
         seat: Seat,
@@ -260,16 +268,22 @@ impl Follower {
                 let kept = {
                     let ring = self.feed.ring.lock();
                     match self.number.checked_sub(ring.first) {
-                        Some(index) => usize::try_from(index).ok().and_then(|index| ring.kept.get(index).cloned()),
+                        Some(index) => usize::try_from(index)
+                            .ok()
+                            .and_then(|index| ring.kept.get(index).cloned()),
                         None => {
                             // A follower that reads too slowly misses events.
                             self.number = ring.first;
-                            return Some(Arc::new(self.feed.reset(self.company.as_ref(), ring.first)));
+                            return Some(Arc::new(
+                                self.feed.reset(self.company.as_ref(), ring.first),
+                            ));
                         }
                     }
                 };
                 self.number += 1;
-                let is_mine = |notice: &Arc<Notice>| self.company.is_none() || notice.company_id == self.company;
+                let is_mine = |notice: &Arc<Notice>| {
+                    self.company.is_none() || notice.company_id == self.company
+                };
                 if let Some(notice) = kept.filter(is_mine) {
                     return Some(notice);
                 }
@@ -305,15 +319,24 @@ mod tests {
     #[test]
     fn notices_of_an_erased_company_go_and_the_places_of_the_others_stay() {
         let feed = Feed::new(Arc::new(SystemClock));
-        let (acme, other): (CompanyId, CompanyId) = ("acme".parse().unwrap(), "other".parse().unwrap());
-        let change = || HostEvent::Plugin(PluginChange { path: "a.wasm".into(), outcome: PluginOutcome::Gone });
-        [&acme, &other, &acme].into_iter().for_each(|company| feed.publish(Some(company), change()));
+        let (acme, other): (CompanyId, CompanyId) =
+            ("acme".parse().unwrap(), "other".parse().unwrap());
+        let change = || {
+            HostEvent::Plugin(PluginChange { path: "a.wasm".into(), outcome: PluginOutcome::Gone })
+        };
+        [&acme, &other, &acme]
+            .into_iter()
+            .for_each(|company| feed.publish(Some(company), change()));
         feed.forget(&acme);
         let ring = feed.ring.lock();
-        let kept = ring.kept.iter().map(|notice| (notice.company_id.clone(), notice.happened.clone()));
+        let kept =
+            ring.kept.iter().map(|notice| (notice.company_id.clone(), notice.happened.clone()));
         let gone = (None, HostEvent::Reset);
         assert_eq!(kept.collect::<Vec<_>>(), [gone.clone(), (Some(other), change()), gone]);
-        assert_eq!(ring.bytes, ring.kept.iter().map(|notice| weight(&notice.happened)).sum::<usize>());
+        assert_eq!(
+            ring.bytes,
+            ring.kept.iter().map(|notice| weight(&notice.happened)).sum::<usize>()
+        );
     }
 
     #[test]
@@ -338,14 +361,20 @@ mod tests {
             feed.job(job);
         }
         let ring = feed.ring.lock();
-        assert!(ring.kept.len() < 8 && ring.bytes <= MAX_KEPT_BYTES, "{} with {} bytes", ring.kept.len(), ring.bytes);
+        assert!(
+            ring.kept.len() < 8 && ring.bytes <= MAX_KEPT_BYTES,
+            "{} with {} bytes",
+            ring.kept.len(),
+            ring.bytes
+        );
         assert_eq!(ring.end(), 20, "their numbers go on");
     }
 
     #[test]
     fn a_caller_has_no_more_followers_than_it_may_and_gives_their_places_back() {
         let feed = Arc::new(Feed::new(Arc::new(SystemClock)));
-        let seats: Vec<Seat> = (0..MAX_FOLLOWERS_OF_CALLER).map(|_| feed.seat("ada").unwrap()).collect();
+        let seats: Vec<Seat> =
+            (0..MAX_FOLLOWERS_OF_CALLER).map(|_| feed.seat("ada").unwrap()).collect();
         assert!(feed.seat("ada").is_none() && feed.seat("bob").is_some());
         drop(seats);
         assert!(feed.seat("ada").is_some());
@@ -359,7 +388,11 @@ mod tests {
         told(&feed, KEPT + 3);
         let first = follower.next().await.unwrap();
         assert_eq!(first.happened.kind(), "reset");
-        assert_eq!(feed.place(&first.id).unwrap().number, 2, "whoever comes back with it goes on behind the gap");
+        assert_eq!(
+            feed.place(&first.id).unwrap().number,
+            2,
+            "whoever comes back with it goes on behind the gap"
+        );
         for number in 3..KEPT as u64 + 3 {
             assert_eq!(feed.place(&follower.next().await.unwrap().id).unwrap().number, number);
         }

@@ -1,4 +1,5 @@
-//! Following the feed: from now on, after an earlier notice, or from the log after a longer absence.
+//! Following the feed: from now on, after an earlier notice, or from the log after a longer
+//! absence.
 
 use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
@@ -18,11 +19,12 @@ const CAUGHT_UP: usize = 1_000;
 const LONGEST_CALL: SignedDuration = SignedDuration::from_mins(15);
 
 impl Service {
-    /// Follows the events of a company, or of all, from now on or after an earlier notice. A notice may come twice after a
-    /// restart; an operation's id identifies it.
+    /// Follows the events of a company, or of all, from now on or after an earlier notice. A notice
+    /// may come twice after a restart; an operation's id identifies it.
     ///
     /// # Errors
-    /// Where `after` is not the id of a notice, the caller follows too often at a time, or the log cannot be read.
+    /// Where `after` is not the id of a notice, the caller follows too often at a time, or the log
+    /// cannot be read.
     #[boxed]
     pub async fn follow(
         &self,
@@ -32,11 +34,14 @@ impl Service {
     ) -> Result<Follower, ServiceError> {
         let feed = &self.recorder.feed;
         let place = after.map(|id| {
-            let advice = "is no id of a notice; leave it out to begin with what happens from now on";
+            let advice =
+                "is no id of a notice; leave it out to begin with what happens from now on";
             feed.place(id).ok_or_else(|| FieldError::new("Last-Event-ID", advice))
         });
         let place = place.transpose()?;
-        let seat = feed.seat(caller.key()).ok_or(ServiceError::TooManyStreams { most: MAX_FOLLOWERS_OF_CALLER })?;
+        let seat = feed
+            .seat(caller.key())
+            .ok_or(ServiceError::TooManyStreams { most: MAX_FOLLOWERS_OF_CALLER })?;
         let (mut follower, is_complete) = feed.follower(seat, company, place);
         if let (Some(company), Some(place), false) = (company, place, is_complete) {
             follower.catch_up(self.ended_since(company, place.at).await?);
@@ -45,13 +50,19 @@ impl Service {
     }
 
     /// The operations that ended at or after a moment, oldest first.
-    async fn ended_since(&self, company: &CompanyId, moment: Timestamp) -> Result<Vec<Arc<Notice>>, ServiceError> {
+    async fn ended_since(
+        &self,
+        company: &CompanyId,
+        moment: Timestamp,
+    ) -> Result<Vec<Arc<Notice>>, ServiceError> {
         let since = moment.checked_sub(LONGEST_CALL).unwrap_or(Timestamp::UNIX_EPOCH);
         let filter = OperationFilter { since: Some(since), ..OperationFilter::default() };
         let found = self.store.operations(company, &filter, None, CAUGHT_UP).await?.operations;
         let mut ended: Vec<(Timestamp, Operation)> = found
             .into_iter()
-            .filter_map(|operation| Some((operation.finished_at.filter(|at| *at >= moment)?, operation)))
+            .filter_map(|operation| {
+                Some((operation.finished_at.filter(|at| *at >= moment)?, operation))
+            })
             .collect();
         ended.sort_by_key(|(at, operation)| (*at, operation.id.sequence()));
         let notice = |(at, operation): (Timestamp, Operation)| {

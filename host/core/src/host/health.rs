@@ -9,7 +9,9 @@ use crate::access::{Act, Caller};
 use crate::host::check::Check;
 use crate::host::privacy;
 use memhost_store::{DiskLevel, DiskState, Store};
-use memhost_types::{CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, OperationFilter, counted};
+use memhost_types::{
+    CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, OperationFilter, counted,
+};
 
 /// How long a probe of the disk may take.
 const PROBE: Duration = Duration::from_secs(5);
@@ -19,13 +21,14 @@ const ASKING: Duration = Duration::from_secs(20);
 const LITTLE_SPACE: u64 = 1 << 30;
 
 impl Service {
-    /// The id of the data directory. It is made once; a copy and a restored backup have the same one.
+    /// The id of the data directory. It is made once; a copy and a restored backup have the same
+    /// one.
     pub fn store_id(&self) -> uuid::Uuid {
         self.store_id
     }
 
-    /// Whether the host can accept operations: the plugins that were there at its start are admitted, and the disk accepts
-    /// writes. With a warning it answers reads only.
+    /// Whether the host can accept operations: the plugins that were there at its start are
+    /// admitted, and the disk accepts writes. With a warning it answers reads only.
     #[boxed]
     pub async fn readiness(&self) -> Check {
         let disk = self.store.disk();
@@ -34,12 +37,20 @@ impl Service {
         }
         if !self.plugins.is_ready() {
             let found = format!("plugins still being admitted: {}", self.plugins.admitting().len());
-            return Check::error("plugins", found, "wait until they are compiled; `memhost plugin list` shows them");
+            return Check::error(
+                "plugins",
+                found,
+                "wait until they are compiled; `memhost plugin list` shows them",
+            );
         }
         match tokio::time::timeout(PROBE, self.store.commit()).await {
             Ok(Ok(())) if disk.level == DiskLevel::Low => check_space(disk),
             Ok(Ok(())) => Check::ok("store", "the disk accepts writes"),
-            Ok(Err(error)) => Check::error("store", error.to_string(), "free disk space, or check the disk's device"),
+            Ok(Err(error)) => Check::error(
+                "store",
+                error.to_string(),
+                "free disk space, or check the disk's device",
+            ),
             Err(_) => {
                 let found = format!("the disk did not answer within {} s", PROBE.as_secs());
                 Check::error("store", found, "check the disk's device and what else writes to it")
@@ -54,11 +65,13 @@ impl Service {
         if caller.may(Act::Host, None).is_ok() {
             return all;
         }
-        let told = |check: Check| Check { found: check.unnamed.clone().unwrap_or(check.found), ..check };
+        let told =
+            |check: Check| Check { found: check.unnamed.clone().unwrap_or(check.found), ..check };
         all.into_iter().map(told).collect()
     }
 
-    /// All checks. They change nothing; providers are asked whether the systems behind them can be reached.
+    /// All checks. They change nothing; providers are asked whether the systems behind them can be
+    /// reached.
     #[boxed]
     pub async fn doctor(&self) -> Vec<Check> {
         memhost_ports::go_long().await;
@@ -86,14 +99,20 @@ impl Service {
         }
         let mut newest = None;
         for company in self.bindings.companies() {
-            if let Ok(page) = self.store.operations(&company, &OperationFilter::default(), None, 1).await {
+            if let Ok(page) =
+                self.store.operations(&company, &OperationFilter::default(), None, 1).await
+            {
                 newest = newest.max(page.operations.first().map(|operation| operation.started_at));
             }
         }
         match newest {
             Some(newest) if newest > now => {
                 let found = format!("it says {now}, and the newest operation began at {newest}");
-                Check::warning("clock", found, "set this machine's clock; it was set back or was wrong before")
+                Check::warning(
+                    "clock",
+                    found,
+                    "set this machine's clock; it was set back or was wrong before",
+                )
             }
             _ => Check::ok("clock", format!("it says {now}")),
         }
@@ -109,14 +128,24 @@ impl Service {
     fn check_plugins(&self) -> Check {
         let plugins = self.plugins();
         let descriptions = plugins.admitted.iter().map(|plugin| &plugin.inspection.description);
-        let excepting = descriptions.filter(|described| !described.declarations.exceptions.is_empty());
+        let excepting =
+            descriptions.filter(|described| !described.declarations.exceptions.is_empty());
         let excepting: Vec<String> = excepting
             .map(|described| {
-                let all = described.declarations.exceptions.iter().map(|exception| exception.about());
-                format!("; with `{}`, {}", described.provider_key, all.collect::<Vec<_>>().join(", and "))
+                let all =
+                    described.declarations.exceptions.iter().map(|exception| exception.about());
+                format!(
+                    "; with `{}`, {}",
+                    described.provider_key,
+                    all.collect::<Vec<_>>().join(", and ")
+                )
             })
             .collect();
-        let found = format!("{} can serve{}", counted(plugins.admitted.len(), "build", "builds"), excepting.concat());
+        let found = format!(
+            "{} can serve{}",
+            counted(plugins.admitted.len(), "build", "builds"),
+            excepting.concat()
+        );
         match plugins.refused.first() {
             None => Check::ok("plugins", found),
             Some(first) => {
@@ -125,7 +154,11 @@ impl Service {
                     count => format!("{count} files were refused, the first"),
                 };
                 let found = format!("{found}, {refused}: {}", first.reason);
-                Check::warning("plugins", found, "`memhost plugin list` shows them all with their reasons")
+                Check::warning(
+                    "plugins",
+                    found,
+                    "`memhost plugin list` shows them all with their reasons",
+                )
             }
         }
     }
@@ -148,19 +181,25 @@ impl Service {
             }
         }
         match troubled.first() {
-            None => Check::ok("bindings", format!("{}, none with a warning", counted(all, "binding", "bindings"))),
+            None => Check::ok(
+                "bindings",
+                format!("{}, none with a warning", counted(all, "binding", "bindings")),
+            ),
             Some(first) => {
                 let have = if troubled.len() == 1 { "has a warning" } else { "have warnings" };
-                let found = format!("{} of {} {have}", troubled.len(), counted(all, "binding", "bindings"));
+                let found =
+                    format!("{} of {} {have}", troubled.len(), counted(all, "binding", "bindings"));
                 let advice = "`memhost binding list` shows them";
-                Check::warning("bindings", format!("{found}, the first: {first}"), advice).unnamed(found)
+                Check::warning("bindings", format!("{found}, the first: {first}"), advice)
+                    .unnamed(found)
             }
         }
     }
 
     /// Warns of dead deliveries and failed jobs.
     async fn check_background(&self) -> Check {
-        let dead = DeliveryFilter { status: Some(DeliveryStatus::Dead), ..DeliveryFilter::default() };
+        let dead =
+            DeliveryFilter { status: Some(DeliveryStatus::Dead), ..DeliveryFilter::default() };
         let failed = JobFilter { status: Some(JobStatus::Failed), ..JobFilter::default() };
         let mut troubled: Vec<CompanyId> = Vec::new();
         for company in self.bindings.companies() {
@@ -176,8 +215,10 @@ impl Service {
             Some(first) => {
                 let have = if troubled.len() == 1 { "company has" } else { "companies have" };
                 let found = format!("{} {have} dead deliveries or failed jobs", troubled.len());
-                let advice = "`memhost hook list --status dead` and `memhost job list --status failed` say why";
-                Check::warning("hooks and jobs", format!("{found}, the first is {first}"), advice).unnamed(found)
+                let advice = "`memhost hook list --status dead` and `memhost job list --status \
+                              failed` say why";
+                Check::warning("hooks and jobs", format!("{found}, the first is {first}"), advice)
+                    .unnamed(found)
             }
         }
     }
@@ -185,13 +226,20 @@ impl Service {
 
 async fn check_log(store: &dyn Store) -> Check {
     match store.verify().await {
-        Ok(findings) if findings.is_empty() => Check::ok("operation log", "the log and its indexes match"),
+        Ok(findings) if findings.is_empty() => {
+            Check::ok("operation log", "the log and its indexes match")
+        }
         Ok(findings) => {
             let found = counted(findings.len(), "finding", "findings");
             let advice = "stop the host, copy the data directory, then `memhost store verify`";
-            Check::error("operation log", format!("{found}, the first: {}", findings[0]), advice).unnamed(found)
+            Check::error("operation log", format!("{found}, the first: {}", findings[0]), advice)
+                .unnamed(found)
         }
-        Err(error) => Check::error("operation log", error.to_string(), "stop the host and copy the data directory"),
+        Err(error) => Check::error(
+            "operation log",
+            error.to_string(),
+            "stop the host and copy the data directory",
+        ),
     }
 }
 
@@ -199,15 +247,24 @@ fn check_space(disk: DiskState) -> Check {
     let Some(free) = disk.free_bytes else {
         return Check::warning("disk", "its free space cannot be read", "check the data directory");
     };
-    let found = format!("{} MiB are free, {} MiB of them are the reserve", free >> 20, disk.reserve_bytes >> 20);
-    let advice = "free disk space, or forget or erase something; writes are accepted again by themselves";
+    let found = format!(
+        "{} MiB are free, {} MiB of them are the reserve",
+        free >> 20,
+        disk.reserve_bytes >> 20
+    );
+    let advice =
+        "free disk space, or forget or erase something; writes are accepted again by themselves";
     match disk.level {
-        DiskLevel::Plenty if free < LITTLE_SPACE => {
-            Check::warning("disk", found, "free disk space: writes are refused when only the reserve is left")
-        }
+        DiskLevel::Plenty if free < LITTLE_SPACE => Check::warning(
+            "disk",
+            found,
+            "free disk space: writes are refused when only the reserve is left",
+        ),
         DiskLevel::Plenty => Check::ok("disk", found),
         DiskLevel::Low => Check::warning("disk", format!("{found}: new data is refused"), advice),
-        DiskLevel::Spent => Check::error("disk", format!("{found}: all but deletions is refused"), advice),
+        DiskLevel::Spent => {
+            Check::error("disk", format!("{found}: all but deletions is refused"), advice)
+        }
     }
 }
 
@@ -219,7 +276,10 @@ fn check_keys(data_dir: &Path) -> Check {
         let Ok(metadata) = std::fs::metadata(&path) else { continue };
         let mode = metadata.permissions().mode() & 0o777;
         if mode & 0o077 != 0 {
-            let found = format!("{} can be used by others than its owner (mode {mode:03o})", path.display());
+            let found = format!(
+                "{} can be used by others than its owner (mode {mode:03o})",
+                path.display()
+            );
             return Check::warning("keys", found, format!("`chmod 600 '{}'`", path.display()));
         }
     }

@@ -7,25 +7,41 @@ use memhost_types::{BindingKey, CompanyId};
 const NAME: &str = "integrations";
 
 impl Service {
-    /// Warns of a section that names a company or a binding which is not there: its routes answer 404. None where the
-    /// configuration has no such section.
+    /// Warns of a section that names a company or a binding which is not there: its routes answer
+    /// 404. None where the configuration has no such section.
     pub(super) fn check_integrations(&self) -> Option<Check> {
-        let facts = self.recorder.facts.lock().owners.as_ref().map(|of| (of.company.clone(), of.binding.clone()));
-        let projects = self.recorder.projects.read().as_ref().map(|of| (of.company.clone(), of.binding.clone()));
+        let facts = self
+            .recorder
+            .facts
+            .lock()
+            .owners
+            .as_ref()
+            .map(|of| (of.company.clone(), of.binding.clone()));
+        let projects = self
+            .recorder
+            .projects
+            .read()
+            .as_ref()
+            .map(|of| (of.company.clone(), of.binding.clone()));
         let sections = [("pagespace", facts), ("apropos", projects)];
-        let sections: Vec<_> = sections.into_iter().filter_map(|(name, of)| Some((name, of?))).collect();
-        let wrong = sections
-            .iter()
-            .find_map(|(name, (company, binding))| Some((name, company, self.lacks(company, binding.as_ref())?)));
+        let sections: Vec<_> =
+            sections.into_iter().filter_map(|(name, of)| Some((name, of?))).collect();
+        let wrong = sections.iter().find_map(|(name, (company, binding))| {
+            Some((name, company, self.lacks(company, binding.as_ref())?))
+        });
         match (sections.as_slice(), wrong) {
             ([], _) => None,
             (_, Some((name, company, found))) => {
                 let advice = format!(
-                    "make it, such as with `memhost binding create --company {company}`, or correct \
+                    "make it, such as with `memhost binding create --company {company}`, or \
+                     correct \
                      `[integrations.{name}]` in the configuration file and restart this host"
                 );
                 let unnamed = format!("`[integrations.{name}]` names what is not there");
-                Some(Check::warning(NAME, format!("`[integrations.{name}]`: {found}"), advice).unnamed(unnamed))
+                Some(
+                    Check::warning(NAME, format!("`[integrations.{name}]`: {found}"), advice)
+                        .unnamed(unnamed),
+                )
             }
             (_, None) => Some(Check::ok(NAME, "each section's binding is there")),
         }

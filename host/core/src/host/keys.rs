@@ -1,4 +1,5 @@
-//! The host's own secret: one key in a file that only the host's user may read. Every other key is derived from it.
+//! The host's own secret: one key in a file that only the host's user may read. Every other key is
+//! derived from it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -43,7 +44,8 @@ impl Keys {
         let found = fs::metadata(directory).map_err(|error| failed(error.to_string()))?;
         // Components from there run as this user, so nobody else may write there.
         if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o022 != 0 {
-            let message = "it belongs to another user, or others can write to it; do `chmod 700` on it";
+            let message =
+                "it belongs to another user, or others can write to it; do `chmod 700` on it";
             return Err(failed(message.to_owned()));
         }
         Self::read_or_make(directory, SHARED_FILE)
@@ -51,10 +53,16 @@ impl Keys {
 
     fn read_or_make(directory: &Path, name: &str) -> Result<Self, KeyError> {
         let path = directory.join(name);
-        let failed =
-            |action, error: &dyn std::fmt::Display| KeyError { action, path: path.clone(), message: error.to_string() };
+        let failed = |action, error: &dyn std::fmt::Display| KeyError {
+            action,
+            path: path.clone(),
+            message: error.to_string(),
+        };
         let read = || match fs::read(&path) {
-            Ok(bytes) => bytes.try_into().map(Some).map_err(|_| failed("reading", &"it is not 32 bytes long")),
+            Ok(bytes) => bytes
+                .try_into()
+                .map(Some)
+                .map_err(|_| failed("reading", &"it is not 32 bytes long")),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failed("reading", &error)),
         };
@@ -91,7 +99,8 @@ impl Keys {
         SigningKey::from_bytes(&self.derive("memhost 2026-11 tombstones"))
     }
 
-    /// The id of the data directory: the same as long as it has this key, so a restored backup has it, too.
+    /// The id of the data directory: the same as long as it has this key, so a restored backup has
+    /// it, too.
     pub(crate) fn store_id(&self) -> uuid::Uuid {
         let bytes = self.derive("memhost 2026-11 store id");
         let (id, _) = bytes.split_first_chunk::<16>().unwrap_or((&[0; 16], &[]));

@@ -1,5 +1,5 @@
-//! Counters for Prometheus. Labels are bounded: operations by kind and outcome, providers by key, limits by name. Companies
-//! are a label only where the operator configures that.
+//! Counters for Prometheus. Labels are bounded: operations by kind and outcome, providers by key,
+//! limits by name. Companies are a label only where the operator configures that.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -10,7 +10,8 @@ use prometheus_client::registry::{Registry, Unit};
 use memhost_types::{CompanyId, HookKind, Operation, OperationKind, Outcome, ProviderKey};
 
 /// Seconds: from a warm query in the fastest provider to the longest call.
-const BUCKETS: [f64; 14] = [0.0001, 0.000_25, 0.001, 0.0025, 0.01, 0.025, 0.1, 0.25, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0];
+const BUCKETS: [f64; 14] =
+    [0.0001, 0.000_25, 0.001, 0.0025, 0.01, 0.025, 0.1, 0.25, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OperationLabels {
@@ -36,7 +37,8 @@ struct LimitLabels {
 }
 
 /// Tokens: a context of facts is to have at most 500.
-const TOKEN_BUCKETS: [f64; 10] = [25.0, 50.0, 100.0, 200.0, 300.0, 400.0, 500.0, 750.0, 1_000.0, 4_000.0];
+const TOKEN_BUCKETS: [f64; 10] =
+    [25.0, 50.0, 100.0, 200.0, 300.0, 400.0, 500.0, 750.0, 1_000.0, 4_000.0];
 
 fn tokens() -> Histogram {
     Histogram::new(TOKEN_BUCKETS)
@@ -80,14 +82,17 @@ impl Metrics {
         let seconds = |us: u64| us as f64 / 1e6;
         let provider = operation.provider_key.as_ref().map(ToString::to_string).unwrap_or_default();
         if let Some(us) = operation.provider_us {
-            self.provider_seconds.get_or_create(&ProviderLabels { provider: provider.clone() }).observe(seconds(us));
+            self.provider_seconds
+                .get_or_create(&ProviderLabels { provider: provider.clone() })
+                .observe(seconds(us));
         }
         let kind = operation.kind.as_str();
         if let Some(us) = operation.latency_us {
             self.seconds.get_or_create(&KindLabels { kind }).observe(seconds(us));
         }
         let company = self.has_company.then(|| operation.company_id.to_string());
-        let labels = OperationLabels { kind, outcome: operation.outcome.as_str(), provider, company };
+        let labels =
+            OperationLabels { kind, outcome: operation.outcome.as_str(), provider, company };
         self.operations.get_or_create(&labels).inc();
     }
 
@@ -95,7 +100,9 @@ impl Metrics {
     pub(crate) fn refused(&self, kind: OperationKind, company: &CompanyId) {
         let company = self.has_company.then(|| company.to_string());
         let (kind, outcome) = (kind.as_str(), Outcome::Refused.as_str());
-        self.operations.get_or_create(&OperationLabels { kind, outcome, provider: String::new(), company }).inc();
+        self.operations
+            .get_or_create(&OperationLabels { kind, outcome, provider: String::new(), company })
+            .inc();
     }
 
     /// Counts a request with an invalid token.
@@ -125,7 +132,9 @@ impl Metrics {
     pub(crate) fn preamble(&self, provider: &ProviderKey, tokens: usize) {
         #[allow(clippy::cast_precision_loss, reason = "tokens for a histogram")]
         let tokens = tokens as f64;
-        self.preamble_tokens.get_or_create(&ProviderLabels { provider: provider.to_string() }).observe(tokens);
+        self.preamble_tokens
+            .get_or_create(&ProviderLabels { provider: provider.to_string() })
+            .observe(tokens);
     }
 
     /// Counts a call that reached a limit of its binding.
@@ -136,11 +145,26 @@ impl Metrics {
     pub(crate) fn register(&self, registry: &mut Registry) {
         registry.register("operations", "Operations that have ended", self.operations.clone());
         let help = "How long operations took, the wait for the provider included";
-        registry.register_with_unit("operation_duration", help, Unit::Seconds, self.seconds.clone());
+        registry.register_with_unit(
+            "operation_duration",
+            help,
+            Unit::Seconds,
+            self.seconds.clone(),
+        );
         let help = "How long calls of providers took";
-        registry.register_with_unit("provider_duration", help, Unit::Seconds, self.provider_seconds.clone());
-        registry.register("limits_hit", "Calls that ran into a limit of their binding", self.limits.clone());
-        let help = "Tokens (o200k_base) of the summaries that queries for the start of a run were answered";
+        registry.register_with_unit(
+            "provider_duration",
+            help,
+            Unit::Seconds,
+            self.provider_seconds.clone(),
+        );
+        registry.register(
+            "limits_hit",
+            "Calls that ran into a limit of their binding",
+            self.limits.clone(),
+        );
+        let help = "Tokens (o200k_base) of the summaries that queries for the start of a run were \
+                    answered";
         registry.register("preamble_tokens", help, self.preamble_tokens.clone());
         let help = "Events that no binding took, by kind of hook";
         registry.register("hooks_not_taken", help, self.hooks_not_taken.clone());

@@ -44,7 +44,8 @@ impl Service {
     /// Opens a host on its data directory, which it has for itself until it is dropped.
     ///
     /// # Errors
-    /// Where the directory is not usable, not one of memhost, from a newer version or in use; it is left unchanged.
+    /// Where the directory is not usable, not one of memhost, from a newer version or in use; it is
+    /// left unchanged.
     #[boxed]
     pub async fn open(options: ServiceOptions) -> Result<Arc<Self>, OpenError> {
         // Before anything is made: what is asked of it may be wrong.
@@ -58,12 +59,15 @@ impl Service {
         let opened = memhost_ports::spawn_blocking(move || {
             let store = SledStore::open(&path, store_options)?;
             // Only now is it certain that the directory is the host's.
-            privacy::tighten(&path).map_err(|error| OpenError::directory("protecting", &path, error))?;
+            privacy::tighten(&path)
+                .map_err(|error| OpenError::directory("protecting", &path, error))?;
             Ok::<_, OpenError>(store)
         });
-        let store = opened.await.map_err(|error| OpenError::directory("opening", &data_dir, error))??;
+        let store =
+            opened.await.map_err(|error| OpenError::directory("opening", &data_dir, error))??;
         let store: Arc<dyn Store> = Arc::new(store);
-        let store = options.wrap_store.map_or_else(|| Arc::clone(&store), |wrap| wrap(Arc::clone(&store)));
+        let store =
+            options.wrap_store.map_or_else(|| Arc::clone(&store), |wrap| wrap(Arc::clone(&store)));
         import::undo_cut_imports(&*store, &data_dir).await?;
         let keys = Keys::open(&data_dir)?;
         let vault_file = options.vault_key_file.unwrap_or_else(|| data_dir.join("vault.key"));
@@ -80,16 +84,21 @@ impl Service {
         let shared = options.compiled_dir.and_then(|directory| {
             let (opened, directory) = (shared_cache(&directory), directory.display());
             let advice = "name another directory, such as with MEMHOST_CACHE_DIR";
-            let warn = |why: &_| tracing::warn!(%why, %directory, advice, "compiled components are not shared");
+            let warn = |why: &_| {
+                tracing::warn!(%why, %directory, advice, "compiled components are \
+                not shared")
+            };
             opened.inspect_err(warn).ok()
         });
         let cache = match shared {
             None => CacheKey::new(data_dir.join("compiled"), keys.compiled_cache())?,
             Some(shared) => shared,
         };
-        let bindings = Arc::new(Bindings::open(Arc::clone(&store), Arc::clone(&options.clock)).await?);
+        let bindings =
+            Arc::new(Bindings::open(Arc::clone(&store), Arc::clone(&options.clock)).await?);
         let tokens = Tokens::open(Arc::clone(&store), Arc::clone(&options.clock)).await?;
-        let plugins = open_plugins(&sandbox, cache, &data_dir, options.plugins_dir, options.trust).await?;
+        let plugins =
+            open_plugins(&sandbox, cache, &data_dir, options.plugins_dir, options.trust).await?;
         let serving = ServingBindings::new(
             sandbox.clone(),
             Arc::clone(&plugins),
@@ -99,9 +108,9 @@ impl Service {
             Embeddings::open(options.embeddings, &data_dir)?,
             &data_dir,
         );
-        deletion::finish_cut(&*store, &serving, None)
-            .await
-            .map_err(|refusal| OpenError::directory("finishing a deletion in", &data_dir, refusal.error.message))?;
+        deletion::finish_cut(&*store, &serving, None).await.map_err(|refusal| {
+            OpenError::directory("finishing a deletion in", &data_dir, refusal.error.message)
+        })?;
         // Before files are admitted: that makes copies.
         serving.drop_unneeded_copies().await;
         plugins.begin().await;

@@ -13,7 +13,8 @@ use memhost_ports::{Clock, SystemClock};
 use memhost_sandbox::SandboxOptions;
 use memhost_store::{SledOptions, Store};
 
-/// Whether the answer to a read waits until its record is on disk. The answer to a write always does.
+/// Whether the answer to a read waits until its record is on disk. The answer to a write always
+/// does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Audit {
@@ -24,8 +25,8 @@ pub enum Audit {
     Relaxed,
 }
 
-/// The default of [`ServiceOptions::compact_after`]. A compaction of a large store takes a while, and it is to end within a
-/// day.
+/// The default of [`ServiceOptions::compact_after`]. A compaction of a large store takes a while,
+/// and it is to end within a day.
 const COMPACT_AFTER: Duration = Duration::from_hours(12);
 
 /// Puts something between a host and its store.
@@ -38,23 +39,25 @@ pub struct ServiceOptions {
     pub data_dir: PathBuf,
     /// The plugins directory. None: `plugins` in the data directory.
     pub plugins_dir: Option<PathBuf>,
-    /// The directory of compiled components; it is made where it is missing. None: `compiled` in the data directory. Hosts of
-    /// one user may share a directory, which has a key of its own. It is used only if it belongs to the user and nobody else
-    /// can write to it, because its components run as that user. Otherwise the one in the data directory is used.
+    /// The directory of compiled components; it is made where it is missing. None: `compiled` in
+    /// the data directory. Hosts of one user may share a directory, which has a key of its own. It
+    /// is used only if it belongs to the user and nobody else can write to it, because its
+    /// components run as that user. Otherwise the one in the data directory is used.
     pub compiled_dir: Option<PathBuf>,
-    /// Whether opening waits until every file of the plugins directory is admitted or refused. If not, calls of a provider that
-    /// is still being compiled are refused with `provider_loading`.
+    /// Whether opening waits until every file of the plugins directory is admitted or refused. If
+    /// not, calls of a provider that is still being compiled are refused with `provider_loading`.
     pub waits_for_plugins: bool,
     /// Whose plugins are admitted; everybody's by default.
     pub trust: Trust,
-    /// The key that secrets are encrypted with: 64 hex digits or the base64 of 32 bytes. None: the one in the environment
-    /// variable `MEMHOST_VAULT_KEY`, or else the one in the file.
+    /// The key that secrets are encrypted with: 64 hex digits or the base64 of 32 bytes. None: the
+    /// one in the environment variable `MEMHOST_VAULT_KEY`, or else the one in the file.
     pub vault_key: Option<String>,
     /// The file of that key, made where it is missing. None: `vault.key` in the data directory.
     pub vault_key_file: Option<PathBuf>,
     /// Whether reads wait for their record.
     pub audit: Audit,
-    /// Whether a company without bindings gets a default binding of the built-in provider at its first operation.
+    /// Whether a company without bindings gets a default binding of the built-in provider at its
+    /// first operation.
     pub zero_config: bool,
     /// The limits of all guests together.
     pub sandbox: SandboxOptions,

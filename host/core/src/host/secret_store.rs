@@ -1,5 +1,5 @@
-//! Where a company's secrets are stored, encrypted. A stored secret opens only as what it was set as: its company, its
-//! name, its origins and its place in a request.
+//! Where a company's secrets are stored, encrypted. A stored secret opens only as what it was set
+//! as: its company, its name, its origins and its place in a request.
 
 use std::sync::Arc;
 
@@ -59,15 +59,22 @@ impl SecretStore {
         Change::always(Table::Secrets, Self::key(company, name), new)
     }
 
-    /// What a value is sealed with. Who can write to the store cannot move a value to another name, origin
-    /// or place.
+    /// What a value is sealed with. Who can write to the store cannot move a value to another name,
+    /// origin or place.
     fn context(company: &CompanyId, view: &SecretView) -> Result<Vec<u8>, StoreError> {
         let view = store::encode("secret", view)?;
         let parts = [b"memhost secret".as_slice(), company.as_str().as_bytes(), &view];
-        Ok(parts.iter().flat_map(|part| [&(part.len() as u64).to_be_bytes(), *part].concat()).collect())
+        Ok(parts
+            .iter()
+            .flat_map(|part| [&(part.len() as u64).to_be_bytes(), *part].concat())
+            .collect())
     }
 
-    pub(crate) async fn read(&self, company: &CompanyId, name: &str) -> Result<Option<StoredSecret>, StoreError> {
+    pub(crate) async fn read(
+        &self,
+        company: &CompanyId,
+        name: &str,
+    ) -> Result<Option<StoredSecret>, StoreError> {
         let stored = self.store.get(Table::Secrets, &Self::key(company, name)).await?;
         stored.map(|bytes| store::decode("secret", &bytes)).transpose()
     }
@@ -81,12 +88,21 @@ impl SecretStore {
         Ok(all)
     }
 
-    pub(crate) fn seal(&self, company: &CompanyId, view: &SecretView, value: &str) -> Result<Vec<u8>, ServiceError> {
+    pub(crate) fn seal(
+        &self,
+        company: &CompanyId,
+        view: &SecretView,
+        value: &str,
+    ) -> Result<Vec<u8>, ServiceError> {
         let sealed = self.vault.seal(&Self::context(company, view)?, value)?;
-        Ok(store::encode("secret", &StoredSecret { view: view.clone(), sealed: BASE64.encode(sealed) })?)
+        Ok(store::encode(
+            "secret",
+            &StoredSecret { view: view.clone(), sealed: BASE64.encode(sealed) },
+        )?)
     }
 
-    /// The secrets of these names that are set. One that does not open is left out: requests that name it are refused.
+    /// The secrets of these names that are set. One that does not open is left out: requests that
+    /// name it are refused.
     pub(crate) async fn granted(
         &self,
         company: &CompanyId,
@@ -100,16 +116,22 @@ impl SecretStore {
                     let SecretView { origins, used_as, .. } = stored.view;
                     all.push(GrantedSecret { secret, origins, used_as });
                 }
-                Err(reason) => tracing::error!(%company, secret = %name, reason, "a secret cannot be used"),
+                Err(reason) => {
+                    tracing::error!(%company, secret = %name, reason, "a secret cannot be used")
+                }
             }
         }
         Ok(all)
     }
 
     fn open(&self, company: &CompanyId, stored: &StoredSecret) -> Result<Secret, String> {
-        let sealed = BASE64.decode(&stored.sealed).map_err(|_| "it is not stored as base64".to_owned())?;
+        let sealed =
+            BASE64.decode(&stored.sealed).map_err(|_| "it is not stored as base64".to_owned())?;
         let context = Self::context(company, &stored.view).map_err(|error| error.to_string())?;
-        let value = self.vault.open_sealed(&context, &sealed).map_err(|error: VaultError| error.to_string())?;
+        let value = self
+            .vault
+            .open_sealed(&context, &sealed)
+            .map_err(|error: VaultError| error.to_string())?;
         Secret::new(stored.view.name.clone(), value).map_err(|error| error.to_string())
     }
 

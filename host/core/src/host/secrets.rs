@@ -1,5 +1,5 @@
-//! The control plane of secrets. An operator sets them and the sandbox puts them into outgoing requests. No call returns
-//! their values.
+//! The control plane of secrets. An operator sets them and the sandbox puts them into outgoing
+//! requests. No call returns their values.
 
 use async_recursion::async_recursion as boxed;
 use schemars::JsonSchema;
@@ -27,8 +27,8 @@ pub struct SetSecret {
     /// Where it may be sent; at least one.
     #[schemars(length(min = 1, max = 64))]
     pub origins: Vec<Origin>,
-    /// Where in a request it may be: the one place where the server expects it. Elsewhere another user of the server could
-    /// read it.
+    /// Where in a request it may be: the one place where the server expects it. Elsewhere another
+    /// user of the server could read it.
     pub used_as: SecretUse,
 }
 
@@ -46,27 +46,32 @@ impl Service {
         request: SetSecret,
     ) -> Result<SecretView, ServiceError> {
         if request.origins.is_empty() || request.origins.len() > MAX_ORIGINS {
-            let message = format!("has {} entries; 1 to {MAX_ORIGINS} are allowed", request.origins.len());
+            let message =
+                format!("has {} entries; 1 to {MAX_ORIGINS} are allowed", request.origins.len());
             return Err(FieldError::new("origins", message).into());
         }
         // The error does not contain the value.
         Secret::new(name, request.value.as_str()).map_err(|error| match error {
-            SecretError::Name => FieldError::new("name", "is not 1 to 64 of A-Z, a-z, 0-9, `_` and `-`"),
+            SecretError::Name => {
+                FieldError::new("name", "is not 1 to 64 of A-Z, a-z, 0-9, `_` and `-`")
+            }
             SecretError::Value { problem, .. } => FieldError::new("value", problem),
             error => FieldError::new("value", error.to_string()),
         })?;
         let before = self.secrets.read(company, name).await?.map(|stored| stored.view);
         if before.is_none() && self.secrets.list(company).await?.len() >= MAX_SECRETS {
-            let message = format!("would be one too many; a company has at most {MAX_SECRETS} secrets");
+            let message =
+                format!("would be one too many; a company has at most {MAX_SECRETS} secrets");
             return Err(FieldError::new("name", message).into());
         }
         let SetSecret { value, origins, used_as } = request;
-        let used_as = used_as.checked().map_err(|error| FieldError::new("usedAs", error.to_string()))?;
+        let used_as =
+            used_as.checked().map_err(|error| FieldError::new("usedAs", error.to_string()))?;
         used_as.check_value(&value).map_err(|error| FieldError::new("value", error.to_string()))?;
         let view = SecretView { name: name.to_owned(), origins, used_as, set_at: self.clock.now() };
         let new = Some(self.secrets.seal(company, &view, &value)?);
-        let entry =
-            NewActivity::new(caller.principal(), ActivityAction::SecretSet, name).with(before.as_ref(), Some(&view));
+        let entry = NewActivity::new(caller.principal(), ActivityAction::SecretSet, name)
+            .with(before.as_ref(), Some(&view));
         self.write_secret(company, name, new, entry).await?;
         Ok(view)
     }
@@ -76,7 +81,12 @@ impl Service {
     /// # Errors
     /// Where there is none of this name.
     #[boxed]
-    pub async fn remove_secret(&self, caller: &Caller, company: &CompanyId, name: &str) -> Result<(), ServiceError> {
+    pub async fn remove_secret(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        name: &str,
+    ) -> Result<(), ServiceError> {
         let Some(stored) = self.secrets.read(company, name).await? else {
             return Err(ServiceError::NoSecret { name: name.chars().take(64).collect() });
         };
@@ -101,7 +111,9 @@ impl Service {
         new: Option<Vec<u8>>,
         entry: NewActivity,
     ) -> Result<(), ServiceError> {
-        self.bindings.record_with(company, entry, vec![SecretStore::change(company, name, new)]).await?;
+        self.bindings
+            .record_with(company, entry, vec![SecretStore::change(company, name, new)])
+            .await?;
         Ok(self.serving.renew_secrets(company).await?)
     }
 }

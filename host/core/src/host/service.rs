@@ -27,8 +27,8 @@ use memhost_sandbox::Sandbox;
 use memhost_store::Store;
 use memhost_types::CursorKey;
 
-/// A host. Embed one in your process, or run it behind HTTP with `memhost serve`. Calls may come from any task; a
-/// caller that goes away ends its own call only.
+/// A host. Embed one in your process, or run it behind HTTP with `memhost serve`. Calls may come
+/// from any task; a caller that goes away ends its own call only.
 pub struct Service {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) bindings: Arc<Bindings>,

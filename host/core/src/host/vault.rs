@@ -1,5 +1,5 @@
-//! Encryption of stored secrets. Each is sealed with the host's vault key and opens only with the context that it was
-//! sealed with.
+//! Encryption of stored secrets. Each is sealed with the host's vault key and opens only with the
+//! context that it was sealed with.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,19 +16,25 @@ const FORMAT: u8 = 1;
 const NONCE: usize = 24;
 const TAG: usize = 16;
 
-/// Why a secret was not sealed or opened, or there is no vault key. Never contains a value or a key.
+/// Why a secret was not sealed or opened, or there is no vault key. Never contains a value or a
+/// key.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum VaultError {
-    #[error("the sealed value is truncated, it has {bytes} bytes; restore it from a backup or set the secret again")]
+    #[error(
+        "the sealed value is truncated, it has {bytes} bytes; restore it from a backup or set the \
+         secret again"
+    )]
     Truncated { bytes: usize },
     #[error(
-        "the sealed value has format {found}, this host knows {FORMAT}; use the version of memhost that sealed it, or set the secret again"
+        "the sealed value has format {found}, this host knows {FORMAT}; use the version of memhost \
+         that sealed it, or set the secret again"
     )]
     Format { found: u8 },
     /// The key, the context and the sealed value do not belong together.
     #[error(
-        "the sealed value does not open: it was changed, moved here from another place, or sealed with another vault key; restore it or the key, or set the secret again"
+        "the sealed value does not open: it was changed, moved here from another place, or sealed \
+         with another vault key; restore it or the key, or set the secret again"
     )]
     DoesNotOpen,
     #[error("the secret of {bytes} bytes was not sealed, it is too long; give a shorter one")]
@@ -36,11 +42,13 @@ pub enum VaultError {
     #[error("nothing was sealed or made, the system gave no random bytes: {0}; try again")]
     Random(getrandom::Error),
     #[error(
-        "the vault key in {place} is neither 64 hex digits nor the base64 of 32 bytes; correct it, or make one with `openssl rand -hex 32` if nothing is sealed yet"
+        "the vault key in {place} is neither 64 hex digits nor the base64 of 32 bytes; correct it, \
+         or make one with `openssl rand -hex 32` if nothing is sealed yet"
     )]
     KeyText { place: String },
     #[error(
-        "the vault key {path} can be used by others than its owner (mode {mode:03o}); type `chmod 600 '{path}'`, and replace the key if others may have read it"
+        "the vault key {path} can be used by others than its owner (mode {mode:03o}); type `chmod \
+         600 '{path}'`, and replace the key if others may have read it"
     )]
     Exposed { path: PathBuf, mode: u32 },
     #[error("{action} the vault key {path} failed: {source}; check the path and its permissions")]
@@ -62,25 +70,30 @@ impl Vault {
         Self(XChaCha20Poly1305::new(&key.into()))
     }
 
-    /// Encrypts `value`. It opens with the same `context` only. Where a context has several parts, the caller must separate
-    /// them, such as with a length before each: `ab` and `c` are not `a` and `bc`. The result is 41 bytes longer than the
-    /// value, so it does not hide the value's length.
+    /// Encrypts `value`. It opens with the same `context` only. Where a context has several parts,
+    /// the caller must separate them, such as with a length before each: `ab` and `c` are not `a`
+    /// and `bc`. The result is 41 bytes longer than the value, so it does not hide the value's
+    /// length.
     ///
     /// # Errors
-    /// Where the system gives no random bytes, or the value is longer than the cipher takes (256 GiB).
+    /// Where the system gives no random bytes, or the value is longer than the cipher takes (256
+    /// GiB).
     pub(crate) fn seal(&self, context: &[u8], value: &str) -> Result<Vec<u8>, VaultError> {
         let mut nonce = [0; NONCE];
         getrandom::fill(&mut nonce).map_err(VaultError::Random)?;
         let payload = Payload { msg: value.as_bytes(), aad: &bound(context) };
-        let encrypted =
-            self.0.encrypt(&nonce.into(), payload).map_err(|_| VaultError::TooLong { bytes: value.len() })?;
+        let encrypted = self
+            .0
+            .encrypt(&nonce.into(), payload)
+            .map_err(|_| VaultError::TooLong { bytes: value.len() })?;
         Ok([&[FORMAT][..], &nonce, &encrypted].concat())
     }
 
     /// Decrypts what `seal` made with the same key and context.
     ///
     /// # Errors
-    /// Where `sealed` is truncated, of another format, changed, or sealed with another key or context.
+    /// Where `sealed` is truncated, of another format, changed, or sealed with another key or
+    /// context.
     pub(crate) fn open_sealed(&self, context: &[u8], sealed: &[u8]) -> Result<String, VaultError> {
         let truncated = || VaultError::Truncated { bytes: sealed.len() };
         let (&format, rest) = sealed.split_first().ok_or_else(truncated)?;
@@ -92,13 +105,15 @@ impl Vault {
             return Err(truncated());
         }
         let payload = Payload { msg: encrypted, aad: &bound(context) };
-        let value = self.0.decrypt(&(*nonce).into(), payload).map_err(|_| VaultError::DoesNotOpen)?;
+        let value =
+            self.0.decrypt(&(*nonce).into(), payload).map_err(|_| VaultError::DoesNotOpen)?;
         // The conversion's own error would carry the value.
         String::from_utf8(value).map_err(|_| VaultError::DoesNotOpen)
     }
 }
 
-/// The format is authenticated, too: a value of another format cannot be passed off as one of this format.
+/// The format is authenticated, too: a value of another format cannot be passed off as one of this
+/// format.
 fn bound(context: &[u8]) -> Vec<u8> {
     [&[FORMAT], context].concat()
 }
@@ -140,7 +155,10 @@ mod tests {
         let other = Vault::open([8; 32]).open_sealed(b"acme/notes/token", &sealed);
         assert!(matches!(other, Err(VaultError::DoesNotOpen)));
         let longer = [&sealed[..], b"x"].concat();
-        assert!(matches!(vault.open_sealed(b"acme/notes/token", &longer), Err(VaultError::DoesNotOpen)));
+        assert!(matches!(
+            vault.open_sealed(b"acme/notes/token", &longer),
+            Err(VaultError::DoesNotOpen)
+        ));
     }
 
     #[test]

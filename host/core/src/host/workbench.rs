@@ -7,8 +7,9 @@ use async_recursion::async_recursion as boxed;
 use memhost_sandbox::{Component, Instances, Sandbox};
 use memhost_types::{BindingKey, CompanyId, Digest};
 
-/// Instances of the build that serves a binding, beside those that serve it. They have the binding's configuration, grants
-/// and limits, and its storage. Calls of them leave no operation records.
+/// Instances of the build that serves a binding, beside those that serve it. They have the
+/// binding's configuration, grants and limits, and its storage. Calls of them leave no operation
+/// records.
 pub struct Workbench(Serving);
 
 impl Workbench {
@@ -24,7 +25,11 @@ impl Service {
     /// # Errors
     /// Where there is no such binding or no build may serve it.
     #[boxed]
-    pub async fn workbench(&self, company: &CompanyId, key: &BindingKey) -> Result<Workbench, ServiceError> {
+    pub async fn workbench(
+        &self,
+        company: &CompanyId,
+        key: &BindingKey,
+    ) -> Result<Workbench, ServiceError> {
         let binding = self.bindings.get(company, key)?;
         let plugin = self.serving.get(&binding).await?.plugin.clone();
         let _lock = self.serving.lock(binding.id).await?;

@@ -1,17 +1,22 @@
-//! What was spent in the present day and month, in memory, and the budgets. A call is admitted while its budget is not
-//! used up, and its cost is counted before its answer. Only calls that were admitted before can exceed a budget.
+//! What was spent in the present day and month, in memory, and the budgets. A call is admitted
+//! while its budget is not used up, and its cost is counted before its answer. Only calls that were
+//! admitted before can exceed a budget.
 
 use std::collections::HashMap;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use memhost_types::{BindingKey, Budget, BudgetState, BudgetView, CostEvent, Microcents, Period, RollupKey};
+use memhost_types::{
+    BindingKey, Budget, BudgetState, BudgetView, CostEvent, Microcents, Period, RollupKey,
+};
 
 /// A budget that is used up.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("the {} of {} cents a {} is used up: {} cents were spent; it opens again at {resets_at}, or raise it with `memhost budget update`",
-    budget.binding_key.as_ref().map_or_else(|| "company's budget".to_owned(), |key| format!("budget of the binding `{key}`")),
+#[error("the {} of {} cents a {} is used up: {} cents were spent; it opens again at {resets_at}, \
+         or raise it with `memhost budget update`",
+    budget.binding_key.as_ref().map_or_else(|| "company's \
+        budget".to_owned(), |key| format!("budget of the binding `{key}`")),
     cents(budget.set.limit), budget.period, cents(*spent))]
 pub(crate) struct Exceeded {
     /// Which.
@@ -44,7 +49,10 @@ pub(crate) struct Spending {
 
 impl Spending {
     /// From the sums of the present month.
-    pub(crate) fn new(now: Timestamp, rows: impl IntoIterator<Item = (RollupKey, Microcents)>) -> Self {
+    pub(crate) fn new(
+        now: Timestamp,
+        rows: impl IntoIterator<Item = (RollupKey, Microcents)>,
+    ) -> Self {
         let (day, month) = (Period::Day.start(now), Period::Month.start(now));
         let mut spending = Self { day, month, by_binding: HashMap::new() };
         for (key, cost) in rows {

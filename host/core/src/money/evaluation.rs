@@ -14,7 +14,8 @@ use crate::error::ServiceError;
 use crate::money::sums::{SumsQuery, days};
 use memhost_store as store;
 use memhost_types::{
-    BindingKey, CompanyId, FieldError, Operation, OperationFilter, OperationKind, Outcome, RecordHandle, Rollup,
+    BindingKey, CompanyId, FieldError, Operation, OperationFilter, OperationKind, Outcome,
+    RecordHandle, Rollup,
 };
 
 /// A record counts as used when that happens within this time after the query that returned it.
@@ -31,8 +32,9 @@ pub struct Evaluation {
     pub binding_key: Option<BindingKey>,
     /// Queries that succeeded.
     pub queries: u64,
-    /// Recall hit rate: the share of the queries that returned something of which a returned record was opened (`get`),
-    /// cited (`citedRecords` in the metadata of a capture or upsert) or corrected within 24 hours. Absent without queries.
+    /// Recall hit rate: the share of the queries that returned something of which a returned record
+    /// was opened (`get`), cited (`citedRecords` in the metadata of a capture or upsert) or
+    /// corrected within 24 hours. Absent without queries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recall_hit_rate: Option<f64>,
     /// Empty query rate: the share of the queries that returned nothing. Absent without queries.
@@ -76,7 +78,11 @@ impl Service {
     /// # Errors
     /// Where the days are not valid or the records cannot be read.
     #[boxed]
-    pub async fn evaluation(&self, company: &CompanyId, query: &SumsQuery) -> Result<EvaluationReport, ServiceError> {
+    pub async fn evaluation(
+        &self,
+        company: &CompanyId,
+        query: &SumsQuery,
+    ) -> Result<EvaluationReport, ServiceError> {
         let (since, until) = days(query, self.clock.now())?;
         // It reads much of the log.
         memhost_ports::go_long().await;
@@ -99,7 +105,13 @@ impl Service {
             answered: sum.answered + hits.answered,
             hit: sum.hit + hits.hit,
         });
-        Ok(EvaluationReport { since, until, bindings, total: evaluation(None, &total, all), is_complete })
+        Ok(EvaluationReport {
+            since,
+            until,
+            bindings,
+            total: evaluation(None, &total, all),
+            is_complete,
+        })
     }
 
     /// Reads newest first: a use of a record is read before the query that returned it.
@@ -111,10 +123,12 @@ impl Service {
     ) -> Result<(HashMap<Option<BindingKey>, Hits>, bool), ServiceError> {
         let start = |day: Date| day.to_zoned(TimeZone::UTC).map(|day| day.timestamp());
         let wrong = |error: jiff::Error| FieldError::new("since", error.to_string());
-        let (from, to) = (start(since).map_err(wrong)?, start(until.tomorrow().map_err(wrong)?).map_err(wrong)?);
+        let (from, to) =
+            (start(since).map_err(wrong)?, start(until.tomorrow().map_err(wrong)?).map_err(wrong)?);
         // What is used on the day after still counts for a query of the last day.
         let until = to.checked_add(USED_WITHIN).map_err(wrong)?;
-        let filter = OperationFilter { since: Some(from), until: Some(until), ..OperationFilter::default() };
+        let filter =
+            OperationFilter { since: Some(from), until: Some(until), ..OperationFilter::default() };
         let mut used: HashMap<(Option<BindingKey>, RecordHandle), Vec<Timestamp>> = HashMap::new();
         let (mut hits, mut read) = (HashMap::<_, Hits>::new(), 0);
         let mut operations = store::scan_operations(&*self.store, company, &filter);
@@ -125,7 +139,9 @@ impl Service {
             read += 1;
             let binding = operation.binding_key.clone();
             for handle in uses(&operation) {
-                used.entry((binding.clone(), handle.clone())).or_default().push(operation.started_at);
+                used.entry((binding.clone(), handle.clone()))
+                    .or_default()
+                    .push(operation.started_at);
             }
             let is_answer = operation.kind == OperationKind::Query
                 && operation.outcome == Outcome::Succeeded
@@ -134,7 +150,8 @@ impl Service {
             if is_answer {
                 let is_used = |handle: &RecordHandle| {
                     let times = used.get(&(binding.clone(), handle.clone()));
-                    let is_soon = |at: &Timestamp| at.duration_since(operation.started_at) <= USED_WITHIN;
+                    let is_soon =
+                        |at: &Timestamp| at.duration_since(operation.started_at) <= USED_WITHIN;
                     times.is_some_and(|times| times.iter().any(is_soon))
                 };
                 let returned: HashSet<&RecordHandle> = operation.records.iter().collect();

@@ -17,21 +17,22 @@ use memhost_types::{CompanyId, CostEvent, CostEventFilter, FieldError, ListOrder
 pub struct CostEventPage {
     /// At most as many as asked for. There may be fewer, or none, although more follow.
     pub items: Vec<CostEvent>,
-    /// Pass it on to get the next page. Newest first, it is absent at the end. Oldest first, it is always there, and at the
-    /// end it leads to the events that are written later, also after a restart.
+    /// Pass it on to get the next page. Newest first, it is absent at the end. Oldest first, it is
+    /// always there, and at the end it leads to the events that are written later, also after a
+    /// restart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// Whether there may be more now.
     pub more: bool,
-    /// Oldest first only: retention has removed events between the cursor and this page, and each of them occurred before
-    /// this moment. Sums have their cost.
+    /// Oldest first only: retention has removed events between the cursor and this page, and each
+    /// of them occurred before this moment. Sums have their cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trimmed_before: Option<Timestamp>,
 }
 
 impl Service {
-    /// One page of a company's cost events. Oldest first they are in the order in which they were written, so no event ever
-    /// appears before a cursor that was answered.
+    /// One page of a company's cost events. Oldest first they are in the order in which they were
+    /// written, so no event ever appears before a cursor that was answered.
     ///
     /// # Errors
     /// Where the cursor or the limit is not valid.
@@ -46,22 +47,35 @@ impl Service {
         filter.check()?;
         let page = self.page_of("cost-events", company, filter, cursor, limit)?;
         if filter.order == ListOrder::Newest {
-            let found = self.recorder.ledger.cost_events(company, filter, page.from(), page.limit).await?;
+            let found =
+                self.recorder.ledger.cost_events(company, filter, page.from(), page.limit).await?;
             let page = self.sealed(&page, found);
             let (items, next_cursor) = (page.items, page.next_cursor);
-            return Ok(CostEventPage { items, more: next_cursor.is_some(), next_cursor, trimmed_before: None });
+            return Ok(CostEventPage {
+                items,
+                more: next_cursor.is_some(),
+                next_cursor,
+                trimmed_before: None,
+            });
         }
         let after = match page.from() {
             None => 0,
             Some(bytes) => {
-                let bytes = bytes.try_into().map_err(|_| FieldError::new("cursor", "is of another list"))?;
+                let bytes = bytes
+                    .try_into()
+                    .map_err(|_| FieldError::new("cursor", "is of another list"))?;
                 u64::from_be_bytes(bytes)
             }
         };
         let read = oldest_first(&*self.store, company, filter, after, page.limit).await?;
         let sealed = self.sealed(&page, (read.events, Some(read.through.to_be_bytes().to_vec())));
         let (items, next_cursor) = (sealed.items, sealed.next_cursor);
-        Ok(CostEventPage { items, next_cursor, more: read.more, trimmed_before: read.trimmed_before })
+        Ok(CostEventPage {
+            items,
+            next_cursor,
+            more: read.more,
+            trimmed_before: read.trimmed_before,
+        })
     }
 }
 
@@ -83,7 +97,8 @@ async fn oldest_first(
     limit: usize,
 ) -> Result<Read, StoreError> {
     let from = store::cost_number_key(company, after.saturating_add(1));
-    let mut rows = store::scan_all(store, Table::CostOrder, &store::cost_numbers(company)).from(Some(&from));
+    let mut rows =
+        store::scan_all(store, Table::CostOrder, &store::cost_numbers(company)).from(Some(&from));
     let (mut page, mut through, mut more) = (FoundPage::new(limit), after, false);
     // Numbers have no gaps, except where retention has removed the first ones.
     let (mut has_gap, mut trimmed_before) = (false, None);
@@ -122,7 +137,8 @@ async fn oldest_first(
     Ok(Read { events: page.last().0, through, more, trimmed_before })
 }
 
-/// A moment after that of an event's key: the key has the operation's id, which begins with its time.
+/// A moment after that of an event's key: the key has the operation's id, which begins with its
+/// time.
 fn began_before(company: &CompanyId, key: &[u8]) -> Option<Timestamp> {
     let rest = key.strip_prefix(&store::company_key(company, b"")[..])?;
     let id: [u8; 16] = rest.get(..16)?.try_into().ok()?;

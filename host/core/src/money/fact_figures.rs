@@ -1,5 +1,6 @@
-//! Figures of the facts about users and of drives: how many have some, how many facts there are, and how many are removed
-//! soon. They are computed from the operation log of the last 30 days and from the rows of records.
+//! Figures of the facts about users and of drives: how many have some, how many facts there are,
+//! and how many are removed soon. They are computed from the operation log of the last 30 days and
+//! from the rows of records.
 
 use async_recursion::async_recursion as boxed;
 use std::collections::{HashMap, HashSet};
@@ -12,7 +13,9 @@ use crate::access::{FactOwners, Owner};
 use crate::error::ServiceError;
 use crate::money::evaluation::MOST_READ;
 use memhost_store::{self as store, Table};
-use memhost_types::{BindingKey, Operation, OperationFilter, OperationKind, Outcome, RecordHandle, RecordRow};
+use memhost_types::{
+    BindingKey, Operation, OperationFilter, OperationKind, Outcome, RecordHandle, RecordRow,
+};
 
 /// The days that the figures are about.
 const DAYS: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -78,7 +81,9 @@ impl Service {
         let now = self.clock.now();
         let owners = {
             let counted = self.recorder.facts.lock();
-            if let Some((_, figures)) = counted.last.filter(|(at, _)| now.duration_since(*at) < KEPT) {
+            if let Some((_, figures)) =
+                counted.last.filter(|(at, _)| now.duration_since(*at) < KEPT)
+            {
                 return Ok(Some(figures));
             }
             counted.owners.clone()
@@ -89,9 +94,14 @@ impl Service {
         Ok(Some(figures))
     }
 
-    async fn count(&self, owners: &FactOwners, now: Timestamp) -> Result<FactFigures, ServiceError> {
+    async fn count(
+        &self,
+        owners: &FactOwners,
+        now: Timestamp,
+    ) -> Result<FactFigures, ServiceError> {
         let since = now.checked_sub(DAYS).unwrap_or(Timestamp::UNIX_EPOCH);
-        let Ok(resolved) = self.bindings.resolve(&owners.company, None, owners.binding.as_ref()) else {
+        let Ok(resolved) = self.bindings.resolve(&owners.company, None, owners.binding.as_ref())
+        else {
             return Ok(FactFigures::default());
         };
         let binding = resolved.binding;
@@ -123,8 +133,8 @@ impl Service {
         Ok(figures)
     }
 
-    /// Whom the operations since a time name, and the facts that they removed. Newest first: the removal of a fact is read
-    /// before its writing.
+    /// Whom the operations since a time name, and the facts that they removed. Newest first: the
+    /// removal of a fact is read before its writing.
     async fn recent(
         &self,
         owners: &FactOwners,
@@ -136,7 +146,9 @@ impl Service {
         let mut operations = store::scan_operations(&*self.store, &owners.company, &filter);
         for _ in 0..MOST_READ {
             let Some(operation) = operations.next().await? else { break };
-            if operation.outcome != Outcome::Succeeded || operation.binding_key.as_ref() != Some(binding) {
+            if operation.outcome != Outcome::Succeeded
+                || operation.binding_key.as_ref() != Some(binding)
+            {
                 continue;
             }
             active.extend(owners.named(&operation.scope));
@@ -154,7 +166,8 @@ impl Service {
                 OperationKind::Capture | OperationKind::RecordUpsert => {
                     for handle in &operation.records {
                         if let Some(gone) = gone.get_mut(handle) {
-                            gone.added = Some((operation.started_at, owners.owner(&operation.scope)));
+                            gone.added =
+                                Some((operation.started_at, owners.owner(&operation.scope)));
                         }
                     }
                 }
@@ -176,6 +189,10 @@ impl FactFigures {
 
 /// Whether a person did it: no agent, and no program that speaks MCP.
 fn is_by_hand(operation: &Operation) -> bool {
-    let via = operation.source.as_ref().and_then(|source| source.external_ref.as_deref()).unwrap_or_default();
+    let via = operation
+        .source
+        .as_ref()
+        .and_then(|source| source.external_ref.as_deref())
+        .unwrap_or_default();
     !operation.principal.contains("agent:") && via != "mcp" && !via.starts_with("mcp:")
 }

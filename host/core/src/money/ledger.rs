@@ -1,5 +1,5 @@
-//! The ledger: cost events are written in one step with their operation. A budget is checked before a call, and what the
-//! call cost is counted before its answer.
+//! The ledger: cost events are written in one step with their operation. A budget is checked before
+//! a call, and what the call cost is counted before its answer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::money::budgets::{self, Exceeded, Spending};
 use memhost_ports::{Clock, new_id};
 use memhost_store::{self as store, Change, Found, Store, StoreError, Table, TableWrite};
 use memhost_types::{
-    BindingKey, Budget, BudgetState, BudgetView, CompanyId, CostEvent, CostEventFilter, FieldError, FinanceEvent,
-    Microcents, NewFinanceEvent, Operation, Period, SetBudget,
+    BindingKey, Budget, BudgetState, BudgetView, CompanyId, CostEvent, CostEventFilter, FieldError,
+    FinanceEvent, Microcents, NewFinanceEvent, Operation, Period, SetBudget,
 };
 
 /// Why a call of the ledger failed.
@@ -23,15 +23,17 @@ pub enum LedgerError {
     Field(#[from] FieldError),
     #[error(
         "there is no {period} budget of {}; `memhost budget list` shows those that are set",
-        binding.as_ref().map_or_else(|| "the company".to_owned(), |key| format!("the binding `{key}`"))
+        binding.as_ref().map_or_else(|| "the company".to_owned(), |key| format!("the binding \
+            `{key}`"))
     )]
     NoBudget { binding: Option<BindingKey>, period: Period },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// What every company spends and may spend. What was spent is a counter in memory, read from the sums once; a store for
-/// several hosts reports the cost events of other hosts, so that each host counts them (`Coordination` in the store).
+/// What every company spends and may spend. What was spent is a counter in memory, read from the
+/// sums once; a store for several hosts reports the cost events of other hosts, so that each host
+/// counts them (`Coordination` in the store).
 pub(crate) struct Ledger {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -44,7 +46,8 @@ pub(crate) struct Ledger {
 pub(crate) enum MayCost {
     /// No budget stops it.
     Nothing,
-    /// Its provider reaches no other system. It costs something if it has cost something this month.
+    /// Its provider reaches no other system. It costs something if it has cost something this
+    /// month.
     IfItDidBefore,
     /// A budget stops it.
     Something,
@@ -71,12 +74,18 @@ impl Ledger {
     ///
     /// # Errors
     /// Where one cannot be read.
-    pub(crate) async fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+    pub(crate) async fn open(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
         let budgets = RwLock::new(Self::read(&*store, b"").await?);
         Ok(Self { store, clock, budgets, spending: Mutex::default() })
     }
 
-    async fn read(store: &dyn Store, prefix: &[u8]) -> Result<HashMap<CompanyId, Vec<Budget>>, StoreError> {
+    async fn read(
+        store: &dyn Store,
+        prefix: &[u8],
+    ) -> Result<HashMap<CompanyId, Vec<Budget>>, StoreError> {
         let mut budgets: HashMap<CompanyId, Vec<Budget>> = HashMap::new();
         let mut rows = store::scan_all(store, Table::Budgets, prefix);
         while let Some((_, budget)) = rows.next_row::<Budget>("budget").await? {
@@ -95,7 +104,8 @@ impl Ledger {
         binding: &BindingKey,
         costs: MayCost,
     ) -> Result<Option<Exceeded>, StoreError> {
-        // Also without a budget: what is spent from here on is counted for a budget that is set later.
+        // Also without a budget: what is spent from here on is counted for a budget that is set
+        // later.
         self.load(company).await?;
         let budgets = self.budgets.read();
         let Some(budgets) = budgets.get(company) else { return Ok(None) };
@@ -111,8 +121,12 @@ impl Ledger {
         if is_free {
             return Ok(None);
         }
-        let of_binding = |budget: &&Budget| budget.binding_key.as_ref().is_none_or(|key| key == binding);
-        let views = budgets.iter().filter(of_binding).map(|budget| budgets::view(budget, spending.of(budget), now));
+        let of_binding =
+            |budget: &&Budget| budget.binding_key.as_ref().is_none_or(|key| key == binding);
+        let views = budgets
+            .iter()
+            .filter(of_binding)
+            .map(|budget| budgets::view(budget, spending.of(budget), now));
         let stopped = views.filter(|view| view.state == BudgetState::Stopped);
         Ok(stopped.max_by_key(|view| view.resets_at).map(|view| {
             let BudgetView { budget, spent, resets_at, .. } = view;
@@ -120,8 +134,9 @@ impl Ledger {
         }))
     }
 
-    /// Counts what an operation cost, and answers the cost events that are to be written with it. The cost counts in memory
-    /// even if the record cannot be written: it was spent, and until a restart the budgets know it.
+    /// Counts what an operation cost, and answers the cost events that are to be written with it.
+    /// The cost counts in memory even if the record cannot be written: it was spent, and until a
+    /// restart the budgets know it.
     ///
     /// This call does not wait, so that nothing comes between a provider's answer and its record.
     ///
@@ -140,7 +155,10 @@ impl Ledger {
         if let Some(spending) = self.spending.lock().get_mut(company) {
             spending.turn(now);
             let states = |spending: &Spending| -> Vec<BudgetState> {
-                budgets.iter().map(|budget| budgets::view(budget, spending.of(budget), now).state).collect()
+                budgets
+                    .iter()
+                    .map(|budget| budgets::view(budget, spending.of(budget), now).state)
+                    .collect()
             };
             let before = states(spending);
             events.iter().for_each(|event| spending.count_event(event));
@@ -149,7 +167,8 @@ impl Ledger {
                     turned.push(budgets::view(budget, spending.of(budget), now));
                     let binding = budget.binding_key.as_ref().map_or("", |key| key.as_str());
                     let (period, state) = (budget.period.as_str(), after.as_str());
-                    tracing::warn!(%company, binding, period, state, "the state of a budget has changed");
+                    tracing::warn!(%company, binding, period, state, "the state of a budget has \
+                        changed");
                 }
             }
         }
@@ -162,23 +181,26 @@ impl Ledger {
         Ok(Charged { events, writes, turned })
     }
 
-    /// Reads what a company has spent, unless it is known already. Must come before an operation that may cost something
-    /// is run: the sums that are read here do not contain that operation, and [`Ledger::charge`] counts it afterwards.
+    /// Reads what a company has spent, unless it is known already. Must come before an operation
+    /// that may cost something is run: the sums that are read here do not contain that operation,
+    /// and [`Ledger::charge`] counts it afterwards.
     async fn load(&self, company: &CompanyId) -> Result<(), StoreError> {
         if self.spending.lock().contains_key(company) {
             return Ok(());
         }
         let now = self.clock.now();
         // Operations that have ended are in the sums, whether or not they are on disk.
-        let rows = self.store.rollups(company, Period::Month.start(now), Period::Day.start(now)).await?;
+        let rows =
+            self.store.rollups(company, Period::Month.start(now), Period::Day.start(now)).await?;
         let rows = rows.into_iter().map(|(key, sums)| (key, sums.cost));
-        // Of two tasks that read at the same time, the first one counts: operations are counted on top of it already.
+        // Of two tasks that read at the same time, the first one counts: operations are counted on
+        // top of it already.
         self.spending.lock().entry(company.clone()).or_insert_with(|| Spending::new(now, rows));
         Ok(())
     }
 
-    /// The change that sets a budget, or removes it. The budget counts once the change was made and passed to
-    /// [`Ledger::apply`].
+    /// The change that sets a budget, or removes it. The budget counts once the change was made and
+    /// passed to [`Ledger::apply`].
     ///
     /// # Errors
     /// Where a field is not valid.
@@ -191,7 +213,9 @@ impl Ledger {
     ) -> Result<(Option<Budget>, Option<Budget>, Change), LedgerError> {
         let before = self.budget(company, binding, period);
         let after = match set {
-            None if before.is_none() => return Err(LedgerError::NoBudget { binding: binding.cloned(), period }),
+            None if before.is_none() => {
+                return Err(LedgerError::NoBudget { binding: binding.cloned(), period });
+            }
             None => None,
             Some(set) => {
                 if !(0.0..=1.0).contains(&set.warn_share) {
@@ -237,8 +261,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Counts what an operation of another process cost. Nothing is counted while it is unknown what the company has
-    /// spent: the sums, which are read then, contain it.
+    /// Counts what an operation of another process cost. Nothing is counted while it is unknown
+    /// what the company has spent: the sums, which are read then, contain it.
     pub(crate) fn count(&self, event: &CostEvent) {
         if let Some(spending) = self.spending.lock().get_mut(&event.company_id) {
             spending.turn(self.clock.now());
@@ -246,9 +270,15 @@ impl Ledger {
         }
     }
 
-    fn budget(&self, company: &CompanyId, binding: Option<&BindingKey>, period: Period) -> Option<Budget> {
+    fn budget(
+        &self,
+        company: &CompanyId,
+        binding: Option<&BindingKey>,
+        period: Period,
+    ) -> Option<Budget> {
         let all = self.budgets.read();
-        let own = |budget: &&Budget| budget.binding_key.as_ref() == binding && budget.period == period;
+        let own =
+            |budget: &&Budget| budget.binding_key.as_ref() == binding && budget.period == period;
         all.get(company)?.iter().find(own).cloned()
     }
 
@@ -285,15 +315,20 @@ impl Ledger {
         limit: usize,
     ) -> Result<Found<CostEvent>, StoreError> {
         let (prefix, table) = (store::company_key(company, b""), (Table::CostEvents, "cost event"));
-        store::matching(&*self.store, table, &prefix, from, limit, |event| filter.matches(event)).await
+        store::matching(&*self.store, table, &prefix, from, limit, |event| filter.matches(event))
+            .await
     }
 
-    /// Whether a company has the cost event of this id. An id does not say where its event is: they are read until it is
-    /// found.
+    /// Whether a company has the cost event of this id. An id does not say where its event is: they
+    /// are read until it is found.
     ///
     /// # Errors
     /// Where they cannot be read.
-    pub(crate) async fn has_cost_event(&self, company: &CompanyId, id: Uuid) -> Result<bool, StoreError> {
+    pub(crate) async fn has_cost_event(
+        &self,
+        company: &CompanyId,
+        id: Uuid,
+    ) -> Result<bool, StoreError> {
         let prefix = store::company_key(company, b"");
         let mut events = store::scan_all(&*self.store, Table::CostEvents, &prefix);
         while let Some((_, event)) = events.next_row::<CostEvent>("cost event").await? {
@@ -322,7 +357,8 @@ impl Ledger {
             created_by: by.to_owned(),
             created_at: self.clock.now(),
         };
-        let (key, new) = (store::newest_first(company, event.id), store::encode("finance event", &event)?);
+        let (key, new) =
+            (store::newest_first(company, event.id), store::encode("finance event", &event)?);
         Ok((event, Change::insert(Table::FinanceEvents, key, new)))
     }
 
@@ -337,6 +373,14 @@ impl Ledger {
         limit: usize,
     ) -> Result<Found<FinanceEvent>, StoreError> {
         let prefix = store::company_key(company, b"");
-        store::matching(&*self.store, (Table::FinanceEvents, "finance event"), &prefix, from, limit, |_| true).await
+        store::matching(
+            &*self.store,
+            (Table::FinanceEvents, "finance event"),
+            &prefix,
+            from,
+            limit,
+            |_| true,
+        )
+        .await
     }
 }

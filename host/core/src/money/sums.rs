@@ -15,12 +15,15 @@ use crate::bindings::NewActivity;
 use crate::error::ServiceError;
 use crate::paging::Page;
 use memhost_types::{
-    ActivityAction, BindingKey, BudgetView, CompanyId, Delivery, DeliveryFilter, DeliveryStatus, FieldError,
-    FinanceEvent, Microcents, NewFinanceEvent, OperationErrorCode, Period, Rollup, RollupKey, SetBudget,
+    ActivityAction, BindingKey, BudgetView, CompanyId, Delivery, DeliveryFilter, DeliveryStatus,
+    FieldError, FinanceEvent, Microcents, NewFinanceEvent, OperationErrorCode, Period, Rollup,
+    RollupKey, SetBudget,
 };
 
 /// How sums are grouped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum GroupBy {
@@ -51,8 +54,10 @@ impl GroupBy {
                 Some((_, by)) if !all.contains(by) => all.push(*by),
                 Some(_) => {}
                 None => {
-                    let message =
-                        format!("has `{}`; day, binding, agent, provider and model are allowed", name.escape_debug());
+                    let message = format!(
+                        "has `{}`; day, binding, agent, provider and model are allowed",
+                        name.escape_debug()
+                    );
                     return Err(FieldError::new("groupBy", message));
                 }
             }
@@ -168,17 +173,29 @@ impl Service {
         let mut total = Rollup::default();
         let mut rows: BTreeMap<[Option<String>; 5], (RollupKey, Rollup)> = BTreeMap::new();
         for (key, sums) in self.store.rollups(company, since, until).await? {
-            if query.binding_key.as_ref().is_some_and(|wanted| key.binding_key.as_ref() != Some(wanted)) {
+            if query
+                .binding_key
+                .as_ref()
+                .is_some_and(|wanted| key.binding_key.as_ref() != Some(wanted))
+            {
                 continue;
             }
             total.add(&sums);
-            let group = [GroupBy::Day, GroupBy::Binding, GroupBy::Agent, GroupBy::Provider, GroupBy::Model]
-                .map(|by| query.group_by.contains(&by).then(|| of(&key, by)));
+            let group =
+                [GroupBy::Day, GroupBy::Binding, GroupBy::Agent, GroupBy::Provider, GroupBy::Model]
+                    .map(|by| query.group_by.contains(&by).then(|| of(&key, by)));
             rows.entry(group).or_insert_with(|| (key, Rollup::default())).1.add(&sums);
         }
         let row = |(group, (key, sums)): ([Option<String>; 5], (RollupKey, Rollup))| {
             let [day, binding_key, agent_id, provider, model] = group;
-            SumsRow { day: day.map(|_| key.day), binding_key, agent_id, provider, model, sums: (&sums).into() }
+            SumsRow {
+                day: day.map(|_| key.day),
+                binding_key,
+                agent_id,
+                provider,
+                model,
+                sums: (&sums).into(),
+            }
         };
         Ok(Sums { since, until, rows: rows.into_iter().map(row).collect(), total: (&total).into() })
     }
@@ -219,7 +236,9 @@ impl Service {
         self.bindings.record_with(company, entry, vec![change]).await?;
         ledger.apply(company, binding, period, after);
         let all = self.budgets(company).await?;
-        let is_it = |view: &&BudgetView| view.budget.binding_key.as_ref() == binding && view.budget.period == period;
+        let is_it = |view: &&BudgetView| {
+            view.budget.binding_key.as_ref() == binding && view.budget.period == period
+        };
         if let Some(view) = all.iter().find(is_it) {
             self.recorder.feed.budget(view.clone());
         }
@@ -229,9 +248,13 @@ impl Service {
 
     /// Makes deliveries that wait for a budget due now instead of at the next period.
     async fn hurry(&self, company: &CompanyId) -> Result<(), ServiceError> {
-        let filter = DeliveryFilter { status: Some(DeliveryStatus::Pending), ..DeliveryFilter::default() };
+        let filter =
+            DeliveryFilter { status: Some(DeliveryStatus::Pending), ..DeliveryFilter::default() };
         let for_budget = |delivery: &Delivery| {
-            delivery.error.as_ref().is_some_and(|error| error.code == OperationErrorCode::BudgetExceeded)
+            delivery
+                .error
+                .as_ref()
+                .is_some_and(|error| error.code == OperationErrorCode::BudgetExceeded)
         };
         let mut waiting = self.deliveries.all(company);
         while let Some(before) = waiting.next().await? {
@@ -259,19 +282,28 @@ impl Service {
         if let Some(key) = &entered.binding_key
             && self.bindings.get(company, key).is_err()
         {
-            let message =
-                format!("is `{key}`, and the company has no such binding; `memhost binding list` shows its own");
+            let message = format!(
+                "is `{key}`, and the company has no such binding; `memhost binding list` shows its \
+                 own"
+            );
             return Err(FieldError::new("bindingKey", message).into());
         }
         if let Some(id) = entered.cost_event_id
             && !self.recorder.ledger.has_cost_event(company, id).await?
         {
-            let message =
-                format!("is {id}, and the company has no such cost event; `memhost cost list` shows those that it has");
+            let message = format!(
+                "is {id}, and the company has no such cost event; `memhost cost list` shows those \
+                 that it has"
+            );
             return Err(FieldError::new("costEventId", message).into());
         }
-        let (event, change) = self.recorder.ledger.finance_event(company, caller.principal(), entered)?;
-        let entry = NewActivity::new(caller.principal(), ActivityAction::FinanceEventAdded, event.id.to_string());
+        let (event, change) =
+            self.recorder.ledger.finance_event(company, caller.principal(), entered)?;
+        let entry = NewActivity::new(
+            caller.principal(),
+            ActivityAction::FinanceEventAdded,
+            event.id.to_string(),
+        );
         let entry = entry.with(None::<&FinanceEvent>, Some(&event));
         self.bindings.record_with(company, entry, vec![change]).await?;
         Ok(event)
@@ -297,7 +329,10 @@ impl Service {
 /// The first and the last day of a query.
 pub(crate) fn days(query: &SumsQuery, now: Timestamp) -> Result<(Date, Date), FieldError> {
     let until = query.until.unwrap_or_else(|| TimeZone::UTC.to_datetime(now).date());
-    let since = query.since.or_else(|| until.checked_sub(SignedDuration::from_hours(30 * 24)).ok()).unwrap_or(until);
+    let since = query
+        .since
+        .or_else(|| until.checked_sub(SignedDuration::from_hours(30 * 24)).ok())
+        .unwrap_or(until);
     if since > until {
         return Err(FieldError::new(
             "since",

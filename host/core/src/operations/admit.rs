@@ -10,10 +10,12 @@ use crate::operations::record::Opened;
 use crate::versions::RateState;
 use crate::versions::serving::Serving;
 use memhost_store::{DiskLevel, StoreError};
-use memhost_types::{AgentId, AttributionMode, BindingKey, CompanyId, OperationErrorCode, OperationKind, Scope};
+use memhost_types::{
+    AgentId, AttributionMode, BindingKey, CompanyId, OperationErrorCode, OperationKind, Scope,
+};
 
-/// Whether a call may cost something. A used-up budget stops only such calls: what a company has can always be read,
-/// exported and forgotten.
+/// Whether a call may cost something. A used-up budget stops only such calls: what a company has
+/// can always be read, exported and forgotten.
 fn may_cost(kind: OperationKind, serving: &Serving) -> MayCost {
     let is_free = matches!(
         kind,
@@ -25,7 +27,11 @@ fn may_cost(kind: OperationKind, serving: &Serving) -> MayCost {
             | OperationKind::Health
             | OperationKind::Control
     );
-    let is_billed = serving.binding.policy.attribution.is_none_or(|mode| mode == AttributionMode::BilledDirectly);
+    let is_billed = serving
+        .binding
+        .policy
+        .attribution
+        .is_none_or(|mode| mode == AttributionMode::BilledDirectly);
     match is_free || !is_billed {
         true => MayCost::Nothing,
         false if serving.grants.http.is_empty() => MayCost::IfItDidBefore,
@@ -34,8 +40,9 @@ fn may_cost(kind: OperationKind, serving: &Serving) -> MayCost {
 }
 
 impl Service {
-    /// Begins an operation of a caller. A caller that may not do it gets a refusal, in its own company's log. Of a scope
-    /// that is not as it must be, the record has the company and the agent.
+    /// Begins an operation of a caller. A caller that may not do it gets a refusal, in its own
+    /// company's log. Of a scope that is not as it must be, the record has the company and the
+    /// agent.
     pub(crate) async fn begin(
         &self,
         caller: &Caller,
@@ -44,7 +51,8 @@ impl Service {
         is_checked: bool,
     ) -> Result<Opened, ServiceError> {
         match caller.may_in(Act::Operate(kind), scope) {
-            // Imported operations keep their sequence numbers, so none may be allocated until the import has ended.
+            // Imported operations keep their sequence numbers, so none may be allocated until the
+            // import has ended.
             Ok(()) if self.is_importing(&scope.company_id) && *caller != Caller::system() => {
                 Err(ServiceError::Importing { company: scope.company_id.clone() })
             }
@@ -53,9 +61,12 @@ impl Service {
                 let room = self.check_quota(caller, kind, &scope.company_id).await?;
                 let mut opened = match is_checked {
                     true => Opened::begin(&self.recorder, caller, kind, scope).await?,
-                    false => Opened::begin(&self.recorder, caller, kind, &scope.only_checked()).await?,
+                    false => {
+                        Opened::begin(&self.recorder, caller, kind, &scope.only_checked()).await?
+                    }
                 };
-                // An import that has begun since then has looked for operations before this one had a number.
+                // An import that has begun since then has looked for operations before this one had
+                // a number.
                 if self.is_importing(&scope.company_id) && *caller != Caller::system() {
                     opened.withdraw();
                     return Err(ServiceError::Importing { company: scope.company_id.clone() });
@@ -67,7 +78,8 @@ impl Service {
         }
     }
 
-    /// Refuses what the disk has no room for. There is no record of it: the record would take the room of a deletion's.
+    /// Refuses what the disk has no room for. There is no record of it: the record would take the
+    /// room of a deletion's.
     fn check_disk(&self, caller: &Caller, kind: OperationKind) -> Result<(), StoreError> {
         let disk = self.store.disk();
         let has_room = match disk.level {
@@ -78,11 +90,20 @@ impl Service {
         if has_room || kind == OperationKind::Forget || *caller == Caller::system() {
             return Ok(());
         }
-        Err(StoreError::DiskFull { free: disk.free_bytes.unwrap_or(0), reserve: disk.reserve_bytes })
+        Err(StoreError::DiskFull {
+            free: disk.free_bytes.unwrap_or(0),
+            reserve: disk.reserve_bytes,
+        })
     }
 
-    /// The rate limit of the binding that answers; none where it has no limit, or has not served yet.
-    pub fn rate(&self, company: &CompanyId, agent: Option<&AgentId>, named: Option<&BindingKey>) -> Option<RateState> {
+    /// The rate limit of the binding that answers; none where it has no limit, or has not served
+    /// yet.
+    pub fn rate(
+        &self,
+        company: &CompanyId,
+        agent: Option<&AgentId>,
+        named: Option<&BindingKey>,
+    ) -> Option<RateState> {
         let binding = self.bindings.resolve(company, agent, named).ok()?.binding;
         // What is warm may have an earlier revision's limit.
         if binding.limits.calls_per_second == 0 {
@@ -113,11 +134,15 @@ impl Service {
         };
         opened.set_binding(&binding);
         if !is_system {
-            self.check_user(&opened.operation().principal, scope, &binding).map_err(|denied| Refusal::from(&denied))?;
+            self.check_user(&opened.operation().principal, scope, &binding)
+                .map_err(|denied| Refusal::from(&denied))?;
         }
         if !binding.enabled && !is_system {
             let update = format!("memhost binding update {} --enabled true", binding.key);
-            let message = format!("the binding `{}` is disabled; type `{update}`, or name another one", binding.key);
+            let message = format!(
+                "the binding `{}` is disabled; type `{update}`, or name another one",
+                binding.key
+            );
             return Err(Refusal::new(OperationErrorCode::BindingDisabled, message));
         }
         let serving = self.serving.get(&binding).await?;
@@ -127,15 +152,21 @@ impl Service {
         }
         if let Err(wait) = serving.rate.take() {
             let per_second = binding.limits.calls_per_second;
-            let message = format!("the binding `{}` is over its limit `callsPerSecond` of {per_second}", binding.key);
+            let message = format!(
+                "the binding `{}` is over its limit `callsPerSecond` of {per_second}",
+                binding.key
+            );
             self.recorder.metrics.limit_hit("callsPerSecond");
             return Err(Refusal::new(OperationErrorCode::RateLimited, message).retry_after(wait));
         }
         let costs = may_cost(opened.operation().kind, &serving);
-        if let Some(exceeded) = self.recorder.ledger.check(&scope.company_id, &binding.key, costs).await? {
+        if let Some(exceeded) =
+            self.recorder.ledger.check(&scope.company_id, &binding.key, costs).await?
+        {
             self.recorder.metrics.limit_hit("budget");
             let wait = exceeded.resets_at.duration_since(self.clock.now());
-            let mut refusal = Refusal::new(OperationErrorCode::BudgetExceeded, exceeded.to_string());
+            let mut refusal =
+                Refusal::new(OperationErrorCode::BudgetExceeded, exceeded.to_string());
             refusal.error.retry_after_ms = u64::try_from(wait.as_millis()).ok();
             return Err(refusal);
         }

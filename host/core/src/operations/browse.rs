@@ -10,10 +10,15 @@ impl Service {
     /// One page of the children of a node of the provider's own tree.
     ///
     /// # Errors
-    /// As [`ServiceError`] says; `not_found` for a path that is gone; `unsupported` as with [`Service::explain`], for
-    /// the interface `browse`; a cursor that is not of this node is an invalid `cursor`.
+    /// As [`ServiceError`] says; `not_found` for a path that is gone; `unsupported` as with
+    /// [`Service::explain`], for the interface `browse`; a cursor that is not of this node is an
+    /// invalid `cursor`.
     #[boxed]
-    pub async fn browse(&self, caller: &Caller, request: BrowseRequest) -> Result<BrowsePage, ServiceError> {
+    pub async fn browse(
+        &self,
+        caller: &Caller,
+        request: BrowseRequest,
+    ) -> Result<BrowsePage, ServiceError> {
         self.operate(caller, &mut Browse { request, cursor: None, reader: Reader::default() }).await
     }
 }
@@ -47,14 +52,24 @@ impl Step for Browse {
         Ok(())
     }
 
-    async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+    async fn prepare(
+        &mut self,
+        host: &Service,
+        opened: &mut Opened,
+        serving: &Arc<Serving>,
+    ) -> Result<(), Refusal> {
         host.holds_nothing(serving)?;
-        self.cursor = host.provider_cursor(&self.digest(serving), self.request.cursor.as_deref())?;
+        self.cursor =
+            host.provider_cursor(&self.digest(serving), self.request.cursor.as_deref())?;
         opened.keep_payload(serving, &self.request);
         Ok(())
     }
 
-    async fn call(&self, serving: &Serving, _: OperationId) -> Result<Answer<BrowseAnswer>, Failure> {
+    async fn call(
+        &self,
+        serving: &Serving,
+        _: OperationId,
+    ) -> Result<Answer<BrowseAnswer>, Failure> {
         serving.instances.browse(&self.request, self.cursor.as_deref()).await
     }
 
@@ -62,21 +77,29 @@ impl Step for Browse {
         Completion::default()
     }
 
-    async fn finish(&mut self, answered: &mut Answered<'_>, answer: BrowseAnswer) -> Result<BrowsePage, Refusal> {
+    async fn finish(
+        &mut self,
+        answered: &mut Answered<'_>,
+        answer: BrowseAnswer,
+    ) -> Result<BrowsePage, Refusal> {
         let digest = self.digest(answered.serving);
-        let next_cursor = answer.next.map(|cursor| answered.host.cursors.seal(&digest, cursor.as_bytes()));
+        let next_cursor =
+            answer.next.map(|cursor| answered.host.cursors.seal(&digest, cursor.as_bytes()));
         let (records, binding) = (&answered.host.records, &answered.serving.binding);
         let mut nodes = Vec::with_capacity(answer.nodes.len());
         for node in answer.nodes {
             let may = match &node.record {
-                Some(handle) => records.may_read(binding, &self.reader, &handle.provider_record_id).await?,
+                Some(handle) => {
+                    records.may_read(binding, &self.reader, &handle.provider_record_id).await?
+                }
                 None => true,
             };
             if may {
                 nodes.push(node);
             }
         }
-        let handles = nodes.iter().filter_map(|node| node.record.clone()).take(limits::MAX_RECORDED_HANDLES);
+        let handles =
+            nodes.iter().filter_map(|node| node.record.clone()).take(limits::MAX_RECORDED_HANDLES);
         answered.ending.set_records(handles.collect(), nodes.len());
         Ok(BrowsePage { operation_id: answered.id(), nodes, next_cursor })
     }

@@ -1,5 +1,5 @@
-//! One call of a provider: through the circuit breaker, to the build that serves now. Where a new build fails, the build
-//! before is asked the same.
+//! One call of a provider: through the circuit breaker, to the build that serves now. Where a new
+//! build fails, the build before is asked the same.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,8 +69,8 @@ impl Service {
             if !is_asked_again {
                 return Err(intended.failed(failure));
             }
-            // The contract allows one repetition by the previous build. A write has the same effect twice: it carries an
-            // operation id or names the records.
+            // The contract allows one repetition by the previous build. A write has the same effect
+            // twice: it carries an operation id or names the records.
             if let Some(previous) = serving.previous() {
                 let answer = match step.call(&previous, id).await {
                     Ok(answer) => answer,
@@ -86,9 +86,11 @@ impl Service {
                 intended.add_call(failure.log, failure.provider_us);
                 intended.set_version(&previous);
                 let before = previous.plugin.version();
-                let reason = format!("a call failed that version {before} answered: {}", failure.error);
+                let reason =
+                    format!("a call failed that version {before} answered: {}", failure.error);
                 if let Err(refusal) = self.serving.roll_back(&serving, reason).await {
-                    tracing::error!(error = %refusal.error.message, "a version could not be rolled back");
+                    tracing::error!(error = %refusal.error.message, "a version could not be rolled \
+                        back");
                 }
                 return Ok((previous, value));
             }
@@ -101,7 +103,9 @@ impl Service {
 fn note(admitted: Admitted<'_>, error: &CallError) -> bool {
     match error {
         CallError::Provider(ProviderError::Unauthorized(_)) => admitted.shut_out(error.to_string()),
-        CallError::Provider(ProviderError::Unavailable { .. }) => admitted.failed(error.to_string()),
+        CallError::Provider(ProviderError::Unavailable { .. }) => {
+            admitted.failed(error.to_string())
+        }
         error if error.is_providers_fault() => admitted.failed(error.to_string()),
         error => {
             if error.is_providers_answer() {
@@ -113,11 +117,18 @@ fn note(admitted: Admitted<'_>, error: &CallError) -> bool {
 }
 
 pub(crate) fn circuit_open(serving: &Serving, wait: Duration) -> Refusal {
-    let (key, failures, ms) = (&serving.binding.key, serving.breaker.failures(), wait.as_millis().max(1));
-    let last = serving.breaker.reason().map(|reason| format!(". The last call failed: {reason}")).unwrap_or_default();
-    let times = if failures == 1 { "once".to_owned() } else { format!("{failures} times in a row") };
+    let (key, failures, ms) =
+        (&serving.binding.key, serving.breaker.failures(), wait.as_millis().max(1));
+    let last = serving
+        .breaker
+        .reason()
+        .map(|reason| format!(". The last call failed: {reason}"))
+        .unwrap_or_default();
+    let times =
+        if failures == 1 { "once".to_owned() } else { format!("{failures} times in a row") };
     let message = format!(
-        "the provider of the binding `{key}` failed {times}, and its circuit is open for another {ms} ms; \
+        "the provider of the binding `{key}` failed {times}, and its circuit is open for another \
+         {ms} ms; \
          `memhost binding reset {key}` closes it{last}"
     );
     Refusal::new(OperationErrorCode::CircuitOpen, message).retry_after(wait)

@@ -1,4 +1,5 @@
-//! Capture: the one operation that may be tried again with the same effect, be held back, and leave jobs.
+//! Capture: the one operation that may be tried again with the same effect, be held back, and leave
+//! jobs.
 
 use crate::access::says_drive;
 use crate::operations::prelude::*;
@@ -11,11 +12,12 @@ use jiff::Timestamp;
 use memhost_sandbox::CaptureAnswer;
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
-    Binding, CaptureRequest, CaptureResponse, Delivery, FieldError, Held, OnBudget, OperationErrorCode, Outcome,
-    Replacement,
+    Binding, CaptureRequest, CaptureResponse, Delivery, FieldError, Held, OnBudget,
+    OperationErrorCode, Outcome, Replacement,
 };
 
-/// What goes with an attempt to capture something. Its rows are written in one step with the operation's record.
+/// What goes with an attempt to capture something. Its rows are written in one step with the
+/// operation's record.
 pub(crate) trait Attempt: Sync {
     /// The operation id that the provider gets: the same for every attempt.
     fn told(&self, own: OperationId) -> OperationId {
@@ -68,13 +70,17 @@ struct Once;
 impl Attempt for Once {}
 
 impl Service {
-    /// Captures something that happened. Where a budget is used up or a person must look at it first, and the binding
-    /// says so, the host keeps it and says where.
+    /// Captures something that happened. Where a budget is used up or a person must look at it
+    /// first, and the binding says so, the host keeps it and says where.
     ///
     /// # Errors
     /// As [`ServiceError`] says; the same for every operation.
     #[boxed]
-    pub async fn capture(&self, caller: &Caller, request: CaptureRequest) -> Result<CaptureResponse, ServiceError> {
+    pub async fn capture(
+        &self,
+        caller: &Caller,
+        request: CaptureRequest,
+    ) -> Result<CaptureResponse, ServiceError> {
         let _lock = match request.replaces_source {
             true => Some(self.lock_source(&request.source).await?),
             false => None,
@@ -98,7 +104,8 @@ impl Service {
     /// The binding that keeps what it refuses for this reason.
     fn keeping_binding(&self, opened: &Opened, refusal: &Refusal) -> Option<Arc<Binding>> {
         let operation = opened.operation();
-        let binding = self.bindings.get(&operation.company_id, operation.binding_key.as_ref()?).ok()?;
+        let binding =
+            self.bindings.get(&operation.company_id, operation.binding_key.as_ref()?).ok()?;
         let keeps = match refusal.error.code {
             OperationErrorCode::BudgetExceeded => binding.policy.on_budget == OnBudget::Queue,
             code => code == OperationErrorCode::ReviewRequired,
@@ -121,7 +128,15 @@ struct Capture<'a, A> {
 
 impl<'a, A: Attempt> Capture<'a, A> {
     fn new(caller: &'a Caller, request: CaptureRequest, attempt: &'a A) -> Self {
-        Self { caller, request, attempt, kept: None, writer: Reader::default(), whose: None, replaces: None }
+        Self {
+            caller,
+            request,
+            attempt,
+            kept: None,
+            writer: Reader::default(),
+            whose: None,
+            replaces: None,
+        }
     }
 
     /// What came before from the same source and is to be forgotten.
@@ -167,10 +182,16 @@ impl<A: Attempt> Step for Capture<'_, A> {
         opened.note_teller(request.payload.metadata.as_ref());
         let told = self.attempt.told(opened.id());
         opened.set_told(told);
-        opened.set_cited([request.metadata.as_ref(), request.payload.metadata.as_ref()].into_iter());
+        opened
+            .set_cited([request.metadata.as_ref(), request.payload.metadata.as_ref()].into_iter());
     }
 
-    async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+    async fn prepare(
+        &mut self,
+        host: &Service,
+        opened: &mut Opened,
+        serving: &Arc<Serving>,
+    ) -> Result<(), Refusal> {
         let whose = Whose::of(&serving.binding, &self.request.scope, self.request.visibility)?;
         self.replaces = self.replacement(opened);
         let CaptureRequest { scope, payload, .. } = &mut self.request;
@@ -180,7 +201,8 @@ impl<A: Attempt> Step for Capture<'_, A> {
         self.whose = Some(whose.by(&self.writer).of_material(received_at, self.replaces.clone()));
         if !self.attempt.is_approved().await {
             if must_wait(serving, &mut self.request) {
-                let message = "there is personal data in it, and a person must look at it before it leaves for another \
+                let message = "there is personal data in it, and a person must look at it before \
+                               it leaves for another \
                                system; `memhost review list` shows it";
                 return Err(Refusal::new(OperationErrorCode::ReviewRequired, message));
             }
@@ -191,7 +213,8 @@ impl<A: Attempt> Step for Capture<'_, A> {
     }
 
     fn is_drives(&self) -> bool {
-        says_drive(self.request.payload.metadata.as_ref()) || says_drive(self.request.metadata.as_ref())
+        says_drive(self.request.payload.metadata.as_ref())
+            || says_drive(self.request.metadata.as_ref())
     }
 
     fn whose(&self) -> Option<&Whose> {
@@ -206,9 +229,15 @@ impl<A: Attempt> Step for Capture<'_, A> {
         self.attempt.received_at().map(Since::Received)
     }
 
-    async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<CaptureAnswer>, Failure> {
-        let scope =
-            self.whose.as_ref().map_or_else(|| self.request.scope.clone(), |whose| whose.scope(&self.request.scope));
+    async fn call(
+        &self,
+        serving: &Serving,
+        id: OperationId,
+    ) -> Result<Answer<CaptureAnswer>, Failure> {
+        let scope = self
+            .whose
+            .as_ref()
+            .map_or_else(|| self.request.scope.clone(), |whose| whose.scope(&self.request.scope));
         let request = CaptureRequest { scope, ..self.request.clone() };
         serving.instances.capture(self.attempt.told(id), &request).await
     }
@@ -217,30 +246,52 @@ impl<A: Attempt> Step for Capture<'_, A> {
         Completion::records(answer.records.clone(), &answer.usage)
     }
 
-    async fn finish(&mut self, answered: &mut Answered<'_>, answer: CaptureAnswer) -> Result<CaptureResponse, Refusal> {
+    async fn finish(
+        &mut self,
+        answered: &mut Answered<'_>,
+        answer: CaptureAnswer,
+    ) -> Result<CaptureResponse, Refusal> {
         let CaptureAnswer { records, jobs, usage } = answer;
         answered.ending.set_jobs(jobs.clone());
-        // Only this answer names the jobs: they are registered even where the records could not be judged.
+        // Only this answer names the jobs: they are registered even where the records could not be
+        // judged.
         let judged = answered.judge_new(&self.request.scope, &records, &Author::Judged).await;
         answered.register_jobs(&jobs, self.replaces.as_ref()).await?;
         judged?;
         let in_review = answered.in_review(&records).await?;
         if let Some(by) = &self.replaces {
-            let (host, binding, request) = (answered.host, &answered.serving.binding, &self.request);
-            host.replace_if_any_counts(binding, &request.source, &request.scope, by, &records).await?;
+            let (host, binding, request) =
+                (answered.host, &answered.serving.binding, &self.request);
+            host.replace_if_any_counts(binding, &request.source, &request.scope, by, &records)
+                .await?;
         }
-        Ok(CaptureResponse { operation_id: answered.id(), records, jobs, held: None, in_review, usage })
+        Ok(CaptureResponse {
+            operation_id: answered.id(),
+            records,
+            jobs,
+            held: None,
+            in_review,
+            usage,
+        })
     }
 
-    fn refused(&mut self, host: &Service, opened: &Opened, refusal: Refusal) -> Ended<CaptureResponse> {
-        let binding = (!self.attempt.is_kept()).then(|| host.keeping_binding(opened, &refusal)).flatten();
+    fn refused(
+        &mut self,
+        host: &Service,
+        opened: &Opened,
+        refusal: Refusal,
+    ) -> Ended<CaptureResponse> {
+        let binding =
+            (!self.attempt.is_kept()).then(|| host.keeping_binding(opened, &refusal)).flatten();
         let Some(binding) = binding else { return Ended::Failed(refusal) };
         let operation_id = opened.id();
-        let delivery = host.kept(self.caller, &binding, operation_id, self.request.clone(), &refusal);
+        let delivery =
+            host.kept(self.caller, &binding, operation_id, self.request.clone(), &refusal);
         let held = Some(Held { delivery_id: delivery.id, reason: refusal.error.message.clone() });
         self.kept = Some(delivery);
         let (records, jobs, in_review) = (Vec::new(), Vec::new(), Vec::new());
-        let response = CaptureResponse { operation_id, records, jobs, held, in_review, usage: Vec::new() };
+        let response =
+            CaptureResponse { operation_id, records, jobs, held, in_review, usage: Vec::new() };
         Ended::Held(response, Refusal { outcome: Outcome::Held, ..refusal })
     }
 
@@ -255,7 +306,11 @@ impl<A: Attempt> Step for Capture<'_, A> {
             Ended::Succeeded(response) => self.attempt.ended(own, Ok(response))?,
             Ended::Failed(refusal) => self.attempt.ended(own, Err(refusal))?,
             Ended::Held(..) => {
-                let rows = self.kept.as_ref().map(|delivery| host.delivery_rows(None, delivery)).transpose()?;
+                let rows = self
+                    .kept
+                    .as_ref()
+                    .map(|delivery| host.delivery_rows(None, delivery))
+                    .transpose()?;
                 rows.unwrap_or_default()
             }
         };

@@ -8,16 +8,22 @@ use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::{Correction, OptionalInterface};
 use memhost_types::{
-    CorrectRequest, CorrectResponse, HeldChange, Outcome, RecordHandle, RecordRow, RecordWrite, ReviewItem,
+    CorrectRequest, CorrectResponse, HeldChange, Outcome, RecordHandle, RecordRow, RecordWrite,
+    ReviewItem,
 };
 
 impl Service {
-    /// Corrects a record. A review policy holds what an agent makes of it; a person who may review writes past it.
+    /// Corrects a record. A review policy holds what an agent makes of it; a person who may review
+    /// writes past it.
     ///
     /// # Errors
     /// As [`ServiceError`] says; `unsupported` where the provider does not export `correction`.
     #[boxed]
-    pub async fn correct(&self, caller: &Caller, request: CorrectRequest) -> Result<CorrectResponse, ServiceError> {
+    pub async fn correct(
+        &self,
+        caller: &Caller,
+        request: CorrectRequest,
+    ) -> Result<CorrectResponse, ServiceError> {
         let author = Author::of(caller, &request.scope.company_id);
         self.correct_as(caller, request, author).await
     }
@@ -28,7 +34,14 @@ impl Service {
         request: CorrectRequest,
         author: Author,
     ) -> Result<CorrectResponse, ServiceError> {
-        let mut step = Correct { request, author, reader: Reader::default(), row: None, whose: None, held: None };
+        let mut step = Correct {
+            request,
+            author,
+            reader: Reader::default(),
+            row: None,
+            whose: None,
+            held: None,
+        };
         self.operate(caller, &mut step).await
     }
 }
@@ -56,19 +69,30 @@ impl Step for Correct {
         Ok(())
     }
 
-    async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+    async fn prepare(
+        &mut self,
+        host: &Service,
+        opened: &mut Opened,
+        serving: &Arc<Serving>,
+    ) -> Result<(), Refusal> {
         let handle = self.request.handle.clone();
         own_handles(serving, "handle", std::slice::from_ref(&handle))?;
         let (binding, record) = (&serving.binding, &handle.provider_record_id);
         if !host.records.may_read(binding, &self.reader, record).await? {
             return Err(not_there(record));
         }
-        host.check_drive_facts(&opened.operation().principal, binding, std::iter::once(record)).await?;
+        host.check_drive_facts(&opened.operation().principal, binding, std::iter::once(record))
+            .await?;
         self.row = host.records.row(binding, record).await?;
         // A change without metadata may keep those of before.
         let metadata = self.request.patch.record.iter_mut().map(|record| &mut record.metadata);
         let scope = self.row.as_ref().map_or(&self.request.scope, |row| &row.scope);
-        host.tell_source(&opened.operation().principal, scope, binding, metadata.filter(|metadata| metadata.is_some()));
+        host.tell_source(
+            &opened.operation().principal,
+            scope,
+            binding,
+            metadata.filter(|metadata| metadata.is_some()),
+        );
         let whose = match &self.row {
             Some(row) => Whose::like(row),
             None => Whose::of(binding, &self.request.scope, None)?,
@@ -80,7 +104,9 @@ impl Step for Correct {
             return Ok(());
         }
         let patch = &self.request.patch;
-        if let Some(verdict) = host.holds_change(binding, &self.author, record, patch.record.as_ref()).await? {
+        if let Some(verdict) =
+            host.holds_change(binding, &self.author, record, patch.record.as_ref()).await?
+        {
             let change = HeldChange::Correction(Box::new(patch.clone()));
             self.held = Some(host.change_item(binding, opened.id(), &handle, verdict, change));
             return Err(change::waits());
@@ -104,7 +130,11 @@ impl Step for Correct {
         std::slice::from_ref(&self.request.handle)
     }
 
-    async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<Correction>, Failure> {
+    async fn call(
+        &self,
+        serving: &Serving,
+        id: OperationId,
+    ) -> Result<Answer<Correction>, Failure> {
         serving.instances.correct(id, &self.request).await
     }
 
@@ -115,9 +145,14 @@ impl Step for Correct {
         Completion { record_count: 1, ..Completion::records(records, &answer.usage) }
     }
 
-    async fn finish(&mut self, answered: &mut Answered<'_>, answer: Correction) -> Result<CorrectResponse, Refusal> {
+    async fn finish(
+        &mut self,
+        answered: &mut Answered<'_>,
+        answer: Correction,
+    ) -> Result<CorrectResponse, Refusal> {
         // Before the new text is judged: what the host has of the record is the text before.
-        let before: Vec<RecordHandle> = answer.superseded.iter().chain([&self.request.handle]).cloned().collect();
+        let before: Vec<RecordHandle> =
+            answer.superseded.iter().chain([&self.request.handle]).cloned().collect();
         answered.host.remove_traces(&answered.serving.binding, &before).await?;
         answered.note_correction();
         // The jobs are found even where the record could not be judged.
@@ -127,10 +162,21 @@ impl Step for Correct {
         judged?;
         let in_review = answered.in_review(records).await?;
         let Correction { record, superseded, .. } = answer;
-        Ok(CorrectResponse { operation_id: answered.id(), record, superseded, in_review, usage: answered.usage() })
+        Ok(CorrectResponse {
+            operation_id: answered.id(),
+            record,
+            superseded,
+            in_review,
+            usage: answered.usage(),
+        })
     }
 
-    fn refused(&mut self, _: &Service, opened: &Opened, refusal: Refusal) -> Ended<CorrectResponse> {
+    fn refused(
+        &mut self,
+        _: &Service,
+        opened: &Opened,
+        refusal: Refusal,
+    ) -> Ended<CorrectResponse> {
         let Some(held) = &self.held else { return Ended::Failed(refusal) };
         let response = CorrectResponse {
             operation_id: opened.id(),
@@ -148,7 +194,9 @@ impl Step for Correct {
         ending: &mut Ending,
         ended: &Ended<CorrectResponse>,
     ) -> Result<Writes, Refusal> {
-        let (Ended::Held(..), Some(held)) = (ended, &self.held) else { return Ok(Writes::default()) };
+        let (Ended::Held(..), Some(held)) = (ended, &self.held) else {
+            return Ok(Writes::default());
+        };
         ending.set_records(vec![self.request.handle.clone()], 1);
         Ok(host.reviews.plan(std::slice::from_ref(held))?.into())
     }

@@ -1,5 +1,6 @@
-//! Who corrected a record, and from which one. The operation log says so where the provider keeps the record before and
-//! names it. The log is read once for each binding; from then on corrections are added in memory.
+//! Who corrected a record, and from which one. The operation log says so where the provider keeps
+//! the record before and names it. The log is read once for each binding; from then on corrections
+//! are added in memory.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,8 @@ use crate::operations::runner::Answered;
 use memhost_sandbox::OptionalInterface;
 use memhost_store::StoreError;
 use memhost_types::{
-    Binding, BindingId, Corrected, Operation, OperationFilter, OperationKind, Outcome, RecordId, Snippet,
+    Binding, BindingId, Corrected, Operation, OperationFilter, OperationKind, Outcome, RecordId,
+    Snippet,
 };
 
 /// Corrections of a binding that are read from the log: the newest.
@@ -61,14 +63,17 @@ impl Corrections {
 
     fn show(&self, binding: BindingId, found: &mut [Snippet]) {
         let all = self.0.lock();
-        let Some(known) = all.get(&binding).filter(|known| !known.by_record.is_empty()) else { return };
+        let Some(known) = all.get(&binding).filter(|known| !known.by_record.is_empty()) else {
+            return;
+        };
         for snippet in found {
             snippet.corrected = known.by_record.get(&snippet.handle.provider_record_id).cloned();
         }
     }
 }
 
-/// The record that a correction made, and from which one. The record of such an operation names both.
+/// The record that a correction made, and from which one. The record of such an operation names
+/// both.
 fn correction(operation: &Operation) -> Option<(RecordId, Corrected)> {
     let [record, from] = operation.records.as_slice() else { return None };
     let corrected = Corrected {
@@ -91,7 +96,8 @@ impl Answered<'_> {
     /// Adds to records who corrected them, and from which ones.
     pub(crate) async fn show_corrections(&self, found: &mut [Snippet]) -> Result<(), StoreError> {
         let (host, binding) = (self.host, &self.serving.binding);
-        if found.is_empty() || !self.serving.plugin.component.exports(OptionalInterface::Correction) {
+        if found.is_empty() || !self.serving.plugin.component.exports(OptionalInterface::Correction)
+        {
             return Ok(());
         }
         if !host.corrections.is_read(binding.id) {
@@ -104,7 +110,10 @@ impl Answered<'_> {
 
 impl Service {
     /// The corrections of a binding in the log, newest first.
-    async fn corrections_of(&self, binding: &Binding) -> Result<Vec<(RecordId, Corrected)>, StoreError> {
+    async fn corrections_of(
+        &self,
+        binding: &Binding,
+    ) -> Result<Vec<(RecordId, Corrected)>, StoreError> {
         let filter = OperationFilter {
             kind: Some(OperationKind::Correct),
             outcome: Some(Outcome::Succeeded),

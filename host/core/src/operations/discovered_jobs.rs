@@ -1,4 +1,5 @@
-//! Jobs that an operation left at its provider. The answer to a capture names them; after other writes the host asks.
+//! Jobs that an operation left at its provider. The answer to a capture names them; after other
+//! writes the host asks.
 
 use crate::operations::runner::Answered;
 use memhost_sandbox::OptionalInterface;
@@ -11,8 +12,8 @@ const PAGE: u32 = 64;
 const MOST_PAGES: usize = 16;
 
 impl Answered<'_> {
-    /// Registers the jobs that the provider has and the host does not know; they are due once the operation has
-    /// ended. A provider that cannot say is asked again after the next write.
+    /// Registers the jobs that the provider has and the host does not know; they are due once the
+    /// operation has ended. A provider that cannot say is asked again after the next write.
     pub(crate) async fn discover_jobs(&mut self, scope: &Scope) -> Result<(), StoreError> {
         let serving = self.serving;
         if !serving.plugin.component.exports(OptionalInterface::Extraction) {
@@ -20,14 +21,19 @@ impl Answered<'_> {
         }
         let (mut waiting, mut cursor) = (Vec::<ExtractionJob>::new(), None);
         for _ in 0..MOST_PAGES {
-            let (jobs, next) = match serving.instances.list_jobs(scope, cursor.as_deref(), PAGE).await {
+            let (jobs, next) = match serving
+                .instances
+                .list_jobs(scope, cursor.as_deref(), PAGE)
+                .await
+            {
                 Ok(answer) => {
                     self.ending.add_metered(answer.metered);
                     answer.value
                 }
                 Err(failure) => {
                     self.ending.add_metered(failure.metered);
-                    tracing::warn!(error = %failure.error, binding = %serving.binding.key, "the provider could not list its jobs");
+                    tracing::warn!(error = %failure.error, binding = %serving.binding.key, "the \
+                        provider could not list its jobs");
                     break;
                 }
             };
@@ -40,13 +46,15 @@ impl Answered<'_> {
             }
         }
         let new = self.register_jobs(&waiting, None).await?;
-        let is_new = |job: &ExtractionJob| new.iter().any(|new| new.provider_job_id == job.provider_job_id);
+        let is_new =
+            |job: &ExtractionJob| new.iter().any(|new| new.provider_job_id == job.provider_job_id);
         self.ending.set_jobs(waiting.into_iter().filter(is_new).collect());
         Ok(())
     }
 
-    /// Registers those of a provider's jobs that the host does not know, in one step with the completion. No other operation
-    /// registers jobs of this binding until that is on disk. `replaces`: what their records take the place of.
+    /// Registers those of a provider's jobs that the host does not know, in one step with the
+    /// completion. No other operation registers jobs of this binding until that is on disk.
+    /// `replaces`: what their records take the place of.
     pub(crate) async fn register_jobs(
         &mut self,
         discovered: &[ExtractionJob],
@@ -54,7 +62,10 @@ impl Answered<'_> {
     ) -> Result<Vec<Job>, StoreError> {
         let (jobs, binding) = (&self.host.jobs, &self.serving.binding);
         if discovered.is_empty()
-            || jobs.undiscovered(self.ending.operation(), binding, discovered, replaces).await?.is_empty()
+            || jobs
+                .undiscovered(self.ending.operation(), binding, discovered, replaces)
+                .await?
+                .is_empty()
         {
             return Ok(Vec::new());
         }

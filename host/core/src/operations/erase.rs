@@ -14,8 +14,9 @@ pub(crate) struct ForgottenAtOnce {
 }
 
 impl Service {
-    /// Has a binding's provider forget everything in one call. None: it cannot, and its records have to be listed and
-    /// forgotten. The caller lists them in any case, to see that none is left.
+    /// Has a binding's provider forget everything in one call. None: it cannot, and its records
+    /// have to be listed and forgotten. The caller lists them in any case, to see that none is
+    /// left.
     pub(crate) async fn forget_at_once(
         &self,
         caller: &Caller,
@@ -25,11 +26,16 @@ impl Service {
         if !serving.plugin.component.exports(OptionalInterface::Erasure) {
             return Ok(None);
         }
-        let mut step = Erase { scope: Scope::company(binding.company_id.clone()), key: binding.key.clone() };
+        let mut step =
+            Erase { scope: Scope::company(binding.company_id.clone()), key: binding.key.clone() };
         match self.operate(caller, &mut step).await {
             Ok(forgotten) => Ok(Some(forgotten)),
             // Its record says why.
-            Err(ServiceError::Operation { error, .. }) if error.code == OperationErrorCode::Unsupported => Ok(None),
+            Err(ServiceError::Operation { error, .. })
+                if error.code == OperationErrorCode::Unsupported =>
+            {
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
@@ -53,16 +59,25 @@ impl Step for Erase {
         self.scope.check()
     }
 
-    async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<ErasureAnswer>, Failure> {
+    async fn call(
+        &self,
+        serving: &Serving,
+        id: OperationId,
+    ) -> Result<Answer<ErasureAnswer>, Failure> {
         serving.instances.forget_scope(id, &self.scope).await
     }
 
     fn completion(&self, answer: &ErasureAnswer) -> Completion {
-        let record_count = answer.count.and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
+        let record_count =
+            answer.count.and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
         Completion { record_count, ..Completion::usage(&answer.usage) }
     }
 
-    async fn finish(&mut self, _: &mut Answered<'_>, answer: ErasureAnswer) -> Result<ForgottenAtOnce, Refusal> {
+    async fn finish(
+        &mut self,
+        _: &mut Answered<'_>,
+        answer: ErasureAnswer,
+    ) -> Result<ForgottenAtOnce, Refusal> {
         Ok(ForgottenAtOnce { count: answer.count, is_gone: answer.effect == ForgetEffect::Hard })
     }
 }

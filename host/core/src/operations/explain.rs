@@ -11,10 +11,14 @@ impl Service {
     /// Runs a query again and tells how it came to its answer.
     ///
     /// # Errors
-    /// As [`ServiceError`] says; `unsupported` where the provider does not export `explain`, or where the binding holds
-    /// records for a person, because the explanation would disclose them.
+    /// As [`ServiceError`] says; `unsupported` where the provider does not export `explain`, or
+    /// where the binding holds records for a person, because the explanation would disclose them.
     #[boxed]
-    pub async fn explain(&self, caller: &Caller, request: QueryRequest) -> Result<Explanation, ServiceError> {
+    pub async fn explain(
+        &self,
+        caller: &Caller,
+        request: QueryRequest,
+    ) -> Result<Explanation, ServiceError> {
         self.operate(caller, &mut Explain { request, reader: Reader::default() }).await
     }
 }
@@ -40,14 +44,23 @@ impl Step for Explain {
         Ok(())
     }
 
-    async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+    async fn prepare(
+        &mut self,
+        host: &Service,
+        opened: &mut Opened,
+        serving: &Arc<Serving>,
+    ) -> Result<(), Refusal> {
         host.holds_nothing(serving)?;
         private(serving, &mut self.request)?;
         opened.keep_payload(serving, &self.request);
         Ok(())
     }
 
-    async fn call(&self, serving: &Serving, _: OperationId) -> Result<Answer<ExplainAnswer>, Failure> {
+    async fn call(
+        &self,
+        serving: &Serving,
+        _: OperationId,
+    ) -> Result<Answer<ExplainAnswer>, Failure> {
         serving.instances.explain(&self.request).await
     }
 
@@ -55,7 +68,11 @@ impl Step for Explain {
         Completion::default()
     }
 
-    async fn finish(&mut self, answered: &mut Answered<'_>, answer: ExplainAnswer) -> Result<Explanation, Refusal> {
+    async fn finish(
+        &mut self,
+        answered: &mut Answered<'_>,
+        answer: ExplainAnswer,
+    ) -> Result<Explanation, Refusal> {
         let (records, binding) = (&answered.host.records, &answered.serving.binding);
         let mut hits = Vec::with_capacity(answer.hits.len());
         let declarations = &answered.serving.plugin.component.description().declarations;
@@ -68,7 +85,8 @@ impl Step for Explain {
                 hits.push(hit);
             }
         }
-        let handles = hits.iter().take(limits::MAX_RECORDED_HANDLES).map(|hit| hit.handle.clone()).collect();
+        let handles =
+            hits.iter().take(limits::MAX_RECORDED_HANDLES).map(|hit| hit.handle.clone()).collect();
         answered.ending.set_records(handles, hits.len());
         Ok(Explanation { operation_id: answered.id(), query: answer.query, hits })
     }

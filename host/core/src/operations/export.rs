@@ -1,5 +1,5 @@
-//! Export: everything that a binding holds, in the provider's own lines. `record_upsert` would lose when a record was
-//! made and what else only the provider knows of it; these lines lose nothing.
+//! Export: everything that a binding holds, in the provider's own lines. `record_upsert` would lose
+//! when a record was made and what else only the provider knows of it; these lines lose nothing.
 
 use crate::operations::guard::{moves_on, page_digest};
 use crate::operations::prelude::*;
@@ -11,16 +11,26 @@ impl Service {
     /// A part of everything that a binding holds.
     ///
     /// # Errors
-    /// As [`ServiceError`] says; `unsupported` where the provider does not export `transfer`, or where the host holds
-    /// records of the binding for a person; a cursor that is not of this export is an invalid `cursor`.
+    /// As [`ServiceError`] says; `unsupported` where the provider does not export `transfer`, or
+    /// where the host holds records of the binding for a person; a cursor that is not of this
+    /// export is an invalid `cursor`.
     #[boxed]
-    pub async fn export_records(&self, caller: &Caller, request: ExportRequest) -> Result<ExportPage, ServiceError> {
+    pub async fn export_records(
+        &self,
+        caller: &Caller,
+        request: ExportRequest,
+    ) -> Result<ExportPage, ServiceError> {
         self.operate(caller, &mut Export::new(request, false)).await
     }
 
     /// The same for the export of a whole company, with the records that wait for a person.
-    pub(crate) async fn lines_of(&self, binding: &Binding, cursor: Option<String>) -> Result<ExportPage, ServiceError> {
-        let (binding_key, scope) = (Some(binding.key.clone()), Scope::company(binding.company_id.clone()));
+    pub(crate) async fn lines_of(
+        &self,
+        binding: &Binding,
+        cursor: Option<String>,
+    ) -> Result<ExportPage, ServiceError> {
+        let (binding_key, scope) =
+            (Some(binding.key.clone()), Scope::company(binding.company_id.clone()));
         let request = ExportRequest { binding_key, scope, cursor };
         self.operate(&Caller::system(), &mut Export::new(request, true)).await
     }
@@ -62,16 +72,26 @@ impl Step for Export {
         Ok(())
     }
 
-    async fn prepare(&mut self, host: &Service, _: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+    async fn prepare(
+        &mut self,
+        host: &Service,
+        _: &mut Opened,
+        serving: &Arc<Serving>,
+    ) -> Result<(), Refusal> {
         if !self.shows_hidden {
             host.holds_nothing(serving)?;
         }
         host.shows_all(serving, &self.reader)?;
-        self.cursor = host.provider_cursor(&self.digest(serving), self.request.cursor.as_deref())?;
+        self.cursor =
+            host.provider_cursor(&self.digest(serving), self.request.cursor.as_deref())?;
         Ok(())
     }
 
-    async fn call(&self, serving: &Serving, _: OperationId) -> Result<Answer<ChunkAnswer>, Failure> {
+    async fn call(
+        &self,
+        serving: &Serving,
+        _: OperationId,
+    ) -> Result<Answer<ChunkAnswer>, Failure> {
         serving.instances.export(&self.request.scope, self.cursor.as_deref()).await
     }
 
@@ -79,10 +99,15 @@ impl Step for Export {
         Completion { record_count: answer.lines.lines().count(), ..Completion::default() }
     }
 
-    async fn finish(&mut self, answered: &mut Answered<'_>, answer: ChunkAnswer) -> Result<ExportPage, Refusal> {
+    async fn finish(
+        &mut self,
+        answered: &mut Answered<'_>,
+        answer: ChunkAnswer,
+    ) -> Result<ExportPage, Refusal> {
         moves_on(answered.serving, self.cursor.as_deref(), answer.next.as_deref())?;
         let digest = self.digest(answered.serving);
-        let next_cursor = answer.next.map(|cursor| answered.host.cursors.seal(&digest, cursor.as_bytes()));
+        let next_cursor =
+            answer.next.map(|cursor| answered.host.cursors.seal(&digest, cursor.as_bytes()));
         Ok(ExportPage { operation_id: answered.id(), lines: answer.lines, next_cursor })
     }
 }

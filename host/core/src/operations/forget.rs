@@ -6,7 +6,8 @@ use async_recursion::async_recursion as boxed;
 use memhost_sandbox::ForgetAnswer;
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
-    Binding, ForgetEffect, ForgetOutcome, ForgetRequest, ForgetResponse, RecordHandle, RecordId, Scope, SourceRef,
+    Binding, ForgetEffect, ForgetOutcome, ForgetRequest, ForgetResponse, RecordHandle, RecordId,
+    Scope, SourceRef,
 };
 use std::collections::HashSet;
 
@@ -16,7 +17,11 @@ impl Service {
     /// # Errors
     /// As [`ServiceError`] says. A record that is not there is no error but an outcome.
     #[boxed]
-    pub async fn forget(&self, caller: &Caller, request: ForgetRequest) -> Result<ForgetResponse, ServiceError> {
+    pub async fn forget(
+        &self,
+        caller: &Caller,
+        request: ForgetRequest,
+    ) -> Result<ForgetResponse, ServiceError> {
         self.forget_of(caller, request, None).await
     }
 
@@ -35,15 +40,22 @@ impl Service {
         self.operate(caller, &mut Forget { of, ..Forget::new(request) }).await
     }
 
-    /// The binding that answers, where its provider has nothing yet because its records wait for a decision.
-    async fn waits_as_a_whole(&self, request: &ForgetRequest) -> Result<Option<Arc<Binding>>, ServiceError> {
+    /// The binding that answers, where its provider has nothing yet because its records wait for a
+    /// decision.
+    async fn waits_as_a_whole(
+        &self,
+        request: &ForgetRequest,
+    ) -> Result<Option<Arc<Binding>>, ServiceError> {
         let Scope { company_id, agent_id, .. } = &request.scope;
         if request.check().is_err() || self.closed(company_id).is_some() {
             return Ok(None);
         }
-        let resolved = self.bindings.resolve(company_id, agent_id.as_ref(), request.binding_key.as_ref());
+        let resolved =
+            self.bindings.resolve(company_id, agent_id.as_ref(), request.binding_key.as_ref());
         match resolved.map(|resolution| resolution.binding) {
-            Ok(binding) if self.waiting.has(&binding) && self.never_served(&binding).await? => Ok(Some(binding)),
+            Ok(binding) if self.waiting.has(&binding) && self.never_served(&binding).await? => {
+                Ok(Some(binding))
+            }
             _ => Ok(None),
         }
     }
@@ -54,7 +66,8 @@ impl Service {
         mut request: ForgetRequest,
         binding: &Binding,
     ) -> Result<ForgetResponse, ServiceError> {
-        let mut opened = self.begin(caller, OperationKind::Forget, &mut request.scope, true).await?;
+        let mut opened =
+            self.begin(caller, OperationKind::Forget, &mut request.scope, true).await?;
         opened.set_binding(binding);
         let mut ending = opened.write_intent(Vec::new()).await?.called();
         let reader = Reader::of(caller, &request.scope);
@@ -68,7 +81,8 @@ impl Service {
         self.remove_traces(binding, &known).await?;
         self.note_forgetting().await?;
         let is_gone = |handle: &RecordHandle| waited.contains(&handle.provider_record_id);
-        let gone: Vec<RecordHandle> = request.handles.iter().filter(|handle| is_gone(handle)).cloned().collect();
+        let gone: Vec<RecordHandle> =
+            request.handles.iter().filter(|handle| is_gone(handle)).cloned().collect();
         ending.set_records(gone.clone(), gone.len());
         let outcome = |handle: RecordHandle| {
             let effect = if is_gone(&handle) { ForgetEffect::Hard } else { ForgetEffect::NotFound };
@@ -76,8 +90,10 @@ impl Service {
         };
         let outcomes = request.handles.into_iter().map(outcome).collect();
         let answer = ForgetResponse { operation_id: ending.id(), outcomes, usage: Vec::new() };
-        let rows =
-            self.records.remove(&mut ending, binding, gone.iter().map(|handle| &handle.provider_record_id)).await?;
+        let rows = self
+            .records
+            .remove(&mut ending, binding, gone.iter().map(|handle| &handle.provider_record_id))
+            .await?;
         ending.complete(Ended::Succeeded(answer), rows).await.into_result()
     }
 }
@@ -91,13 +107,16 @@ pub(super) fn forgotten(answer: &ForgetAnswer) -> Completion {
 /// Says of records that waited to be written that they are gone: the provider never had them.
 pub(super) fn settle(answer: &mut ForgetAnswer, waited: &HashSet<RecordId>) {
     for outcome in &mut answer.outcomes {
-        if outcome.effect == ForgetEffect::NotFound && waited.contains(&outcome.handle.provider_record_id) {
+        if outcome.effect == ForgetEffect::NotFound
+            && waited.contains(&outcome.handle.provider_record_id)
+        {
             outcome.effect = ForgetEffect::Hard;
         }
     }
 }
 
-/// What removes the rows of records that are gone. What is only hidden is still there, and stays whose it is.
+/// What removes the rows of records that are gone. What is only hidden is still there, and stays
+/// whose it is.
 pub(super) async fn removed_rows(
     host: &Service,
     ending: &mut Ending,
@@ -105,7 +124,9 @@ pub(super) async fn removed_rows(
     answer: &ForgetAnswer,
 ) -> Result<Vec<TableWrite>, StoreError> {
     let gone = answer.outcomes.iter().filter(|outcome| outcome.effect == ForgetEffect::Hard);
-    host.records.remove(ending, binding, gone.map(|outcome| &outcome.handle.provider_record_id)).await
+    host.records
+        .remove(ending, binding, gone.map(|outcome| &outcome.handle.provider_record_id))
+        .await
 }
 
 struct Forget {
@@ -121,7 +142,13 @@ struct Forget {
 
 impl Forget {
     fn new(request: ForgetRequest) -> Self {
-        Self { request, waited: HashSet::new(), reader: Reader::default(), known: Vec::new(), of: None }
+        Self {
+            request,
+            waited: HashSet::new(),
+            reader: Reader::default(),
+            known: Vec::new(),
+            of: None,
+        }
     }
 }
 
@@ -148,12 +175,21 @@ impl Step for Forget {
         &self.request.handles
     }
 
-    async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+    async fn prepare(
+        &mut self,
+        host: &Service,
+        opened: &mut Opened,
+        serving: &Arc<Serving>,
+    ) -> Result<(), Refusal> {
         own_handles(serving, "handles", &self.request.handles)?;
         opened.keep_payload(serving, &self.request);
         // First: what is given to the provider from here on is forgotten there.
         for handle in &self.request.handles {
-            if host.records.may_read(&serving.binding, &self.reader, &handle.provider_record_id).await? {
+            if host
+                .records
+                .may_read(&serving.binding, &self.reader, &handle.provider_record_id)
+                .await?
+            {
                 self.known.push(handle.clone());
             }
         }
@@ -163,7 +199,11 @@ impl Step for Forget {
         Ok(())
     }
 
-    async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<ForgetAnswer>, Failure> {
+    async fn call(
+        &self,
+        serving: &Serving,
+        id: OperationId,
+    ) -> Result<Answer<ForgetAnswer>, Failure> {
         if self.known.is_empty() {
             return Ok(Answer::without_call(ForgetAnswer::default()));
         }
@@ -181,8 +221,10 @@ impl Step for Forget {
         mut answer: ForgetAnswer,
     ) -> Result<ForgetResponse, Refusal> {
         settle(&mut answer, &self.waited);
-        // Also of those that are not found: an earlier attempt may have ended between the provider and this.
-        let gone: Vec<RecordHandle> = answer.outcomes.iter().map(|outcome| outcome.handle.clone()).collect();
+        // Also of those that are not found: an earlier attempt may have ended between the provider
+        // and this.
+        let gone: Vec<RecordHandle> =
+            answer.outcomes.iter().map(|outcome| outcome.handle.clone()).collect();
         let binding = &answered.serving.binding;
         answered.host.remove_traces(binding, &gone).await?;
         let rows = removed_rows(answered.host, answered.ending, binding, &answer).await?;
@@ -190,13 +232,19 @@ impl Step for Forget {
         if let Some(rest) = answer.rest {
             return Err(partly("forgotten", gone.len(), self.known.len(), &rest));
         }
-        // One outcome for each handle, in the order of the request. What the caller may not know of is not there.
+        // One outcome for each handle, in the order of the request. What the caller may not know of
+        // is not there.
         let mut known = answer.outcomes.into_iter().peekable();
         let outcomes = self.request.handles.iter().map(|handle| {
-            known
-                .next_if(|outcome| outcome.handle == *handle)
-                .unwrap_or_else(|| ForgetOutcome { handle: handle.clone(), effect: ForgetEffect::NotFound })
+            known.next_if(|outcome| outcome.handle == *handle).unwrap_or_else(|| ForgetOutcome {
+                handle: handle.clone(),
+                effect: ForgetEffect::NotFound,
+            })
         });
-        Ok(ForgetResponse { operation_id: answered.id(), outcomes: outcomes.collect(), usage: answer.usage })
+        Ok(ForgetResponse {
+            operation_id: answered.id(),
+            outcomes: outcomes.collect(),
+            usage: answer.usage,
+        })
     }
 }

@@ -1,5 +1,6 @@
-//! What the host itself has of a record's text: in review items, in the snapshots and logs of operations, in answers that
-//! are kept for idempotency keys, and in records of an import that wait. It goes when the record is forgotten or replaced.
+//! What the host itself has of a record's text: in review items, in the snapshots and logs of
+//! operations, in answers that are kept for idempotency keys, and in records of an import that
+//! wait. It goes when the record is forgotten or replaced.
 
 use std::collections::HashSet;
 
@@ -9,8 +10,8 @@ use crate::operations::idempotency;
 use crate::records::{Owner, Reader};
 use memhost_store::{self as store, StoreError, Table};
 use memhost_types::{
-    Binding, Operation, OperationFilter, OperationId, Outcome, RecordHandle, RecordId, ReviewItem, ReviewStatus, Scope,
-    SourceSelector,
+    Binding, Operation, OperationFilter, OperationId, Outcome, RecordHandle, RecordId, ReviewItem,
+    ReviewStatus, Scope, SourceSelector,
 };
 
 /// Operations that are read at a time.
@@ -35,24 +36,32 @@ impl Origin<'_> {
     fn is_of(self, operation: &Operation) -> bool {
         match self {
             Self::None => false,
-            Self::Sources(sources) => {
-                operation.source.as_ref().is_some_and(|source| sources.iter().any(|one| one.matches(source)))
-            }
+            Self::Sources(sources) => operation
+                .source
+                .as_ref()
+                .is_some_and(|source| sources.iter().any(|one| one.matches(source))),
             Self::Scope(scope, reader, before) => {
                 let owner = Owner::of(operation.visibility, &operation.scope);
                 let may_read = owner.is_none_or(|owner| reader.is(&owner));
-                operation.id.sequence() < before.sequence() && scope.covers(&operation.scope) && may_read
+                operation.id.sequence() < before.sequence()
+                    && scope.covers(&operation.scope)
+                    && may_read
             }
         }
     }
 }
 
 impl Service {
-    /// Removes what the host has of the text of records that their provider has forgotten or replaced. It can be repeated.
+    /// Removes what the host has of the text of records that their provider has forgotten or
+    /// replaced. It can be repeated.
     ///
     /// # Errors
     /// Where the store fails. Some of it is removed then.
-    pub(crate) async fn remove_traces(&self, binding: &Binding, gone: &[RecordHandle]) -> Result<(), StoreError> {
+    pub(crate) async fn remove_traces(
+        &self,
+        binding: &Binding,
+        gone: &[RecordHandle],
+    ) -> Result<(), StoreError> {
         self.remove_traces_of(binding, gone, Origin::None).await
     }
 
@@ -66,12 +75,15 @@ impl Service {
         gone: &[RecordHandle],
         origin: Origin<'_>,
     ) -> Result<(), StoreError> {
-        let ids: HashSet<&RecordId> = gone.iter().map(|handle| &handle.provider_record_id).collect();
+        let ids: HashSet<&RecordId> =
+            gone.iter().map(|handle| &handle.provider_record_id).collect();
         if ids.is_empty() && origin.is_none() {
             return Ok(());
         }
         self.clear_reviews(binding, &ids, origin).await?;
-        let is_about = |operation: &Operation| origin.is_of(operation) || !ids.is_empty() && touches(operation, &ids);
+        let is_about = |operation: &Operation| {
+            origin.is_of(operation) || !ids.is_empty() && touches(operation, &ids)
+        };
         self.clear_operations(binding, is_about).await?;
         idempotency::clear(&*self.store, &binding.company_id).await
     }
@@ -129,12 +141,17 @@ impl Service {
         Ok(())
     }
 
-    /// Whether an item is about a change that came from these sources, or that was asked for in this scope.
-    async fn is_review_of(&self, item: &ReviewItem, origin: Origin<'_>) -> Result<bool, StoreError> {
+    /// Whether an item is about a change that came from these sources, or that was asked for in
+    /// this scope.
+    async fn is_review_of(
+        &self,
+        item: &ReviewItem,
+        origin: Origin<'_>,
+    ) -> Result<bool, StoreError> {
         match (origin, item.operation_id) {
-            (Origin::Sources(sources), _) => {
-                Ok(item.source().is_some_and(|source| sources.iter().any(|one| one.matches(source))))
-            }
+            (Origin::Sources(sources), _) => Ok(item
+                .source()
+                .is_some_and(|source| sources.iter().any(|one| one.matches(source)))),
             (Origin::Scope(..), Some(id)) if item.change.is_some() => {
                 let asked = self.store.operation(&item.company_id, id).await?;
                 Ok(asked.is_some_and(|operation| origin.is_of(&operation)))
@@ -148,8 +165,11 @@ impl Service {
         binding: &Binding,
         is_about: impl Fn(&Operation) -> bool,
     ) -> Result<(), StoreError> {
-        let filter =
-            OperationFilter { binding_key: Some(binding.key.clone()), keeps_text: true, ..OperationFilter::default() };
+        let filter = OperationFilter {
+            binding_key: Some(binding.key.clone()),
+            keeps_text: true,
+            ..OperationFilter::default()
+        };
         let (mut before, mut is_changed) = (None, false);
         loop {
             let page = self.store.operations(&binding.company_id, &filter, before, PAGE).await?;
@@ -169,11 +189,15 @@ impl Service {
     }
 }
 
-/// Whether an operation's text may be about one of the records. A list of records that was cut may have contained it.
+/// Whether an operation's text may be about one of the records. A list of records that was cut may
+/// have contained it.
 fn touches(operation: &Operation, ids: &HashSet<&RecordId>) -> bool {
     let is_one = |handle: &RecordHandle| ids.contains(&handle.provider_record_id);
     let is_cut = operation.records.len() >= operation.kind.recorded_handles();
     is_cut
         || operation.records.iter().any(is_one)
-        || operation.payload.iter().any(|payload| ids.iter().any(|id| payload.text.contains(id.as_str())))
+        || operation
+            .payload
+            .iter()
+            .any(|payload| ids.iter().any(|id| payload.text.contains(id.as_str())))
 }

@@ -12,7 +12,11 @@ impl Service {
     /// # Errors
     /// As [`ServiceError`] says.
     #[boxed]
-    pub async fn get(&self, caller: &Caller, request: GetRequest) -> Result<GetResponse, ServiceError> {
+    pub async fn get(
+        &self,
+        caller: &Caller,
+        request: GetRequest,
+    ) -> Result<GetResponse, ServiceError> {
         self.operate(caller, &mut Get { request, reader: Reader::default() }).await
     }
 }
@@ -38,13 +42,22 @@ impl Step for Get {
         std::slice::from_ref(&self.request.handle)
     }
 
-    async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+    async fn prepare(
+        &mut self,
+        _: &Service,
+        opened: &mut Opened,
+        serving: &Arc<Serving>,
+    ) -> Result<(), Refusal> {
         own_handles(serving, "handle", std::slice::from_ref(&self.request.handle))?;
         opened.keep_payload(serving, &self.request);
         Ok(())
     }
 
-    async fn call(&self, serving: &Serving, _: OperationId) -> Result<Answer<Self::Answer>, Failure> {
+    async fn call(
+        &self,
+        serving: &Serving,
+        _: OperationId,
+    ) -> Result<Answer<Self::Answer>, Failure> {
         serving.instances.get(&self.request).await
     }
 

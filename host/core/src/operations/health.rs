@@ -9,8 +9,8 @@ use memhost_sandbox::OptionalInterface;
 use memhost_types::{Binding, BindingKey, FieldError, Scope};
 
 impl Service {
-    /// Asks a binding's provider how the system behind it is. None: it cannot say it, or lacks a permission that it needs,
-    /// or nothing could be asked.
+    /// Asks a binding's provider how the system behind it is. None: it cannot say it, or lacks a
+    /// permission that it needs, or nothing could be asked.
     pub(crate) async fn ask_health(&self, binding: &Arc<Binding>) -> Option<HealthFound> {
         let can_say = |build: &Plugin| build.component.exports(OptionalInterface::Health);
         if !self.plugins.builds(&binding.provider_key).iter().any(can_say) {
@@ -25,12 +25,14 @@ impl Service {
             return None;
         }
         let at = self.clock.now();
-        let mut step = Health { scope: Scope::company(binding.company_id.clone()), key: binding.key.clone() };
+        let mut step =
+            Health { scope: Scope::company(binding.company_id.clone()), key: binding.key.clone() };
         let (summary, error) = match self.operate(&Caller::worker(), &mut step).await {
             Ok(summary) => (Some(summary), None),
             Err(ServiceError::Operation { error, .. }) => (None, Some(error)),
             Err(error) => {
-                tracing::warn!(%error, binding = %binding.key, "the provider's health could not be asked");
+                tracing::warn!(%error, binding = %binding.key, "the provider's health could not be \
+                    asked");
                 return None;
             }
         };

@@ -1,7 +1,9 @@
-//! Requests that may be sent twice: the second one with the same key is answered as the first one was.
+//! Requests that may be sent twice: the second one with the same key is answered as the first one
+//! was.
 //!
-//! The key is durable before anything is done. A request that comes while the first one runs waits for it. After a crash in
-//! between it is unknown whether the first one was done, and the answer says so.
+//! The key is durable before anything is done. A request that comes while the first one runs waits
+//! for it. After a crash in between it is unknown whether the first one was done, and the answer
+//! says so.
 
 use async_recursion::async_recursion as boxed;
 use jiff::{SignedDuration, Timestamp};
@@ -38,17 +40,24 @@ struct Stored {
     answer: Option<KeptAnswer>,
 }
 
-/// Removes the bodies of a company's stored answers that may have a record's text. Whoever repeats such a request gets
-/// the status without the body.
+/// Removes the bodies of a company's stored answers that may have a record's text. Whoever repeats
+/// such a request gets the status without the body.
 pub(crate) async fn clear(store: &dyn Store, company: &CompanyId) -> Result<(), StoreError> {
     let mut rows = store::scan_all(store, Table::Idempotency, &store::company_key(company, b""));
     let mut cleared = Vec::new();
     while let Some((key, value)) = rows.next().await? {
         let stored: Stored = store::decode("idempotency key", &value)?;
-        let Some(answer) = stored.answer.filter(|answer| answer.body.contains("text")) else { continue };
+        let Some(answer) = stored.answer.filter(|answer| answer.body.contains("text")) else {
+            continue;
+        };
         let answer = Some(KeptAnswer { body: String::new(), ..answer });
         let new = Some(store::encode("idempotency key", &Stored { answer, ..stored })?);
-        cleared.push(Change { table: Table::Idempotency, key, expected: Expected::Value(value), new });
+        cleared.push(Change {
+            table: Table::Idempotency,
+            key,
+            expected: Expected::Value(value),
+            new,
+        });
     }
     for change in &cleared {
         store::write(store, std::slice::from_ref(change)).await?;
@@ -91,7 +100,8 @@ impl Service {
         key: &str,
         request: &[&[u8]],
     ) -> Result<Idempotent, ServiceError> {
-        // A request may contain a secret. The digest has a key, so that who reads the store cannot guess the secret by it.
+        // A request may contain a secret. The digest has a key, so that who reads the store cannot
+        // guess the secret by it.
         let request = off_executor(request.iter().map(|part| part.len()).sum(), || {
             let mut digest = blake3::Hasher::new_keyed(&self.digest_key);
             for part in request {
@@ -104,7 +114,8 @@ impl Service {
         let lock = self.store.lock(LockKind::Request, &key).await?;
         let now = self.clock.now();
         let stored = self.store.get(Table::Idempotency, &key).await?;
-        let stored: Option<Stored> = stored.map(|value| store::decode("idempotency key", &value)).transpose()?;
+        let stored: Option<Stored> =
+            stored.map(|value| store::decode("idempotency key", &value)).transpose()?;
         match stored.filter(|stored| now.duration_since(stored.begun_at) < KEPT) {
             Some(stored) if stored.request != request => Ok(Idempotent::Reused),
             Some(Stored { answer: Some(answer), .. }) => Ok(Idempotent::Answered(answer)),
@@ -114,7 +125,8 @@ impl Service {
                 if let Some(company) = company {
                     self.check_key(caller, company).await?;
                 }
-                let ticket = Ticket { key, request, begun_at: now, company: company.cloned(), _lock: lock };
+                let ticket =
+                    Ticket { key, request, begun_at: now, company: company.cloned(), _lock: lock };
                 self.write_ticket(&ticket, Some(None)).await?;
                 Ok(Idempotent::New(ticket))
             }
@@ -126,23 +138,43 @@ impl Service {
     /// # Errors
     /// Where the store fails.
     #[boxed]
-    pub async fn answered(&self, ticket: Ticket, answer: Option<KeptAnswer>) -> Result<(), ServiceError> {
+    pub async fn answered(
+        &self,
+        ticket: Ticket,
+        answer: Option<KeptAnswer>,
+    ) -> Result<(), ServiceError> {
         let room = match &ticket.company {
             Some(company) => self.store.held(company).await?.room(),
             None => u64::MAX,
         };
-        // An answer that is too large, or for which the company has no room, is kept without its body.
-        let kept = answer.map(|answer| match answer.body.len() <= MAX_ANSWER && answer.body.len() as u64 <= room {
-            true => answer,
-            false => KeptAnswer { body: String::new(), ..answer },
+        // An answer that is too large, or for which the company has no room, is kept without its
+        // body.
+        let kept = answer.map(|answer| {
+            match answer.body.len() <= MAX_ANSWER && answer.body.len() as u64 <= room {
+                true => answer,
+                false => KeptAnswer { body: String::new(), ..answer },
+            }
         });
         self.write_ticket(&ticket, kept.map(Some)).await
     }
 
-    async fn write_ticket(&self, ticket: &Ticket, answer: Option<Option<KeptAnswer>>) -> Result<(), ServiceError> {
-        let stored = answer.map(|answer| Stored { request: ticket.request.clone(), begun_at: ticket.begun_at, answer });
+    async fn write_ticket(
+        &self,
+        ticket: &Ticket,
+        answer: Option<Option<KeptAnswer>>,
+    ) -> Result<(), ServiceError> {
+        let stored = answer.map(|answer| Stored {
+            request: ticket.request.clone(),
+            begun_at: ticket.begun_at,
+            answer,
+        });
         let new = stored.map(|stored| store::encode("idempotency key", &stored)).transpose()?;
-        match store::write(&*self.store, &[Change::always(Table::Idempotency, ticket.key.clone(), new)]).await {
+        match store::write(
+            &*self.store,
+            &[Change::always(Table::Idempotency, ticket.key.clone(), new)],
+        )
+        .await
+        {
             // Nothing of an erased company is kept, nor the answer to the request that erased it.
             Err(StoreError::Erased { .. }) | Ok(_) => Ok(()),
             Err(error) => Err(error.into()),
@@ -156,7 +188,12 @@ impl Service {
         while let Some((key, value)) = keys.next().await? {
             let stored: Stored = store::decode("idempotency key", &value)?;
             if now.duration_since(stored.begun_at) >= KEPT {
-                old.push(Change { table: Table::Idempotency, key, expected: Expected::Value(value), new: None });
+                old.push(Change {
+                    table: Table::Idempotency,
+                    key,
+                    expected: Expected::Value(value),
+                    new: None,
+                });
             }
         }
         for change in &old {

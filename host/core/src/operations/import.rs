@@ -20,8 +20,8 @@ impl Service {
         self.operate(caller, &mut Import { request, is_last: true }).await
     }
 
-    /// The same for the import of a whole company. Answers how many lines made or changed a record. `is_last`: no more
-    /// lines for this binding follow, and the records are judged.
+    /// The same for the import of a whole company. Answers how many lines made or changed a record.
+    /// `is_last`: no more lines for this binding follow, and the records are judged.
     pub(crate) async fn import_lines(
         &self,
         scope: Scope,
@@ -46,11 +46,20 @@ impl Step for Import {
 
     asks_with!(request);
 
-    async fn prepare(&mut self, _: &Service, _: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+    async fn prepare(
+        &mut self,
+        _: &Service,
+        _: &mut Opened,
+        serving: &Arc<Serving>,
+    ) -> Result<(), Refusal> {
         private(serving, &mut self.request)
     }
 
-    async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<ImportAnswer>, Failure> {
+    async fn call(
+        &self,
+        serving: &Serving,
+        id: OperationId,
+    ) -> Result<Answer<ImportAnswer>, Failure> {
         serving.instances.import(id, &self.request.scope, &self.request.lines).await
     }
 
@@ -58,9 +67,14 @@ impl Step for Import {
         Completion { record_count: answer.imported as usize, ..Completion::default() }
     }
 
-    async fn finish(&mut self, answered: &mut Answered<'_>, answer: ImportAnswer) -> Result<ImportResponse, Refusal> {
+    async fn finish(
+        &mut self,
+        answered: &mut Answered<'_>,
+        answer: ImportAnswer,
+    ) -> Result<ImportResponse, Refusal> {
         if self.is_last {
-            // A record stays in its partition, whoever imports it: so everything of the company is looked at.
+            // A record stays in its partition, whoever imports it: so everything of the company is
+            // looked at.
             answered.judge_imported(&Scope::company(self.request.scope.company_id.clone())).await?;
         }
         if self.is_last {

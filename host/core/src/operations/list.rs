@@ -15,12 +15,20 @@ impl Service {
     /// # Errors
     /// As [`ServiceError`] says; a cursor that is not of this list is an invalid `cursor`.
     #[boxed]
-    pub async fn list(&self, caller: &Caller, request: ListRequest) -> Result<ListPage, ServiceError> {
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        request: ListRequest,
+    ) -> Result<ListPage, ServiceError> {
         self.operate(caller, &mut List::new(request, false)).await
     }
 
     /// The same with the records that wait for a person: for exporting or forgetting everything.
-    pub(crate) async fn list_all(&self, caller: &Caller, request: ListRequest) -> Result<ListPage, ServiceError> {
+    pub(crate) async fn list_all(
+        &self,
+        caller: &Caller,
+        request: ListRequest,
+    ) -> Result<ListPage, ServiceError> {
         self.operate(caller, &mut List::new(request, true)).await
     }
 }
@@ -47,7 +55,11 @@ impl List {
 
 impl List {
     /// A further page of the provider, as a part of the same operation.
-    async fn further(&self, answered: &mut Answered<'_>, cursor: String) -> Result<ListAnswer, Refusal> {
+    async fn further(
+        &self,
+        answered: &mut Answered<'_>,
+        cursor: String,
+    ) -> Result<ListAnswer, Refusal> {
         let serving = answered.serving;
         match serving.instances.list(&self.request, Some(cursor)).await {
             Ok(answer) => {
@@ -79,8 +91,14 @@ impl Step for List {
         Ok(())
     }
 
-    async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
-        self.cursor = host.provider_cursor(&self.digest(serving), self.request.cursor.as_deref())?;
+    async fn prepare(
+        &mut self,
+        host: &Service,
+        opened: &mut Opened,
+        serving: &Arc<Serving>,
+    ) -> Result<(), Refusal> {
+        self.cursor =
+            host.provider_cursor(&self.digest(serving), self.request.cursor.as_deref())?;
         opened.keep_payload(serving, &self.request);
         Ok(())
     }
@@ -93,7 +111,11 @@ impl Step for List {
         Completion::usage(&answer.usage)
     }
 
-    async fn finish(&mut self, answered: &mut Answered<'_>, answer: ListAnswer) -> Result<ListPage, Refusal> {
+    async fn finish(
+        &mut self,
+        answered: &mut Answered<'_>,
+        answer: ListAnswer,
+    ) -> Result<ListPage, Refusal> {
         let ListAnswer { mut items, mut next, mut truncated, mut usage } = answer;
         moves_on(answered.serving, self.cursor.as_deref(), next.as_deref())?;
         for page in 1.. {

@@ -1,4 +1,5 @@
-//! Personal data in a request: held back or redacted where the provider can send it to another system.
+//! Personal data in a request: held back or redacted where the provider can send it to another
+//! system.
 
 use serde_json::Value;
 
@@ -7,8 +8,8 @@ use crate::versions::serving::Serving;
 use memhost_pii::{self as pii, PiiRisk};
 use memhost_ports::{expect_off_executor, off_executor};
 use memhost_types::{
-    CaptureRequest, CorrectRequest, ImportRequest, JsonObject, OperationErrorCode, PiiPolicy, QueryRequest,
-    RecordWrite, UpsertRequest,
+    CaptureRequest, CorrectRequest, ImportRequest, JsonObject, OperationErrorCode, PiiPolicy,
+    QueryRequest, RecordWrite, UpsertRequest,
 };
 
 /// A request whose texts can be read and rewritten.
@@ -80,7 +81,8 @@ impl Texts for ImportRequest {
                 visit(text);
                 touched |= *text != before;
             });
-            // A line is written anew only where a text changed: JSON numbers may come back in another form.
+            // A line is written anew only where a text changed: JSON numbers may come back in
+            // another form.
             changed.push_str(&if touched { value.to_string() } else { line.to_owned() });
             changed.push('\n');
             is_changed |= touched;
@@ -119,13 +121,17 @@ pub(crate) fn risk_of(text: &str) -> PiiRisk {
 /// The highest risk in a request's texts.
 fn risk(request: &mut impl Texts) -> PiiRisk {
     let mut highest = PiiRisk::None;
-    off_executor(bytes(request), || request.texts(&mut |text| highest = highest.max(risk_of(text))));
+    off_executor(bytes(request), || {
+        request.texts(&mut |text| highest = highest.max(risk_of(text)))
+    });
     highest
 }
 
 /// Whether a request must wait for a person before it goes to this binding's provider.
 pub(crate) fn must_wait(serving: &Serving, request: &mut impl Texts) -> bool {
-    serving.binding.policy.pii == PiiPolicy::Hold && leaves(serving) && risk(request) == PiiRisk::High
+    serving.binding.policy.pii == PiiPolicy::Hold
+        && leaves(serving)
+        && risk(request) == PiiRisk::High
 }
 
 /// Applies the binding's policy to a request that cannot wait.
@@ -139,7 +145,8 @@ pub(crate) fn private(serving: &Serving, request: &mut impl Texts) -> Result<(),
             return Ok(());
         }
         let message = format!(
-            "there is personal data in it, and the binding `{}` holds that back before it leaves for another system; \
+            "there is personal data in it, and the binding `{}` holds that back before it leaves \
+             for another system; \
              take it out, or capture it: captures wait for a person",
             serving.binding.key
         );

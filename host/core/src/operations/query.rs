@@ -9,9 +9,12 @@ use crate::records::partition::OwnPartitions;
 use async_recursion::async_recursion as boxed;
 use memhost_ports::off_executor;
 use memhost_sandbox::QueryAnswer;
-use memhost_types::{ContextBundle, HookContext, Intent, JsonObject, QueryRequest, Snippet, limits};
+use memhost_types::{
+    ContextBundle, HookContext, Intent, JsonObject, QueryRequest, Snippet, limits,
+};
 
-/// How many times as many records the provider is asked for at first, where the host takes some out.
+/// How many times as many records the provider is asked for at first, where the host takes some
+/// out.
 const SPARE: u32 = 4;
 
 impl Service {
@@ -20,7 +23,11 @@ impl Service {
     /// # Errors
     /// As [`ServiceError`] says.
     #[boxed]
-    pub async fn query(&self, caller: &Caller, request: QueryRequest) -> Result<ContextBundle, ServiceError> {
+    pub async fn query(
+        &self,
+        caller: &Caller,
+        request: QueryRequest,
+    ) -> Result<ContextBundle, ServiceError> {
         self.query_for(caller, request, None).await
     }
 
@@ -32,7 +39,11 @@ impl Service {
         hook: Option<ForHook<'_>>,
     ) -> Result<ContextBundle, ServiceError> {
         let wanted = request.top_k.unwrap_or(limits::DEFAULT_TOP_K);
-        self.operate(caller, &mut Query { request, hook, wanted, reader: Reader::default(), hides: false }).await
+        self.operate(
+            caller,
+            &mut Query { request, hook, wanted, reader: Reader::default(), hides: false },
+        )
+        .await
     }
 }
 
@@ -48,7 +59,8 @@ pub(crate) struct ForHook<'a> {
 struct Query<'a> {
     request: QueryRequest,
     hook: Option<ForHook<'a>>,
-    /// How many snippets the caller wants. The provider is asked for more where some may have to be hidden.
+    /// How many snippets the caller wants. The provider is asked for more where some may have to be
+    /// hidden.
     wanted: u32,
     reader: Reader,
     /// Whether the provider was asked while the reader must not see some of its records.
@@ -64,19 +76,25 @@ impl Query<'_> {
         is_filtered || keeps_partition || host.records.hides_from(serving.binding.id, &self.reader)
     }
 
-    /// Whether a summary may be made of records that the caller must not see: they are private to others, or wait for a
-    /// person.
+    /// Whether a summary may be made of records that the caller must not see: they are private to
+    /// others, or wait for a person.
     fn hides_some(&self, host: &Service, serving: &Serving) -> bool {
-        serving.binding.policy.review.is_some() || host.records.hides_from(serving.binding.id, &self.reader)
+        serving.binding.policy.review.is_some()
+            || host.records.hides_from(serving.binding.id, &self.reader)
     }
 
-    /// What the provider answers beside a summary of which something may have to be hidden, as lines.
+    /// What the provider answers beside a summary of which something may have to be hidden, as
+    /// lines.
     fn lines_of(&self, summary: Option<&str>, snippets: &[Snippet]) -> HashSet<String> {
         if self.hides && summary.is_some() { lines_of(snippets) } else { HashSet::new() }
     }
 
     /// Takes out what the caller must not see or does not want.
-    async fn only(&self, answered: &Answered<'_>, snippets: &mut Vec<Snippet>) -> Result<(), Refusal> {
+    async fn only(
+        &self,
+        answered: &Answered<'_>,
+        snippets: &mut Vec<Snippet>,
+    ) -> Result<(), Refusal> {
         answered.keep_partition(&self.request.scope, snippets).await?;
         Ok(answered.only(&self.reader, self.request.filter.as_ref(), snippets).await?)
     }
@@ -100,7 +118,8 @@ impl Query<'_> {
     }
 }
 
-/// Leaves out what does not fit into a budget of tokens. What comes after it and is shorter may still fit.
+/// Leaves out what does not fit into a budget of tokens. What comes after it and is shorter may
+/// still fit.
 fn cut(snippets: &mut Vec<Snippet>, mut budget: usize) {
     off_executor(snippets.iter().map(|snippet| snippet.text.len()).sum(), || {
         snippets.retain(|snippet| match memhost_tokens::count_up_to(&snippet.text, budget) {
@@ -137,7 +156,12 @@ impl Step for Query<'_> {
         }
     }
 
-    async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+    async fn prepare(
+        &mut self,
+        host: &Service,
+        opened: &mut Opened,
+        serving: &Arc<Serving>,
+    ) -> Result<(), Refusal> {
         private(serving, &mut self.request)?;
         opened.keep_payload(serving, &self.request);
         self.hides = self.hides_some(host, serving);
@@ -149,7 +173,11 @@ impl Step for Query<'_> {
         Ok(())
     }
 
-    async fn call(&self, serving: &Serving, _: OperationId) -> Result<Answer<QueryAnswer>, Failure> {
+    async fn call(
+        &self,
+        serving: &Serving,
+        _: OperationId,
+    ) -> Result<Answer<QueryAnswer>, Failure> {
         serving.instances.query(&self.request).await
     }
 
@@ -157,7 +185,11 @@ impl Step for Query<'_> {
         Completion::usage(&answer.usage)
     }
 
-    async fn finish(&mut self, answered: &mut Answered<'_>, answer: QueryAnswer) -> Result<ContextBundle, Refusal> {
+    async fn finish(
+        &mut self,
+        answered: &mut Answered<'_>,
+        answer: QueryAnswer,
+    ) -> Result<ContextBundle, Refusal> {
         let QueryAnswer { mut snippets, mut profile_summary, .. } = answer;
         if profile_summary.is_none() {
             profile_summary = answered.summary(&self.request).await;
@@ -168,7 +200,8 @@ impl Step for Query<'_> {
         let may_be_more = snippets.len() >= asked as usize && asked < limits::MAX_PAGE;
         let mut answers = self.lines_of(profile_summary.as_deref(), &snippets);
         self.only(answered, &mut snippets).await?;
-        let are_too_few = snippets.len() < self.wanted as usize && self.narrows(answered.host, answered.serving);
+        let are_too_few =
+            snippets.len() < self.wanted as usize && self.narrows(answered.host, answered.serving);
         if may_be_more && (are_too_few || (self.hides && profile_summary.is_some())) {
             snippets = self.all(answered).await?;
             answers = self.lines_of(profile_summary.as_deref(), &snippets);
@@ -183,7 +216,9 @@ impl Step for Query<'_> {
         if let Some(budget) = self.request.token_budget {
             cut(&mut snippets, budget as usize);
         }
-        if let Some(summary) = profile_summary.as_deref().filter(|_| self.request.intent == Intent::AgentPreamble) {
+        if let Some(summary) =
+            profile_summary.as_deref().filter(|_| self.request.intent == Intent::AgentPreamble)
+        {
             let tokens = off_executor(summary.len(), || memhost_tokens::count(summary));
             answered.host.recorder.metrics.preamble(&answered.serving.binding.provider_key, tokens);
         }

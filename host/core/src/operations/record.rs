@@ -29,9 +29,9 @@ use memhost_ports::{Clock, to_json};
 use memhost_sandbox::{Answer, Failure};
 use memhost_store::{Lease, Store, StoreError, TableWrite};
 use memhost_types::{
-    AttributionMode, Binding, ExtractionJob, HookContext, Job, JsonObject, LogLine, Operation, OperationError,
-    OperationErrorCode, OperationId, OperationKind, Outcome, PayloadSnapshot, RecordHandle, Scope, Snapshots,
-    SourceRef, Usage, limits,
+    AttributionMode, Binding, ExtractionJob, HookContext, Job, JsonObject, LogLine, Operation,
+    OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, PayloadSnapshot,
+    RecordHandle, Scope, Snapshots, SourceRef, Usage, limits,
 };
 
 /// Where operations are recorded.
@@ -65,7 +65,8 @@ enum Stage {
     Ended,
 }
 
-/// What an operation has in every state. Dropping it before its end records it as interrupted, with what is known by then.
+/// What an operation has in every state. Dropping it before its end records it as interrupted, with
+/// what is known by then.
 pub(crate) struct Record {
     recorder: Arc<Recorder>,
     /// The caller's key; none where the host itself works: each of its refusals has a record.
@@ -82,7 +83,8 @@ pub(crate) struct Record {
     metered: Vec<Usage>,
     /// Written in one step with the completion.
     beside: Vec<TableWrite>,
-    /// What it will write that is not for the whole company, and the same once a mark on disk says so.
+    /// What it will write that is not for the whole company, and the same once a mark on disk says
+    /// so.
     planned: Option<PrivateWrite>,
     private: Option<PrivateWrite>,
     /// Of whom it removes private records, or gives them to others.
@@ -123,7 +125,11 @@ impl Record {
         &self.operation
     }
 
-    pub(crate) fn set_provenance(&mut self, source: Option<&SourceRef>, hook: Option<&HookContext>) {
+    pub(crate) fn set_provenance(
+        &mut self,
+        source: Option<&SourceRef>,
+        hook: Option<&HookContext>,
+    ) {
         let operation = self.change();
         operation.source = source.cloned().or(operation.source.take());
         operation.hook = hook.cloned();
@@ -182,8 +188,12 @@ impl Record {
         self.lacks_rows = true;
     }
 
-    /// The rows that the end of a private write changes, where it was one. Not every failure says that nothing was written.
-    fn end_private(&self, error: Option<OperationErrorCode>) -> Result<Vec<TableWrite>, StoreError> {
+    /// The rows that the end of a private write changes, where it was one. Not every failure says
+    /// that nothing was written.
+    fn end_private(
+        &self,
+        error: Option<OperationErrorCode>,
+    ) -> Result<Vec<TableWrite>, StoreError> {
         let Some(private) = &self.private else { return Ok(Vec::new()) };
         let is_known = match self.stage {
             Stage::Open => true,
@@ -197,14 +207,18 @@ impl Record {
         self.change().provider_version = Some(serving.plugin.version().to_string());
     }
 
-    /// Keeps as much of the request as the binding's policy says; nothing where the company has no room for it.
+    /// Keeps as much of the request as the binding's policy says; nothing where the company has no
+    /// room for it.
     pub(crate) fn keep_payload(&mut self, serving: &Serving, request: &impl Serialize) {
         let most = match serving.binding.policy.retention.snapshots {
             Snapshots::Off => return,
             Snapshots::Bounded => limits::MAX_BOUNDED_SNAPSHOT_BYTES,
             Snapshots::Full => usize::MAX,
         };
-        let Some(mut text) = to_json(request).ok().and_then(|json| String::from_utf8(json).ok()) else { return };
+        let Some(mut text) = to_json(request).ok().and_then(|json| String::from_utf8(json).ok())
+        else {
+            return;
+        };
         let bytes = text.len() as u64;
         text.truncate(text.floor_char_boundary(most));
         if text.len() as u64 > self.room {
@@ -230,7 +244,8 @@ impl Record {
         refusal
     }
 
-    /// The records that the operation wrote or returns. The count may be larger than what is listed.
+    /// The records that the operation wrote or returns. The count may be larger than what is
+    /// listed.
     pub(crate) fn set_records(&mut self, mut records: Vec<RecordHandle>, count: usize) {
         records.truncate(self.operation.kind.recorded_handles());
         let operation = self.change();
@@ -274,8 +289,9 @@ impl Record {
         self.locks.push(lock);
     }
 
-    /// The row that says that text is removed, where the operation removes some and nothing says so yet. It is written
-    /// before the provider is asked and again after that: a compaction may go on in between.
+    /// The row that says that text is removed, where the operation removes some and nothing says so
+    /// yet. It is written before the provider is asked and again after that: a compaction may go on
+    /// in between.
     fn forgetting(&self) -> Result<Option<TableWrite>, StoreError> {
         match self.operation.kind {
             OperationKind::Forget | OperationKind::Correct | OperationKind::Review => {
@@ -285,22 +301,28 @@ impl Record {
         }
     }
 
-    /// Names the host's own failure as what it is. After the answer it undoes nothing at the provider.
+    /// Names the host's own failure as what it is. After the answer it undoes nothing at the
+    /// provider.
     pub(crate) fn failure(&self, mut failure: Refusal) -> Refusal {
         if self.stage == Stage::Answered && failure.error.code == OperationErrorCode::Host {
             let Operation { id, kind, .. } = &*self.operation;
             let advice = match kind.is_write() {
-                true => format!("; `memhost operation show {id}` lists the records that the provider wrote"),
+                true => format!(
+                    "; `memhost operation show {id}` lists the records that the provider wrote"
+                ),
                 false => String::new(),
             };
             failure.outcome = Outcome::Failed;
-            failure.error.message =
-                format!("the provider answered, and then the host failed: {}{advice}", failure.error.message);
+            failure.error.message = format!(
+                "the provider answered, and then the host failed: {}{advice}",
+                failure.error.message
+            );
         }
         failure
     }
 
-    /// Counts what the operation cost before anybody is answered, so that the next call is checked against it.
+    /// Counts what the operation cost before anybody is answered, so that the next call is checked
+    /// against it.
     pub(crate) async fn charge(&mut self) -> Result<(), StoreError> {
         self.merge_metered();
         self.attribute();
@@ -311,27 +333,36 @@ impl Record {
         Ok(())
     }
 
-    /// Says where the provider's cost is counted: the operator's word comes before the provider's. Without a run there is
-    /// nothing that it could be included in.
+    /// Says where the provider's cost is counted: the operator's word comes before the provider's.
+    /// Without a run there is nothing that it could be included in.
     fn attribute(&mut self) {
         let (asked, has_run) = (self.attribution, self.operation.run().is_some());
         for usage in &mut self.change().usage {
             let mode = asked.unwrap_or_else(|| usage.attribution());
             let is_nowhere = mode == AttributionMode::IncludedInRun && !has_run;
             if asked.is_some() || is_nowhere {
-                usage.attribution_mode = Some(if is_nowhere { AttributionMode::BilledDirectly } else { mode });
+                usage.attribution_mode =
+                    Some(if is_nowhere { AttributionMode::BilledDirectly } else { mode });
             }
         }
     }
 
-    /// What a refusal is counted under; none where it must have a record of its own: it is written in one step with
-    /// something else, or its intent is on disk.
+    /// What a refusal is counted under; none where it must have a record of its own: it is written
+    /// in one step with something else, or its intent is on disk.
     fn countable(&self, outcome: Outcome, error: Option<&OperationError>) -> Option<Reason> {
         let has_intent = self.stage == Stage::Called && self.operation.kind.is_write();
-        if outcome != Outcome::Refused || !self.beside.is_empty() || has_intent || self.stage == Stage::Answered {
+        if outcome != Outcome::Refused
+            || !self.beside.is_empty()
+            || has_intent
+            || self.stage == Stage::Answered
+        {
             return None;
         }
-        Some(Reason { token: Some(self.token.clone()?), kind: self.operation.kind, code: error?.code })
+        Some(Reason {
+            token: Some(self.token.clone()?),
+            kind: self.operation.kind,
+            code: error?.code,
+        })
     }
 
     fn change(&mut self) -> &mut Operation {
@@ -376,14 +407,19 @@ impl Drop for Record {
         let message = match self.stage {
             Stage::Ended => return,
             Stage::Open | Stage::Called => {
-                "the caller went away before the provider answered; whether a write happened is not known"
+                "the caller went away before the provider answered; whether a write happened is \
+                 not known"
             }
             Stage::Answered => {
-                "the caller went away after the provider answered; what the provider wrote is there, and the host did \
+                "the caller went away after the provider answered; what the provider wrote is \
+                 there, and the host did \
                  not finish the steps that follow"
             }
         };
-        self.end(Outcome::Interrupted, Some(Refusal::new(OperationErrorCode::Interrupted, message).error));
+        self.end(
+            Outcome::Interrupted,
+            Some(Refusal::new(OperationErrorCode::Interrupted, message).error),
+        );
         self.write_unawaited();
     }
 }
@@ -395,6 +431,7 @@ fn log_end(operation: &Operation) {
     }
     tracing::debug!(
         operation = %operation.id, company = %operation.company_id, kind = operation.kind.as_str(),
-        outcome = operation.outcome.as_str(), latency_us = operation.latency_us, "an operation ended"
+        outcome = operation.outcome.as_str(), latency_us = operation.latency_us, "an operation \
+            ended"
     );
 }

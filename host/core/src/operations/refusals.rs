@@ -1,16 +1,20 @@
-//! Refusals, counted: one record for each token, minute, kind of operation and reason. The first refusal of a minute is
-//! written like every operation. Later ones are counted here, and the number is written into the first one's record when
-//! the minute has ended, or when the host stops. A caller that floods the host with refused calls thus writes two small
-//! records in a minute and not one for each call.
+//! Refusals, counted: one record for each token, minute, kind of operation and reason. The first
+//! refusal of a minute is written like every operation. Later ones are counted here, and the number
+//! is written into the first one's record when the minute has ended, or when the host stops. A
+//! caller that floods the host with refused calls thus writes two small records in a minute and not
+//! one for each call.
 
 use std::collections::HashMap;
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
-use memhost_types::{CompanyId, Operation, OperationErrorCode, OperationId, OperationKind, Outcome};
+use memhost_types::{
+    CompanyId, Operation, OperationErrorCode, OperationId, OperationKind, Outcome,
+};
 
-/// Different refusals of a company that are counted apart in a minute. Further ones are counted together, by their code.
+/// Different refusals of a company that are counted apart in a minute. Further ones are counted
+/// together, by their code.
 const MOST_OF_A_COMPANY: usize = 256;
 /// Counters of all companies. With more, all of them are written and the counting begins again.
 const MOST: usize = 16_384;
@@ -47,7 +51,8 @@ pub(crate) struct Counted {
 
 /// What became of a refusal.
 pub(crate) enum Taken {
-    /// It is the first one of its minute, and it is to be written. `is_of_others`: it stands for further tokens.
+    /// It is the first one of its minute, and it is to be written. `is_of_others`: it stands for
+    /// further tokens.
     First { is_of_others: bool, ended: Vec<Counted> },
     /// It is counted in this record.
     Again(OperationId),
@@ -65,7 +70,8 @@ pub(crate) struct Refusals {
     counters: Mutex<Counters>,
     /// Numbers that the store did not take, for example because the disk is full.
     failed: Mutex<Vec<Counted>>,
-    /// Held while numbers are written: an erasure must not come between reading a record and writing it.
+    /// Held while numbers are written: an erasure must not come between reading a record and
+    /// writing it.
     pub(crate) writing: tokio::sync::Mutex<()>,
 }
 
@@ -75,12 +81,19 @@ fn minute(now: Timestamp) -> i64 {
 
 impl Refusals {
     /// Counts a refusal if its reason was recorded in this minute already. Answers that record.
-    pub(crate) fn again(&self, company: &CompanyId, reason: &Reason, now: Timestamp) -> Option<OperationId> {
+    pub(crate) fn again(
+        &self,
+        company: &CompanyId,
+        reason: &Reason,
+        now: Timestamp,
+    ) -> Option<OperationId> {
         let mut counters = self.counters.lock();
         let of_company = counters.by_company.get_mut(company)?;
         let counter = match of_company.contains_key(reason) {
             true => of_company.get_mut(reason),
-            false if of_company.len() >= MOST_OF_A_COMPANY => of_company.get_mut(&reason.of_others()),
+            false if of_company.len() >= MOST_OF_A_COMPANY => {
+                of_company.get_mut(&reason.of_others())
+            }
             false => None,
         }?;
         if counter.minute != minute(now) {
@@ -91,7 +104,13 @@ impl Refusals {
     }
 
     /// Counts a refusal whose operation has this id.
-    pub(crate) fn take(&self, company: &CompanyId, reason: Reason, id: OperationId, now: Timestamp) -> Taken {
+    pub(crate) fn take(
+        &self,
+        company: &CompanyId,
+        reason: Reason,
+        id: OperationId,
+        now: Timestamp,
+    ) -> Taken {
         if let Some(first) = self.again(company, &reason, now) {
             return Taken::Again(first);
         }
@@ -113,7 +132,11 @@ impl Refusals {
             }
             Some(counter) => {
                 let before = std::mem::replace(counter, new);
-                ended.push(Counted { company: company.clone(), first: before.first, count: before.count });
+                ended.push(Counted {
+                    company: company.clone(),
+                    first: before.first,
+                    count: before.count,
+                });
             }
             None => {
                 of_company.insert(reason, new);
@@ -142,7 +165,8 @@ impl Refusals {
         self.failed.lock().retain(|counted| counted.company != *company);
     }
 
-    /// The numbers of the minutes that have ended; with `also_this` those of the current minute, too.
+    /// The numbers of the minutes that have ended; with `also_this` those of the current minute,
+    /// too.
     pub(crate) fn ended(&self, now: Timestamp, also_this: bool) -> Vec<Counted> {
         let this = minute(now);
         let mut ended = std::mem::take(&mut *self.failed.lock());
@@ -155,7 +179,10 @@ impl Refusals {
         let mut failed = self.failed.lock();
         let room = MOST_FAILED.saturating_sub(failed.len());
         if counted.len() > room {
-            tracing::warn!(lost = counted.len() - room, "numbers of refusals could not be written, and are lost");
+            tracing::warn!(
+                lost = counted.len() - room,
+                "numbers of refusals could not be written, and are lost"
+            );
         }
         failed.extend(counted.into_iter().take(room));
     }
@@ -171,8 +198,11 @@ impl Refusals {
     pub(crate) fn show(&self, company: &CompanyId, operations: &mut [Operation]) {
         let counters = self.counters.lock();
         let Some(of_company) = counters.by_company.get(company) else { return };
-        for operation in operations.iter_mut().filter(|operation| operation.outcome == Outcome::Refused) {
-            if let Some(counter) = of_company.values().find(|counter| counter.first == operation.id) {
+        for operation in
+            operations.iter_mut().filter(|operation| operation.outcome == Outcome::Refused)
+        {
+            if let Some(counter) = of_company.values().find(|counter| counter.first == operation.id)
+            {
                 operation.count = counter.count;
             }
         }
@@ -191,7 +221,11 @@ impl Counters {
         for (company, of_company) in &mut self.by_company {
             for (_, counter) in of_company.extract_if(|_, counter| is_wanted(counter)) {
                 self.len -= 1;
-                drained.push(Counted { company: company.clone(), first: counter.first, count: counter.count });
+                drained.push(Counted {
+                    company: company.clone(),
+                    first: counter.first,
+                    count: counter.count,
+                });
             }
         }
         self.by_company.retain(|_, of_company| !of_company.is_empty());
@@ -208,7 +242,11 @@ mod tests {
     }
 
     fn reason(token: usize) -> Reason {
-        Reason { token: Some(token.to_string()), kind: OperationKind::Query, code: OperationErrorCode::Forbidden }
+        Reason {
+            token: Some(token.to_string()),
+            kind: OperationKind::Query,
+            code: OperationErrorCode::Forbidden,
+        }
     }
 
     #[test]
@@ -216,10 +254,12 @@ mod tests {
         let refusals = Refusals::default();
         let now = Timestamp::from_millisecond(90_000).unwrap();
         let (mut written, mut sum) = (0, 0);
-        let mut record = |ended: Vec<Counted>| ended.iter().for_each(|counted| sum += counted.count);
+        let mut record =
+            |ended: Vec<Counted>| ended.iter().for_each(|counted| sum += counted.count);
         // Two rounds of many tokens of each of many companies.
         for n in 0..2 * 100 * 400_u64 {
-            let (token, company) = (usize::try_from(n % 400).unwrap(), format!("c{}", n / 400 % 100));
+            let (token, company) =
+                (usize::try_from(n % 400).unwrap(), format!("c{}", n / 400 % 100));
             match refusals.take(&company.parse().unwrap(), reason(token), id(n), now) {
                 Taken::First { ended, .. } => {
                     written += 1;
@@ -228,7 +268,10 @@ mod tests {
                 Taken::Again(_) => {}
             }
             let counters = refusals.counters.lock();
-            assert!(counters.len <= MOST && counters.by_company.values().all(|of| of.len() <= MOST_OF_A_COMPANY + 1));
+            assert!(
+                counters.len <= MOST
+                    && counters.by_company.values().all(|of| of.len() <= MOST_OF_A_COMPANY + 1)
+            );
         }
         record(refusals.ended(now, true));
         assert_eq!(sum, 2 * 100 * 400);
@@ -239,16 +282,26 @@ mod tests {
     #[test]
     fn a_minute_that_has_ended_is_written() {
         let refusals = Refusals::default();
-        let (company, at) = ("acme".parse().unwrap(), |ms| Timestamp::from_millisecond(ms).unwrap());
-        assert!(matches!(refusals.take(&company, reason(1), id(1), at(59_000)), Taken::First { .. }));
-        assert!(matches!(refusals.take(&company, reason(1), id(2), at(59_999)), Taken::Again(first) if first == id(1)));
+        let (company, at) =
+            ("acme".parse().unwrap(), |ms| Timestamp::from_millisecond(ms).unwrap());
+        assert!(matches!(
+            refusals.take(&company, reason(1), id(1), at(59_000)),
+            Taken::First { .. }
+        ));
+        assert!(
+            matches!(refusals.take(&company, reason(1), id(2), at(59_999)), Taken::Again(first) if first == id(1))
+        );
         assert_eq!(refusals.due_at(at(59_999)), Some(at(60_000)));
         assert!(refusals.ended(at(59_999), false).is_empty());
-        let Taken::First { ended, .. } = refusals.take(&company, reason(1), id(3), at(60_000)) else { panic!() };
+        let Taken::First { ended, .. } = refusals.take(&company, reason(1), id(3), at(60_000))
+        else {
+            panic!()
+        };
         assert_eq!((ended[0].first, ended[0].count), (id(1), 2));
         refusals.not_written(&company, id(3));
         assert_eq!(refusals.due_at(at(60_000)), None);
-        // The store did not take the number: it is written in the next minute, unless the company was erased.
+        // The store did not take the number: it is written in the next minute, unless the company
+        // was erased.
         refusals.keep(ended);
         assert_eq!(refusals.due_at(at(60_001)), Some(at(120_000)));
         let again = refusals.ended(at(120_000), false);

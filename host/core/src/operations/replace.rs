@@ -1,4 +1,5 @@
-//! Replacing what came from a source before: once what takes its place counts, that is, once nobody must approve it.
+//! Replacing what came from a source before: once what takes its place counts, that is, once nobody
+//! must approve it.
 
 use std::collections::HashSet;
 
@@ -8,18 +9,21 @@ use crate::error::{Refusal, ServiceError};
 use crate::records::Reader;
 use memhost_store::{self as store, Change};
 use memhost_types::{
-    Binding, CompanyId, OperationKind, RecordHandle, RecordRow, Replacement, ReviewItem, ReviewStatus, ReviewSubject,
-    Scope, SourceRef, SourceSelector, limits,
+    Binding, CompanyId, OperationKind, RecordHandle, RecordRow, Replacement, ReviewItem,
+    ReviewStatus, ReviewSubject, Scope, SourceRef, SourceSelector, limits,
 };
 
 impl Caller {
     /// A replacement takes records away, so it needs the right to forget.
     pub(crate) fn may_replace(&self, company: &CompanyId) -> Result<(), Denied> {
         let may = self.may(Act::Operate(OperationKind::Forget), Some(company));
-        may.map_err(|denied| Denied::because("replacesSource", format!("forgets records: {}", denied.reason())))
+        may.map_err(|denied| {
+            Denied::because("replacesSource", format!("forgets records: {}", denied.reason()))
+        })
     }
 
-    /// Whether what the caller forgets of a source goes for everybody: it is neither confined to an agent nor to a person.
+    /// Whether what the caller forgets of a source goes for everybody: it is neither confined to an
+    /// agent nor to a person.
     pub(crate) fn is_for_everybody(&self) -> bool {
         self.agent().is_none() && self.person().is_none()
     }
@@ -35,8 +39,8 @@ fn is_before(row: &RecordRow, by: &Replacement) -> bool {
 }
 
 impl Service {
-    /// Forgets what came from a source before these records, if any of them counts. What waits for a person replaces
-    /// nothing yet, and so does an answer without records.
+    /// Forgets what came from a source before these records, if any of them counts. What waits for
+    /// a person replaces nothing yet, and so does an answer without records.
     pub(crate) async fn replace_if_any_counts(
         &self,
         binding: &Binding,
@@ -45,14 +49,17 @@ impl Service {
         by: &Replacement,
         records: &[RecordHandle],
     ) -> Result<(), Refusal> {
-        match records.iter().any(|handle| !self.reviews.waits(binding.id, &handle.provider_record_id)) {
+        match records
+            .iter()
+            .any(|handle| !self.reviews.waits(binding.id, &handle.provider_record_id))
+        {
             true => self.replace(binding, source, scope, by, records).await,
             false => Ok(()),
         }
     }
 
-    /// Forgets what came from a source before `by`, but for the records that take its place: of everybody, or what the
-    /// agent or the person of the scope may read.
+    /// Forgets what came from a source before `by`, but for the records that take its place: of
+    /// everybody, or what the agent or the person of the scope may read.
     async fn replace(
         &self,
         binding: &Binding,
@@ -63,8 +70,10 @@ impl Service {
     ) -> Result<(), Refusal> {
         let Some(selector) = SourceSelector::of(source) else { return Ok(()) };
         let sources = [selector];
-        let reader = if by.of_everybody { Reader::All } else { Reader::of(&Caller::worker(), scope) };
-        // First it is remembered: what is written from here on of older material is forgotten by whoever writes it.
+        let reader =
+            if by.of_everybody { Reader::All } else { Reader::of(&Caller::worker(), scope) };
+        // First it is remembered: what is written from here on of older material is forgotten by
+        // whoever writes it.
         let (id, before, now) = (by.operation_id, by.received_at, self.clock.now());
         let rows = self.records.forgets(&reader, binding, &sources, id, before, now).await?;
         store::write(&*self.store, &rows.into_iter().map(Change::from).collect::<Vec<_>>()).await?;
@@ -73,10 +82,12 @@ impl Service {
         let mut kept: HashSet<RecordHandle> = kept.iter().cloned().collect();
         loop {
             let is_older = |row: &RecordRow| {
-                let is_theirs = reader.may_read(row) && !not_theirs.as_ref().is_some_and(|facts| facts.has(row));
+                let is_theirs = reader.may_read(row)
+                    && !not_theirs.as_ref().is_some_and(|facts| facts.has(row));
                 is_before(row, by) && is_theirs && !kept.contains(&row.handle)
             };
-            let older = self.records.of_sources(binding, &sources, limits::MAX_ITEMS, is_older).await?;
+            let older =
+                self.records.of_sources(binding, &sources, limits::MAX_ITEMS, is_older).await?;
             let older: Vec<RecordHandle> = older.into_iter().map(|row| row.handle).collect();
             let is_last = older.len() < limits::MAX_ITEMS;
             kept.extend(older.iter().cloned());
@@ -87,8 +98,12 @@ impl Service {
         }
     }
 
-    /// What the host knows of the record that an item is about, before the item is decided: a decision may move the record.
-    pub(crate) async fn row_of(&self, item: &ReviewItem) -> Result<Option<RecordRow>, ServiceError> {
+    /// What the host knows of the record that an item is about, before the item is decided: a
+    /// decision may move the record.
+    pub(crate) async fn row_of(
+        &self,
+        item: &ReviewItem,
+    ) -> Result<Option<RecordRow>, ServiceError> {
         let ReviewSubject::Record(handle) = &item.subject else { return Ok(None) };
         match self.bindings.get(&item.company_id, &item.binding_key) {
             Ok(binding) if binding.id == item.binding_id => {
@@ -104,7 +119,8 @@ impl Service {
         item: &ReviewItem,
         row: Option<RecordRow>,
     ) -> Result<(), ServiceError> {
-        let Some(RecordRow { handle, scope, source: Some(source), replaces: Some(by), .. }) = row else {
+        let Some(RecordRow { handle, scope, source: Some(source), replaces: Some(by), .. }) = row
+        else {
             return Ok(());
         };
         if item.status != ReviewStatus::Approved {

@@ -5,14 +5,17 @@
 //!     Opened ──────────────────────────▶ Intended ──▶ Ending ──────────▶ Concluded
 //! ```
 //!
-//! What differs from operation to operation is a [`Step`]. The types make it impossible to return between the provider's
-//! answer and the completion:
+//! What differs from operation to operation is a [`Step`]. The types make it impossible to return
+//! between the provider's answer and the completion:
 //!
-//! - [`Service::call_provider`] and [`Service::conclude`] own the operation from the answer on, and return a [`Concluded`].
-//!   Between them `Service::call` returns the operation beside the answer. Neither is a `Result`: `?` does not compile.
-//! - Only [`Ending::complete`] makes a [`Concluded`], and it consumes the operation. An early `return` has no value.
-//! - A step gets the operation by reference ([`Answered`], `&mut Ending`). It may fail with `?`. That ends the step only:
-//!   the runner records the failure with the usage, the log and the records that are known by then.
+//! - [`Service::call_provider`] and [`Service::conclude`] own the operation from the answer on, and
+//!   return a [`Concluded`]. Between them `Service::call` returns the operation beside the answer.
+//!   Neither is a `Result`: `?` does not compile.
+//! - Only [`Ending::complete`] makes a [`Concluded`], and it consumes the operation. An early
+//!   `return` has no value.
+//! - A step gets the operation by reference ([`Answered`], `&mut Ending`). It may fail with `?`.
+//!   That ends the step only: the runner records the failure with the usage, the log and the
+//!   records that are known by then.
 //!
 //! A caller that goes away drops the future. Then the operation's `Drop` records it as interrupted.
 
@@ -32,8 +35,8 @@ use memhost_ports::go_long;
 use memhost_sandbox::{Answer, Failure};
 use memhost_store::{Lease, StoreError, TableWrite};
 use memhost_types::{
-    BindingKey, FieldError, OperationId, OperationKind, RecordHandle, RecordId, RecordRow, RecordWrite, Scope, Snippet,
-    Usage, limits,
+    BindingKey, FieldError, OperationId, OperationKind, RecordHandle, RecordId, RecordRow,
+    RecordWrite, Scope, Snippet, Usage, limits,
 };
 
 /// The most records that are asked for beside short requests.
@@ -42,7 +45,8 @@ const MAX_SHORT_PAGE: u32 = 100;
 /// The scope that a caller asks in, and the binding that it names.
 pub(crate) type Target<'a> = (&'a mut Scope, Option<&'a BindingKey>);
 
-/// What one kind of operation does differently from the others. The runner calls the methods in their order here.
+/// What one kind of operation does differently from the others. The runner calls the methods in
+/// their order here.
 pub(crate) trait Step: Send + Sync {
     const KIND: OperationKind;
     /// What the provider answers.
@@ -52,7 +56,8 @@ pub(crate) trait Step: Send + Sync {
 
     fn target(&mut self) -> Target<'_>;
 
-    /// Checks the fields of the request. Nothing of a request is recorded before, except for its company and its agent.
+    /// Checks the fields of the request. Nothing of a request is recorded before, except for its
+    /// company and its agent.
     fn check_fields(&self) -> Result<(), FieldError> {
         Ok(())
     }
@@ -67,7 +72,8 @@ pub(crate) trait Step: Send + Sync {
         false
     }
 
-    /// Checks what the binding would refuse, where the request would be the first of its company and so make it.
+    /// Checks what the binding would refuse, where the request would be the first of its company
+    /// and so make it.
     fn check_first(&self) -> Result<(), FieldError> {
         Ok(())
     }
@@ -100,7 +106,8 @@ pub(crate) trait Step: Send + Sync {
         false
     }
 
-    /// Whose the records are that it writes; none where it writes none. Asked after [`Step::prepare`].
+    /// Whose the records are that it writes; none where it writes none. Asked after
+    /// [`Step::prepare`].
     fn whose(&self) -> Option<&Whose> {
         None
     }
@@ -126,7 +133,11 @@ pub(crate) trait Step: Send + Sync {
     }
 
     /// What is written in one step with the intent of a write.
-    fn intent(&mut self, _host: &Service, _id: OperationId) -> impl Future<Output = Result<Writes, Refusal>> + Send {
+    fn intent(
+        &mut self,
+        _host: &Service,
+        _id: OperationId,
+    ) -> impl Future<Output = Result<Writes, Refusal>> + Send {
         ready(Ok(Writes::default()))
     }
 
@@ -148,7 +159,12 @@ pub(crate) trait Step: Send + Sync {
     ) -> impl Future<Output = Result<Self::Response, Refusal>> + Send;
 
     /// What a refusal before the call leads to.
-    fn refused(&mut self, _host: &Service, _opened: &Opened, refusal: Refusal) -> Ended<Self::Response> {
+    fn refused(
+        &mut self,
+        _host: &Service,
+        _opened: &Opened,
+        refusal: Refusal,
+    ) -> Ended<Self::Response> {
         Ended::Failed(refusal)
     }
 
@@ -210,14 +226,22 @@ impl Answered<'_> {
 
     /// Records that these snippets, at most so many of them, are what the caller gets.
     pub(crate) fn returns(&mut self, snippets: &[Snippet]) {
-        let handles = snippets.iter().take(limits::MAX_RECORDED_HANDLES).map(|found| found.handle.clone()).collect();
+        let handles = snippets
+            .iter()
+            .take(limits::MAX_RECORDED_HANDLES)
+            .map(|found| found.handle.clone())
+            .collect();
         self.ending.set_records(handles, snippets.len());
     }
 }
 
 impl Service {
     /// Runs an operation of a caller.
-    pub(crate) async fn operate<S: Step>(&self, caller: &Caller, step: &mut S) -> Result<S::Response, ServiceError> {
+    pub(crate) async fn operate<S: Step>(
+        &self,
+        caller: &Caller,
+        step: &mut S,
+    ) -> Result<S::Response, ServiceError> {
         let checked = step.check_fields();
         if step.wanted() > MAX_SHORT_PAGE {
             go_long().await;
@@ -250,7 +274,11 @@ impl Service {
     }
 
     /// Everything that may refuse an operation before its provider is called.
-    async fn ready<S: Step>(&self, step: &mut S, opened: &mut Opened) -> Result<(Arc<Serving>, Writes), Refusal> {
+    async fn ready<S: Step>(
+        &self,
+        step: &mut S,
+        opened: &mut Opened,
+    ) -> Result<(Arc<Serving>, Writes), Refusal> {
         step.check(self)?;
         let scope = step.target().0.clone();
         let home = match step.target().1.is_none() && !step.handles().is_empty() {
@@ -263,9 +291,16 @@ impl Service {
         }
         if S::KIND.is_read() || matches!(S::KIND, OperationKind::Forget | OperationKind::Correct) {
             self.confine_user(&opened.operation().principal, step.target().0, &serving.binding);
-        } else if matches!(S::KIND, OperationKind::RecordUpsert | OperationKind::Capture) && !opened.is_systems() {
+        } else if matches!(S::KIND, OperationKind::RecordUpsert | OperationKind::Capture)
+            && !opened.is_systems()
+        {
             let is_drives = step.is_drives();
-            self.bind_write(&opened.operation().principal, step.target().0, &serving.binding, is_drives);
+            self.bind_write(
+                &opened.operation().principal,
+                step.target().0,
+                &serving.binding,
+                is_drives,
+            );
             // Its rows say whose the records are.
             opened.set_scope(step.target().0);
         }
@@ -303,7 +338,8 @@ impl Service {
                 };
                 // Also where the host failed: the provider has the records.
                 let noted = self.note_written(step, &mut ending, &serving, &written).await;
-                match finished.and_then(|response| noted.map(|()| response).map_err(Refusal::from)) {
+                match finished.and_then(|response| noted.map(|()| response).map_err(Refusal::from))
+                {
                     Ok(response) => Ended::Succeeded(response),
                     Err(failure) => Ended::Failed(ending.failure(failure)),
                 }
@@ -312,8 +348,8 @@ impl Service {
         self.conclude(step, ending, ended).await
     }
 
-    /// Forgets what an operation has written of a source, or for a scope, that was forgotten after the host got the material.
-    /// Answers which.
+    /// Forgets what an operation has written of a source, or for a scope, that was forgotten after
+    /// the host got the material. Answers which.
     async fn forget_late<S: Step>(
         &self,
         step: &S,
@@ -326,16 +362,21 @@ impl Service {
         }
         let of_operation = &ending.operation().source;
         let with_source = |(number, handle): (usize, &RecordHandle)| {
-            let source = step.record(number).and_then(|write| write.source.as_ref()).or(of_operation.as_ref());
+            let source = step
+                .record(number)
+                .and_then(|write| write.source.as_ref())
+                .or(of_operation.as_ref());
             (handle.clone(), source.cloned())
         };
         let arrived = written.iter().enumerate().map(with_source).collect();
         let since = step.since().unwrap_or(Since::Operation(ending.id()));
         let owner = step.whose().and_then(Whose::owner);
-        self.forget_arrived(&serving.binding, &ending.operation().scope, arrived, owner, since).await
+        self.forget_arrived(&serving.binding, &ending.operation().scope, arrived, owner, since)
+            .await
     }
 
-    /// Adds the rows of what an operation wrote. Where that fails, records without a row may be private.
+    /// Adds the rows of what an operation wrote. Where that fails, records without a row may be
+    /// private.
     async fn note_written<S: Step>(
         &self,
         step: &S,
@@ -344,9 +385,15 @@ impl Service {
         written: &[RecordHandle],
     ) -> Result<(), StoreError> {
         let Some(whose) = step.whose() else { return Ok(()) };
-        let made = |(number, handle)| Made { handle, origin: step.origin(number), write: step.record(number) };
+        let made = |(number, handle)| Made {
+            handle,
+            origin: step.origin(number),
+            write: step.record(number),
+        };
         let made: Vec<Made<'_>> = written.iter().enumerate().map(made).collect();
-        self.note_rows(ending, &serving.binding, whose, &made).await.inspect_err(|_| ending.rows_are_missing())
+        self.note_rows(ending, &serving.binding, whose, &made)
+            .await
+            .inspect_err(|_| ending.rows_are_missing())
     }
 
     async fn conclude<S: Step>(
@@ -361,7 +408,8 @@ impl Service {
         let Writes { rows, lock } = match step.writes(self, &mut ending, &ended).await {
             Ok(writes) => writes,
             Err(failure) => {
-                // The step may have something else to write for a failure, such as when to try again.
+                // The step may have something else to write for a failure, such as when to try
+                // again.
                 ended = ended.or_failed(ending.failure(failure));
                 step.writes(self, &mut ending, &ended).await.unwrap_or_default()
             }

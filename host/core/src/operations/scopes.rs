@@ -1,5 +1,5 @@
-//! Forgetting a scope: all that was written for an agent, a subject, a namespace, a run and so on, at every binding of a
-//! company. `sources` does the same by where records came from.
+//! Forgetting a scope: all that was written for an agent, a subject, a namespace, a run and so on,
+//! at every binding of a company. `sources` does the same by where records came from.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -21,8 +21,8 @@ use crate::records::partition::OwnPartitions;
 use memhost_sandbox::OptionalInterface;
 use memhost_store::{self as store, LockKind, StoreError, TableWrite};
 use memhost_types::{
-    Binding, Delivery, ForgetScopeRequest, ForgottenAt, ForgottenScope, OperationErrorCode, RecordHandle, RecordRow,
-    Scope,
+    Binding, Delivery, ForgetScopeRequest, ForgottenAt, ForgottenScope, OperationErrorCode,
+    RecordHandle, RecordRow, Scope,
 };
 
 /// The longest time that one request works on a binding. A call that has begun by then is finished.
@@ -47,20 +47,23 @@ impl Wanted {
     fn has(&self, row: &RecordRow, by: OperationId) -> bool {
         let by = self.by.unwrap_or(by);
         let is_before = row.operation_id.sequence() < by.sequence();
-        is_before && self.reader.may_read(row) && !self.kept.as_ref().is_some_and(|kept| kept.has(row))
+        is_before
+            && self.reader.may_read(row)
+            && !self.kept.as_ref().is_some_and(|kept| kept.has(row))
     }
 }
 
 impl Service {
-    /// Forgets what was written in a scope, at the binding that the request names or at every one of the company: what is
-    /// there, what waits to be captured, and what comes later of material that was captured before. What is captured for
-    /// the scope afterwards is kept. Whoever is confined to an agent or a person forgets what they may read; everybody
-    /// else also what is private to somebody. A binding that fails does not stop the others, and the same request goes on
-    /// with what is left.
+    /// Forgets what was written in a scope, at the binding that the request names or at every one
+    /// of the company: what is there, what waits to be captured, and what comes later of material
+    /// that was captured before. What is captured for the scope afterwards is kept. Whoever is
+    /// confined to an agent or a person forgets what they may read; everybody else also what is
+    /// private to somebody. A binding that fails does not stop the others, and the same request
+    /// goes on with what is left.
     ///
     /// # Errors
-    /// Where the scope names nothing beside the company or a field is not valid, the caller may not forget in this scope,
-    /// or the store fails.
+    /// Where the scope names nothing beside the company or a field is not valid, the caller may not
+    /// forget in this scope, or the store fails.
     #[boxed]
     pub async fn forget_scope(
         &self,
@@ -70,8 +73,10 @@ impl Service {
         self.admit_scope(caller, &mut request).await?;
         let ForgetScopeRequest { binding_key, scope } = request;
         let company = scope.company_id.clone();
-        // One at a time: each reads all rows of the company's bindings, and many at once would keep others from an answer.
-        let _turn = self.store.lock(LockKind::Records, &store::company_key(&company, b"a scope")).await?;
+        // One at a time: each reads all rows of the company's bindings, and many at once would keep
+        // others from an answer.
+        let _turn =
+            self.store.lock(LockKind::Records, &store::company_key(&company, b"a scope")).await?;
         let reader = match caller.is_for_everybody() {
             true => Reader::All,
             false => Reader::of(caller, &scope),
@@ -83,7 +88,8 @@ impl Service {
         };
         let (mut bindings, mut is_complete) = (Vec::with_capacity(asked.len()), true);
         for binding in &asked {
-            let wanted = Wanted { kept: self.kept_facts(caller.principal(), binding), ..wanted.clone() };
+            let wanted =
+                Wanted { kept: self.kept_facts(caller.principal(), binding), ..wanted.clone() };
             let at = match self.never_served(binding).await? {
                 true => self.forget_waiting_scope(caller, &wanted, binding).await?,
                 false => self.forget_scope_at(caller, &wanted, binding).await?,
@@ -92,29 +98,39 @@ impl Service {
             bindings.push(at);
         }
         if asked.is_empty() {
-            // Whether the caller may do it, and that no binding answers, is said as for every operation.
+            // Whether the caller may do it, and that no binding answers, is said as for every
+            // operation.
             let mut step = ForgetScope::new(self, &wanted, binding_key.clone(), HashSet::new());
             self.operate(caller, &mut step).await?;
         }
         let is_meant = |delivery: &Delivery| {
             let owner = Owner::of(delivery.visibility.unwrap_or_default(), &delivery.scope);
-            let is_asked = binding_key.is_none() || asked.iter().any(|binding| binding.id == delivery.binding_id);
-            is_asked && wanted.scope.covers(&delivery.scope) && owner.is_none_or(|owner| wanted.reader.is(&owner))
+            let is_asked = binding_key.is_none()
+                || asked.iter().any(|binding| binding.id == delivery.binding_id);
+            is_asked
+                && wanted.scope.covers(&delivery.scope)
+                && owner.is_none_or(|owner| wanted.reader.is(&owner))
         };
         let discarded = self.discard_of(caller, &company, wanted.received, is_meant).await?;
         Ok(ForgottenScope { bindings, discarded, is_complete })
     }
 
-    async fn admit_scope(&self, caller: &Caller, request: &mut ForgetScopeRequest) -> Result<(), ServiceError> {
+    async fn admit_scope(
+        &self,
+        caller: &Caller,
+        request: &mut ForgetScopeRequest,
+    ) -> Result<(), ServiceError> {
         let kind = OperationKind::Forget;
-        // Before what the token fixes is filled in: nobody forgets a scope that they have not named.
+        // Before what the token fixes is filled in: nobody forgets a scope that they have not
+        // named.
         let checked = request.check();
         if let Err(denied) = caller.may_in(Act::Operate(kind), &mut request.scope) {
             return Err(self.deny(caller, kind, Some(&request.scope.company_id), &denied).await);
         }
         self.usable(caller, &request.scope.company_id).await?;
         let ForgetScopeRequest { scope, binding_key } = &*request;
-        let is_asked = |binding: &&Arc<Binding>| binding_key.as_ref().is_none_or(|key| *key == binding.key);
+        let is_asked =
+            |binding: &&Arc<Binding>| binding_key.as_ref().is_none_or(|key| *key == binding.key);
         for binding in self.bindings.list(&scope.company_id).iter().filter(is_asked) {
             if let Err(denied) = self.check_drive(caller.principal(), scope, binding) {
                 return Err(self.deny(caller, kind, Some(&scope.company_id), &denied).await);
@@ -146,7 +162,8 @@ impl Service {
                     tried = step.hidden();
                 }
                 // Its record says why. What it has is looked for and forgotten.
-                Err(ServiceError::Operation { error, .. }) if error.code == OperationErrorCode::Unsupported => {}
+                Err(ServiceError::Operation { error, .. })
+                    if error.code == OperationErrorCode::Unsupported => {}
                 Err(error) => return self.not_forgotten(at, error, binding).await,
             }
         }
@@ -173,8 +190,9 @@ impl Service {
         Ok(at)
     }
 
-    /// Why a binding could not forget. One that fails does not stop the others, and a request that is at fault has the same
-    /// fault everywhere. Nothing is left where the provider can have nothing, as where its storage was never granted.
+    /// Why a binding could not forget. One that fails does not stop the others, and a request that
+    /// is at fault has the same fault everywhere. Nothing is left where the provider can have
+    /// nothing, as where its storage was never granted.
     async fn not_forgotten(
         &self,
         at: ForgottenAt,
@@ -190,12 +208,14 @@ impl Service {
         }
     }
 
-    /// Whether a binding's provider may be asked to forget a scope at once: it can, it tells apart all that the scope names,
-    /// and nothing of it is somebody else's.
+    /// Whether a binding's provider may be asked to forget a scope at once: it can, it tells apart
+    /// all that the scope names, and nothing of it is somebody else's.
     async fn forgets_at_once(&self, wanted: &Wanted, binding: &Arc<Binding>) -> bool {
         let Scope { project_id, issue_id, run_id, session_key, agent_id, .. } = &wanted.scope;
-        let has_context = [project_id, issue_id, run_id, session_key].into_iter().any(Option::is_some);
-        // The records of an agent's own partition are the agent's. Those of a subject may be private to any agent.
+        let has_context =
+            [project_id, issue_id, run_id, session_key].into_iter().any(Option::is_some);
+        // The records of an agent's own partition are the agent's. Those of a subject may be
+        // private to any agent.
         let is_theirs = wanted.reader == Reader::All || agent_id.is_some();
         if has_context || !is_theirs || wanted.kept.is_some() {
             return false;
@@ -206,30 +226,41 @@ impl Service {
             && OwnPartitions::of(&component.description().declarations, &wanted.scope).is_empty()
     }
 
-    /// The same at a binding that came with an import and waits for a decision as a whole: its provider has nothing, and is
-    /// not asked.
+    /// The same at a binding that came with an import and waits for a decision as a whole: its
+    /// provider has nothing, and is not asked.
     async fn forget_waiting_scope(
         &self,
         caller: &Caller,
         wanted: &Wanted,
         binding: &Binding,
     ) -> Result<ForgottenAt, ServiceError> {
-        let mut opened = self.begin(caller, OperationKind::Forget, &mut wanted.scope.clone(), true).await?;
+        let mut opened =
+            self.begin(caller, OperationKind::Forget, &mut wanted.scope.clone(), true).await?;
         opened.set_binding(binding);
         let by = opened.id();
         let rows = self.remembered_scope(binding, wanted, by).await?;
         let mut ending = opened.write_intent(rows).await?.called();
         let found = self.of_scope(binding, wanted, by).await?;
         let waited = self.forget_waiting(binding, &found).await?;
-        self.remove_traces_of(binding, &found, Origin::Scope(&wanted.scope, &wanted.reader, by)).await?;
-        let gone: Vec<_> = found.iter().filter(|handle| waited.contains(&handle.provider_record_id)).cloned().collect();
+        self.remove_traces_of(binding, &found, Origin::Scope(&wanted.scope, &wanted.reader, by))
+            .await?;
+        let gone: Vec<_> = found
+            .iter()
+            .filter(|handle| waited.contains(&handle.provider_record_id))
+            .cloned()
+            .collect();
         let mut at = ForgottenAt { forgotten: number(gone.len()), ..nothing_at(&binding.key) };
         at.operation_ids.push(by);
         if gone.len() < found.len() {
-            at.error = Some("its records were given to its provider meanwhile; send the request again".to_owned());
+            at.error = Some(
+                "its records were given to its provider meanwhile; send the request again"
+                    .to_owned(),
+            );
         }
-        let rows =
-            self.records.remove(&mut ending, binding, gone.iter().map(|handle| &handle.provider_record_id)).await?;
+        let rows = self
+            .records
+            .remove(&mut ending, binding, gone.iter().map(|handle| &handle.provider_record_id))
+            .await?;
         ending.set_records(gone, waited.len());
         ending.complete(Ended::Succeeded(at), rows).await.into_result()
     }
@@ -241,12 +272,15 @@ impl Service {
         wanted: &Wanted,
         by: OperationId,
     ) -> Result<Vec<RecordHandle>, StoreError> {
-        let rows =
-            self.records.of_scope(binding, &wanted.scope, usize::MAX, |row: &RecordRow| wanted.has(row, by)).await?;
+        let rows = self
+            .records
+            .of_scope(binding, &wanted.scope, usize::MAX, |row: &RecordRow| wanted.has(row, by))
+            .await?;
         Ok(rows.into_iter().map(|row| row.handle).collect())
     }
 
-    /// The rows that remember that a scope is forgotten from this operation on, with what came before the request.
+    /// The rows that remember that a scope is forgotten from this operation on, with what came
+    /// before the request.
     async fn remembered_scope(
         &self,
         binding: &Binding,

@@ -1,5 +1,5 @@
-//! Forgetting and listing by source, in all bindings of a company, and replacing what came from a source before. `scopes`
-//! forgets by scope.
+//! Forgetting and listing by source, in all bindings of a company, and replacing what came from a
+//! source before. `scopes` forgets by scope.
 
 use std::collections::HashSet;
 
@@ -16,21 +16,23 @@ use crate::records::Owner;
 use crate::records::sources::Since;
 use memhost_store::{self as store, Lease, LockKind, StoreError, TableWrite};
 use memhost_types::{
-    Binding, BindingKey, CompanyId, FieldError, ForgetRequest, ForgottenAt, ForgottenSources, MAX_SOURCE_RECORDS,
-    OperationErrorCode, RecordHandle, RecordId, RecordRow, Scope, SourceRecord, SourceRecords, SourceRef,
-    SourceSelector, SourcesRequest, limits,
+    Binding, BindingKey, CompanyId, FieldError, ForgetRequest, ForgottenAt, ForgottenSources,
+    MAX_SOURCE_RECORDS, OperationErrorCode, RecordHandle, RecordId, RecordRow, Scope, SourceRecord,
+    SourceRecords, SourceRef, SourceSelector, SourcesRequest, limits,
 };
 
 /// The most operations of one call at a binding; each forgets at most 1,000 records.
 pub(super) const MOST_ROUNDS: usize = 100;
 
 impl Service {
-    /// Forgets what came from sources, at every binding of the company, whoever may read it: what is there, what waits to
-    /// be captured, and what comes later of material that was captured before. What is captured from them afterwards is
-    /// kept. A binding that fails does not stop the others.
+    /// Forgets what came from sources, at every binding of the company, whoever may read it: what
+    /// is there, what waits to be captured, and what comes later of material that was captured
+    /// before. What is captured from them afterwards is kept. A binding that fails does not stop
+    /// the others.
     ///
     /// # Errors
-    /// Where a field is not valid, the caller may not forget or is confined to an agent or a person, or the store fails.
+    /// Where a field is not valid, the caller may not forget or is confined to an agent or a
+    /// person, or the store fails.
     #[boxed]
     pub async fn forget_sources(
         &self,
@@ -50,8 +52,10 @@ impl Service {
             bindings.push(at);
         }
         if bindings.is_empty() {
-            // Whether the caller may do it, and that nothing is there, is said as for every operation.
-            let key = self.bindings.resolve(&company, None, None).map(|found| found.binding.key.clone());
+            // Whether the caller may do it, and that nothing is there, is said as for every
+            // operation.
+            let key =
+                self.bindings.resolve(&company, None, None).map(|found| found.binding.key.clone());
             let mut step = ForgetSources::new(self, &request, key.ok(), HashSet::new());
             self.operate(caller, &mut step).await?;
         }
@@ -103,38 +107,52 @@ impl Service {
             }
             tried = step.tried;
         }
-        at.error = Some("there are more records than one request forgets; send it again".to_owned());
+        at.error =
+            Some("there are more records than one request forgets; send it again".to_owned());
         Ok(at)
     }
 
-    /// The same at a binding that came with an import and waits for a decision as a whole: its provider has nothing, and is
-    /// not asked.
+    /// The same at a binding that came with an import and waits for a decision as a whole: its
+    /// provider has nothing, and is not asked.
     async fn forget_waiting_sources(
         &self,
         caller: &Caller,
         request: &SourcesRequest,
         binding: &Binding,
     ) -> Result<ForgottenAt, ServiceError> {
-        let mut opened = self.begin(caller, OperationKind::Forget, &mut request.scope.clone(), true).await?;
+        let mut opened =
+            self.begin(caller, OperationKind::Forget, &mut request.scope.clone(), true).await?;
         opened.set_binding(binding);
         if let Err(error) = names_nobody(&request.scope) {
             return Err(opened.refuse(error.into()).await);
         }
         let rows = self.remembered(binding, request, opened.id()).await?;
         let mut ending = opened.write_intent(rows).await?.called();
-        let found = self.records.of_sources(binding, &request.sources, usize::MAX, |_| true).await?;
+        let found =
+            self.records.of_sources(binding, &request.sources, usize::MAX, |_| true).await?;
         let found: Vec<RecordHandle> = found.into_iter().map(|row| row.handle).collect();
         let waited = self.forget_waiting(binding, &found).await?;
         self.remove_traces_of(binding, &found, Origin::Sources(&request.sources)).await?;
-        let gone: Vec<_> = found.iter().filter(|handle| waited.contains(&handle.provider_record_id)).cloned().collect();
-        let mut at =
-            ForgottenAt { forgotten: u32::try_from(gone.len()).unwrap_or(u32::MAX), ..nothing_at(&binding.key) };
+        let gone: Vec<_> = found
+            .iter()
+            .filter(|handle| waited.contains(&handle.provider_record_id))
+            .cloned()
+            .collect();
+        let mut at = ForgottenAt {
+            forgotten: u32::try_from(gone.len()).unwrap_or(u32::MAX),
+            ..nothing_at(&binding.key)
+        };
         at.operation_ids.push(ending.id());
         if gone.len() < found.len() {
-            at.error = Some("its records were given to its provider meanwhile; send the request again".to_owned());
+            at.error = Some(
+                "its records were given to its provider meanwhile; send the request again"
+                    .to_owned(),
+            );
         }
-        let rows =
-            self.records.remove(&mut ending, binding, gone.iter().map(|handle| &handle.provider_record_id)).await?;
+        let rows = self
+            .records
+            .remove(&mut ending, binding, gone.iter().map(|handle| &handle.provider_record_id))
+            .await?;
         ending.set_records(gone, waited.len());
         ending.complete(Ended::Succeeded(at), rows).await.into_result()
     }
@@ -151,10 +169,12 @@ impl Service {
         self.records.forgets(&Reader::All, binding, &request.sources, by, before, now).await
     }
 
-    /// What is known of the records that came from sources, in all bindings, of those that the caller may read.
+    /// What is known of the records that came from sources, in all bindings, of those that the
+    /// caller may read.
     ///
     /// # Errors
-    /// Where a field is not valid, the caller may not list records, a binding is over its rate, or the store fails.
+    /// Where a field is not valid, the caller may not list records, a binding is over its rate, or
+    /// the store fails.
     #[boxed]
     pub async fn list_sources(
         &self,
@@ -172,29 +192,42 @@ impl Service {
             Err(refusal) => return Err(opened.refuse(refusal).await),
         };
         let mut ending = opened.without_a_call();
-        ending.set_records(found.records.iter().map(|record| record.handle.clone()).collect(), found.records.len());
+        ending.set_records(
+            found.records.iter().map(|record| record.handle.clone()).collect(),
+            found.records.len(),
+        );
         ending.complete(Ended::Succeeded(found), Vec::new()).await.into_result()
     }
 
     /// Takes what reads all bindings from the rate of each that has a limit and serves.
     fn take_rates(&self, company: &CompanyId) -> Result<(), Refusal> {
         for binding in self.bindings.list(company) {
-            let serving = self.serving.warm(binding.id).filter(|_| binding.limits.calls_per_second > 0);
+            let serving =
+                self.serving.warm(binding.id).filter(|_| binding.limits.calls_per_second > 0);
             if let Some(Err(wait)) = serving.map(|serving| serving.rate.take()) {
                 let per_second = binding.limits.calls_per_second;
-                let message =
-                    format!("the binding `{}` is over its limit `callsPerSecond` of {per_second}", binding.key);
+                let message = format!(
+                    "the binding `{}` is over its limit `callsPerSecond` of {per_second}",
+                    binding.key
+                );
                 self.recorder.metrics.limit_hit("callsPerSecond");
-                return Err(Refusal::new(OperationErrorCode::RateLimited, message).retry_after(wait));
+                return Err(
+                    Refusal::new(OperationErrorCode::RateLimited, message).retry_after(wait)
+                );
             }
         }
         Ok(())
     }
 
-    async fn listed_sources(&self, caller: &Caller, request: &SourcesRequest) -> Result<SourceRecords, StoreError> {
+    async fn listed_sources(
+        &self,
+        caller: &Caller,
+        request: &SourcesRequest,
+    ) -> Result<SourceRecords, StoreError> {
         let company = &request.scope.company_id;
         let reader = Reader::of(caller, &request.scope);
-        let waits = |row: &RecordRow| self.reviews.waits(row.binding_id, &row.handle.provider_record_id);
+        let waits =
+            |row: &RecordRow| self.reviews.waits(row.binding_id, &row.handle.provider_record_id);
         let user = request.scope.subject_id.as_ref();
         let is_theirs = |row: &RecordRow| match (user, &row.scope.subject_id) {
             (Some(user), Some(of)) => user == of,
@@ -202,7 +235,8 @@ impl Service {
         };
         let mut records = Vec::new();
         for binding in self.bindings.list(company) {
-            // As with every other read: what was written for a user is told to no other, and no agent names one.
+            // As with every other read: what was written for a user is told to no other, and no
+            // agent names one.
             let may_list = |row: &RecordRow| {
                 let may = reader.may_read(row) && is_theirs(row) && !waits(row);
                 may && self.check_user(caller.principal(), &row.scope, &binding).is_ok()
@@ -229,15 +263,16 @@ impl Service {
         Ok(SourceRecords { records, more })
     }
 
-    /// Hold this while something replaces what came from a source before, so that of two revisions one waits.
+    /// Hold this while something replaces what came from a source before, so that of two revisions
+    /// one waits.
     pub(crate) async fn lock_source(&self, source: &SourceRef) -> Result<Lease, StoreError> {
         let selector = SourceSelector::of(source).unwrap_or_default();
         let name = memhost_ports::to_json(&selector).unwrap_or_default();
         self.store.lock(LockKind::Records, &store::company_key(&source.company_id, &name)).await
     }
 
-    /// Forgets what an operation has just written for a scope, where that or its source was forgotten meanwhile. Answers
-    /// which.
+    /// Forgets what an operation has just written for a scope, where that or its source was
+    /// forgotten meanwhile. Answers which.
     pub(crate) async fn forget_arrived(
         &self,
         binding: &Binding,
@@ -265,7 +300,8 @@ impl Service {
         Ok(gone.into_iter().map(|handle| handle.provider_record_id).collect())
     }
 
-    /// Forgets records at a binding for the host itself; a record of the operation says so, or for whom and of which source.
+    /// Forgets records at a binding for the host itself; a record of the operation says so, or for
+    /// whom and of which source.
     pub(crate) async fn forget_for_host(
         &self,
         binding: &Binding,
@@ -280,7 +316,8 @@ impl Service {
             };
             let forgotten = self.forget_of(&Caller::system(), request, of).await;
             forgotten.map_err(|error| {
-                let message = format!("what was forgotten meanwhile could not be forgotten here: {error}");
+                let message =
+                    format!("what was forgotten meanwhile could not be forgotten here: {error}");
                 Refusal::new(OperationErrorCode::Host, message)
             })?;
         }
@@ -288,19 +325,22 @@ impl Service {
     }
 }
 
-/// A source is forgotten for everybody, so whoever is confined to an agent or a person may not do it.
+/// A source is forgotten for everybody, so whoever is confined to an agent or a person may not do
+/// it.
 fn is_for_all(caller: &Caller, kind: OperationKind) -> Result<(), Denied> {
     if kind != OperationKind::Forget || caller.agent().is_none() && caller.person().is_none() {
         return Ok(());
     }
     let whom = if caller.agent().is_some() { "agent" } else { "person" };
     Err(Denied::whole(format!(
-        "this token acts for one {whom}, and a source is forgotten for the whole company; forget its records by handle, \
+        "this token acts for one {whom}, and a source is forgotten for the whole company; forget \
+         its records by handle, \
          or send this with the token of an operator or of a company's administrator"
     )))
 }
 
-/// Sources are compared with those of records, whatever these were written for: a narrower scope would promise more.
+/// Sources are compared with those of records, whatever these were written for: a narrower scope
+/// would promise more.
 fn names_no_more_than_whose(scope: &Scope) -> Result<(), FieldError> {
     let Scope { project_id, run_id, issue_id, namespace, session_key, .. } = scope;
     let set = [
@@ -311,9 +351,10 @@ fn names_no_more_than_whose(scope: &Scope) -> Result<(), FieldError> {
         ("scope.sessionKey", session_key),
     ];
     match set.into_iter().find(|(_, value)| value.is_some()) {
-        Some((field, _)) => {
-            Err(FieldError::new(field, "is set, and sources are not narrowed by it; leave it out, and name the source"))
-        }
+        Some((field, _)) => Err(FieldError::new(
+            field,
+            "is set, and sources are not narrowed by it; leave it out, and name the source",
+        )),
         None => Ok(()),
     }
 }
@@ -325,10 +366,17 @@ fn names_nobody(scope: &Scope) -> Result<(), FieldError> {
         (_, Some(_)) => "scope.subjectId",
         _ => return Ok(()),
     };
-    let message = "is set, and a source is forgotten for the whole company; leave it out, or forget records by handle";
+    let message = "is set, and a source is forgotten for the whole company; leave it out, or \
+                   forget records by handle";
     Err(FieldError::new(field, message))
 }
 
 pub(super) fn nothing_at(key: &BindingKey) -> ForgottenAt {
-    ForgottenAt { binding_key: key.clone(), operation_ids: Vec::new(), forgotten: 0, hidden: 0, error: None }
+    ForgottenAt {
+        binding_key: key.clone(),
+        operation_ids: Vec::new(),
+        forgotten: 0,
+        hidden: 0,
+        error: None,
+    }
 }

@@ -1,5 +1,6 @@
-//! The summary that a provider makes of a scope, for the start of a run, and what of it somebody gets who must not see all
-//! records. The host does not rely on the provider: it keeps the lines that are records which it answers anyway.
+//! The summary that a provider makes of a scope, for the start of a run, and what of it somebody
+//! gets who must not see all records. The host does not rely on the provider: it keeps the lines
+//! that are records which it answers anyway.
 
 use std::collections::HashSet;
 
@@ -8,19 +9,22 @@ use memhost_ports::off_executor;
 use memhost_sandbox::OptionalInterface;
 use memhost_types::{Intent, QueryRequest, Snippet};
 
-/// Lines that tell of no record: the headings of PageSpace's lists, and the note below lists that are too long, before
-/// its number.
+/// Lines that tell of no record: the headings of PageSpace's lists, and the note below lists that
+/// are too long, before its number.
 const HEADINGS: [&str; 2] = ["## About This User", "## About This Workspace"];
 const NOTE: &str = "Facts left out, oldest first: ";
-const LEFT_OUT: &str = "lines of the summary are left out: records of the binding are private to others or wait for a \
+const LEFT_OUT: &str = "lines of the summary are left out: records of the binding are private to \
+                        others or wait for a \
                         person, and the lines are the text of no record that was found for you";
 
 impl Answered<'_> {
-    /// Asks for the summary where the query is for the start of a run, as a part of that operation. The answer to the
-    /// query is valid without it: an error is only logged.
+    /// Asks for the summary where the query is for the start of a run, as a part of that operation.
+    /// The answer to the query is valid without it: an error is only logged.
     pub(crate) async fn summary(&mut self, request: &QueryRequest) -> Option<String> {
         let serving = self.serving;
-        if request.intent != Intent::AgentPreamble || !serving.plugin.component.exports(OptionalInterface::Profile) {
+        if request.intent != Intent::AgentPreamble
+            || !serving.plugin.component.exports(OptionalInterface::Profile)
+        {
             return None;
         }
         match serving.instances.profile(&request.scope).await {
@@ -33,7 +37,8 @@ impl Answered<'_> {
             Err(failure) => {
                 self.ending.add_usage(failure.metered);
                 self.ending.add_call(failure.log, failure.provider_us);
-                tracing::warn!(error = %failure.error, binding = %serving.binding.key, "a query has no summary");
+                tracing::warn!(error = %failure.error, binding = %serving.binding.key, "a query \
+                    has no summary");
                 None
             }
         }
@@ -42,13 +47,16 @@ impl Answered<'_> {
 
 /// Records as the lines that a summary may have of them.
 pub(super) fn lines_of(found: &[Snippet]) -> HashSet<String> {
-    let texts = found.iter().flat_map(|snippet| [Some(&snippet.text), snippet.summary.as_ref()]).flatten();
-    off_executor(texts.clone().map(String::len).sum(), || texts.map(|text| one_line(text)).collect())
+    let texts =
+        found.iter().flat_map(|snippet| [Some(&snippet.text), snippet.summary.as_ref()]).flatten();
+    off_executor(texts.clone().map(String::len).sum(), || {
+        texts.map(|text| one_line(text)).collect()
+    })
 }
 
-/// What of a summary is the text of records that its reader may see, and why something is missing. `answers` are the lines
-/// of all that the provider answered: what is one of those is a record that its reader must not see, and nothing is
-/// missing without it.
+/// What of a summary is the text of records that its reader may see, and why something is missing.
+/// `answers` are the lines of all that the provider answered: what is one of those is a record that
+/// its reader must not see, and nothing is missing without it.
 pub(super) fn only_of(
     summary: &str,
     answers: &HashSet<String>,
@@ -106,7 +114,9 @@ fn one_line(text: &str) -> String {
 
 /// A number says nothing of a record.
 fn is_note(line: &str) -> bool {
-    line.strip_prefix(NOTE).is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    line.strip_prefix(NOTE).is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 #[cfg(test)]
@@ -125,15 +135,20 @@ mod tests {
             let answers = lines_of(&[&seen[..], &[snippet(hidden)]].concat());
             only_of(summary, &answers, &seen)
         };
-        let whole = "## About This User\n\n- Likes tea\n- - a dash\n\n## About This Workspace\n\n- Chose Zustand\n\n\
+        let whole = "## About This User\n\n- Likes tea\n- - a dash\n\n## About This Workspace\n\n- \
+                     Chose Zustand\n\n\
                      Facts left out, oldest first: 7\n\n";
         assert_eq!(only(whole, "x"), (Some(whole.to_owned()), None), "to the byte");
         let leaking = whole.replace("Likes tea", "Likes marzipan");
         let (kept, why) = only(&leaking, "x");
         assert!(!kept.unwrap().contains("marzipan") && why.unwrap().contains("private to others"));
         let (kept, why) = only(&leaking, "Likes marzipan");
-        assert!(!kept.unwrap().contains("marzipan") && why.is_none(), "a record that is none of the reader's");
-        let mixed = "## About Ada\n\n- Hates tea\n\n## About This User\n\n- Hates tea\n\n## About This Workspace\n\n\
+        assert!(
+            !kept.unwrap().contains("marzipan") && why.is_none(),
+            "a record that is none of the reader's"
+        );
+        let mixed = "## About Ada\n\n- Hates tea\n\n## About This User\n\n- Hates tea\n\n## About \
+                     This Workspace\n\n\
                      - Chose Zustand\nLikes tea and marzipan\nFacts left out, oldest first: ada";
         let (kept, why) = only(mixed, "x");
         assert_eq!(kept.unwrap(), "## About This Workspace\n\n- Chose Zustand\n");

@@ -10,17 +10,22 @@ use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::RecordsAnswer;
 use memhost_types::{
-    Binding, FieldError, HeldChange, HeldRecord, InReview, Outcome, RecordHandle, RecordRow, RecordWrite, ReviewItem,
-    UpsertRequest, UpsertResponse,
+    Binding, FieldError, HeldChange, HeldRecord, InReview, Outcome, RecordHandle, RecordRow,
+    RecordWrite, ReviewItem, UpsertRequest, UpsertResponse,
 };
 
 impl Service {
-    /// Writes records as they are. A review policy holds what an agent writes; a person who may review writes past it.
+    /// Writes records as they are. A review policy holds what an agent writes; a person who may
+    /// review writes past it.
     ///
     /// # Errors
     /// As [`ServiceError`] says.
     #[boxed]
-    pub async fn upsert(&self, caller: &Caller, request: UpsertRequest) -> Result<UpsertResponse, ServiceError> {
+    pub async fn upsert(
+        &self,
+        caller: &Caller,
+        request: UpsertRequest,
+    ) -> Result<UpsertResponse, ServiceError> {
         let author = Author::of(caller, &request.scope.company_id);
         self.upsert_as(caller, request, author).await
     }
@@ -34,8 +39,8 @@ impl Service {
         self.operate(caller, &mut Upsert::new(request, author)).await
     }
 
-    /// Writes records of another host. The state of their reviews came before them; what has none is judged.
-    /// `row` is what that host knew of the record, where it did.
+    /// Writes records of another host. The state of their reviews came before them; what has none
+    /// is judged. `row` is what that host knew of the record, where it did.
     pub(crate) async fn import_upsert(
         &self,
         request: UpsertRequest,
@@ -53,18 +58,25 @@ struct Upsert {
     whose: Option<Whose>,
     /// What another host knew of the one record of an import.
     row: Option<RecordRow>,
-    /// Records that would take the place of others and wait for a person, with their numbers in the request. The request
-    /// has the rest.
+    /// Records that would take the place of others and wait for a person, with their numbers in the
+    /// request. The request has the rest.
     held: Vec<(usize, ReviewItem)>,
 }
 
 impl Upsert {
     fn new(request: UpsertRequest, author: Author) -> Self {
-        Self { request, author, writer: Reader::default(), whose: None, row: None, held: Vec::new() }
+        Self {
+            request,
+            author,
+            writer: Reader::default(),
+            whose: None,
+            row: None,
+            held: Vec::new(),
+        }
     }
 
-    /// Whose the records are: what the request says, or what they are whose place they take. A record that is somebody
-    /// else's is not replaced.
+    /// Whose the records are: what the request says, or what they are whose place they take. A
+    /// record that is somebody else's is not replaced.
     async fn owned(&self, host: &Service, serving: &Serving) -> Result<Whose, Refusal> {
         let Self { request, writer, .. } = self;
         let mut whose = Whose::of(&serving.binding, &request.scope, request.visibility)?;
@@ -75,7 +87,8 @@ impl Upsert {
             let Some(id) = &record.id else { continue };
             let Some(row) = host.records.row(&serving.binding, id).await? else { continue };
             if !writer.may_read(&row) {
-                let message = "is the id of a record that is not yours; leave it out, or choose another one";
+                let message =
+                    "is the id of a record that is not yours; leave it out, or choose another one";
                 return Err(FieldError::new(format!("records.{number}.id"), message).into());
             }
             if row.is_private() && request.visibility.is_none() {
@@ -85,25 +98,34 @@ impl Upsert {
         Ok(whose)
     }
 
-    /// Takes out of the request what would take the place of records that are there, and must wait for a person.
-    async fn hold(&mut self, host: &Service, opened: &Opened, binding: &Binding) -> Result<(), Refusal> {
+    /// Takes out of the request what would take the place of records that are there, and must wait
+    /// for a person.
+    async fn hold(
+        &mut self,
+        host: &Service,
+        opened: &Opened,
+        binding: &Binding,
+    ) -> Result<(), Refusal> {
         let Self { request, author, .. } = self;
         let mut kept = Vec::with_capacity(request.records.len());
         for (number, write) in std::mem::take(&mut request.records).into_iter().enumerate() {
             let verdict = match &write.id {
-                Some(id) => {
-                    host.holds_change(binding, author, id, Some(&write)).await?.map(|verdict| (id.clone(), verdict))
-                }
+                Some(id) => host
+                    .holds_change(binding, author, id, Some(&write))
+                    .await?
+                    .map(|verdict| (id.clone(), verdict)),
                 None => None,
             };
             let Some((provider_record_id, verdict)) = verdict else {
                 kept.push(write);
                 continue;
             };
-            let handle = RecordHandle { provider_key: binding.provider_key.clone(), provider_record_id };
+            let handle =
+                RecordHandle { provider_key: binding.provider_key.clone(), provider_record_id };
             let (source, visibility) = (request.source.clone(), request.visibility);
             let change = HeldChange::Record(Box::new(HeldRecord { write, source, visibility }));
-            self.held.push((number, host.change_item(binding, opened.id(), &handle, verdict, change)));
+            self.held
+                .push((number, host.change_item(binding, opened.id(), &handle, verdict, change)));
         }
         request.records = kept;
         Ok(())
@@ -144,11 +166,17 @@ impl Step for Upsert {
 
     fn describe(&self, opened: &mut Opened) {
         opened.set_provenance(self.request.source.as_ref(), None);
-        opened.note_teller(self.request.records.first().and_then(|record| record.metadata.as_ref()));
+        opened
+            .note_teller(self.request.records.first().and_then(|record| record.metadata.as_ref()));
         opened.set_cited(self.request.records.iter().map(|record| record.metadata.as_ref()));
     }
 
-    async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+    async fn prepare(
+        &mut self,
+        host: &Service,
+        opened: &mut Opened,
+        serving: &Arc<Serving>,
+    ) -> Result<(), Refusal> {
         let times = self.request.records.iter().filter_map(|record| record.created_at);
         self.whose = Some(self.owned(host, serving).await?.by(&self.writer).made_at(times));
         let ids = self.request.records.iter().filter_map(|record| record.id.as_ref());
@@ -184,9 +212,15 @@ impl Step for Upsert {
         self.request.records.get(number)
     }
 
-    async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<RecordsAnswer>, Failure> {
-        let scope =
-            self.whose.as_ref().map_or_else(|| self.request.scope.clone(), |whose| whose.scope(&self.request.scope));
+    async fn call(
+        &self,
+        serving: &Serving,
+        id: OperationId,
+    ) -> Result<Answer<RecordsAnswer>, Failure> {
+        let scope = self
+            .whose
+            .as_ref()
+            .map_or_else(|| self.request.scope.clone(), |whose| whose.scope(&self.request.scope));
         let request = UpsertRequest { scope, ..self.request.clone() };
         serving.instances.upsert(id, &request).await
     }
@@ -195,20 +229,30 @@ impl Step for Upsert {
         Completion::records(answer.records.clone(), &answer.usage)
     }
 
-    async fn finish(&mut self, answered: &mut Answered<'_>, answer: RecordsAnswer) -> Result<UpsertResponse, Refusal> {
+    async fn finish(
+        &mut self,
+        answered: &mut Answered<'_>,
+        answer: RecordsAnswer,
+    ) -> Result<UpsertResponse, Refusal> {
         // The jobs are found even where the records could not be judged.
         let judged = answered.judge_new(&self.request.scope, &answer.records, &self.author).await;
         answered.discover_jobs(&self.request.scope).await?;
         judged?;
         if let Some(rest) = answer.rest {
-            // The part that failed may have been written all the same, and nothing says whose its records are.
+            // The part that failed may have been written all the same, and nothing says whose its
+            // records are.
             answered.ending.rows_are_missing();
             return Err(partly("written", answer.records.len(), self.request.records.len(), &rest));
         }
         let mut in_review = answered.in_review(&answer.records).await?;
         in_review.extend(self.waiting());
         let records = self.all_of(answer.records);
-        Ok(UpsertResponse { operation_id: answered.id(), records, in_review, usage: answered.usage() })
+        Ok(UpsertResponse {
+            operation_id: answered.id(),
+            records,
+            in_review,
+            usage: answered.usage(),
+        })
     }
 
     fn refused(&mut self, _: &Service, opened: &Opened, refusal: Refusal) -> Ended<UpsertResponse> {
@@ -216,7 +260,8 @@ impl Step for Upsert {
             return Ended::Failed(refusal);
         }
         let (records, in_review) = (self.all_of(Vec::new()), self.waiting().collect());
-        let response = UpsertResponse { operation_id: opened.id(), records, in_review, usage: Vec::new() };
+        let response =
+            UpsertResponse { operation_id: opened.id(), records, in_review, usage: Vec::new() };
         Ended::Held(response, Refusal { outcome: Outcome::Held, ..refusal })
     }
 

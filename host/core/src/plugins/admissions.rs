@@ -1,5 +1,5 @@
-//! Admits files: reads them, checks their signatures, and compiles them. A few are worked on at the same time, and one that
-//! compiles slowly leaves its place to the others.
+//! Admits files: reads them, checks their signatures, and compiles them. A few are worked on at the
+//! same time, and one that compiles slowly leaves its place to the others.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,13 +13,16 @@ use crate::plugins::kept::KeptComponents;
 use crate::plugins::progress::InProgress;
 use crate::plugins::remembered::Remembered;
 use crate::plugins::trust::{Signed, Trust};
-use memhost_sandbox::{AdmissionError, CacheKey, CompileLimits, CompileStop, Compiler, Component, Sandbox};
+use memhost_sandbox::{
+    AdmissionError, CacheKey, CompileLimits, CompileStop, Compiler, Component, Sandbox,
+};
 use memhost_types::Digest;
 
 /// Components that are admitted at the same time.
 const PARALLEL: usize = 2;
-/// How much computing may hold up those that wait. What takes longer begins again, with all of its time, among its like:
-/// the one place of slow components. So no component waits for another one longer than this.
+/// How much computing may hold up those that wait. What takes longer begins again, with all of its
+/// time, among its like: the one place of slow components. So no component waits for another one
+/// longer than this.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What every admission needs. Cheap to clone.
@@ -66,7 +69,9 @@ impl Admissions {
             let (trust, path) = (Arc::clone(&self.0.trust), path.to_owned());
             move || {
                 let bytes = files::read(&path)?;
-                let bytes = bytes.ok_or_else(|| PluginError::BeingWritten { path: path.display().to_string() })?;
+                let bytes = bytes.ok_or_else(|| PluginError::BeingWritten {
+                    path: path.display().to_string(),
+                })?;
                 let signed = trust.check(&path, &bytes)?;
                 Ok((bytes, signed))
             }
@@ -113,7 +118,9 @@ impl Admissions {
 
     /// Whether compiling was stopped before its limits.
     fn is_impatience(&self, error: &AdmissionError) -> bool {
-        let (AdmissionError::NotCompiled { stop, limits: given, .. }, Some(limits)) = (error, self.limits()) else {
+        let (AdmissionError::NotCompiled { stop, limits: given, .. }, Some(limits)) =
+            (error, self.limits())
+        else {
             return false;
         };
         match stop {
@@ -149,7 +156,8 @@ impl Admissions {
             Ok(Read { bytes: Arc::new(bytes), signed, digest })
         })
         .await?;
-        let admitted = Component::admit_within(sandbox, Arc::clone(&bytes), Some(cache), patience).await;
+        let admitted =
+            Component::admit_within(sandbox, Arc::clone(&bytes), Some(cache), patience).await;
         let (kept, remembered) = (kept.clone(), remembered.clone());
         match admitted {
             Ok(component) => {
@@ -158,7 +166,8 @@ impl Admissions {
                     kept.keep(digest, &bytes)
                 });
                 if let Err(error) = written.await {
-                    tracing::warn!(%error, "a plugin has no copy: it stops serving when its file is removed");
+                    tracing::warn!(%error, "a plugin has no copy: it stops serving when its file \
+                        is removed");
                 }
                 Ok((component, signed))
             }
@@ -168,9 +177,13 @@ impl Admissions {
                     && let Some(limits) = self.limits()
                 {
                     let reason = error.to_string();
-                    let stored = blocking(path, move || remembered.remember(digest, written, limits, reason)).await;
+                    let stored = blocking(path, move || {
+                        remembered.remember(digest, written, limits, reason)
+                    })
+                    .await;
                     if let Err(error) = stored {
-                        tracing::warn!(%error, "the next start compiles a plugin again that was stopped");
+                        tracing::warn!(%error, "the next start compiles a plugin again that was \
+                            stopped");
                     }
                 }
                 Err(error.into())
@@ -183,7 +196,8 @@ impl Admissions {
 pub(crate) async fn read_alone(path: &Path) -> Result<Vec<u8>, PluginError> {
     let owned = path.to_owned();
     blocking(path, move || {
-        files::read(&owned)?.ok_or_else(|| PluginError::BeingWritten { path: owned.display().to_string() })
+        files::read(&owned)?
+            .ok_or_else(|| PluginError::BeingWritten { path: owned.display().to_string() })
     })
     .await
 }

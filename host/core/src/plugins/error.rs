@@ -21,7 +21,10 @@ pub enum PluginError {
     #[error("its provider key `{key}` is that of the built-in provider; give it one of its own")]
     BuiltinKey { key: &'static str },
     /// The digest of a copy does not match its name.
-    #[error("the copy of {digest} was changed by somebody else; put the plugin's file into the plugins directory")]
+    #[error(
+        "the copy of {digest} was changed by somebody else; put the plugin's file into the plugins \
+         directory"
+    )]
     Changed { digest: Digest },
     /// Compiling it was stopped at an earlier try.
     #[error("{reason}; it was not tried again: for another try, `touch` the file")]

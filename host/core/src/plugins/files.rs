@@ -10,8 +10,8 @@ use memhost_sandbox::{AdmissionError, MAX_COMPONENT_BYTES};
 /// How long a file must be unchanged before it is read.
 pub(crate) const SETTLE: Duration = Duration::from_millis(200);
 
-/// Identifies a file's content without reading it. Writing to the file, replacing it or renaming another one over it changes
-/// one of these.
+/// Identifies a file's content without reading it. Writing to the file, replacing it or renaming
+/// another one over it changes one of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
     inode: u64,
@@ -42,7 +42,8 @@ impl Fingerprint {
 
 /// The `.wasm` files of a directory, by name.
 pub(crate) fn list(directory: &Path) -> Result<Vec<(PathBuf, Fingerprint)>, PluginError> {
-    let failed = |error: std::io::Error| PluginError::io("reading the plugins directory", directory, &error);
+    let failed =
+        |error: std::io::Error| PluginError::io("reading the plugins directory", directory, &error);
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
@@ -63,22 +64,27 @@ pub(crate) fn written(path: &Path) -> Option<(i64, i64)> {
     std::fs::metadata(path).ok().map(|metadata| (metadata.mtime(), metadata.mtime_nsec()))
 }
 
-/// Reads a file of any size or kind. Its size is checked first, and no more than the limit is read. None: it changed
-/// meanwhile and must be read again.
+/// Reads a file of any size or kind. Its size is checked first, and no more than the limit is read.
+/// None: it changed meanwhile and must be read again.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, PluginError> {
     use std::io::Read as _;
     let failed = |error: std::io::Error| PluginError::io("reading", path, &error);
     let mut options = std::fs::OpenOptions::new();
     // Opening a named pipe must not wait for a writer.
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        rustix::fs::OFlags::NONBLOCK.bits().cast_signed(),
+    );
     let file = options.read(true).open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     if !metadata.is_file() {
         return Err(PluginError::io("reading", path, &"it is not a file"));
     }
     if metadata.len() > MAX_COMPONENT_BYTES {
-        return Err(AdmissionError::TooLarge { bytes: metadata.len(), max: MAX_COMPONENT_BYTES }.into());
+        return Err(
+            AdmissionError::TooLarge { bytes: metadata.len(), max: MAX_COMPONENT_BYTES }.into()
+        );
     }
     let fingerprint = Fingerprint::of(path, &metadata);
     let mut bytes = Vec::new();

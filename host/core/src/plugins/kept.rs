@@ -1,5 +1,5 @@
-//! Copies of admitted components, by digest, in the data directory. A copy goes on serving bindings after its file was
-//! removed from the plugins directory.
+//! Copies of admitted components, by digest, in the data directory. A copy goes on serving bindings
+//! after its file was removed from the plugins directory.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -31,14 +31,16 @@ impl KeptComponents {
         if path.exists() {
             return Ok(());
         }
-        memhost_files::durable::write(&path, bytes, 0o600).map_err(|error| PluginError::io("writing", &path, &error))
+        memhost_files::durable::write(&path, bytes, 0o600)
+            .map_err(|error| PluginError::io("writing", &path, &error))
     }
 
     /// The copy, if it is there and matches its digest.
     pub(crate) fn read(&self, digest: Digest) -> Result<Vec<u8>, PluginError> {
         let path = self.path(digest);
         let read = files::read(&path)?;
-        let bytes = read.ok_or_else(|| PluginError::BeingWritten { path: path.display().to_string() })?;
+        let bytes =
+            read.ok_or_else(|| PluginError::BeingWritten { path: path.display().to_string() })?;
         if Digest::of(&bytes) != digest {
             return Err(PluginError::Changed { digest });
         }
@@ -50,7 +52,8 @@ impl KeptComponents {
         let needed: HashSet<PathBuf> = needed.iter().map(|digest| self.path(*digest)).collect();
         for (path, _) in files::list(&self.0)? {
             if !needed.contains(&path) {
-                std::fs::remove_file(&path).map_err(|error| PluginError::io("removing", &path, &error))?;
+                std::fs::remove_file(&path)
+                    .map_err(|error| PluginError::io("removing", &path, &error))?;
             }
         }
         Ok(())

@@ -29,7 +29,8 @@ impl Progress {
 
     /// The files that are being admitted.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
-        let mut files: Vec<PathBuf> = self.running.lock().keys().map(|(path, _)| path.clone()).collect();
+        let mut files: Vec<PathBuf> =
+            self.running.lock().keys().map(|(path, _)| path.clone()).collect();
         files.dedup();
         files
     }

@@ -71,8 +71,8 @@ impl Plugin {
         choice.allows(self.version(), self.digest())
     }
 
-    /// Whether it replaces another build of its provider: it has a higher version, or the same version, its file is there,
-    /// and it was written later.
+    /// Whether it replaces another build of its provider: it has a higher version, or the same
+    /// version, its file is there, and it was written later.
     pub fn is_newer_than(&self, other: &Self) -> bool {
         match self.version().cmp(other.version()) {
             Ordering::Greater => true,
@@ -132,7 +132,11 @@ impl Plugins {
     ///
     /// # Errors
     /// Where the built-in provider is not admitted or a directory cannot be read.
-    pub async fn open(sandbox: &Sandbox, cache: CacheKey, options: PluginsOptions) -> Result<Arc<Self>, PluginError> {
+    pub async fn open(
+        sandbox: &Sandbox,
+        cache: CacheKey,
+        options: PluginsOptions,
+    ) -> Result<Arc<Self>, PluginError> {
         // An unreadable directory at the start is a wrong option; later it is tried again.
         files::list(&options.directory)?;
         let unpacked = memhost_ports::spawn_blocking(memhost_builtin::local_markdown).await;
@@ -157,7 +161,12 @@ impl Plugins {
             generation: AtomicU64::new(1),
             changes: broadcast::Sender::new(CHANGES),
         };
-        plugins.insert(Plugin { source: PluginSource::Builtin, component, signed: Signed::No, written: (0, 0) });
+        plugins.insert(Plugin {
+            source: PluginSource::Builtin,
+            component,
+            signed: Signed::No,
+            written: (0, 0),
+        });
         Ok(Arc::new(plugins))
     }
 
@@ -176,13 +185,24 @@ impl Plugins {
         let _ = self.changes.send(PluginChange { path: path.to_owned(), outcome });
     }
 
-    pub(super) fn register(&self, path: PathBuf, fingerprint: Fingerprint, component: Component, signed: Signed) {
+    pub(super) fn register(
+        &self,
+        path: PathBuf,
+        fingerprint: Fingerprint,
+        component: Component,
+        signed: Signed,
+    ) {
         let key = &component.description().provider_key;
         if key.as_str() == memhost_builtin::LOCAL_MARKDOWN_KEY {
-            return self.refuse(path, &PluginError::BuiltinKey { key: memhost_builtin::LOCAL_MARKDOWN_KEY });
+            return self.refuse(
+                path,
+                &PluginError::BuiltinKey { key: memhost_builtin::LOCAL_MARKDOWN_KEY },
+            );
         }
-        let (digest, version) = (component.inspection().digest, component.description().version.clone());
-        tracing::info!(path = %path.display(), provider = %key, %version, %digest, "a plugin was admitted");
+        let (digest, version) =
+            (component.inspection().digest, component.description().version.clone());
+        tracing::info!(path = %path.display(), provider = %key, %version, %digest, "a plugin was \
+            admitted");
         self.forget_file(&path, Some(digest));
         let admitted = PluginOutcome::Admitted { provider_key: key.clone(), version, digest };
         self.publish(&path, admitted);
@@ -192,10 +212,13 @@ impl Plugins {
 
     pub(super) fn insert(&self, plugin: Plugin) {
         let mut admitted = self.admitted.write();
-        let builds = admitted.entry(plugin.component.description().provider_key.clone()).or_default();
+        let builds =
+            admitted.entry(plugin.component.description().provider_key.clone()).or_default();
         match builds.iter_mut().find(|build| build.digest() == plugin.digest()) {
             // The same bytes under another name, or a file that came back.
-            Some(build) if build.is_present() && plugin.is_present() => build.signed = plugin.signed,
+            Some(build) if build.is_present() && plugin.is_present() => {
+                build.signed = plugin.signed
+            }
             // A copy, and its file has come back meanwhile.
             Some(build) if build.is_present() => {}
             Some(build) => *build = plugin,
@@ -209,7 +232,8 @@ impl Plugins {
         self.generation.fetch_add(1, Order::AcqRel);
     }
 
-    /// A file was changed or removed: its build, unless it has this digest, serves only the bindings that it served.
+    /// A file was changed or removed: its build, unless it has this digest, serves only the
+    /// bindings that it served.
     pub(super) fn forget_file(&self, path: &Path, stays: Option<Digest>) {
         self.refused.write().remove(path);
         let mut admitted = self.admitted.write();
@@ -221,7 +245,8 @@ impl Plugins {
                 changed = true;
                 let description = build.component.description();
                 let (provider, version) = (&description.provider_key, &description.version);
-                tracing::warn!(path = %path.display(), %provider, %version, "a plugin's file is gone");
+                tracing::warn!(path = %path.display(), %provider, %version, "a plugin's file is \
+                    gone");
             }
         }
         drop(admitted);
@@ -270,7 +295,10 @@ impl Plugins {
     /// The files that were refused.
     pub fn refused(&self) -> Vec<RefusedPlugin> {
         let refused = self.refused.read();
-        refused.iter().map(|(path, reason)| RefusedPlugin { path: path.clone(), reason: reason.clone() }).collect()
+        refused
+            .iter()
+            .map(|(path, reason)| RefusedPlugin { path: path.clone(), reason: reason.clone() })
+            .collect()
     }
 
     /// Admits one file on its own, for `plugin inspect`.

@@ -1,5 +1,5 @@
-//! Components whose compiling was stopped, by digest, in the data directory. They are not compiled again at every start:
-//! each would take as long as before.
+//! Components whose compiling was stopped, by digest, in the data directory. They are not compiled
+//! again at every start: each would take as long as before.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,8 +40,14 @@ impl Remembered {
         self.0.join(format!("{}.{EXTENSION}", digest.to_string().replace(':', "-")))
     }
 
-    /// Refuses a component that was stopped before, unless a limit is higher now or its file was written since.
-    pub(crate) fn check(&self, digest: Digest, written: (i64, i64), compiler: &Compiler) -> Result<(), PluginError> {
+    /// Refuses a component that was stopped before, unless a limit is higher now or its file was
+    /// written since.
+    pub(crate) fn check(
+        &self,
+        digest: Digest,
+        written: (i64, i64),
+        compiler: &Compiler,
+    ) -> Result<(), PluginError> {
         use std::io::Read as _;
         // What cannot be read is not known, and the component is tried again.
         let Ok(file) = std::fs::File::open(self.path(digest)) else { return Ok(()) };
@@ -55,7 +61,8 @@ impl Remembered {
             cpu_seconds: stopped.cpu_seconds,
             memory_bytes: stopped.memory_bytes,
         };
-        let has_more = matches!(compiler, Compiler::Process(process) if process.limits.exceeds(&before));
+        let has_more =
+            matches!(compiler, Compiler::Process(process) if process.limits.exceeds(&before));
         match has_more || written > stopped.written {
             true => Ok(()),
             false => Err(PluginError::Remembered { reason: stopped.reason }),
@@ -78,8 +85,10 @@ impl Remembered {
             cpu_seconds: limits.cpu_seconds,
             memory_bytes: limits.memory_bytes,
         };
-        let text = serde_json::to_vec(&stopped).map_err(|error| PluginError::io("writing", &path, &error))?;
-        memhost_files::durable::write(&path, &text, 0o600).map_err(|error| PluginError::io("writing", &path, &error))
+        let text = serde_json::to_vec(&stopped)
+            .map_err(|error| PluginError::io("writing", &path, &error))?;
+        memhost_files::durable::write(&path, &text, 0o600)
+            .map_err(|error| PluginError::io("writing", &path, &error))
     }
 
     /// It was admitted after all.

@@ -1,4 +1,5 @@
-//! Detached signatures in minisign's format, so that a publisher may sign with memhost or with `minisign` itself.
+//! Detached signatures in minisign's format, so that a publisher may sign with memhost or with
+//! `minisign` itself.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -27,30 +28,42 @@ const MAX_COMMENT: usize = 8000;
 pub enum SignatureError {
     #[error("the public key cannot be read: {0}; give a minisign `.pub` file or its base64 line")]
     PublicKey(&'static str),
-    #[error("the signature cannot be read: {0}; fetch the `.minisig` file again, or have the file signed again")]
+    #[error(
+        "the signature cannot be read: {0}; fetch the `.minisig` file again, or have the file \
+         signed again"
+    )]
     Malformed(&'static str),
-    #[error("the file is signed with key {id}, which is not trusted; add that key only if you know whose it is")]
+    #[error(
+        "the file is signed with key {id}, which is not trusted; add that key only if you know \
+         whose it is"
+    )]
     Untrusted { id: String },
     /// The signature has the id of a trusted key, and that key did not sign this file.
     #[error(
-        "the signature by key {id} does not fit the file: the file, the trusted comment or the signature was changed; do not use the file, fetch both again"
+        "the signature by key {id} does not fit the file: the file, the trusted comment or the \
+         signature was changed; do not use the file, fetch both again"
     )]
     Mismatch { id: String },
     #[error("the trusted comment {0}; give one line of text of at most {MAX_COMMENT} bytes")]
     Comment(&'static str),
     #[error("no signing key was made, the system gave no random bytes: {0}; try again")]
     Random(getrandom::Error),
-    #[error("the signing key was not written: {path} exists; give another path, or move that file away")]
+    #[error(
+        "the signing key was not written: {path} exists; give another path, or move that file away"
+    )]
     Exists { path: PathBuf },
     /// The reason never contains a part of the key.
-    #[error("the signing key {path} cannot be read: {reason}; give a key that memhost or `minisign -G -W` made")]
+    #[error(
+        "the signing key {path} cannot be read: {reason}; give a key that memhost or `minisign -G \
+         -W` made"
+    )]
     SecretKey { path: PathBuf, reason: &'static str },
     #[error("{action} the signing key {path} failed: {source}; check the path and its permissions")]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
 }
 
-/// A public key that is trusted. Parses from minisign's `.pub` file or the base64 line in it, and is
-/// written as that line.
+/// A public key that is trusted. Parses from minisign's `.pub` file or the base64 line in it, and
+/// is written as that line.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TrustedKey {
@@ -82,15 +95,17 @@ impl FromStr for TrustedKey {
         if lines.next().is_some() {
             return Err(SignatureError::PublicKey("it has too many lines"));
         }
-        let bytes: [u8; HEAD + 32] =
-            decode(line).ok_or(SignatureError::PublicKey("its key is not the base64 of 42 bytes"))?;
+        let bytes: [u8; HEAD + 32] = decode(line)
+            .ok_or(SignatureError::PublicKey("its key is not the base64 of 42 bytes"))?;
         let (kind, id, key) = (take(&bytes, 0), take(&bytes, 2), take(&bytes, HEAD));
         if kind != LEGACY {
             return Err(SignatureError::PublicKey("its key is not of the kind `Ed`"));
         }
         // Under a weak key a signature fits more than one file.
         if VerifyingKey::from_bytes(&key).map_or(true, |key| key.is_weak()) {
-            return Err(SignatureError::PublicKey("its key is no Ed25519 key that proves anything"));
+            return Err(SignatureError::PublicKey(
+                "its key is no Ed25519 key that proves anything",
+            ));
         }
         Ok(Self { id, key })
     }
@@ -131,22 +146,31 @@ pub struct Verified {
     pub trusted_comment: String,
 }
 
-/// Checks that one of `keys` signed `bytes`. `signature` is the text of a `.minisig` file, legacy or prehashed.
+/// Checks that one of `keys` signed `bytes`. `signature` is the text of a `.minisig` file, legacy
+/// or prehashed.
 ///
-/// What is signed does not contain which of the two forms it is. A legacy signature may therefore also be one that the same
-/// key made of a longer file whose BLAKE2b-512 hash is `bytes`. This matters only where such 64 bytes have a meaning.
+/// What is signed does not contain which of the two forms it is. A legacy signature may therefore
+/// also be one that the same key made of a longer file whose BLAKE2b-512 hash is `bytes`. This
+/// matters only where such 64 bytes have a meaning.
 ///
 /// # Errors
 /// Where the signature cannot be read, none of `keys` made it, or it does not fit.
-pub fn verify(bytes: &[u8], signature: &str, keys: &[TrustedKey]) -> Result<Verified, SignatureError> {
+pub fn verify(
+    bytes: &[u8],
+    signature: &str,
+    keys: &[TrustedKey],
+) -> Result<Verified, SignatureError> {
     use SignatureError::Malformed;
     let lines: Vec<&str> = signature.lines().collect();
     let [_, line, comment, global] = lines[..] else {
         return Err(Malformed("it does not have four lines"));
     };
-    let head: [u8; HEAD + 64] = decode(line).ok_or(Malformed("its second line is not the base64 of 74 bytes"))?;
-    let comment = comment.strip_prefix(TRUSTED).ok_or(Malformed("its third line is no trusted comment"))?;
-    let _: [u8; 64] = decode(global).ok_or(Malformed("its fourth line is not the base64 of 64 bytes"))?;
+    let head: [u8; HEAD + 64] =
+        decode(line).ok_or(Malformed("its second line is not the base64 of 74 bytes"))?;
+    let comment =
+        comment.strip_prefix(TRUSTED).ok_or(Malformed("its third line is no trusted comment"))?;
+    let _: [u8; 64] =
+        decode(global).ok_or(Malformed("its fourth line is not the base64 of 64 bytes"))?;
     let parsed = minisign_verify::Signature::decode(signature)
         .map_err(|_| Malformed("it is of a kind other than `Ed` and `ED`"))?;
     let id = take(&head, 2);
@@ -193,7 +217,9 @@ y/rUw2y8/hOUYjZU71eHp/Wo1KZ40fGy2VJEDl34XMJM+TX48Ss/17u3IvIfbVR1FkZZSNCisQbuQY+b
 
     #[test]
     fn what_minisign_signed_is_verified() {
-        for (signature, timestamp) in [(LEGACY_SIGNATURE, 1_555_779_966), (PREHASHED_SIGNATURE, 1_556_193_335)] {
+        for (signature, timestamp) in
+            [(LEGACY_SIGNATURE, 1_555_779_966), (PREHASHED_SIGNATURE, 1_556_193_335)]
+        {
             let verified = verify(b"test", signature, &[key()]).unwrap();
             assert_eq!(verified.key, key());
             assert_eq!(verified.trusted_comment, format!("timestamp:{timestamp}\tfile:test"));
@@ -204,18 +230,26 @@ y/rUw2y8/hOUYjZU71eHp/Wo1KZ40fGy2VJEDl34XMJM+TX48Ss/17u3IvIfbVR1FkZZSNCisQbuQY+b
     #[test]
     fn what_minisign_signed_and_somebody_changed_is_not() {
         for signature in [LEGACY_SIGNATURE, PREHASHED_SIGNATURE] {
-            let mismatch = |result| matches!(result, Err(SignatureError::Mismatch { id }) if id == key().id());
+            let mismatch =
+                |result| matches!(result, Err(SignatureError::Mismatch { id }) if id == key().id());
             assert!(mismatch(verify(b"Test", signature, &[key()])));
-            assert!(mismatch(verify(b"test", &signature.replace("file:test", "file:tess"), &[key()])));
+            assert!(mismatch(verify(
+                b"test",
+                &signature.replace("file:test", "file:tess"),
+                &[key()]
+            )));
             // The other kind: what is signed is another thing then.
-            let (from, to) = if signature == LEGACY_SIGNATURE { ("\nRWQ", "\nRUQ") } else { ("\nRUQ", "\nRWQ") };
+            let (from, to) =
+                if signature == LEGACY_SIGNATURE { ("\nRWQ", "\nRUQ") } else { ("\nRUQ", "\nRWQ") };
             assert!(mismatch(verify(b"test", &signature.replace(from, to), &[key()])));
         }
     }
 
     #[test]
     fn a_truncated_or_padded_signature_is_malformed() {
-        let refused = |text: &str| matches!(verify(b"test", text, &[key()]), Err(SignatureError::Malformed(_)));
+        let refused = |text: &str| {
+            matches!(verify(b"test", text, &[key()]), Err(SignatureError::Malformed(_)))
+        };
         for end in 0..PREHASHED_SIGNATURE.len() {
             assert!(refused(&PREHASHED_SIGNATURE[..end]), "{end}");
         }
@@ -257,9 +291,20 @@ y/rUw2y8/hOUYjZU71eHp/Wo1KZ40fGy2VJEDl34XMJM+TX48Ss/17u3IvIfbVR1FkZZSNCisQbuQY+b
     fn what_is_no_public_key_is_refused() {
         let weak = STANDARD.encode([&LEGACY[..], &[0; 8], &[0; 32]].concat());
         let kind = KEY.replace("RWQ", "RUQ");
-        let texts = ["", "untrusted comment: x", &KEY[..55], &KEY[..52], &weak, &kind, &format!("{KEY}\n{KEY}")];
+        let texts = [
+            "",
+            "untrusted comment: x",
+            &KEY[..55],
+            &KEY[..52],
+            &weak,
+            &kind,
+            &format!("{KEY}\n{KEY}"),
+        ];
         for text in texts {
-            assert!(matches!(text.parse::<TrustedKey>(), Err(SignatureError::PublicKey(_))), "{text}");
+            assert!(
+                matches!(text.parse::<TrustedKey>(), Err(SignatureError::PublicKey(_))),
+                "{text}"
+            );
             assert!(serde_json::from_value::<TrustedKey>(text.into()).is_err());
         }
     }

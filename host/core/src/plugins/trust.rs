@@ -1,4 +1,5 @@
-//! Which plugins are trusted. A signature is a file beside the plugin: `plugin.wasm.minisig` or `plugin.wasm.sig`.
+//! Which plugins are trusted. A signature is a file beside the plugin: `plugin.wasm.minisig` or
+//! `plugin.wasm.sig`.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +43,9 @@ pub enum Signed {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum TrustError {
-    #[error("it is not signed, and this host takes signed plugins only; put its signature beside it as {}, or let this one build in with --trusted-digest {digest}", .expected.display())]
+    #[error("it is not signed, and this host takes signed plugins only; put its signature beside \
+             it as {}, or let this one build in with --trusted-digest \
+             {digest}", .expected.display())]
     Unsigned { expected: PathBuf, digest: Digest },
     #[error("{}: {error}", .path.display())]
     Signature {
@@ -72,12 +75,19 @@ impl Trust {
     /// Where a signature is required and missing, or one that is there is not valid.
     pub fn check(&self, file: &Path, bytes: &[u8]) -> Result<Signed, TrustError> {
         let path = signature_path(file);
-        let failed = |error: std::io::Error| TrustError::Io { path: path.clone(), message: error.to_string() };
+        let failed = |error: std::io::Error| TrustError::Io {
+            path: path.clone(),
+            message: error.to_string(),
+        };
         let has_signature = !self.keys.is_empty() && path.exists();
         if !has_signature {
             let digest = Digest::of(bytes);
             let is_let_in = !self.requires_signature || self.digests.contains(&digest);
-            return if is_let_in { Ok(Signed::No) } else { Err(TrustError::Unsigned { expected: path, digest }) };
+            return if is_let_in {
+                Ok(Signed::No)
+            } else {
+                Err(TrustError::Unsigned { expected: path, digest })
+            };
         }
         let metadata = std::fs::metadata(&path).map_err(failed)?;
         if !metadata.is_file() {
@@ -89,7 +99,9 @@ impl Trust {
         }
         let text = std::fs::read_to_string(&path).map_err(failed)?;
         match verify(bytes, &text, &self.keys) {
-            Ok(verified) => Ok(Signed::By { key: verified.key.id(), comment: verified.trusted_comment }),
+            Ok(verified) => {
+                Ok(Signed::By { key: verified.key.id(), comment: verified.trusted_comment })
+            }
             Err(error) => Err(TrustError::Signature { path, error }),
         }
     }

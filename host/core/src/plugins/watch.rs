@@ -21,7 +21,9 @@ impl Plugins {
         let (told, mut telling) = mpsc::channel(1);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             // Reading the directory causes such events: they would never end.
-            let is_change = event.map_or(true, |event| !matches!(event.kind, EventKind::Access(AccessKind::Open(_))));
+            let is_change = event.map_or(true, |event| {
+                !matches!(event.kind, EventKind::Access(AccessKind::Open(_)))
+            });
             if is_change {
                 // One that waits is enough.
                 let _ = told.try_send(());

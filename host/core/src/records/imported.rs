@@ -1,18 +1,27 @@
-//! Rows for records that came as lines of their provider: the answer to an import names none of them.
+//! Rows for records that came as lines of their provider: the answer to an import names none of
+//! them.
 
 use super::{Mark, Owner, Records};
 use crate::operations::runner::Answered;
 use memhost_store::{StoreError, TableWrite};
-use memhost_types::{AgentId, BindingId, CompanyId, ListRequest, Pages, RecordRow, Scope, Snippet, Visibility};
+use memhost_types::{
+    AgentId, BindingId, CompanyId, ListRequest, Pages, RecordRow, Scope, Snippet, Visibility,
+};
 
-/// The most records that get a row after an import. The provider's own word counts for a further one.
+/// The most records that get a row after an import. The provider's own word counts for a further
+/// one.
 const MOST: usize = 10_000;
 /// Records of one page of them.
 const PAGE: u32 = 200;
 
 impl Records {
     /// The row that says that an agent has private records at a binding.
-    fn owns(&self, company: &CompanyId, binding: BindingId, agent: &AgentId) -> Result<TableWrite, StoreError> {
+    fn owns(
+        &self,
+        company: &CompanyId,
+        binding: BindingId,
+        agent: &AgentId,
+    ) -> Result<TableWrite, StoreError> {
         let owner = Owner::Agent(agent.clone());
         let row = Mark::owns(company, binding, owner.clone()).write()?;
         self.own(binding, owner);
@@ -21,7 +30,8 @@ impl Records {
 }
 
 impl Answered<'_> {
-    /// Gives a row to every record of the binding that has none. A record of an agent's partition is that agent's.
+    /// Gives a row to every record of the binding that has none. A record of an agent's partition
+    /// is that agent's.
     pub(crate) async fn note_imported(&mut self) -> Result<(), StoreError> {
         let (host, serving) = (self.host, self.serving);
         let binding = &serving.binding;
@@ -47,7 +57,8 @@ impl Answered<'_> {
                 }
                 Err(failure) => {
                     self.ending.add_metered(failure.metered);
-                    tracing::warn!(error = %failure.error, binding = %binding.key, "the provider could not list what it imported; its own word says whose each record is");
+                    tracing::warn!(error = %failure.error, binding = %binding.key, "the provider \
+                        could not list what it imported; its own word says whose each record is");
                     break;
                 }
             };
@@ -72,12 +83,17 @@ impl Answered<'_> {
 
     fn row_of(&self, snippet: &Snippet) -> RecordRow {
         let (binding, operation) = (&self.serving.binding, self.ending.operation());
-        let scope = snippet.scope.clone().unwrap_or_else(|| Scope::company(binding.company_id.clone()));
+        let scope =
+            snippet.scope.clone().unwrap_or_else(|| Scope::company(binding.company_id.clone()));
         RecordRow {
             company_id: binding.company_id.clone(),
             binding_id: binding.id,
             handle: snippet.handle.clone(),
-            visibility: if scope.agent_id.is_some() { Visibility::Agent } else { Visibility::Company },
+            visibility: if scope.agent_id.is_some() {
+                Visibility::Agent
+            } else {
+                Visibility::Company
+            },
             scope,
             source: snippet.source.clone(),
             hook_kind: None,

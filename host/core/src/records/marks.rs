@@ -1,9 +1,10 @@
 //! Which bindings have private records, and private writes whose end the host does not know.
 //!
-//! A private write leaves a mark in one step with its intent, before the provider is called. The completion removes it in
-//! one step with the records' rows. In between the provider may have a record without a row: a read does not return such
-//! a record to others. A write that ended without an answer, or with a crash, leaves the time in which it ran. A record
-//! without a row that may have been made in that time stays invisible to others. The mark of an owner goes with the last
+//! A private write leaves a mark in one step with its intent, before the provider is called. The
+//! completion removes it in one step with the records' rows. In between the provider may have a
+//! record without a row: a read does not return such a record to others. A write that ended without
+//! an answer, or with a crash, leaves the time in which it ran. A record without a row that may
+//! have been made in that time stays invisible to others. The mark of an owner goes with the last
 //! private record ([`settled`](super::settled)).
 
 use std::collections::{BTreeSet, HashMap};
@@ -67,7 +68,10 @@ impl Mark {
             What::Goes { operation_id, .. } => (b"g", operation_id.uuid().as_bytes().to_vec()),
             What::Unknown { .. } => (b"u", owner.concat().into_bytes()),
         };
-        store::company_key(&self.company_id, &[self.binding_id.0.as_bytes(), &kind[..], &rest].concat())
+        store::company_key(
+            &self.company_id,
+            &[self.binding_id.0.as_bytes(), &kind[..], &rest].concat(),
+        )
     }
 
     /// Whose it is, where it says no more than that they have private records.
@@ -77,7 +81,11 @@ impl Mark {
 
     /// The row as it is written.
     pub(crate) fn write(&self) -> Result<TableWrite, StoreError> {
-        Ok(TableWrite::new(Table::PrivateWrites, self.key(), Some(store::encode("private write", self)?)))
+        Ok(TableWrite::new(
+            Table::PrivateWrites,
+            self.key(),
+            Some(store::encode("private write", self)?),
+        ))
     }
 }
 
@@ -94,11 +102,16 @@ struct OfBinding {
 pub(super) struct Marks(HashMap<BindingId, OfBinding>);
 
 impl Marks {
-    /// Reads the marks below a prefix. What goes on according to them was cut off, by a crash or by an export: from here
-    /// on it has ended now.
-    pub(super) async fn read(store: &dyn Store, prefix: &[u8], now: Timestamp) -> Result<Self, StoreError> {
+    /// Reads the marks below a prefix. What goes on according to them was cut off, by a crash or by
+    /// an export: from here on it has ended now.
+    pub(super) async fn read(
+        store: &dyn Store,
+        prefix: &[u8],
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
         let mut all = Self::as_written(store, prefix).await?;
-        let (mut rows, mut cut) = (store::scan_all(store, Table::PrivateWrites, prefix), Vec::new());
+        let (mut rows, mut cut) =
+            (store::scan_all(store, Table::PrivateWrites, prefix), Vec::new());
         while let Some((key, mark)) = rows.next_row::<Mark>("private write").await? {
             if let What::Goes { operation_id, since } = mark.what {
                 cut.push((key, mark, operation_id, since));
@@ -108,7 +121,8 @@ impl Marks {
         for (key, mark, operation_id, since) in cut {
             let ended = all.unknown(&mark.company_id, mark.binding_id, &mark.owner, since, now);
             all.of(mark.binding_id).going.remove(&operation_id);
-            let changes = [Change::always(Table::PrivateWrites, key, None), Change::from(ended.write()?)];
+            let changes =
+                [Change::always(Table::PrivateWrites, key, None), Change::from(ended.write()?)];
             store::write(store, &changes).await?;
         }
         Ok(all)
@@ -149,9 +163,11 @@ impl Marks {
         !of.unknown.contains_key(owner) && of.going.values().all(|(going, _)| going != owner)
     }
 
-    /// These owners have no private records any more. Answers those of whom a write has begun meanwhile: they have.
+    /// These owners have no private records any more. Answers those of whom a write has begun
+    /// meanwhile: they have.
     pub(super) fn disown(&mut self, binding: BindingId, owners: &BTreeSet<Owner>) -> Vec<Owner> {
-        let (idle, began): (Vec<&Owner>, Vec<&Owner>) = owners.iter().partition(|owner| self.is_idle(binding, owner));
+        let (idle, began): (Vec<&Owner>, Vec<&Owner>) =
+            owners.iter().partition(|owner| self.is_idle(binding, owner));
         for owner in idle {
             self.of(binding).owners.remove(owner);
         }
@@ -192,7 +208,8 @@ impl Records {
         self.marks.write().of(binding).owners.insert(owner);
     }
 
-    /// The rows that a private write leaves with its intent. From here on records without a row may be its own.
+    /// The rows that a private write leaves with its intent. From here on records without a row may
+    /// be its own.
     pub(crate) fn begin(&self, write: &PrivateWrite) -> Result<Vec<TableWrite>, StoreError> {
         let PrivateWrite { company_id, binding_id, operation_id, owner, since } = write.clone();
         let what = What::Goes { operation_id, since };
@@ -206,7 +223,8 @@ impl Records {
         Ok(rows)
     }
 
-    /// The rows that the end of a private write changes. `is_known`: each record that it made has a row.
+    /// The rows that the end of a private write changes. `is_known`: each record that it made has a
+    /// row.
     pub(crate) fn end(
         &self,
         write: &PrivateWrite,
@@ -215,10 +233,20 @@ impl Records {
     ) -> Result<Vec<TableWrite>, StoreError> {
         let what = What::Goes { operation_id: write.operation_id, since: write.since };
         let (company, binding) = (&write.company_id, write.binding_id);
-        let going = Mark { company_id: company.clone(), binding_id: binding, owner: write.owner.clone(), what };
+        let going = Mark {
+            company_id: company.clone(),
+            binding_id: binding,
+            owner: write.owner.clone(),
+            what,
+        };
         let mut rows = vec![TableWrite::new(Table::PrivateWrites, going.key(), None)];
         if !is_known {
-            rows.push(self.marks.write().unknown(company, binding, &write.owner, write.since, now).write()?);
+            rows.push(
+                self.marks
+                    .write()
+                    .unknown(company, binding, &write.owner, write.since, now)
+                    .write()?,
+            );
         }
         Ok(rows)
     }
@@ -228,17 +256,24 @@ impl Records {
         self.marks.write().of(write.binding_id).going.remove(&write.operation_id);
     }
 
-    /// Whether a record without a row, made at this time as far as that is known, may be a private one of somebody else.
-    pub(crate) fn may_be_private(&self, binding: &Binding, reader: &Reader, made: &[Timestamp]) -> bool {
+    /// Whether a record without a row, made at this time as far as that is known, may be a private
+    /// one of somebody else.
+    pub(crate) fn may_be_private(
+        &self,
+        binding: &Binding,
+        reader: &Reader,
+        made: &[Timestamp],
+    ) -> bool {
         let marks = self.marks.read();
         let Some(of) = marks.0.get(&binding.id) else { return false };
-        let not_before = |since: Timestamp| made.is_empty() || made.iter().any(|at| *at >= earlier(since));
-        let not_after = |until: Timestamp| made.is_empty() || made.iter().any(|at| *at <= later(until));
+        let not_before =
+            |since: Timestamp| made.is_empty() || made.iter().any(|at| *at >= earlier(since));
+        let not_after =
+            |until: Timestamp| made.is_empty() || made.iter().any(|at| *at <= later(until));
         of.going.values().any(|(owner, since)| !reader.is(owner) && not_before(*since))
-            || of
-                .unknown
-                .iter()
-                .any(|(owner, (since, until))| !reader.is(owner) && not_before(*since) && not_after(*until))
+            || of.unknown.iter().any(|(owner, (since, until))| {
+                !reader.is(owner) && not_before(*since) && not_after(*until)
+            })
     }
 }
 

@@ -1,10 +1,12 @@
-//! Partitions that a provider leaves to the host: what was written for one agent, subject or namespace is not answered to
-//! another.
+//! Partitions that a provider leaves to the host: what was written for one agent, subject or
+//! namespace is not answered to another.
 
 use super::Records;
 use crate::operations::runner::Answered;
 use memhost_store::StoreError;
-use memhost_types::{AgentId, Binding, Declarations, HostWork, RecordId, RecordRow, Scope, Snippet, Visibility};
+use memhost_types::{
+    AgentId, Binding, Declarations, HostWork, RecordId, RecordRow, Scope, Snippet, Visibility,
+};
 
 /// What a scope names of the partitions that the host keeps.
 #[derive(Debug, Default)]
@@ -17,9 +19,18 @@ pub(crate) struct OwnPartitions<'a> {
 impl<'a> OwnPartitions<'a> {
     pub(crate) fn of(declarations: &Declarations, scope: &'a Scope) -> Self {
         Self {
-            agent: scope.agent_id.as_ref().filter(|_| declarations.leaves(HostWork::AgentPartition)),
-            subject: scope.subject_id.as_deref().filter(|_| declarations.leaves(HostWork::SubjectPartition)),
-            namespace: scope.namespace.as_deref().filter(|_| declarations.leaves(HostWork::NamespacePartition)),
+            agent: scope
+                .agent_id
+                .as_ref()
+                .filter(|_| declarations.leaves(HostWork::AgentPartition)),
+            subject: scope
+                .subject_id
+                .as_deref()
+                .filter(|_| declarations.leaves(HostWork::SubjectPartition)),
+            namespace: scope
+                .namespace
+                .as_deref()
+                .filter(|_| declarations.leaves(HostWork::NamespacePartition)),
         }
     }
 
@@ -31,7 +42,8 @@ impl<'a> OwnPartitions<'a> {
     fn has(&self, row: Option<&RecordRow>, snippet: Option<&Snippet>) -> bool {
         // The agent of a row is a partition only where the record is the agent's own.
         let of_row = row.map(|row| (&row.scope, row.visibility == Visibility::Agent));
-        let of_snippet = snippet.and_then(|snippet| snippet.scope.as_ref()).map(|scope| (scope, true));
+        let of_snippet =
+            snippet.and_then(|snippet| snippet.scope.as_ref()).map(|scope| (scope, true));
         let Some((scope, is_agents)) = of_row.or(of_snippet) else { return false };
         fits(self.agent, scope.agent_id.as_ref().filter(|_| is_agents))
             && fits(self.subject, scope.subject_id.as_deref())
@@ -61,14 +73,23 @@ impl Records {
 
 impl Answered<'_> {
     /// Takes out the records of other partitions, where the provider cannot.
-    pub(crate) async fn keep_partition(&self, scope: &Scope, found: &mut Vec<Snippet>) -> Result<(), StoreError> {
-        let own = OwnPartitions::of(&self.serving.plugin.component.description().declarations, scope);
+    pub(crate) async fn keep_partition(
+        &self,
+        scope: &Scope,
+        found: &mut Vec<Snippet>,
+    ) -> Result<(), StoreError> {
+        let own =
+            OwnPartitions::of(&self.serving.plugin.component.description().declarations, scope);
         if own.is_empty() {
             return Ok(());
         }
         let mut kept = Vec::with_capacity(found.len());
         for snippet in found.drain(..) {
-            let row = self.host.records.row(&self.serving.binding, &snippet.handle.provider_record_id).await?;
+            let row = self
+                .host
+                .records
+                .row(&self.serving.binding, &snippet.handle.provider_record_id)
+                .await?;
             if own.has(row.as_ref(), Some(&snippet)) {
                 kept.push(snippet);
             }

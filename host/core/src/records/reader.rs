@@ -15,8 +15,8 @@ pub(crate) enum Owner {
 }
 
 impl Owner {
-    /// The owner of what is written with this visibility in this scope; none where it is for the company, or where the
-    /// scope does not name one.
+    /// The owner of what is written with this visibility in this scope; none where it is for the
+    /// company, or where the scope does not name one.
     pub(crate) fn of(visibility: Visibility, scope: &Scope) -> Option<Self> {
         match visibility {
             Visibility::Company => None,
@@ -41,8 +41,8 @@ pub(crate) enum Reader {
 }
 
 impl Reader {
-    /// The reader that a caller is in a scope, which is confined to what the caller may name. Whoever acts for a person is
-    /// that person, whatever the scope says.
+    /// The reader that a caller is in a scope, which is confined to what the caller may name.
+    /// Whoever acts for a person is that person, whatever the scope says.
     pub(crate) fn of(caller: &Caller, scope: &Scope) -> Self {
         if let Some(person) = caller.person() {
             return Self::Person(person.to_owned());
@@ -89,11 +89,18 @@ mod tests {
         let of = |agent, person| Reader::of(&Caller::operator(), &scope(agent, person));
         assert_eq!(of(None, None), Reader::All);
         assert_eq!(of(Some("ada"), None), Reader::Agent("ada".parse().unwrap()));
-        assert_eq!(of(Some("ada"), Some("u1")), Reader::Agent("ada".parse().unwrap()), "an agent claims no person");
+        assert_eq!(
+            of(Some("ada"), Some("u1")),
+            Reader::Agent("ada".parse().unwrap()),
+            "an agent claims no person"
+        );
         assert_eq!(of(None, Some("u1")), Reader::Person("u1".to_owned()));
         // The host works for whom the scope names: it may not see more than they do.
         assert_eq!(Reader::of(&Caller::worker(), &scope(None, None)), Reader::Nobody);
-        assert_eq!(Reader::of(&Caller::operator().through("mcp:x"), &scope(None, None)), Reader::Nobody);
+        assert_eq!(
+            Reader::of(&Caller::operator().through("mcp:x"), &scope(None, None)),
+            Reader::Nobody
+        );
         assert_eq!(Reader::of(&Caller::system(), &scope(None, None)), Reader::All);
     }
 
@@ -101,7 +108,11 @@ mod tests {
     fn only_the_owner_is_the_owner() {
         let owner = Owner::of(Visibility::Agent, &scope(Some("ada"), None)).unwrap();
         assert!(Reader::All.is(&owner) && Reader::Agent("ada".parse().unwrap()).is(&owner));
-        for other in [Reader::Agent("carol".parse().unwrap()), Reader::Person("ada".to_owned()), Reader::Nobody] {
+        for other in [
+            Reader::Agent("carol".parse().unwrap()),
+            Reader::Person("ada".to_owned()),
+            Reader::Nobody,
+        ] {
             assert!(!other.is(&owner), "{other:?}");
         }
         assert_eq!(Owner::of(Visibility::Person, &scope(Some("ada"), None)), None);

@@ -1,5 +1,6 @@
-//! Scopes that were forgotten: the records of a scope, and what comes for it later of material that was there before. The
-//! rows are beside those of forgotten sources; no scope has the key of a source.
+//! Scopes that were forgotten: the records of a scope, and what comes for it later of material that
+//! was there before. The rows are beside those of forgotten sources; no scope has the key of a
+//! source.
 
 use jiff::Timestamp;
 
@@ -21,8 +22,8 @@ fn any_key(binding: &Binding) -> Vec<u8> {
 }
 
 impl Records {
-    /// The rows that say that a scope is forgotten from an operation on, for the records that a reader may read; events
-    /// that came before `before` are part of it.
+    /// The rows that say that a scope is forgotten from an operation on, for the records that a
+    /// reader may read; events that came before `before` are part of it.
     pub(crate) async fn forgets_scope(
         &self,
         reader: &Reader,
@@ -42,8 +43,9 @@ impl Records {
         Ok(rows)
     }
 
-    /// Whether what belongs to an owner, or else to the company, was forgotten of a scope around this one after the host got
-    /// what is captured for it. It costs one read, unless a scope was forgotten at the binding since then.
+    /// Whether what belongs to an owner, or else to the company, was forgotten of a scope around
+    /// this one after the host got what is captured for it. It costs one read, unless a scope was
+    /// forgotten at the binding since then.
     pub(crate) async fn is_scope_forgotten(
         &self,
         binding: &Binding,
@@ -56,7 +58,11 @@ impl Records {
         }
         for around in scope.all_around() {
             for part in [Part::All, Part::with(owner)] {
-                if self.forgotten_at(&key(binding, &around, part)).await?.is_some_and(|known| known.has(since)) {
+                if self
+                    .forgotten_at(&key(binding, &around, part))
+                    .await?
+                    .is_some_and(|known| known.has(since))
+                {
                     return Ok(true);
                 }
             }
@@ -64,7 +70,8 @@ impl Records {
         Ok(false)
     }
 
-    /// At most so many rows of a binding whose scope is within this one and that are wanted. Reads all rows of the binding.
+    /// At most so many rows of a binding whose scope is within this one and that are wanted. Reads
+    /// all rows of the binding.
     pub(crate) async fn of_scope(
         &self,
         binding: &Binding,

@@ -1,9 +1,11 @@
-//! Marks that nobody needs any more: an owner whose last private record of a binding is gone hides nothing there.
+//! Marks that nobody needs any more: an owner whose last private record of a binding is gone hides
+//! nothing there.
 //!
-//! Rows of private records and the mark of their owner are written by different operations, so a mark is removed in a step
-//! of its own, after the rows. A private write that begins meanwhile writes the mark again with its intent; where that
-//! was too early, it is written here once more, before the write can end. A crash in between loses nothing: a write
-//! that goes on, or whose end is not known, says by its own mark that its owner has private records.
+//! Rows of private records and the mark of their owner are written by different operations, so a
+//! mark is removed in a step of its own, after the rows. A private write that begins meanwhile
+//! writes the mark again with its intent; where that was too early, it is written here once more,
+//! before the write can end. A crash in between loses nothing: a write that goes on, or whose end
+//! is not known, says by its own mark that its owner has private records.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +14,8 @@ use memhost_store::{self as store, Change, StoreError, Table};
 use memhost_types::{BindingId, CompanyId, RecordRow};
 
 impl Records {
-    /// Removes the marks of those of these owners who have no private record at a binding any more. It reads rows of the
-    /// binding until it has found one of each of them.
+    /// Removes the marks of those of these owners who have no private record at a binding any more.
+    /// It reads rows of the binding until it has found one of each of them.
     pub(crate) async fn settle(
         &self,
         company: &CompanyId,
@@ -27,8 +29,11 @@ impl Records {
         // No private write ends from here on: its rows are written under this lock.
         let _lock = self.lock(binding).await?;
         owners.retain(|owner| self.marks.read().is_idle(binding, owner));
-        let mut rows =
-            store::scan_all(&*self.store, Table::Records, &store::company_key(company, binding.0.as_bytes()));
+        let mut rows = store::scan_all(
+            &*self.store,
+            Table::Records,
+            &store::company_key(company, binding.0.as_bytes()),
+        );
         while !owners.is_empty()
             && let Some((_, row)) = rows.next_row::<RecordRow>("record row").await?
         {
@@ -37,9 +42,12 @@ impl Records {
             }
         }
         drop(rows);
-        let marks: Vec<Mark> = owners.iter().map(|owner| Mark::owns(company, binding, owner.clone())).collect();
-        let gone: Vec<Change> =
-            marks.iter().map(|mark| Change::always(Table::PrivateWrites, mark.key(), None)).collect();
+        let marks: Vec<Mark> =
+            owners.iter().map(|owner| Mark::owns(company, binding, owner.clone())).collect();
+        let gone: Vec<Change> = marks
+            .iter()
+            .map(|mark| Change::always(Table::PrivateWrites, mark.key(), None))
+            .collect();
         if gone.is_empty() {
             return Ok(());
         }
@@ -55,7 +63,8 @@ impl Records {
         Ok(())
     }
 
-    /// The same for all marks of a company, where `seen` are the owners of its private rows: what a crash left behind.
+    /// The same for all marks of a company, where `seen` are the owners of its private rows: what a
+    /// crash left behind.
     pub(super) async fn settle_others(
         &self,
         company: &CompanyId,
@@ -113,7 +122,9 @@ mod tests {
     }
 
     async fn put(store: &Arc<dyn Store>, rows: Vec<TableWrite>) {
-        store::write(&**store, &rows.into_iter().map(Change::from).collect::<Vec<_>>()).await.unwrap();
+        store::write(&**store, &rows.into_iter().map(Change::from).collect::<Vec<_>>())
+            .await
+            .unwrap();
     }
 
     /// Whether something is hidden from other readers, now and after a restart.
@@ -129,7 +140,8 @@ mod tests {
     #[tokio::test]
     async fn a_mark_goes_only_when_no_private_write_goes_on() {
         let directory = TempDir::new().unwrap();
-        let store: Arc<dyn Store> = Arc::new(SledStore::open(directory.path(), SledOptions::default()).unwrap());
+        let store: Arc<dyn Store> =
+            Arc::new(SledStore::open(directory.path(), SledOptions::default()).unwrap());
         let records = opened(&store).await;
         put(&store, records.begin(&begins(1)).unwrap()).await;
         records.settle(&acme(), BINDING, ada()).await.unwrap();
@@ -151,18 +163,26 @@ mod tests {
     #[tokio::test]
     async fn a_write_that_begins_while_a_mark_goes_has_it() {
         let directory = TempDir::new().unwrap();
-        let store: Arc<dyn Store> = Arc::new(SledStore::open(directory.path(), SledOptions::default()).unwrap());
+        let store: Arc<dyn Store> =
+            Arc::new(SledStore::open(directory.path(), SledOptions::default()).unwrap());
         let records = opened(&store).await;
         let rows = records.begin(&begins(3)).unwrap();
-        assert_eq!(records.marks.write().disown(BINDING, &ada()), ada().into_iter().collect::<Vec<_>>());
+        assert_eq!(
+            records.marks.write().disown(BINDING, &ada()),
+            ada().into_iter().collect::<Vec<_>>()
+        );
         assert!(records.hides_from(BINDING, &Reader::Nobody));
-        // The mark of the owner was removed after the write had written it, and then the host crashed.
+        // The mark of the owner was removed after the write had written it, and then the host
+        // crashed.
         let (going, owns): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| {
             let mark: Mark = store::decode("mark", row.new.as_deref().unwrap()).unwrap();
             mark.owner_only().is_none()
         });
         assert_eq!((going.len(), owns.len()), (1, 1));
         put(&store, going).await;
-        assert!(opened(&store).await.hides_from(BINDING, &Reader::Nobody), "the write may have made a record");
+        assert!(
+            opened(&store).await.hides_from(BINDING, &Reader::Nobody),
+            "the write may have made a record"
+        );
     }
 }

@@ -25,11 +25,17 @@ impl Records {
                 continue;
             }
             // First: a private write that ends in between has its rows by then.
-            let made: Vec<_> = [snippet.created_at, snippet.updated_at].into_iter().flatten().collect();
+            let made: Vec<_> =
+                [snippet.created_at, snippet.updated_at].into_iter().flatten().collect();
             let may_be_private = self.may_be_private(binding, reader, &made);
             let row = self.row(binding, &snippet.handle.provider_record_id).await?;
-            let may = row.as_ref().map_or(!may_be_private && !is_foreign, |row| reader.may_read(row));
-            if may && filter.is_none_or(|filter| filter.matches(row.as_ref(), &snippet) && says(filter, &snippet)) {
+            let may =
+                row.as_ref().map_or(!may_be_private && !is_foreign, |row| reader.may_read(row));
+            if may
+                && filter.is_none_or(|filter| {
+                    filter.matches(row.as_ref(), &snippet) && says(filter, &snippet)
+                })
+            {
                 if let Some(row) = &row {
                     assert_source(&mut snippet, row);
                 }
@@ -56,11 +62,13 @@ impl Records {
     }
 }
 
-/// Adds who asserts where a record comes from: only the host knows that. What a provider says otherwise of the source
-/// stays as it is.
+/// Adds who asserts where a record comes from: only the host knows that. What a provider says
+/// otherwise of the source stays as it is.
 pub(crate) fn assert_source(snippet: &mut Snippet, row: &RecordRow) {
     let Some(known) = &row.source else { return };
-    let is_same = |said: &SourceRef| SourceRef { asserted_by: known.asserted_by.clone(), ..said.clone() } == *known;
+    let is_same = |said: &SourceRef| {
+        SourceRef { asserted_by: known.asserted_by.clone(), ..said.clone() } == *known
+    };
     if snippet.source.as_ref().is_none_or(is_same) {
         snippet.source = Some(known.clone());
     }
@@ -89,7 +97,11 @@ impl Answered<'_> {
             if snippet.source.as_ref().is_some_and(|source| source.asserted_by.is_some()) {
                 continue;
             }
-            let row = self.host.records.row(&self.serving.binding, &snippet.handle.provider_record_id).await?;
+            let row = self
+                .host
+                .records
+                .row(&self.serving.binding, &snippet.handle.provider_record_id)
+                .await?;
             if let Some(row) = row {
                 assert_source(snippet, &row);
             }

@@ -1,13 +1,14 @@
-//! An entry for each field by which the source of a record can be named, so that the records of a source are found without
-//! reading all rows of their binding. An entry may be of a record that has another source now, or is gone; who reads looks
-//! at the row. A row is never without its entries: both are written in one step.
+//! An entry for each field by which the source of a record can be named, so that the records of a
+//! source are found without reading all rows of their binding. An entry may be of a record that has
+//! another source now, or is gone; who reads looks at the row. A row is never without its entries:
+//! both are written in one step.
 
 use super::Records;
 use memhost_store::{self as store, StoreError, Table, TableWrite};
 use memhost_types::{Binding, BindingId, CompanyId, RecordRow, SourceSelector};
 
-/// The beginning of the keys of what a source's field names: a name of equal length for each, so that none is the beginning
-/// of another one.
+/// The beginning of the keys of what a source's field names: a name of equal length for each, so
+/// that none is the beginning of another one.
 fn prefix(company: &CompanyId, binding: BindingId, (name, value): (&str, &str)) -> Vec<u8> {
     let digest = blake3::hash(&[name.as_bytes(), b"\0", value.as_bytes()].concat());
     store::company_key(company, &[binding.0.as_bytes(), &digest.as_bytes()[..16]].concat())
@@ -20,7 +21,11 @@ fn entries(row: &RecordRow) -> impl Iterator<Item = Vec<u8>> {
 }
 
 /// Adds what changes when a row takes the place of another one.
-pub(super) fn change(before: Option<&RecordRow>, after: Option<&RecordRow>, writes: &mut Vec<TableWrite>) {
+pub(super) fn change(
+    before: Option<&RecordRow>,
+    after: Option<&RecordRow>,
+    writes: &mut Vec<TableWrite>,
+) {
     let old: Vec<Vec<u8>> = before.into_iter().flat_map(entries).collect();
     let new: Vec<Vec<u8>> = after.into_iter().flat_map(entries).collect();
     let gone = old.iter().filter(|key| !new.contains(key)).cloned();
@@ -46,13 +51,16 @@ impl Records {
             while found.len() < most
                 && let Some((key, _)) = entries.next().await?
             {
-                let Some(record) = std::str::from_utf8(&key[prefix.len()..]).ok().and_then(|id| id.parse().ok()) else {
+                let Some(record) =
+                    std::str::from_utf8(&key[prefix.len()..]).ok().and_then(|id| id.parse().ok())
+                else {
                     continue;
                 };
                 let Some(row) = self.row(binding, &record).await? else { continue };
                 let Some(from) = &row.source else { continue };
                 // One of several sources finds it first.
-                let is_first = source.matches(from) && !sources[..number].iter().any(|source| source.matches(from));
+                let is_first = source.matches(from)
+                    && !sources[..number].iter().any(|source| source.matches(from));
                 if is_first && is_wanted(&row) {
                     found.push(row);
                 }

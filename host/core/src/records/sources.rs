@@ -1,6 +1,6 @@
-//! Sources that were forgotten. A binding remembers each of them, so that what comes of the
-//! source later, of material that it got before, is not kept: such as by a job that runs for hours. `scopes` has the same
-//! for scopes, in the same table.
+//! Sources that were forgotten. A binding remembers each of them, so that what comes of the source
+//! later, of material that it got before, is not kept: such as by a job that runs for hours.
+//! `scopes` has the same for scopes, in the same table.
 
 use jiff::{SignedDuration, Timestamp};
 use memhost_ports::to_json;
@@ -10,10 +10,12 @@ use super::{Owner, Reader, Records};
 use memhost_store::{self as store, StoreError, Table, TableWrite};
 use memhost_types::{Binding, BindingId, CompanyId, OperationId, SourceRef, SourceSelector};
 
-/// How long a forgotten source is remembered: longer than a job may take, and than a delivery waits.
+/// How long a forgotten source is remembered: longer than a job may take, and than a delivery
+/// waits.
 const KEPT: SignedDuration = SignedDuration::from_hours(24 * 365);
 
-/// When a source was forgotten at a binding. `Table::ForgottenSources` has it below the binding's id.
+/// When a source was forgotten at a binding. `Table::ForgottenSources` has it below the binding's
+/// id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Forgotten {
@@ -69,26 +71,39 @@ impl<'a> Part<'a> {
     }
 }
 
-fn key(company: &CompanyId, binding: BindingId, source: &SourceSelector, part: Part<'_>) -> Vec<u8> {
-    // The names of the fields are part of it, and none of them is left out: two sources have one key only if they are equal.
-    // JSON has no zero byte.
+fn key(
+    company: &CompanyId,
+    binding: BindingId,
+    source: &SourceSelector,
+    part: Part<'_>,
+) -> Vec<u8> {
+    // The names of the fields are part of it, and none of them is left out: two sources have one
+    // key only if they are equal. JSON has no zero byte.
     key_of(company, binding, to_json(source).unwrap_or_default(), part)
 }
 
 /// The key of what was forgotten: `text` says what it is, without a zero byte.
-pub(super) fn key_of(company: &CompanyId, binding: BindingId, mut text: Vec<u8>, part: Part<'_>) -> Vec<u8> {
+pub(super) fn key_of(
+    company: &CompanyId,
+    binding: BindingId,
+    mut text: Vec<u8>,
+    part: Part<'_>,
+) -> Vec<u8> {
     match part {
         Part::All => {}
         Part::Company => text.extend_from_slice(b"\0c"),
         Part::Of(Owner::Agent(agent)) => text.extend([b"\0a", agent.as_str().as_bytes()].concat()),
         Part::Of(Owner::Person(person)) => text.extend([b"\0p", person.as_bytes()].concat()),
     }
-    store::company_key(company, &[binding.0.as_bytes(), &blake3::hash(&text).as_bytes()[..]].concat())
+    store::company_key(
+        company,
+        &[binding.0.as_bytes(), &blake3::hash(&text).as_bytes()[..]].concat(),
+    )
 }
 
 impl Records {
-    /// The rows that say that sources are forgotten from an operation on, for the records that a reader may read; events
-    /// that came before `before` are part of it.
+    /// The rows that say that sources are forgotten from an operation on, for the records that a
+    /// reader may read; events that came before `before` are part of it.
     pub(crate) async fn forgets(
         &self,
         reader: &Reader,
@@ -102,7 +117,9 @@ impl Records {
         for source in sources {
             let (part, own) = Part::read_by(reader);
             keys.push(key(&binding.company_id, binding.id, source, part));
-            keys.extend(own.as_ref().map(|own| key(&binding.company_id, binding.id, source, Part::Of(own))));
+            keys.extend(
+                own.as_ref().map(|own| key(&binding.company_id, binding.id, source, Part::Of(own))),
+            );
         }
         let mut rows = Vec::with_capacity(keys.len());
         for key in keys {
@@ -125,7 +142,11 @@ impl Records {
             before: known.map_or(before, |known| known.before.max(before)),
             at: now,
         };
-        Ok(TableWrite::new(Table::ForgottenSources, key, Some(store::encode("forgotten source", &row)?)))
+        Ok(TableWrite::new(
+            Table::ForgottenSources,
+            key,
+            Some(store::encode("forgotten source", &row)?),
+        ))
     }
 
     pub(super) async fn forgotten_at(&self, key: &[u8]) -> Result<Option<Forgotten>, StoreError> {
@@ -133,8 +154,8 @@ impl Records {
         found.map(|value| store::decode("forgotten source", &value)).transpose()
     }
 
-    /// Whether what belongs to an owner, or else to the company, was forgotten of a source after the host got what is
-    /// captured from it.
+    /// Whether what belongs to an owner, or else to the company, was forgotten of a source after
+    /// the host got what is captured from it.
     pub(crate) async fn is_forgotten(
         &self,
         binding: &Binding,
@@ -160,10 +181,19 @@ impl Records {
         Ok(false)
     }
 
-    /// Removes what was forgotten so long ago that nothing comes of it any more. Answers how many there were.
-    pub(crate) async fn sweep_sources(&self, company: &CompanyId, now: Timestamp) -> Result<u64, StoreError> {
+    /// Removes what was forgotten so long ago that nothing comes of it any more. Answers how many
+    /// there were.
+    pub(crate) async fn sweep_sources(
+        &self,
+        company: &CompanyId,
+        now: Timestamp,
+    ) -> Result<u64, StoreError> {
         let until = now.checked_sub(KEPT).unwrap_or(Timestamp::MIN);
-        let mut rows = store::scan_all(&*self.store, Table::ForgottenSources, &store::company_key(company, b""));
+        let mut rows = store::scan_all(
+            &*self.store,
+            Table::ForgottenSources,
+            &store::company_key(company, b""),
+        );
         let (mut old, mut count) = (Vec::new(), 0);
         while let Some((key, row)) = rows.next_row::<Forgotten>("forgotten source").await? {
             if row.at < until {

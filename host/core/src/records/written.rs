@@ -7,8 +7,8 @@ use crate::Service;
 use crate::operations::record::Ending;
 use memhost_store::StoreError;
 use memhost_types::{
-    Binding, FieldError, Operation, OperationKind, RecordHandle, RecordRow, RecordWrite, Replacement, Scope, Sharing,
-    Visibility,
+    Binding, FieldError, Operation, OperationKind, RecordHandle, RecordRow, RecordWrite,
+    Replacement, Scope, Sharing, Visibility,
 };
 
 /// Whose the records are that an operation writes.
@@ -32,7 +32,11 @@ impl Whose {
     ///
     /// # Errors
     /// Where it is for an agent or a person, and the scope names none.
-    pub(crate) fn of(binding: &Binding, scope: &Scope, asked: Option<Visibility>) -> Result<Self, FieldError> {
+    pub(crate) fn of(
+        binding: &Binding,
+        scope: &Scope,
+        asked: Option<Visibility>,
+    ) -> Result<Self, FieldError> {
         let usual = match binding.policy.sharing {
             Sharing::PerAgent if scope.agent_id.is_some() => Visibility::Agent,
             Sharing::PerAgent | Sharing::Shared => Visibility::Company,
@@ -51,7 +55,15 @@ impl Whose {
 
     fn by_nobody(visibility: Visibility, owner: Option<Owner>) -> Self {
         let writer = Reader::default();
-        Self { visibility, owner, is_asked: false, writer, since: None, received_at: None, replaces: None }
+        Self {
+            visibility,
+            owner,
+            is_asked: false,
+            writer,
+            since: None,
+            received_at: None,
+            replaces: None,
+        }
     }
 
     /// The same, where nobody asked for it.
@@ -69,8 +81,13 @@ impl Whose {
         Self { since: times.min(), ..self }
     }
 
-    /// The same where their material came then, and where they take the place of what came from their source before.
-    pub(crate) fn of_material(self, received_at: Option<Timestamp>, replaces: Option<Replacement>) -> Self {
+    /// The same where their material came then, and where they take the place of what came from
+    /// their source before.
+    pub(crate) fn of_material(
+        self,
+        received_at: Option<Timestamp>,
+        replaces: Option<Replacement>,
+    ) -> Self {
         Self { received_at, replaces, ..self }
     }
 
@@ -79,8 +96,8 @@ impl Whose {
         self.owner.as_ref()
     }
 
-    /// The scope that the provider sees. The agent that writes is named as the one who acts. It is a partition only where
-    /// the records are its own.
+    /// The scope that the provider sees. The agent that writes is named as the one who acts. It is
+    /// a partition only where the records are its own.
     pub(crate) fn scope(&self, scope: &Scope) -> Scope {
         let actor_agent_id = scope.agent_id.clone().or_else(|| scope.actor_agent_id.clone());
         let agent_id = match &self.owner {
@@ -91,7 +108,11 @@ impl Whose {
     }
 
     /// The write as the marks have it; none where it is for the company.
-    pub(crate) fn private_write(&self, operation: &Operation, binding: &Binding) -> Option<PrivateWrite> {
+    pub(crate) fn private_write(
+        &self,
+        operation: &Operation,
+        binding: &Binding,
+    ) -> Option<PrivateWrite> {
         let owner = self.owner.clone()?;
         let began = operation.started_at;
         Some(PrivateWrite {
@@ -113,7 +134,10 @@ pub(crate) fn check_owner(scope: &Scope, visibility: Visibility) -> Result<(), F
         return Ok(());
     }
     let field = if visibility == Visibility::Agent { "agentId" } else { "subjectId" };
-    Err(FieldError::new("visibility", format!("is `{visibility}`, and the scope names none; give `scope.{field}`")))
+    Err(FieldError::new(
+        "visibility",
+        format!("is `{visibility}`, and the scope names none; give `scope.{field}`"),
+    ))
 }
 
 /// A record that an operation made, and what is known of it beside the operation.
@@ -138,7 +162,8 @@ impl Service {
             return Ok(());
         }
         if whose.owner.is_some() || self.records.has_private(binding.id) {
-            // Of two operations that write one record, the second one sees whose the first one made it.
+            // Of two operations that write one record, the second one sees whose the first one made
+            // it.
             let lock = self.records.lock(binding.id).await?;
             ending.hold(lock);
         }
@@ -157,10 +182,17 @@ impl Service {
                 None => new,
             };
             let owner = |row: &RecordRow| Owner::of(row.visibility, &row.scope);
-            ending.takes_from(before.as_ref().and_then(owner).filter(|before| owner(&row).as_ref() != Some(before)));
+            ending.takes_from(
+                before
+                    .as_ref()
+                    .and_then(owner)
+                    .filter(|before| owner(&row).as_ref() != Some(before)),
+            );
             rows.extend(Records::write(&row, before.as_ref())?);
-            // A company's import brings the row under the name that the record had; the provider may give another one.
-            let moved = one.origin.filter(|origin| origin.handle != *one.handle && ending.is_systems());
+            // A company's import brings the row under the name that the record had; the provider
+            // may give another one.
+            let moved =
+                one.origin.filter(|origin| origin.handle != *one.handle && ending.is_systems());
             let moved = moved.map(|origin| &origin.handle.provider_record_id);
             rows.extend(self.records.remove(ending, binding, moved.into_iter()).await?);
         }
@@ -170,7 +202,8 @@ impl Service {
 }
 
 fn new_row(operation: &Operation, binding: &Binding, whose: &Whose, one: &Made<'_>) -> RecordRow {
-    let source = one.write.and_then(|write| write.source.clone()).or_else(|| operation.source.clone());
+    let source =
+        one.write.and_then(|write| write.source.clone()).or_else(|| operation.source.clone());
     let is_correction = operation.kind == OperationKind::Correct;
     let client = operation.source.as_ref().and_then(|source| source.external_ref.clone());
     RecordRow {
@@ -197,12 +230,14 @@ fn carried(before: &RecordRow, new: &RecordRow) -> RecordRow {
     RecordRow { handle: new.handle.clone(), binding_id: new.binding_id, ..before.clone() }
 }
 
-/// A record that is written again. What is private stays private, unless its owner says otherwise; what is somebody else's
-/// stays theirs, whoever's text a provider has put into it.
+/// A record that is written again. What is private stays private, unless its owner says otherwise;
+/// what is somebody else's stays theirs, whoever's text a provider has put into it.
 fn replaced(before: &RecordRow, new: RecordRow, whose: &Whose) -> RecordRow {
-    // A write that names no source changes what came from the one before. From another source it is something else.
+    // A write that names no source changes what came from the one before. From another source it is
+    // something else.
     let source = new.source.or_else(|| before.source.clone());
-    let replaces = new.replaces.or_else(|| before.replaces.clone().filter(|_| source == before.source));
+    let replaces =
+        new.replaces.or_else(|| before.replaces.clone().filter(|_| source == before.source));
     let received_at = new.received_at.or(before.received_at);
     let new = RecordRow { created_at: before.created_at, source, received_at, replaces, ..new };
     if !before.is_private() {
@@ -224,8 +259,14 @@ mod tests {
         let company: memhost_types::CompanyId = "acme".parse().unwrap();
         RecordRow {
             binding_id: memhost_types::BindingId(Uuid::nil()),
-            handle: RecordHandle { provider_key: "p".parse().unwrap(), provider_record_id: "r".parse().unwrap() },
-            scope: Scope { agent_id: Some(agent.parse().unwrap()), ..Scope::company(company.clone()) },
+            handle: RecordHandle {
+                provider_key: "p".parse().unwrap(),
+                provider_record_id: "r".parse().unwrap(),
+            },
+            scope: Scope {
+                agent_id: Some(agent.parse().unwrap()),
+                ..Scope::company(company.clone())
+            },
             company_id: company,
             source: None,
             hook_kind: None,
@@ -252,14 +293,20 @@ mod tests {
         use Visibility::{Agent, Company};
         let before = row("ada", Agent);
         let after = |agent, visibility, is_asked| {
-            let found = replaced(&before, row(agent, visibility), &writes(agent, visibility, is_asked));
+            let found =
+                replaced(&before, row(agent, visibility), &writes(agent, visibility, is_asked));
             (found.scope.agent_id.unwrap().to_string(), found.visibility)
         };
         assert_eq!(after("carol", Company, true), ("ada".to_owned(), Agent));
         assert_eq!(after("carol", Agent, true), ("ada".to_owned(), Agent));
         assert_eq!(after("ada", Company, false), ("ada".to_owned(), Agent));
-        assert_eq!(after("ada", Company, true), ("ada".to_owned(), Company), "its owner gives it to all");
-        let shared = replaced(&row("ada", Company), row("carol", Agent), &writes("carol", Agent, true));
+        assert_eq!(
+            after("ada", Company, true),
+            ("ada".to_owned(), Company),
+            "its owner gives it to all"
+        );
+        let shared =
+            replaced(&row("ada", Company), row("carol", Agent), &writes("carol", Agent, true));
         assert_eq!(shared.visibility, Agent);
     }
 }

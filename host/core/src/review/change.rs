@@ -1,6 +1,7 @@
-//! Changes of records that are there. Where the policy would hold what a change makes, the host keeps the change in the
-//! queue, and the provider hears nothing of it: the record stays as it is and is found until a person approves the
-//! change. So nobody can take an approved record away by changing it.
+//! Changes of records that are there. Where the policy would hold what a change makes, the host
+//! keeps the change in the queue, and the provider hears nothing of it: the record stays as it is
+//! and is found until a person approves the change. So nobody can take an approved record away by
+//! changing it.
 
 use std::sync::Arc;
 
@@ -14,14 +15,15 @@ use crate::review::judge::{Verdict, judge};
 use crate::review::written::{Author, Decided};
 use memhost_store::StoreError;
 use memhost_types::{
-    Binding, CorrectRequest, CorrectionPatch, Decision, ForgetRequest, HeldChange, InReview, OperationErrorCode,
-    OperationId, OperationKind, RecordHandle, RecordId, RecordWrite, ReviewDecision, ReviewItem, ReviewStatus, Scope,
-    UpsertRequest,
+    Binding, CorrectRequest, CorrectionPatch, Decision, ForgetRequest, HeldChange, InReview,
+    OperationErrorCode, OperationId, OperationKind, RecordHandle, RecordId, RecordWrite,
+    ReviewDecision, ReviewItem, ReviewStatus, Scope, UpsertRequest,
 };
 
 /// What the caller of a change that waits is told.
 pub(crate) fn waits() -> Refusal {
-    let message = "a person must approve the change first, and the record stays as it is until then; `memhost review \
+    let message = "a person must approve the change first, and the record stays as it is until \
+                   then; `memhost review \
                    list` shows it";
     Refusal::new(OperationErrorCode::ReviewRequired, message)
 }
@@ -33,8 +35,9 @@ pub(crate) fn in_review(item: &ReviewItem) -> Option<InReview> {
 }
 
 impl Service {
-    /// Why a change of a record must wait; none where it may be made. What nobody is answered yet may be changed: it is
-    /// judged afterwards. `write` is the record as it is to be, if that is known.
+    /// Why a change of a record must wait; none where it may be made. What nobody is answered yet
+    /// may be changed: it is judged afterwards. `write` is the record as it is to be, if that is
+    /// known.
     pub(crate) async fn holds_change(
         &self,
         binding: &Binding,
@@ -42,7 +45,8 @@ impl Service {
         record: &RecordId,
         write: Option<&RecordWrite>,
     ) -> Result<Option<Verdict>, StoreError> {
-        let Some(policy) = binding.policy.review.as_ref().filter(|_| *author == Author::Judged) else {
+        let Some(policy) = binding.policy.review.as_ref().filter(|_| *author == Author::Judged)
+        else {
             return Ok(None);
         };
         let standing = self.reviews.standing(binding.id, record).map(|standing| standing.status);
@@ -54,13 +58,21 @@ impl Service {
             return Ok(None);
         }
         let mut verdict = match write {
-            Some(write) => judge(policy, &whole(&write.text, write.summary.as_deref()), write.metadata.as_ref()),
+            Some(write) => judge(
+                policy,
+                &whole(&write.text, write.summary.as_deref()),
+                write.metadata.as_ref(),
+            ),
             None => judge(policy, "", None),
         };
         match write {
-            None => verdict.reasons.push("what the provider makes of an instruction is not known before".to_owned()),
+            None => verdict
+                .reasons
+                .push("what the provider makes of an instruction is not known before".to_owned()),
             // The metadata stays, and may be the reason why it was held.
-            Some(write) if standing.is_some() && write.metadata.is_none() && verdict.reasons.is_empty() => {
+            Some(write)
+                if standing.is_some() && write.metadata.is_none() && verdict.reasons.is_empty() =>
+            {
                 verdict.reasons.push("a person has approved the record as it is".to_owned());
             }
             Some(_) => {}
@@ -86,12 +98,13 @@ impl Service {
             },
             HeldChange::Gone => String::new(),
         };
-        let item = self.item(binding, Some(operation_id), handle, &text, verdict, ReviewStatus::Pending);
+        let item =
+            self.item(binding, Some(operation_id), handle, &text, verdict, ReviewStatus::Pending);
         ReviewItem { change: Some(change), ..item }
     }
 
-    /// Applies a decision to a record of the provider. Answers the text that the provider has then, where it was changed
-    /// and could be read.
+    /// Applies a decision to a record of the provider. Answers the text that the provider has then,
+    /// where it was changed and could be read.
     pub(crate) async fn carry_out(
         &self,
         caller: &Caller,
@@ -118,10 +131,18 @@ impl Service {
                 let record = RecordWrite { text: text.clone(), ..RecordWrite::default() };
                 let patch = CorrectionPatch { instruction: None, record: Some(record.clone()) };
                 match self.correct_as(caller, correct(patch), author.clone()).await {
-                    Err(ServiceError::Operation { error, .. }) if error.code == OperationErrorCode::Unsupported => {
-                        let record = RecordWrite { id: Some(handle.provider_record_id.clone()), ..record };
-                        let upsert =
-                            UpsertRequest { binding_key, scope, source: None, records: vec![record], visibility: None };
+                    Err(ServiceError::Operation { error, .. })
+                        if error.code == OperationErrorCode::Unsupported =>
+                    {
+                        let record =
+                            RecordWrite { id: Some(handle.provider_record_id.clone()), ..record };
+                        let upsert = UpsertRequest {
+                            binding_key,
+                            scope,
+                            source: None,
+                            records: vec![record],
+                            visibility: None,
+                        };
                         self.upsert_as(caller, upsert, author).await?;
                     }
                     answered => drop(answered?),
@@ -141,7 +162,8 @@ impl Service {
         Ok(decided.seen())
     }
 
-    /// Removes what the host has of the text of a change that was rejected. Its record is not touched.
+    /// Removes what the host has of the text of a change that was rejected. Its record is not
+    /// touched.
     async fn give_up_change(&self, item: &ReviewItem) -> Result<(), ServiceError> {
         if let Some(id) = item.operation_id
             && let Some(mut operation) = self.store.operation(&item.company_id, id).await?
@@ -154,21 +176,25 @@ impl Service {
         Ok(idempotency::clear(&*self.store, &item.company_id).await?)
     }
 
-    /// The scope of the operation that brought an item; the company's where that is gone, or was an import, which brings
-    /// records of any scope.
+    /// The scope of the operation that brought an item; the company's where that is gone, or was an
+    /// import, which brings records of any scope.
     pub(crate) async fn scope_of(&self, item: &ReviewItem) -> Result<Scope, ServiceError> {
         let operation = match item.operation_id {
             Some(id) => self.store.operation(&item.company_id, id).await?,
             None => None,
         };
         let narrow = operation.filter(|operation| operation.kind != OperationKind::Import);
-        Ok(narrow.map_or_else(|| Scope::company(item.company_id.clone()), |operation| operation.scope))
+        Ok(narrow
+            .map_or_else(|| Scope::company(item.company_id.clone()), |operation| operation.scope))
     }
 }
 
 impl Answered<'_> {
     /// Those of some records that wait for a person.
-    pub(crate) async fn in_review(&self, records: &[RecordHandle]) -> Result<Vec<InReview>, StoreError> {
+    pub(crate) async fn in_review(
+        &self,
+        records: &[RecordHandle],
+    ) -> Result<Vec<InReview>, StoreError> {
         let (host, binding) = (self.host, &self.serving.binding);
         let mut found = Vec::new();
         if !host.reviews.withholds(binding.id) {
@@ -176,7 +202,11 @@ impl Answered<'_> {
         }
         for handle in records {
             let standing = host.reviews.standing(binding.id, &handle.provider_record_id);
-            let Some(standing) = standing.filter(|standing| standing.status == ReviewStatus::Pending) else { continue };
+            let Some(standing) =
+                standing.filter(|standing| standing.status == ReviewStatus::Pending)
+            else {
+                continue;
+            };
             let item = host.reviews.find(&binding.company_id, standing.id).await?;
             found.extend(item.as_ref().and_then(in_review));
         }

@@ -12,9 +12,9 @@ use async_recursion::async_recursion as boxed;
 use memhost_ports::new_id;
 use memhost_store::{Change, StoreError};
 use memhost_types::{
-    ActivityAction, Binding, CompanyId, Decision, Delivery, DeliveryStatus, FieldError, HeldChange, OperationId,
-    RecordHandle, ReviewDecision, ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewPolicy, ReviewStatus,
-    ReviewSubject, Snippet, SourcePayload, limits,
+    ActivityAction, Binding, CompanyId, Decision, Delivery, DeliveryStatus, FieldError, HeldChange,
+    OperationId, RecordHandle, ReviewDecision, ReviewFilter, ReviewHolder, ReviewId, ReviewItem,
+    ReviewPolicy, ReviewStatus, ReviewSubject, Snippet, SourcePayload, limits,
 };
 
 /// The largest text that the queue keeps, in bytes; longer ones are cut.
@@ -24,7 +24,8 @@ pub(crate) fn digest(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
-/// Everything of a record that a reader may be shown: a reader may see the summary in the place of the text.
+/// Everything of a record that a reader may be shown: a reader may see the summary in the place of
+/// the text.
 pub(crate) fn whole(text: &str, summary: Option<&str>) -> String {
     match summary {
         Some(summary) => format!("{text}\n\nSummary: {summary}"),
@@ -37,8 +38,8 @@ pub(crate) fn queued(text: &str) -> String {
 }
 
 impl Answered<'_> {
-    /// Removes what must not be returned. A record that was not judged before is judged here: the capture that wrote it may
-    /// not have ended yet.
+    /// Removes what must not be returned. A record that was not judged before is judged here: the
+    /// capture that wrote it may not have ended yet.
     pub(crate) async fn hide(&self, found: &mut Vec<Snippet>) -> Result<(), StoreError> {
         let (host, binding) = (self.host, &self.serving.binding);
         // What is held stays held when the policy is removed.
@@ -78,7 +79,10 @@ impl Service {
         let text = whole(&snippet.text, snippet.summary.as_deref());
         let (digest, record) = (digest(&text), &snippet.handle.provider_record_id);
         let decided = || {
-            let standing = self.reviews.standing(binding.id, record).filter(|standing| standing.digest == digest);
+            let standing = self
+                .reviews
+                .standing(binding.id, record)
+                .filter(|standing| standing.digest == digest);
             standing.map(|standing| standing.status == ReviewStatus::Approved)
         };
         if let Some(counts) = decided() {
@@ -94,7 +98,14 @@ impl Service {
         if let Some(counts) = decided() {
             return Ok(counts);
         }
-        let item = self.item(binding, Some(operation_id), &snippet.handle, &text, verdict, ReviewStatus::Pending);
+        let item = self.item(
+            binding,
+            Some(operation_id),
+            &snippet.handle,
+            &text,
+            verdict,
+            ReviewStatus::Pending,
+        );
         self.reviews.put(&item).await?;
         Ok(false)
     }
@@ -131,14 +142,17 @@ impl Service {
         }
     }
 
-    /// The review item of a capture that is held; none where it waits for something else. Its id is the delivery's.
+    /// The review item of a capture that is held; none where it waits for something else. Its id is
+    /// the delivery's.
     pub(crate) fn held_item(&self, delivery: &Delivery) -> Option<ReviewItem> {
         if delivery.status != DeliveryStatus::Held {
             return None;
         }
         let payload = delivery.payload.as_ref();
         let text = payload.and_then(|payload| payload.text_or_turns()).unwrap_or_else(|| {
-            payload.and_then(|payload| serde_json::to_string(&payload.object).ok()).unwrap_or_default()
+            payload
+                .and_then(|payload| serde_json::to_string(&payload.object).ok())
+                .unwrap_or_default()
         });
         Some(ReviewItem {
             id: ReviewId(delivery.id.0),
@@ -191,7 +205,11 @@ impl Service {
     /// # Errors
     /// Where the company has none of this id.
     #[boxed]
-    pub async fn review(&self, company: &CompanyId, id: ReviewId) -> Result<ReviewItem, ServiceError> {
+    pub async fn review(
+        &self,
+        company: &CompanyId,
+        id: ReviewId,
+    ) -> Result<ReviewItem, ServiceError> {
         Ok(self.reviews.get(company, id).await?)
     }
 
@@ -209,7 +227,9 @@ impl Service {
     ) -> Result<ReviewItem, ServiceError> {
         decision.check()?;
         match (decision.decision, &decision.text) {
-            (Decision::Edit, None) => return Err(FieldError::new("text", "is missing; an edit needs it").into()),
+            (Decision::Edit, None) => {
+                return Err(FieldError::new("text", "is missing; an edit needs it").into());
+            }
             (Decision::Approve | Decision::Reject, Some(_)) => {
                 return Err(FieldError::new("text", "goes with the decision `edit` only").into());
             }
@@ -222,8 +242,8 @@ impl Service {
             Decision::Reject => ReviewStatus::Rejected,
         };
         if before.status != ReviewStatus::Pending {
-            let is_same =
-                before.status == status && decision.text.as_ref().is_none_or(|text| digest(text) == before.digest);
+            let is_same = before.status == status
+                && decision.text.as_ref().is_none_or(|text| digest(text) == before.digest);
             if !is_same {
                 return Err(ReviewError::Decided { id: id.0, status: before.status }.into());
             }
@@ -269,7 +289,8 @@ impl Service {
                 let mut released = held.clone();
                 if let (Some(text), Some(payload)) = (&decision.text, &mut released.payload) {
                     // What the person has not seen may repeat what was taken out.
-                    *payload = SourcePayload { text: Some(text.clone()), ..SourcePayload::default() };
+                    *payload =
+                        SourcePayload { text: Some(text.clone()), ..SourcePayload::default() };
                     released.metadata = None;
                 }
                 (released.status, released.due_at) = match status {
@@ -299,7 +320,8 @@ impl Service {
             // A compaction may have ended meanwhile.
             changes.extend(self.forgetting()?);
         }
-        let entry = NewActivity::new(caller.principal(), ActivityAction::ReviewDecided, id.0.to_string());
+        let entry =
+            NewActivity::new(caller.principal(), ActivityAction::ReviewDecided, id.0.to_string());
         // The activity log does not contain the text.
         let entry = entry.with(Some(&before.status), Some(&decision.decision));
         self.bindings.record_with(company, entry, changes).await?;

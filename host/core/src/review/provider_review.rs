@@ -1,5 +1,6 @@
-//! Records that a provider itself holds until a person decides. The host's queue shows them beside its own, so that a
-//! person decides everything in one place. The provider is told through its interface `review`.
+//! Records that a provider itself holds until a person decides. The host's queue shows them beside
+//! its own, so that a person decides everything in one place. The provider is told through its
+//! interface `review`.
 
 use crate::Service;
 use crate::access::Caller;
@@ -12,8 +13,9 @@ use crate::versions::serving::Serving;
 use memhost_sandbox::{Answer, Failure, OptionalInterface};
 use memhost_store::StoreError;
 use memhost_types::{
-    Decision, JsonObject, OperationErrorCode, OperationId, OperationKind, Pages, RecordHandle, RecordId, RecordWrite,
-    ReviewDecision, ReviewHolder, ReviewItem, ReviewPolicy, ReviewStatus, Scope, Snippet,
+    Decision, JsonObject, OperationErrorCode, OperationId, OperationKind, Pages, RecordHandle,
+    RecordId, RecordWrite, ReviewDecision, ReviewHolder, ReviewItem, ReviewPolicy, ReviewStatus,
+    Scope, Snippet,
 };
 
 /// The most records that are read at a time. Further ones are read when some of these are decided.
@@ -24,8 +26,8 @@ const PENDING_PAGE: u32 = 100;
 const MAX_QUEUED_METADATA: usize = 16 << 10;
 
 impl Answered<'_> {
-    /// Puts what the provider holds into the queue, as a part of an operation that may have added to it. A provider that
-    /// fails is asked again after the next operation.
+    /// Puts what the provider holds into the queue, as a part of an operation that may have added
+    /// to it. A provider that fails is asked again after the next operation.
     pub(crate) async fn queue_provider_review(&mut self, scope: &Scope) -> Result<(), StoreError> {
         let serving = self.serving;
         if !serving.plugin.component.exports(OptionalInterface::Review) {
@@ -35,14 +37,16 @@ impl Answered<'_> {
         while seen < MOST_PENDING
             && let Some(cursor) = pages.next()
         {
-            let page = match serving.instances.pending(scope, cursor.as_deref(), PENDING_PAGE).await {
+            let page = match serving.instances.pending(scope, cursor.as_deref(), PENDING_PAGE).await
+            {
                 Ok(answer) => {
                     self.ending.add_usage(answer.metered);
                     answer.value
                 }
                 Err(failure) => {
                     self.ending.add_usage(failure.metered);
-                    tracing::warn!(error = %failure.error, binding = %serving.binding.key, "the provider could not list what it holds");
+                    tracing::warn!(error = %failure.error, binding = %serving.binding.key, "the \
+                        provider could not list what it holds");
                     break;
                 }
             };
@@ -63,20 +67,30 @@ impl Answered<'_> {
         let record = &snippet.handle.provider_record_id;
         let _lock = host.reviews.lock(binding.id, record).await?;
         let standing = host.reviews.standing(binding.id, record);
-        if standing.is_some_and(|known| known.status == ReviewStatus::Pending && known.digest == digest(&text)) {
+        if standing.is_some_and(|known| {
+            known.status == ReviewStatus::Pending && known.digest == digest(&text)
+        }) {
             return Ok(());
         }
         let mut verdict = judge(&ReviewPolicy::default(), &text, snippet.metadata.as_ref());
         verdict.reasons.insert(0, "the provider holds it until a person approves it".to_owned());
-        let item = host.item(binding, Some(self.id()), &snippet.handle, &text, verdict, ReviewStatus::Pending);
+        let item = host.item(
+            binding,
+            Some(self.id()),
+            &snippet.handle,
+            &text,
+            verdict,
+            ReviewStatus::Pending,
+        );
         let metadata = snippet.metadata.clone().filter(is_small);
         host.reviews.put(&ReviewItem { holder: ReviewHolder::Provider, metadata, ..item }).await
     }
 }
 
 impl Service {
-    /// Tells the provider what was decided, as an operation of its own, and writes the result into the item. A record that
-    /// the provider no longer has, because it expired or was forgotten, ends as rejected.
+    /// Tells the provider what was decided, as an operation of its own, and writes the result into
+    /// the item. A record that the provider no longer has, because it expired or was forgotten,
+    /// ends as rejected.
     pub(crate) async fn send_decision(
         &self,
         caller: &Caller,
@@ -90,16 +104,26 @@ impl Service {
             ..RecordWrite::default()
         });
         let record = &handle.provider_record_id;
-        let mut step = Decide { scope: self.scope_of(item).await?, item, record, decision: decision.decision, edited };
+        let mut step = Decide {
+            scope: self.scope_of(item).await?,
+            item,
+            record,
+            decision: decision.decision,
+            edited,
+        };
         match self.operate(caller, &mut step).await {
             Ok(Some(snippet)) => {
                 let text = whole(&snippet.text, snippet.summary.as_deref());
                 (item.text, item.digest) = (queued(&text), digest(&text));
             }
             Ok(None) => {}
-            Err(ServiceError::Operation { operation_id, error, .. }) if error.code == OperationErrorCode::NotFound => {
+            Err(ServiceError::Operation { operation_id, error, .. })
+                if error.code == OperationErrorCode::NotFound =>
+            {
                 item.status = ReviewStatus::Rejected;
-                item.reasons.push(format!("the provider no longer has it, as the operation {operation_id} says"));
+                item.reasons.push(format!(
+                    "the provider no longer has it, as the operation {operation_id} says"
+                ));
             }
             Err(error) => return Err(error),
         }
@@ -124,8 +148,15 @@ impl Step for Decide<'_> {
         (&mut self.scope, Some(&self.item.binding_key))
     }
 
-    async fn call(&self, serving: &Serving, _: OperationId) -> Result<Answer<Option<Snippet>>, Failure> {
-        serving.instances.decide(&self.scope, self.record, self.decision, self.edited.as_ref()).await
+    async fn call(
+        &self,
+        serving: &Serving,
+        _: OperationId,
+    ) -> Result<Answer<Option<Snippet>>, Failure> {
+        serving
+            .instances
+            .decide(&self.scope, self.record, self.decision, self.edited.as_ref())
+            .await
     }
 
     fn completion(&self, answer: &Option<Snippet>) -> Completion {

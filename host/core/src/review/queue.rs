@@ -6,9 +6,12 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use uuid::Uuid;
 
-use memhost_store::{self as store, Change, Found, Lease, LockKind, Store, StoreError, Table, TableWrite};
+use memhost_store::{
+    self as store, Change, Found, Lease, LockKind, Store, StoreError, Table, TableWrite,
+};
 use memhost_types::{
-    BindingId, CompanyId, RecordId, ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewStatus, ReviewSubject,
+    BindingId, CompanyId, RecordId, ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewStatus,
+    ReviewSubject,
 };
 
 /// Why a call about reviews failed.
@@ -99,8 +102,12 @@ impl Reviews {
             of_binding.changes.insert(record.clone());
         }
         if item.stands() {
-            let standing =
-                Standing { id: item.id, status: item.status, digest: item.digest.clone(), holder: item.holder };
+            let standing = Standing {
+                id: item.id,
+                status: item.status,
+                digest: item.digest.clone(),
+                holder: item.holder,
+            };
             of_binding.put(record, standing, replaces);
         }
     }
@@ -110,7 +117,8 @@ impl Reviews {
         self.stand(item, true);
     }
 
-    /// Updates the cache with a stored item, where items are read newest first: the latest about a record counts.
+    /// Updates the cache with a stored item, where items are read newest first: the latest about a
+    /// record counts.
     pub(crate) fn apply_older(&self, item: &ReviewItem) {
         self.stand(item, false);
     }
@@ -120,18 +128,27 @@ impl Reviews {
         self.standings.read().get(&binding)?.by_record.get(record).cloned()
     }
 
-    /// Whether the queue has, or may have, a text about one of these records, or a change that came from a source.
-    pub(crate) fn may_be_about(&self, binding: BindingId, records: &HashSet<&RecordId>, of_source: bool) -> bool {
+    /// Whether the queue has, or may have, a text about one of these records, or a change that came
+    /// from a source.
+    pub(crate) fn may_be_about(
+        &self,
+        binding: BindingId,
+        records: &HashSet<&RecordId>,
+        of_source: bool,
+    ) -> bool {
         let all = self.standings.read();
         all.get(&binding).is_some_and(|of_binding| {
-            let knows = |id: &RecordId| of_binding.by_record.contains_key(id) || of_binding.changes.contains(id);
+            let knows = |id: &RecordId| {
+                of_binding.by_record.contains_key(id) || of_binding.changes.contains(id)
+            };
             of_source && !of_binding.changes.is_empty() || records.iter().any(|id| knows(id))
         })
     }
 
     /// Whether a record waits for a person, or was rejected.
     pub(crate) fn waits(&self, binding: BindingId, record: &RecordId) -> bool {
-        self.standing(binding, record).is_some_and(|standing| standing.status != ReviewStatus::Approved)
+        self.standing(binding, record)
+            .is_some_and(|standing| standing.status != ReviewStatus::Approved)
     }
 
     /// How many records of a binding the host must hide although the provider returns them.
@@ -141,7 +158,10 @@ impl Reviews {
 
     /// Whether any record of a binding waits or was rejected, whoever holds it.
     pub(crate) fn withholds(&self, binding: BindingId) -> bool {
-        self.standings.read().get(&binding).is_some_and(|of_binding| of_binding.hidden + of_binding.held > 0)
+        self.standings
+            .read()
+            .get(&binding)
+            .is_some_and(|of_binding| of_binding.hidden + of_binding.held > 0)
     }
 
     /// The row of an item.
@@ -151,15 +171,24 @@ impl Reviews {
     }
 
     /// The change that replaces an item, if it is still as it was in `before`.
-    pub(crate) async fn replace(&self, before: &ReviewItem, after: &ReviewItem) -> Result<Change, StoreError> {
+    pub(crate) async fn replace(
+        &self,
+        before: &ReviewItem,
+        after: &ReviewItem,
+    ) -> Result<Change, StoreError> {
         let change = Change::from(Self::row(after)?);
-        let expected = store::unchanged(&*self.store, Table::Reviews, &change.key, "review", before).await?;
+        let expected =
+            store::unchanged(&*self.store, Table::Reviews, &change.key, "review", before).await?;
         Ok(Change { expected, ..change })
     }
 
-    /// Hold this while you look at a record's standing and put an item about it into the queue: of two reads that find the
-    /// same record, one queues it.
-    pub(crate) async fn lock(&self, binding: BindingId, record: &RecordId) -> Result<Lease, StoreError> {
+    /// Hold this while you look at a record's standing and put an item about it into the queue: of
+    /// two reads that find the same record, one queues it.
+    pub(crate) async fn lock(
+        &self,
+        binding: BindingId,
+        record: &RecordId,
+    ) -> Result<Lease, StoreError> {
         let key = [binding.0.as_bytes(), record.as_str().as_bytes()].concat();
         self.store.lock(LockKind::Review, &key).await
     }
@@ -169,8 +198,8 @@ impl Reviews {
         self.store.lock(LockKind::Review, id.0.as_bytes()).await
     }
 
-    /// The rows of items that are written in one step with their operation. It is known from now on that there may be a
-    /// text about their records.
+    /// The rows of items that are written in one step with their operation. It is known from now on
+    /// that there may be a text about their records.
     pub(crate) fn plan(&self, items: &[ReviewItem]) -> Result<Vec<TableWrite>, StoreError> {
         items
             .iter()
@@ -182,20 +211,28 @@ impl Reviews {
             .collect()
     }
 
-    /// Puts an item into the queue, durably. If this fails, nothing has changed, and the next read of the record tries
-    /// again. The caller holds the record's lock.
+    /// Puts an item into the queue, durably. If this fails, nothing has changed, and the next read
+    /// of the record tries again. The caller holds the record's lock.
     pub(crate) async fn put(&self, item: &ReviewItem) -> Result<(), StoreError> {
         store::write(&*self.store, &[Self::row(item)?.into()]).await?;
         self.apply(item);
         Ok(())
     }
 
-    pub(crate) async fn get(&self, company: &CompanyId, id: ReviewId) -> Result<ReviewItem, ReviewError> {
+    pub(crate) async fn get(
+        &self,
+        company: &CompanyId,
+        id: ReviewId,
+    ) -> Result<ReviewItem, ReviewError> {
         self.find(company, id).await?.ok_or(ReviewError::NotFound { id: id.0 })
     }
 
     /// An item, if there is one of this id.
-    pub(crate) async fn find(&self, company: &CompanyId, id: ReviewId) -> Result<Option<ReviewItem>, StoreError> {
+    pub(crate) async fn find(
+        &self,
+        company: &CompanyId,
+        id: ReviewId,
+    ) -> Result<Option<ReviewItem>, StoreError> {
         let stored = self.store.get(Table::Reviews, &key(company, id)).await?;
         stored.map(|stored| store::decode("review", &stored)).transpose()
     }
@@ -209,7 +246,8 @@ impl Reviews {
         limit: usize,
     ) -> Result<Found<ReviewItem>, StoreError> {
         let (prefix, table) = (store::company_key(company, b""), (Table::Reviews, "review"));
-        store::matching(&*self.store, table, &prefix, from, limit, |item| filter.matches(item)).await
+        store::matching(&*self.store, table, &prefix, from, limit, |item| filter.matches(item))
+            .await
     }
 
     /// Removes a binding from the cache, where its rows go with the company's.
@@ -218,7 +256,11 @@ impl Reviews {
     }
 
     /// Removes the rows of a deleted binding, whose texts must not outlive it.
-    pub(crate) async fn remove(store: &dyn Store, company: &CompanyId, binding: BindingId) -> Result<(), StoreError> {
+    pub(crate) async fn remove(
+        store: &dyn Store,
+        company: &CompanyId,
+        binding: BindingId,
+    ) -> Result<(), StoreError> {
         let mut rows = store::scan_all(store, Table::Reviews, &store::company_key(company, b""));
         let mut removed = Vec::new();
         while let Some((key, item)) = rows.next_row::<ReviewItem>("review").await? {
@@ -245,13 +287,18 @@ mod tests {
     fn what_must_not_be_returned_is_counted_by_who_holds_it() {
         let mut all = Standings::default();
         let mut put = |name: &str, holder, status, replaces| {
-            let standing = Standing { id: ReviewId(Uuid::nil()), status, digest: String::new(), holder };
+            let standing =
+                Standing { id: ReviewId(Uuid::nil()), status, digest: String::new(), holder };
             all.put(name.parse::<RecordId>().unwrap(), standing, replaces);
             (all.hidden, all.held)
         };
         assert_eq!(put("a", ReviewHolder::Host, ReviewStatus::Pending, true), (1, 0));
         assert_eq!(put("b", ReviewHolder::Provider, ReviewStatus::Pending, true), (1, 1));
-        assert_eq!(put("b", ReviewHolder::Provider, ReviewStatus::Approved, false), (1, 1), "the newer one is known");
+        assert_eq!(
+            put("b", ReviewHolder::Provider, ReviewStatus::Approved, false),
+            (1, 1),
+            "the newer one is known"
+        );
         assert_eq!(put("b", ReviewHolder::Provider, ReviewStatus::Rejected, true), (1, 1));
         assert_eq!(put("a", ReviewHolder::Provider, ReviewStatus::Pending, true), (0, 2));
         assert_eq!(put("a", ReviewHolder::Provider, ReviewStatus::Approved, true), (0, 1));

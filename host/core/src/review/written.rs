@@ -1,10 +1,12 @@
-//! Records that an operation wrote: they wait where the policy says so, unless a person who may review wrote them.
+//! Records that an operation wrote: they wait where the policy says so, unless a person who may
+//! review wrote them.
 
 use std::sync::{Arc, OnceLock};
 
 use memhost_store::StoreError;
 use memhost_types::{
-    CompanyId, GetRequest, ListRequest, Pages, RecordHandle, ReviewItem, ReviewPolicy, ReviewStatus, Scope, Snippet,
+    CompanyId, GetRequest, ListRequest, Pages, RecordHandle, ReviewItem, ReviewPolicy,
+    ReviewStatus, Scope, Snippet,
 };
 
 use crate::access::{Act, Caller};
@@ -12,7 +14,8 @@ use crate::operations::runner::Answered;
 use crate::review::control::whole;
 use crate::review::judge::judge;
 
-/// The most records that are judged after an import. A further one is judged before it is first returned.
+/// The most records that are judged after an import. A further one is judged before it is first
+/// returned.
 const MOST_IMPORTED: usize = 10_000;
 /// Records of one page of them.
 const IMPORTED_PAGE: u32 = 100;
@@ -49,7 +52,8 @@ impl Decided {
 }
 
 impl Author {
-    /// Agents' tokens may not review. A program that speaks MCP writes for an agent, whoever gave it a token.
+    /// Agents' tokens may not review. A program that speaks MCP writes for an agent, whoever gave
+    /// it a token.
     pub(crate) fn of(caller: &Caller, company: &CompanyId) -> Self {
         let is_program = caller.is_host() || caller.agent().is_some() || caller.is_mcp();
         match !is_program && caller.may(Act::Administer, Some(company)).is_ok() {
@@ -60,7 +64,10 @@ impl Author {
 
     /// The caller that decides about a record.
     pub(crate) fn deciding(caller: &Caller, decided: &Arc<Decided>) -> Self {
-        Self::Reviewer { principal: caller.principal().to_owned(), decided: Some(Arc::clone(decided)) }
+        Self::Reviewer {
+            principal: caller.principal().to_owned(),
+            decided: Some(Arc::clone(decided)),
+        }
     }
 
     /// Whether a decision writes what an agent has asked for before.
@@ -70,8 +77,8 @@ impl Author {
 }
 
 impl Answered<'_> {
-    /// Judges the records that an operation has made, so that they are in the queue before anybody asks for them. It reads
-    /// them from the provider as a part of the operation.
+    /// Judges the records that an operation has made, so that they are in the queue before anybody
+    /// asks for them. It reads them from the provider as a part of the operation.
     pub(crate) async fn judge_new(
         &mut self,
         scope: &Scope,
@@ -82,7 +89,8 @@ impl Answered<'_> {
         let serving = self.serving;
         let Some(policy) = &serving.binding.policy.review else { return Ok(()) };
         for handle in records {
-            let request = GetRequest { binding_key: None, scope: scope.clone(), handle: handle.clone() };
+            let request =
+                GetRequest { binding_key: None, scope: scope.clone(), handle: handle.clone() };
             // A record that cannot be read now is judged at its first read.
             let (snippet, usage, metered) = match serving.instances.get(&request).await {
                 Ok(answer) => (answer.value.0, answer.value.1, answer.metered),
@@ -94,7 +102,9 @@ impl Answered<'_> {
                 (Some(snippet), Author::Judged) => {
                     self.host.counts(&serving.binding, Some(policy), self.id(), &snippet).await?;
                 }
-                (Some(snippet), Author::Reviewer { decided: Some(decided), .. }) if decided.about == *handle => {
+                (Some(snippet), Author::Reviewer { decided: Some(decided), .. })
+                    if decided.about == *handle =>
+                {
                     // The first one counts; there is one.
                     let _ = decided.seen.set(whole(&snippet.text, snippet.summary.as_deref()));
                 }
@@ -131,7 +141,9 @@ impl Answered<'_> {
                 }
                 Err(failure) => {
                     self.ending.add_usage(failure.metered);
-                    tracing::warn!(error = %failure.error, binding = %serving.binding.key, "the provider could not list what it imported; each record is judged before it is first returned");
+                    tracing::warn!(error = %failure.error, binding = %serving.binding.key, "the \
+                        provider could not list what it imported; each record is judged before it \
+                        is first returned");
                     break;
                 }
             };
@@ -147,7 +159,12 @@ impl Answered<'_> {
     }
 
     /// Approves a record that a person who may review has written, where the policy would hold it.
-    async fn pass(&self, policy: &ReviewPolicy, snippet: &Snippet, principal: &str) -> Result<(), StoreError> {
+    async fn pass(
+        &self,
+        policy: &ReviewPolicy,
+        snippet: &Snippet,
+        principal: &str,
+    ) -> Result<(), StoreError> {
         let (host, binding) = (self.host, &self.serving.binding);
         let text = whole(&snippet.text, snippet.summary.as_deref());
         let mut verdict = judge(policy, &text, snippet.metadata.as_ref());
@@ -162,8 +179,21 @@ impl Answered<'_> {
             return Ok(());
         }
         verdict.reasons.push(format!("{principal} may review, and wrote it past the queue"));
-        let item = host.item(binding, Some(self.id()), &snippet.handle, &text, verdict, ReviewStatus::Approved);
+        let item = host.item(
+            binding,
+            Some(self.id()),
+            &snippet.handle,
+            &text,
+            verdict,
+            ReviewStatus::Approved,
+        );
         let at = host.clock.now();
-        host.reviews.put(&ReviewItem { decided_by: Some(principal.to_owned()), decided_at: Some(at), ..item }).await
+        host.reviews
+            .put(&ReviewItem {
+                decided_by: Some(principal.to_owned()),
+                decided_at: Some(at),
+                ..item
+            })
+            .await
     }
 }

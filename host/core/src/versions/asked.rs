@@ -5,7 +5,13 @@ use memhost_types::{Binding, Grants, JsonObject, PermissionRequest};
 
 /// What a build asks for at a binding with this configuration.
 pub(crate) fn asked_by(plugin: &Plugin, config: &JsonObject) -> Vec<PermissionRequest> {
-    plugin.component.description().permissions.iter().map(|request| request.resolved(config)).collect()
+    plugin
+        .component
+        .description()
+        .permissions
+        .iter()
+        .map(|request| request.resolved(config))
+        .collect()
 }
 
 /// The grants that the build asks for and the binding has.

@@ -1,6 +1,6 @@
-//! The circuit breaker of a binding. A provider that traps, times out or cannot reach the system behind it several times in
-//! a row gets no calls for a pause. One refusal of its credentials is enough, too. After the pause one call is let through.
-//! If it succeeds, the breaker closes.
+//! The circuit breaker of a binding. A provider that traps, times out or cannot reach the system
+//! behind it several times in a row gets no calls for a pause. One refusal of its credentials is
+//! enough, too. After the pause one call is let through. If it succeeds, the breaker closes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -73,7 +73,9 @@ impl Breaker {
             return Ok(Admitted { breaker: self, is_trial: false });
         }
         let mut inner = self.inner.lock();
-        let Some(open) = &mut inner.open else { return Ok(Admitted { breaker: self, is_trial: false }) };
+        let Some(open) = &mut inner.open else {
+            return Ok(Admitted { breaker: self, is_trial: false });
+        };
         let now = now();
         if now < open.until {
             return Err(open.until - now);
@@ -92,7 +94,9 @@ impl Breaker {
             Some(Open { on_trial: true, .. }) => BreakerState::HalfOpen,
             Some(open) => {
                 let left = open.until.saturating_duration_since(Instant::now());
-                BreakerState::Open { retry_after_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX) }
+                BreakerState::Open {
+                    retry_after_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
+                }
             }
         }
     }
@@ -142,14 +146,16 @@ impl Admitted<'_> {
         std::mem::forget(self);
     }
 
-    /// It trapped, ran into a limit, or cannot reach the system behind it. Answers whether the breaker opens with this.
+    /// It trapped, ran into a limit, or cannot reach the system behind it. Answers whether the
+    /// breaker opens with this.
     pub(crate) fn failed(self, reason: String) -> bool {
         let opens = self.breaker.failed(self.is_trial, Instant::now(), reason, FAILURES);
         std::mem::forget(self);
         opens
     }
 
-    /// The system behind it refuses its credentials: so it will every call. Answers whether the breaker opens with this.
+    /// The system behind it refuses its credentials: so it will every call. Answers whether the
+    /// breaker opens with this.
     pub(crate) fn shut_out(self, reason: String) -> bool {
         let opens = self.breaker.failed(self.is_trial, Instant::now(), reason, 1);
         std::mem::forget(self);
@@ -183,7 +189,11 @@ mod tests {
         fail(&breaker, FAILURES - 1);
         breaker.admit().unwrap().succeeded();
         fail(&breaker, FAILURES - 1);
-        assert_eq!(breaker.state(), BreakerState::Closed, "a success in between starts the count anew");
+        assert_eq!(
+            breaker.state(),
+            BreakerState::Closed,
+            "a success in between starts the count anew"
+        );
         let from_before = breaker.admit().unwrap();
         fail(&breaker, 1);
         from_before.succeeded();

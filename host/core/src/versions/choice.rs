@@ -17,13 +17,21 @@ pub(crate) struct WaitingBuild {
     pub(crate) asks: Vec<PermissionRequest>,
 }
 
-/// `builds` are all of the binding's provider, newest first; `serving` is what served it last, if anything did.
-pub(crate) fn choose(binding: &Binding, builds: &[Plugin], serving: Option<&ServingVersion>) -> Choice {
-    let current = serving.and_then(|serving| builds.iter().find(|build| build.digest() == serving.digest));
+/// `builds` are all of the binding's provider, newest first; `serving` is what served it last, if
+/// anything did.
+pub(crate) fn choose(
+    binding: &Binding,
+    builds: &[Plugin],
+    serving: Option<&ServingVersion>,
+) -> Choice {
+    let current =
+        serving.and_then(|serving| builds.iter().find(|build| build.digest() == serving.digest));
     let is_pinned = matches!(binding.version, VersionChoice::Pin(_));
     let is_allowed = |build: &Plugin| build.is_allowed_by(&binding.version);
     let is_rejected = |build: &Plugin| {
-        serving.is_some_and(|serving| serving.rejected_versions.iter().any(|other| other.digest == build.digest()))
+        serving.is_some_and(|serving| {
+            serving.rejected_versions.iter().any(|other| other.digest == build.digest())
+        })
     };
     // A build whose file was removed, or replaced by an older one, goes on serving.
     let holds = current.filter(|current| is_allowed(current));

@@ -1,11 +1,13 @@
-//! A migration's view of a binding's storage. It reads what is stored and its own writes, which are kept in memory until
-//! all of them are made in one step.
+//! A migration's view of a binding's storage. It reads what is stored and its own writes, which are
+//! kept in memory until all of them are made in one step.
 
 use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
-use memhost_ports::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite};
+use memhost_ports::{
+    BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite,
+};
 use memhost_types::limits;
 
 /// The most that a migration may write, in bytes: it is held in memory.
@@ -31,7 +33,8 @@ impl Writes {
     fn check_room(&self, bytes: usize) -> Result<(), StorageError> {
         let total = self.bytes + bytes;
         if total > MAX_BYTES {
-            let message = format!("the migration wrote {total} bytes; at most {MAX_BYTES} are allowed");
+            let message =
+                format!("the migration wrote {total} bytes; at most {MAX_BYTES} are allowed");
             return Err(StorageError::LimitExceeded(message));
         }
         Ok(())
@@ -69,19 +72,25 @@ impl BindingStorage for MigrationStorage {
         self.read(&self.writes.lock(), key)
     }
 
-    fn scan(&self, prefix: &[u8], cursor: Option<&[u8]>, limit: usize) -> Result<StoragePage, StorageError> {
-        let max = if limit == 0 { limits::MAX_STORAGE_PAGE } else { limit.min(limits::MAX_STORAGE_PAGE) };
+    fn scan(
+        &self,
+        prefix: &[u8],
+        cursor: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<StoragePage, StorageError> {
+        let max =
+            if limit == 0 { limits::MAX_STORAGE_PAGE } else { limit.min(limits::MAX_STORAGE_PAGE) };
         let below = self.below.scan(prefix, cursor, max)?;
         let writes = self.writes.lock();
         let start = cursor.unwrap_or(prefix).max(prefix).to_vec();
         let mut merged: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
             below.entries.into_iter().map(|entry| (entry.key, Some(entry.value))).collect();
-        // Writes behind the page below belong to later pages: other stored keys may come before them.
+        // Writes behind the page below belong to later pages: other stored keys may come before
+        // them.
         let end = below.next.as_deref();
-        let ours = writes
-            .by_key
-            .range(start..)
-            .take_while(|(key, _)| key.starts_with(prefix) && end.is_none_or(|end| key.as_slice() < end));
+        let ours = writes.by_key.range(start..).take_while(|(key, _)| {
+            key.starts_with(prefix) && end.is_none_or(|end| key.as_slice() < end)
+        });
         merged.extend(ours.map(|(key, value)| (key.clone(), value.clone())));
         let mut page = StoragePage { next: below.next.clone(), ..StoragePage::default() };
         for (key, value) in merged {
@@ -111,7 +120,12 @@ impl BindingStorage for MigrationStorage {
         Ok(())
     }
 
-    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, StorageError> {
+    fn compare_and_swap(
+        &self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool, StorageError> {
         let mut writes = self.writes.lock();
         if self.read(&writes, key)?.as_deref() != expected {
             return Ok(false);
@@ -141,11 +155,18 @@ mod tests {
     async fn it_reads_its_own_writes_and_changes_nothing_below() {
         let directory = tempfile::tempdir().unwrap();
         let store = SledStore::open(directory.path(), SledOptions::default()).unwrap();
-        let below = store.binding_storage(b"acme\0x", StorageSize { bytes: 1 << 20, keys: 1_000 }).await.unwrap();
+        let below = store
+            .binding_storage(b"acme\0x", StorageSize { bytes: 1 << 20, keys: 1_000 })
+            .await
+            .unwrap();
         below.apply((0..50_u8).map(|n| put(&[b'k', n], &[n])).collect()).unwrap();
         let storage = MigrationStorage::new(Arc::clone(&below));
         storage
-            .apply(vec![put(b"k\x05", b"new"), StorageWrite::Delete(b"k\x06".to_vec()), put(b"k\xff", b"last")])
+            .apply(vec![
+                put(b"k\x05", b"new"),
+                StorageWrite::Delete(b"k\x06".to_vec()),
+                put(b"k\xff", b"last"),
+            ])
             .unwrap();
         assert!(storage.compare_and_swap(b"k\x07", Some(&[7]), Some(b"swapped")).unwrap());
         assert!(!storage.compare_and_swap(b"k\x05", Some(&[5]), None).unwrap());

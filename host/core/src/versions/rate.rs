@@ -1,4 +1,5 @@
-//! The limit of calls per second of a binding, by the generic cell rate algorithm: one number, no queue.
+//! The limit of calls per second of a binding, by the generic cell rate algorithm: one number, no
+//! queue.
 
 use std::time::{Duration, Instant};
 
@@ -45,7 +46,9 @@ impl Rate {
     fn state_at(&self, interval: Duration, now: Instant) -> RateState {
         let full_in = self.even.lock().saturating_duration_since(now);
         let room = Duration::from_secs(1).saturating_sub(full_in);
-        let whole = |time: Duration| u32::try_from(time.as_nanos() / interval.as_nanos().max(1)).unwrap_or(u32::MAX);
+        let whole = |time: Duration| {
+            u32::try_from(time.as_nanos() / interval.as_nanos().max(1)).unwrap_or(u32::MAX)
+        };
         RateState { per_second: whole(Duration::from_secs(1)), left: whole(room), full_in }
     }
 
@@ -76,7 +79,9 @@ mod tests {
         assert!(rate.take_at(interval, now + interval).is_err());
         let state = rate.state_at(interval, now + interval);
         assert_eq!((state.per_second, state.left), (10, 0));
-        assert!(state.full_in <= Duration::from_secs(1) && state.full_in > Duration::from_millis(900));
+        assert!(
+            state.full_in <= Duration::from_secs(1) && state.full_in > Duration::from_millis(900)
+        );
         let later = rate.state_at(interval, now + Duration::from_secs(2));
         assert_eq!((later.left, later.full_in), (10, Duration::ZERO));
         assert!((0..1_000).all(|_| Rate::new(0).take().is_ok()));

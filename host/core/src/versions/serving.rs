@@ -1,5 +1,5 @@
-//! The build that serves each binding, with its instances. They are made at the first operation, and again when the
-//! binding or the plugins change.
+//! The build that serves each binding, with its instances. They are made at the first operation,
+//! and again when the binding or the plugins change.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -20,11 +20,13 @@ use crate::versions::health::HealthFound;
 use crate::versions::rate::Rate;
 use memhost_embeddings::Embeddings;
 use memhost_ports::BindingStorage;
-use memhost_sandbox::{Directory, DirectoryAccess, DirectoryQuota, Egress, InstanceSetup, Instances, Sandbox};
+use memhost_sandbox::{
+    Directory, DirectoryAccess, DirectoryQuota, Egress, InstanceSetup, Instances, Sandbox,
+};
 use memhost_store::{Lease, LockKind, Store, StoreError};
 use memhost_types::{
-    Binding, BindingId, BindingKey, CompanyId, Grants, OperationErrorCode, RejectedVersion, ServingVersion,
-    VersionChoice,
+    Binding, BindingId, BindingKey, CompanyId, Grants, OperationErrorCode, RejectedVersion,
+    ServingVersion, VersionChoice,
 };
 
 mod health;
@@ -84,15 +86,17 @@ impl Serving {
             return;
         }
         let less = |left: u32| left.checked_sub(1);
-        if self.probation.calls_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) == Ok(1) {
+        if self.probation.calls_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+            == Ok(1)
+        {
             *self.probation.previous.lock() = None;
         }
     }
 }
 
-/// The bindings that have served since the host started. All of it belongs to this process. With several hosts, each one
-/// must also close a binding whose row it sees removed in the change feed, and a host that deletes a binding must wait
-/// until the others have done so.
+/// The bindings that have served since the host started. All of it belongs to this process. With
+/// several hosts, each one must also close a binding whose row it sees removed in the change feed,
+/// and a host that deletes a binding must wait until the others have done so.
 pub(crate) struct ServingBindings {
     pub(crate) sandbox: Sandbox,
     pub(crate) plugins: Arc<Plugins>,
@@ -102,8 +106,8 @@ pub(crate) struct ServingBindings {
     pub(crate) embeddings: Arc<Embeddings>,
     memory_dir: PathBuf,
     warm: RwLock<HashMap<BindingId, Arc<Serving>>>,
-    /// All instances of each binding that may still run a call: also those of earlier revisions and builds, which a call
-    /// keeps that was admitted before.
+    /// All instances of each binding that may still run a call: also those of earlier revisions and
+    /// builds, which a call keeps that was admitted before.
     live: Mutex<HashMap<BindingId, Vec<Weak<Instances>>>>,
     /// Bindings that nothing serves any more: they were deleted, or their company was erased.
     closed: RwLock<HashSet<BindingId>>,
@@ -124,7 +128,19 @@ impl ServingBindings {
         let memory_dir = data_dir.join("memory");
         let (warm, live, closed) = (RwLock::default(), Mutex::default(), RwLock::default());
         let asks_health = Mutex::default();
-        Self { sandbox, plugins, store, bindings, secrets, embeddings, memory_dir, warm, live, closed, asks_health }
+        Self {
+            sandbox,
+            plugins,
+            store,
+            bindings,
+            secrets,
+            embeddings,
+            memory_dir,
+            warm,
+            live,
+            closed,
+            asks_health,
+        }
     }
 
     /// What serves a binding now.
@@ -164,12 +180,16 @@ impl ServingBindings {
             }
             let asks = waiting.first().map(|build| {
                 let version = build.plugin.version();
-                format!("; version {version} is there and asks for more than was granted: `memhost binding grant`")
+                format!(
+                    "; version {version} is there and asks for more than was granted: `memhost \
+                         binding grant`"
+                )
             });
             return Err(Refusal::new(
                 OperationErrorCode::ProviderMissing,
                 format!(
-                    "no build of the provider `{}` may serve the binding `{}`, which {}; put its `.wasm` into the \
+                    "no build of the provider `{}` may serve the binding `{}`, which {}; put its \
+                     `.wasm` into the \
                      plugins directory{}",
                     binding.provider_key,
                     binding.key,
@@ -200,14 +220,19 @@ impl ServingBindings {
     /// The provider is not there, and may be among the files that are being admitted.
     pub(crate) fn loading(&self, binding: &Binding) -> Refusal {
         let message = format!(
-            "the provider `{}` of the binding `{}` is not loaded yet: the host is still compiling plugins",
+            "the provider `{}` of the binding `{}` is not loaded yet: the host is still compiling \
+             plugins",
             binding.provider_key, binding.key
         );
         Refusal::new(OperationErrorCode::ProviderLoading, message).retry_after(WHILE_LOADING)
     }
 
     /// Which build serves a binding. Builds whose files are gone are read from their copies.
-    async fn choose(&self, binding: &Binding, known: Option<&ServingVersion>) -> Result<Choice, Refusal> {
+    async fn choose(
+        &self,
+        binding: &Binding,
+        known: Option<&ServingVersion>,
+    ) -> Result<Choice, Refusal> {
         let pinned = match &binding.version {
             VersionChoice::Pin(digest) => Some(*digest),
             VersionChoice::Follow(_) => None,
@@ -225,7 +250,12 @@ impl ServingBindings {
     }
 
     /// Makes a build serve from the next call on.
-    pub(crate) fn install(&self, serving: Serving, previous: Option<Arc<Serving>>, generation: u64) -> Arc<Serving> {
+    pub(crate) fn install(
+        &self,
+        serving: Serving,
+        previous: Option<Arc<Serving>>,
+        generation: u64,
+    ) -> Arc<Serving> {
         serving.generation.store(generation, Ordering::Relaxed);
         if previous.is_some() {
             serving.probation.calls_left.store(PROBATION_CALLS, Ordering::Relaxed);
@@ -246,8 +276,13 @@ impl ServingBindings {
         self.store.lock(LockKind::Binding, binding.0.as_bytes()).await
     }
 
-    /// A build set up to serve a binding. No instance is made yet. The caller holds the binding's lock.
-    pub(crate) async fn serve(&self, binding: &Arc<Binding>, plugin: Plugin) -> Result<Serving, Refusal> {
+    /// A build set up to serve a binding. No instance is made yet. The caller holds the binding's
+    /// lock.
+    pub(crate) async fn serve(
+        &self,
+        binding: &Arc<Binding>,
+        plugin: Plugin,
+    ) -> Result<Serving, Refusal> {
         self.check_open(binding)?;
         let grants = Arc::new(effective(binding, &plugin));
         let storage = self.storage(binding, &grants).await?;
@@ -264,7 +299,9 @@ impl ServingBindings {
             config: config(binding)?.into(),
             storage: storage.clone(),
             directory,
-            embeddings: grants.embeddings.then(|| self.embeddings.for_binding(&binding.company_id, binding.id)),
+            embeddings: grants
+                .embeddings
+                .then(|| self.embeddings.for_binding(&binding.company_id, binding.id)),
             grants: Arc::clone(&grants),
             egress: egress.clone(),
             limits: binding.limits,
@@ -292,7 +329,11 @@ impl ServingBindings {
         })
     }
 
-    async fn egress(&self, binding: &Binding, grants: &Grants) -> Result<Option<Arc<Egress>>, Refusal> {
+    async fn egress(
+        &self,
+        binding: &Binding,
+        grants: &Grants,
+    ) -> Result<Option<Arc<Egress>>, Refusal> {
         if grants.http.is_empty() {
             return Ok(None);
         }
@@ -309,15 +350,19 @@ impl ServingBindings {
             for serving in serving.previous().into_iter().chain([serving]) {
                 let Some(egress) = &serving.egress else { continue };
                 let names = &serving.grants.secrets;
-                if let Err(error) = egress.set_secrets(self.secrets.granted(company, names).await?).await {
-                    tracing::error!(%error, binding = %serving.binding.key, "a secret cannot be used");
+                if let Err(error) =
+                    egress.set_secrets(self.secrets.granted(company, names).await?).await
+                {
+                    tracing::error!(%error, binding = %serving.binding.key, "a secret cannot be \
+                        used");
                 }
             }
         }
         Ok(())
     }
 
-    /// Secrets that the binding may use and that are not set, or were encrypted with another vault key.
+    /// Secrets that the binding may use and that are not set, or were encrypted with another vault
+    /// key.
     pub(crate) async fn missing_secrets(&self, binding: &Binding) -> Vec<String> {
         let mut missing = Vec::new();
         for name in &binding.grants.secrets {
@@ -339,14 +384,15 @@ impl ServingBindings {
     /// Closes a binding's circuit, if it is open: the next call makes new instances.
     pub(crate) async fn close_circuit(&self, binding: BindingId) -> Result<(), StoreError> {
         let _lock = self.lock(binding).await?;
-        if self.warm(binding).is_some_and(|serving| serving.breaker.state() != BreakerState::Closed) {
+        if self.warm(binding).is_some_and(|serving| serving.breaker.state() != BreakerState::Closed)
+        {
             self.forget(binding);
         }
         Ok(())
     }
 
-    /// Ends the service of a binding. When this returns, no call runs, and calls that were admitted before are refused. The
-    /// caller holds the binding's lock.
+    /// Ends the service of a binding. When this returns, no call runs, and calls that were admitted
+    /// before are refused. The caller holds the binding's lock.
     pub(crate) async fn close(&self, binding: BindingId) {
         self.closed.write().insert(binding);
         self.forget(binding);
@@ -364,7 +410,8 @@ impl ServingBindings {
         }
     }
 
-    /// Removes copies of builds whose files are gone and that serve no binding. Called before anything serves.
+    /// Removes copies of builds whose files are gone and that serve no binding. Called before
+    /// anything serves.
     pub(crate) async fn drop_unneeded_copies(&self) {
         let mut needed = HashSet::new();
         for company in self.bindings.companies() {

@@ -1,5 +1,6 @@
-//! The switch from one build to another. No call fails or is lost. A build that exports `migration` converts what is
-//! stored, in one step. A new build that fails where the one before did not is rolled back.
+//! The switch from one build to another. No call fails or is lost. A build that exports `migration`
+//! converts what is stored, in one step. A new build that fails where the one before did not is
+//! rolled back.
 
 use std::sync::Arc;
 
@@ -10,8 +11,13 @@ use crate::versions::asked::effective;
 use crate::versions::migration_storage::MigrationStorage;
 use crate::versions::serving::{Serving, ServingBindings, UNCHOSEN, config, state_of};
 use memhost_ports::{BindingStorage, StorageWrite};
-use memhost_sandbox::{Directory, DirectoryAccess, Failure, InstanceSetup, Instances, OptionalInterface};
-use memhost_types::{ActivityAction, Binding, ListRequest, OperationErrorCode, RejectedVersion, Scope, ServingVersion};
+use memhost_sandbox::{
+    Directory, DirectoryAccess, Failure, InstanceSetup, Instances, OptionalInterface,
+};
+use memhost_types::{
+    ActivityAction, Binding, ListRequest, OperationErrorCode, RejectedVersion, Scope,
+    ServingVersion,
+};
 
 /// The principal of what the host does by itself.
 const HOST: &str = "host";
@@ -44,7 +50,8 @@ impl ServingBindings {
                 self.replace(binding, present, &known, &next, plugin, generation).await
             }
             Ok(writes) => {
-                // Before the write: afterwards the build before must not be called any more, whatever fails.
+                // Before the write: afterwards the build before must not be called any more,
+                // whatever fails.
                 let serving = self.serve(binding, plugin).await?;
                 self.write_state(binding, &next, writes).await?;
                 let serving = self.install(serving, None, generation);
@@ -86,8 +93,8 @@ impl ServingBindings {
         Ok(self.install(serving, previous, generation))
     }
 
-    /// After a build was rejected, the one before goes on. It is not marked as chosen, so that the next call considers
-    /// other builds.
+    /// After a build was rejected, the one before goes on. It is not marked as chosen, so that the
+    /// next call considers other builds.
     async fn go_on(
         &self,
         binding: &Arc<Binding>,
@@ -104,7 +111,8 @@ impl ServingBindings {
                 return self.loading(binding);
             }
             let message = format!(
-                "version {} of the provider `{}` served the binding `{}` and cannot be read: {error}; put its `.wasm` \
+                "version {} of the provider `{}` served the binding `{}` and cannot be read: \
+                 {error}; put its `.wasm` \
                  into the plugins directory",
                 state.version, binding.provider_key, binding.key
             );
@@ -118,8 +126,9 @@ impl ServingBindings {
         self.serve(binding, plugin).await.ok().map(Arc::new)
     }
 
-    /// Runs a build's migration over the binding's storage and answers what it wrote. The build must then list a record, or
-    /// answer with an error of its own: one that cannot read what it wrote must not serve.
+    /// Runs a build's migration over the binding's storage and answers what it wrote. The build
+    /// must then list a record, or answer with an error of its own: one that cannot read what it
+    /// wrote must not serve.
     async fn migrate(
         &self,
         binding: &Arc<Binding>,
@@ -127,7 +136,8 @@ impl ServingBindings {
         plugin: &Plugin,
     ) -> Result<Vec<StorageWrite>, String> {
         let grants = Arc::new(effective(binding, plugin));
-        let storage = self.storage(binding, &grants).await.map_err(|refusal| refusal.error.message)?;
+        let storage =
+            self.storage(binding, &grants).await.map_err(|refusal| refusal.error.message)?;
         let storage = storage.map(|below| Arc::new(MigrationStorage::new(below)));
         let path = self.directory(binding);
         let directory = (grants.directory_bytes > 0 && path.is_dir())
@@ -136,7 +146,9 @@ impl ServingBindings {
             config: config(binding).map_err(|refusal| refusal.error.message)?.into(),
             storage: storage.clone().map(|storage| storage as Arc<dyn BindingStorage>),
             directory,
-            embeddings: grants.embeddings.then(|| self.embeddings.for_binding(&binding.company_id, binding.id)),
+            embeddings: grants
+                .embeddings
+                .then(|| self.embeddings.for_binding(&binding.company_id, binding.id)),
             grants: Arc::clone(&grants),
             egress: None,
             limits: binding.limits,
@@ -155,19 +167,29 @@ impl ServingBindings {
         match instances.list(&probe, None).await {
             Ok(_) => {}
             Err(failure) if failure.error.is_providers_answer() => {}
-            Err(failure) => return Err(format!("it could not list a record afterwards: {}", failed(failure))),
+            Err(failure) => {
+                return Err(format!("it could not list a record afterwards: {}", failed(failure)));
+            }
         }
         Ok(storage.map(|storage| storage.take_writes()).unwrap_or_default())
     }
 
     /// The build that serves failed where the one before did not: that one serves again.
-    pub(crate) async fn roll_back(&self, bad: &Arc<Serving>, reason: String) -> Result<(), Refusal> {
+    pub(crate) async fn roll_back(
+        &self,
+        bad: &Arc<Serving>,
+        reason: String,
+    ) -> Result<(), Refusal> {
         let binding = &bad.binding;
         let _lock = self.lock(binding.id).await?;
         let is_serving = self.warm(binding.id).is_some_and(|warm| Arc::ptr_eq(&warm, bad));
         let (Some(previous), true) = (bad.previous(), is_serving) else { return Ok(()) };
         let Some(known) = self.state(binding).await? else { return Ok(()) };
-        let back = reject(state_of(&previous.plugin, known.rejected_versions.clone()), &bad.plugin, reason);
+        let back = reject(
+            state_of(&previous.plugin, known.rejected_versions.clone()),
+            &bad.plugin,
+            reason,
+        );
         let generation = self.plugins.generation();
         let serving = self.serve(binding, previous.plugin.clone()).await?;
         self.write_state(binding, &back, Vec::new()).await?;
@@ -193,7 +215,8 @@ impl ServingBindings {
                 "another version serves a binding"
             ),
         }
-        let entry = NewActivity::new(HOST, action, binding.key.as_str()).with(Some(before), Some(after));
+        let entry =
+            NewActivity::new(HOST, action, binding.key.as_str()).with(Some(before), Some(after));
         if let Err(error) = self.bindings.record(&binding.company_id, entry).await {
             tracing::error!(%error, "a change of versions is not in the activity log");
         }

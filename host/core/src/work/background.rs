@@ -1,5 +1,5 @@
-//! Background work: due deliveries, due jobs, and the removal of old operations. It calls operations as every caller
-//! does: they are admitted, metered and recorded in the same way.
+//! Background work: due deliveries, due jobs, and the removal of old operations. It calls
+//! operations as every caller does: they are admitted, metered and recorded in the same way.
 
 use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
@@ -24,14 +24,18 @@ const FULL: Duration = Duration::from_secs(5);
 /// Time between two removals of old operations.
 const SWEEP: Duration = Duration::from_secs(600);
 
-/// The longest material of a delivery, in bytes, that is captured beside short requests: as much as the body of a short
-/// request has.
+/// The longest material of a delivery, in bytes, that is captured beside short requests: as much as
+/// the body of a short request has.
 const MAX_SHORT_MATERIAL: usize = 64 << 10;
 
-/// Starts a task about so many bytes where it holds up no others. What is short stays beside short requests: they may
-/// wait for the instance that it holds.
+/// Starts a task about so many bytes where it holds up no others. What is short stays beside short
+/// requests: they may wait for the instance that it holds.
 fn start_by_size(bytes: usize, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
-    if bytes > MAX_SHORT_MATERIAL { memhost_ports::spawn_long(task) } else { memhost_ports::spawn(task) }
+    if bytes > MAX_SHORT_MATERIAL {
+        memhost_ports::spawn_long(task)
+    } else {
+        memhost_ports::spawn(task)
+    }
 }
 
 /// Starts background work; it ends once the host is dropped.
@@ -40,13 +44,15 @@ pub(crate) fn start(service: &Arc<Service>) {
     let erasing = Arc::clone(service);
     memhost_ports::spawn(async move {
         if let Err(error) = erasing.finish_erasures().await {
-            tracing::error!(%error, "an erasure that was cut short could not be finished; erase the company again");
+            tracing::error!(%error, "an erasure that was cut short could not be finished; erase \
+                                     the company again");
         }
     });
     memhost_ports::spawn(async move {
         let mut next_sweep = tokio::time::Instant::now() + SWEEP;
         loop {
-            let Some(service) = weak.upgrade().filter(|service| !service.is_shutting_down.load(Ordering::Relaxed))
+            let Some(service) =
+                weak.upgrade().filter(|service| !service.is_shutting_down.load(Ordering::Relaxed))
             else {
                 return;
             };
@@ -57,8 +63,13 @@ pub(crate) fn start(service: &Arc<Service>) {
             let sleep = sleep.min(service.write_ended_refusals().await);
             service.compact_if_due();
             service.ask_open_circuits();
-            let other = [service.recorder.forgotten.wait(service.clock.now()), service.waiting.wait()];
-            let sleep = other.into_iter().flatten().fold(sleep, Duration::min).max(Duration::from_millis(1));
+            let other =
+                [service.recorder.forgotten.wait(service.clock.now()), service.waiting.wait()];
+            let sleep = other
+                .into_iter()
+                .flatten()
+                .fold(sleep, Duration::min)
+                .max(Duration::from_millis(1));
             if tokio::time::Instant::now() >= next_sweep {
                 next_sweep = tokio::time::Instant::now() + SWEEP;
                 service.sweep_all();
@@ -88,14 +99,16 @@ pub(crate) fn start(service: &Arc<Service>) {
 }
 
 impl Service {
-    /// Starts no more background work; due work waits for the next start. Resolves when the work in progress has ended,
-    /// or after `most`, and the number of refusals is written.
+    /// Starts no more background work; due work waits for the next start. Resolves when the work in
+    /// progress has ended, or after `most`, and the number of refusals is written.
     #[boxed]
     pub async fn shutdown(&self, most: Duration) {
         self.is_shutting_down.store(true, Ordering::Relaxed);
         self.wake.notify_one();
         let until = tokio::time::Instant::now() + most;
-        while self.deliveries.in_flight() + self.jobs.in_flight() > 0 && tokio::time::Instant::now() < until {
+        while self.deliveries.in_flight() + self.jobs.in_flight() > 0
+            && tokio::time::Instant::now() < until
+        {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         if let Err(error) = self.recorder.write_refusals(true).await {
@@ -106,13 +119,15 @@ impl Service {
         }
     }
 
-    /// Writes how many refusals there were in the minutes that have ended. Answers how long to wait for the next ones.
+    /// Writes how many refusals there were in the minutes that have ended. Answers how long to wait
+    /// for the next ones.
     async fn write_ended_refusals(&self) -> Duration {
         if let Err(error) = self.recorder.write_refusals(false).await {
             tracing::error!(%error, "the number of refusals could not be written");
         }
         let now = self.clock.now();
-        let until = self.recorder.refusals.due_at(now).map(|at| Duration::try_from(at.duration_since(now)));
+        let until =
+            self.recorder.refusals.due_at(now).map(|at| Duration::try_from(at.duration_since(now)));
         until.and_then(Result::ok).unwrap_or(LONGEST_SLEEP).max(Duration::from_millis(1))
     }
 
@@ -137,7 +152,8 @@ impl Service {
         let now = self.clock.now();
         let wait = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or_default();
         let next = first.into_iter().chain(second).map(wait).min();
-        // A round that stopped early is followed by the next one at once; other tasks run in between.
+        // A round that stopped early is followed by the next one at once; other tasks run in
+        // between.
         Ok(next.unwrap_or(LONGEST_SLEEP).clamp(Duration::from_millis(1), LONGEST_SLEEP))
     }
 }

@@ -11,8 +11,8 @@ use crate::paging::Page;
 use crate::records::{Owner, Reader};
 use crate::work::WorkError;
 use memhost_types::{
-    ActivityAction, CompanyId, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, Job, JobFilter, JobId, JobStatus,
-    OperationKind, Scope,
+    ActivityAction, CompanyId, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, Job,
+    JobFilter, JobId, JobStatus, OperationKind, Scope,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -41,11 +41,16 @@ impl Service {
     /// # Errors
     /// Where the company has none of this id.
     #[boxed]
-    pub async fn delivery_of(&self, company: &CompanyId, id: DeliveryId) -> Result<Delivery, ServiceError> {
+    pub async fn delivery_of(
+        &self,
+        company: &CompanyId,
+        id: DeliveryId,
+    ) -> Result<Delivery, ServiceError> {
         Ok(self.deliveries.get(company, id.0).await?)
     }
 
-    /// Tries a dead delivery again, or discards one that is dead or pending. A discarded delivery loses its payload.
+    /// Tries a dead delivery again, or discards one that is dead or pending. A discarded delivery
+    /// loses its payload.
     ///
     /// # Errors
     /// Where there is none of this id, or its status does not allow it.
@@ -61,7 +66,8 @@ impl Service {
         self.change_one(caller, &before, action).await
     }
 
-    /// Tries all dead deliveries again that match, or gives up those that are dead or pending: at most 1,000 at a time.
+    /// Tries all dead deliveries again that match, or gives up those that are dead or pending: at
+    /// most 1,000 at a time.
     ///
     /// # Errors
     /// Where the store fails; some of them are changed then.
@@ -102,12 +108,14 @@ impl Service {
         let (activity, after) = match action {
             DeliveryAction::Replay => {
                 let (status, due_at) = (DeliveryStatus::Pending, Some(now));
-                let after = Delivery { status, attempts: 0, due_at, finished_at: None, ..before.clone() };
+                let after =
+                    Delivery { status, attempts: 0, due_at, finished_at: None, ..before.clone() };
                 (ActivityAction::DeliveryReplayed, after)
             }
             DeliveryAction::Discard => {
                 let (status, finished_at) = (DeliveryStatus::Discarded, Some(now));
-                let gone = Delivery { payload: None, metadata: None, due_at: None, ..before.clone() };
+                let gone =
+                    Delivery { payload: None, metadata: None, due_at: None, ..before.clone() };
                 (ActivityAction::DeliveryDiscarded, Delivery { status, finished_at, ..gone })
             }
         };
@@ -149,7 +157,8 @@ impl Service {
         Ok(self.jobs.get(company, id.0).await?)
     }
 
-    /// Cancels a job, and tells the provider. A call that runs may end, and does not change the job any more.
+    /// Cancels a job, and tells the provider. A call that runs may end, and does not change the job
+    /// any more.
     ///
     /// # Errors
     /// Where there is none of this id, or it has ended otherwise.
@@ -183,7 +192,8 @@ impl Service {
         // The job is cancelled whether or not the provider can be told.
         memhost_ports::spawn(async move {
             if let Err(error) = self.send_cancellation(&job).await {
-                tracing::warn!(%error, job = %job.id.0, "the provider could not be told that a job was cancelled");
+                tracing::warn!(%error, job = %job.id.0, "the provider could not be told that a job \
+                    was cancelled");
             }
             drop(untold);
         });
@@ -195,7 +205,12 @@ impl Service {
     /// # Errors
     /// Where there is none of this id, or it has not ended, or succeeded.
     #[boxed]
-    pub async fn retry_job(&self, caller: &Caller, company: &CompanyId, id: JobId) -> Result<Job, ServiceError> {
+    pub async fn retry_job(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        id: JobId,
+    ) -> Result<Job, ServiceError> {
         let _lock = self.jobs.lock(id).await?;
         let before = self.jobs.get(company, id.0).await?;
         if !before.can_retry() {
@@ -250,8 +265,8 @@ impl Service {
         Ok(ChangedCount { changed, more: false })
     }
 
-    /// One page of the jobs that the caller may know of, newest first. An agent knows of its own and of those of no agent;
-    /// nobody knows of jobs whose records are private to others.
+    /// One page of the jobs that the caller may know of, newest first. An agent knows of its own
+    /// and of those of no agent; nobody knows of jobs whose records are private to others.
     ///
     /// # Errors
     /// Where the caller may not list records, or the cursor or the limit is not valid.
@@ -266,7 +281,13 @@ impl Service {
     ) -> Result<Page<Job>, ServiceError> {
         self.may_see_jobs(caller, company).await?;
         filter.check()?;
-        let page = self.page_of("jobs", company, &(filter, caller.agent(), caller.person()), cursor, limit)?;
+        let page = self.page_of(
+            "jobs",
+            company,
+            &(filter, caller.agent(), caller.person()),
+            cursor,
+            limit,
+        )?;
         let is_wanted = |job: &Job| filter.matches(job) && is_known_to(caller, job);
         let found = self.jobs.list_where(company, is_wanted, page.from(), page.limit).await?;
         Ok(self.sealed(&page, found))
@@ -277,7 +298,12 @@ impl Service {
     /// # Errors
     /// Where the caller may not list records, or there is none of this id that it may know of.
     #[boxed]
-    pub async fn job_for(&self, caller: &Caller, company: &CompanyId, id: JobId) -> Result<Job, ServiceError> {
+    pub async fn job_for(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        id: JobId,
+    ) -> Result<Job, ServiceError> {
         self.may_see_jobs(caller, company).await?;
         let job = self.jobs.get(company, id.0).await?;
         match is_known_to(caller, &job) {
@@ -289,12 +315,23 @@ impl Service {
     async fn may_see_jobs(&self, caller: &Caller, company: &CompanyId) -> Result<(), ServiceError> {
         match caller.may(Act::Operate(OperationKind::List), Some(company)) {
             Ok(()) => self.usable(caller, company).await,
-            Err(denied) => Err(self.deny(caller, OperationKind::List, Some(company), &denied).await),
+            Err(denied) => {
+                Err(self.deny(caller, OperationKind::List, Some(company), &denied).await)
+            }
         }
     }
 
-    async fn change_job(&self, caller: &Caller, before: &Job, after: &Job) -> Result<(), ServiceError> {
-        let entry = NewActivity::new(caller.principal(), ActivityAction::JobChanged, before.id.0.to_string());
+    async fn change_job(
+        &self,
+        caller: &Caller,
+        before: &Job,
+        after: &Job,
+    ) -> Result<(), ServiceError> {
+        let entry = NewActivity::new(
+            caller.principal(),
+            ActivityAction::JobChanged,
+            before.id.0.to_string(),
+        );
         let entry = entry.with(Some(&before.status), Some(&after.status));
         let changes = self.jobs.changes(before, after).await?;
         self.bindings.record_with(&before.company_id, entry, changes).await?;
@@ -344,8 +381,8 @@ pub struct ChangedCount {
     pub more: bool,
 }
 
-/// An agent knows of its own jobs, and of those of no agent. Of a job whose records are private only those know who may
-/// read them.
+/// An agent knows of its own jobs, and of those of no agent. Of a job whose records are private
+/// only those know who may read them.
 fn is_known_to(caller: &Caller, job: &Job) -> bool {
     let mut scope = Scope::company(job.company_id.clone());
     if caller.confine(&mut scope).is_err() {
@@ -356,7 +393,10 @@ fn is_known_to(caller: &Caller, job: &Job) -> bool {
         Some(owner) => reader.is(&owner),
         None => job.visibility.is_company() || reader == Reader::All,
     };
-    may_read && caller.agent().is_none_or(|agent| job.scope.agent_id.as_ref().is_none_or(|of| of == agent))
+    may_read
+        && caller
+            .agent()
+            .is_none_or(|agent| job.scope.agent_id.as_ref().is_none_or(|of| of == agent))
 }
 
 fn wrong_status(job: &Job, advice: &'static str) -> ServiceError {

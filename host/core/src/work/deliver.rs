@@ -20,30 +20,39 @@ use jiff::Timestamp;
 use memhost_ports::{in_turn, new_id};
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
-    Binding, CaptureRequest, CaptureResponse, ContextBlock, DEFAULT_TOKEN_BUDGET, Delivery, DeliveryId, DeliveryStatus,
-    HookEvent, HookKind, HookReceipt, OnBudget, OperationErrorCode, OperationId, OperationKind, Recall, SourcePayload,
-    SourceRef,
+    Binding, CaptureRequest, CaptureResponse, ContextBlock, DEFAULT_TOKEN_BUDGET, Delivery,
+    DeliveryId, DeliveryStatus, HookEvent, HookKind, HookReceipt, OnBudget, OperationErrorCode,
+    OperationId, OperationKind, Recall, SourcePayload, SourceRef,
 };
 
 impl Service {
-    /// Accepts an event. Its deliveries are on disk when this returns; `pre_run_hydrate` has also been answered by
-    /// then.
+    /// Accepts an event. Its deliveries are on disk when this returns; `pre_run_hydrate` has also
+    /// been answered by then.
     ///
     /// # Errors
-    /// Where the event is invalid, or names a binding that does not exist. A provider's failure is no error here: the
-    /// delivery has it.
+    /// Where the event is invalid, or names a binding that does not exist. A provider's failure is
+    /// no error here: the delivery has it.
     #[boxed]
-    pub async fn deliver(self: Arc<Self>, caller: &Caller, mut event: HookEvent) -> Result<HookReceipt, ServiceError> {
+    pub async fn deliver(
+        self: Arc<Self>,
+        caller: &Caller,
+        mut event: HookEvent,
+    ) -> Result<HookReceipt, ServiceError> {
         let bindings = self.takers(caller, &mut event).await?;
         if bindings.is_empty() {
             return self.not_taken(caller, event).await;
         }
-        let deliveries: Vec<Delivery> = bindings.iter().map(|binding| self.delivery(caller, &event, binding)).collect();
-        // The bearer of a run's token does not get what became of another run's event, and asking for it leaves nothing.
-        let is_own = |known: &Delivery| caller.run().is_none() || known.scope.run_id == event.scope.run_id;
+        let deliveries: Vec<Delivery> =
+            bindings.iter().map(|binding| self.delivery(caller, &event, binding)).collect();
+        // The bearer of a run's token does not get what became of another run's event, and asking
+        // for it leaves nothing.
+        let is_own =
+            |known: &Delivery| caller.run().is_none() || known.scope.run_id == event.scope.run_id;
         let Some(accepted) = self.deliveries.accept_if(deliveries, is_own).await? else {
             let denied = Denied::of_another_run();
-            return Err(self.deny(caller, OperationKind::Control, Some(&event.scope.company_id), &denied).await);
+            return Err(self
+                .deny(caller, OperationKind::Control, Some(&event.scope.company_id), &denied)
+                .await);
         };
         let is_duplicate = !accepted.is_empty() && accepted.iter().all(|(_, is_new)| !is_new);
         let (deliveries, context) = match event.hook_kind {
@@ -53,13 +62,22 @@ impl Service {
                 let company = event.scope.company_id.as_str();
                 let rendered = in_turn(company, move || {
                     let context = context(&recalled, budget);
-                    (recalled.into_iter().map(|(delivery, _)| delivery).collect::<Vec<_>>(), Some(context))
+                    (
+                        recalled.into_iter().map(|(delivery, _)| delivery).collect::<Vec<_>>(),
+                        Some(context),
+                    )
                 });
                 rendered.await.map_err(ServiceError::host)?
             }
             _ => (self.settle(&event, accepted).await?, None),
         };
-        Ok(HookReceipt { hook_id: event.hook_id, is_duplicate, deliveries, not_taken: None, context })
+        Ok(HookReceipt {
+            hook_id: event.hook_id,
+            is_duplicate,
+            deliveries,
+            not_taken: None,
+            context,
+        })
     }
 
     /// Checks an event and stamps what the host knows of it. Answers the bindings that take it.
@@ -68,7 +86,8 @@ impl Service {
         caller: &Caller,
         event: &mut HookEvent,
     ) -> Result<Vec<Arc<Binding>>, ServiceError> {
-        let may = caller.may_in(Act::Deliver, &mut event.scope).and_then(|()| caller.stamp_event(event));
+        let may =
+            caller.may_in(Act::Deliver, &mut event.scope).and_then(|()| caller.stamp_event(event));
         let may = may.and_then(|()| match event.replaces_source {
             true => caller.may_replace(&event.scope.company_id),
             false => Ok(()),
@@ -105,7 +124,12 @@ impl Service {
         Ok(deliveries)
     }
 
-    pub(super) fn delivery(&self, caller: &Caller, event: &HookEvent, binding: &Binding) -> Delivery {
+    pub(super) fn delivery(
+        &self,
+        caller: &Caller,
+        event: &HookEvent,
+        binding: &Binding,
+    ) -> Delivery {
         let now = self.clock.now();
         Delivery {
             id: DeliveryId(new_id(&*self.clock)),
@@ -149,9 +173,13 @@ impl Service {
         let is_held = refusal.error.code == OperationErrorCode::ReviewRequired;
         let now = self.clock.now();
         let wait = refusal.error.retry_after_ms.map(Duration::from_millis).unwrap_or_default();
-        let reopens = jiff::SignedDuration::try_from(wait).ok().and_then(|wait| now.checked_add(wait).ok());
+        let reopens =
+            jiff::SignedDuration::try_from(wait).ok().and_then(|wait| now.checked_add(wait).ok());
         let event = HookEvent {
-            hook_kind: request.hook.as_ref().map_or(HookKind::ManualCapture, |hook| hook.hook_kind.clone()),
+            hook_kind: request
+                .hook
+                .as_ref()
+                .map_or(HookKind::ManualCapture, |hook| hook.hook_kind.clone()),
             hook_id: format!("capture-{operation_id}"),
             triggered_at: request.hook.as_ref().map_or(now, |hook| hook.triggered_at),
             actor_agent_id: request.hook.as_ref().and_then(|hook| hook.actor_agent_id.clone()),
@@ -178,7 +206,8 @@ impl Service {
         }
     }
 
-    /// What is written for a delivery to be as it is now: its rows, and its place in the review queue where it is held.
+    /// What is written for a delivery to be as it is now: its rows, and its place in the review
+    /// queue where it is held.
     pub(crate) fn delivery_rows(
         &self,
         before: Option<&Delivery>,
@@ -200,7 +229,8 @@ impl Service {
         if !binding.is_ok_and(|binding| binding.id == delivery.binding_id) {
             let after = attempt.failed(None, &binding_deleted(&delivery.binding_key));
             if let Err(error) = self.deliveries.write(delivery, &after).await {
-                tracing::error!(%error, delivery = %delivery.id.0, "a delivery could not be written");
+                tracing::error!(%error, delivery = %delivery.id.0, "a delivery could not be \
+                    written");
             }
             return;
         }
@@ -252,12 +282,14 @@ impl Service {
 }
 
 impl Service {
-    /// Tries a delivery later, because its provider would not be asked now: that is no try, and leaves no operation.
+    /// Tries a delivery later, because its provider would not be asked now: that is no try, and
+    /// leaves no operation.
     async fn postpone(&self, delivery: &Delivery, refusal: &Refusal, wait: Duration) {
         let due_at = Some(self.after_wait(wait));
         let after = Delivery { due_at, error: Some(refusal.error.clone()), ..delivery.clone() };
         if let Err(error) = self.deliveries.write(delivery, &after).await {
-            tracing::error!(%error, delivery = %delivery.id.0, "a delivery that waits could not be written");
+            tracing::error!(%error, delivery = %delivery.id.0, "a delivery that waits could not be \
+                written");
             tokio::time::sleep(self.retry.first).await;
         }
     }
@@ -300,16 +332,19 @@ impl DeliveryAttempt<'_> {
         let policy = service.bindings.get(&before.company_id, &before.binding_key);
         let queues = policy.is_ok_and(|binding| binding.policy.on_budget == OnBudget::Queue);
         let (status, attempts, due_at) = match code {
-            // The binding keeps what exceeds its budget until the budget resets. A wait is no failed attempt.
+            // The binding keeps what exceeds its budget until the budget resets. A wait is no
+            // failed attempt.
             code if code.is_a_wait() || (code == OperationErrorCode::BudgetExceeded && queues) => {
                 let at = service.after_wait(wait_for(code, asked, retry));
                 (DeliveryStatus::Pending, before.attempts, Some(at))
             }
             OperationErrorCode::ReviewRequired => (DeliveryStatus::Held, before.attempts, None),
-            code if code.is_worth_another_try() => match retry.next(&*service.clock, attempts, asked) {
-                Some(at) => (DeliveryStatus::Pending, attempts, Some(at)),
-                None => (DeliveryStatus::Dead, attempts, None),
-            },
+            code if code.is_worth_another_try() => {
+                match retry.next(&*service.clock, attempts, asked) {
+                    Some(at) => (DeliveryStatus::Pending, attempts, Some(at)),
+                    None => (DeliveryStatus::Dead, attempts, None),
+                }
+            }
             _ => (DeliveryStatus::Dead, attempts, None),
         };
         Delivery {
@@ -354,11 +389,18 @@ impl Attempt for DeliveryAttempt<'_> {
         match self.before.operation_id {
             Some(_) => Ok(Vec::new()),
             // After a crash from here on, the next attempt tells the provider the same id.
-            None => Deliveries::writes(Some(self.before), &Delivery { operation_id: Some(own), ..self.before.clone() }),
+            None => Deliveries::writes(
+                Some(self.before),
+                &Delivery { operation_id: Some(own), ..self.before.clone() },
+            ),
         }
     }
 
-    fn ended(&self, own: OperationId, how: Result<&CaptureResponse, &Refusal>) -> Result<Vec<TableWrite>, StoreError> {
+    fn ended(
+        &self,
+        own: OperationId,
+        how: Result<&CaptureResponse, &Refusal>,
+    ) -> Result<Vec<TableWrite>, StoreError> {
         let after = match how {
             Ok(response) => Delivery {
                 status: DeliveryStatus::Delivered,

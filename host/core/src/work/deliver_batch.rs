@@ -1,4 +1,5 @@
-//! Many events at once: each has its own result, as if it had come alone, and they share the flushes of the store.
+//! Many events at once: each has its own result, as if it had come alone, and they share the
+//! flushes of the store.
 
 use async_recursion::async_recursion as boxed;
 use std::collections::HashMap;
@@ -12,7 +13,8 @@ use crate::access::{Caller, Denied};
 use crate::error::ServiceError;
 use crate::work::due_queue::Due;
 use memhost_types::{
-    CompanyId, Delivery, DeliveryId, FieldError, HookEvent, HookKind, NotTaken, OperationKind, limits,
+    CompanyId, Delivery, DeliveryId, FieldError, HookEvent, HookKind, NotTaken, OperationKind,
+    limits,
 };
 
 /// Deliveries that are stored in one step at most, and about how many bytes of material.
@@ -32,23 +34,32 @@ pub struct BatchReceipt {
     pub not_taken: Option<NotTaken>,
 }
 
-/// When the last event of a company's batches is due: events of batches are due one after the other, because work begins
-/// in the order of time.
+/// When the last event of a company's batches is due: events of batches are due one after the
+/// other, because work begins in the order of time.
 #[derive(Default)]
 pub(crate) struct BatchOrder(Mutex<HashMap<CompanyId, Timestamp>>);
 
 impl BatchOrder {
-    /// The times of so many events, a millisecond apart: in the past, unless an earlier batch has taken that.
-    fn times(&self, company: &CompanyId, now: Timestamp, count: usize) -> impl Iterator<Item = Timestamp> + use<> {
+    /// The times of so many events, a millisecond apart: in the past, unless an earlier batch has
+    /// taken that.
+    fn times(
+        &self,
+        company: &CompanyId,
+        now: Timestamp,
+        count: usize,
+    ) -> impl Iterator<Item = Timestamp> + use<> {
         let step = SignedDuration::from_millis(1);
         let wide = SignedDuration::from_millis(i64::try_from(count).unwrap_or(i64::MAX));
         let mut last = self.0.lock();
         // What is in the past orders nothing any more.
         last.retain(|_, at| *at > now.checked_sub(SignedDuration::from_mins(1)).unwrap_or(now));
         let earliest = now.checked_sub(wide).unwrap_or(now);
-        let first = last.get(company).map_or(earliest, |last| earliest.max(last.checked_add(step).unwrap_or(*last)));
+        let first = last
+            .get(company)
+            .map_or(earliest, |last| earliest.max(last.checked_add(step).unwrap_or(*last)));
         last.insert(company.clone(), first.checked_add(wide).unwrap_or(first));
-        let times = (0..count).map(move |number| SignedDuration::from_millis(i64::try_from(number).unwrap_or(0)));
+        let times = (0..count)
+            .map(move |number| SignedDuration::from_millis(i64::try_from(number).unwrap_or(0)));
         times.map(move |after| first.checked_add(after).unwrap_or(first))
     }
 }
@@ -72,12 +83,13 @@ struct Made {
 }
 
 impl Service {
-    /// Accepts events, at most 1,000. Each is accepted, known already, taken by nobody, or refused, as if it had come
-    /// alone; one that is refused does not stop the others. What was accepted is on disk when this returns, and is begun
-    /// in the order of the events.
+    /// Accepts events, at most 1,000. Each is accepted, known already, taken by nobody, or refused,
+    /// as if it had come alone; one that is refused does not stop the others. What was accepted is
+    /// on disk when this returns, and is begun in the order of the events.
     ///
     /// # Errors
-    /// Where the number of events is not allowed, or the store fails; then the same events can be sent again.
+    /// Where the number of events is not allowed, or the store fails; then the same events can be
+    /// sent again.
     #[boxed]
     pub async fn deliver_batch(
         self: Arc<Self>,
@@ -85,7 +97,8 @@ impl Service {
         events: Vec<HookEvent>,
     ) -> Result<Vec<Result<BatchReceipt, ServiceError>>, ServiceError> {
         if events.len() > limits::MAX_ITEMS {
-            let message = format!("has {} items; at most {} are allowed", events.len(), limits::MAX_ITEMS);
+            let message =
+                format!("has {} items; at most {} are allowed", events.len(), limits::MAX_ITEMS);
             return Err(FieldError::new("events", message).into());
         }
         let (mut made, mut all) = (Made::default(), Vec::with_capacity(events.len()));
@@ -101,10 +114,19 @@ impl Service {
                 Accepting::Ended(result) => result,
                 Accepting::Begun { hook_id, deliveries } => {
                     // A delivery is new to the first event of the batch that names it.
-                    let new = deliveries.iter().filter(|at| made.known[**at].is_none() && told.insert(**at));
+                    let new = deliveries
+                        .iter()
+                        .filter(|at| made.known[**at].is_none() && told.insert(**at));
                     let is_new = new.count() > 0;
-                    let ids = deliveries.iter().map(|at| made.known[*at].unwrap_or(made.deliveries[*at].id));
-                    Ok(BatchReceipt { hook_id, is_duplicate: !is_new, deliveries: ids.collect(), not_taken: None })
+                    let ids = deliveries
+                        .iter()
+                        .map(|at| made.known[*at].unwrap_or(made.deliveries[*at].id));
+                    Ok(BatchReceipt {
+                        hook_id,
+                        is_duplicate: !is_new,
+                        deliveries: ids.collect(),
+                        not_taken: None,
+                    })
                 }
             });
         }
@@ -117,12 +139,20 @@ impl Service {
         mut event: HookEvent,
         made: &mut Made,
     ) -> Result<Accepting, ServiceError> {
-        let refused = |field: &str, message: &str| Ok(Accepting::Ended(Err(FieldError::new(field, message).into())));
+        let refused = |field: &str, message: &str| {
+            Ok(Accepting::Ended(Err(FieldError::new(field, message).into())))
+        };
         if event.hook_kind == HookKind::PreRunHydrate {
-            return refused("hookKind", "is `pre_run_hydrate`, which is answered at once; send it alone, to `hooks`");
+            return refused(
+                "hookKind",
+                "is `pre_run_hydrate`, which is answered at once; send it alone, to `hooks`",
+            );
         }
         if event.wait_ms.is_some_and(|ms| ms > 0) {
-            return refused("waitMs", "is set, and a batch does not wait; leave it out, or send the event to `hooks`");
+            return refused(
+                "waitMs",
+                "is set, and a batch does not wait; leave it out, or send the event to `hooks`",
+            );
         }
         let bindings = match self.takers(caller, &mut event).await {
             Ok(bindings) => bindings,
@@ -168,8 +198,11 @@ impl Service {
 
     /// Stores the deliveries that are new, with as few flushes as their size allows.
     async fn accept_made(&self, caller: &Caller, made: &mut Made) -> Result<(), ServiceError> {
-        let new: Vec<usize> = (0..made.deliveries.len()).filter(|at| made.known[*at].is_none()).collect();
-        let Some(company) = new.first().map(|at| made.deliveries[*at].company_id.clone()) else { return Ok(()) };
+        let new: Vec<usize> =
+            (0..made.deliveries.len()).filter(|at| made.known[*at].is_none()).collect();
+        let Some(company) = new.first().map(|at| made.deliveries[*at].company_id.clone()) else {
+            return Ok(());
+        };
         let times = self.batch_order.times(&company, self.clock.now(), new.len());
         for (at, due) in new.iter().zip(times) {
             made.deliveries[*at].due_at = Some(due);
@@ -184,11 +217,16 @@ impl Service {
             let count = rest.iter().take(AT_ONCE).take_while(fits).count().max(1);
             let (now, later) = rest.split_at(count);
             let batch = now.iter().map(|at| made.deliveries[*at].clone()).collect();
-            let is_own = |known: &Delivery| caller.run().is_none_or(|run| known.scope.run_id.as_deref() == Some(run));
-            // Nothing was stored: another run has sent one of these events since they were looked for.
+            let is_own = |known: &Delivery| {
+                caller.run().is_none_or(|run| known.scope.run_id.as_deref() == Some(run))
+            };
+            // Nothing was stored: another run has sent one of these events since they were looked
+            // for.
             let Some(accepted) = self.deliveries.accept_if(batch, is_own).await? else {
                 let denied = Denied::of_another_run();
-                return Err(self.deny(caller, OperationKind::Control, Some(&company), &denied).await);
+                return Err(self
+                    .deny(caller, OperationKind::Control, Some(&company), &denied)
+                    .await);
             };
             for (at, (delivery, is_new)) in now.iter().zip(accepted) {
                 made.known[*at] = (!is_new).then_some(delivery.id);

@@ -1,5 +1,6 @@
-//! Deliveries as records: each is accepted once for its event and binding, is due when it is to be tried, and ends as
-//! delivered, dead or discarded. A delivery's record changes in one step with the operation that changed it.
+//! Deliveries as records: each is accepted once for its event and binding, is due when it is to be
+//! tried, and ends as delivered, dead or discarded. A delivery's record changes in one step with
+//! the operation that changed it.
 
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use crate::work::due_queue::{Due, DueQueue};
 use memhost_store::{self as store, DueKind, Table};
 use memhost_types::{BindingId, CompanyId, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus};
 
-/// Deliveries of one binding that this host tries at a time: a provider that hangs does not block the others.
+/// Deliveries of one binding that this host tries at a time: a provider that hangs does not block
+/// the others.
 pub(crate) const MOST_OF_A_BINDING: usize = 8;
 
 /// Every delivery of this host.
@@ -41,11 +43,14 @@ impl Due for Delivery {
         self.due_at
     }
 
-    /// An event of a binding: its kind, its id and the agent of its scope. The agent is part of it so that an agent can
-    /// neither read nor block another agent's event by its id. Ids contain no zero byte.
+    /// An event of a binding: its kind, its id and the agent of its scope. The agent is part of it
+    /// so that an agent can neither read nor block another agent's event by its id. Ids contain no
+    /// zero byte.
     fn mark(&self) -> (Table, Vec<u8>) {
         let (hook, agent) = (&self.hook, self.scope.agent_id.as_ref().map_or("", |id| id.as_str()));
-        let parts = [hook.hook_kind.as_str(), "\0", &hook.hook_id, "\0", agent, "\0"].map(str::as_bytes).concat();
+        let parts = [hook.hook_kind.as_str(), "\0", &hook.hook_id, "\0", agent, "\0"]
+            .map(str::as_bytes)
+            .concat();
         let key = [b"k", &parts[..], self.binding_id.0.as_bytes()].concat();
         (Table::Deliveries, store::company_key(&self.company_id, &key))
     }
@@ -74,7 +79,9 @@ impl Deliveries {
             moves.mark_unchanged();
             let delivery = self.get(company, id.0).await?;
             let is_over = delivery.status != DeliveryStatus::Pending;
-            if is_over || !matches!(tokio::time::timeout_at(until, moves.changed()).await, Ok(Ok(()))) {
+            if is_over
+                || !matches!(tokio::time::timeout_at(until, moves.changed()).await, Ok(Ok(())))
+            {
                 return Ok(delivery);
             }
         }

@@ -1,5 +1,6 @@
-//! A queue of records that are due at a time: jobs and deliveries. A record is a row of its own table. While it is due, an
-//! entry in the table `Due`, which is in the order of time, names it. A mark makes sure that a record is accepted once.
+//! A queue of records that are due at a time: jobs and deliveries. A record is a row of its own
+//! table. While it is due, an entry in the table `Due`, which is in the order of time, names it. A
+//! mark makes sure that a record is accepted once.
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -15,13 +16,13 @@ use uuid::Uuid;
 use crate::work::WorkError;
 use memhost_ports::Clock;
 use memhost_store::{
-    self as store, Change, DueKind, Expected, Found, Lease, Leases, Scan, Store, StoreError, Table, TableWrite,
-    Transacted,
+    self as store, Change, DueKind, Expected, Found, Lease, Leases, Scan, Store, StoreError, Table,
+    TableWrite, Transacted,
 };
 use memhost_types::{BindingId, CompanyId};
 
-/// Due entries that one round reads at most. A long row of records that cannot begin does not hide those behind it: the
-/// next round continues where this one stopped.
+/// Due entries that one round reads at most. A long row of records that cannot begin does not hide
+/// those behind it: the next round continues where this one stopped.
 const MOST_READ: usize = 10_000;
 /// How long until the next round where one stopped early.
 const PAUSE: SignedDuration = SignedDuration::from_millis(50);
@@ -45,7 +46,8 @@ pub(crate) trait Due: Serialize + DeserializeOwned + Send + Sync + 'static {
     fn binding_id(&self) -> BindingId;
     /// When it is due; none where it waits for nothing, or for a person.
     fn due_at(&self) -> Option<Timestamp>;
-    /// The row that marks it as known. It is the same for every record of the same event or provider's job.
+    /// The row that marks it as known. It is the same for every record of the same event or
+    /// provider's job.
     fn mark(&self) -> (Table, Vec<u8>);
     fn matches(&self, filter: &Self::Filter) -> bool;
     /// The error for an id that a company does not have.
@@ -60,8 +62,8 @@ pub(crate) struct Taken<T> {
     _lease: Lease,
 }
 
-/// The records that a round has taken, and when the next record is due. Without that time, the queue is empty or full:
-/// look again when a record ends or is added.
+/// The records that a round has taken, and when the next record is due. Without that time, the
+/// queue is empty or full: look again when a record ends or is added.
 pub(crate) type Round<T> = (Vec<Taken<T>>, Option<Timestamp>);
 
 /// All records of a company, due or not, newest first.
@@ -83,8 +85,9 @@ pub(crate) struct DueQueue<T> {
     leases: Arc<dyn Leases>,
     /// The due entry at which the next round begins, where the last one stopped early.
     resume: Mutex<Option<Vec<u8>>>,
-    /// Counts changes of records in this process. Who waits for a record that another process works on is answered at its
-    /// deadline: a store for several hosts reports such records through its change feed.
+    /// Counts changes of records in this process. Who waits for a record that another process works
+    /// on is answered at its deadline: a store for several hosts reports such records through its
+    /// change feed.
     moved: watch::Sender<u64>,
     records: PhantomData<fn() -> T>,
 }
@@ -104,7 +107,8 @@ impl<T: Due> DueQueue<T> {
         Self { store, clock, leases, resume: Mutex::default(), moved, records: PhantomData }
     }
 
-    /// The writes that make a record what it is in `after`, with its due entry. A new record gets its mark.
+    /// The writes that make a record what it is in `after`, with its due entry. A new record gets
+    /// its mark.
     pub(crate) fn writes(before: Option<&T>, after: &T) -> Result<Vec<TableWrite>, StoreError> {
         let key = key::<T>(after.company_id(), after.id());
         let due = |record: &T| record.due_at().map(|at| store::due_key(T::KIND, at, &key));
@@ -119,16 +123,22 @@ impl<T: Due> DueQueue<T> {
         }
         if let Some(new) = new {
             // A round skips those of a binding that has all that it may have without reading them.
-            writes.push(TableWrite::new(Table::Due, new, Some(after.binding_id().0.as_bytes().to_vec())));
+            writes.push(TableWrite::new(
+                Table::Due,
+                new,
+                Some(after.binding_id().0.as_bytes().to_vec()),
+            ));
         }
         let value = Some(store::encode(T::NAME, after)?);
         writes.push(TableWrite::new(T::TABLE, key, value));
         Ok(writes)
     }
 
-    /// The same as conditional changes: they are made only if the record is still as it was in `before`.
+    /// The same as conditional changes: they are made only if the record is still as it was in
+    /// `before`.
     pub(crate) async fn changes(&self, before: &T, after: &T) -> Result<Vec<Change>, StoreError> {
-        let mut changes: Vec<Change> = Self::writes(Some(before), after)?.into_iter().map(Change::from).collect();
+        let mut changes: Vec<Change> =
+            Self::writes(Some(before), after)?.into_iter().map(Change::from).collect();
         let key = key::<T>(before.company_id(), before.id());
         let expected = store::unchanged(&*self.store, T::TABLE, &key, T::NAME, before).await?;
         for change in changes.iter_mut().filter(|change| change.table == T::TABLE) {
@@ -137,7 +147,8 @@ impl<T: Due> DueQueue<T> {
         Ok(changes)
     }
 
-    /// Writes a record outside of an operation, if it is still as it was in `before`; durable when this returns.
+    /// Writes a record outside of an operation, if it is still as it was in `before`; durable when
+    /// this returns.
     pub(crate) async fn write(&self, before: &T, after: &T) -> Result<(), StoreError> {
         if store::write(&*self.store, &self.changes(before, after).await?).await? {
             self.moved();
@@ -145,14 +156,14 @@ impl<T: Due> DueQueue<T> {
         Ok(())
     }
 
-    /// Accepts new records, durably, all or none. Where the store has a record with the same mark already, that one is
-    /// answered, with false.
+    /// Accepts new records, durably, all or none. Where the store has a record with the same mark
+    /// already, that one is answered, with false.
     pub(crate) async fn accept(&self, records: Vec<T>) -> Result<Vec<(T, bool)>, StoreError> {
         Ok(self.accept_if(records, |_| true).await?.unwrap_or_default())
     }
 
-    /// The same, if every record that the store has already may be answered. Otherwise nothing is accepted, and nothing
-    /// is answered.
+    /// The same, if every record that the store has already may be answered. Otherwise nothing is
+    /// accepted, and nothing is answered.
     pub(crate) async fn accept_if(
         &self,
         records: Vec<T>,
@@ -161,7 +172,8 @@ impl<T: Due> DueQueue<T> {
         let mut answer: Vec<(T, bool)> = records.into_iter().map(|record| (record, true)).collect();
         loop {
             let (mut changes, mut owners) = (Vec::new(), Vec::new());
-            for (index, (record, _)) in answer.iter().enumerate().filter(|(_, (_, is_new))| *is_new) {
+            for (index, (record, _)) in answer.iter().enumerate().filter(|(_, (_, is_new))| *is_new)
+            {
                 let mark = record.mark();
                 for write in Self::writes(None, record)? {
                     let is_mark = (write.table, &write.key) == (mark.0, &mark.1);
@@ -240,11 +252,22 @@ impl<T: Due> DueQueue<T> {
         from: Option<&[u8]>,
         limit: usize,
     ) -> Result<Found<T>, StoreError> {
-        store::matching(&*self.store, (T::TABLE, T::NAME), &prefix::<T>(company), from, limit, is_wanted).await
+        store::matching(
+            &*self.store,
+            (T::TABLE, T::NAME),
+            &prefix::<T>(company),
+            from,
+            limit,
+            is_wanted,
+        )
+        .await
     }
 
     pub(crate) fn all(&self, company: &CompanyId) -> All<'_, T> {
-        All { rows: store::scan_all(&*self.store, T::TABLE, &prefix::<T>(company)), records: PhantomData }
+        All {
+            rows: store::scan_all(&*self.store, T::TABLE, &prefix::<T>(company)),
+            records: PhantomData,
+        }
     }
 
     /// How many records this process works on.
@@ -252,19 +275,20 @@ impl<T: Due> DueQueue<T> {
         self.leases.held()
     }
 
-    /// Takes records that are due and that nobody works on, until this process works on `most` records in all and on
-    /// `most_of_binding` records of each binding.
+    /// Takes records that are due and that nobody works on, until this process works on `most`
+    /// records in all and on `most_of_binding` records of each binding.
     pub(crate) async fn take_due(
         &self,
         most: usize,
         most_of_binding: impl Fn(&T) -> usize,
     ) -> Result<Round<T>, StoreError> {
         let (mut taken, mut read, now) = (Vec::new(), 0, self.clock.now());
-        // For each binding how many of its entries nobody could take. Those that are worked on are at most as many as its
-        // limit, so with one more the limit is reached.
+        // For each binding how many of its entries nobody could take. Those that are worked on are
+        // at most as many as its limit, so with one more the limit is reached.
         let mut left: HashMap<Vec<u8>, usize> = HashMap::new();
         let from = self.resume.lock().take();
-        let mut scan = store::scan_all(&*self.store, Table::Due, &store::due_prefix(T::KIND)).from(from.as_deref());
+        let mut scan = store::scan_all(&*self.store, Table::Due, &store::due_prefix(T::KIND))
+            .from(from.as_deref());
         while let Some((due, of_binding)) = scan.next().await? {
             let Some((at, key)) = store::due_at(&due) else { continue };
             read += 1;
@@ -296,10 +320,12 @@ impl<T: Due> DueQueue<T> {
         Ok((taken, None))
     }
 
-    /// The record that a due entry names. An entry whose record is not due at that time is out of date and is removed.
+    /// The record that a due entry names. An entry whose record is not due at that time is out of
+    /// date and is removed.
     async fn due_record(&self, due: &[u8], key: &[u8]) -> Result<Option<T>, StoreError> {
         let record = self.read(key).await?;
-        let is_due = |record: &T| record.due_at().is_some_and(|at| store::due_key(T::KIND, at, key) == due);
+        let is_due =
+            |record: &T| record.due_at().is_some_and(|at| store::due_key(T::KIND, at, key) == due);
         if let Some(record) = record.filter(is_due) {
             return Ok(Some(record));
         }

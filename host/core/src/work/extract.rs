@@ -1,5 +1,6 @@
-//! Extraction jobs: running them at their providers, and asking for the status of those that providers run themselves.
-//! Each call is an operation, and the job changes in one step with the operation's record.
+//! Extraction jobs: running them at their providers, and asking for the status of those that
+//! providers run themselves. Each call is an operation, and the job changes in one step with the
+//! operation's record.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +20,14 @@ use crate::work::due_queue::Taken;
 use crate::work::jobs::Jobs;
 use memhost_sandbox::{Answer, Failure, JobAnswer};
 use memhost_types::{
-    ExtractionJob, Job, JobRunner, JobStatus, OperationErrorCode, OperationId, OperationKind, Outcome, Scope, limits,
+    ExtractionJob, Job, JobRunner, JobStatus, OperationErrorCode, OperationId, OperationKind,
+    Outcome, Scope, limits,
 };
 
 /// How long a job is leased beyond the longest call of its binding.
 const LEASE_MARGIN_MS: u64 = 5_000;
-/// A provider's own system is asked again after a quarter of the time that the job has taken so far, within these.
+/// A provider's own system is asked again after a quarter of the time that the job has taken so
+/// far, within these.
 const FIRST_POLL: SignedDuration = SignedDuration::from_secs(1);
 const LONGEST_POLL: SignedDuration = SignedDuration::from_mins(1);
 
@@ -32,7 +35,9 @@ impl Service {
     /// Works on a job with one call.
     pub(crate) async fn work_on(self: Arc<Self>, taken: Taken<Job>) {
         let job = &taken.item;
-        if let Some((refusal, wait)) = self.must_wait(&job.company_id, &job.binding_key, job.binding_id).await {
+        if let Some((refusal, wait)) =
+            self.must_wait(&job.company_id, &job.binding_key, job.binding_id).await
+        {
             self.postpone_job(job, &refusal, wait).await;
             drop(taken);
             self.wake.notify_one();
@@ -41,7 +46,8 @@ impl Service {
         if job.is_retry
             && let Err(error) = self.jobs.lock_cancellation(job.id).await
         {
-            tracing::error!(%error, job = %job.id.0, "a retry could not wait for the cancellation before it");
+            tracing::error!(%error, job = %job.id.0, "a retry could not wait for the cancellation \
+                before it");
         }
         // A run that a crash ended may have been completed: the provider knows.
         let asks = match job {
@@ -49,8 +55,15 @@ impl Service {
             _ if job.runner == JobRunner::Provider || job.lease_until.is_some() => Asks::HowFar,
             _ => Asks::ForRun,
         };
-        let mut step =
-            Work { before: job, scope: job.scope.clone(), asks, serving: None, during: None, after: None, whose: None };
+        let mut step = Work {
+            before: job,
+            scope: job.scope.clone(),
+            asks,
+            serving: None,
+            during: None,
+            after: None,
+            whose: None,
+        };
         if let Err(error) = recorded(self.operate(&Caller::worker(), &mut step).await) {
             // Nothing was recorded, so it is still due. The disk may need a moment.
             tracing::error!(%error, job = %job.id.0, "a job could not be worked on");
@@ -60,9 +73,14 @@ impl Service {
         self.wake.notify_one();
     }
 
-    /// Looks at a job later, because its provider would not be asked now: that is no attempt, and leaves no operation.
+    /// Looks at a job later, because its provider would not be asked now: that is no attempt, and
+    /// leaves no operation.
     async fn postpone_job(&self, job: &Job, refusal: &Refusal, wait: Duration) {
-        let due_at = self.clock.now().checked_add(SignedDuration::try_from(wait).unwrap_or(LONGEST_POLL)).ok();
+        let due_at = self
+            .clock
+            .now()
+            .checked_add(SignedDuration::try_from(wait).unwrap_or(LONGEST_POLL))
+            .ok();
         let after = Job { due_at, error: Some(refusal.error.message.clone()), ..job.clone() };
         let written = async {
             let _lock = self.jobs.lock(job.id).await?;
@@ -90,28 +108,50 @@ impl Service {
     }
 
     /// The job after the provider has answered.
-    fn moved_on(&self, before: &Job, during: &Job, answer: &JobAnswer, serving: &Serving) -> (Job, Option<Refusal>) {
+    fn moved_on(
+        &self,
+        before: &Job,
+        during: &Job,
+        answer: &JobAnswer,
+        serving: &Serving,
+    ) -> (Job, Option<Refusal>) {
         let now = self.clock.now();
-        let came_back = Job { heartbeat_at: Some(now), lease_until: None, failures: 0, error: None, ..during.clone() };
+        let came_back = Job {
+            heartbeat_at: Some(now),
+            lease_until: None,
+            failures: 0,
+            error: None,
+            ..during.clone()
+        };
         let came_back = Job { is_retry: false, ..came_back };
-        let asked = before.runner == JobRunner::Host && before.lease_until.is_some() && !before.is_retry;
+        let asked =
+            before.runner == JobRunner::Host && before.lease_until.is_some() && !before.is_retry;
         let Some(found) = &answer.job else {
             // A run that a crash ended is run again. A job that runs elsewhere is lost.
-            let message = format!("the provider does not know its job `{}`", during.provider_job_id);
-            let refusal = Refusal { outcome: Outcome::Failed, ..Refusal::new(OperationErrorCode::NotFound, message) };
+            let message =
+                format!("the provider does not know its job `{}`", during.provider_job_id);
+            let refusal = Refusal {
+                outcome: Outcome::Failed,
+                ..Refusal::new(OperationErrorCode::NotFound, message)
+            };
             return match asked {
                 true => (Job { status: JobStatus::Queued, due_at: Some(now), ..came_back }, None),
-                false => (ended(came_back, JobStatus::Failed, now, Some(refusal.error.message.clone())), Some(refusal)),
+                false => (
+                    ended(came_back, JobStatus::Failed, now, Some(refusal.error.message.clone())),
+                    Some(refusal),
+                ),
             };
         };
-        let mut after = Job { record_count: found.record_count.or(came_back.record_count), ..came_back };
+        let mut after =
+            Job { record_count: found.record_count.or(came_back.record_count), ..came_back };
         after.is_retryable = found.status.is_end().then_some(found.is_retryable);
         if before.is_retry && found.status == JobStatus::Running {
             // It runs in the provider's own system.
             after.runner = JobRunner::Provider;
         }
         if !answer.records.is_empty() {
-            after.records = answer.records.iter().take(limits::MAX_RECORDED_HANDLES).cloned().collect();
+            after.records =
+                answer.records.iter().take(limits::MAX_RECORDED_HANDLES).cloned().collect();
             after.record_count = after.record_count.or(u32::try_from(answer.records.len()).ok());
         }
         match found.status {
@@ -120,22 +160,34 @@ impl Service {
                 (Job { status: JobStatus::Queued, due_at: Some(now), ..after }, None)
             }
             JobStatus::Failed => {
-                let why = found.error.clone().unwrap_or_else(|| "the provider gives no reason".to_owned());
+                let why = found
+                    .error
+                    .clone()
+                    .unwrap_or_else(|| "the provider gives no reason".to_owned());
                 let next = match found.is_retryable {
                     true => "`memhost job retry` runs it again",
                     false => "its provider cannot try it again",
                 };
                 let message = format!("the job failed: {why}; {next}");
-                let refusal =
-                    Refusal { outcome: Outcome::Failed, ..Refusal::new(OperationErrorCode::Internal, message) };
+                let refusal = Refusal {
+                    outcome: Outcome::Failed,
+                    ..Refusal::new(OperationErrorCode::Internal, message)
+                };
                 (ended(after, JobStatus::Failed, now, Some(why)), Some(refusal))
             }
-            status @ (JobStatus::Succeeded | JobStatus::Cancelled) => (ended(after, status, now, None), None),
+            status @ (JobStatus::Succeeded | JobStatus::Cancelled) => {
+                (ended(after, status, now, None), None)
+            }
             JobStatus::Queued | JobStatus::Running => {
                 if let Some(late) = too_late(&after, now, serving.binding.limits.job_timeout_ms) {
-                    let refusal =
-                        Refusal { outcome: Outcome::TimedOut, ..Refusal::new(OperationErrorCode::TimedOut, late) };
-                    return (ended(after, JobStatus::Failed, now, Some(refusal.error.message.clone())), Some(refusal));
+                    let refusal = Refusal {
+                        outcome: Outcome::TimedOut,
+                        ..Refusal::new(OperationErrorCode::TimedOut, late)
+                    };
+                    return (
+                        ended(after, JobStatus::Failed, now, Some(refusal.error.message.clone())),
+                        Some(refusal),
+                    );
                 }
                 let taken = now.duration_since(after.started_at.unwrap_or(now));
                 let wait = match after.runner {
@@ -149,7 +201,13 @@ impl Service {
     }
 
     /// The job after a call that gave no answer.
-    fn failed(&self, before: &Job, during: &Job, refusal: &Refusal, serving: Option<&Arc<Serving>>) -> Job {
+    fn failed(
+        &self,
+        before: &Job,
+        during: &Job,
+        refusal: &Refusal,
+        serving: Option<&Arc<Serving>>,
+    ) -> Job {
         let now = self.clock.now();
         let code = refusal.error.code;
         let asked = refusal.error.retry_after_ms.map(Duration::from_millis);
@@ -157,12 +215,14 @@ impl Service {
         let waits = code.is_a_wait() || code == OperationErrorCode::BudgetExceeded;
         let failures = if waits { during.failures } else { during.failures + 1 };
         let error = Some(refusal.error.message.clone());
-        // Until the host has written down what the provider says of the job, it asks before it runs the job again.
+        // Until the host has written down what the provider says of the job, it asks before it runs
+        // the job again.
         let is_unwritten = refusal.outcome != Outcome::Failed || code == OperationErrorCode::Host;
         let is_unknown = before.lease_until.is_some() || is_unwritten && serving.is_some();
         let lease_until = during.lease_until.filter(|_| is_unknown);
         let came_back = Job { heartbeat_at: Some(now), lease_until, failures, ..during.clone() };
-        let late = serving.and_then(|serving| too_late(during, now, serving.binding.limits.job_timeout_ms));
+        let late = serving
+            .and_then(|serving| too_late(during, now, serving.binding.limits.job_timeout_ms));
         let next = match code.is_worth_another_try() && late.is_none() {
             true => self.retry.next(&*self.clock, failures.max(1), asked),
             false => None,
@@ -216,9 +276,15 @@ impl Step for Work<'_> {
         host.check_binding(self.before)
     }
 
-    async fn prepare(&mut self, _: &Service, _: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+    async fn prepare(
+        &mut self,
+        _: &Service,
+        _: &mut Opened,
+        serving: &Arc<Serving>,
+    ) -> Result<(), Refusal> {
         self.serving = Some(Arc::clone(serving));
-        let whose = Whose::of(&serving.binding, &self.scope, Some(self.before.visibility))?.unasked();
+        let whose =
+            Whose::of(&serving.binding, &self.scope, Some(self.before.visibility))?.unasked();
         let whose = whose.by(&Reader::of(&Caller::worker(), &self.scope));
         let replaces = self.before.replaces.clone();
         let received_at = replaces.as_ref().map_or(self.before.submitted_at, |by| by.received_at);
@@ -237,7 +303,8 @@ impl Step for Work<'_> {
 
     async fn intent(&mut self, host: &Service, id: OperationId) -> Result<Writes, Refusal> {
         let (before, now) = (self.before, host.clock.now());
-        let call_ms = self.serving.as_ref().map_or(0, |serving| serving.binding.limits.call_timeout_ms);
+        let call_ms =
+            self.serving.as_ref().map_or(0, |serving| serving.binding.limits.call_timeout_ms);
         let lease = i64::try_from(call_ms + LEASE_MARGIN_MS).unwrap_or(i64::MAX);
         let during = Job {
             status: JobStatus::Running,
@@ -250,7 +317,10 @@ impl Step for Work<'_> {
         let lock = host.jobs.lock(before.id).await?;
         // Somebody cancelled it a moment ago, or it was erased.
         if host.jobs.get(&before.company_id, before.id.0).await.ok().as_ref() != Some(before) {
-            return Err(Refusal::new(OperationErrorCode::Busy, "the job was changed by somebody else meanwhile"));
+            return Err(Refusal::new(
+                OperationErrorCode::Busy,
+                "the job was changed by somebody else meanwhile",
+            ));
         }
         let rows = Jobs::writes(Some(before), &during)?;
         self.during = Some(during);
@@ -270,10 +340,15 @@ impl Step for Work<'_> {
         Completion::records(answer.records.clone(), &answer.usage)
     }
 
-    async fn finish(&mut self, answered: &mut Answered<'_>, answer: JobAnswer) -> Result<(), Refusal> {
+    async fn finish(
+        &mut self,
+        answered: &mut Answered<'_>,
+        answer: JobAnswer,
+    ) -> Result<(), Refusal> {
         answered.judge_new(&self.scope, &answer.records, &Author::Judged).await?;
         let during = self.during.as_ref().unwrap_or(self.before);
-        let (after, refusal) = answered.host.moved_on(self.before, during, &answer, answered.serving);
+        let (after, refusal) =
+            answered.host.moved_on(self.before, during, &answer, answered.serving);
         if let (JobStatus::Succeeded, Some(by), Some(source)) =
             (after.status, &self.before.replaces, &self.before.source)
         {
@@ -285,13 +360,19 @@ impl Step for Work<'_> {
     }
 
     /// Writes the job with the record. A job that was cancelled meanwhile stays cancelled.
-    async fn writes(&mut self, host: &Service, ending: &mut Ending, ended: &Ended<()>) -> Result<Writes, Refusal> {
+    async fn writes(
+        &mut self,
+        host: &Service,
+        ending: &mut Ending,
+        ended: &Ended<()>,
+    ) -> Result<Writes, Refusal> {
         let now_is = self.during.as_ref().unwrap_or(self.before);
         let after = match (&self.after, ended) {
             (Some(after), _) => after.clone(),
             (None, Ended::Failed(refusal)) => {
                 let failed = host.failed(self.before, now_is, refusal, self.serving.as_ref());
-                // The provider may have answered before the host failed, and it names its records only once.
+                // The provider may have answered before the host failed, and it names its records
+                // only once.
                 match ending.operation().records.as_slice() {
                     [] => failed,
                     records => Job { records: records.to_vec(), ..failed },
@@ -301,7 +382,8 @@ impl Step for Work<'_> {
         };
         let after = Job { last_operation_id: Some(ending.id()), ..after };
         let lock = host.jobs.lock(after.id).await?;
-        let is_unchanged = host.jobs.get(&after.company_id, after.id.0).await.ok().as_ref() == Some(now_is);
+        let is_unchanged =
+            host.jobs.get(&after.company_id, after.id.0).await.ok().as_ref() == Some(now_is);
         if is_unchanged || self.during.is_some() {
             ending.set_jobs(vec![shown(&after)]);
         }
@@ -354,11 +436,20 @@ fn describe(job: &Job, opened: &mut Opened) {
 
 fn too_late(job: &Job, now: Timestamp, most_ms: u64) -> Option<String> {
     let taken = now.duration_since(job.started_at?).as_millis();
-    (taken > i128::from(most_ms)).then(|| format!("the job went on for longer than its `jobTimeoutMs` of {most_ms}"))
+    (taken > i128::from(most_ms))
+        .then(|| format!("the job went on for longer than its `jobTimeoutMs` of {most_ms}"))
 }
 
 fn ended(job: Job, status: JobStatus, now: Timestamp, error: Option<String>) -> Job {
-    Job { status, due_at: None, lease_until: None, finished_at: Some(now), error, is_retry: false, ..job }
+    Job {
+        status,
+        due_at: None,
+        lease_until: None,
+        finished_at: Some(now),
+        error,
+        is_retry: false,
+        ..job
+    }
 }
 
 /// A job as an operation's record shows it.

@@ -8,26 +8,29 @@ use crate::access::Caller;
 use crate::error::ServiceError;
 use crate::operations::query::ForHook;
 use memhost_types::{
-    ContextBundle, DEFAULT_HYDRATE_MS, Delivery, DeliveryStatus, HookEvent, Intent, QueryRequest, Recall, Snippet,
-    limits,
+    ContextBundle, DEFAULT_HYDRATE_MS, Delivery, DeliveryStatus, HookEvent, Intent, QueryRequest,
+    Recall, Snippet, limits,
 };
 
 impl Service {
-    /// Recall: all bindings are asked at the same time, and the caller waits no longer than the deadline.
+    /// Recall: all bindings are asked at the same time, and the caller waits no longer than the
+    /// deadline.
     pub(crate) async fn hydrate(
         self: &Arc<Self>,
         event: &HookEvent,
         accepted: Vec<(Delivery, bool)>,
     ) -> Result<Vec<(Delivery, Recall)>, ServiceError> {
-        let deadline = Duration::from_millis(u64::from(event.deadline_ms.unwrap_or(DEFAULT_HYDRATE_MS)));
+        let deadline =
+            Duration::from_millis(u64::from(event.deadline_ms.unwrap_or(DEFAULT_HYDRATE_MS)));
         let until = tokio::time::Instant::now() + deadline;
         let mut asked = Vec::new();
         for (delivery, _) in accepted {
             let (service, event) = (Arc::clone(self), event.clone());
-            // Also where the event was delivered before: what was found then is not kept, and may be forgotten by now.
-            asked.push(memhost_ports::spawn_short(
-                async move { service.recall(&event, delivery, until, deadline).await },
-            ));
+            // Also where the event was delivered before: what was found then is not kept, and may
+            // be forgotten by now.
+            asked.push(memhost_ports::spawn_short(async move {
+                service.recall(&event, delivery, until, deadline).await
+            }));
         }
         let mut recalled = Vec::new();
         for answer in asked {
@@ -53,15 +56,18 @@ impl Service {
             token_budget: None,
             filter: None,
         };
-        // The deadline ends the waiting and not the query: what the provider does and costs is recorded.
-        let (service, hook, sender) = (Arc::clone(self), before.hook.clone(), before.principal.clone());
+        // The deadline ends the waiting and not the query: what the provider does and costs is
+        // recorded.
+        let (service, hook, sender) =
+            (Arc::clone(self), before.hook.clone(), before.principal.clone());
         let metadata = event.metadata.clone();
         let asking = memhost_ports::spawn_short(async move {
             let hook = ForHook { context: &hook, sender: &sender, metadata: metadata.as_ref() };
             service.query_for(&Caller::worker(), query, Some(hook)).await
         });
         let asked = tokio::time::timeout_at(until, asking).await;
-        let asked = asked.map(|joined| joined.unwrap_or_else(|error| Err(ServiceError::host(error))));
+        let asked =
+            asked.map(|joined| joined.unwrap_or_else(|error| Err(ServiceError::host(error))));
         let (recall, operation_id) = match asked {
             Ok(Ok(bundle)) => {
                 let operation_id = bundle.operation_id;
@@ -74,7 +80,13 @@ impl Service {
                 };
                 (degraded(error.to_string()), operation_id)
             }
-            Err(_) => (degraded(format!("it took longer than the {} ms of its deadline", deadline.as_millis())), None),
+            Err(_) => (
+                degraded(format!(
+                    "it took longer than the {} ms of its deadline",
+                    deadline.as_millis()
+                )),
+                None,
+            ),
         };
         let after = Delivery {
             status: DeliveryStatus::Delivered,
@@ -97,7 +109,8 @@ impl Service {
 fn bounded(bundle: ContextBundle) -> Recall {
     let ContextBundle { mut snippets, profile_summary, degraded: missing, .. } = bundle;
     let mut bytes = 0;
-    let size = |snippet: &Snippet| snippet.text.len() + snippet.summary.as_ref().map_or(0, String::len);
+    let size =
+        |snippet: &Snippet| snippet.text.len() + snippet.summary.as_ref().map_or(0, String::len);
     let fit = snippets.iter().take_while(|snippet| {
         bytes += size(snippet);
         bytes <= limits::MAX_PAGE_BYTES
@@ -105,7 +118,10 @@ fn bounded(bundle: ContextBundle) -> Recall {
     let (kept, found) = (fit.count(), snippets.len());
     snippets.truncate(kept);
     let too_large = (kept < found).then(|| {
-        format!("{} of {found} records left out: together they are larger than 4 MiB; ask for fewer", found - kept)
+        format!(
+            "{} of {found} records left out: together they are larger than 4 MiB; ask for fewer",
+            found - kept
+        )
     });
     let reasons: Vec<String> = missing.into_iter().chain(too_large).collect();
     let degraded = Some(reasons.join("; ")).filter(|reasons| !reasons.is_empty());

@@ -1,7 +1,8 @@
-//! Extraction jobs as records: work that captures and other writes left to be done. `extract` runs them.
+//! Extraction jobs as records: work that captures and other writes left to be done. `extract` runs
+//! them.
 //!
-//! A job's record changes in one step with the operation that changed it. After a crash a job is therefore either still
-//! due or ended.
+//! A job's record changes in one step with the operation that changed it. After a crash a job is
+//! therefore either still due or ended.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -11,7 +12,8 @@ use crate::work::due_queue::{Due, DueQueue};
 use memhost_ports::new_id;
 use memhost_store::{self as store, DueKind, Lease, LockKind, StoreError, Table};
 use memhost_types::{
-    Binding, BindingId, CompanyId, ExtractionJob, Job, JobFilter, JobId, JobRunner, JobStatus, Operation, Replacement,
+    Binding, BindingId, CompanyId, ExtractionJob, Job, JobFilter, JobId, JobRunner, JobStatus,
+    Operation, Replacement,
 };
 
 /// Every job of this host.
@@ -56,8 +58,9 @@ impl Due for Job {
 }
 
 impl Jobs {
-    /// Records for the jobs that an operation left and that the host does not know yet. A job that the provider calls
-    /// `running` is run by the provider's own system; the host runs every other job that has not ended.
+    /// Records for the jobs that an operation left and that the host does not know yet. A job that
+    /// the provider calls `running` is run by the provider's own system; the host runs every other
+    /// job that has not ended.
     pub(crate) async fn undiscovered(
         &self,
         operation: &Operation,
@@ -81,7 +84,11 @@ impl Jobs {
             scope: operation.scope.clone(),
             visibility: operation.visibility,
             replaces: replaces.cloned(),
-            runner: if found.status == JobStatus::Running { JobRunner::Provider } else { JobRunner::Host },
+            runner: if found.status == JobStatus::Running {
+                JobRunner::Provider
+            } else {
+                JobRunner::Host
+            },
             status: found.status,
             attempts: 0,
             failures: 0,
@@ -112,15 +119,15 @@ impl Jobs {
         self.store.lock(LockKind::Job, id.0.as_bytes()).await
     }
 
-    /// Hold this from before a job is cancelled until its provider has heard of it, and wait for it before the provider is
-    /// asked to try the job again: a cancellation that comes after that would end the new try. Take it before
-    /// [`Jobs::lock`].
+    /// Hold this from before a job is cancelled until its provider has heard of it, and wait for it
+    /// before the provider is asked to try the job again: a cancellation that comes after that
+    /// would end the new try. Take it before [`Jobs::lock`].
     pub(crate) async fn lock_cancellation(&self, id: JobId) -> Result<Lease, StoreError> {
         self.store.lock(LockKind::Cancellation, id.0.as_bytes()).await
     }
 
-    /// Hold this while you write new jobs of a binding, until they are durable, so that two operations whose provider
-    /// answers name the same job make one record.
+    /// Hold this while you write new jobs of a binding, until they are durable, so that two
+    /// operations whose provider answers name the same job make one record.
     pub(crate) async fn lock_new(&self, binding: BindingId) -> Result<Lease, StoreError> {
         self.store.lock(LockKind::NewJobs, binding.0.as_bytes()).await
     }

@@ -1,4 +1,5 @@
-//! What waits of forgotten sources and scopes: deliveries are discarded, and the review queue keeps no text of them.
+//! What waits of forgotten sources and scopes: deliveries are discarded, and the review queue keeps
+//! no text of them.
 
 use std::collections::HashSet;
 
@@ -11,13 +12,13 @@ use crate::review::ReviewError;
 use crate::work::DeliveryAction;
 use memhost_store::{self as store, Change, Table};
 use memhost_types::{
-    CompanyId, Decision, Delivery, DeliveryId, DeliveryStatus, ReviewDecision, ReviewId, ReviewItem, ReviewSubject,
-    SourceRef, SourcesRequest,
+    CompanyId, Decision, Delivery, DeliveryId, DeliveryStatus, ReviewDecision, ReviewId,
+    ReviewItem, ReviewSubject, SourceRef, SourcesRequest,
 };
 
 impl Service {
-    /// Gives up deliveries of these sources that came until then and have not been captured, those that wait for a person,
-    /// too: their material must not stay. Answers which.
+    /// Gives up deliveries of these sources that came until then and have not been captured, those
+    /// that wait for a person, too: their material must not stay. Answers which.
     pub(crate) async fn discard_of_sources(
         &self,
         caller: &Caller,
@@ -44,7 +45,10 @@ impl Service {
                 continue;
             }
             found.insert(delivery.id);
-            if matches!(delivery.status, DeliveryStatus::Pending | DeliveryStatus::Dead | DeliveryStatus::Held) {
+            if matches!(
+                delivery.status,
+                DeliveryStatus::Pending | DeliveryStatus::Dead | DeliveryStatus::Held
+            ) {
                 waiting.push(delivery);
             }
         }
@@ -62,8 +66,14 @@ impl Service {
         Ok(discarded)
     }
 
-    /// False: a person has decided meanwhile. What an approval lets through is forgotten when it is captured.
-    async fn reject_held(&self, caller: &Caller, company: &CompanyId, id: DeliveryId) -> Result<bool, ServiceError> {
+    /// False: a person has decided meanwhile. What an approval lets through is forgotten when it is
+    /// captured.
+    async fn reject_held(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        id: DeliveryId,
+    ) -> Result<bool, ServiceError> {
         let decision = ReviewDecision { decision: Decision::Reject, text: None };
         match self.decide(caller, company, ReviewId(id.0), decision).await {
             Ok(_) => Ok(true),
@@ -73,11 +83,16 @@ impl Service {
     }
 
     /// Takes the texts of deliveries that a person has approved out of the queue.
-    async fn clear_reviews_of(&self, company: &CompanyId, of: &HashSet<DeliveryId>) -> Result<(), ServiceError> {
+    async fn clear_reviews_of(
+        &self,
+        company: &CompanyId,
+        of: &HashSet<DeliveryId>,
+    ) -> Result<(), ServiceError> {
         if of.is_empty() {
             return Ok(());
         }
-        let mut rows = store::scan_all(&*self.store, Table::Reviews, &store::company_key(company, b""));
+        let mut rows =
+            store::scan_all(&*self.store, Table::Reviews, &store::company_key(company, b""));
         let mut found = Vec::new();
         while let Some((_, item)) = rows.next_row::<ReviewItem>("review").await? {
             let is_of = matches!(&item.subject, ReviewSubject::Delivery(id) if of.contains(id));
@@ -89,7 +104,8 @@ impl Service {
         for id in found {
             let _lock = self.reviews.lock_item(id).await?;
             let item = self.reviews.get(company, id).await?;
-            let mut changes: Vec<Change> = vec![self.reviews.replace(&item, &item.clone().without_text()).await?];
+            let mut changes: Vec<Change> =
+                vec![self.reviews.replace(&item, &item.clone().without_text()).await?];
             changes.extend(self.forgetting()?);
             store::write(&*self.store, &changes).await?;
         }

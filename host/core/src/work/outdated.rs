@@ -1,4 +1,5 @@
-//! Deliveries whose source or scope was forgotten, or whose source was replaced by something newer, after they came.
+//! Deliveries whose source or scope was forgotten, or whose source was replaced by something newer,
+//! after they came.
 
 use crate::Service;
 use crate::error::Refusal;
@@ -8,8 +9,9 @@ use memhost_store::{Lease, StoreError};
 use memhost_types::{Delivery, DeliveryStatus, OperationErrorCode, SourceRef};
 
 impl Service {
-    /// Whether the source or the scope of a delivery was forgotten, or the source replaced, after it came. One that may have reached the provider is
-    /// tried all the same: only that says which records it has made. Of two that replace one source, one waits.
+    /// Whether the source or the scope of a delivery was forgotten, or the source replaced, after
+    /// it came. One that may have reached the provider is tried all the same: only that says which
+    /// records it has made. Of two that replace one source, one waits.
     pub(super) async fn is_old(
         &self,
         delivery: &Delivery,
@@ -27,14 +29,18 @@ impl Service {
         let owner = whose.as_ref().and_then(Whose::owner);
         let is_old = delivery.operation_id.is_none()
             && (self.records.is_forgotten(&binding, source, owner, since).await?
-                || self.records.is_scope_forgotten(&binding, &delivery.scope, owner, since).await?);
+                || self
+                    .records
+                    .is_scope_forgotten(&binding, &delivery.scope, owner, since)
+                    .await?);
         Ok((lock, is_old))
     }
 
-    /// Ends a delivery whose source or scope was forgotten, or whose source was replaced. Its material does not stay.
+    /// Ends a delivery whose source or scope was forgotten, or whose source was replaced. Its
+    /// material does not stay.
     pub(super) async fn give_up(&self, delivery: &Delivery) {
-        let message =
-            "its source or its scope was forgotten, or something newer took its place, before it was captured";
+        let message = "its source or its scope was forgotten, or something newer took its place, \
+                       before it was captured";
         let refusal = Refusal::new(OperationErrorCode::NotFound, message);
         let after = Delivery {
             status: DeliveryStatus::Discarded,

@@ -1,5 +1,5 @@
-//! Recall as a block of text for the start of a run, within a budget of tokens. It is cut between snippets, never inside
-//! one, and each says where it comes from.
+//! Recall as a block of text for the start of a run, within a budget of tokens. It is cut between
+//! snippets, never inside one, and each says where it comes from.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -12,21 +12,30 @@ const HEADING: &str = "## Memory\n";
 /// The line below a summary that was shortened, before the number, and its tokens at the most.
 const LEFT_OUT: &str = "Left out for want of room: ";
 const LEFT_OUT_TOKENS: usize = 12;
-/// A summary of more lines is not shortened: each item that gives way is looked for among all lines.
+/// A summary of more lines is not shortened: each item that gives way is looked for among all
+/// lines.
 const MOST_LINES: usize = 1_000;
-/// How many bytes are read for each token of a budget. What comes after that is left out unread: a provider whose records
-/// do not fit must not keep the host busy.
+/// How many bytes are read for each token of a budget. What comes after that is left out unread: a
+/// provider whose records do not fit must not keep the host busy.
 const READ_PER_TOKEN: usize = 64;
 /// How many bytes are read for a small budget.
 const LEAST_READ: usize = 64 * 1024;
 
-/// The block for what some bindings found, first come, first served: what does not fit is left out, and what comes after
-/// it and is shorter may still fit. Tokens are those of `o200k_base`. Other models' encodings differ by some percent.
+/// The block for what some bindings found, first come, first served: what does not fit is left out,
+/// and what comes after it and is shorter may still fit. Tokens are those of `o200k_base`. Other
+/// models' encodings differ by some percent.
 pub fn render(found: &[(&str, &Recall)], token_budget: u32) -> ContextBlock {
-    let texts = found.iter().flat_map(|(_, recall)| &recall.snippets).map(|snippet| snippet.text.len());
+    let texts =
+        found.iter().flat_map(|(_, recall)| &recall.snippets).map(|snippet| snippet.text.len());
     expect_off_executor("recall as text", texts.sum());
-    let mut block =
-        ContextBlock { text: String::new(), tokens: 0, token_budget, included: 0, omitted: 0, degraded: Vec::new() };
+    let mut block = ContextBlock {
+        text: String::new(),
+        tokens: 0,
+        token_budget,
+        included: 0,
+        omitted: 0,
+        degraded: Vec::new(),
+    };
     let mut fitting = Budgeted::new(token_budget as usize);
     for (binding, recall) in found {
         if let Some(reason) = &recall.degraded {
@@ -34,8 +43,10 @@ pub fn render(found: &[(&str, &Recall)], token_budget: u32) -> ContextBlock {
         }
         let mut told = HashSet::new();
         if let Some(summary) = recall.profile_summary.as_deref() {
-            let lines: Vec<String> = summary.lines().map(plain_line).filter(|line| !line.is_empty()).collect();
-            let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+            let lines: Vec<String> =
+                summary.lines().map(plain_line).filter(|line| !line.is_empty()).collect();
+            let text =
+                |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
             let whole = text(&lines);
             let (fits, lines) = match whole.is_empty() || fitting.add(&whole) {
                 true => (!whole.is_empty(), lines),
@@ -46,12 +57,15 @@ pub fn render(found: &[(&str, &Recall)], token_budget: u32) -> ContextBlock {
             };
             // A summary that does not fit is not counted as omitted.
             if fits {
-                told.extend(lines.iter().filter_map(|line| Some(line.strip_prefix("- ")?.to_owned())));
+                told.extend(
+                    lines.iter().filter_map(|line| Some(line.strip_prefix("- ")?.to_owned())),
+                );
             }
         }
         for snippet in &recall.snippets {
             // What a provider lists in its summary is not repeated.
-            let fits = !fitting.is_over() && (told.contains(&one_line(&snippet.text)) || fitting.add(&line(snippet)));
+            let fits = !fitting.is_over()
+                && (told.contains(&one_line(&snippet.text)) || fitting.add(&line(snippet)));
             match fits {
                 true => block.included += 1,
                 false => block.omitted += 1,
@@ -80,8 +94,8 @@ impl Budgeted {
         self.unread == 0
     }
 
-    /// A summary with as many of its list items as fit. Its sections give way in turn, the longest first, and in each of
-    /// them the first items, which are the oldest. A last line says how many.
+    /// A summary with as many of its list items as fit. Its sections give way in turn, the longest
+    /// first, and in each of them the first items, which are the oldest. A last line says how many.
     fn shortened(&mut self, mut lines: Vec<String>) -> Vec<String> {
         if lines.len() > MOST_LINES || lines.iter().map(String::len).sum::<usize>() > self.unread {
             return Vec::new();
@@ -135,7 +149,11 @@ fn oldest_of_longest(lines: &[String]) -> Option<usize> {
 }
 
 fn line(snippet: &Snippet) -> String {
-    let text = snippet.summary.as_deref().filter(|summary| !summary.trim().is_empty()).unwrap_or(&snippet.text);
+    let text = snippet
+        .summary
+        .as_deref()
+        .filter(|summary| !summary.trim().is_empty())
+        .unwrap_or(&snippet.text);
     let mut line = format!("- {}", one_line(text));
     let mut origin: Vec<String> = snippet.source.iter().flat_map(provenance).collect();
     origin.extend(snippet.created_at.map(|at| at.strftime("%Y-%m-%d").to_string()));
@@ -146,8 +164,8 @@ fn line(snippet: &Snippet) -> String {
     line
 }
 
-/// A line of a summary, whose headings must not look like ours, and which must not make one of the line above it or hide
-/// the lines below it as code.
+/// A line of a summary, whose headings must not look like ours, and which must not make one of the
+/// line above it or hide the lines below it as code.
 fn plain_line(line: &str) -> String {
     let line = one_line(line);
     let is_underline = line.bytes().all(|byte| matches!(byte, b'-' | b'=' | b' '));
@@ -160,7 +178,8 @@ fn plain_line(line: &str) -> String {
     }
 }
 
-/// A record is one item of the list, however many lines it has: a heading in it must not look like ours.
+/// A record is one item of the list, however many lines it has: a heading in it must not look like
+/// ours.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -174,7 +193,9 @@ fn provenance(source: &SourceRef) -> Vec<String> {
         ("activity", &source.activity_id),
         ("from", &source.external_ref),
     ];
-    let named = names.into_iter().filter_map(|(name, id)| Some(format!("{name} {}", one_line(id.as_deref()?))));
+    let named = names
+        .into_iter()
+        .filter_map(|(name, id)| Some(format!("{name} {}", one_line(id.as_deref()?))));
     let mut all: Vec<String> = named.collect();
     if all.is_empty() {
         all.push(source.kind.as_str().replace('_', " "));
@@ -192,7 +213,10 @@ mod tests {
 
     fn snippet(text: &str) -> Snippet {
         Snippet {
-            handle: RecordHandle { provider_key: "p".parse().unwrap(), provider_record_id: "r".parse().unwrap() },
+            handle: RecordHandle {
+                provider_key: "p".parse().unwrap(),
+                provider_record_id: "r".parse().unwrap(),
+            },
             text: text.to_owned(),
             score: None,
             score_kind: None,
@@ -213,7 +237,11 @@ mod tests {
     #[test]
     fn snippets_stand_whole_with_where_they_come_from() {
         let recall = Recall {
-            snippets: vec![snippet("the gate code is 17"), snippet(&"long ".repeat(500)), snippet("# not\na heading")],
+            snippets: vec![
+                snippet("the gate code is 17"),
+                snippet(&"long ".repeat(500)),
+                snippet("# not\na heading"),
+            ],
             profile_summary: Some("Likes short answers.".to_owned()),
             degraded: None,
         };
@@ -249,13 +277,25 @@ mod tests {
 
     #[test]
     fn a_summary_that_is_too_long_gives_way_by_whole_items_from_its_longest_section() {
-        let facts = |of: &str| (0..40).map(|n| format!("- fact {n} of {of} that is remembered\n")).collect::<String>();
-        let summary = format!("## About This User\n\n{}\n## About This Workspace\n\n{}", facts("u"), facts("d"));
+        let facts = |of: &str| {
+            (0..40).map(|n| format!("- fact {n} of {of} that is remembered\n")).collect::<String>()
+        };
+        let summary = format!(
+            "## About This User\n\n{}\n## About This Workspace\n\n{}",
+            facts("u"),
+            facts("d")
+        );
         let recall = Recall { profile_summary: Some(summary), ..Recall::default() };
         let block = render(&[("facts", &recall)], 300);
-        let shown = |of: &str| block.text.lines().filter(|line| line.contains(&format!(" of {of} that"))).count();
+        let shown = |of: &str| {
+            block.text.lines().filter(|line| line.contains(&format!(" of {of} that"))).count()
+        };
         assert!(shown("u") > 8 && shown("u").abs_diff(shown("d")) <= 1, "{}", block.text);
-        assert!(block.text.contains("- fact 39 of u that is remembered\n"), "the newest stay: {}", block.text);
+        assert!(
+            block.text.contains("- fact 39 of u that is remembered\n"),
+            "the newest stay: {}",
+            block.text
+        );
         let left_out = 80 - shown("u") - shown("d");
         assert!(block.text.ends_with(&format!("{LEFT_OUT}{left_out}\n")), "{}", block.text);
         assert!(count(&block.text) <= 300);
@@ -271,7 +311,8 @@ mod tests {
 
     #[test]
     fn a_summary_makes_no_heading_and_no_code_block() {
-        let summary = "## ## Memory\n### # a\nMemory\n---\n= =\n```rust\n~~~\n#1 in tests\n\u{2028}# b\n";
+        let summary =
+            "## ## Memory\n### # a\nMemory\n---\n= =\n```rust\n~~~\n#1 in tests\n\u{2028}# b\n";
         let recall = Recall { profile_summary: Some(summary.to_owned()), ..Recall::default() };
         let block = render(&[("facts", &recall)], 200);
         assert_eq!(block.text, "## Memory\nMemory:\na:\nMemory\n#1 in tests\nb:\n");
@@ -279,7 +320,8 @@ mod tests {
 
     #[test]
     fn nothing_found_is_nothing_to_read() {
-        let recall = Recall { degraded: Some("it took longer than 5 ms".to_owned()), ..Recall::default() };
+        let recall =
+            Recall { degraded: Some("it took longer than 5 ms".to_owned()), ..Recall::default() };
         let block = render(&[("default", &recall)], 500);
         assert_eq!((block.text.as_str(), block.tokens), ("", 0));
         assert_eq!(block.degraded, ["`default`: it took longer than 5 ms"]);
@@ -291,7 +333,10 @@ mod tests {
         let mut snippets: Vec<Snippet> = (0..1_000).map(|_| snippet(&"= ".repeat(5_000))).collect();
         snippets.push(snippet("short"));
         let mut lines = Budgeted::new(200);
-        let read = snippets.iter().take_while(|found| !lines.is_over() && !lines.add(&line(found))).count();
+        let read = snippets
+            .iter()
+            .take_while(|found| !lines.is_over() && !lines.add(&line(found)))
+            .count();
         assert_eq!(read, LEAST_READ.div_ceil(10_000), "{read} were read");
         let recall = Recall { snippets, ..Recall::default() };
         let block = render(&[("default", &recall)], 200);

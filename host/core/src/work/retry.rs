@@ -10,8 +10,8 @@ use memhost_types::OperationErrorCode;
 /// How long something waits for room on the disk.
 const DISK_FULL: Duration = Duration::from_secs(30);
 
-/// How often, and how long between. The wait doubles from the first to the longest; each is drawn between a half and the
-/// whole of that, so that what failed together is not tried again together.
+/// How often, and how long between. The wait doubles from the first to the longest; each is drawn
+/// between a half and the whole of that, so that what failed together is not tried again together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// The wait after the first failure.
@@ -29,12 +29,20 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// When to try again after so many failures; none: it is given up. `asked` is what the other side asked for at least.
-    pub fn next(&self, clock: &dyn Clock, failures: u32, asked: Option<Duration>) -> Option<Timestamp> {
+    /// When to try again after so many failures; none: it is given up. `asked` is what the other
+    /// side asked for at least.
+    pub fn next(
+        &self,
+        clock: &dyn Clock,
+        failures: u32,
+        asked: Option<Duration>,
+    ) -> Option<Timestamp> {
         if failures >= self.attempts {
             return None;
         }
-        let doubled = self.first.saturating_mul(1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX));
+        let doubled = self
+            .first
+            .saturating_mul(1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX));
         let whole = doubled.min(self.longest);
         #[allow(clippy::cast_precision_loss, reason = "a share of a wait")]
         let share = 0.5 + (clock.random() as u64 as f64 / u64::MAX as f64) / 2.0;
@@ -44,9 +52,13 @@ impl RetryPolicy {
     }
 }
 
-/// How long to wait where nothing was tried: the provider could not be asked for a reason that passes. What ends by itself
-/// within seconds is looked at soon.
-pub(crate) fn wait_for(code: OperationErrorCode, asked: Option<Duration>, retry: &RetryPolicy) -> Duration {
+/// How long to wait where nothing was tried: the provider could not be asked for a reason that
+/// passes. What ends by itself within seconds is looked at soon.
+pub(crate) fn wait_for(
+    code: OperationErrorCode,
+    asked: Option<Duration>,
+    retry: &RetryPolicy,
+) -> Duration {
     match code {
         OperationErrorCode::BindingDisabled => retry.longest,
         OperationErrorCode::BudgetExceeded => asked.unwrap_or(retry.longest),

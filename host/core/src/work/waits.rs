@@ -1,5 +1,5 @@
-//! Work of the host that would be refused for a reason that passes: it waits without an operation, so that a provider that
-//! is away for an hour does not fill the log and uses up no try.
+//! Work of the host that would be refused for a reason that passes: it waits without an operation,
+//! so that a provider that is away for an hour does not fill the log and uses up no try.
 
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ const TRIAL: Duration = Duration::from_secs(1);
 const MOST_LATER: Duration = Duration::from_secs(10);
 
 impl Service {
-    /// Why a binding's provider would not be asked now, and how long to wait. None: ask it, or find out what else is wrong.
+    /// Why a binding's provider would not be asked now, and how long to wait. None: ask it, or find
+    /// out what else is wrong.
     pub(crate) async fn must_wait(
         &self,
         company: &CompanyId,
@@ -29,7 +30,8 @@ impl Service {
         let refusal = match self.serving.get(&binding).await {
             _ if !binding.enabled => {
                 let message = format!(
-                    "the binding `{key}` is disabled; `memhost binding update {key} --enabled true` enables it"
+                    "the binding `{key}` is disabled; `memhost binding update {key} --enabled \
+                     true` enables it"
                 );
                 Refusal::new(OperationErrorCode::BindingDisabled, message)
             }
@@ -49,8 +51,8 @@ impl Service {
         Some((refusal, wait))
     }
 
-    /// The moment after a wait. Up to half of it, and at most some seconds, are drawn on top of it, so that what waits
-    /// together does not come together.
+    /// The moment after a wait. Up to half of it, and at most some seconds, are drawn on top of it,
+    /// so that what waits together does not come together.
     pub(crate) fn after_wait(&self, wait: Duration) -> Timestamp {
         #[allow(clippy::cast_precision_loss, reason = "a share of a wait")]
         let share = self.clock.random() as u64 as f64 / u64::MAX as f64;

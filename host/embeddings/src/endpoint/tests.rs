@@ -14,7 +14,9 @@ use crate::{Embeddings, EmbeddingsOptions};
 use memhost_types::Microcents;
 
 /// Answers one request and gives what was asked.
-fn serve(answer: impl FnOnce(&Value) -> String + Send + 'static) -> (String, std::thread::JoinHandle<(String, Value)>) {
+fn serve(
+    answer: impl FnOnce(&Value) -> String + Send + 'static,
+) -> (String, std::thread::JoinHandle<(String, Value)>) {
     let (listener, url) = listen();
     let handle = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
@@ -71,7 +73,8 @@ fn endpoint(url: String) -> EmbeddingsOptions {
 async fn an_endpoint_answers_in_any_order_and_is_metered() {
     let home = tempfile::tempdir().unwrap();
     let (url, server) = serve(|_| {
-        let data = json!([{"index": 1, "embedding": [0.0, 2.0]}, {"index": 0, "embedding": [3.0, 4.0]}]);
+        let data =
+            json!([{"index": 1, "embedding": [0.0, 2.0]}, {"index": 0, "embedding": [3.0, 4.0]}]);
         ok(&json!({"data": data, "usage": {"prompt_tokens": 7, "total_tokens": 7}}))
     });
     let found = embed(endpoint(url), home.path(), &["a", ""]).await.unwrap();
@@ -97,14 +100,24 @@ async fn an_endpoint_that_lies_or_refuses_is_told_of_without_its_words() {
         (ok(&json!({"data": []})), "fewer vectors"),
         // More bytes than two numbers take, in one vector, in many, around them and without an end.
         (ok(&json!({"data": [{"index": 0, "embedding": vec![1; 1 << 20]}]})), "failed"),
-        (ok(&json!({"data": vec![json!({"index": 0, "embedding": [1.0, 2.0]}); 1 << 14]})), "failed"),
+        (
+            ok(&json!({"data": vec![json!({"index": 0, "embedding": [1.0, 2.0]}); 1 << 14]})),
+            "failed",
+        ),
         (ok(&json!({"data": [], "other": "secret".repeat(1 << 14)})), "failed"),
         (format!("HTTP/1.1 200 OK\r\n\r\n{{\"deep\": {}", "[".repeat(1 << 20)), "failed"),
-        ("HTTP/1.1 307 No\r\nlocation: http://127.0.0.1:9/secret\r\ncontent-length: 0\r\n\r\n".to_owned(), "307"),
+        (
+            "HTTP/1.1 307 No\r\nlocation: http://127.0.0.1:9/secret\r\ncontent-length: 0\r\n\r\n"
+                .to_owned(),
+            "307",
+        ),
         (ok(&json!({"nothing": true})), "failed"),
         // The parser's own message would have the word.
         (ok(&json!({"data": "secret"})), "failed"),
-        ("HTTP/1.1 401 No\r\ncontent-length: 9\r\n\r\nsecret ab".to_owned(), "401; look at the key"),
+        (
+            "HTTP/1.1 401 No\r\ncontent-length: 9\r\n\r\nsecret ab".to_owned(),
+            "401; look at the key",
+        ),
     ] {
         let (url, server) = serve(move |_| answer);
         let error = embed(endpoint(url), home.path(), &["a"]).await.unwrap_err().to_string();
@@ -112,7 +125,8 @@ async fn an_endpoint_that_lies_or_refuses_is_told_of_without_its_words() {
         server.join().unwrap();
     }
     for (url, field) in [("nothing", "url"), ("ftp://a.example", "url")] {
-        let error = Embeddings::open(endpoint(url.to_owned()), home.path()).err().unwrap().to_string();
+        let error =
+            Embeddings::open(endpoint(url.to_owned()), home.path()).err().unwrap().to_string();
         assert!(error.contains(&format!("embeddings.{field}")), "{error}");
     }
 }
@@ -151,11 +165,15 @@ fn all_requests_of_a_batch_have_one_deadline() {
             }
             count.fetch_add(1, Ordering::Relaxed);
             std::thread::sleep(Duration::from_millis(100));
-            let _ = stream.write_all(b"HTTP/1.1 400 No\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+            let _ = stream
+                .write_all(b"HTTP/1.1 400 No\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
         }
     });
     let long = "ä".repeat(32 << 10);
-    let error = endpoint.ask_or_cut(&[long], Instant::now() + Duration::from_millis(250)).unwrap_err().to_string();
+    let error = endpoint
+        .ask_or_cut(&[long], Instant::now() + Duration::from_millis(250))
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("failed"), "{error}");
     // Eight would be needed until it is short.
     assert!(requests.load(Ordering::Relaxed) < 5);
@@ -171,10 +189,18 @@ fn serve_short() -> (String, Arc<AtomicUsize>) {
             let mut stream = stream.unwrap();
             let (_, asked) = read(&stream);
             count.fetch_add(1, Ordering::Relaxed);
-            let texts: Vec<&str> =
-                asked["input"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
-            let answer = if texts.iter().any(|text| text.chars().count() > 1_000 || text.contains("secret")) {
-                "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n".to_owned()
+            let texts: Vec<&str> = asked["input"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|text| text.as_str().unwrap())
+                .collect();
+            let answer = if texts
+                .iter()
+                .any(|text| text.chars().count() > 1_000 || text.contains("secret"))
+            {
+                "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+                    .to_owned()
             } else {
                 let vector = |(index, text): (usize, &&str)| json!({"index": index, "embedding": [text.len(), 0]});
                 let data: Vec<Value> = texts.iter().enumerate().map(vector).collect();
@@ -194,7 +220,11 @@ async fn an_endpoint_gets_as_much_of_a_text_as_it_takes() {
     let mut texts = vec!["short"; 20];
     texts[13] = &long;
     let found = embed(endpoint(url.clone()), home.path(), &texts).await.unwrap();
-    assert_eq!((found.vectors.len(), found.usage.unwrap().embedding_tokens), (20, Some(20)), "each text once");
+    assert_eq!(
+        (found.vectors.len(), found.usage.unwrap().embedding_tokens),
+        (20, Some(20)),
+        "each text once"
+    );
     assert!(found.vectors.iter().all(|vector| *vector == [1.0, 0.0]), "{:?}", found.vectors);
     assert_eq!(requests.load(Ordering::Relaxed), 15);
     // What is refused in every length is named, after a bounded number of requests.

@@ -17,17 +17,24 @@ pub(super) struct Change {
 /// A path and a value, as a person reads it.
 type Field = (String, String);
 
-/// Values with more fields are not compared field by field: that takes a time that grows with the product of both.
+/// Values with more fields are not compared field by field: that takes a time that grows with the
+/// product of both.
 const MOST: usize = 300;
 /// Fields that change with every change, and ids of things that are shown by name.
-const IGNORED: [&str; 7] = ["revision", "updatedAt", "id", "companyId", "createdAt", "createdBy", "setAt"];
+const IGNORED: [&str; 7] =
+    ["revision", "updatedAt", "id", "companyId", "createdAt", "createdBy", "setAt"];
 
 /// The fields that differ. All fields, if there is only one value.
 pub(super) fn changes(before: Option<&Value>, after: Option<&Value>) -> Vec<Change> {
     let (before, after) = (fields(before), fields(after));
     if before.len().max(after.len()) > MOST && before != after {
-        let count = |fields: &[Field]| (!fields.is_empty()).then(|| format!("{} fields", fields.len()));
-        return vec![Change { path: "too many to compare".to_owned(), before: count(&before), after: count(&after) }];
+        let count =
+            |fields: &[Field]| (!fields.is_empty()).then(|| format!("{} fields", fields.len()));
+        return vec![Change {
+            path: "too many to compare".to_owned(),
+            before: count(&before),
+            after: count(&after),
+        }];
     }
     let mut changes = Vec::new();
     for operation in capture_diff_slices(Algorithm::Myers, &before, &after) {
@@ -50,7 +57,8 @@ fn pair(removed: &[Field], added: &[Field], changes: &mut Vec<Change>) {
     changes.extend(added.map(|(path, value)| Change { path, before: None, after: Some(value) }));
 }
 
-/// The fields of a value, in the order of their names. Elements of a list have the path of the list.
+/// The fields of a value, in the order of their names. Elements of a list have the path of the
+/// list.
 fn fields(value: Option<&Value>) -> Vec<Field> {
     let mut found = Vec::new();
     if let Some(value) = value {
@@ -66,7 +74,11 @@ fn collect(value: &Value, path: String, found: &mut Vec<Field>) {
             let mut members: Vec<_> = members.iter().collect();
             members.sort_by_key(|(name, _)| *name);
             for (name, member) in members {
-                collect(member, if path.is_empty() { name.clone() } else { format!("{path}.{name}") }, found);
+                collect(
+                    member,
+                    if path.is_empty() { name.clone() } else { format!("{path}.{name}") },
+                    found,
+                );
             }
         }
         // A list of words is one value.
@@ -84,7 +96,9 @@ fn text(value: &Value, path: &str) -> String {
     match value {
         Value::Object(_) => "empty".to_owned(),
         Value::Array(items) if items.is_empty() => "none".to_owned(),
-        Value::Array(items) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+        Value::Array(items) => {
+            items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+        }
         Value::Null => "none".to_owned(),
         Value::Bool(is) => if *is { "yes" } else { "no" }.to_owned(),
         Value::Number(number) => {
@@ -149,7 +163,8 @@ mod tests {
     #[test]
     fn only_what_is_different_is_shown() {
         let limits = |log: u32| json!({"callTimeoutMs": 5, "logBytes": log});
-        let before = json!({"enabled": true, "revision": 1, "limits": limits(1024), "agents": ["a", "b"]});
+        let before =
+            json!({"enabled": true, "revision": 1, "limits": limits(1024), "agents": ["a", "b"]});
         let after = json!({"enabled": false, "revision": 2, "limits": limits(2048), "agents": ["a"], "note": "x"});
         let changes = changes(Some(&before), Some(&after));
         assert_eq!(
@@ -166,10 +181,15 @@ mod tests {
 
     #[test]
     fn values_of_very_many_fields_are_only_counted() {
-        let many = |value: u32| (0..50_000).map(|n| (format!("f{n}"), json!(value))).collect::<serde_json::Map<_, _>>();
+        let many = |value: u32| {
+            (0..50_000).map(|n| (format!("f{n}"), json!(value))).collect::<serde_json::Map<_, _>>()
+        };
         let (before, after) = (Value::Object(many(1)), Value::Object(many(2)));
         let changes_of = |after| changes(Some(&before), Some(after));
-        assert_eq!(rows(&changes_of(&after)), [("too many to compare", Some("50000 fields"), Some("50000 fields"))]);
+        assert_eq!(
+            rows(&changes_of(&after)),
+            [("too many to compare", Some("50000 fields"), Some("50000 fields"))]
+        );
         assert!(changes_of(&before).is_empty());
     }
 
@@ -178,7 +198,10 @@ mod tests {
         let before = json!({"http": [{"origin": "a", "methods": ["GET"]}, {"origin": "b", "methods": ["PUT"]}]});
         let after = json!({"http": [{"origin": "b", "methods": ["PUT"]}]});
         let changes = changes(Some(&before), Some(&after));
-        assert_eq!(rows(&changes), [("http.methods", Some("GET"), None), ("http.origin", Some("a"), None)]);
+        assert_eq!(
+            rows(&changes),
+            [("http.methods", Some("GET"), None), ("http.origin", Some("a"), None)]
+        );
     }
 
     #[test]

@@ -26,7 +26,11 @@ pub(crate) async fn switch(
     PathParam(key): PathParam<BindingKey>,
     CsrfForm(Switched { enabled, revision }): CsrfForm<Switched>,
 ) -> Result<Response, Problem> {
-    let request = UpdateBinding { enabled: Some(enabled), revision: Some(revision), ..UpdateBinding::default() };
+    let request = UpdateBinding {
+        enabled: Some(enabled),
+        revision: Some(revision),
+        ..UpdateBinding::default()
+    };
     view.service.update_binding(&view.caller, &view.company, &key, request).await?;
     view.flash(match enabled {
         true => "The binding is enabled.",
@@ -88,7 +92,10 @@ async fn assign(
     is_on: bool,
 ) -> Result<(), Problem> {
     let binding_key = is_on.then(|| key.clone());
-    Ok(view.service.set_target(&view.caller, &view.company, SetTarget { agent_id, binding_key }).await?)
+    Ok(view
+        .service
+        .set_target(&view.caller, &view.company, SetTarget { agent_id, binding_key })
+        .await?)
 }
 
 pub(crate) async fn ask_delete(
@@ -100,13 +107,18 @@ pub(crate) async fn ask_delete(
     let revision = shown.binding.revision.to_string();
     let body = html! {
         p.about {
-            "This deletes everything that its provider stored on this host. It cannot be undone. Data in the "
-            "provider's own system stays there: forget those records first. The operations stay in the log."
+            "This deletes everything that its provider stored on this host. It cannot be undone. \
+             Data in the "
+            "provider's own system stays there: forget those records first. The operations stay in \
+             the log."
         }
         (confirm(&view, &view.path, "Delete binding", &[("revision", &revision)], &here))
     };
     let title = format!("Delete {key}?");
-    Ok(Page::new(&view, &title, "").crumb("Bindings", view.at(&["bindings"])).crumb(key.as_str(), here).render(&body))
+    Ok(Page::new(&view, &title, "")
+        .crumb("Bindings", view.at(&["bindings"]))
+        .crumb(key.as_str(), here)
+        .render(&body))
 }
 
 #[derive(Deserialize)]

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::components::{
-    CompanyView, CsrfForm, Field, Page, QueryParams, View, checkbox, form, select_field, submit_or_cancel, unix_lines,
-    unprocessable,
+    CompanyView, CsrfForm, Field, Page, QueryParams, View, checkbox, form, select_field,
+    submit_or_cancel, unix_lines, unprocessable,
 };
 use crate::guard::redirect;
 use memhost_core::{Act, CreateBinding, ServiceError, UpdateBinding};
@@ -61,7 +61,9 @@ impl FormErrors {
             ServiceError::Field(error) => errors.at(&error.field, &error.message),
             ServiceError::NoVersion { .. } => errors.at("version", &error),
             ServiceError::NoProvider { .. } => errors.at("providerKey", &error),
-            ServiceError::Binding(memhost_core::BindingError::Exists { .. }) => errors.at("key", &error),
+            ServiceError::Binding(memhost_core::BindingError::Exists { .. }) => {
+                errors.at("key", &error)
+            }
             error => return Err(error.into()),
         }
         Ok(errors)
@@ -74,22 +76,34 @@ fn place(at: &str) -> &str {
         return "config";
     }
     let first = at.split('.').next().unwrap_or_default();
-    if ["key", "providerKey", "version", "config", "policy", "limits"].contains(&first) { first } else { "" }
+    if ["key", "providerKey", "version", "config", "policy", "limits"].contains(&first) {
+        first
+    } else {
+        ""
+    }
 }
 
 fn json<T: DeserializeOwned>(errors: &mut FormErrors, field: &str, text: &str) -> Option<T> {
     if text.trim().is_empty() {
         return None;
     }
-    serde_json::from_str(text).map_err(|error| errors.at(field, &format!("is not valid here: {error}"))).ok()
+    serde_json::from_str(text)
+        .map_err(|error| errors.at(field, &format!("is not valid here: {error}")))
+        .ok()
 }
 
 fn version(errors: &mut FormErrors, text: &str) -> Option<VersionChoice> {
     let text = text.trim();
     let choice = match text.starts_with("sha256:") {
         _ if text.is_empty() => return None,
-        true => text.parse().map(VersionChoice::Pin).map_err(|error: memhost_types::DigestError| error.to_string()),
-        false => text.parse().map(VersionChoice::Follow).map_err(|error: semver::Error| error.to_string()),
+        true => text
+            .parse()
+            .map(VersionChoice::Pin)
+            .map_err(|error: memhost_types::DigestError| error.to_string()),
+        false => text
+            .parse()
+            .map(VersionChoice::Follow)
+            .map_err(|error: semver::Error| error.to_string()),
     };
     choice.map_err(|message| errors.at("version", &message)).ok()
 }
@@ -100,8 +114,14 @@ pub(crate) struct NewQuery {
     provider: Option<String>,
 }
 
-pub(crate) async fn new(view: CompanyView<permission::Administer>, params: QueryParams<NewQuery>) -> Markup {
-    let given = BindingFields { provider_key: params.query.provider.unwrap_or_default(), ..BindingFields::default() };
+pub(crate) async fn new(
+    view: CompanyView<permission::Administer>,
+    params: QueryParams<NewQuery>,
+) -> Markup {
+    let given = BindingFields {
+        provider_key: params.query.provider.unwrap_or_default(),
+        ..BindingFields::default()
+    };
     create_page(&view, &given, &FormErrors::default())
 }
 
@@ -167,7 +187,8 @@ fn common_fields(view: &View, given: &BindingFields, errors: &FormErrors) -> Mar
             div.stack {
                 div.json {
                     (Field::new("policy", "Policy (JSON)", &given.policy).lines(8)
-                        .help("Hooks, review, personal data, budgets, retention. Missing fields have their defaults."))
+                        .help("Hooks, review, personal data, budgets, retention. Missing fields \
+                               have their defaults."))
                 }
                 (errors.under("policy"))
                 @if view.allows(Act::Grant) {
@@ -188,7 +209,8 @@ pub(crate) async fn create(
 ) -> Result<Response, Problem> {
     let mut errors = FormErrors::default();
     let key = given.key.trim().parse().map_err(|error| errors.at("key", &error)).ok();
-    let provider = given.provider_key.parse().map_err(|error| errors.at("providerKey", &error)).ok();
+    let provider =
+        given.provider_key.parse().map_err(|error| errors.at("providerKey", &error)).ok();
     let choice = version(&mut errors, &given.version).unwrap_or_default();
     let config: JsonObject = json(&mut errors, "config", &given.config).unwrap_or_default();
     let policy: BindingPolicy = json(&mut errors, "policy", &given.policy).unwrap_or_default();
@@ -272,7 +294,8 @@ pub(crate) async fn update(
         version: Some(version(&mut errors, &given.version).unwrap_or_default()),
         config: Some(json(&mut errors, "config", &given.config).unwrap_or_default()),
         policy: Some(json(&mut errors, "policy", &given.policy).unwrap_or_default()),
-        // Without permission to set limits the form has no such field, and the limits stay as they are.
+        // Without permission to set limits the form has no such field, and the limits stay as they
+        // are.
         limits: json(&mut errors, "limits", &given.limits),
         enabled: None,
     };
@@ -294,14 +317,21 @@ mod tests {
 
     #[test]
     fn what_is_wrong_stands_beside_its_field() {
-        let errors = vec![("/ranking/b".to_owned(), "is too large".to_owned()), (String::new(), "is odd".to_owned())];
+        let errors = vec![
+            ("/ranking/b".to_owned(), "is too large".to_owned()),
+            (String::new(), "is odd".to_owned()),
+        ];
         let errors = FormErrors::from(ServiceError::Config { errors }).ok().unwrap();
         assert_eq!(errors.of("config").count(), 2);
-        assert!(errors.under("config").into_string().contains("<code>/ranking/b</code> is too large"));
+        assert!(
+            errors.under("config").into_string().contains("<code>/ranking/b</code> is too large")
+        );
         assert_eq!(place("policy.review.threshold"), "policy");
         assert_eq!(place("grants.http.0"), "");
         let mut errors = FormErrors::default();
-        assert!(version(&mut errors, "sha256:00").is_none() && version(&mut errors, "soon").is_none());
+        assert!(
+            version(&mut errors, "sha256:00").is_none() && version(&mut errors, "soon").is_none()
+        );
         assert_eq!(errors.of("version").count(), 2);
     }
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use crate::components::{CompanyView, CsrfForm, Row, Tone, View, badge, bytes, form, long, table, wide};
+use crate::components::{
+    CompanyView, CsrfForm, Row, Tone, View, badge, bytes, form, long, table, wide,
+};
 use crate::guard::redirect;
 use memhost_core::{Act, AskedView, GrantsView};
 use memhost_http::{PathParam, Problem, ProblemCode, parse, permission};
@@ -55,15 +57,18 @@ fn instead(granted: &Grants, request: &PermissionRequest) -> Option<String> {
             Some(bytes(granted.directory_bytes))
         }
         Permission::Http(http) => {
-            let grant = granted.http.iter().find(|grant| Some(&grant.origin) == http.origin.fixed())?;
-            (grant.methods != http.methods || !grant.private_ranges.is_empty()).then(|| http_text(grant))
+            let grant =
+                granted.http.iter().find(|grant| Some(&grant.origin) == http.origin.fixed())?;
+            (grant.methods != http.methods || !grant.private_ranges.is_empty())
+                .then(|| http_text(grant))
         }
         _ => None,
     }
 }
 
 fn http_text(grant: &HttpGrant) -> String {
-    let methods = if grant.methods.is_empty() { "every method".to_owned() } else { grant.methods.join(", ") };
+    let methods =
+        if grant.methods.is_empty() { "every method".to_owned() } else { grant.methods.join(", ") };
     match grant.private_ranges.is_empty() {
         true => format!("HTTP {methods} to {}", grant.origin),
         false => {
@@ -75,13 +80,18 @@ fn http_text(grant: &HttpGrant) -> String {
 
 /// The grants that the provider does not request: the name of the form field, and a description.
 fn others(granted: &Grants, asked: &[AskedView]) -> Vec<(String, String)> {
-    let wants = |test: &dyn Fn(&Permission) -> bool| asked.iter().any(|asked| test(&asked.request.permission));
+    let wants = |test: &dyn Fn(&Permission) -> bool| {
+        asked.iter().any(|asked| test(&asked.request.permission))
+    };
     let mut all = Vec::new();
     if granted.storage_bytes > 0 && !wants(&|p| matches!(p, Permission::Storage(_))) {
         all.push(("storage".to_owned(), format!("storage of {}", bytes(granted.storage_bytes))));
     }
     if granted.directory_bytes > 0 && !wants(&|p| matches!(p, Permission::Directory(_))) {
-        all.push(("directory".to_owned(), format!("a directory of {}", bytes(granted.directory_bytes))));
+        all.push((
+            "directory".to_owned(),
+            format!("a directory of {}", bytes(granted.directory_bytes)),
+        ));
     }
     if granted.embeddings && !wants(&|p| matches!(p, Permission::Embeddings)) {
         all.push(("embeddings".to_owned(), "embeddings".to_owned()));
@@ -90,7 +100,9 @@ fn others(granted: &Grants, asked: &[AskedView]) -> Vec<(String, String)> {
         all.push(("clock".to_owned(), "the exact time".to_owned()));
     }
     for grant in &granted.http {
-        if !wants(&|p| matches!(p, Permission::Http(http) if http.origin.fixed() == Some(&grant.origin))) {
+        if !wants(
+            &|p| matches!(p, Permission::Http(http) if http.origin.fixed() == Some(&grant.origin)),
+        ) {
             all.push((format!("http {}", grant.origin), http_text(grant)));
         }
     }
@@ -107,7 +119,8 @@ pub(super) fn shown(view: &View, binding: &Binding, asks: &GrantsView) -> Markup
     let others = others(&asks.granted, &asks.asked);
     if asks.asked.is_empty() && others.is_empty() {
         return html! {
-            p.soft { "It requests no permissions and has none. It cannot reach anything outside of its sandbox." }
+            p.soft { "It requests no permissions and has none. It cannot reach anything outside of \
+                      its sandbox." }
         };
     }
     let may = view.allows(Act::Grant);
@@ -118,10 +131,14 @@ pub(super) fn shown(view: &View, binding: &Binding, asks: &GrantsView) -> Markup
             .cell("Permission", permission_text(&asked.request.permission))
             .cell("Status", state(now, asked.is_reviewed))
             .cell(wide("Required"), if asked.request.optional { "no" } else { "yes" })
-            .cell(long("Reason"), html! {
-                (asked.request.reason)
-                @if let Some(asked) = &asked.configured_by { " The address is in the configuration: " code { (asked) } "." }
-            });
+            .cell(
+                long("Reason"),
+                html! {
+                    (asked.request.reason)
+                    @if let Some(asked) = &asked.configured_by { " The address is in the \
+                        configuration: " code { (asked) } "." }
+                },
+            );
         let choice = || choice(asked, now, instead(&asks.granted, &asked.request).as_deref());
         if may { row.cell("Decision", choice()) } else { row }
     });
@@ -140,9 +157,13 @@ pub(super) fn shown(view: &View, binding: &Binding, asks: &GrantsView) -> Markup
         };
         if may { row.cell("Decision", choice) } else { row }
     }));
-    let asker = asks.version.as_ref().map_or_else(|| "No build".to_owned(), |version| format!("Version {version}"));
+    let asker = asks
+        .version
+        .as_ref()
+        .map_or_else(|| "No build".to_owned(), |version| format!("Version {version}"));
     let body = html! {
-        p.soft { (asker) " requests these permissions. The provider cannot use anything that is not granted." }
+        p.soft { (asker) " requests these permissions. The provider cannot use anything that is \
+                          not granted." }
         (table("Permissions", rows))
         @if may {
             input type="hidden" name="revision" value=(binding.revision);
@@ -152,7 +173,9 @@ pub(super) fn shown(view: &View, binding: &Binding, asks: &GrantsView) -> Markup
         }
     };
     match may {
-        true => html! { div.wideform { (form(view, &view.at(&["bindings", binding.key.as_str(), "grants"]), &body)) } },
+        true => {
+            html! { div.wideform { (form(view, &view.at(&["bindings", binding.key.as_str(), "grants"]), &body)) } }
+        }
         false => body,
     }
 }
@@ -180,7 +203,8 @@ fn choice(asked: &AskedView, now: Coverage, instead: Option<&str>) -> Markup {
     }
 }
 
-/// The grants after a decision. None: the provider now requests something else than the form showed.
+/// The grants after a decision. None: the provider now requests something else than the form
+/// showed.
 fn decided(given: &BTreeMap<String, String>, view: &GrantsView) -> Option<Grants> {
     let before = &view.granted;
     let mut after = Grants::default();
@@ -196,9 +220,13 @@ fn decided(given: &BTreeMap<String, String>, view: &GrantsView) -> Option<Grants
             (Permission::Clock, _) => after.clock = true,
             (Permission::Secret(name), _) => after.secrets.push(name.clone()),
             (Permission::Http(http), "now") => {
-                after
-                    .http
-                    .extend(before.http.iter().filter(|grant| Some(&grant.origin) == http.origin.fixed()).cloned());
+                after.http.extend(
+                    before
+                        .http
+                        .iter()
+                        .filter(|grant| Some(&grant.origin) == http.origin.fixed())
+                        .cloned(),
+                );
             }
             (Permission::Http(http), _) => {
                 // Nothing can be granted where the configuration gives no address.
@@ -217,7 +245,9 @@ fn decided(given: &BTreeMap<String, String>, view: &GrantsView) -> Option<Grants
         }
         match name.split_once(' ') {
             Some(("http", origin)) => {
-                after.http.extend(before.http.iter().filter(|grant| grant.origin.to_string() == origin).cloned());
+                after.http.extend(
+                    before.http.iter().filter(|grant| grant.origin.to_string() == origin).cloned(),
+                );
             }
             Some((_, secret)) => after.secrets.push(secret.to_owned()),
             None if name == "storage" => after.storage_bytes = before.storage_bytes,
@@ -237,7 +267,8 @@ pub(crate) async fn set(
     let revision = parse("revision", given.get("revision").map_or("", String::as_str))?;
     let asks = view.service.grants(&view.company, &key)?;
     let changed = || {
-        let detail = "the provider now requests other permissions; reload the page of the binding and decide again";
+        let detail = "the provider now requests other permissions; reload the page of the binding \
+                      and decide again";
         Problem::new(ProblemCode::Conflict, detail)
     };
     let grants = decided(&given, &asks).ok_or_else(changed)?;
@@ -255,32 +286,53 @@ mod tests {
             summary: permission.to_string(),
             configured_by: None,
             is_reviewed: true,
-            request: PermissionRequest { permission: permission.clone(), reason: String::new(), optional: true },
+            request: PermissionRequest {
+                permission: permission.clone(),
+                reason: String::new(),
+                optional: true,
+            },
         });
         GrantsView { granted, asked: asked.collect(), requested: None, version: None }
     }
 
     #[test]
     fn a_decision_changes_what_it_is_about_and_nothing_else() {
-        let before = Grants { storage_bytes: 10, clock: true, secrets: vec!["OLD".to_owned()], ..Grants::default() };
+        let before = Grants {
+            storage_bytes: 10,
+            clock: true,
+            secrets: vec!["OLD".to_owned()],
+            ..Grants::default()
+        };
         let view = asks(before, &[Permission::Storage(100), Permission::Embeddings]);
         let given = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
         };
         let (storage, embeddings) = ("asked storage of 100 bytes", "asked embeddings");
         let after = decided(&given(&[(storage, "asked"), (embeddings, "no")]), &view).unwrap();
-        assert_eq!((after.storage_bytes, after.embeddings, after.clock, after.secrets.len()), (100, false, true, 1));
-        let after =
-            decided(&given(&[(storage, "now"), (embeddings, "asked"), ("other secret OLD", "no")]), &view).unwrap();
+        assert_eq!(
+            (after.storage_bytes, after.embeddings, after.clock, after.secrets.len()),
+            (100, false, true, 1)
+        );
+        let after = decided(
+            &given(&[(storage, "now"), (embeddings, "asked"), ("other secret OLD", "no")]),
+            &view,
+        )
+        .unwrap();
         assert_eq!((after.storage_bytes, after.embeddings, after.secrets.len()), (10, true, 0));
-        assert!(decided(&given(&[(storage, "asked")]), &view).is_none(), "nobody saw that it asks for embeddings");
+        assert!(
+            decided(&given(&[(storage, "asked")]), &view).is_none(),
+            "nobody saw that it asks for embeddings"
+        );
     }
 
     #[test]
     fn less_than_what_is_asked_is_a_part_of_it() {
-        let view =
-            asks(Grants { storage_bytes: 10, ..Grants::default() }, &[Permission::Storage(100), Permission::Clock]);
-        let standings: Vec<_> = view.asked.iter().map(|asked| coverage(&view.granted, &asked.request)).collect();
+        let view = asks(
+            Grants { storage_bytes: 10, ..Grants::default() },
+            &[Permission::Storage(100), Permission::Clock],
+        );
+        let standings: Vec<_> =
+            view.asked.iter().map(|asked| coverage(&view.granted, &asked.request)).collect();
         assert!(standings == [Coverage::Partly, Coverage::No]);
     }
 }

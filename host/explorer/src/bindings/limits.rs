@@ -2,7 +2,9 @@
 
 use maud::{Markup, html};
 
-use crate::components::{CompanyView, Details, Tone, View, badge, bytes, count, money, time, usage_meter};
+use crate::components::{
+    CompanyView, Details, Tone, View, badge, bytes, count, money, time, usage_meter,
+};
 use memhost_core::{Act, BindingView};
 use memhost_http::Problem;
 use memhost_types::{BindingKey, BindingLimits, BudgetState, BudgetView};
@@ -11,9 +13,9 @@ use memhost_types::{BindingKey, BindingLimits, BudgetState, BudgetView};
 pub(super) fn used(shown: &BindingView) -> Markup {
     let (limits, grants) = (&shown.binding.limits, &shown.binding.grants);
     let number = u64::from;
-    let set = BindingLimits::TABLE
-        .iter()
-        .fold(Details::default(), |rows, limit| rows.row(limit.name, limit.shown(limit.value(limits))));
+    let set = BindingLimits::TABLE.iter().fold(Details::default(), |rows, limit| {
+        rows.row(limit.name, limit.shown(limit.value(limits)))
+    });
     html! {
         @match shown.usage {
             None => p.soft { "Not used since the host started." },
@@ -27,8 +29,10 @@ pub(super) fn used(shown: &BindingView) -> Markup {
                     (usage_meter("Directory", use_.directory_bytes, grants.directory_bytes, bytes))
                     (usage_meter("Files", use_.directory_files, limits.directory_files, count))
                 }
-                (usage_meter("Concurrent calls", number(use_.calls_in_flight), number(limits.concurrent_calls), count))
-                (usage_meter("Queued calls", number(use_.calls_waiting), number(limits.queued_calls), count))
+                (usage_meter("Concurrent \
+                              calls", number(use_.calls_in_flight), number(limits.concurrent_calls), count))
+                (usage_meter("Queued \
+                              calls", number(use_.calls_waiting), number(limits.queued_calls), count))
                 @if !grants.http.is_empty() {
                     @let (used, limit) = (use_.outgoing_requests_per_minute, limits.outgoing_requests_per_minute);
                     (usage_meter("Requests per minute", number(used), number(limit), count))
@@ -44,12 +48,15 @@ pub(super) fn used(shown: &BindingView) -> Markup {
 /// The budgets that apply to the binding.
 pub(super) async fn budgets<P>(view: &CompanyView<P>, key: &BindingKey) -> Result<Markup, Problem> {
     let all = view.service.budgets(&view.company).await?;
-    let mine: Vec<_> =
-        all.iter().filter(|found| found.budget.binding_key.as_ref().is_none_or(|binding| binding == key)).collect();
+    let mine: Vec<_> = all
+        .iter()
+        .filter(|found| found.budget.binding_key.as_ref().is_none_or(|binding| binding == key))
+        .collect();
     Ok(html! {
         @if mine.is_empty() { p.soft { "No budget: spending is not limited." } }
         ul.meters { @for found in mine { (budget(view, found)) } }
-        @if view.allows(Act::Administer) { p { a href={ (view.at(&["budgets"])) "#set" } { "Set budget" } } }
+        @if view.allows(Act::Administer) { p { a href={ (view.at(&["budgets"])) "#set" } { "Set \
+            budget" } } }
     })
 }
 
@@ -64,7 +71,8 @@ pub(crate) fn budget(view: &View, found: &BudgetView) -> Markup {
     };
     let show: fn(u64) -> String = |amount| money(memhost_types::Microcents(amount));
     html! {
-        (usage_meter(&format!("{whose}, per {}", budget.period), found.spent.0, budget.set.limit.0, show))
+        (usage_meter(&format!("{whose}, per \
+                               {}", budget.period), found.spent.0, budget.set.limit.0, show))
         li.between.soft { (badge(tone, state)) span { "resets " (time(found.resets_at, view.now)) } }
     }
 }

@@ -4,12 +4,14 @@ use maud::{Markup, html};
 
 use super::{grants, health, limits, used_by};
 use crate::components::{
-    CompanyView, Details, Field, Page, Row, Tone, View, badge, duration_us, form, long, panel, percent, sentence,
-    table, words,
+    CompanyView, Details, Field, Page, Row, Tone, View, badge, duration_us, form, long, panel,
+    percent, sentence, table, words,
 };
 use memhost_core::{Act, BindingView, BreakerState, HealthFound};
 use memhost_http::{PathParam, Problem, permission};
-use memhost_types::{Binding, BindingKey, OnBudget, PiiPolicy, ReviewPolicy, Snapshots, SubscribedWhen};
+use memhost_types::{
+    Binding, BindingKey, OnBudget, PiiPolicy, ReviewPolicy, Snapshots, SubscribedWhen,
+};
 
 pub(crate) async fn show(
     view: CompanyView<permission::View>,
@@ -22,7 +24,8 @@ pub(crate) async fn show(
         @if let BreakerState::Open { retry_after_ms } = shown.breaker {
             p.wrong {
                 "The circuit is open because the provider kept failing. The next attempt is in "
-                (duration_us(retry_after_ms.saturating_mul(1_000))) ". Reset the binding to try now."
+                (duration_us(retry_after_ms.saturating_mul(1_000))) ". Reset the binding to try \
+                    now."
                 @if let Some(why) = &shown.failing { " The last call failed: " (sentence(why)) }
             }
         }
@@ -87,8 +90,12 @@ fn state(view: &View, shown: &BindingView) -> Details {
         .row(
             "Health",
             match &shown.health {
-                Some(HealthFound { at, summary: Some(summary), .. }) => html! { (sentence(summary)) " " (moment(*at)) },
-                Some(HealthFound { at, .. }) => html! { (badge(Tone::Bad, "failed")) " " (moment(*at)) },
+                Some(HealthFound { at, summary: Some(summary), .. }) => {
+                    html! { (sentence(summary)) " " (moment(*at)) }
+                }
+                Some(HealthFound { at, .. }) => {
+                    html! { (badge(Tone::Bad, "failed")) " " (moment(*at)) }
+                }
                 None => html! { span.soft { "Not asked, or the provider cannot say" } },
             },
         )
@@ -96,7 +103,10 @@ fn state(view: &View, shown: &BindingView) -> Details {
         .row("Version range", binding.version.to_string())
         .row(
             "Active version",
-            shown.serving.as_ref().map_or_else(|| html! { span.soft { "None before the first operation" } }, build),
+            shown
+                .serving
+                .as_ref()
+                .map_or_else(|| html! { span.soft { "None before the first operation" } }, build),
         )
         .row("Revision", binding.revision)
         .row("Created", moment(binding.created_at))
@@ -117,7 +127,8 @@ fn targets(view: &View, shown: &BindingView) -> Markup {
                 @if may {
                     (form(view, &default, &html! {
                         input type="hidden" name="on" value=(!shown.is_default);
-                        @if shown.is_default { button { "Remove" } } @else { button { "Set as default" } }
+                        @if shown.is_default { button { "Remove" } } @else { button { "Set as \
+                            default" } }
                     }))
                 }
             }
@@ -208,7 +219,8 @@ async fn secrets<P>(view: &CompanyView<P>, binding: &Binding) -> Result<Markup, 
                             "sent to " (secret.origins.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
                             " as " code { (secret.used_as) }
                         },
-                        None => { (badge(Tone::Bad, "not set")) " " code { "memhost secret create " (name) } }
+                        None => { (badge(Tone::Bad, "not set")) " " code { "memhost secret \
+                            create " (name) } }
                     }
                 }
             }
@@ -229,12 +241,21 @@ fn versions(view: &View, shown: &BindingView) -> Markup {
         let (state, why) = match (serves, waits, kept) {
             (true, ..) => (badge(Tone::Good, "active"), None),
             (_, Some(waits), _) => {
-                let asks: Vec<_> = waits.asks.iter().map(|ask| grants::permission_text(&ask.permission)).collect();
-                (badge(Tone::Warning, "needs permissions"), Some(format!("Not decided yet: {}", asks.join(", "))))
+                let asks: Vec<_> =
+                    waits.asks.iter().map(|ask| grants::permission_text(&ask.permission)).collect();
+                (
+                    badge(Tone::Warning, "needs permissions"),
+                    Some(format!("Not decided yet: {}", asks.join(", "))),
+                )
             }
             (_, _, Some(kept)) => (badge(Tone::Bad, "rejected"), Some(kept.reason.clone())),
-            _ if shown.binding.version.allows(version, digest) => (badge(Tone::Plain, "available"), None),
-            _ => (badge(Tone::Plain, "not allowed"), Some(format!("The binding {}", shown.binding.version))),
+            _ if shown.binding.version.allows(version, digest) => {
+                (badge(Tone::Plain, "available"), None)
+            }
+            _ => (
+                badge(Tone::Plain, "not allowed"),
+                Some(format!("The binding {}", shown.binding.version)),
+            ),
         };
         Row::new()
             .key(digest)

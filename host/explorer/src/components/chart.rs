@@ -1,5 +1,5 @@
-//! Charts as SVG, without scripts or style attributes, and with a text alternative. The drawing stretches to the width
-//! of the page; the labels are text and do not.
+//! Charts as SVG, without scripts or style attributes, and with a text alternative. The drawing
+//! stretches to the width of the page; the labels are text and do not.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,12 @@ pub(crate) struct Chart<'a> {
 
 impl<'a> Chart<'a> {
     /// `labels` are below the chart. `show` writes a value with its unit.
-    pub(crate) fn new(id: &'a str, title: &'a str, labels: &'a [String], show: fn(f64) -> String) -> Self {
+    pub(crate) fn new(
+        id: &'a str,
+        title: &'a str,
+        labels: &'a [String],
+        show: fn(f64) -> String,
+    ) -> Self {
         Self { id, title, labels, series: Vec::new(), show }
     }
 
@@ -31,7 +36,8 @@ impl<'a> Chart<'a> {
 
     /// Bars, the series on top of each other.
     pub(crate) fn bars(&self) -> Markup {
-        let total = |at: usize| self.series.iter().filter_map(|(_, _, values)| values.get(at)).sum::<f64>();
+        let total =
+            |at: usize| self.series.iter().filter_map(|(_, _, values)| values.get(at)).sum::<f64>();
         let top = nice((0..self.labels.len()).map(total).fold(0.0, f64::max));
         let step = WIDTH / self.labels.len().max(1) as f64;
         self.figure(
@@ -98,7 +104,8 @@ impl<'a> Chart<'a> {
         let (first, last) = (self.labels.first(), self.labels.last());
         let about = match self.labels.len() {
             0 => "No data.".to_owned(),
-            last => self.said(last - 1, &format!("The last of {last} values, {}", self.labels[last - 1])),
+            last => self
+                .said(last - 1, &format!("The last of {last} values, {}", self.labels[last - 1])),
         };
         html! {
             figure.plot #(self.id) {
@@ -153,7 +160,11 @@ fn nice(value: f64) -> f64 {
     }
     let unit = 10f64.powf(value.log10().floor());
     let steps = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
-    steps.into_iter().map(|step| step * unit).find(|step| *step >= value * 0.999_999).unwrap_or(value)
+    steps
+        .into_iter()
+        .map(|step| step * unit)
+        .find(|step| *step >= value * 0.999_999)
+        .unwrap_or(value)
 }
 
 fn num(value: f64) -> String {
@@ -167,7 +178,10 @@ mod tests {
 
     #[test]
     fn axes_end_at_round_numbers() {
-        assert_eq!([0.0, 1.0, 7.0, 12.0, 99.0, 101.0].map(nice), [1.0, 1.0, 8.0, 15.0, 100.0, 150.0]);
+        assert_eq!(
+            [0.0, 1.0, 7.0, 12.0, 99.0, 101.0].map(nice),
+            [1.0, 1.0, 8.0, 15.0, 100.0, 150.0]
+        );
     }
 
     #[test]
@@ -179,7 +193,11 @@ mod tests {
     #[test]
     fn bars_say_what_they_are() {
         let labels = ["1 Nov".to_owned()];
-        let plot = Chart::new("p", "Volume", &labels, |value| format!("{value}")).series("reads", "s1", vec![3.0]);
+        let plot = Chart::new("p", "Volume", &labels, |value| format!("{value}")).series(
+            "reads",
+            "s1",
+            vec![3.0],
+        );
         let text = plot.bars().into_string();
         assert!(
             text.contains("1 Nov · reads 3")

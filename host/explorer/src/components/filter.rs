@@ -1,5 +1,5 @@
-//! Filters of lists. A list declares its filters once, as a table of [`FilterField`]s. The form, the address and the
-//! browser tests all read that table.
+//! Filters of lists. A list declares its filters once, as a table of [`FilterField`]s. The form,
+//! the address and the browser tests all read that table.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -47,8 +47,8 @@ pub(crate) trait ListFilter: Default + 'static {
     const FIELDS: &'static [FilterField<Self>];
 }
 
-/// Declares the filters of a list, one line each: the name in the address, the label, the control, the reader, and the
-/// field that it writes. Filters behind `advanced` are folded away.
+/// Declares the filters of a list, one line each: the name in the address, the label, the control,
+/// the reader, and the field that it writes. Filters behind `advanced` are folded away.
 macro_rules! filter_fields {
     ($filter:ty {
         $($name:literal, $label:literal, $control:expr, $read:ident($($field:ident).+);)+
@@ -102,10 +102,14 @@ impl<'de, F: ListFilter> Deserialize<'de> for ListQuery<F> {
                 let known: Vec<_> = F::FIELDS.iter().map(|field| field.name).collect();
                 let near = nearest(&name, known.iter().copied());
                 let near = near.map(|near| format!("; did you mean `{near}`")).unwrap_or_default();
-                let message = format!("{name}: is no filter of this page{near}; there are {}", known.join(", "));
+                let message = format!(
+                    "{name}: is no filter of this page{near}; there are {}",
+                    known.join(", ")
+                );
                 return Err(D::Error::custom(message));
             };
-            (field.read)(&mut query.filter, &value).map_err(|error| D::Error::custom(format!("{name}: {error}")))?;
+            (field.read)(&mut query.filter, &value)
+                .map_err(|error| D::Error::custom(format!("{name}: {error}")))?;
         }
         Ok(query)
     }
@@ -115,7 +119,10 @@ impl<'de, F: ListFilter> Deserialize<'de> for ListQuery<F> {
 pub(crate) type ListParams<F> = QueryParams<ListQuery<F>>;
 
 /// Reads a value that JSON has as a string.
-pub(crate) fn read_text<T: DeserializeOwned>(slot: &mut Option<T>, value: &str) -> Result<(), String> {
+pub(crate) fn read_text<T: DeserializeOwned>(
+    slot: &mut Option<T>,
+    value: &str,
+) -> Result<(), String> {
     let deserializer: StrDeserializer<'_, ValueError> = value.into_deserializer();
     *slot = Some(T::deserialize(deserializer).map_err(|error| error.to_string())?);
     Ok(())
@@ -174,7 +181,8 @@ pub(crate) fn capture_hook_kinds() -> Vec<Choice> {
 
 /// The company's bindings, by key.
 pub(crate) fn binding_choices(view: &View) -> Vec<Choice> {
-    let keys = view.company.as_ref().map(|company| view.service.binding_keys(company)).unwrap_or_default();
+    let keys =
+        view.company.as_ref().map(|company| view.service.binding_keys(company)).unwrap_or_default();
     keys.iter().map(|key| (key.to_string(), key.to_string())).collect()
 }
 
@@ -224,7 +232,9 @@ mod tests {
 
     fn read(query: &str) -> Result<ListQuery<Few>, String> {
         let uri = format!("/?{query}").parse().unwrap();
-        axum::extract::Query::try_from_uri(&uri).map(|query| query.0).map_err(|rejection| rejection.body_text())
+        axum::extract::Query::try_from_uri(&uri)
+            .map(|query| query.0)
+            .map_err(|rejection| rejection.body_text())
     }
 
     #[test]
@@ -234,7 +244,9 @@ mod tests {
         assert_eq!(query.cursor.as_deref(), Some("next"));
         assert!(read("level=high").is_err_and(|error| error.contains("level: ")));
         assert!(
-            read("colour=red").is_err_and(|error| error.contains("colour: is no filter") && error.contains("level"))
+            read("colour=red").is_err_and(
+                |error| error.contains("colour: is no filter") && error.contains("level")
+            )
         );
         assert!(read("since=yesterday").is_err());
     }

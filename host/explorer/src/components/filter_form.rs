@@ -6,7 +6,8 @@ use super::filter::{Control, ListFilter, ListParams, ListQuery, binding_choices}
 use super::query::QueryParams;
 use super::view::View;
 
-/// The form above a list. Each field says what it is in `data-control`, so that tests need no list of their own.
+/// The form above a list. Each field says what it is in `data-control`, so that tests need no list
+/// of their own.
 pub(crate) struct FilterForm<'a, T> {
     view: &'a View,
     params: &'a QueryParams<T>,
@@ -27,7 +28,8 @@ impl<'a, F: ListFilter> FilterForm<'a, ListQuery<F>> {
             Control::Binding => form.select(field.name, field.label, binding_choices(view)),
             Control::Required(choices) => form.required(field.name, field.label, choices()),
         };
-        let form = F::FIELDS.iter().filter(|field| !field.is_advanced).fold(Self::new(view, params), add);
+        let form =
+            F::FIELDS.iter().filter(|field| !field.is_advanced).fold(Self::new(view, params), add);
         F::FIELDS.iter().filter(|field| field.is_advanced).fold(form.more(), add)
     }
 }
@@ -35,7 +37,15 @@ impl<'a, F: ListFilter> FilterForm<'a, ListQuery<F>> {
 impl<'a, T> FilterForm<'a, T> {
     /// An empty form for the page itself.
     pub(crate) fn new(view: &'a View, params: &'a QueryParams<T>) -> Self {
-        Self { view, params, first: Vec::new(), more: Vec::new(), is_more: false, is_open: false, submit: "Filter" }
+        Self {
+            view,
+            params,
+            first: Vec::new(),
+            more: Vec::new(),
+            is_more: false,
+            is_open: false,
+            submit: "Filter",
+        }
     }
 
     /// The fields that follow are folded away until one of them has a value.
@@ -94,7 +104,8 @@ impl<'a, T> FilterForm<'a, T> {
         self.add(name, field)
     }
 
-    /// A select that always has one value. A browser shows the first one where the address has none.
+    /// A select that always has one value. A browser shows the first one where the address has
+    /// none.
     pub(crate) fn required<V: AsRef<str>, L: Render>(
         self,
         name: &'static str,

@@ -1,4 +1,5 @@
-//! Forms that change something. Each has the CSRF token of its session, and no form of another site is accepted.
+//! Forms that change something. Each has the CSRF token of its session, and no form of another site
+//! is accepted.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
@@ -54,7 +55,9 @@ pub(crate) async fn read<S: Send + Sync>(
 }
 
 /// Fields as a type.
-pub(crate) async fn deserialize<T: DeserializeOwned + 'static>(fields: &[(String, String)]) -> Result<T, Problem> {
+pub(crate) async fn deserialize<T: DeserializeOwned + 'static>(
+    fields: &[(String, String)],
+) -> Result<T, Problem> {
     let wrong = |detail: String| Problem::invalid(detail);
     let request = Request::post("/")
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
@@ -65,11 +68,13 @@ pub(crate) async fn deserialize<T: DeserializeOwned + 'static>(fields: &[(String
 }
 
 pub(crate) fn forged() -> Problem {
-    let detail = "the form belongs to another session or another site; reload the page and send the form again";
+    let detail = "the form belongs to another session or another site; reload the page and send \
+                  the form again";
     Problem::new(ProblemCode::ForgedForm, detail)
 }
 
-/// Whether the form came from this site, as far as the browser says. Without such a header only the CSRF token counts.
+/// Whether the form came from this site, as far as the browser says. Without such a header only the
+/// CSRF token counts.
 fn is_own(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(origin) = text(ORIGIN.as_str()) {
@@ -91,7 +96,13 @@ pub(crate) fn form(view: &View, action: &str, body: &Markup) -> Markup {
 }
 
 /// The buttons that confirm or cancel an action that cannot be undone.
-pub(crate) fn confirm(view: &View, action: &str, does: &str, hidden: &[(&str, &str)], back: &str) -> Markup {
+pub(crate) fn confirm(
+    view: &View,
+    action: &str,
+    does: &str,
+    hidden: &[(&str, &str)],
+    back: &str,
+) -> Markup {
     let body = html! {
         @for (name, value) in hidden { input type="hidden" name=(name) value=(value); }
         div.actions { button.danger { (does) } a.quiet href=(back) { "Cancel" } }
@@ -200,7 +211,9 @@ mod tests {
     fn a_form_of_another_site_is_not_ours() {
         let own = |pairs: &[(&'static str, &'static str)]| {
             let mut headers = HeaderMap::new();
-            pairs.iter().for_each(|(name, value)| drop(headers.insert(*name, value.parse().unwrap())));
+            pairs
+                .iter()
+                .for_each(|(name, value)| drop(headers.insert(*name, value.parse().unwrap())));
             is_own(&headers)
         };
         assert!(own(&[("host", "h:1"), ("origin", "http://h:1")]));

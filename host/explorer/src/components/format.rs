@@ -19,7 +19,8 @@ pub(crate) fn exact(moment: Timestamp) -> String {
 /// The hour of a time that is known to the hour.
 pub(crate) fn hour(moment: Timestamp) -> String {
     let start = TimeZone::UTC.to_datetime(moment);
-    let end = TimeZone::UTC.to_datetime(Timestamp::from_second(moment.as_second() + 3_600).unwrap_or(moment));
+    let end = TimeZone::UTC
+        .to_datetime(Timestamp::from_second(moment.as_second() + 3_600).unwrap_or(moment));
     format!("{} to {} UTC", start.strftime("%Y-%m-%d %H:00"), end.strftime("%H:00"))
 }
 
@@ -111,7 +112,8 @@ pub(crate) fn words(name: &str) -> String {
     name.replace('_', " ")
 }
 
-/// A message of the host as a sentence: it starts with a capital letter, and names in backticks become code.
+/// A message of the host as a sentence: it starts with a capital letter, and names in backticks
+/// become code.
 pub(crate) fn sentence(text: &str) -> Markup {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
@@ -141,9 +143,13 @@ mod tests {
     #[test]
     fn amounts_and_sizes_are_short() {
         assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
-        let amounts = [0, 1, 1_500, 990_000, 1_000_000, 123_456_789_000].map(|n| money(Microcents(n)));
+        let amounts =
+            [0, 1, 1_500, 990_000, 1_000_000, 123_456_789_000].map(|n| money(Microcents(n)));
         assert_eq!(amounts, ["$0.00", "$0.00000001", "$0.000015", "$0.0099", "$0.01", "$1,234.57"]);
-        assert_eq!([0, 1_023, 1_536, 1_048_575, 10 << 30].map(bytes), ["0 B", "1023 B", "1.5 KiB", "1 MiB", "10 GiB"]);
+        assert_eq!(
+            [0, 1_023, 1_536, 1_048_575, 10 << 30].map(bytes),
+            ["0 B", "1023 B", "1.5 KiB", "1 MiB", "10 GiB"]
+        );
         let durations = [7, 1_240, 999_960, 3_100_000, 240_000_000, 7_200_000_000].map(duration_us);
         assert_eq!(durations, ["7 µs", "1.2 ms", "1000 ms", "3.1 s", "4 min", "2 h"]);
         assert_eq!([0.0, 0.042, 1.0].map(percent), ["0 %", "4.2 %", "100 %"]);

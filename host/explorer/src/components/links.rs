@@ -36,7 +36,10 @@ pub(crate) fn source_text(source: &SourceRef) -> String {
 /// A source, with a link to its run or issue if the host has a link template.
 pub(crate) fn source_link(view: &View, source: &SourceRef) -> Markup {
     let at = |template: &Option<LinkTemplate>, id: &Option<String>| {
-        template.as_ref().zip(id.as_ref()).and_then(|(template, id)| template.address(&source.company_id, id, None))
+        template
+            .as_ref()
+            .zip(id.as_ref())
+            .and_then(|(template, id)| template.address(&source.company_id, id, None))
     };
     let links = &view.explorer.links;
     let (run, issue) = (at(&links.run, &source.run_id), at(&links.issue, &source.issue_id));
@@ -50,7 +53,8 @@ pub(crate) fn issue_link(view: &View, id: &str) -> Markup {
     linked(template.and_then(|(template, company)| template.address(company, id, None)), id)
 }
 
-/// A run id, with a link if the host has a link template and, where that needs one, the agent is known.
+/// A run id, with a link if the host has a link template and, where that needs one, the agent is
+/// known.
 pub(crate) fn run_link(view: &View, id: &str, agent: Option<&str>) -> Markup {
     let template = &view.explorer.links.run.as_ref().zip(view.company.as_ref());
     linked(template.and_then(|(template, company)| template.address(company, id, agent)), id)

@@ -36,9 +36,15 @@ const COMPANY: &[Group] = &[
             ("Browse", "browse", Audience::Act(Act::Operate(OperationKind::Browse))),
         ],
     ),
-    ("Work", &[("Jobs", "jobs", VIEW), ("Review queue", "reviews", VIEW), ("Hooks", "hooks", VIEW)]),
+    (
+        "Work",
+        &[("Jobs", "jobs", VIEW), ("Review queue", "reviews", VIEW), ("Hooks", "hooks", VIEW)],
+    ),
     ("Configuration", &[("Bindings", "bindings", VIEW), ("Tokens", "tokens", VIEW)]),
-    ("Costs and audit", &[("Costs", "costs", VIEW), ("Activity", "activity", VIEW), ("Events", "events", VIEW)]),
+    (
+        "Costs and audit",
+        &[("Costs", "costs", VIEW), ("Activity", "activity", VIEW), ("Events", "events", VIEW)],
+    ),
 ];
 
 /// The pages of the host.
@@ -79,10 +85,14 @@ impl<'a> Page<'a> {
         self
     }
 
-    /// Parts of the page that have an id and `data-live` are kept up to date when something of these kinds happens:
-    /// `operations`, `jobs`, `plugins`, `budgets`, separated by commas.
+    /// Parts of the page that have an id and `data-live` are kept up to date when something of
+    /// these kinds happens: `operations`, `jobs`, `plugins`, `budgets`, separated by commas.
     pub(crate) fn live(mut self, kinds: &str) -> Self {
-        self.live = self.view.company.as_ref().map(|_| format!("{}?kinds={kinds}", self.view.at(&["live"])));
+        self.live = self
+            .view
+            .company
+            .as_ref()
+            .map(|_| format!("{}?kinds={kinds}", self.view.at(&["live"])));
         self
     }
 
@@ -122,7 +132,12 @@ impl<'a> Page<'a> {
                 (body)
             }
         };
-        document(view.theme, self.title, view.company.as_ref().map(|company| company.as_str()), &main)
+        document(
+            view.theme,
+            self.title,
+            view.company.as_ref().map(|company| company.as_str()),
+            &main,
+        )
     }
 }
 
@@ -214,7 +229,8 @@ fn who(view: &View) -> Markup {
             }
             form.out method="post" action="/sign-out" {
                 input type="hidden" name="csrf" value=(view.csrf);
-                span.name title={ "Signed in as " (view.caller.principal()) } { (view.caller.principal()) }
+                span.name title={ "Signed in \
+                                   as " (view.caller.principal()) } { (view.caller.principal()) }
                 button { "Sign out" }
             }
         }

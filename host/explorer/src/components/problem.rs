@@ -33,7 +33,10 @@ struct FieldProblem {
 
 /// Whether the client accepts HTML.
 pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
-    headers.get(ACCEPT).and_then(|value| value.to_str().ok()).is_some_and(|accept| accept.contains("text/html"))
+    headers
+        .get(ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|accept| accept.contains("text/html"))
 }
 
 /// Shows problem details as a page.
@@ -48,9 +51,10 @@ pub(crate) async fn as_page(request: Request, next: Next) -> Response {
     let bytes = to_bytes(body, 1 << 20).await.unwrap_or_default();
     let page = match serde_json::from_slice::<ProblemDetails>(&bytes) {
         Ok(problem) => page(view.as_ref(), &problem),
-        Err(_) => {
-            bare("Something went wrong", &html! { p { "The details could not be read. See the log of the host." } })
-        }
+        Err(_) => bare(
+            "Something went wrong",
+            &html! { p { "The details could not be read. See the log of the host." } },
+        ),
     };
     parts.headers.remove(CONTENT_LENGTH);
     parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
@@ -59,19 +63,27 @@ pub(crate) async fn as_page(request: Request, next: Next) -> Response {
 
 fn page(view: Option<&View>, problem: &ProblemDetails) -> Markup {
     let (title, next) = match problem.status {
-        403 => ("Access denied", "Your token does not allow this. Ask an administrator for a token that does."),
+        403 => (
+            "Access denied",
+            "Your token does not allow this. Ask an administrator for a token that does.",
+        ),
         404 => ("Not found", "It may have been deleted, or the address is wrong."),
         400 | 422 => ("Invalid request", "Go back, correct it and try again."),
-        409 | 412 => ("Conflict", "Somebody else changed it. Go back, reload the page and try again."),
+        409 | 412 => {
+            ("Conflict", "Somebody else changed it. Go back, reload the page and try again.")
+        }
         402 | 429 | 503 => ("Temporarily unavailable", "Nothing was lost. Try again in a moment."),
         _ => (problem.title.as_str(), "See the operation log for details."),
     };
-    let details =
-        Details::default().maybe("Field", problem.field.as_ref().map(|field| html! { code { (field) } })).maybe(
+    let details = Details::default()
+        .maybe("Field", problem.field.as_ref().map(|field| html! { code { (field) } }))
+        .maybe(
             "Operation",
-            problem.operation_id.as_ref().map(|id| match view.filter(|view| view.company.is_some()) {
-                Some(view) => html! { a href=(view.at(&["operations", id])) { code { (id) } } },
-                None => html! { code { (id) } },
+            problem.operation_id.as_ref().map(|id| {
+                match view.filter(|view| view.company.is_some()) {
+                    Some(view) => html! { a href=(view.at(&["operations", id])) { code { (id) } } },
+                    None => html! { code { (id) } },
+                }
             }),
         );
     let body = html! {

@@ -13,8 +13,8 @@ use memhost_http::Problem;
 /// The most fields of a form or an address.
 const MAX_FIELDS: usize = 1_024;
 
-/// The query of the address. An empty field counts as absent, because forms send empty fields. An unknown field is an
-/// error.
+/// The query of the address. An empty field counts as absent, because forms send empty fields. An
+/// unknown field is an error.
 pub(crate) struct QueryParams<T> {
     /// The fields as a type.
     pub(crate) query: T,
@@ -27,8 +27,9 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for QueryParams<T> {
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
         let pairs = fields(parts.uri.query().unwrap_or_default())?;
         let wrong = |detail: String| Problem::invalid(detail);
-        let uri: Uri =
-            format!("/?{}", join(&pairs)).parse().map_err(|_| wrong("the address is too long".to_owned()))?;
+        let uri: Uri = format!("/?{}", join(&pairs))
+            .parse()
+            .map_err(|_| wrong("the address is too long".to_owned()))?;
         let query = axum::extract::Query::<T>::try_from_uri(&uri)
             .map_err(|rejection| memhost_http::misread_query(&rejection.body_text()))?;
         Ok(Self { query: query.0, pairs })
@@ -38,8 +39,8 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for QueryParams<T> {
 /// Names and values of a query or a form that somebody sent, without empty ones.
 ///
 /// # Errors
-/// Where there are more than any page has: each field takes many times its own memory, and the sign-in takes a form from
-/// anybody.
+/// Where there are more than any page has: each field takes many times its own memory, and the
+/// sign-in takes a form from anybody.
 pub(super) fn fields(text: &str) -> Result<Vec<(String, String)>, Problem> {
     if text.bytes().filter(|byte| *byte == b'&').count() >= MAX_FIELDS {
         return Err(Problem::invalid(format!("there are more than {MAX_FIELDS} fields")));
@@ -49,14 +50,19 @@ pub(super) fn fields(text: &str) -> Result<Vec<(String, String)>, Problem> {
 
 /// Names and values of a query or a form, without empty ones.
 fn pairs(text: &str) -> Vec<(String, String)> {
-    let decode = |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
+    let decode =
+        |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
     let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.map(|(name, value)| (decode(name), decode(value))).filter(|(_, value)| !value.trim().is_empty()).collect()
+    pairs
+        .map(|(name, value)| (decode(name), decode(value)))
+        .filter(|(_, value)| !value.trim().is_empty())
+        .collect()
 }
 
 /// As they stand in a query or a form.
 pub(super) fn join(pairs: &[(String, String)]) -> String {
-    let pairs: Vec<_> = pairs.iter().map(|(name, value)| format!("{}={}", escape(name), escape(value))).collect();
+    let pairs: Vec<_> =
+        pairs.iter().map(|(name, value)| format!("{}={}", escape(name), escape(value))).collect();
     pairs.join("&")
 }
 
@@ -71,11 +77,15 @@ impl<T> QueryParams<T> {
         self.pairs.iter().any(|(name, _)| name != "cursor")
     }
 
-    /// The address of this page with another value of one field. It drops the cursor, because a new filter starts at
-    /// the first page.
+    /// The address of this page with another value of one field. It drops the cursor, because a new
+    /// filter starts at the first page.
     pub(crate) fn with(&self, view: &View, name: &str, value: Option<&str>) -> String {
-        let mut pairs: Vec<_> =
-            self.pairs.iter().filter(|(known, _)| known != name && known != "cursor").cloned().collect();
+        let mut pairs: Vec<_> = self
+            .pairs
+            .iter()
+            .filter(|(known, _)| known != name && known != "cursor")
+            .cloned()
+            .collect();
         pairs.extend(value.map(|value| (name.to_owned(), value.to_owned())));
         if pairs.is_empty() { view.path.clone() } else { format!("{}?{}", view.path, join(&pairs)) }
     }
@@ -88,9 +98,15 @@ mod tests {
     #[test]
     fn empty_fields_are_absent_and_the_rest_survives_a_round_trip() {
         let found = pairs("agentId=a+b%26c&issueId=&outcome=+&x=1=2");
-        assert_eq!(found, [("agentId".to_owned(), "a b&c".to_owned()), ("x".to_owned(), "1=2".to_owned())]);
+        assert_eq!(
+            found,
+            [("agentId".to_owned(), "a b&c".to_owned()), ("x".to_owned(), "1=2".to_owned())]
+        );
         assert_eq!(pairs(&join(&found)), found);
-        assert_eq!(fields(&"a=b&".repeat(MAX_FIELDS - 1)).ok().map(|found| found.len()), Some(MAX_FIELDS - 1));
+        assert_eq!(
+            fields(&"a=b&".repeat(MAX_FIELDS - 1)).ok().map(|found| found.len()),
+            Some(MAX_FIELDS - 1)
+        );
         assert!(fields(&"a=b&".repeat(MAX_FIELDS)).is_err());
     }
 }

@@ -70,7 +70,10 @@ impl Row {
     }
 
     /// The key of the row, for tests and live updates.
-    #[allow(clippy::needless_pass_by_value, reason = "an id, a digest or a text: all are written by value")]
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "an id, a digest or a text: all are written by value"
+    )]
     pub(crate) fn key(mut self, key: impl ToString) -> Self {
         self.key = Some(key.to_string());
         self
@@ -94,7 +97,8 @@ impl Row {
 /// A table of rows that have the same columns. Screen readers read `caption`.
 pub(crate) fn table(caption: &str, rows: impl IntoIterator<Item = Row>) -> Markup {
     let rows: Vec<Row> = rows.into_iter().collect();
-    // A table that is wider than the screen must be scrollable by keys. Without links it needs its own focus.
+    // A table that is wider than the screen must be scrollable by keys. Without links it needs its
+    // own focus.
     let is_still = rows.iter().all(|row| row.href.is_none());
     let class = |column: &Column| Some(column.class).filter(|class| !class.is_empty());
     html! {
@@ -128,8 +132,8 @@ pub(crate) fn table(caption: &str, rows: impl IntoIterator<Item = Row>) -> Marku
     }
 }
 
-/// The rows of a list and its pager, or why there are no rows. `name` is the plural of the rows, such as `operations`.
-/// `none` is the title and the text of a list that is empty without a filter.
+/// The rows of a list and its pager, or why there are no rows. `name` is the plural of the rows,
+/// such as `operations`. `none` is the title and the text of a list that is empty without a filter.
 pub(crate) fn listing<Q, T>(
     view: &View,
     params: &QueryParams<Q>,
@@ -144,7 +148,8 @@ pub(crate) fn listing<Q, T>(
                 (rows)
                 (pager(view, params, next_cursor, name))
             } @else if params.is_filtered() {
-                (empty(&format!("No matching {name}"), &html! { a href=(view.path) { "Show all " (name) } }))
+                (empty(&format!("No matching {name}"), &html! { a href=(view.path) { "Show \
+                    all " (name) } }))
                 // A page ends after many that do not match: the next one may have some.
                 @if next_cursor.is_some() { (pager(view, params, next_cursor, name)) }
             } @else {
@@ -155,7 +160,12 @@ pub(crate) fn listing<Q, T>(
 }
 
 /// Links to the next and the first page. `name` is the plural of the rows, such as `operations`.
-pub(crate) fn pager<T>(view: &View, params: &QueryParams<T>, next_cursor: Option<&str>, name: &str) -> Markup {
+pub(crate) fn pager<T>(
+    view: &View,
+    params: &QueryParams<T>,
+    next_cursor: Option<&str>,
+    name: &str,
+) -> Markup {
     let is_first = params.value("cursor").is_empty();
     if is_first && next_cursor.is_none() {
         return html! {};

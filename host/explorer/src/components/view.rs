@@ -79,7 +79,8 @@ impl<S: Sync> FromRequestParts<S> for View {
 }
 
 impl View {
-    /// An address in the company of this page: `view.at(&["operations", id])`. Each part is escaped.
+    /// An address in the company of this page: `view.at(&["operations", id])`. Each part is
+    /// escaped.
     pub(crate) fn at(&self, parts: &[&str]) -> String {
         match &self.company {
             Some(company) => Self::company_at(company, parts),
@@ -104,7 +105,10 @@ impl View {
 
     /// Whose facts PageSpace's integration keeps, if it is this company.
     pub(crate) fn pagespace(&self) -> Option<&PageSpaceOptions> {
-        self.explorer.pagespace.as_ref().filter(|options| Some(&options.company) == self.company.as_ref())
+        self.explorer
+            .pagespace
+            .as_ref()
+            .filter(|options| Some(&options.company) == self.company.as_ref())
     }
 
     /// Shows a message on the next page.
@@ -129,9 +133,13 @@ pub(crate) struct CompanyView<P> {
 impl<P: Permission> FromRequestParts<Arc<Service>> for CompanyView<P> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        service: &Arc<Service>,
+    ) -> Result<Self, Problem> {
         let view = View::from_request_parts(parts, service).await?;
-        let Authorized { company, .. } = Authorized::<P>::from_request_parts(parts, service).await?;
+        let Authorized { company, .. } =
+            Authorized::<P>::from_request_parts(parts, service).await?;
         Ok(Self { company, view, permission: PhantomData })
     }
 }

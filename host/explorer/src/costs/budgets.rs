@@ -7,7 +7,8 @@ use serde::Deserialize;
 use super::TABS;
 use crate::bindings::budget;
 use crate::components::{
-    CompanyView, CsrfForm, Field, Page, View, binding_choices, empty, form, panel, select_field, tabs, unprocessable,
+    CompanyView, CsrfForm, Field, Page, View, binding_choices, empty, form, panel, select_field,
+    tabs, unprocessable,
 };
 use crate::guard::redirect;
 use memhost_core::{Act, ServiceError};
@@ -27,14 +28,19 @@ pub(crate) async fn list(view: CompanyView<permission::View>) -> Result<Response
     Ok(page(&view, &BudgetFields::default(), None).await?.into_response())
 }
 
-async fn page<P>(view: &CompanyView<P>, given: &BudgetFields, wrong: Option<&str>) -> Result<Markup, Problem> {
+async fn page<P>(
+    view: &CompanyView<P>,
+    given: &BudgetFields,
+    wrong: Option<&str>,
+) -> Result<Markup, Problem> {
     let all = view.service.budgets(&view.company).await?;
     let may = view.allows(Act::Administer);
     let body = html! {
         (tabs(view, "budgets", &TABS))
         @if all.is_empty() {
             (empty("No budgets", &html! {
-                "Spending is not limited. Set a budget below, or with " code { "memhost budget create" } "."
+                "Spending is not limited. Set a budget below, or with " code { "memhost budget \
+                    create" } "."
             }))
         } @else {
             div.two #budgets data-live {
@@ -56,7 +62,8 @@ async fn page<P>(view: &CompanyView<P>, given: &BudgetFields, wrong: Option<&str
         }
         @if may { (set_panel(view, given, wrong)) }
     };
-    let about = "Limits on spending per day or month, for the company or one binding. A capture over a limit is \
+    let about = "Limits on spending per day or month, for the company or one binding. A capture \
+                 over a limit is \
                  refused or waits.";
     Ok(Page::new(view, "Budgets", about).live("budgets").render(&body))
 }
@@ -74,7 +81,8 @@ fn set_panel(view: &View, given: &BudgetFields, wrong: Option<&str>) -> Markup {
             (form(view, &view.at(&["budgets"]), &html! {
                 div.inline {
                     (select_field("bindingKey", "Scope", chosen, whole.chain(binding_choices(view))))
-                    (select_field("period", "Period", period, [("day", "day"), ("month", "calendar month")]))
+                    (select_field("period", "Period", period, [("day", "day"), ("month", "calendar \
+                        month")]))
                     (Field::new("limit", "Limit (USD)", &given.limit).required())
                     (Field::new("warn", "Warn at (%)", warn))
                 }
@@ -88,7 +96,9 @@ fn set_panel(view: &View, given: &BudgetFields, wrong: Option<&str>) -> Markup {
 fn dollars(text: &str) -> Option<Microcents> {
     let text = text.trim().trim_start_matches('$').replace(',', "");
     let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
-    let is_number = !text.is_empty() && rest.len() <= 8 && format!("{whole}{rest}").bytes().all(|b| b.is_ascii_digit());
+    let is_number = !text.is_empty()
+        && rest.len() <= 8
+        && format!("{whole}{rest}").bytes().all(|b| b.is_ascii_digit());
     if !is_number || whole.len() + rest.len() == 0 {
         return None;
     }
@@ -110,7 +120,11 @@ pub(crate) async fn set(
     let Some(limit) = dollars(&given.limit) else {
         return wrong("The limit is not an amount. Enter dollars, such as 12.50.").await;
     };
-    let warn = if given.warn.is_empty() { "80" } else { given.warn.trim().trim_end_matches('%').trim_end() };
+    let warn = if given.warn.is_empty() {
+        "80"
+    } else {
+        given.warn.trim().trim_end_matches('%').trim_end()
+    };
     let Ok(percent) = warn.parse::<f64>() else {
         return wrong("The warning threshold is not a percentage. Enter a such as 80.").await;
     };
@@ -138,7 +152,9 @@ pub(crate) async fn remove(
     view: CompanyView<permission::Administer>,
     CsrfForm(Removed { binding_key, period }): CsrfForm<Removed>,
 ) -> Result<Response, Problem> {
-    view.service.set_budget(&view.caller, &view.company, binding_key.as_ref(), period, None).await?;
+    view.service
+        .set_budget(&view.caller, &view.company, binding_key.as_ref(), period, None)
+        .await?;
     view.flash("The budget is removed. This spending is not limited any more.");
     Ok(redirect(&view.at(&["budgets"])))
 }

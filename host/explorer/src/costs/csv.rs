@@ -28,7 +28,8 @@ pub(super) fn of_sums(sums: &Sums, group_by: &[GroupBy]) -> String {
     let mut text = String::new();
     let head = group_by.iter().map(|by| dimension_label(*by).to_lowercase());
     let head = head.chain(COUNTS.iter().map(|name| (*name).to_owned()));
-    let last = ["costCents", "reportedCostCents", "latencyP50Us", "latencyP99Us"].map(str::to_owned);
+    let last =
+        ["costCents", "reportedCostCents", "latencyP50Us", "latencyP99Us"].map(str::to_owned);
     line(&mut text, head.chain(last));
     for row in &sums.rows {
         line(&mut text, cells(row, group_by).into_iter());
@@ -58,7 +59,8 @@ fn line(text: &mut String, cells: impl Iterator<Item = String>) {
 
 /// Puts an apostrophe before a formula, and quotes a cell that has a comma, a quote or a line end.
 fn cell(value: &str) -> String {
-    let is_formula = value.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
+    let is_formula =
+        value.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
     let value = if is_formula { format!("'{value}") } else { value.to_owned() };
     match value.contains([',', '"', '\r', '\n', '\t']) {
         true => format!("\"{}\"", value.replace('"', "\"\"")),
@@ -86,6 +88,9 @@ mod tests {
         assert_eq!(cell("@SUM(A1)"), "'@SUM(A1)");
         assert_eq!(cell("-2,3"), "\"'-2,3\"");
         assert_eq!(cell("say \"hi\"\r\nthere"), "\"say \"\"hi\"\"\r\nthere\"");
-        assert_eq!([0, 1, 1_500_000, 2_000_000].map(|n| cents(Microcents(n))), ["0", "0.000001", "1.5", "2"]);
+        assert_eq!(
+            [0, 1, 1_500_000, 2_000_000].map(|n| cents(Microcents(n))),
+            ["0", "0.000001", "1.5", "2"]
+        );
     }
 }

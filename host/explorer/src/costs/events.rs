@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::TABS;
 use crate::components::{
-    CompanyView, Control, FilterForm, ListParams, PAGE_SIZE, Page, QueryParams, Row, Tone, badge, count, filter_fields,
-    listing, long, money, number, short_id, table, tabs, time, wide, words,
+    CompanyView, Control, FilterForm, ListParams, PAGE_SIZE, Page, QueryParams, Row, Tone, badge,
+    count, filter_fields, listing, long, money, number, short_id, table, tabs, time, wide, words,
 };
 use memhost_http::{Problem, permission};
 use memhost_types::{BillingType, CostEventFilter, CostStatus, Direction, FinanceEvent};
@@ -44,7 +44,10 @@ pub(crate) async fn events(
     params: ListParams<CostEventFilter>,
 ) -> Result<Markup, Problem> {
     let query = &params.query;
-    let page = view.service.cost_events(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
+    let page = view
+        .service
+        .cost_events(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE)
+        .await?;
     let rows = page.items.iter().map(|event| {
         let cost = match event.cost_status {
             CostStatus::Reported => html! { (money(event.cost)) },
@@ -64,16 +67,19 @@ pub(crate) async fn events(
             .cell(number("Cost"), cost)
     });
     let none = html! {
-        "A call that its provider reports as billed by usage creates one. Usage that a run already accounts "
+        "A call that its provider reports as billed by usage creates one. Usage that a run already \
+         accounts "
         "for creates none."
     };
     let page_of = (page.items.as_slice(), page.next_cursor.as_deref().filter(|_| page.more));
     let body = html! {
         (tabs(&view, "cost-events", &TABS))
         (FilterForm::of(&view, &params))
-        (listing(&view, &params, "cost events", page_of, ("No cost events yet", &none), &table("Cost events", rows)))
+        (listing(&view, &params, "cost events", page_of, ("No cost events \
+            yet", &none), &table("Cost events", rows)))
     };
-    Ok(Page::new(&view, "Cost events", "Usage that is billed directly, newest first.").render(&body))
+    Ok(Page::new(&view, "Cost events", "Usage that is billed directly, newest first.")
+        .render(&body))
 }
 
 /// An amount in its own currency.
@@ -93,11 +99,15 @@ pub(crate) async fn charges(
     view: CompanyView<permission::View>,
     params: QueryParams<EventsQuery>,
 ) -> Result<Markup, Problem> {
-    let page = view.service.finance_events(&view.company, params.query.cursor.as_deref(), PAGE_SIZE).await?;
+    let page = view
+        .service
+        .finance_events(&view.company, params.query.cursor.as_deref(), PAGE_SIZE)
+        .await?;
     let rows = page.items.iter().map(|event| {
         let entered = &event.entered;
         let whose = entered.binding_key.as_ref().map(|key| key.to_string());
-        let whose = whose.or_else(|| entered.agent_id.as_ref().map(|agent| format!("agent {agent}")));
+        let whose = whose.or_else(|| entered.agent_id.as_ref().map(|agent| format!("agent \
+            {agent}")));
         Row::new()
             .key(event.id)
             .cell("Type", html! { (words(&entered.event_kind)) @if entered.estimated { " " span.tag { "estimated" } } })
@@ -117,12 +127,14 @@ pub(crate) async fn charges(
     let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
     let body = html! {
         (tabs(&view, "charges", &TABS))
-        (listing(&view, &params, "charges", page_of, ("No flat charges yet", &none), &table("Flat charges", rows)))
+        (listing(&view, &params, "charges", page_of, ("No flat charges yet", &none), &table("Flat \
+            charges", rows)))
     };
     Ok(Page::new(
         &view,
         "Flat charges",
-        "Subscriptions, invoices and fees that no single operation caused. Budgets do not include them.",
+        "Subscriptions, invoices and fees that no single operation caused. Budgets do not include \
+         them.",
     )
     .render(&body))
 }

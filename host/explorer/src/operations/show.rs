@@ -5,15 +5,16 @@ use maud::{Markup, html};
 
 use super::cost;
 use crate::components::{
-    Bar, CompanyView, Details, Page, Row, View, binding_link, bytes, count, duration_us, exact, issue_link, job_status,
-    money, number, outcome, panel, record_link, run_link, sentence, source_link, table, time, waterfall, wide, words,
+    Bar, CompanyView, Details, Page, Row, View, binding_link, bytes, count, duration_us, exact,
+    issue_link, job_status, money, number, outcome, panel, record_link, run_link, sentence,
+    source_link, table, time, waterfall, wide, words,
 };
 use crate::costs::billing_type;
 use memhost_core::off_executor;
 use memhost_http::{PathParam, Problem, permission};
 use memhost_types::{
-    AgentId, AttributionMode, CostEvent, Job, JobFilter, LogLine, Operation, OperationError, OperationErrorCode,
-    OperationId, OperationKind, Outcome, Usage,
+    AgentId, AttributionMode, CostEvent, Job, JobFilter, LogLine, Operation, OperationError,
+    OperationErrorCode, OperationId, OperationKind, Outcome, Usage,
 };
 
 pub(crate) async fn show(
@@ -43,7 +44,8 @@ pub(crate) async fn show(
                     pre tabindex="0" { (pretty(&payload.text)) }
                     @if payload.bytes > payload.text.len() as u64 {
                         p.help {
-                            "The binding's policy stores only the first " (bytes(payload.text.len() as u64)) " of "
+                            "The binding's policy stores only the \
+                             first " (bytes(payload.text.len() as u64)) " of "
                             (bytes(payload.bytes)) "."
                         }
                     }
@@ -59,7 +61,8 @@ pub(crate) async fn show(
     title[..1].make_ascii_uppercase();
     let page = Page::new(&view, &title, "").crumb("Operations", view.at(&["operations"]));
     // An operation that has ended does not change.
-    Ok(if found.outcome == Outcome::InProgress { page.live("operations") } else { page }.render(&body))
+    Ok(if found.outcome == Outcome::InProgress { page.live("operations") } else { page }
+        .render(&body))
 }
 
 fn summary(operation: &Operation) -> String {
@@ -67,28 +70,39 @@ fn summary(operation: &Operation) -> String {
         Some(agent) => format!("Agent {agent}"),
         None => format!("“{}”", operation.principal),
     };
-    let through = operation.binding_key.as_ref().map(|key| format!(" with {key}")).unwrap_or_default();
+    let through =
+        operation.binding_key.as_ref().map(|key| format!(" with {key}")).unwrap_or_default();
     let (did, wanted) = (operation.kind.did(), operation.kind.wanted());
     let records = match operation.record_count {
         1 => "1 record".to_owned(),
         other => format!("{} records", count(u64::from(other))),
     };
-    let took = operation.latency_us.map(|us| format!(" in {}", duration_us(us))).unwrap_or_default();
+    let took =
+        operation.latency_us.map(|us| format!(" in {}", duration_us(us))).unwrap_or_default();
     let tried = format!("{who} tried to {wanted}{through}");
     match operation.outcome {
         Outcome::Succeeded if operation.kind == OperationKind::Forget => {
             format!("{who} {did}{through}: {records} no longer returned{took}.")
         }
-        Outcome::Succeeded if operation.kind.is_read() => format!("{who} {did}{through}: {records} returned{took}."),
-        Outcome::Succeeded if operation.kind.is_write() => format!("{who} {did}{through}: {records} written{took}."),
+        Outcome::Succeeded if operation.kind.is_read() => {
+            format!("{who} {did}{through}: {records} returned{took}.")
+        }
+        Outcome::Succeeded if operation.kind.is_write() => {
+            format!("{who} {did}{through}: {records} written{took}.")
+        }
         Outcome::Succeeded => format!("{who} {did}{through}."),
         Outcome::InProgress => format!("{tried}; the provider is still working on it."),
         Outcome::Failed => format!("{tried}, and the provider failed{took}."),
         Outcome::Refused if operation.count > 1 => {
             let times = count(operation.count);
-            format!("{tried} {times} times within a minute, and the host refused it before the provider was called.")
+            format!(
+                "{tried} {times} times within a minute, and the host refused it before the \
+                 provider was called."
+            )
         }
-        Outcome::Refused => format!("{tried}, and the host refused it before the provider was called."),
+        Outcome::Refused => {
+            format!("{tried}, and the host refused it before the provider was called.")
+        }
         Outcome::Held => format!("{tried}; the host holds it and delivers it later."),
         Outcome::TimedOut => format!("{tried}, and the provider did not answer in time."),
         Outcome::Trapped => format!("{tried}, and the provider crashed or ran into a limit{took}."),
@@ -101,7 +115,9 @@ fn summary(operation: &Operation) -> String {
 /// The error, and a link to the page where it can be solved.
 fn wrong(view: &View, operation: &Operation, error: &OperationError) -> Markup {
     use OperationErrorCode as Code;
-    let binding = || operation.binding_key.as_ref().map(|key| (view.at(&["bindings", key.as_str()]), "Binding"));
+    let binding = || {
+        operation.binding_key.as_ref().map(|key| (view.at(&["bindings", key.as_str()]), "Binding"))
+    };
     let next = match error.code {
         Code::NoBinding => Some((view.at(&["bindings"]), "Bindings")),
         Code::BudgetExceeded => Some((view.at(&["budgets"]), "Budgets")),
@@ -116,7 +132,8 @@ fn wrong(view: &View, operation: &Operation, error: &OperationError) -> Markup {
             p.soft {
                 code { (error.code.as_str()) }
                 @if let Some(field) = &error.field { " at " code { (field) } }
-                @if let Some(ms) = error.retry_after_ms { " · retry after " (duration_us(ms.saturating_mul(1_000))) }
+                @if let Some(ms) = error.retry_after_ms { " · retry \
+                    after " (duration_us(ms.saturating_mul(1_000))) }
                 @if let Some((href, name)) = next { " · " a href=(href) { (name) } }
             }
         }
@@ -130,20 +147,35 @@ fn provenance(view: &View, operation: &Operation) -> Details {
     let details = Details::default()
         .row("Started", moment(operation.started_at))
         .row("Requested by", operation.principal.as_str())
-        .maybe("Binding", operation.binding_key.as_ref().map(|key| binding_link(view, key.as_str())))
-        .maybe("Provider", operation.provider_key.as_ref().map(|key| html! { (key) " " span.soft { (version) } }))
+        .maybe(
+            "Binding",
+            operation.binding_key.as_ref().map(|key| binding_link(view, key.as_str())),
+        )
+        .maybe(
+            "Provider",
+            operation.provider_key.as_ref().map(|key| html! { (key) " " span.soft { (version) } }),
+        )
         .maybe("Source", operation.source.as_ref().map(|source| source_link(view, source)))
         .maybe(
             "Agent",
-            scope.agent_id.as_ref().map(|id| with_operations_link(view, "agentId", id.as_str(), &html! { (id) })),
+            scope
+                .agent_id
+                .as_ref()
+                .map(|id| with_operations_link(view, "agentId", id.as_str(), &html! { (id) })),
         )
         .maybe(
             "Project",
-            scope.project_id.as_deref().map(|id| with_operations_link(view, "projectId", id, &html! { (id) })),
+            scope
+                .project_id
+                .as_deref()
+                .map(|id| with_operations_link(view, "projectId", id, &html! { (id) })),
         )
         .maybe(
             "Issue",
-            scope.issue_id.as_deref().map(|id| with_operations_link(view, "issueId", id, &issue_link(view, id))),
+            scope
+                .issue_id
+                .as_deref()
+                .map(|id| with_operations_link(view, "issueId", id, &issue_link(view, id))),
         )
         .maybe(
             "Run",
@@ -154,7 +186,10 @@ fn provenance(view: &View, operation: &Operation) -> Details {
         )
         .maybe(
             "Session",
-            scope.session_key.as_deref().map(|id| with_operations_link(view, "sessionKey", id, &html! { (id) })),
+            scope
+                .session_key
+                .as_deref()
+                .map(|id| with_operations_link(view, "sessionKey", id, &html! { (id) })),
         )
         .maybe("Subject", scope.subject_id.as_deref())
         .maybe("Namespace", scope.namespace.as_deref());
@@ -191,7 +226,9 @@ fn with_operations_link(view: &View, field: &str, id: &str, shown: &Markup) -> M
 }
 
 fn timing(view: &View, operation: &Operation) -> Markup {
-    let micros = |until: Timestamp| u64::try_from(until.duration_since(operation.started_at).as_micros()).unwrap_or(0);
+    let micros = |until: Timestamp| {
+        u64::try_from(until.duration_since(operation.started_at).as_micros()).unwrap_or(0)
+    };
     let Some(latency) = operation.latency_us else {
         return html! { p.soft { "No timing yet." } };
     };
@@ -216,7 +253,9 @@ fn timing(view: &View, operation: &Operation) -> Markup {
 }
 
 fn records(view: &View, operation: &Operation) -> Markup {
-    let left_out = operation.record_count.saturating_sub(u32::try_from(operation.records.len()).unwrap_or(u32::MAX));
+    let left_out = operation
+        .record_count
+        .saturating_sub(u32::try_from(operation.records.len()).unwrap_or(u32::MAX));
     let binding = operation.binding_key.as_ref().map_or("", |key| key.as_str());
     let list = |handles: &[memhost_types::RecordHandle]| {
         html! {
@@ -326,5 +365,7 @@ fn log(lines: &[LogLine]) -> Markup {
 /// JSON with line breaks. A text that was cut off stays as it is.
 fn pretty(text: &str) -> String {
     let value = serde_json::from_str::<serde_json::Value>(text).ok();
-    value.and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or_else(|| text.to_owned())
+    value
+        .and_then(|value| serde_json::to_string_pretty(&value).ok())
+        .unwrap_or_else(|| text.to_owned())
 }

@@ -1,11 +1,14 @@
-//! Problems that need attention: bindings, reviews, dead letters, failed jobs, budgets, and rejected plugins.
+//! Problems that need attention: bindings, reviews, dead letters, failed jobs, budgets, and
+//! rejected plugins.
 
 use maud::{Markup, html};
 
 use crate::components::{CompanyView, Tone, View, badge, duration_us, panel, sentence};
 use memhost_core::{Act, BindingView, BreakerState, Page};
 use memhost_http::Problem;
-use memhost_types::{BudgetState, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, ReviewFilter, ReviewStatus};
+use memhost_types::{
+    BudgetState, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, ReviewFilter, ReviewStatus,
+};
 
 /// Counting stops at this number.
 const COUNTED: u32 = 100;
@@ -19,7 +22,10 @@ struct Item {
 }
 
 /// The list of problems.
-pub(super) async fn list<P>(view: &CompanyView<P>, bindings: &[BindingView]) -> Result<Markup, Problem> {
+pub(super) async fn list<P>(
+    view: &CompanyView<P>,
+    bindings: &[BindingView],
+) -> Result<Markup, Problem> {
     let mut all = Vec::new();
     for shown in bindings {
         of_binding(view, shown, &mut all);
@@ -31,15 +37,22 @@ pub(super) async fn list<P>(view: &CompanyView<P>, bindings: &[BindingView]) -> 
             BudgetState::Warning => (Tone::Warning, "near limit"),
             BudgetState::Stopped => (Tone::Bad, "exceeded"),
         };
-        let whose = found.budget.binding_key.as_ref().map_or("the company".to_owned(), ToString::to_string);
+        let whose =
+            found.budget.binding_key.as_ref().map_or("the company".to_owned(), ToString::to_string);
         let text = html! { "Budget of " (whose) " per " (found.budget.period) };
         all.push(Item { tone, word, text, href: view.at(&["budgets"]) });
     }
     if view.caller.may(Act::Host, None).is_ok() {
         let refused = view.service.plugins().refused.len();
         if refused > 0 {
-            let text = html! { (refused) @if refused == 1 { " file" } @else { " files" } " in the plugins directory" };
-            all.push(Item { tone: Tone::Warning, word: "rejected", text, href: "/plugins#refused".to_owned() });
+            let text = html! { (refused) @if refused == 1 { " file" } @else { " files" } " in the \
+            plugins directory" };
+            all.push(Item {
+                tone: Tone::Warning,
+                word: "rejected",
+                text,
+                href: "/plugins#refused".to_owned(),
+            });
         }
     }
     // The worst problems come first.
@@ -57,7 +70,8 @@ pub(super) async fn list<P>(view: &CompanyView<P>, bindings: &[BindingView]) -> 
 
 fn of_binding(view: &View, shown: &BindingView, all: &mut Vec<Item>) {
     let key = shown.binding.key.as_str();
-    let mut add = |tone, word, text| all.push(Item { tone, word, text, href: view.at(&["bindings", key]) });
+    let mut add =
+        |tone, word, text| all.push(Item { tone, word, text, href: view.at(&["bindings", key]) });
     let is_used = shown.is_default || !shown.agents.is_empty();
     if !shown.binding.enabled && is_used {
         add(Tone::Warning, "disabled", html! { "The binding " (key) " is assigned but disabled" });
@@ -73,12 +87,16 @@ fn of_binding(view: &View, shown: &BindingView, all: &mut Vec<Item>) {
             );
         }
         BreakerState::HalfOpen => {
-            add(Tone::Warning, "circuit half open", html! { "The provider of " (key) " kept failing" });
+            add(
+                Tone::Warning,
+                "circuit half open",
+                html! { "The provider of " (key) " kept failing" },
+            );
         }
     }
     for waiting in &shown.waiting {
-        let text =
-            html! { "Version " (waiting.build.version) " of " (key) " requests permissions that are not granted" };
+        let text = html! { "Version " (waiting.build.version) " of " (key) " requests permissions \
+        that are not granted" };
         add(Tone::Warning, "needs permissions", text);
     }
     for warning in &shown.warnings {

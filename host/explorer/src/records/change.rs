@@ -8,11 +8,14 @@ use super::scope::correctable;
 use super::show::RecordView;
 use super::{clipped, object};
 use crate::components::{
-    CsrfForm, Field, NoFields, confirm, form, panel, sentence, submit_or_cancel, unix_lines, unprocessable,
+    CsrfForm, Field, NoFields, confirm, form, panel, sentence, submit_or_cancel, unix_lines,
+    unprocessable,
 };
 use crate::guard::redirect;
 use memhost_http::{Problem, permission};
-use memhost_types::{CorrectRequest, CorrectionPatch, ForgetEffect, ForgetRequest, JsonObject, RecordWrite};
+use memhost_types::{
+    CorrectRequest, CorrectionPatch, ForgetEffect, ForgetRequest, JsonObject, RecordWrite,
+};
 
 /// The corrected fields, or an instruction for the provider.
 #[derive(Default, Deserialize)]
@@ -29,7 +32,9 @@ fn pretty(metadata: &JsonObject) -> Option<String> {
     serde_json::to_string_pretty(metadata).ok().filter(|_| !metadata.is_empty())
 }
 
-pub(crate) async fn ask_correct(record: RecordView<permission::Correct>) -> Result<Response, Problem> {
+pub(crate) async fn ask_correct(
+    record: RecordView<permission::Correct>,
+) -> Result<Response, Problem> {
     let Some(found) = record.get().await? else { return record.gone().await };
     let given = CorrectionFields {
         text: Some(found.text),
@@ -49,7 +54,8 @@ fn correction<P>(record: &RecordView<P>, given: &CorrectionFields, error: Option
         &html! {
             (Field::new("text", "Text", &value(&given.text)).lines(10).required())
             (Field::new("summary", "Summary", &value(&given.summary)).lines(2))
-            div.json { (Field::new("metadata", "Metadata (JSON)", &value(&given.metadata)).lines(5)) }
+            div.json { (Field::new("metadata", "Metadata \
+                (JSON)", &value(&given.metadata)).lines(5)) }
             (submit_or_cancel("Save", &record.path("records")))
         },
     );
@@ -58,14 +64,17 @@ fn correction<P>(record: &RecordView<P>, given: &CorrectionFields, error: Option
         &action,
         &html! {
             (Field::new("instruction", "Instruction", &value(&given.instruction)).lines(3).required()
-                .help("Only a provider with a model supports this. Any other returns an error and changes nothing."))
+                .help("Only a provider with a model supports this. Any other returns an error and \
+                       changes nothing."))
             button { "Send to the provider" }
         },
     );
     let body = html! {
-        @if let Some(error) = error { p.wrong role="alert" { "Nothing was changed. " (sentence(error)) } }
+        @if let Some(error) = error { p.wrong role="alert" { "Nothing was \
+            changed. " (sentence(error)) } }
         (as_it_should_be)
-        details.more open[given.instruction.is_some()] { summary { "Describe the correction instead" } (in_words) }
+        details.more open[given.instruction.is_some()] { summary { "Describe the correction \
+            instead" } (in_words) }
     };
     record
         .page("Correct record", "The previous text may no longer be found.")
@@ -98,7 +107,10 @@ pub(crate) async fn correct(
         binding_key: Some(record.binding.clone()),
         scope: record.scope.clone(),
         handle: record.handle.clone(),
-        patch: CorrectionPatch { instruction: given.instruction.as_deref().map(unix_lines), record: write },
+        patch: CorrectionPatch {
+            instruction: given.instruction.as_deref().map(unix_lines),
+            record: write,
+        },
     };
     match record.service.correct(&record.caller, request).await {
         Ok(answer) => {
@@ -121,26 +133,37 @@ pub(crate) async fn correct(
 }
 
 /// Asks first: forgetting cannot be undone.
-pub(crate) async fn ask_forget(record: RecordView<permission::Forget>) -> Result<Response, Problem> {
+pub(crate) async fn ask_forget(
+    record: RecordView<permission::Forget>,
+) -> Result<Response, Problem> {
     let Some(found) = record.get().await? else { return record.gone().await };
     let body = html! {
         (panel("what", "Record", &html! { p.text { (clipped(&found.text, 600)) } }))
         div.stack {
             p.about {
-                "Agents no longer get this record. The next page says whether the provider deleted it or only hides "
+                "Agents no longer get this record. The next page says whether the provider deleted \
+                 it or only hides "
                 "it. This cannot be undone."
             }
             p.about {
-                "The operation log keeps who forgot it and its ID, but not its text. If the binding's policy stores "
+                "The operation log keeps who forgot it and its ID, but not its text. If the \
+                 binding's policy stores "
                 "requests, the request that wrote it stays until its retention ends."
             }
         }
         (confirm(&record, &record.path("forget"), "Forget record", &[], &record.path("records")))
     };
-    Ok(record.page("Forget record?", "").crumb("Record", record.path("records")).render(&body).into_response())
+    Ok(record
+        .page("Forget record?", "")
+        .crumb("Record", record.path("records"))
+        .render(&body)
+        .into_response())
 }
 
-pub(crate) async fn forget(record: RecordView<permission::Forget>, _: CsrfForm<NoFields>) -> Result<Response, Problem> {
+pub(crate) async fn forget(
+    record: RecordView<permission::Forget>,
+    _: CsrfForm<NoFields>,
+) -> Result<Response, Problem> {
     let request = ForgetRequest {
         binding_key: Some(record.binding.clone()),
         scope: record.scope.clone(),
@@ -148,10 +171,16 @@ pub(crate) async fn forget(record: RecordView<permission::Forget>, _: CsrfForm<N
     };
     let answer = record.service.forget(&record.caller, request).await?;
     record.flash(match answer.outcomes.first().map(|outcome| outcome.effect) {
-        Some(ForgetEffect::Hard) => "Forgotten. The record and everything derived from it are deleted.",
-        Some(ForgetEffect::Soft) => "Hidden. Agents no longer get it, but the provider still stores it.",
+        Some(ForgetEffect::Hard) => {
+            "Forgotten. The record and everything derived from it are deleted."
+        }
+        Some(ForgetEffect::Soft) => {
+            "Hidden. Agents no longer get it, but the provider still stores it."
+        }
         Some(ForgetEffect::HistoryKept) => "Hidden here. An external history may still have it.",
-        Some(ForgetEffect::NotFound) | None => "Nothing was forgotten. This scope has no such record.",
+        Some(ForgetEffect::NotFound) | None => {
+            "Nothing was forgotten. This scope has no such record."
+        }
     });
     Ok(redirect(&record.list()))
 }

@@ -68,13 +68,14 @@ pub(crate) fn address(href: &str, binding: Option<&BindingKey>, scope: &Scope) -
         ("sessionKey", scope.session_key.as_deref()),
         ("namespace", scope.namespace.as_deref()),
     ];
-    let named = fields.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", escape(value?))));
+    let named =
+        fields.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", escape(value?))));
     let named: Vec<String> = named.collect();
     if named.is_empty() { href.to_owned() } else { format!("{href}?{}", named.join("&")) }
 }
 
-/// The fields of a filter that name a binding and a scope. An agent has no field for the agent, and gets no list of
-/// bindings.
+/// The fields of a filter that name a binding and a scope. An agent has no field for the agent, and
+/// gets no list of bindings.
 pub(crate) fn fields<'a, T>(view: &View, form: FilterForm<'a, T>) -> FilterForm<'a, T> {
     let form = match view.allows(Act::View) {
         true => form.select("bindingKey", "Binding", binding_choices(view)),
@@ -120,11 +121,14 @@ impl std::str::FromStr for Object {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let read = serde_json::from_str(text);
-        read.map(Self).map_err(|error| format!("is not a JSON object, such as {{\"kind\": \"fact\"}}: {error}"))
+        read.map(Self).map_err(|error| {
+            format!("is not a JSON object, such as {{\"kind\": \"fact\"}}: {error}")
+        })
     }
 }
 
-/// The message of an error that the caller can correct in the form. Any other error is returned as it is.
+/// The message of an error that the caller can correct in the form. Any other error is returned as
+/// it is.
 pub(crate) fn correctable(error: ServiceError) -> Result<String, Problem> {
     use memhost_types::OperationErrorCode as Code;
     match &error {
@@ -148,7 +152,10 @@ mod tests {
         scope.agent_id = Some("a&b".parse().unwrap());
         scope.namespace = Some("n/1".to_owned());
         let key = "notes".parse().unwrap();
-        assert_eq!(address("/x", Some(&key), &scope), "/x?bindingKey=notes&agentId=a%26b&namespace=n%2F1");
+        assert_eq!(
+            address("/x", Some(&key), &scope),
+            "/x?bindingKey=notes&agentId=a%26b&namespace=n%2F1"
+        );
     }
 
     #[test]

@@ -16,17 +16,18 @@ use self::touched::Touched;
 use super::scope::ScopeQuery;
 use super::{address, record_path};
 use crate::components::{
-    CompanyView, Details, Page, QueryParams, View, binding_link, empty, issue_link, operation_link, panel, run_link,
-    scope_details, source_link, words,
+    CompanyView, Details, Page, QueryParams, View, binding_link, empty, issue_link, operation_link,
+    panel, run_link, scope_details, source_link, words,
 };
 use memhost_core::{Abilities, Act, Service};
 use memhost_http::{Permission, Problem, ProblemCode, parse, permission};
 use memhost_types::{
-    AgentId, BindingKey, Corrected, GetRequest, GetResponse, JsonObject, OperationKind, RecordHandle, RecordId,
-    RecordRow, Scope, Snippet, SourceRef,
+    AgentId, BindingKey, Corrected, GetRequest, GetResponse, JsonObject, OperationKind,
+    RecordHandle, RecordId, RecordRow, Scope, Snippet, SourceRef,
 };
 
-/// The context of a page about one record, whose caller has the permission `P` in the company of the address.
+/// The context of a page about one record, whose caller has the permission `P` in the company of
+/// the address.
 pub(crate) struct RecordView<P> {
     pub(super) binding: BindingKey,
     pub(super) id: RecordId,
@@ -40,18 +41,26 @@ impl<P: Permission> FromRequestParts<Arc<Service>> for RecordView<P> {
     type Rejection = Problem;
 
     /// The binding in the address decides the provider.
-    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        service: &Arc<Service>,
+    ) -> Result<Self, Problem> {
         let view = CompanyView::<P>::from_request_parts(parts, service).await?;
         let names = Path::<(String, String, String)>::from_request_parts(parts, service).await;
-        let Path((_, binding, id)) = names.map_err(|rejection| Problem::invalid(rejection.to_string()))?;
+        let Path((_, binding, id)) =
+            names.map_err(|rejection| Problem::invalid(rejection.to_string()))?;
         let query = QueryParams::<ScopeQuery>::from_request_parts(parts, service).await?.query;
         let binding: BindingKey = parse("bindingKey", &binding)?;
         let id: RecordId = parse("providerRecordId", &id)?;
         let scope = query.of(&view.company);
         let kind = if let Act::Operate(kind) = P::ACT { kind } else { OperationKind::Get };
-        let abilities = service.abilities(&view.caller, kind, &mut scope.clone(), Some(&binding)).await?;
+        let abilities =
+            service.abilities(&view.caller, kind, &mut scope.clone(), Some(&binding)).await?;
         let Some(provider_key) = abilities.provider_key.clone() else {
-            let detail = format!("the company {} has no binding `{binding}`; see its list of bindings", view.company);
+            let detail = format!(
+                "the company {} has no binding `{binding}`; see its list of bindings",
+                view.company
+            );
             return Err(Problem::new(ProblemCode::NoBinding, detail));
         };
         let handle = RecordHandle { provider_key, provider_record_id: id.clone() };
@@ -103,7 +112,8 @@ impl<P> RecordView<P> {
         let touched = Touched::of(self).await?;
         let body = html! {
             (empty("This scope has no such record", &html! {
-                "It was forgotten, waits for review, or belongs to another agent, subject or namespace. "
+                "It was forgotten, waits for review, or belongs to another agent, subject or \
+                 namespace. "
                 a href=(self.list()) { "Show the records of this scope" }
             }))
             @if let Some(touched) = touched { (touched.panel(self)) }
@@ -161,13 +171,20 @@ fn about<P>(record: &RecordView<P>, found: &Snippet, row: Option<&RecordRow>) ->
         .row("Record ID", html! { code { (record.id) } })
         .maybe("Created", found.created_at.map(moment))
         .maybe("Updated", found.updated_at.map(moment))
-        .maybe("Corrected", found.corrected.as_ref().map(|corrected| corrected_from(record, corrected)))
+        .maybe(
+            "Corrected",
+            found.corrected.as_ref().map(|corrected| corrected_from(record, corrected)),
+        )
         .maybe("Written by", row.map(|row| row.written_by.clone()))
         .maybe(
             "Last write",
-            row.filter(|_| record.allows(Act::View)).map(|row| operation_link(record, row.operation_id)),
+            row.filter(|_| record.allows(Act::View))
+                .map(|row| operation_link(record, row.operation_id)),
         )
-        .maybe("Written for", row.and_then(|row| row.scope.agent_id.as_ref()).map(ToString::to_string))
+        .maybe(
+            "Written for",
+            row.and_then(|row| row.scope.agent_id.as_ref()).map(ToString::to_string),
+        )
         .maybe("Who finds it", row.map(|row| words(row.visibility.as_str())));
     scope_details(details, &record.scope)
 }

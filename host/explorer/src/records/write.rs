@@ -6,14 +6,15 @@ use maud::{Markup, html};
 use super::scope::{correctable, inputs};
 use super::{object, record_path, scope_query};
 use crate::components::{
-    CompanyView, CsrfForm, Field, Page, binding_choices, form, select_field, sentence, submit_or_cancel, unix_lines,
-    unprocessable,
+    CompanyView, CsrfForm, Field, Page, binding_choices, form, select_field, sentence,
+    submit_or_cancel, unix_lines, unprocessable,
 };
 use crate::guard::redirect;
 use memhost_core::Act;
 use memhost_http::{Problem, permission};
 use memhost_types::{
-    BindingKey, OperationKind, RecordId, RecordWrite, SourceKind, SourceRef, UpsertRequest, Visibility,
+    BindingKey, OperationKind, RecordId, RecordWrite, SourceKind, SourceRef, UpsertRequest,
+    Visibility,
 };
 
 scope_query! {
@@ -50,24 +51,30 @@ fn page<P>(view: &CompanyView<P>, given: &RecordFields, error: Option<&str>) -> 
     let key = given.binding_key.as_ref().map(ToString::to_string).unwrap_or_default();
     let usual = [(String::new(), "Default for the scope".to_owned())];
     let fields = html! {
-        (Field::new("text", "Text", &value(&given.text)).lines(8).required().help("Agents get this text as it is."))
+        (Field::new("text", "Text", &value(&given.text)).lines(8).required().help("Agents get this \
+            text as it is."))
         @if view.allows(Act::View) {
             (select_field("bindingKey", "Binding", &key, usual.into_iter().chain(binding_choices(view))))
-        } @else { (Field::new("bindingKey", "Binding", &key).help("Empty: the default for the scope.")) }
+        } @else { (Field::new("bindingKey", "Binding", &key).help("Empty: the default for the \
+            scope.")) }
         fieldset.field {
             legend { "Scope (empty: visible to all agents)" }
             (inputs(view, &given.scope(&view.company)))
         }
-        (select_field("visibility", "Who finds it", given.visibility.map_or("", Visibility::as_str), visibilities()))
+        (select_field("visibility", "Who finds \
+                                     it", given.visibility.map_or("", Visibility::as_str), visibilities()))
         details.more open[error.is_some()] {
             summary { "Summary, metadata and source" }
             div.stack {
                 (Field::new("summary", "Summary", &value(&given.summary)).lines(2))
-                div.json { (Field::new("metadata", "Metadata (JSON)", &value(&given.metadata)).lines(4)) }
+                div.json { (Field::new("metadata", "Metadata \
+                    (JSON)", &value(&given.metadata)).lines(4)) }
                 (Field::new("externalRef", "External reference", &value(&given.external_ref))
-                    .help("For example the address of a page. The source also has the issue and the run above."))
+                    .help("For example the address of a page. The source also has the issue and \
+                           the run above."))
                 (Field::new("id", "Record ID", &id)
-                    .help("Empty: the provider chooses one. A record that has this ID is replaced."))
+                    .help("Empty: the provider chooses one. A record that has this ID is \
+                           replaced."))
             }
         }
         (submit_or_cancel("Save", &view.at(&["records"])))
@@ -87,7 +94,9 @@ pub(crate) async fn create(
 ) -> Result<Response, Problem> {
     let company = &view.company;
     let refuse = |error: &str| Ok(unprocessable(&page(&view, &given, Some(error))));
-    let Some(text) = given.text.as_deref().map(unix_lines) else { return refuse("the text is missing") };
+    let Some(text) = given.text.as_deref().map(unix_lines) else {
+        return refuse("the text is missing");
+    };
     let metadata = match object("metadata", given.metadata.as_deref()) {
         Ok(metadata) => metadata,
         Err(problem) => return refuse(&format!("metadata: {}", problem.detail())),
@@ -104,7 +113,13 @@ pub(crate) async fn create(
         binding_key: given.binding_key.clone(),
         scope: scope.clone(),
         source: Some(source),
-        records: vec![RecordWrite { id: given.id.clone(), text, summary, metadata, ..RecordWrite::default() }],
+        records: vec![RecordWrite {
+            id: given.id.clone(),
+            text,
+            summary,
+            metadata,
+            ..RecordWrite::default()
+        }],
         visibility: given.visibility,
     };
     let written = match view.service.upsert(&view.caller, request).await {
@@ -114,7 +129,10 @@ pub(crate) async fn create(
     view.flash("Record created.");
     // The answer does not name the binding, so it is resolved once more from the scope.
     let (mut within, named) = (scope.clone(), given.binding_key.as_ref());
-    let abilities = view.service.abilities(&view.caller, OperationKind::RecordUpsert, &mut within, named).await?;
+    let abilities = view
+        .service
+        .abilities(&view.caller, OperationKind::RecordUpsert, &mut within, named)
+        .await?;
     match (abilities.binding_key, written.records.first()) {
         (Some(binding), Some(record)) => {
             Ok(redirect(&record_path(&view, &binding, &record.provider_record_id, &scope)))

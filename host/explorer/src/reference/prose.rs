@@ -31,7 +31,10 @@ mod tests {
     #[test]
     fn descriptions_become_paragraphs_lists_and_code() {
         let found = prose("One `a<b`.\n\n- x: `y`\n- z\n").into_string();
-        assert_eq!(found, "<p>One <code>a&lt;b</code>.</p><ul><li>x: <code>y</code></li><li>z\n</li></ul>");
+        assert_eq!(
+            found,
+            "<p>One <code>a&lt;b</code>.</p><ul><li>x: <code>y</code></li><li>z\n</li></ul>"
+        );
         assert_eq!(prose("").into_string(), "");
     }
 }

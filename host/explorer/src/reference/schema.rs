@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 
 use super::prose::prose;
 
-/// Named types inside of a body are shown so deep; further down their names lead to the list of types.
+/// Named types inside of a body are shown so deep; further down their names lead to the list of
+/// types.
 const DEPTH: usize = 2;
 
 /// The document's named schemas.
@@ -43,7 +44,9 @@ impl<'a> Schemas<'a> {
             return html! { a href={ "#type-" (name) } { (name) } };
         }
         if let Some(either) = alternatives(schema) {
-            if let Some(values) = either.iter().map(|one| one["const"].as_str()).collect::<Option<Vec<_>>>() {
+            if let Some(values) =
+                either.iter().map(|one| one["const"].as_str()).collect::<Option<Vec<_>>>()
+            {
                 return html! { "one of " (values.join(", ")) };
             }
             return html! {
@@ -84,8 +87,9 @@ impl<'a> Schemas<'a> {
     }
 
     fn tree(&self, schema: &'a Value, depth: usize) -> Markup {
-        let is_required =
-            |name: &str| schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name));
+        let is_required = |name: &str| {
+            schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name))
+        };
         html! {
             @if let Some(members) = schema["properties"].as_object() {
                 dl.members {
@@ -125,7 +129,8 @@ impl<'a> Schemas<'a> {
     /// The named type with members that a member is, or is a list of.
     fn inner(&self, member: &'a Value) -> Option<(&'a str, &'a Value)> {
         let either = alternatives(member).into_iter().flatten();
-        let named = std::iter::once(member).chain(either).chain([&member["items"]]).find_map(name_of)?;
+        let named =
+            std::iter::once(member).chain(either).chain([&member["items"]]).find_map(name_of)?;
         let schema = self.all?.get(named)?;
         schema["properties"].is_object().then_some((named, schema))
     }
@@ -138,24 +143,33 @@ fn alternatives(schema: &Value) -> Option<&Vec<Value>> {
 
 /// What is allowed of it.
 fn limits(schema: &Value) -> Markup {
-    let range = |low: &str, high: &str, of: &str| match (schema[low].as_number(), schema[high].as_number()) {
-        (Some(low), Some(high)) => Some(format!("{low} to {high}{of}")),
-        (Some(low), None) => Some(format!("at least {low}{of}")),
-        (None, Some(high)) => Some(format!("at most {high}{of}")),
-        (None, None) => None,
-    };
+    let range =
+        |low: &str, high: &str, of: &str| match (schema[low].as_number(), schema[high].as_number())
+        {
+            (Some(low), Some(high)) => Some(format!("{low} to {high}{of}")),
+            (Some(low), None) => Some(format!("at least {low}{of}")),
+            (None, Some(high)) => Some(format!("at most {high}{of}")),
+            (None, None) => None,
+        };
     let values = schema["enum"].as_array().map(|values| {
-        let values: Vec<String> =
-            values.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned)).collect();
+        let values: Vec<String> = values
+            .iter()
+            .map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned))
+            .collect();
         values.join(", ")
     });
     let facts = [
-        schema["format"].as_str().filter(|format| !format.contains("int") && *format != "double").map(str::to_owned),
+        schema["format"]
+            .as_str()
+            .filter(|format| !format.contains("int") && *format != "double")
+            .map(str::to_owned),
         values,
         range("minimum", "maximum", ""),
         range("minLength", "maxLength", " characters"),
         range("minItems", "maxItems", " elements"),
-        Some(&schema["default"]).filter(|value| !value.is_null()).map(|value| format!("default {value}")),
+        Some(&schema["default"])
+            .filter(|value| !value.is_null())
+            .map(|value| format!("default {value}")),
     ];
     let facts: Vec<String> = facts.into_iter().flatten().collect();
     html! {

@@ -8,7 +8,9 @@ use maud::{Markup, html};
 
 use super::owner::TokenOwner;
 use super::value_page;
-use crate::components::{CsrfForm, Field, checkbox, form, select_field, submit_or_cancel, unprocessable, words};
+use crate::components::{
+    CsrfForm, Field, checkbox, form, select_field, submit_or_cancel, unprocessable, words,
+};
 use memhost_core::{CreateToken, ServiceError};
 use memhost_http::{Problem, permission};
 use memhost_types::{Act, IdError, Role};
@@ -33,8 +35,10 @@ const ROLES: [(&str, &str); 4] = [
 ];
 
 /// The roles that a token of no company may have.
-const HOST_ROLES: [(&str, &str); 2] =
-    [("operator", "Operator: everything"), ("monitor", "Monitor: metrics and health, nothing of a company")];
+const HOST_ROLES: [(&str, &str); 2] = [
+    ("operator", "Operator: everything"),
+    ("monitor", "Monitor: metrics and health, nothing of a company"),
+];
 
 /// The fields as the browser sent them.
 type FormFields = BTreeMap<String, String>;
@@ -43,7 +47,11 @@ pub(crate) async fn new(owner: TokenOwner<permission::Administer>) -> Markup {
     page(&owner, &FormFields::new(), None)
 }
 
-fn page(owner: &TokenOwner<permission::Administer>, given: &FormFields, error: Option<&str>) -> Markup {
+fn page(
+    owner: &TokenOwner<permission::Administer>,
+    given: &FormFields,
+    error: Option<&str>,
+) -> Markup {
     let value = |name: &str| given.get(name).map_or("", String::as_str);
     let is_company = owner.company.is_some();
     let expires = if value("expires").is_empty() { DEFAULT_LIFETIME } else { value("expires") };
@@ -57,7 +65,8 @@ fn page(owner: &TokenOwner<permission::Administer>, given: &FormFields, error: O
         @if let Some(error) = error { p.wrong role="alert" { (error) } }
         (form(owner, &owner.path(""), &html! {
             (Field::new("name", "Name", value("name")).required()
-                .help("The program or person that uses the token, such as paperclip or ada's laptop."))
+                .help("The program or person that uses the token, such as paperclip or ada's \
+                       laptop."))
             (select_field("role", "Role", value("role"), roles.iter().copied()))
             @if is_company {
                 (Field::new("agentId", "Agent", value("agentId"))
@@ -100,9 +109,12 @@ pub(crate) async fn create(
 fn request(given: &FormFields, is_host: bool, now: Timestamp) -> Result<CreateToken, String> {
     let value = |name: &str| given.get(name).cloned();
     let message = |error: IdError| error.to_string();
-    let expires = LIFETIMES.iter().find(|(name, _, _)| given.get("expires").is_some_and(|wanted| wanted == name));
+    let expires = LIFETIMES
+        .iter()
+        .find(|(name, _, _)| given.get("expires").is_some_and(|wanted| wanted == name));
     let hours = expires.ok_or("choose when the token expires")?.2;
-    let operations: Vec<_> = Act::ALL.iter().copied().filter(|act| given.contains_key(&format!("op.{act}"))).collect();
+    let operations: Vec<_> =
+        Act::ALL.iter().copied().filter(|act| given.contains_key(&format!("op.{act}"))).collect();
     let role = value("role").unwrap_or_else(|| if is_host { "operator" } else { "" }.to_owned());
     Ok(CreateToken {
         name: value("name").unwrap_or_default(),

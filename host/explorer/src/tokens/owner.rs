@@ -11,8 +11,9 @@ use crate::components::{CompanyView, Page, View};
 use memhost_core::{Act, Service};
 use memhost_http::{HostAuthorized, Permission, Problem};
 
-/// The context of a page of tokens: those of the company in the address, or the host's own if there is none. `P` is
-/// what the caller needs in the company. The host's own tokens are for operators only, whatever `P` is.
+/// The context of a page of tokens: those of the company in the address, or the host's own if there
+/// is none. `P` is what the caller needs in the company. The host's own tokens are for operators
+/// only, whatever `P` is.
 pub(crate) struct TokenOwner<P> {
     view: View,
     permission: PhantomData<P>,
@@ -21,9 +22,13 @@ pub(crate) struct TokenOwner<P> {
 impl<P: Permission> FromRequestParts<Arc<Service>> for TokenOwner<P> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        service: &Arc<Service>,
+    ) -> Result<Self, Problem> {
         let view = View::from_request_parts(parts, service).await?;
-        // By the path and not by `view.company`: an address with a bad company id is not one of the host.
+        // By the path and not by `view.company`: an address with a bad company id is not one of the
+        // host.
         if view.path.starts_with("/c/") {
             CompanyView::<P>::from_request_parts(parts, service).await?;
         } else {
@@ -42,7 +47,8 @@ impl<P> Deref for TokenOwner<P> {
 }
 
 impl<P> TokenOwner<P> {
-    /// Whether the caller may create, rotate and revoke these tokens. Used to hide buttons; each action checks again.
+    /// Whether the caller may create, rotate and revoke these tokens. Used to hide buttons; each
+    /// action checks again.
     pub(super) fn may_change(&self) -> bool {
         self.allows(if self.company.is_some() { Act::Administer } else { Act::Host })
     }
@@ -54,7 +60,8 @@ impl<P> TokenOwner<P> {
 
     /// An address below the list. An empty `below` is the list itself.
     pub(super) fn path(&self, below: &str) -> String {
-        let list = self.company.as_ref().map_or_else(|| "/tokens".to_owned(), |_| self.at(&["tokens"]));
+        let list =
+            self.company.as_ref().map_or_else(|| "/tokens".to_owned(), |_| self.at(&["tokens"]));
         if below.is_empty() { list } else { format!("{list}/{below}") }
     }
 

@@ -21,7 +21,8 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     routes! { "memory":
         "/capture/batch" {
             post capture => "captureBatch", "Capture many things in one request",
-                "One capture a line, at most 1,000. The answer has one result a line, in the same order: `line`, \
+                "One capture a line, at most 1,000. The answer has one result a line, in the same \
+                 order: `line`, \
                  `status`, and the `answer` of the capture or its `problem`.";
         }
     }
@@ -46,11 +47,16 @@ enum Outcome {
     Problem(Problem),
 }
 
-async fn capture(allowed: Authorized<permission::Capture>, Ndjson(body): Ndjson) -> Result<NdjsonAnswer, Problem> {
+async fn capture(
+    allowed: Authorized<permission::Capture>,
+    Ndjson(body): Ndjson,
+) -> Result<NdjsonAnswer, Problem> {
     let lines = body.lines().zip(1_usize..).filter(|(line, _)| !line.trim().is_empty());
-    let lines: Vec<(String, usize)> = lines.map(|(line, number)| (line.to_owned(), number)).collect();
+    let lines: Vec<(String, usize)> =
+        lines.map(|(line, number)| (line.to_owned(), number)).collect();
     if lines.is_empty() || lines.len() > limits::MAX_ITEMS {
-        let detail = format!("the body has {} lines; 1 to {} are allowed", lines.len(), limits::MAX_ITEMS);
+        let detail =
+            format!("the body has {} lines; 1 to {} are allowed", lines.len(), limits::MAX_ITEMS);
         return Err(Problem::invalid(detail));
     }
     let mut results = String::new();
@@ -62,7 +68,10 @@ async fn capture(allowed: Authorized<permission::Capture>, Ndjson(body): Ndjson)
         {
             let (service, caller, company) =
                 (Arc::clone(&allowed.service), allowed.caller.clone(), allowed.company.clone());
-            in_flight.push_back((number, tokio::spawn(async move { one(&service, &caller, &company, &line).await })));
+            in_flight.push_back((
+                number,
+                tokio::spawn(async move { one(&service, &caller, &company, &line).await }),
+            ));
         }
         // Results are in the order of the lines.
         let Some((line, task)) = in_flight.pop_front() else { break };
@@ -72,8 +81,14 @@ async fn capture(allowed: Authorized<permission::Capture>, Ndjson(body): Ndjson)
             Err(Problem::new(ProblemCode::Host, detail))
         });
         let result = match result {
-            Ok(answer) => LineResult { line, status: StatusCode::OK.as_u16(), outcome: Outcome::Answer(answer) },
-            Err(problem) => LineResult { line, status: problem.status(), outcome: Outcome::Problem(problem) },
+            Ok(answer) => LineResult {
+                line,
+                status: StatusCode::OK.as_u16(),
+                outcome: Outcome::Answer(answer),
+            },
+            Err(problem) => {
+                LineResult { line, status: problem.status(), outcome: Outcome::Problem(problem) }
+            }
         };
         results.push_str(&serde_json::to_string(&result).unwrap_or_default());
         results.push('\n');
@@ -81,7 +96,12 @@ async fn capture(allowed: Authorized<permission::Capture>, Ndjson(body): Ndjson)
     Ok(NdjsonAnswer(results.into()))
 }
 
-async fn one(service: &Service, caller: &Caller, company: &CompanyId, line: &str) -> Result<CaptureResponse, Problem> {
+async fn one(
+    service: &Service,
+    caller: &Caller,
+    company: &CompanyId,
+    line: &str,
+) -> Result<CaptureResponse, Problem> {
     let request: CaptureRequest = read_json(line.as_bytes())?;
     same_company(company, &request.scope)?;
     Ok(service.capture(caller, request).await?)

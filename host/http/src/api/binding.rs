@@ -1,5 +1,5 @@
-//! The control plane of bindings. A binding's revision is its entity tag: with `if-match`, a change applies only to the
-//! revision that the caller has seen.
+//! The control plane of bindings. A binding's revision is its entity tag: with `if-match`, a change
+//! applies only to the revision that the caller has seen.
 
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ use crate::extract::read_json;
 use crate::failure::{BindingCodes, BindingStateCodes, GrantCodes, ResolveCodes, TargetCodes};
 use crate::merge::merge;
 use crate::{
-    Authorized, Body, EntityTagged, Failure, Json, NoContent, PathParam, Problem, ProblemCode, Query, document,
-    permission,
+    Authorized, Body, EntityTagged, Failure, Json, NoContent, PathParam, Problem, ProblemCode,
+    Query, document, permission,
 };
 use memhost_core::{
-    Act, BindingView, CreateBinding, GrantsView, Page, ResolutionStep, ResolvedView, Service, SetTarget, UpdateBinding,
-    Why,
+    Act, BindingView, CreateBinding, GrantsView, Page, ResolutionStep, ResolvedView, Service,
+    SetTarget, UpdateBinding, Why,
 };
 use memhost_types::{AgentId, BindingKey, Grants, JsonObject, ProviderKey, Target};
 
@@ -33,19 +33,25 @@ use memhost_types::{AgentId, BindingKey, Grants, JsonObject, ProviderKey, Target
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     routes! { "bindings":
         "/bindings" {
-            get list => "listBindings", "List the bindings of a company", "By key. Without `limit` a page has 1,000.";
-            post create => "createBinding", "Create a binding", "Its provider checks the configuration.";
+            get list => "listBindings", "List the bindings of a company", "By key. Without `limit` \
+                a page has 1,000.";
+            post create => "createBinding", "Create a binding", "Its provider checks the \
+                configuration.";
         }
         "/bindings/{key}" {
             get show => "getBinding", "Show a binding", "Its revision is the entity tag.";
             patch update => "updateBinding", "Change a binding",
-                "Absent fields stay as they are. `limits` and `policy` are merged (RFC 7396): members that are left out \
-                 stay, null resets one to its default. `config` is replaced as a whole. With `If-Match`, the change \
+                "Absent fields stay as they are. `limits` and `policy` are merged (RFC 7396): \
+                 members that are left out \
+                 stay, null resets one to its default. `config` is replaced as a whole. With \
+                 `If-Match`, the change \
                  applies only to that revision.";
-            delete remove => "deleteBinding", "Delete a binding and what its provider stored on this host";
+            delete remove => "deleteBinding", "Delete a binding and what its provider stored on \
+                this host";
         }
         "/bindings/{key}/grants" {
-            get grants => "getGrants", "Show the permissions that a provider has, and those that it requests";
+            get grants => "getGrants", "Show the permissions that a provider has, and those that \
+                                        it requests";
             put set_grants => "setGrants", "Set what a provider may reach",
                 "Replaces all grants: what is absent is revoked.";
         }
@@ -54,17 +60,22 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
                 "Versions that were rejected for it may be tried again.";
         }
         "/default-binding" {
-            put ensure => "ensureDefaultBinding", "Make sure that the company has a default binding",
-                "A default binding that is there stays as it is. Otherwise the binding of this key becomes it, and is \
+            put ensure => "ensureDefaultBinding", "Make sure that the company has a default \
+                binding",
+                "A default binding that is there stays as it is. Otherwise the binding of this key \
+                 becomes it, and is \
                  created where it is missing. The call can be repeated.";
         }
         "/resolve" {
             get resolve => "resolveBinding", "Show which binding answers, and by which rule",
-                "An agent may ask for itself only, and the answer omits the binding's configuration.";
+                "An agent may ask for itself only, and the answer omits the binding's \
+                 configuration.";
         }
         "/targets" {
-            get targets => "listTargets", "List which bindings the company and its agents are assigned to";
-            put set_target => "setTarget", "Assign a binding to an agent, or make it the company's default";
+            get targets => "listTargets", "List which bindings the company and its agents are \
+                assigned to";
+            put set_target => "setTarget", "Assign a binding to an agent, or make it the company's \
+                default";
         }
     }
 }
@@ -81,13 +92,15 @@ impl<S: Sync> FromRequestParts<S> for IfMatch {
         if text == "*" {
             return Ok(Self(None));
         }
-        let revision =
-            text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).and_then(|text| text.parse().ok());
+        let revision = text
+            .strip_prefix('"')
+            .and_then(|text| text.strip_suffix('"'))
+            .and_then(|text| text.parse().ok());
         match revision {
             Some(revision) => Ok(Self(Some(revision))),
             None => {
-                let detail =
-                    "`if-match` is not an entity tag of a binding; send the `etag` of the answer that you have";
+                let detail = "`if-match` is not an entity tag of a binding; send the `etag` of the \
+                              answer that you have";
                 Err(Problem::invalid(detail).at("if-match"))
             }
         }
@@ -96,8 +109,8 @@ impl<S: Sync> FromRequestParts<S> for IfMatch {
 
 impl OperationInput for IfMatch {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
-        let description =
-            "The `ETag` of the binding as you have seen it: another revision is a problem `stale_revision`.";
+        let description = "The `ETag` of the binding as you have seen it: another revision is a \
+                           problem `stale_revision`.";
         document::header::<EntityTag>(operation, "If-Match", description);
         document::problems(operation, [ProblemCode::InvalidRequest, ProblemCode::StaleRevision]);
     }
@@ -112,7 +125,9 @@ async fn list(
     allowed: Authorized<permission::View>,
     Query(page): Query<PageQuery>,
 ) -> Result<Json<Page<BindingView>>, Problem> {
-    Ok(Json(allowed.service.bindings_page(&allowed.company, page.cursor.as_deref(), page.limit).await?))
+    Ok(Json(
+        allowed.service.bindings_page(&allowed.company, page.cursor.as_deref(), page.limit).await?,
+    ))
 }
 
 async fn create(
@@ -127,7 +142,8 @@ async fn ensure(
     allowed: Authorized<permission::Establish>,
     Body(request): Body<CreateBinding>,
 ) -> Result<EntityTagged<200>, Failure<BindingCodes>> {
-    let (found, _) = allowed.service.ensure_default_binding(&allowed.caller, &allowed.company, request).await?;
+    let (found, _) =
+        allowed.service.ensure_default_binding(&allowed.caller, &allowed.company, request).await?;
     Ok(EntityTagged(found))
 }
 
@@ -146,7 +162,9 @@ async fn update(
 ) -> Result<EntityTagged<200>, Failure<BindingCodes>> {
     let mut request = merged(&allowed, &key, patch)?;
     request.revision = seen.or(request.revision);
-    Ok(EntityTagged(allowed.service.update_binding(&allowed.caller, &allowed.company, &key, request).await?))
+    Ok(EntityTagged(
+        allowed.service.update_binding(&allowed.caller, &allowed.company, &key, request).await?,
+    ))
 }
 
 /// A change of a binding, as JSON Merge Patch.
@@ -162,10 +180,14 @@ fn merged(
 ) -> Result<UpdateBinding, Problem> {
     if patch.get("limits").is_some() || patch.get("policy").is_some() {
         let present = allowed.service.stored_binding(&allowed.company, key)?;
-        let whole =
-            [("limits", serde_json::to_value(present.limits)), ("policy", serde_json::to_value(&present.policy))];
+        let whole = [
+            ("limits", serde_json::to_value(present.limits)),
+            ("policy", serde_json::to_value(&present.policy)),
+        ];
         for (name, whole) in whole {
-            if let (Some(Value::Object(asked)), Ok(Value::Object(mut whole))) = (patch.get_mut(name), whole) {
+            if let (Some(Value::Object(asked)), Ok(Value::Object(mut whole))) =
+                (patch.get_mut(name), whole)
+            {
                 merge(&mut whole, std::mem::take(asked));
                 *asked = whole;
             }
@@ -187,12 +209,16 @@ struct TargetView {
     binding_key: BindingKey,
 }
 
-async fn targets(allowed: Authorized<permission::View>) -> Result<Json<Items<TargetView>>, Problem> {
+async fn targets(
+    allowed: Authorized<permission::View>,
+) -> Result<Json<Items<TargetView>>, Problem> {
     let view = |(target, binding_key)| match target {
         Target::Company => TargetView { agent_id: None, binding_key },
         Target::Agent(agent) => TargetView { agent_id: Some(agent), binding_key },
     };
-    Ok(Json(Items { items: allowed.service.targets(&allowed.company).into_iter().map(view).collect() }))
+    Ok(Json(Items {
+        items: allowed.service.targets(&allowed.company).into_iter().map(view).collect(),
+    }))
 }
 
 async fn remove(
@@ -217,7 +243,9 @@ async fn set_grants(
     IfMatch(seen): IfMatch,
     Body(grants): Body<Grants>,
 ) -> Result<Json<GrantsView>, Failure<GrantCodes>> {
-    Ok(Json(allowed.service.set_grants(&allowed.caller, &allowed.company, &key, seen, grants).await?))
+    Ok(Json(
+        allowed.service.set_grants(&allowed.caller, &allowed.company, &key, seen, grants).await?,
+    ))
 }
 
 async fn reset(
@@ -270,19 +298,27 @@ enum ResolvedOrBrief {
     Brief(BriefResolved),
 }
 
-/// An agent resolves only for itself. The whole binding is shown only to callers who may view bindings.
+/// An agent resolves only for itself. The whole binding is shown only to callers who may view
+/// bindings.
 async fn resolve(
     allowed: Authorized<permission::Resolve>,
     Query(query): Query<ResolveQuery>,
 ) -> Result<Json<ResolvedOrBrief>, Failure<ResolveCodes>> {
-    let agent = allowed.service.own_agent(&allowed.caller, &allowed.company, query.agent_id).await?;
-    let resolved =
-        allowed.service.resolve_binding(&allowed.company, agent.as_ref(), query.binding_key.as_ref()).await?;
+    let agent =
+        allowed.service.own_agent(&allowed.caller, &allowed.company, query.agent_id).await?;
+    let resolved = allowed
+        .service
+        .resolve_binding(&allowed.company, agent.as_ref(), query.binding_key.as_ref())
+        .await?;
     if allowed.service.allows(&allowed.caller, Act::View, &allowed.company) {
         return Ok(Json(ResolvedOrBrief::Whole(Box::new(resolved))));
     }
     let ResolvedView { binding: BindingView { binding, .. }, why, steps } = resolved;
-    let binding = BriefBinding { key: binding.key, provider_key: binding.provider_key, enabled: binding.enabled };
+    let binding = BriefBinding {
+        key: binding.key,
+        provider_key: binding.provider_key,
+        enabled: binding.enabled,
+    };
     Ok(Json(ResolvedOrBrief::Brief(BriefResolved { binding, why, steps })))
 }
 

@@ -19,11 +19,12 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::routes;
 use crate::failure::{EraseCodes, ImportCodes, OperationCodes, TombstoneCodes};
 use crate::{
-    Authorized, Body, Company, Created, Failure, HostAuthorized, Json, NdjsonAnswer, Problem, ProblemCode, Query,
-    document, permission,
+    Authorized, Body, Company, Created, Failure, HostAuthorized, Json, NdjsonAnswer, Problem,
+    ProblemCode, Query, document, permission,
 };
 use memhost_core::{
-    BackupRequest, BackupView, CompanyUsage, Erased, ImportOptions, Imported, MAX_IMPORT_LINE, Retention, Service,
+    BackupRequest, BackupView, CompanyUsage, Erased, ImportOptions, Imported, MAX_IMPORT_LINE,
+    Retention, Service,
 };
 use memhost_types::{BindingKey, CompanyId};
 
@@ -32,7 +33,8 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
     routes! { "companies":
         "/retention" {
             get retention => "getRetention", "Show how long operations are kept";
-            put set_retention => "setRetention", "Set how long operations are kept", "Replaces all settings.";
+            put set_retention => "setRetention", "Set how long operations are kept", "Replaces all \
+                settings.";
         }
         "/usage" {
             get usage => "getUsage", "Show how much the host keeps of a company",
@@ -40,12 +42,15 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
         }
         "/export" {
             get export => "exportCompany", "Export everything of a company",
-                "One JSON value a line. The last line says that the export is complete; a body without it was cut off.";
+                "One JSON value a line. The last line says that the export is complete; a body \
+                 without it was cut off.";
         }
         "/import" {
             post import => "importCompany", "Import an exported company",
-                "The body has the lines of an export. All of it or nothing. The company must not exist here. Grants and \
-                 limits of the file are requests that wait for a decision, and so do the records of such bindings.";
+                "The body has the lines of an export. All of it or nothing. The company must not \
+                 exist here. Grants and \
+                 limits of the file are requests that wait for a decision, and so do the records \
+                 of such bindings.";
         }
         "/erase" {
             post erase => "eraseCompany", "Erase a company",
@@ -57,7 +62,8 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
 /// The routes below `/control/v1`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     routes! { "host":
-        "/tombstones/{company}" { get tombstone => "getTombstone", "Show the tombstone of an erased company"; }
+        "/tombstones/{company}" { get tombstone => "getTombstone", "Show the tombstone of an \
+            erased company"; }
         "/backups" {
             post backup => "createBackup", "Write a backup while the host runs",
                 "To a directory of the host's machine.";
@@ -80,7 +86,9 @@ async fn usage(allowed: Authorized<permission::View>) -> Result<Json<CompanyUsag
     Ok(Json(allowed.service.company_usage(&allowed.company).await?))
 }
 
-async fn export(allowed: Authorized<permission::Move>) -> Result<NdjsonAnswer, Failure<OperationCodes>> {
+async fn export(
+    allowed: Authorized<permission::Move>,
+) -> Result<NdjsonAnswer, Failure<OperationCodes>> {
     // An error ends the body early, so that it lacks the last line of a complete export.
     allowed.service.check_export(&allowed.company).await?;
     let lines = ReceiverStream::new(allowed.service.export(&allowed.company))
@@ -111,10 +119,11 @@ impl OperationInput for Import {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[derive(Default)]
 struct ImportQuery {
-    /// Whether the grants and limits of the bindings are accepted as they are. Otherwise they are requests, and records of
-    /// such bindings wait for a decision.
+    /// Whether the grants and limits of the bindings are accepted as they are. Otherwise they are
+    /// requests, and records of such bindings wait for a decision.
     accept_grants: bool,
-    /// `company`: records whose scope is not known become visible to the whole company. Otherwise they are refused.
+    /// `company`: records whose scope is not known become visible to the whole company. Otherwise
+    /// they are refused.
     scope: Option<ImportScope>,
 }
 
@@ -159,7 +168,11 @@ async fn read_lines(mut body: HttpBody, lines: mpsc::Sender<Result<String, Strin
             let end = rest.iter().position(|byte| *byte == b'\n');
             let (part, after) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
             if pending.len() + part.len() > MAX_IMPORT_LINE {
-                drop(lines.send(Err(format!("has a line of more than {MAX_IMPORT_LINE} bytes"))).await);
+                drop(
+                    lines
+                        .send(Err(format!("has a line of more than {MAX_IMPORT_LINE} bytes")))
+                        .await,
+                );
                 return;
             }
             pending.extend_from_slice(part);
@@ -186,8 +199,8 @@ const MOST_ABANDONED: usize = 64;
 struct EraseRequest {
     /// The company's id again, as a confirmation.
     confirm: CompanyId,
-    /// Bindings whose provider cannot confirm that it has forgotten everything: what it has is given up, and the tombstone
-    /// says so.
+    /// Bindings whose provider cannot confirm that it has forgotten everything: what it has is
+    /// given up, and the tombstone says so.
     #[serde(default)]
     #[schemars(length(max = 64))]
     abandon: Vec<BindingKey>,
@@ -202,10 +215,12 @@ async fn erase(
         return Err(Problem::invalid(detail).at("confirm").into());
     }
     if request.abandon.len() > MOST_ABANDONED {
-        let detail = format!("has {} entries; at most {MOST_ABANDONED} are allowed", request.abandon.len());
+        let detail =
+            format!("has {} entries; at most {MOST_ABANDONED} are allowed", request.abandon.len());
         return Err(Problem::invalid(detail).at("abandon").into());
     }
-    let erased = allowed.service.erase_company(&allowed.caller, &allowed.company, &request.abandon).await?;
+    let erased =
+        allowed.service.erase_company(&allowed.caller, &allowed.company, &request.abandon).await?;
     Ok(Json(Erased::clone(&erased)))
 }
 
@@ -213,11 +228,15 @@ async fn tombstone(
     allowed: HostAuthorized,
     Company(company): Company,
 ) -> Result<Json<Erased>, Failure<TombstoneCodes>> {
-    let missing = || Problem::new(ProblemCode::NoTombstone, format!("{company} was not erased here"));
+    let missing =
+        || Problem::new(ProblemCode::NoTombstone, format!("{company} was not erased here"));
     let erased = allowed.service.tombstone(&company).ok_or_else(missing)?;
     Ok(Json(Erased::clone(&erased)))
 }
 
-async fn backup(allowed: HostAuthorized, Body(request): Body<BackupRequest>) -> Result<Created<BackupView>, Problem> {
+async fn backup(
+    allowed: HostAuthorized,
+    Body(request): Body<BackupRequest>,
+) -> Result<Created<BackupView>, Problem> {
     Ok(Created(allowed.service.backup(request).await?))
 }

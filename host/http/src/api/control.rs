@@ -10,17 +10,20 @@ use super::list::ListQuery;
 use super::{Items, routes};
 use crate::failure::CompanyCodes;
 use crate::{
-    Authorized, Body, Company, Failure, HostAuthorized, Json, NoContent, PathParam, Problem, Query, SecretName,
-    permission,
+    Authorized, Body, Company, Failure, HostAuthorized, Json, NoContent, PathParam, Problem, Query,
+    SecretName, permission,
 };
 use memhost_core::{Check, PluginView, SecretView, Service, SetSecret};
 use memhost_types::schema::cursor;
-use memhost_types::{ActivityPage, CompanyId, Operation, OperationFilter, OperationId, OperationPage, limits};
+use memhost_types::{
+    ActivityPage, CompanyId, Operation, OperationFilter, OperationId, OperationPage, limits,
+};
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
     let secrets = routes! { "secrets":
-        "/secrets" { get secrets => "listSecrets", "List a company's secrets", "Without their values."; }
+        "/secrets" { get secrets => "listSecrets", "List a company's secrets", "Without their \
+            values."; }
         "/secrets/{name}" {
             put set_secret => "setSecret", "Set a secret and the origins that it may be sent to",
                 "No answer and no log has its value.";
@@ -29,13 +32,16 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
     };
     let activity = routes! { "activity":
         "/activity" {
-            get activity => "listActivity", "List the changes of a company, with the values before and after",
+            get activity => "listActivity", "List the changes of a company, with the values before \
+                and after",
                 "Newest first.";
         }
     };
     let operations = routes! { "operations":
-        "/operations" { get operations => "listOperations", "List the operations that match", "Newest first."; }
-        "/operations/{id}" { get operation => "getOperation", "Show the whole record of an operation"; }
+        "/operations" { get operations => "listOperations", "List the operations that \
+            match", "Newest first."; }
+        "/operations/{id}" { get operation => "getOperation", "Show the whole record of an \
+            operation"; }
     };
     secrets.merge(activity).merge(operations)
 }
@@ -46,12 +52,15 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         "/companies" { get companies => "listCompanies", "List the companies of the host"; }
         "/companies/{company}" {
             put make_company => "makeCompany", "Make a company",
-                "Repeating it changes nothing. A company's first binding, token, secret, import or written record makes it, too.";
+                "Repeating it changes nothing. A company's first binding, token, secret, import or \
+                 written record makes it, too.";
         }
-        "/doctor" { get doctor => "runDoctor", "Check disk, store, clock, keys, plugins and bindings"; }
+        "/doctor" { get doctor => "runDoctor", "Check disk, store, clock, keys, plugins and \
+            bindings"; }
     };
     let plugins = routes! { "plugins":
-        "/plugins" { get plugins => "listPlugins", "List the loaded providers and the refused files"; }
+        "/plugins" { get plugins => "listPlugins", "List the loaded providers and the refused \
+            files"; }
         "/plugins/scan" { post scan_plugins => "scanPlugins", "Scan the plugins directory now"; }
     };
     host.merge(plugins)
@@ -96,7 +105,9 @@ async fn plugins(allowed: HostAuthorized) -> Json<PluginView> {
     Json(allowed.service.plugins())
 }
 
-async fn secrets(allowed: Authorized<permission::View>) -> Result<Json<Items<SecretView>>, Problem> {
+async fn secrets(
+    allowed: Authorized<permission::View>,
+) -> Result<Json<Items<SecretView>>, Problem> {
     Ok(Json(Items { items: allowed.service.secrets(&allowed.company).await? }))
 }
 
@@ -141,7 +152,12 @@ async fn operations(
     ListQuery { filter, page }: ListQuery<OperationFilter>,
 ) -> Result<Json<OperationPage>, Problem> {
     let limit = page.limit.unwrap_or(limits::DEFAULT_LIMIT);
-    Ok(Json(allowed.service.operations(&allowed.company, &filter, page.cursor.as_deref(), limit).await?))
+    Ok(Json(
+        allowed
+            .service
+            .operations(&allowed.company, &filter, page.cursor.as_deref(), limit)
+            .await?,
+    ))
 }
 
 async fn operation(

@@ -18,7 +18,8 @@ pub(super) fn runtime_routes() -> ApiRouter<Arc<Service>> {
     routes! { "events":
         "/events" {
             post emit => "emitEvents", "Store events of sessions and tools",
-                "An event whose `eventId` is known is stored once; the answer has it as it was stored the first time.";
+                "An event whose `eventId` is known is stored once; the answer has it as it was \
+                 stored the first time.";
         }
     }
 }
@@ -51,5 +52,10 @@ async fn list(
     allowed: Authorized<permission::View>,
     ListQuery { filter, page }: ListQuery<EventFilter>,
 ) -> Result<Json<Page<Event>>, Problem> {
-    Ok(Json(allowed.service.events(&allowed.company, &filter, page.cursor.as_deref(), page.limit).await?))
+    Ok(Json(
+        allowed
+            .service
+            .events(&allowed.company, &filter, page.cursor.as_deref(), page.limit)
+            .await?,
+    ))
 }

@@ -14,29 +14,35 @@ use super::routes;
 use super::runtime::same_company;
 use crate::failure::{DeliveryCodes, ResolveCodes};
 use crate::{
-    Authorized, AuthorizedByCore, Body, Failure, Json, OnlyRead, PathParam, Problem, ProblemCode, permission,
-    read_value,
+    Authorized, AuthorizedByCore, Body, Failure, Json, OnlyRead, PathParam, Problem, ProblemCode,
+    permission, read_value,
 };
 use memhost_core::{BatchReceipt, ChangedCount, DeliveryAction, Page, Service, off_executor};
 use memhost_types::schema::items;
-use memhost_types::{Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, HookEvent, HookReceipt, NotTaken, limits};
+use memhost_types::{
+    Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, HookEvent, HookReceipt, NotTaken, limits,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-const AT_ONCE: &str = "At most 1,000 at a time; `more` says that others match. An empty filter matches all of them.";
+const AT_ONCE: &str =
+    "At most 1,000 at a time; `more` says that others match. An empty filter matches all of them.";
 
 /// The route below `/runtime/v1/companies/{company}`.
 pub(super) fn runtime_routes() -> ApiRouter<Arc<Service>> {
     routes! { "hooks":
         "/hooks" {
             post deliver => "deliverHook", "Deliver an event of a hook",
-                "Its deliveries are stored before the answer is sent: 202 while one is pending or held, else 200.";
+                "Its deliveries are stored before the answer is sent: 202 while one is pending or \
+                 held, else 200.";
         }
         "/hooks/batch" {
             post deliver_batch => "deliverHooks", "Deliver many events of hooks",
-                "At most 1,000 events; each has its own result, in the same order, and one that is refused does not stop \
-                 the others. What was accepted is stored before the answer is sent, and is begun in this order. \
+                "At most 1,000 events; each has its own result, in the same order, and one that is \
+                 refused does not stop \
+                 the others. What was accepted is stored before the answer is sent, and is begun \
+                 in this order. \
                  `pre_run_hydrate` and `waitMs` are for single events.";
         }
     }
@@ -45,15 +51,18 @@ pub(super) fn runtime_routes() -> ApiRouter<Arc<Service>> {
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     routes! { "hooks":
-        "/deliveries" { get list => "listDeliveries", "List the deliveries that match", "Newest first."; }
+        "/deliveries" { get list => "listDeliveries", "List the deliveries that match", "Newest \
+            first."; }
         "/deliveries/{id}" { get show => "getDelivery", "Show a delivery"; }
         "/deliveries/{id}/replay" { post replay => "replayDelivery", "Retry a dead letter"; }
-        "/deliveries/{id}/discard" { post discard => "discardDelivery", "Give up a dead or pending delivery"; }
+        "/deliveries/{id}/discard" { post discard => "discardDelivery", "Give up a dead or pending \
+            delivery"; }
         "/deliveries/replay" {
             post replay_all => "replayDeliveries", "Retry the dead letters that match", AT_ONCE;
         }
         "/deliveries/discard" {
-            post discard_all => "discardDeliveries", "Give up the dead and pending deliveries that match", AT_ONCE;
+            post discard_all => "discardDeliveries", "Give up the dead and pending deliveries that \
+                match", AT_ONCE;
         }
     }
 }
@@ -94,8 +103,11 @@ async fn deliver(
 ) -> Result<Accepted, Failure<ResolveCodes>> {
     same_company(&company, &event.scope)?;
     let receipt = service.deliver(&caller, event).await?;
-    let waits = |delivery: &Delivery| matches!(delivery.status, DeliveryStatus::Pending | DeliveryStatus::Held);
-    let status = if receipt.deliveries.iter().any(waits) { StatusCode::ACCEPTED } else { StatusCode::OK };
+    let waits = |delivery: &Delivery| {
+        matches!(delivery.status, DeliveryStatus::Pending | DeliveryStatus::Held)
+    };
+    let status =
+        if receipt.deliveries.iter().any(waits) { StatusCode::ACCEPTED } else { StatusCode::OK };
     Ok(Accepted(status, receipt))
 }
 
@@ -160,8 +172,12 @@ impl HookResult {
     fn of(index: usize, result: Result<BatchReceipt, Problem>) -> Self {
         let (outcome, delivery_ids, not_taken, problem) = match result {
             Err(problem) => (HookOutcome::Refused, Vec::new(), None, Some(problem)),
-            Ok(BatchReceipt { not_taken: Some(why), .. }) => (HookOutcome::NotTaken, Vec::new(), Some(why), None),
-            Ok(BatchReceipt { is_duplicate: true, deliveries, .. }) => (HookOutcome::Duplicate, deliveries, None, None),
+            Ok(BatchReceipt { not_taken: Some(why), .. }) => {
+                (HookOutcome::NotTaken, Vec::new(), Some(why), None)
+            }
+            Ok(BatchReceipt { is_duplicate: true, deliveries, .. }) => {
+                (HookOutcome::Duplicate, deliveries, None, None)
+            }
             Ok(BatchReceipt { deliveries, .. }) => (HookOutcome::Accepted, deliveries, None, None),
         };
         Self { index, outcome, delivery_ids, not_taken, problem }
@@ -180,7 +196,8 @@ async fn deliver_batch(
         let event: HookEvent = read_value(event)?;
         same_company(&allowed.company, &event.scope).map(|()| event)
     };
-    let read: Vec<Result<HookEvent, Problem>> = off_executor(usize::MAX, || events.iter().map(read).collect());
+    let read: Vec<Result<HookEvent, Problem>> =
+        off_executor(usize::MAX, || events.iter().map(read).collect());
     let mut places = Vec::with_capacity(read.len());
     let mut fine = Vec::with_capacity(read.len());
     for event in read {
@@ -209,7 +226,12 @@ async fn list(
     allowed: Authorized<permission::View>,
     ListQuery { filter, page }: ListQuery<DeliveryFilter>,
 ) -> Result<Json<Page<Delivery>>, Problem> {
-    Ok(Json(allowed.service.deliveries(&allowed.company, &filter, page.cursor.as_deref(), page.limit).await?))
+    Ok(Json(
+        allowed
+            .service
+            .deliveries(&allowed.company, &filter, page.cursor.as_deref(), page.limit)
+            .await?,
+    ))
 }
 
 async fn show(
@@ -224,7 +246,10 @@ async fn discard(
     PathParam(delivery): PathParam<DeliveryId>,
 ) -> Result<Json<Delivery>, Failure<DeliveryCodes>> {
     Ok(Json(
-        allowed.service.change_delivery(&allowed.caller, &allowed.company, delivery, DeliveryAction::Discard).await?,
+        allowed
+            .service
+            .change_delivery(&allowed.caller, &allowed.company, delivery, DeliveryAction::Discard)
+            .await?,
     ))
 }
 
@@ -233,7 +258,10 @@ async fn replay_all(
     Body(filter): Body<DeliveryFilter>,
 ) -> Result<Json<ChangedCount>, Problem> {
     Ok(Json(
-        allowed.service.change_deliveries(&allowed.caller, &allowed.company, &filter, DeliveryAction::Replay).await?,
+        allowed
+            .service
+            .change_deliveries(&allowed.caller, &allowed.company, &filter, DeliveryAction::Replay)
+            .await?,
     ))
 }
 
@@ -242,7 +270,10 @@ async fn discard_all(
     Body(filter): Body<DeliveryFilter>,
 ) -> Result<Json<ChangedCount>, Problem> {
     Ok(Json(
-        allowed.service.change_deliveries(&allowed.caller, &allowed.company, &filter, DeliveryAction::Discard).await?,
+        allowed
+            .service
+            .change_deliveries(&allowed.caller, &allowed.company, &filter, DeliveryAction::Discard)
+            .await?,
     ))
 }
 
@@ -251,7 +282,10 @@ async fn replay(
     PathParam(delivery): PathParam<DeliveryId>,
 ) -> Result<Json<Delivery>, Failure<DeliveryCodes>> {
     Ok(Json(
-        allowed.service.change_delivery(&allowed.caller, &allowed.company, delivery, DeliveryAction::Replay).await?,
+        allowed
+            .service
+            .change_delivery(&allowed.caller, &allowed.company, delivery, DeliveryAction::Replay)
+            .await?,
     ))
 }
 
@@ -263,12 +297,28 @@ mod tests {
     #[test]
     fn recall_may_be_refused_and_what_was_captured_may_not() {
         let answer = |context| {
-            let receipt =
-                HookReceipt { hook_id: "h".into(), is_duplicate: false, deliveries: vec![], not_taken: None, context };
-            Accepted(StatusCode::OK, receipt).into_response().extensions().get::<OnlyRead>().is_some()
+            let receipt = HookReceipt {
+                hook_id: "h".into(),
+                is_duplicate: false,
+                deliveries: vec![],
+                not_taken: None,
+                context,
+            };
+            Accepted(StatusCode::OK, receipt)
+                .into_response()
+                .extensions()
+                .get::<OnlyRead>()
+                .is_some()
         };
         let degraded = Vec::new();
-        let block = ContextBlock { text: "x".into(), tokens: 1, token_budget: 1, included: 1, omitted: 0, degraded };
+        let block = ContextBlock {
+            text: "x".into(),
+            tokens: 1,
+            token_budget: 1,
+            included: 1,
+            omitted: 0,
+            degraded,
+        };
         assert!(answer(Some(block)) && !answer(None));
     }
 }

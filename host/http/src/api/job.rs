@@ -67,7 +67,17 @@ impl From<RetryJobs> for JobFilter {
             since,
             until,
         } = wanted;
-        Self { status, binding_key, hook_kind, source_kind, agent_id, issue_id, run_id, since, until }
+        Self {
+            status,
+            binding_key,
+            hook_kind,
+            source_kind,
+            agent_id,
+            issue_id,
+            run_id,
+            since,
+            until,
+        }
     }
 }
 
@@ -78,11 +88,14 @@ fn views(page: Page<Job>) -> Json<Page<JobView>> {
 
 /// The routes below `/runtime/v1/companies/{company}`.
 pub(super) fn runtime_routes() -> ApiRouter<Arc<Service>> {
-    const KNOWN: &str = "An agent knows of its own jobs and of those of no agent. Nobody knows of jobs whose records are \
+    const KNOWN: &str = "An agent knows of its own jobs and of those of no agent. Nobody knows of \
+                         jobs whose records are \
                          private to others.";
     routes! { "jobs":
-        "/jobs" { get list_own => "listOwnJobs", "List the extraction jobs that the caller may know of", KNOWN; }
-        "/jobs/{id}" { get show_own => "getOwnJob", "Show a job that the caller may know of", KNOWN; }
+        "/jobs" { get list_own => "listOwnJobs", "List the extraction jobs that the caller may \
+            know of", KNOWN; }
+        "/jobs/{id}" { get show_own => "getOwnJob", "Show a job that the caller may know \
+            of", KNOWN; }
     }
 }
 
@@ -92,10 +105,13 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         "/jobs" { get list => "listJobs", "List the extraction jobs that match", "Newest first."; }
         "/jobs/{id}" { get show => "getJob", "Show a job"; }
         "/jobs/{id}/cancel" { post cancel => "cancelJob", "Cancel a job"; }
-        "/jobs/{id}/retry" { post retry => "retryJob", "Queue a job again that failed or was cancelled"; }
+        "/jobs/{id}/retry" { post retry => "retryJob", "Queue a job again that failed or was \
+            cancelled"; }
         "/jobs/retry" {
-            post retry_all => "retryJobs", "Queue the jobs again that match and failed or were cancelled",
-                "At most 1,000 at a time; `more` says that others match. Without a filter it needs `every`.";
+            post retry_all => "retryJobs", "Queue the jobs again that match and failed or were \
+                cancelled",
+                "At most 1,000 at a time; `more` says that others match. Without a filter it needs \
+                 `every`.";
         }
     }
 }
@@ -104,7 +120,9 @@ async fn list_own(
     AuthorizedByCore { service, caller, company, .. }: AuthorizedByCore<permission::List>,
     ListQuery { filter, page }: ListQuery<JobFilter>,
 ) -> Result<Json<Page<JobView>>, Problem> {
-    Ok(views(service.jobs_for(&caller, &company, &filter, page.cursor.as_deref(), page.limit).await?))
+    Ok(views(
+        service.jobs_for(&caller, &company, &filter, page.cursor.as_deref(), page.limit).await?,
+    ))
 }
 
 async fn show_own(
@@ -118,7 +136,9 @@ async fn list(
     allowed: Authorized<permission::View>,
     ListQuery { filter, page }: ListQuery<JobFilter>,
 ) -> Result<Json<Page<JobView>>, Problem> {
-    Ok(views(allowed.service.jobs(&allowed.company, &filter, page.cursor.as_deref(), page.limit).await?))
+    Ok(views(
+        allowed.service.jobs(&allowed.company, &filter, page.cursor.as_deref(), page.limit).await?,
+    ))
 }
 
 async fn show(
@@ -149,7 +169,8 @@ async fn retry_all(
     let is_every = wanted.every;
     let filter = JobFilter::from(wanted);
     if filter == JobFilter::default() && !is_every {
-        let detail = "every: is not true, and there is no filter; give a filter, or `\"every\": true` for all jobs";
+        let detail = "every: is not true, and there is no filter; give a filter, or `\"every\": \
+                      true` for all jobs";
         return Err(Problem::invalid(detail).at("every"));
     }
     Ok(Json(allowed.service.retry_jobs(&allowed.caller, &allowed.company, &filter).await?))

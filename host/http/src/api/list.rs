@@ -37,7 +37,8 @@ impl<F: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for ListQuery<F> {
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
         let is_page = |pair: &&str| matches!(pair.split('=').next(), Some("cursor" | "limit"));
-        let (page, filter): (Vec<_>, Vec<_>) = parts.uri.query().unwrap_or_default().split('&').partition(is_page);
+        let (page, filter): (Vec<_>, Vec<_>) =
+            parts.uri.query().unwrap_or_default().split('&').partition(is_page);
         Ok(Self { filter: read(&filter)?, page: read(&page)? })
     }
 }
@@ -50,7 +51,9 @@ impl<F: JsonSchema> OperationInput for ListQuery<F> {
 }
 
 fn read<T: DeserializeOwned>(pairs: &[&str]) -> Result<T, Problem> {
-    let uri: Uri = format!("/?{}", pairs.join("&")).parse().map_err(|_| Problem::invalid("the query is too long"))?;
+    let uri: Uri = format!("/?{}", pairs.join("&"))
+        .parse()
+        .map_err(|_| Problem::invalid("the query is too long"))?;
     axum::extract::Query::<T>::try_from_uri(&uri).map(|query| query.0).map_err(|rejection| {
         let text = rejection.body_text();
         // The fields of both are known.

@@ -10,32 +10,43 @@ use serde::Deserialize;
 use super::list::{ListQuery, PageQuery};
 use super::{Items, routes};
 use crate::{Authorized, Body, Created, Json, PathParam, Problem, Query, permission};
-use memhost_core::{CostEventPage, EvaluationReport, GroupBy, Page, Service, ServiceError, Sums, SumsQuery};
-use memhost_types::{BindingKey, BudgetView, CostEventFilter, FinanceEvent, NewFinanceEvent, Period, SetBudget};
+use memhost_core::{
+    CostEventPage, EvaluationReport, GroupBy, Page, Service, ServiceError, Sums, SumsQuery,
+};
+use memhost_types::{
+    BindingKey, BudgetView, CostEventFilter, FinanceEvent, NewFinanceEvent, Period, SetBudget,
+};
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     routes! { "costs":
-        "/costs" { get costs => "getCosts", "Sum operations, tokens and costs", "Days are in UTC."; }
+        "/costs" { get costs => "getCosts", "Sum operations, tokens and costs", "Days are in \
+            UTC."; }
         "/evaluation" {
-            get evaluation => "getEvaluation", "Show the quality of recall", "For each binding, and for the company.";
+            get evaluation => "getEvaluation", "Show the quality of recall", "For each binding, \
+                and for the company.";
         }
         "/cost-events" {
             get cost_events => "listCostEvents", "List the usage that is billed directly",
-                "Newest first. To read each event once, ask for `order=oldest` and pass `nextCursor` on, also when a page is \
+                "Newest first. To read each event once, ask for `order=oldest` and pass \
+                 `nextCursor` on, also when a page is \
                  empty: events are in the order in which they were written.";
         }
         "/finance-events" {
             get finance_events => "listFinanceEvents", "List flat charges", "Newest first.";
-            post add_finance_event => "createFinanceEvent", "Add a flat charge", "Budgets do not include it.";
+            post add_finance_event => "createFinanceEvent", "Add a flat charge", "Budgets do not \
+                include it.";
         }
         "/budgets" { get budgets => "listBudgets", "List budgets and what is spent of them"; }
         "/budgets/{period}" {
-            put set_budget => "setBudget", "Set the company's budget", "The answer has all budgets.";
-            delete remove_budget => "deleteBudget", "Remove the company's budget", "The answer has the other budgets.";
+            put set_budget => "setBudget", "Set the company's budget", "The answer has all \
+                budgets.";
+            delete remove_budget => "deleteBudget", "Remove the company's budget", "The answer has \
+                the other budgets.";
         }
         "/bindings/{key}/budgets/{period}" {
-            put set_binding_budget => "setBindingBudget", "Set a binding's budget", "The answer has all budgets.";
+            put set_binding_budget => "setBindingBudget", "Set a binding's budget", "The answer \
+                has all budgets.";
             delete remove_binding_budget => "deleteBindingBudget", "Remove a binding's budget",
                 "The answer has the other budgets.";
         }
@@ -49,9 +60,12 @@ struct CostQuery {
     since: Option<Date>,
     /// The last day; today where absent.
     until: Option<Date>,
-    /// By what: `day`, `binding`, `agent`, `provider` and `model`, with commas between; one row where absent.
+    /// By what: `day`, `binding`, `agent`, `provider` and `model`, with commas between; one row
+    /// where absent.
     #[serde(default)]
-    #[schemars(regex(pattern = "^((day|binding|agent|provider|model)?,)*(day|binding|agent|provider|model)?$"))]
+    #[schemars(regex(
+        pattern = "^((day|binding|agent|provider|model)?,)*(day|binding|agent|provider|model)?$"
+    ))]
     group_by: String,
     binding_key: Option<BindingKey>,
 }
@@ -59,11 +73,19 @@ struct CostQuery {
 impl CostQuery {
     fn sums(self) -> Result<SumsQuery, Problem> {
         let group_by = GroupBy::parse_list(&self.group_by).map_err(ServiceError::from)?;
-        Ok(SumsQuery { since: self.since, until: self.until, group_by, binding_key: self.binding_key })
+        Ok(SumsQuery {
+            since: self.since,
+            until: self.until,
+            group_by,
+            binding_key: self.binding_key,
+        })
     }
 }
 
-async fn costs(allowed: Authorized<permission::View>, Query(query): Query<CostQuery>) -> Result<Json<Sums>, Problem> {
+async fn costs(
+    allowed: Authorized<permission::View>,
+    Query(query): Query<CostQuery>,
+) -> Result<Json<Sums>, Problem> {
     Ok(Json(allowed.service.sums(&allowed.company, &query.sums()?).await?))
 }
 
@@ -88,21 +110,32 @@ async fn cost_events(
     allowed: Authorized<permission::View>,
     ListQuery { filter, page }: ListQuery<CostEventFilter>,
 ) -> Result<Json<CostEventPage>, Problem> {
-    Ok(Json(allowed.service.cost_events(&allowed.company, &filter, page.cursor.as_deref(), page.limit).await?))
+    Ok(Json(
+        allowed
+            .service
+            .cost_events(&allowed.company, &filter, page.cursor.as_deref(), page.limit)
+            .await?,
+    ))
 }
 
 async fn finance_events(
     allowed: Authorized<permission::View>,
     Query(query): Query<PageQuery>,
 ) -> Result<Json<Page<FinanceEvent>>, Problem> {
-    Ok(Json(allowed.service.finance_events(&allowed.company, query.cursor.as_deref(), query.limit).await?))
+    Ok(Json(
+        allowed
+            .service
+            .finance_events(&allowed.company, query.cursor.as_deref(), query.limit)
+            .await?,
+    ))
 }
 
 async fn add_finance_event(
     allowed: Authorized<permission::Administer>,
     Body(request): Body<NewFinanceEvent>,
 ) -> Result<Created<FinanceEvent>, Problem> {
-    let event = allowed.service.add_finance_event(&allowed.caller, &allowed.company, request).await?;
+    let event =
+        allowed.service.add_finance_event(&allowed.caller, &allowed.company, request).await?;
     Ok(Created(event))
 }
 
@@ -118,7 +151,10 @@ async fn change(
     period: Period,
     set: Option<SetBudget>,
 ) -> Budgets {
-    let items = allowed.service.set_budget(&allowed.caller, &allowed.company, binding.as_ref(), period, set).await?;
+    let items = allowed
+        .service
+        .set_budget(&allowed.caller, &allowed.company, binding.as_ref(), period, set)
+        .await?;
     Ok(Json(Items { items }))
 }
 
@@ -130,7 +166,10 @@ async fn set_budget(
     change(allowed, None, period, Some(request)).await
 }
 
-async fn remove_budget(allowed: Authorized<permission::Administer>, PathParam(period): PathParam<Period>) -> Budgets {
+async fn remove_budget(
+    allowed: Authorized<permission::Administer>,
+    PathParam(period): PathParam<Period>,
+) -> Budgets {
     change(allowed, None, period, None).await
 }
 

@@ -14,9 +14,11 @@ use memhost_types::{ReviewDecision, ReviewFilter, ReviewId, ReviewItem};
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     routes! { "reviews":
-        "/reviews" { get list => "listReviews", "List the items of the review queue that match", "Newest first."; }
+        "/reviews" { get list => "listReviews", "List the items of the review queue that \
+            match", "Newest first."; }
         "/reviews/{id}/decision" {
-            post decide => "decideReview", "Approve, edit or reject an item", "The same decision twice counts once.";
+            post decide => "decideReview", "Approve, edit or reject an item", "The same decision \
+                twice counts once.";
         }
     }
 }
@@ -25,7 +27,12 @@ async fn list(
     allowed: Authorized<permission::View>,
     ListQuery { filter, page }: ListQuery<ReviewFilter>,
 ) -> Result<Json<Page<ReviewItem>>, Problem> {
-    Ok(Json(allowed.service.reviews(&allowed.company, &filter, page.cursor.as_deref(), page.limit).await?))
+    Ok(Json(
+        allowed
+            .service
+            .reviews(&allowed.company, &filter, page.cursor.as_deref(), page.limit)
+            .await?,
+    ))
 }
 
 async fn decide(

@@ -1,5 +1,5 @@
-//! The runtime plane: the contract's operations, explain and browse, and export and import of a provider's records.
-//! Bodies and answers are the contract's types, unchanged.
+//! The runtime plane: the contract's operations, explain and browse, and export and import of a
+//! provider's records. Bodies and answers are the contract's types, unchanged.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use crate::failure::OperationCodes;
 use crate::{AuthorizedByCore, Body, Failure, Json, Problem, WithRateLimit, permission};
 use memhost_core::Service;
 use memhost_types::{
-    CompanyId, ForgetScopeRequest, ForgottenScope, ForgottenSources, Scope, SourceRecords, SourcesRequest,
+    CompanyId, ForgetScopeRequest, ForgottenScope, ForgottenSources, Scope, SourceRecords,
+    SourcesRequest,
 };
 
 const RECORDED: &str = "The operation log has a record of it, also if it is refused.";
@@ -19,18 +20,24 @@ const RECORDED: &str = "The operation log has a record of it, also if it is refu
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     operations().merge(routes! { "memory":
         "/scope/forget" {
-            post forget_scope => "forgetScope", "Forget what was written in a scope, at every binding or at one",
-                "The scope names something beside the company. The operations of each binding have a record of it. What waits \
-                 to be captured is discarded, and what jobs make later of material that came before is forgotten, too. \
+            post forget_scope => "forgetScope", "Forget what was written in a scope, at every \
+                binding or at one",
+                "The scope names something beside the company. The operations of each binding have \
+                 a record of it. What waits \
+                 to be captured is discarded, and what jobs make later of material that came \
+                 before is forgotten, too. \
                  Where `isComplete` is false, the same request goes on with what is left.";
         }
         "/sources/forget" {
-            post forget_sources => "forgetSources", "Forget what came from some sources, at every binding",
-                "An operation for each binding has a record of it. What waits to be captured is discarded, and what jobs \
+            post forget_sources => "forgetSources", "Forget what came from some sources, at every \
+                binding",
+                "An operation for each binding has a record of it. What waits to be captured is \
+                 discarded, and what jobs \
                  make later of material that came before is forgotten, too.";
         }
         "/sources/list" {
-            post list_sources => "listSources", "List what came from some sources, at every binding",
+            post list_sources => "listSources", "List what came from some sources, at every \
+                binding",
                 "Without texts: from what the host knows of each record. No provider is asked.";
         }
     })
@@ -45,7 +52,8 @@ pub(super) fn same_company(company: &CompanyId, scope: &Scope) -> Result<(), Pro
     Err(Problem::invalid(detail).at("scope.companyId"))
 }
 
-/// The route of each kind of operation that a client asks for: its types and texts are in the table of the kinds.
+/// The route of each kind of operation that a client asks for: its types and texts are in the table
+/// of the kinds.
 macro_rules! operations {
     ($($(#[$doc:meta])* $kind:ident = $json:literal, $effect:ident,
         [$($route:literal $name:ident($request:ty) -> $response:ty, $id:literal, $about:literal)?],

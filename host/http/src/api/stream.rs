@@ -1,5 +1,5 @@
-//! Events as server-sent events: `operation`, `job`, `budget`, `plugin` and `reset`. Each has an id; a client that
-//! reconnects with it in `Last-Event-ID` continues after that event.
+//! Events as server-sent events: `operation`, `job`, `budget`, `plugin` and `reset`. Each has an
+//! id; a client that reconnects with it in `Last-Event-ID` continues after that event.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,7 +19,9 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::routes;
 use crate::failure::StreamCodes;
-use crate::{Authorized, Failure, HostAuthorized, Problem, Query, ServerSentEvents, document, permission};
+use crate::{
+    Authorized, Failure, HostAuthorized, Problem, Query, ServerSentEvents, document, permission,
+};
 use memhost_core::{Caller, HostEvent, Service};
 use memhost_types::CompanyId;
 
@@ -30,9 +32,12 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The longest connection. Its client reconnects, and a revoked token is refused then.
 const MAX_CONNECTION: Duration = Duration::from_mins(5);
 
-const DESCRIPTION: &str = "Server-sent events `operation`, `job`, `budget`, `plugin` (the host's stream only) and \
-                           `reset`, each with an id. `Last-Event-ID` continues after that event. After `reset`, some \
-                           events were missed: read the lists again. A token has at most 32 streams at a time.";
+const DESCRIPTION: &str = "Server-sent events `operation`, `job`, `budget`, `plugin` (the host's \
+                           stream only) and \
+                           `reset`, each with an id. `Last-Event-ID` continues after that event. \
+                           After `reset`, some \
+                           events were missed: read the lists again. A token has at most 32 \
+                           streams at a time.";
 
 /// The id of the last event that a client has seen, if it reconnects.
 struct LastEventId(Option<String>);
@@ -48,7 +53,8 @@ impl<S: Sync> FromRequestParts<S> for LastEventId {
 
 impl OperationInput for LastEventId {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
-        let description = "The id of the last event that the client has seen. The stream continues after it.";
+        let description =
+            "The id of the last event that the client has seen. The stream continues after it.";
         document::header::<String>(operation, "Last-Event-ID", description);
     }
 }
@@ -56,7 +62,8 @@ impl OperationInput for LastEventId {
 /// The route below `/control/v1/companies/{company}`.
 pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
     routes! { "stream":
-        "/stream" { get of_company => "followCompany", "Stream the events of a company", DESCRIPTION; }
+        "/stream" { get of_company => "followCompany", "Stream the events of a \
+            company", DESCRIPTION; }
     }
 }
 
@@ -71,7 +78,9 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
 #[serde(deny_unknown_fields)]
 struct StreamQuery {
     /// Names, separated by commas. If absent: all.
-    #[schemars(regex(pattern = "^(operation|job|budget|plugin)(,(operation|job|budget|plugin))*$"))]
+    #[schemars(regex(
+        pattern = "^(operation|job|budget|plugin)(,(operation|job|budget|plugin))*$"
+    ))]
     kinds: Option<String>,
 }
 
@@ -111,7 +120,8 @@ async fn stream(
         return Err(Problem::invalid(detail).at("kinds").into());
     }
     let mut follower = service.follow(caller, company, last.as_deref()).await?;
-    // One event at a time: a slow client delays only itself, and gets a `reset` where it missed events.
+    // One event at a time: a slow client delays only itself, and gets a `reset` where it missed
+    // events.
     let (sender, receiver) = tokio::sync::mpsc::channel(1);
     let until = tokio::time::Instant::now() + MAX_CONNECTION;
     tokio::spawn(async move {
@@ -126,7 +136,12 @@ async fn stream(
             let kind = notice.happened.kind();
             let is_wanted = matches!(notice.happened, HostEvent::Reset)
                 || kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|wanted| wanted == kind));
-            if is_wanted && sender.send(Ok::<_, Infallible>(event(&notice.id, &notice.happened))).await.is_err() {
+            if is_wanted
+                && sender
+                    .send(Ok::<_, Infallible>(event(&notice.id, &notice.happened)))
+                    .await
+                    .is_err()
+            {
                 return;
             }
         }
@@ -134,7 +149,9 @@ async fn stream(
     let alive = KeepAlive::new().interval(KEEP_ALIVE);
     // Proxies must not buffer the stream.
     let headers = [("cache-control", "no-store"), ("x-accel-buffering", "no")];
-    Ok(ServerSentEvents((headers, Sse::new(ReceiverStream::new(receiver)).keep_alive(alive)).into_response()))
+    Ok(ServerSentEvents(
+        (headers, Sse::new(ReceiverStream::new(receiver)).keep_alive(alive)).into_response(),
+    ))
 }
 
 fn event(id: &str, happened: &HostEvent) -> Event {
@@ -144,7 +161,9 @@ fn event(id: &str, happened: &HostEvent) -> Event {
         HostEvent::Job(job) => event.json_data(job),
         HostEvent::Budget(budget) => event.json_data(budget),
         HostEvent::Plugin(change) => event.json_data(change),
-        HostEvent::Reset => event.json_data(Reset { advice: "some events were missed; read the lists again" }),
+        HostEvent::Reset => {
+            event.json_data(Reset { advice: "some events were missed; read the lists again" })
+        }
     };
     sent.unwrap_or_else(|error| {
         tracing::error!(%error, kind = happened.kind(), "an event cannot be written as JSON");

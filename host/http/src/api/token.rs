@@ -9,7 +9,9 @@ use axum::extract::FromRequestParts;
 use super::{Items, routes};
 use crate::failure::TokenCodes;
 use crate::permission::{Administer, Establish, View};
-use crate::{Authorized, Body, Created, Failure, HostAuthorized, Json, PathParam, Permission, Problem};
+use crate::{
+    Authorized, Body, Created, Failure, HostAuthorized, Json, PathParam, Permission, Problem,
+};
 use memhost_core::{Caller, CreateToken, RotateToken, Service};
 use memhost_types::{CompanyId, NewToken, Token, TokenId};
 
@@ -21,12 +23,15 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
     routes! { "tokens":
         "/tokens" {
             get list::<Authorized<View>> => "listTokens", "List a company's tokens", NO_VALUES;
-            post create::<Authorized<Establish>> => "createToken", "Create a token of a company", SHOWN_ONCE;
+            post create::<Authorized<Establish>> => "createToken", "Create a token of a \
+                company", SHOWN_ONCE;
         }
         "/tokens/{id}/rotate" {
-            post rotate::<Authorized<Administer>> => "rotateToken", "Give a token a new value", SHOWN_ONCE;
+            post rotate::<Authorized<Administer>> => "rotateToken", "Give a token a new \
+                value", SHOWN_ONCE;
         }
-        "/tokens/{id}" { delete revoke::<Authorized<Administer>> => "revokeToken", "Revoke a token"; }
+        "/tokens/{id}" { delete revoke::<Authorized<Administer>> => "revokeToken", "Revoke a \
+            token"; }
     }
 }
 
@@ -34,13 +39,17 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     routes! { "tokens":
         "/tokens" {
-            get list::<HostAuthorized> => "listOperatorTokens", "List the operators' tokens", NO_VALUES;
-            post create::<HostAuthorized> => "createOperatorToken", "Create a token of an operator", SHOWN_ONCE;
+            get list::<HostAuthorized> => "listOperatorTokens", "List the operators' \
+                tokens", NO_VALUES;
+            post create::<HostAuthorized> => "createOperatorToken", "Create a token of an \
+                operator", SHOWN_ONCE;
         }
         "/tokens/{id}/rotate" {
-            post rotate::<HostAuthorized> => "rotateOperatorToken", "Give an operator's token a new value", SHOWN_ONCE;
+            post rotate::<HostAuthorized> => "rotateOperatorToken", "Give an operator's token a \
+                new value", SHOWN_ONCE;
         }
-        "/tokens/{id}" { delete revoke::<HostAuthorized> => "revokeOperatorToken", "Revoke an operator's token"; }
+        "/tokens/{id}" { delete revoke::<HostAuthorized> => "revokeOperatorToken", "Revoke an \
+            operator's token"; }
     }
 }
 
@@ -67,7 +76,10 @@ async fn list<O: TokenOwner>(owner: O) -> Json<Items<Token>> {
     Json(Items { items: service.tokens(company) })
 }
 
-async fn create<O: TokenOwner>(owner: O, Body(request): Body<CreateToken>) -> Result<Created<NewToken>, Problem> {
+async fn create<O: TokenOwner>(
+    owner: O,
+    Body(request): Body<CreateToken>,
+) -> Result<Created<NewToken>, Problem> {
     let (service, caller, company) = owner.parts();
     Ok(Created(service.create_token(caller, company, request).await?))
 }

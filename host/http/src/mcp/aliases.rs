@@ -1,5 +1,5 @@
-//! `save_memory` and `remove_memory`: PageSpace's tools, for agents whose instructions name those. `user` and `drive`
-//! choose between the subject and the namespace of the client's configuration.
+//! `save_memory` and `remove_memory`: PageSpace's tools, for agents whose instructions name those.
+//! `user` and `drive` choose between the subject and the namespace of the client's configuration.
 
 use rmcp::model::CallToolResult;
 
@@ -13,7 +13,10 @@ use super::text;
 use memhost_types::{ForgetEffect, JsonObject, RecordWrite, Snippet};
 
 /// `save_memory`.
-pub(super) async fn save(mut call: Call<'_>, wanted: SaveMemory) -> Result<CallToolResult, McpError> {
+pub(super) async fn save(
+    mut call: Call<'_>,
+    wanted: SaveMemory,
+) -> Result<CallToolResult, McpError> {
     check_text("fact", &wanted.fact, MAX_FACT)?;
     check(&call.request, wanted.scope)?;
     // Before the scope is narrowed: a drive's fact names the user in whose chat it was saved.
@@ -21,43 +24,59 @@ pub(super) async fn save(mut call: Call<'_>, wanted: SaveMemory) -> Result<CallT
     narrow(&mut call.request, wanted.scope);
     let record = RecordWrite { text: wanted.fact, metadata, ..RecordWrite::default() };
     let Written { operation_id, record, waits_for_review } = call.write(record, None).await?;
-    let answer = SaveResult { operation_id, fact_id: record.provider_record_id.as_str().to_owned(), waits_for_review };
+    let answer = SaveResult {
+        operation_id,
+        fact_id: record.provider_record_id.as_str().to_owned(),
+        waits_for_review,
+    };
     Ok(answered(text::saved(&answer), &answer))
 }
 
 /// The metadata that PageSpace's own routes look for in a fact.
 fn metadata(from: &RequestScope, whose: FactScope) -> JsonObject {
     let (kind, name, owner) = match whose {
-        FactScope::User => ("user", "userId", from.scope.subject_id.clone().or_else(|| agent(from))),
+        FactScope::User => {
+            ("user", "userId", from.scope.subject_id.clone().or_else(|| agent(from)))
+        }
         FactScope::Drive => ("drive", "driveId", from.scope.namespace.clone()),
     };
-    // Who added it: the agent, in a chat of this user. An integration names the person beside the scope.
+    // Who added it: the agent, in a chat of this user. An integration names the person beside the
+    // scope.
     let user = from.scope.subject_id.clone().or_else(|| from.caller.person().map(str::to_owned));
     let by = agent(from).or_else(|| user.clone()).filter(|_| whose == FactScope::Drive);
     let source = Some("ai".to_owned());
-    let members = [("scope", Some(kind.to_owned())), ("source", source), (name, owner), ("createdBy", by)];
+    let members =
+        [("scope", Some(kind.to_owned())), ("source", source), (name, owner), ("createdBy", by)];
     members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect()
 }
 
 /// `remove_memory`.
-pub(super) async fn remove(call: Call<'_>, wanted: RemoveMemory) -> Result<CallToolResult, McpError> {
+pub(super) async fn remove(
+    call: Call<'_>,
+    wanted: RemoveMemory,
+) -> Result<CallToolResult, McpError> {
     // In the whole scope of the client: an absent field of a scope matches everything.
     check(&call.request, wanted.scope)?;
     // A drive's fact is not removed as one of the user: the model named the wrong one.
     let found = call.find("factId", &wanted.fact_id).await?;
     if found.is_some_and(|record| is_drives(&record) != (wanted.scope == FactScope::Drive)) {
-        let message = format!("is not a fact of the scope `{}`; name the other one", wanted.scope.name());
+        let message =
+            format!("is not a fact of the scope `{}`; name the other one", wanted.scope.name());
         return Err(McpError::arguments("scope", message));
     }
     let forgotten = call.forget_all("factId", std::slice::from_ref(&wanted.fact_id)).await?;
-    let is_removed = forgotten.outcomes.iter().any(|outcome| outcome.effect != ForgetEffect::NotFound);
-    let answer = RemoveResult { operation_id: forgotten.operation_id, fact_id: wanted.fact_id, is_removed };
+    let is_removed =
+        forgotten.outcomes.iter().any(|outcome| outcome.effect != ForgetEffect::NotFound);
+    let answer =
+        RemoveResult { operation_id: forgotten.operation_id, fact_id: wanted.fact_id, is_removed };
     Ok(answered(text::removed(&answer), &answer))
 }
 
-/// Whether a fact is a workspace's: by its metadata or, where a note has none, by the scope that it was written in.
+/// Whether a fact is a workspace's: by its metadata or, where a note has none, by the scope that it
+/// was written in.
 fn is_drives(record: &Snippet) -> bool {
-    let member = |name: &str| record.metadata.as_ref().and_then(|metadata| metadata.get(name)?.as_str());
+    let member =
+        |name: &str| record.metadata.as_ref().and_then(|metadata| metadata.get(name)?.as_str());
     match (member("scope"), member("userId"), member("driveId"), &record.scope) {
         (Some(scope), ..) => scope == "drive",
         (None, Some(_), ..) => false,
@@ -67,8 +86,8 @@ fn is_drives(record: &Snippet) -> bool {
     }
 }
 
-/// The user's memory is that of the subject, or the agent's own where no subject is named; the workspace's is that of
-/// the namespace.
+/// The user's memory is that of the subject, or the agent's own where no subject is named; the
+/// workspace's is that of the namespace.
 fn narrow(from: &mut RequestScope, whose: FactScope) {
     match whose {
         FactScope::User => {
@@ -88,7 +107,8 @@ fn agent(from: &RequestScope) -> Option<String> {
 
 fn check(from: &RequestScope, whose: FactScope) -> Result<(), McpError> {
     if whose == FactScope::Drive && from.scope.namespace.is_none() {
-        let message = "is `drive`, and the client's configuration names no workspace (header `memhost-namespace`); \
+        let message = "is `drive`, and the client's configuration names no workspace (header \
+                       `memhost-namespace`); \
                        `user` is there";
         return Err(McpError::arguments("scope", message));
     }

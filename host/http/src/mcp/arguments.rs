@@ -59,8 +59,8 @@ pub(super) struct Note {
     #[serde(default)]
     #[schemars(length(max = MAX_IDS), inner(length(min = 1, max = 2_048)))]
     pub(super) cited_records: Vec<String>,
-    /// Who finds it: `company` for everybody, `agent` for you alone, `person` for the person you work for. What the memory
-    /// is set to where absent.
+    /// Who finds it: `company` for everybody, `agent` for you alone, `person` for the person you
+    /// work for. What the memory is set to where absent.
     pub(super) visibility: Option<Visibility>,
 }
 
@@ -123,7 +123,8 @@ pub(super) struct Jobs {
     pub(super) limit: Option<u32>,
 }
 
-/// Whose memory `save_memory` and `remove_memory` use, of those that the client's configuration names.
+/// Whose memory `save_memory` and `remove_memory` use, of those that the client's configuration
+/// names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum FactScope {

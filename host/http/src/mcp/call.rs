@@ -4,18 +4,22 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::arguments::{self, CHARS, DEFAULT_CHARS, MAX_IDS, MAX_NODES, MAX_QUERY, MAX_SUMMARY, MAX_TEXT, MAX_TOP_K};
+use super::arguments::{
+    self, CHARS, DEFAULT_CHARS, MAX_IDS, MAX_NODES, MAX_QUERY, MAX_SUMMARY, MAX_TEXT, MAX_TOP_K,
+};
 use super::error::McpError;
 use super::request_scope::RequestScope;
 use super::results::{
-    BrowseResult, CorrectResult, ForgetResult, FoundRecord, JobState, JobsResult, NoteResult, RecordRef, SearchResult,
+    BrowseResult, CorrectResult, ForgetResult, FoundRecord, JobState, JobsResult, NoteResult,
+    RecordRef, SearchResult,
 };
 use super::schema::{check_range, check_text};
 use super::{text, uri};
 use memhost_core::{Abilities, Service, off_executor};
 use memhost_types::{
-    BrowseRequest, CorrectRequest, CorrectionPatch, ForgetRequest, GetRequest, Intent, JobFilter, ProviderKey,
-    QueryRequest, RecordHandle, RecordId, RecordWrite, Snippet, TextId, UpsertRequest, Visibility,
+    BrowseRequest, CorrectRequest, CorrectionPatch, ForgetRequest, GetRequest, Intent, JobFilter,
+    ProviderKey, QueryRequest, RecordHandle, RecordId, RecordWrite, Snippet, TextId, UpsertRequest,
+    Visibility,
 };
 
 /// A call of a tool, with its caller, its scope and what the binding of that scope can do.
@@ -34,7 +38,10 @@ pub(super) struct Written {
 }
 
 impl Call<'_> {
-    pub(super) async fn search(self, wanted: arguments::Search) -> Result<CallToolResult, McpError> {
+    pub(super) async fn search(
+        self,
+        wanted: arguments::Search,
+    ) -> Result<CallToolResult, McpError> {
         check_text("query", &wanted.query, MAX_QUERY)?;
         check_range("topK", wanted.top_k.unwrap_or(1), 1, MAX_TOP_K)?;
         let most = wanted.max_chars.unwrap_or(DEFAULT_CHARS);
@@ -51,7 +58,8 @@ impl Call<'_> {
         };
         let answer = self.service.query(&self.request.caller, request).await?;
         let bytes = answer.snippets.iter().map(Snippet::weight).sum();
-        let records = answer.snippets.into_iter().map(|snippet| FoundRecord::of(snippet, most as usize));
+        let records =
+            answer.snippets.into_iter().map(|snippet| FoundRecord::of(snippet, most as usize));
         let answer = SearchResult {
             operation_id: answer.operation_id.to_string(),
             records: records.collect(),
@@ -71,14 +79,24 @@ impl Call<'_> {
             let cited = serde_json::to_value(cited).unwrap_or_default();
             metadata.get_or_insert_default().insert("citedRecords".to_owned(), cited);
         }
-        let record = RecordWrite { text: wanted.text, summary: wanted.summary, metadata, ..RecordWrite::default() };
-        let Written { operation_id, record, waits_for_review } = self.write(record, wanted.visibility).await?;
+        let record = RecordWrite {
+            text: wanted.text,
+            summary: wanted.summary,
+            metadata,
+            ..RecordWrite::default()
+        };
+        let Written { operation_id, record, waits_for_review } =
+            self.write(record, wanted.visibility).await?;
         let answer = NoteResult { operation_id, record: RecordRef::of(&record), waits_for_review };
         Ok(answered(text::noted(&answer), &answer))
     }
 
     /// Writes one record as it is.
-    pub(super) async fn write(self, record: RecordWrite, visibility: Option<Visibility>) -> Result<Written, McpError> {
+    pub(super) async fn write(
+        self,
+        record: RecordWrite,
+        visibility: Option<Visibility>,
+    ) -> Result<Written, McpError> {
         let request = UpsertRequest {
             source: Some(self.request.source()),
             binding_key: self.request.binding,
@@ -89,17 +107,28 @@ impl Call<'_> {
         let answer = self.service.upsert(&self.request.caller, request).await?;
         let operation_id = answer.operation_id.to_string();
         // The host has checked that the answer has one handle for each record.
-        let record = answer.records.into_iter().next().ok_or_else(|| McpError::NoRecord(operation_id.clone()))?;
+        let record = answer
+            .records
+            .into_iter()
+            .next()
+            .ok_or_else(|| McpError::NoRecord(operation_id.clone()))?;
         Ok(Written { operation_id, record, waits_for_review: !answer.in_review.is_empty() })
     }
 
-    pub(super) async fn correct(self, wanted: arguments::Correct) -> Result<CallToolResult, McpError> {
+    pub(super) async fn correct(
+        self,
+        wanted: arguments::Correct,
+    ) -> Result<CallToolResult, McpError> {
         let handle = self.handle("id", &wanted.id)?;
         let patch = match (wanted.text, wanted.instruction) {
             (Some(text), None) => {
                 check_text("text", &text, MAX_TEXT)?;
-                let record =
-                    RecordWrite { text, summary: wanted.summary, metadata: wanted.metadata, ..RecordWrite::default() };
+                let record = RecordWrite {
+                    text,
+                    summary: wanted.summary,
+                    metadata: wanted.metadata,
+                    ..RecordWrite::default()
+                };
                 CorrectionPatch { instruction: None, record: Some(record) }
             }
             (None, Some(instruction)) if wanted.summary.is_none() && wanted.metadata.is_none() => {
@@ -112,14 +141,28 @@ impl Call<'_> {
                     "cannot be sent with `summary` or `metadata`; describe the change in words",
                 ));
             }
-            _ => return Err(McpError::arguments("", "give exactly one of `text` and `instruction`")),
+            _ => {
+                return Err(McpError::arguments(
+                    "",
+                    "give exactly one of `text` and `instruction`",
+                ));
+            }
         };
-        let request = CorrectRequest { binding_key: self.request.binding, scope: self.request.scope, handle, patch };
-        let answer = CorrectResult::from(self.service.correct(&self.request.caller, request).await?);
+        let request = CorrectRequest {
+            binding_key: self.request.binding,
+            scope: self.request.scope,
+            handle,
+            patch,
+        };
+        let answer =
+            CorrectResult::from(self.service.correct(&self.request.caller, request).await?);
         Ok(answered(text::corrected(&answer), &answer))
     }
 
-    pub(super) async fn forget(self, wanted: arguments::Forget) -> Result<CallToolResult, McpError> {
+    pub(super) async fn forget(
+        self,
+        wanted: arguments::Forget,
+    ) -> Result<CallToolResult, McpError> {
         let answer = self.forget_all("ids", &wanted.ids).await?;
         Ok(answered(text::forgotten(&answer), &answer))
     }
@@ -133,16 +176,24 @@ impl Call<'_> {
         Ok(self.service.get(&self.request.caller, request).await?.record)
     }
 
-    pub(super) async fn forget_all(self, field: &str, ids: &[String]) -> Result<ForgetResult, McpError> {
+    pub(super) async fn forget_all(
+        self,
+        field: &str,
+        ids: &[String],
+    ) -> Result<ForgetResult, McpError> {
         if ids.is_empty() {
             return Err(McpError::arguments(field, "is empty; name at least one record"));
         }
         let handles = self.handles(field, ids)?;
-        let request = ForgetRequest { binding_key: self.request.binding, scope: self.request.scope, handles };
+        let request =
+            ForgetRequest { binding_key: self.request.binding, scope: self.request.scope, handles };
         Ok(self.service.forget(&self.request.caller, request).await?.into())
     }
 
-    pub(super) async fn browse(self, wanted: arguments::Browse) -> Result<CallToolResult, McpError> {
+    pub(super) async fn browse(
+        self,
+        wanted: arguments::Browse,
+    ) -> Result<CallToolResult, McpError> {
         check_range("limit", wanted.limit.unwrap_or(1), 1, MAX_NODES)?;
         let request = BrowseRequest {
             binding_key: self.request.binding,
@@ -159,7 +210,10 @@ impl Call<'_> {
         check_range("limit", wanted.limit.unwrap_or(1), 1, MAX_NODES)?;
         let (caller, company) = (&self.request.caller, &self.request.scope.company_id);
         let filter = JobFilter { status: wanted.status, ..JobFilter::default() };
-        let page = self.service.jobs_for(caller, company, &filter, wanted.cursor.as_deref(), wanted.limit).await?;
+        let page = self
+            .service
+            .jobs_for(caller, company, &filter, wanted.cursor.as_deref(), wanted.limit)
+            .await?;
         let jobs = page.items.iter().map(JobState::from).collect();
         let answer = JobsResult { jobs, next_cursor: page.next_cursor };
         Ok(answered(text::jobs(&answer), &answer))
@@ -170,11 +224,14 @@ impl Call<'_> {
             let message = format!("has {} elements; at most {MAX_IDS} are allowed", ids.len());
             return Err(McpError::arguments(field, message));
         }
-        ids.iter().enumerate().map(|(index, id)| self.handle(&format!("{field}.{index}"), id)).collect()
+        ids.iter()
+            .enumerate()
+            .map(|(index, id)| self.handle(&format!("{field}.{index}"), id))
+            .collect()
     }
 
-    /// The record of an id, or of an address that a model took for one. Whose record it may be is for the service
-    /// to say.
+    /// The record of an id, or of an address that a model took for one. Whose record it may be is
+    /// for the service to say.
     fn handle(&self, field: &str, id: &str) -> Result<RecordHandle, McpError> {
         if let Some(handle) = uri::parse(id) {
             return Ok(handle);

@@ -13,7 +13,11 @@ use memhost_types::JsonObject;
 ///
 /// # Errors
 /// Where an argument is not accepted, and where `core` refuses or fails.
-pub(super) async fn run(call: Call<'_>, tool: Tool, arguments: Option<JsonObject>) -> Result<CallToolResult, McpError> {
+pub(super) async fn run(
+    call: Call<'_>,
+    tool: Tool,
+    arguments: Option<JsonObject>,
+) -> Result<CallToolResult, McpError> {
     match tool {
         Tool::Search => call.search(read(arguments)?).await,
         Tool::Note => call.note(read(arguments)?).await,

@@ -1,5 +1,5 @@
-//! What goes wrong over MCP, and who is told how: a model by the result of its tool, a client by an error of the
-//! protocol.
+//! What goes wrong over MCP, and who is told how: a model by the result of its tool, a client by an
+//! error of the protocol.
 
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -28,7 +28,8 @@ pub(super) enum McpError {
     NoCaller,
     /// The token is for more than one company, and none was named.
     #[error(
-        "this token is not one company's: name the company in the header `memhost-company-id` of the client's \
+        "this token is not one company's: name the company in the header `memhost-company-id` of \
+         the client's \
          configuration, or with --company of `memhost mcp`"
     )]
     NoCompany,
@@ -78,10 +79,14 @@ impl McpError {
             }
             Self::Service(error) if error.is_disk_full() => OperationErrorCode::DiskFull.as_str(),
             Self::Service(error) if error.is_erased() => OperationErrorCode::CompanyErased.as_str(),
-            Self::Service(error) if error.is_company_full() => OperationErrorCode::QuotaExceeded.as_str(),
+            Self::Service(error) if error.is_company_full() => {
+                OperationErrorCode::QuotaExceeded.as_str()
+            }
             Self::Service(_) | Self::NoCaller => OperationErrorCode::Host.as_str(),
             Self::NoCompany | Self::Header { .. } => "configuration",
-            Self::NoTool(_) | Self::NoPrompt(_) | Self::NoRecord(_) => OperationErrorCode::NotFound.as_str(),
+            Self::NoTool(_) | Self::NoPrompt(_) | Self::NoRecord(_) => {
+                OperationErrorCode::NotFound.as_str()
+            }
         }
     }
 
@@ -90,14 +95,19 @@ impl McpError {
         use OperationErrorCode as Code;
         match self {
             Self::Arguments { .. } => "Correct the arguments and call again.",
-            Self::NoCompany | Self::Header { .. } | Self::Service(ServiceError::UnknownCompany { .. }) => {
+            Self::NoCompany
+            | Self::Header { .. }
+            | Self::Service(ServiceError::UnknownCompany { .. }) => {
                 "Whoever configured this client has to correct that."
             }
             Self::Service(ServiceError::Operation { error, .. }) => match error.code {
                 Code::InvalidRequest => "Correct the arguments and call again.",
-                Code::NotFound => "Search again: ids of other scopes and of forgotten records name nothing.",
+                Code::NotFound => {
+                    "Search again: ids of other scopes and of forgotten records name nothing."
+                }
                 Code::QuotaExceeded => {
-                    "There is no room for more: remove what is not needed any more (memory.forget, or remove_memory), then \
+                    "There is no room for more: remove what is not needed any more (memory.forget, \
+                     or remove_memory), then \
                      call again."
                 }
                 Code::RateLimited | Code::Busy | Code::CircuitOpen | Code::ProviderLoading => {
@@ -140,7 +150,9 @@ impl From<McpError> for ErrorData {
             McpError::NoTool(_) | McpError::NoPrompt(_) | McpError::Arguments { .. } => {
                 Self::invalid_params(message, Some(data))
             }
-            McpError::NoCompany | McpError::Header { .. } => Self::invalid_request(message, Some(data)),
+            McpError::NoCompany | McpError::Header { .. } => {
+                Self::invalid_request(message, Some(data))
+            }
             McpError::Service(ServiceError::Operation { error: cause, .. }) => match cause.code {
                 OperationErrorCode::InvalidRequest => Self::invalid_params(message, Some(data)),
                 OperationErrorCode::Forbidden => Self::invalid_request(message, Some(data)),

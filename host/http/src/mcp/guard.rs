@@ -1,5 +1,5 @@
-//! The layer in front of the protocol: it refuses pages of other origins and messages of very many values, and turns
-//! errors into problem details.
+//! The layer in front of the protocol: it refuses pages of other origins and messages of very many
+//! values, and turns errors into problem details.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -20,15 +20,16 @@ use memhost_core::{MAX_INLINE_BYTES, off_executor};
 
 /// The longest error text of the protocol that is passed on, in bytes.
 const MAX_TEXT: usize = 4 << 10;
-/// The most JSON values of a message. The library reads a message as each of the protocol's requests in turn, and keeps
-/// copies of its values meanwhile. The largest metadata have fewer.
+/// The most JSON values of a message. The library reads a message as each of the protocol's
+/// requests in turn, and keeps copies of its values meanwhile. The largest metadata have fewer.
 const MAX_VALUES: usize = 200_000;
 
-/// Refuses pages of other origins and messages of very many values, and turns the errors of the protocol's own layer into
-/// problem details.
+/// Refuses pages of other origins and messages of very many values, and turns the errors of the
+/// protocol's own layer into problem details.
 pub(super) async fn guard(request: Request, next: Next) -> Response {
     if !is_local(request.headers()) {
-        let detail = "a page of another origin may not call this host; a program on this machine or with the token, \
+        let detail = "a page of another origin may not call this host; a program on this machine \
+                      or with the token, \
                       and a page of localhost, may";
         return Problem::new(ProblemCode::OriginNotAllowed, detail).into_response();
     }
@@ -45,7 +46,9 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
     if is_long && off_executor(message.len(), || is_read(&message)) {
         response.extensions_mut().insert(OnlyRead);
     }
-    if !(response.status().is_client_error() || response.status().is_server_error()) || is_json(&response) {
+    if !(response.status().is_client_error() || response.status().is_server_error())
+        || is_json(&response)
+    {
         return response;
     }
     let (parts, body) = response.into_parts();
@@ -75,13 +78,15 @@ async fn read(request: Request) -> Result<(Request, Bytes), Problem> {
     let body = Bytes::from_request(Request::from_parts(parts.clone(), body), &());
     let body = body.await.map_err(|rejection| Problem::unreadable(&rejection))?;
     if off_executor(body.len(), || values(&body)) > MAX_VALUES {
-        return Err(Problem::invalid(format!("the message has more than {MAX_VALUES} JSON values; send fewer")));
+        return Err(Problem::invalid(format!(
+            "the message has more than {MAX_VALUES} JSON values; send fewer"
+        )));
     }
     Ok((Request::from_parts(parts, Body::from(body.clone())), body))
 }
 
-/// Does what reads a message, or writes an answer, of so many bytes. Where they are many, each part of it is done away from
-/// the executor: the library parses and writes where it is polled.
+/// Does what reads a message, or writes an answer, of so many bytes. Where they are many, each part
+/// of it is done away from the executor: the library parses and writes where it is polled.
 async fn away<T>(bytes: impl Fn() -> usize, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     poll_fn(|context| off_executor(bytes(), || work.as_mut().poll(context))).await
@@ -94,14 +99,17 @@ fn problem(status: StatusCode, text: &str) -> Problem {
             let detail = format!("the body is no message of the protocol: {text}");
             Problem::invalid(detail)
         }
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
-            Problem::new(ProblemCode::UnsupportedMediaType, "send JSON with `content-type: application/json`")
-        }
-        StatusCode::NOT_ACCEPTABLE => {
-            Problem::new(ProblemCode::NotAcceptable, "send `accept: application/json, text/event-stream`")
-        }
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Problem::new(
+            ProblemCode::UnsupportedMediaType,
+            "send JSON with `content-type: application/json`",
+        ),
+        StatusCode::NOT_ACCEPTABLE => Problem::new(
+            ProblemCode::NotAcceptable,
+            "send `accept: application/json, text/event-stream`",
+        ),
         StatusCode::METHOD_NOT_ALLOWED => {
-            let detail = "this host keeps no sessions and pushes no messages: send every message with POST";
+            let detail =
+                "this host keeps no sessions and pushes no messages: send every message with POST";
             Problem::new(ProblemCode::MethodNotAllowed, detail)
         }
         StatusCode::PAYLOAD_TOO_LARGE => Problem::new(ProblemCode::BodyTooLarge, text),
@@ -111,15 +119,21 @@ fn problem(status: StatusCode, text: &str) -> Problem {
 }
 
 fn is_json(response: &Response) -> bool {
-    let media = response.headers().get(CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
+    let media = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|media| media.to_str().ok())
+        .unwrap_or_default();
     media.starts_with("application/json") || media.starts_with("application/problem+json")
 }
 
-/// Whether the request comes from a program, or from a page of this machine. A page whose name was pointed at this
-/// machine by somebody else's DNS still says its own name.
+/// Whether the request comes from a program, or from a page of this machine. A page whose name was
+/// pointed at this machine by somebody else's DNS still says its own name.
 fn is_local(headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(ORIGIN) else { return true };
-    let Some(origin) = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok()) else { return false };
+    let Some(origin) = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok()) else {
+        return false;
+    };
     matches!(origin.scheme_str(), Some("http" | "https"))
         && matches!(origin.host(), Some("localhost" | "127.0.0.1" | "[::1]"))
 }
@@ -131,8 +145,11 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn long_messages_are_read_away_from_the_executor() {
-        let read =
-            |bytes| away(move || bytes, async move { memhost_core::expect_off_executor("a message", usize::MAX) });
+        let read = |bytes| {
+            away(move || bytes, async move {
+                memhost_core::expect_off_executor("a message", usize::MAX)
+            })
+        };
         tokio::spawn(read(MAX_INLINE_BYTES + 1)).await.unwrap();
         let short = tokio::spawn(read(MAX_INLINE_BYTES)).await;
         assert_eq!(short.is_err(), cfg!(debug_assertions), "a short one is read where it is");

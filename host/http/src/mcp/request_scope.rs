@@ -1,4 +1,5 @@
-//! The caller and the scope of a request: from the token, and from the headers of the client's configuration.
+//! The caller and the scope of a request: from the token, and from the headers of the client's
+//! configuration.
 
 use axum::http::HeaderMap;
 use axum::http::header::USER_AGENT;
@@ -22,8 +23,8 @@ pub(super) struct RequestScope {
     pub(super) names: ToolNames,
 }
 
-/// How tools are called: as the contract names them, or without the dots that some clients hand on to models which do
-/// not take them. Both are understood in a call.
+/// How tools are called: as the contract names them, or without the dots that some clients hand on
+/// to models which do not take them. Both are understood in a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum ToolNames {
     /// `memory.search`.
@@ -37,8 +38,8 @@ pub(super) enum ToolNames {
 const MAX_CLIENT: usize = 120;
 
 impl RequestScope {
-    /// The caller of the token, and the scope of the headers. The service fills in what the token fixes, or compares it
-    /// with the headers.
+    /// The caller of the token, and the scope of the headers. The service fills in what the token
+    /// fixes, or compares it with the headers.
     ///
     /// # Errors
     /// If no company is named, or a header is not valid.
@@ -46,11 +47,16 @@ impl RequestScope {
         let parts = context.extensions.get::<Parts>().ok_or(McpError::NoCaller)?;
         let caller = parts.extensions.get::<Caller>().cloned().ok_or(McpError::NoCaller)?;
         // Not the peer's: without a session the library makes one up.
-        let client = context.meta.client_info().map(|client| format!("{}/{}", client.name, client.version));
+        let client =
+            context.meta.client_info().map(|client| format!("{}/{}", client.name, client.version));
         Self::from_headers(caller, &parts.headers, client)
     }
 
-    fn from_headers(caller: Caller, headers: &HeaderMap, client: Option<String>) -> Result<Self, McpError> {
+    fn from_headers(
+        caller: Caller,
+        headers: &HeaderMap,
+        client: Option<String>,
+    ) -> Result<Self, McpError> {
         let text = |name| header(headers, name);
         let company = match text("memhost-company-id")? {
             Some(company) => parse("memhost-company-id", &company)?,
@@ -102,12 +108,17 @@ fn via(client: &str) -> String {
 }
 
 fn header(headers: &HeaderMap, name: &'static str) -> Result<Option<String>, McpError> {
-    header_text(headers, name).map_err(|message| McpError::Header { name, message: message.to_owned() })
+    header_text(headers, name)
+        .map_err(|message| McpError::Header { name, message: message.to_owned() })
 }
 
-/// The caller and the scope with what Paperclip's gateway says of a call. Its headers count with an integration's token
-/// only: from anybody else they would be claims.
-fn through_paperclip(caller: Caller, mut scope: Scope, headers: &HeaderMap) -> Result<(Caller, Scope), McpError> {
+/// The caller and the scope with what Paperclip's gateway says of a call. Its headers count with an
+/// integration's token only: from anybody else they would be claims.
+fn through_paperclip(
+    caller: Caller,
+    mut scope: Scope,
+    headers: &HeaderMap,
+) -> Result<(Caller, Scope), McpError> {
     const COMPANY: &str = "x-paperclip-company-id";
     const AGENT: &str = "x-paperclip-agent-id";
     if !caller.is_integration() {
@@ -127,11 +138,15 @@ fn through_paperclip(caller: Caller, mut scope: Scope, headers: &HeaderMap) -> R
     }
     let agent_id = agent.map(|agent| parse(AGENT, &agent)).transpose()?;
     let caller = caller.acting(ActAs { agent_id, run_id, ..ActAs::default() });
-    let caller = caller.map_err(|error| McpError::Header { name: AGENT, message: error.to_string() })?;
+    let caller =
+        caller.map_err(|error| McpError::Header { name: AGENT, message: error.to_string() })?;
     Ok((caller, scope))
 }
 
-fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(name: &'static str, text: &str) -> Result<T, McpError> {
+fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(
+    name: &'static str,
+    text: &str,
+) -> Result<T, McpError> {
     text.parse().map_err(|error: T::Err| McpError::Header { name, message: error.to_string() })
 }
 
@@ -141,9 +156,9 @@ mod tests {
     use axum::http::{HeaderName, HeaderValue};
 
     fn read(headers: &[(&'static str, &str)]) -> Result<RequestScope, McpError> {
-        let headers = headers
-            .iter()
-            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).unwrap()));
+        let headers = headers.iter().map(|(name, value)| {
+            (HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).unwrap())
+        });
         RequestScope::from_headers(Caller::operator(), &headers.collect(), None)
     }
 
@@ -161,7 +176,10 @@ mod tests {
         .unwrap();
         assert_eq!(request.scope.company_id.as_str(), "acme");
         assert_eq!(request.scope.run_id.as_deref(), Some("rün"));
-        assert_eq!((request.scope.issue_id.as_deref(), request.scope.namespace.as_deref()), (None, Some("drive-1")));
+        assert_eq!(
+            (request.scope.issue_id.as_deref(), request.scope.namespace.as_deref()),
+            (None, Some("drive-1"))
+        );
         assert_eq!(request.binding.as_ref().map(AsRef::as_ref), Some("research"));
         let source = request.source();
         assert_eq!(

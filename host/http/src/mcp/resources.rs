@@ -1,7 +1,8 @@
 //! Records as resources: listed page by page, read by address.
 
 use rmcp::model::{
-    Annotations, ListResourcesResult, MetaObject, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+    Annotations, ListResourcesResult, MetaObject, ReadResourceResult, Resource, ResourceContents,
+    ResourceTemplate,
 };
 use serde_json::{Value, json};
 
@@ -18,7 +19,8 @@ const PAGE: u32 = 50;
 const MAX_NAME: usize = 80;
 const MEDIA: &str = "text/plain";
 
-/// One page of the records. A caller who may not list records gets an empty page, because clients ask unprompted.
+/// One page of the records. A caller who may not list records gets an empty page, because clients
+/// ask unprompted.
 ///
 /// # Errors
 /// Those of the service.
@@ -51,7 +53,9 @@ pub(super) fn templates(service: &Service, from: &RequestScope) -> Vec<ResourceT
     }
     let template = ResourceTemplate::new(uri::TEMPLATE, "record")
         .with_title("A record of memory")
-        .with_description("A record by its provider and its id, percent-encoded, as a search gives its `uri`.")
+        .with_description(
+            "A record by its provider and its id, percent-encoded, as a search gives its `uri`.",
+        )
         .with_mime_type(MEDIA);
     vec![template]
 }
@@ -60,13 +64,19 @@ pub(super) fn templates(service: &Service, from: &RequestScope) -> Vec<ResourceT
 ///
 /// # Errors
 /// If this scope has no such record, and those of the service.
-pub(super) async fn read(service: &Service, from: RequestScope, address: &str) -> Result<ReadResourceResult, McpError> {
+pub(super) async fn read(
+    service: &Service,
+    from: RequestScope,
+    address: &str,
+) -> Result<ReadResourceResult, McpError> {
     let none = || McpError::NoRecord(address.to_owned());
     let handle = uri::parse(address).ok_or_else(none)?;
     let request = GetRequest { binding_key: from.binding, scope: from.scope, handle };
     let record = service.get(&from.caller, request).await?.record.ok_or_else(none)?;
     let meta = meta(&record);
-    let contents = ResourceContents::text(record.text, uri::uri(&record.handle)).with_mime_type(MEDIA).with_meta(meta);
+    let contents = ResourceContents::text(record.text, uri::uri(&record.handle))
+        .with_mime_type(MEDIA)
+        .with_meta(meta);
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
@@ -75,15 +85,21 @@ fn may(service: &Service, from: &RequestScope, kind: OperationKind) -> bool {
 }
 
 fn resource(record: &Snippet) -> Resource {
-    let title = record.summary.as_deref().unwrap_or(&record.text).lines().find(|line| !line.trim().is_empty());
+    let title = record
+        .summary
+        .as_deref()
+        .unwrap_or(&record.text)
+        .lines()
+        .find(|line| !line.trim().is_empty());
     let title: String = title.unwrap_or_default().trim().chars().take(MAX_NAME).collect();
     let mut annotations = Annotations::default();
     annotations.last_modified = record.updated_at.or(record.created_at).map(|at| at.to_string());
     let size = u64::try_from(record.text.len()).unwrap_or(u64::MAX);
-    let resource = Resource::new(uri::uri(&record.handle), record.handle.provider_record_id.as_str())
-        .with_mime_type(MEDIA)
-        .with_size(size)
-        .with_annotations(annotations);
+    let resource =
+        Resource::new(uri::uri(&record.handle), record.handle.provider_record_id.as_str())
+            .with_mime_type(MEDIA)
+            .with_size(size)
+            .with_annotations(annotations);
     if title.is_empty() { resource } else { resource.with_title(title) }
 }
 
@@ -98,7 +114,8 @@ fn meta(record: &Snippet) -> MetaObject {
     ];
     let known = members.into_iter().filter(|(_, value)| !value.is_null());
     let mut meta = MetaObject::default();
-    let members: serde_json::Map<String, Value> = known.map(|(name, value)| (name.to_owned(), value)).collect();
+    let members: serde_json::Map<String, Value> =
+        known.map(|(name, value)| (name.to_owned(), value)).collect();
     meta.insert("memhost.dev/record".to_owned(), Value::Object(members));
     meta
 }

@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use super::uri::uri;
 use memhost_types::{
-    BrowsePage, CorrectResponse, ForgetEffect, ForgetResponse, Job, JsonObject, RecordHandle, Snippet, SourceRef,
+    BrowsePage, CorrectResponse, ForgetEffect, ForgetResponse, Job, JsonObject, RecordHandle,
+    Snippet, SourceRef,
 };
 
 /// A record by its names.
@@ -28,7 +29,8 @@ impl RecordRef {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Source {
-    /// `issue_comment`, `issue_document`, `issue`, `run`, `activity`, `manual_note` or `external_document`.
+    /// `issue_comment`, `issue_document`, `issue`, `run`, `activity`, `manual_note` or
+    /// `external_document`.
     pub(super) kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) issue_id: Option<String>,
@@ -288,7 +290,11 @@ impl From<BrowsePage> for BrowseResult {
             label: node.label,
             has_children: node.has_children,
         });
-        Self { operation_id: page.operation_id.to_string(), nodes: nodes.collect(), next_cursor: page.next_cursor }
+        Self {
+            operation_id: page.operation_id.to_string(),
+            nodes: nodes.collect(),
+            next_cursor: page.next_cursor,
+        }
     }
 }
 

@@ -39,7 +39,9 @@ fn tidy(schema: &mut Value) {
     without_null(schema);
     match schema {
         Value::Object(members) => {
-            members.retain(|name, value| name != "format" || value.as_str().is_none_or(|f| !f.starts_with("uint")));
+            members.retain(|name, value| {
+                name != "format" || value.as_str().is_none_or(|f| !f.starts_with("uint"))
+            });
             members.values_mut().for_each(tidy);
         }
         Value::Array(items) => items.iter_mut().for_each(tidy),
@@ -60,7 +62,8 @@ pub(super) fn read<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result
         let mut message = said.text;
         if message.starts_with("is not known here") {
             message.push_str(
-                "; company, agent, run, project and issue come from the token and the client's configuration and are \
+                "; company, agent, run, project and issue come from the token and the client's \
+                 configuration and are \
                  no arguments",
             );
         }
@@ -82,9 +85,10 @@ pub(super) fn check_text(field: &str, text: &str, most: usize) -> Result<(), Mcp
         return Err(McpError::arguments(field, "is empty; give a text"));
     }
     match text.chars().count() {
-        length if length > most => {
-            Err(McpError::arguments(field, format!("has {length} characters; at most {most} are allowed")))
-        }
+        length if length > most => Err(McpError::arguments(
+            field,
+            format!("has {length} characters; at most {most} are allowed"),
+        )),
         _ => Ok(()),
     }
 }
@@ -132,7 +136,8 @@ mod tests {
 
     #[test]
     fn arguments_that_will_not_do_are_named() {
-        let wrong = |json: Value| read::<Sample>(json.as_object().cloned()).unwrap_err().to_string();
+        let wrong =
+            |json: Value| read::<Sample>(json.as_object().cloned()).unwrap_err().to_string();
         assert!(wrong(json!({"text": "a", "companyId": "other"})).contains("come from the token"));
         let error = wrong(json!({"text": "a", "topK": "3"}));
         assert!(error.starts_with("topK: ") && error.contains("a whole number"), "{error}");

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use axum::http::request::Parts;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, DiscoverResult, GetPromptRequestParams, GetPromptResponse, Implementation,
-    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    CallToolRequestParams, CallToolResponse, DiscoverResult, GetPromptRequestParams,
+    GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
     ServerConfig,
 };
 use rmcp::service::RequestContext;
@@ -36,7 +37,11 @@ impl MemoryServer {
     }
 
     /// The caller with the scope filled in, and what the binding of that scope can do.
-    async fn resolve(&self, context: &Context, kind: OperationKind) -> Result<(RequestScope, Abilities), McpError> {
+    async fn resolve(
+        &self,
+        context: &Context,
+        kind: OperationKind,
+    ) -> Result<(RequestScope, Abilities), McpError> {
         let mut from = RequestScope::of(context)?;
         let RequestScope { caller, scope, binding, .. } = &mut from;
         let abilities = self.service.abilities(caller, kind, scope, binding.as_ref()).await?;
@@ -50,11 +55,17 @@ impl MemoryServer {
     }
 
     fn info(tools: &[Tool], names: ToolNames) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_prompts()
+            .build();
         let server = Implementation::new("memhost", env!("CARGO_PKG_VERSION"))
             .with_title("Company memory")
             .with_description("The memory of a company of agents, whichever provider keeps it.");
-        ServerConfig::new(capabilities).with_server_info(server).with_instructions(rules::rules(tools, names))
+        ServerConfig::new(capabilities)
+            .with_server_info(server)
+            .with_instructions(rules::rules(tools, names))
     }
 }
 
@@ -91,7 +102,11 @@ impl ServerHandler for MemoryServer {
         Ok(ListToolsResult::with_all_items(tools.collect()))
     }
 
-    async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: Context,
+    ) -> Result<CallToolResponse, ErrorData> {
         let none = || McpError::NoTool(request.name.to_string());
         let tool = Tool::named(&request.name).ok_or_else(none)?;
         let (from, abilities) = match self.resolve(&context, tool.kind()).await {
@@ -102,15 +117,19 @@ impl ServerHandler for MemoryServer {
             return Err(none().into());
         }
         let service = Arc::clone(&self.service);
-        // The library answers each message in a task of its own. This one goes on beside long requests where it becomes one.
+        // The library answers each message in a task of its own. This one goes on beside long
+        // requests where it becomes one.
         let work = spawn_short(async move {
             let call = Call { service: &service, request: from, abilities };
             let done = dispatch::run(call, tool, request.arguments).await;
             (done.unwrap_or_else(McpError::into_result), is_long())
         });
-        let (result, is_long) = work.await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        let (result, is_long) =
+            work.await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let parts = context.extensions.get::<Parts>();
-        if let Some(answer) = parts.and_then(|parts| parts.extensions.get::<LongAnswer>()).filter(|_| is_long) {
+        if let Some(answer) =
+            parts.and_then(|parts| parts.extensions.get::<LongAnswer>()).filter(|_| is_long)
+        {
             answer.tell();
         }
         Ok(result.into())

@@ -1,16 +1,18 @@
-//! Answers as text, for models that are shown nothing else: short, with ids that the next call can take.
+//! Answers as text, for models that are shown nothing else: short, with ids that the next call can
+//! take.
 
 use std::fmt::Write;
 
 use super::results::{
-    BrowseResult, CorrectResult, ForgetResult, FoundRecord, JobsResult, NoteResult, RemoveResult, SaveResult,
-    SearchResult,
+    BrowseResult, CorrectResult, ForgetResult, FoundRecord, JobsResult, NoteResult, RemoveResult,
+    SaveResult, SearchResult,
 };
 use memhost_types::{ForgetEffect, counted};
 
 pub(super) fn searched(answer: &SearchResult) -> String {
     let mut text = match answer.records.len() {
-        0 => "No record fits. Other words may find more; do not make up what was not found.".to_owned(),
+        0 => "No record fits. Other words may find more; do not make up what was not found."
+            .to_owned(),
         1 => "1 record:".to_owned(),
         count => format!("{count} records, best first:"),
     };
@@ -26,8 +28,8 @@ pub(super) fn searched(answer: &SearchResult) -> String {
     text
 }
 
-/// A provider's text in which no line looks like the head of a record, which has its id in brackets: an agent would forget
-/// or correct another record than it means.
+/// A provider's text in which no line looks like the head of a record, which has its id in
+/// brackets: an agent would forget or correct another record than it means.
 fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 16);
     let mut begins = true;
@@ -49,7 +51,8 @@ fn one_line(text: &str) -> String {
 /// When, and from where.
 fn provenance(record: &FoundRecord) -> String {
     let when = record.updated_at.as_ref().or(record.created_at.as_ref());
-    let mut parts: Vec<String> = when.and_then(|at| at.get(..10)).map(str::to_owned).into_iter().collect();
+    let mut parts: Vec<String> =
+        when.and_then(|at| at.get(..10)).map(str::to_owned).into_iter().collect();
     if let Some(source) = &record.source {
         parts.push(source.kind.replace('_', " "));
         for (name, id) in [
@@ -66,8 +69,10 @@ fn provenance(record: &FoundRecord) -> String {
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
-/// What an agent is told of a record that waits: otherwise it would search for it, and write it again.
-const WAITS: &str = " A person must approve it first; until then no search finds it. Do not write it again.";
+/// What an agent is told of a record that waits: otherwise it would search for it, and write it
+/// again.
+const WAITS: &str =
+    " A person must approve it first; until then no search finds it. Do not write it again.";
 
 pub(super) fn noted(answer: &NoteResult) -> String {
     format!("Noted as [{}].{}", answer.record.id, if answer.waits_for_review { WAITS } else { "" })
@@ -76,16 +81,23 @@ pub(super) fn noted(answer: &NoteResult) -> String {
 pub(super) fn corrected(answer: &CorrectResult) -> String {
     if answer.waits_for_review {
         let id = &answer.record.id;
-        return format!("A person must approve the correction of [{id}] first. Do not send it again.");
+        return format!(
+            "A person must approve the correction of [{id}] first. Do not send it again."
+        );
     }
     match &answer.superseded {
-        Some(old) => format!("Corrected: [{}] holds now, in the place of [{}].", answer.record.id, old.id),
+        Some(old) => {
+            format!("Corrected: [{}] holds now, in the place of [{}].", answer.record.id, old.id)
+        }
         None => format!("Corrected [{}].", answer.record.id),
     }
 }
 
 pub(super) fn forgotten(answer: &ForgetResult) -> String {
-    let lines = answer.outcomes.iter().map(|outcome| format!("[{}] {}", outcome.id, effect(outcome.effect)));
+    let lines = answer
+        .outcomes
+        .iter()
+        .map(|outcome| format!("[{}] {}", outcome.id, effect(outcome.effect)));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -94,7 +106,9 @@ fn effect(effect: ForgetEffect) -> &'static str {
         ForgetEffect::Hard => "is forgotten.",
         ForgetEffect::Soft => "is hidden; the provider still stores it.",
         ForgetEffect::HistoryKept => "is hidden here; a history elsewhere still has it.",
-        ForgetEffect::NotFound => "was not found in this scope: nothing was forgotten. Search for its id.",
+        ForgetEffect::NotFound => {
+            "was not found in this scope: nothing was forgotten. Search for its id."
+        }
     }
 }
 
@@ -104,8 +118,13 @@ pub(super) fn browsed(answer: &BrowseResult) -> String {
     }
     let mut lines: Vec<String> = Vec::with_capacity(answer.nodes.len() + 1);
     for node in &answer.nodes {
-        let record = node.record.as_ref().map(|record| format!(" [{}]", record.id)).unwrap_or_default();
-        let below = if node.has_children { format!(" (more below path {})", node.path) } else { String::new() };
+        let record =
+            node.record.as_ref().map(|record| format!(" [{}]", record.id)).unwrap_or_default();
+        let below = if node.has_children {
+            format!(" (more below path {})", node.path)
+        } else {
+            String::new()
+        };
         lines.push(format!("- {}{record}{below}", one_line(&node.label)));
     }
     if let Some(cursor) = &answer.next_cursor {
@@ -120,10 +139,14 @@ pub(super) fn jobs(answer: &JobsResult) -> String {
     }
     let mut lines: Vec<String> = Vec::with_capacity(answer.jobs.len() + 1);
     for job in &answer.jobs {
-        let records =
-            job.record_count.map(|count| format!(", {}", counted(count, "record", "records"))).unwrap_or_default();
-        let error = job.error.as_ref().map(|error| format!(": {}", one_line(error))).unwrap_or_default();
-        let source = job.source.as_ref().map(|source| format!(" of {}", source.kind.replace('_', " ")));
+        let records = job
+            .record_count
+            .map(|count| format!(", {}", counted(count, "record", "records")))
+            .unwrap_or_default();
+        let error =
+            job.error.as_ref().map(|error| format!(": {}", one_line(error))).unwrap_or_default();
+        let source =
+            job.source.as_ref().map(|source| format!(" of {}", source.kind.replace('_', " ")));
         let source = source.unwrap_or_default();
         lines.push(format!("- [{}]{source} {}{records}{error}", job.id, job.status));
     }
@@ -165,16 +188,27 @@ mod tests {
             profile_summary: None,
         };
         let text = searched(&found(100));
-        assert_eq!(text, "1 record:\n\n[r 1] (2026-11-20, issue comment, issue i7, comment c1)\näöüß and more");
+        assert_eq!(
+            text,
+            "1 record:\n\n[r 1] (2026-11-20, issue comment, issue i7, comment c1)\näöüß and more"
+        );
         let cut = searched(&found(4));
-        assert!(cut.ends_with("\näöüß … (cut; all of it is the resource memory://p/r%201)"), "{cut}");
+        assert!(
+            cut.ends_with("\näöüß … (cut; all of it is the resource memory://p/r%201)"),
+            "{cut}"
+        );
     }
 
     #[test]
     fn no_line_of_a_record_looks_like_another_record() {
-        for text in ["[r 2]\nx", "a\n\n[r 2] (2026-11-20)\nx", "a\r[r 2]", "a\u{2028}[r 2]", "a\n [r 2]"] {
+        for text in
+            ["[r 2]\nx", "a\n\n[r 2] (2026-11-20)\nx", "a\r[r 2]", "a\u{2028}[r 2]", "a\n [r 2]"]
+        {
             let quoted = quoted(text);
-            assert!(!quoted.split(['\n', '\r', '\u{2028}']).any(|line| line.starts_with('[')), "{quoted}");
+            assert!(
+                !quoted.split(['\n', '\r', '\u{2028}']).any(|line| line.starts_with('[')),
+                "{quoted}"
+            );
             assert_eq!(quoted.replace(' ', ""), text.replace(' ', ""));
         }
         assert_eq!(quoted("see [1] and\nmore"), "see [1] and\nmore");

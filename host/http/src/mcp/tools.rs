@@ -36,8 +36,8 @@ impl Tool {
         Self::RemoveMemory,
     ];
 
-    /// The name in the contract. The protocol allows the dots since revision 2025-11-25; [`ToolNames::Plain`] is for
-    /// clients that hand names on to models which do not take them.
+    /// The name in the contract. The protocol allows the dots since revision 2025-11-25;
+    /// [`ToolNames::Plain`] is for clients that hand names on to models which do not take them.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Search => "memory.search",
@@ -61,7 +61,10 @@ impl Tool {
 
     /// The tool of a name, with or without its dot.
     pub(super) fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|tool| tool.name() == name || tool.shown(ToolNames::Plain) == name)
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|tool| tool.name() == name || tool.shown(ToolNames::Plain) == name)
     }
 
     /// The operation that it is.
@@ -76,8 +79,8 @@ impl Tool {
         }
     }
 
-    /// Whether a binding has the tool at all. The service refuses a tool that the binding has and its provider does not
-    /// support, and records that.
+    /// Whether a binding has the tool at all. The service refuses a tool that the binding has and
+    /// its provider does not support, and records that.
     pub(super) fn exists(self, abilities: &Abilities) -> bool {
         !matches!(self, Self::SaveMemory | Self::RemoveMemory) || abilities.mcp.aliases
     }
@@ -92,7 +95,12 @@ impl Tool {
     }
 
     /// The tools that a caller may use and that a binding's provider can do.
-    pub(super) fn all_for(service: &Service, caller: &Caller, company: &CompanyId, abilities: &Abilities) -> Vec<Self> {
+    pub(super) fn all_for(
+        service: &Service,
+        caller: &Caller,
+        company: &CompanyId,
+        abilities: &Abilities,
+    ) -> Vec<Self> {
         let may = |tool: &Self| service.allows(caller, Act::Operate(tool.kind()), company);
         Self::ALL.iter().copied().filter(|tool| tool.is_possible(abilities) && may(tool)).collect()
     }
@@ -113,31 +121,38 @@ impl Tool {
     fn description(self) -> &'static str {
         match self {
             Self::Search => {
-                "Finds records of the company's memory. Use it when the task depends on prior decisions, people, \
+                "Finds records of the company's memory. Use it when the task depends on prior \
+                 decisions, people, \
                  projects, or long-running context that is not in the current thread."
             }
             Self::Note => {
-                "Writes one record to memory. Use it when a durable fact, preference, or decision should survive this \
+                "Writes one record to memory. Use it when a durable fact, preference, or decision \
+                 should survive this \
                  run; ordinary session residue is captured by itself."
             }
             Self::Correct => {
-                "Puts a record right. Use it when the user explicitly says that prior context is wrong. Give the id \
+                "Puts a record right. Use it when the user explicitly says that prior context is \
+                 wrong. Give the id \
                  and either the whole text as it should be or an instruction."
             }
             Self::Forget => {
-                "Makes records unreachable, for good. Use it only when somebody asks for that. An id that names \
+                "Makes records unreachable, for good. Use it only when somebody asks for that. An \
+                 id that names \
                  nothing in your scope is no error: its outcome is `not_found`."
             }
             Self::Browse => {
-                "Shows the provider's own tree of what it stores, one level at a time. Use it to look around when you \
+                "Shows the provider's own tree of what it stores, one level at a time. Use it to \
+                 look around when you \
                  do not know what to search for."
             }
             Self::Jobs => {
-                "Shows extraction jobs: what was captured and is still being turned into records, and what failed. Use \
+                "Shows extraction jobs: what was captured and is still being turned into records, \
+                 and what failed. Use \
                  it when something that was captured is not found yet."
             }
             Self::SaveMemory => {
-                "Saves one fact, at most 200 characters: a preference, a decision, a term, or what is being worked on. \
+                "Saves one fact, at most 200 characters: a preference, a decision, a term, or what \
+                 is being worked on. \
                  Keep it short and specific; leave out what is trivial or temporary."
             }
             Self::RemoveMemory => "Removes one fact from memory, for good, by its id.",
@@ -147,18 +162,31 @@ impl Tool {
     /// As a client is shown it.
     pub(super) fn describe(self, names: ToolNames) -> rmcp::model::Tool {
         let (input, output) = match self {
-            Self::Search => (of_arguments::<arguments::Search>(), of_result::<results::SearchResult>()),
+            Self::Search => {
+                (of_arguments::<arguments::Search>(), of_result::<results::SearchResult>())
+            }
             Self::Note => (of_arguments::<arguments::Note>(), of_result::<results::NoteResult>()),
-            Self::Correct => (of_arguments::<arguments::Correct>(), of_result::<results::CorrectResult>()),
-            Self::Forget => (of_arguments::<arguments::Forget>(), of_result::<results::ForgetResult>()),
-            Self::Browse => (of_arguments::<arguments::Browse>(), of_result::<results::BrowseResult>()),
+            Self::Correct => {
+                (of_arguments::<arguments::Correct>(), of_result::<results::CorrectResult>())
+            }
+            Self::Forget => {
+                (of_arguments::<arguments::Forget>(), of_result::<results::ForgetResult>())
+            }
+            Self::Browse => {
+                (of_arguments::<arguments::Browse>(), of_result::<results::BrowseResult>())
+            }
             Self::Jobs => (of_arguments::<arguments::Jobs>(), of_result::<results::JobsResult>()),
-            Self::SaveMemory => (of_arguments::<arguments::SaveMemory>(), of_result::<results::SaveResult>()),
-            Self::RemoveMemory => (of_arguments::<arguments::RemoveMemory>(), of_result::<results::RemoveResult>()),
+            Self::SaveMemory => {
+                (of_arguments::<arguments::SaveMemory>(), of_result::<results::SaveResult>())
+            }
+            Self::RemoveMemory => {
+                (of_arguments::<arguments::RemoveMemory>(), of_result::<results::RemoveResult>())
+            }
         };
         // Memory is a closed world, also if its provider uses other systems.
         let is_read = !self.kind().is_write();
-        let annotations = ToolAnnotations::with_title(self.title()).read_only(is_read).open_world(false);
+        let annotations =
+            ToolAnnotations::with_title(self.title()).read_only(is_read).open_world(false);
         let annotations = match self {
             Self::Search | Self::Browse | Self::Jobs => annotations,
             Self::Note | Self::SaveMemory => annotations.destructive(false).idempotent(false),
@@ -186,12 +214,21 @@ mod tests {
     fn every_schema_is_closed_and_every_argument_is_explained() {
         for tool in Tool::ALL {
             let described = tool.describe(ToolNames::Plain);
-            assert_eq!((Tool::named(tool.name()), Tool::named(&described.name)), (Some(*tool), Some(*tool)));
-            assert!(described.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'), "{tool:?}");
+            assert_eq!(
+                (Tool::named(tool.name()), Tool::named(&described.name)),
+                (Some(*tool), Some(*tool))
+            );
+            assert!(
+                described.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'),
+                "{tool:?}"
+            );
             assert_eq!(described.input_schema["additionalProperties"], false, "{tool:?}");
             assert_eq!(described.output_schema.unwrap()["type"], "object", "{tool:?}");
             for (name, schema) in described.input_schema["properties"].as_object().unwrap() {
-                assert!(schema["description"].as_str().is_some_and(|text| text.len() > 8), "{tool:?} {name}");
+                assert!(
+                    schema["description"].as_str().is_some_and(|text| text.len() > 8),
+                    "{tool:?} {name}"
+                );
                 // Nothing that a scope is made of is an argument.
                 assert!(!name.ends_with("Id") || name == "factId", "{tool:?} {name}");
             }

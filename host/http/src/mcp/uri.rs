@@ -1,4 +1,5 @@
-//! Records as addresses: `memory://{provider}/{record}`. The company is in none of them: it comes from the token.
+//! Records as addresses: `memory://{provider}/{record}`. The company is in none of them: it comes
+//! from the token.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
@@ -54,8 +55,15 @@ mod tests {
 
     #[test]
     fn other_schemes_and_cut_addresses_are_none() {
-        for text in ["file:///etc/passwd", "memory://", "memory://p", "memory:///x", "memory://P/x", "memory://p/", "m"]
-        {
+        for text in [
+            "file:///etc/passwd",
+            "memory://",
+            "memory://p",
+            "memory:///x",
+            "memory://P/x",
+            "memory://p/",
+            "m",
+        ] {
             assert_eq!(parse(text), None, "{text}");
         }
     }

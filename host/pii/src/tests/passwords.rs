@@ -26,9 +26,15 @@ fn a_password_that_somebody_tells_is_raw() {
     ] {
         assert_eq!(risk(text), PiiRisk::High, "{text}");
         let left = redact(text);
-        assert!(!["hunter", "swordfish", "55w", "4821", "1234"].iter().any(|part| left.contains(part)), "{left}");
+        assert!(
+            !["hunter", "swordfish", "55w", "4821", "1234"].iter().any(|part| left.contains(part)),
+            "{left}"
+        );
     }
-    assert_eq!(redact("密码\u{FF1A}hunter2\u{FF0C}别告诉别人"), "密码\u{FF1A}[SECRET]\u{FF0C}别告诉别人");
+    assert_eq!(
+        redact("密码\u{FF1A}hunter2\u{FF0C}别告诉别人"),
+        "密码\u{FF1A}[SECRET]\u{FF0C}别告诉别人"
+    );
 }
 
 #[test]
@@ -71,7 +77,8 @@ fn words_that_announce_personal_data_are_a_hint() {
     ] {
         assert_eq!(risk(text), PiiRisk::Possible, "{text}");
     }
-    for text in ["the password policy is strict", "password manager", "its address is on the stack"] {
+    for text in ["the password policy is strict", "password manager", "its address is on the stack"]
+    {
         assert_eq!(risk(text), PiiRisk::None, "{text}");
     }
 }

@@ -74,7 +74,11 @@ pub(super) const POSITIVE: &[(&str, &[PiiKind])] = &[
     (concat!("ey", "JhbGciOiJIUzI1NiJ9.", "ey", "JzdWIiOiIxMjM0In0.c2lnbmF0dXJl"), &[Secret]),
     ("Authorization: Bearer 0123456789abcdef0123456789", &[Secret]),
     (
-        concat!("-----BEGIN RSA ", "PRIVATE KEY-----\nMIIEowIBAAKCAQEA0123\nabc=\n-----END RSA ", "PRIVATE KEY-----"),
+        concat!(
+            "-----BEGIN RSA ",
+            "PRIVATE KEY-----\nMIIEowIBAAKCAQEA0123\nabc=\n-----END RSA ",
+            "PRIVATE KEY-----"
+        ),
         &[Secret],
     ),
     (concat!("-----BEGIN ", "PRIVATE KEY-----\\nMIIEowIBAAKCAQEA0123456\\ncut off"), &[Secret]),
@@ -236,7 +240,8 @@ pub(super) const NEGATIVE: &[&str] = &[
     "pub const OID_PASSWORD: &str = \"2.5.4.35.1.1\";",
     "let sk = SecretKey::from_base64(sk)?; secret: pkcs8::PrivateKeyInfoRef<'_>",
     "let secret = vld1q_u64(base); prompt_password(\"Your password: \").unwrap()",
-    "WSTR_PASSWORD: PCWSTR = core::w!(\"ChangePassword1\"), GUID_SECRET: GUID = GUID::from_u128(0x60)",
+    "WSTR_PASSWORD: PCWSTR = core::w!(\"ChangePassword1\"), GUID_SECRET: GUID = \
+     GUID::from_u128(0x60)",
     "Login { secret_key: *secret_key, password: &self.password }",
     "100000000+200000000-300000000, nc <IP> <PORT>, [masked_start, xor_key]",
     "the `secret` is non-empty, shared_secret: SharedSecret",

@@ -11,8 +11,9 @@ use memhost_types::{
 
 /// A placeholder until `describe` has answered; it never leaves admission.
 pub(super) fn undescribed() -> Result<ProviderDescription, AdmissionError> {
-    let provider_key = ProviderKey::parse("undescribed")
-        .map_err(|error| AdmissionError::Description { field: "providerKey", message: error.problem })?;
+    let provider_key = ProviderKey::parse("undescribed").map_err(|error| {
+        AdmissionError::Description { field: "providerKey", message: error.problem }
+    })?;
     Ok(ProviderDescription {
         provider_key,
         name: String::new(),
@@ -48,9 +49,15 @@ pub(super) fn check_description(
     }
     let version = match Version::parse(&answer.version) {
         Ok(version) => version,
-        Err(error) => return wrong("version", format!("is not a semantic version: {}: {error}", answer.version)),
+        Err(error) => {
+            return wrong(
+                "version",
+                format!("is not a semantic version: {}: {error}", answer.version),
+            );
+        }
     };
-    let config_schema = match answer.config_schema.as_deref().map(serde_json::from_str).transpose() {
+    let config_schema = match answer.config_schema.as_deref().map(serde_json::from_str).transpose()
+    {
         Ok(schema) => schema,
         Err(error) => return wrong("configSchema", format!("is not JSON: {error}")),
     };
@@ -58,7 +65,10 @@ pub(super) fn check_description(
         return wrong("maxConcurrency", "is 0; at least 1 is needed");
     }
     if answer.permissions.len() > 64 {
-        return wrong("permissions", format!("asks for {} things; at most 64 are allowed", answer.permissions.len()));
+        return wrong(
+            "permissions",
+            format!("asks for {} things; at most 64 are allowed", answer.permissions.len()),
+        );
     }
     let has = |interface| interfaces.contains(&interface);
     Ok(ProviderDescription {
@@ -76,7 +86,11 @@ pub(super) fn check_description(
             provider_native_browse: has(OptionalInterface::Browse),
         },
         max_concurrency: answer.max_concurrency,
-        permissions: answer.permissions.into_iter().map(permission_request).collect::<Result<_, _>>()?,
+        permissions: answer
+            .permissions
+            .into_iter()
+            .map(permission_request)
+            .collect::<Result<_, _>>()?,
         declarations: declarations(answer.declarations)?,
     })
 }
@@ -97,7 +111,9 @@ fn declarations(answer: wire::Declarations) -> Result<Declarations, AdmissionErr
             wire::HostWork::NamespacePartition => HostWork::NamespacePartition,
             wire::HostWork::Other(name) => {
                 let name = memhost_types::cut_message(name);
-                return Err(wrong(format!("leaves `{name}` to the host, which does not know it; use a newer host")));
+                return Err(wrong(format!(
+                    "leaves `{name}` to the host, which does not know it; use a newer host"
+                )));
             }
         });
     }
@@ -114,19 +130,27 @@ fn declarations(answer: wire::Declarations) -> Result<Declarations, AdmissionErr
     left_to_host.dedup();
     exceptions.sort_unstable();
     exceptions.dedup();
-    Ok(Declarations { max_upsert: answer.max_upsert, max_forget: answer.max_forget, left_to_host, exceptions })
+    Ok(Declarations {
+        max_upsert: answer.max_upsert,
+        max_forget: answer.max_forget,
+        left_to_host,
+        exceptions,
+    })
 }
 
-fn permission_request(request: wire::PermissionRequest) -> Result<PermissionRequest, AdmissionError> {
+fn permission_request(
+    request: wire::PermissionRequest,
+) -> Result<PermissionRequest, AdmissionError> {
     let permission = match request.permission {
         wire::Permission::Storage(bytes) => Permission::Storage(bytes),
         wire::Permission::Directory(bytes) => Permission::Directory(bytes),
         wire::Permission::Embeddings => Permission::Embeddings,
         wire::Permission::Http(http) => {
-            let origin = http.origin.parse().map_err(|error: OriginError| AdmissionError::Description {
-                field: "permissions",
-                message: format!("asks for an origin that is none: {error}"),
-            })?;
+            let origin =
+                http.origin.parse().map_err(|error: OriginError| AdmissionError::Description {
+                    field: "permissions",
+                    message: format!("asks for an origin that is none: {error}"),
+                })?;
             Permission::Http(HttpPermission { origin, methods: http.methods })
         }
         wire::Permission::Secret(name) => Permission::Secret(name),

@@ -13,7 +13,10 @@ pub(super) fn check_format(bytes: &[u8]) -> Result<(), AdmissionError> {
     const CORE: &[u8] = b"\0asm\x01\0\0\0";
     const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
     if bytes.len() as u64 > MAX_COMPONENT_BYTES {
-        return Err(AdmissionError::TooLarge { bytes: bytes.len() as u64, max: MAX_COMPONENT_BYTES });
+        return Err(AdmissionError::TooLarge {
+            bytes: bytes.len() as u64,
+            max: MAX_COMPONENT_BYTES,
+        });
     }
     if bytes.starts_with(b"\x7fELF") {
         return Err(AdmissionError::NativeCode);
@@ -47,13 +50,18 @@ pub(super) fn check_resources(
     sandbox: &Sandbox,
     component: &wasmtime::component::Component,
 ) -> Result<(), AdmissionError> {
-    // None: the component embeds others whose needs are only known at run time; the pool's own limits hold then.
+    // None: the component embeds others whose needs are only known at run time; the pool's own
+    // limits hold then.
     let Some(needs) = component.resources_required() else { return Ok(()) };
     let at_most = |what: String, needed: u64, max: u64| {
         if needed > max { Err(AdmissionError::TooDemanding { what, max }) } else { Ok(()) }
     };
     let memory = needs.max_initial_memory_size.unwrap_or(0).saturating_mul(64 << 10);
-    at_most(format!("{memory} bytes of memory to begin with"), memory, sandbox.options().max_memory_bytes)?;
+    at_most(
+        format!("{memory} bytes of memory to begin with"),
+        memory,
+        sandbox.options().max_memory_bytes,
+    )?;
     at_most(format!("{} memories", needs.num_memories), u64::from(needs.num_memories), 4)?;
     at_most(format!("{} tables", needs.num_tables), u64::from(needs.num_tables), 16)
 }
@@ -78,6 +86,9 @@ mod tests {
         assert_eq!(check("paperclip:memory/provider@0.1.7").unwrap(), "0.1.7");
         let error = check("paperclip:memory/provider@9.0.0").unwrap_err().to_string();
         assert!(error.contains("9.0.0") && error.contains(KNOWN_VERSIONS), "{error}");
-        assert!(matches!(check("wasi:cli/run@0.2.0").unwrap_err(), AdmissionError::NoProvider { .. }));
+        assert!(matches!(
+            check("wasi:cli/run@0.2.0").unwrap_err(),
+            AdmissionError::NoProvider { .. }
+        ));
     }
 }

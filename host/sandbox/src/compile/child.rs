@@ -27,9 +27,10 @@ pub struct CompileSetup {
     pub measures_fuel: bool,
 }
 
-/// Compiles the component on the standard input, in a process that was started for this: 8 bytes of length, then as many
-/// bytes. The answer on the standard output is one byte, 0 or 1, and the compiled form or the reason why there is none. The
-/// process gets the limits, and ends where its input does: then the host is gone.
+/// Compiles the component on the standard input, in a process that was started for this: 8 bytes of
+/// length, then as many bytes. The answer on the standard output is one byte, 0 or 1, and the
+/// compiled form or the reason why there is none. The process gets the limits, and ends where its
+/// input does: then the host is gone.
 ///
 /// # Errors
 /// Where a limit cannot be set, or the input or the output breaks.
@@ -45,7 +46,9 @@ pub fn compile_component(setup: CompileSetup) -> io::Result<()> {
     input.read_exact(&mut length)?;
     let length = u64::from_le_bytes(length);
     if length > MAX_COMPONENT_BYTES {
-        return Err(io::Error::other(format!("the component has {length} bytes; at most {MAX_COMPONENT_BYTES}")));
+        return Err(io::Error::other(format!(
+            "the component has {length} bytes; at most {MAX_COMPONENT_BYTES}"
+        )));
     }
     let mut bytes = Vec::new();
     input.by_ref().take(length).read_to_end(&mut bytes)?;
@@ -60,7 +63,9 @@ pub fn compile_component(setup: CompileSetup) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match compiled {
         Ok(compiled) => out.write_all(&[COMPILED]).and_then(|()| out.write_all(&compiled))?,
-        Err(message) => out.write_all(&[UNREADABLE]).and_then(|()| out.write_all(message.as_bytes()))?,
+        Err(message) => {
+            out.write_all(&[UNREADABLE]).and_then(|()| out.write_all(message.as_bytes()))?
+        }
     }
     out.flush()
 }

@@ -1,4 +1,5 @@
-//! The parent's side: starts the compiler, gives it the component, and ends it when its time is up or nobody waits for it.
+//! The parent's side: starts the compiler, gives it the component, and ends it when its time is up
+//! or nobody waits for it.
 
 use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -31,7 +32,8 @@ pub(super) async fn compile(
     let running = Running::default();
     let (done, waiting) = oneshot::channel();
     let work = running.clone();
-    // A thread of its own: the runtime's end waits for its blocking threads, and must not wait for a compiler.
+    // A thread of its own: the runtime's end waits for its blocking threads, and must not wait for
+    // a compiler.
     std::thread::Builder::new()
         .name("memhost-compile".to_owned())
         // The receiver is gone where nobody waits any more.
@@ -58,8 +60,14 @@ fn command(program: &Path, limits: CompileLimits, measures_fuel: bool) -> Comman
     command
         .arg0("memhost")
         .arg("compile-component")
-        .args(["--memory-bytes", &limits.memory_bytes.to_string(), "--cpu-seconds", &limits.cpu_seconds.to_string()])
-        // It gets nothing of the host's: no keys and tokens in variables, no signals of its terminal.
+        .args([
+            "--memory-bytes",
+            &limits.memory_bytes.to_string(),
+            "--cpu-seconds",
+            &limits.cpu_seconds.to_string(),
+        ])
+        // It gets nothing of the host's: no keys and tokens in variables, no signals of its
+        // terminal.
         .env_clear()
         .env("RAYON_NUM_THREADS", cores.min(MAX_THREADS).to_string())
         // The program's allocator would take a gigabyte of address space before there is a limit.
@@ -124,7 +132,8 @@ impl Running {
             return Err(std::io::Error::other("it has no pipes"));
         };
         let (out, message) = std::thread::scope(|scope| {
-            // The input stays open until the output has ended: its end would tell the compiler that the host is gone.
+            // The input stays open until the output has ended: its end would tell the compiler that
+            // the host is gone.
             let input = scope.spawn(move || give(stdin, bytes));
             let said = scope.spawn(move || {
                 let mut message = Vec::new();
@@ -147,7 +156,8 @@ impl Running {
 }
 
 impl Running {
-    /// Ends the compiler. It has ended already, unless it wrote too much or closed its output itself.
+    /// Ends the compiler. It has ended already, unless it wrote too much or closed its output
+    /// itself.
     fn kill(&self) {
         if let Stage::Runs(child) = &mut *self.0.lock() {
             let _ = child.kill();
@@ -155,9 +165,11 @@ impl Running {
     }
 }
 
-/// Writes the length and the bytes. An error means that the compiler has ended, which its status explains.
+/// Writes the length and the bytes. An error means that the compiler has ended, which its status
+/// explains.
 fn give(mut stdin: ChildStdin, bytes: &[u8]) -> ChildStdin {
-    let _ = stdin.write_all(&(bytes.len() as u64).to_le_bytes()).and_then(|()| stdin.write_all(bytes));
+    let _ =
+        stdin.write_all(&(bytes.len() as u64).to_le_bytes()).and_then(|()| stdin.write_all(bytes));
     stdin
 }
 
@@ -177,7 +189,8 @@ impl Ended {
         const SIGABRT: i32 = 6;
         const SIGXCPU: i32 = 24;
         let message = self.message.lines().last().unwrap_or_default().trim().to_owned();
-        let stopped = |stop| Err(AdmissionError::NotCompiled { stop, limits, message: message.clone() });
+        let stopped =
+            |stop| Err(AdmissionError::NotCompiled { stop, limits, message: message.clone() });
         if self.out.as_ref().is_some_and(|(_, bytes)| bytes.len() as u64 > MAX_COMPILED_BYTES) {
             return stopped(CompileStop::Memory);
         }
@@ -186,8 +199,9 @@ impl Ended {
             return stopped(CompileStop::Cpu);
         }
         // What the allocator and the system say where a limit on memory is reached.
-        let lacks_memory =
-            ["memory allocation of", "annot allocate memory"].iter().any(|text| self.message.contains(text));
+        let lacks_memory = ["memory allocation of", "annot allocate memory"]
+            .iter()
+            .any(|text| self.message.contains(text));
         if lacks_memory && (status.signal() == Some(SIGABRT) || !status.success()) {
             return stopped(CompileStop::Memory);
         }
@@ -200,7 +214,9 @@ impl Ended {
         }
         match self.out {
             Some((COMPILED, compiled)) => Ok(compiled),
-            Some((UNREADABLE, text)) => Err(AdmissionError::unreadable(&String::from_utf8_lossy(&text))),
+            Some((UNREADABLE, text)) => {
+                Err(AdmissionError::unreadable(&String::from_utf8_lossy(&text)))
+            }
             _ => stopped(CompileStop::Crash),
         }
     }

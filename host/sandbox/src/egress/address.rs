@@ -1,4 +1,5 @@
-//! Which of the addresses that a name resolves to may be connected to: public ones, and those that were granted.
+//! Which of the addresses that a name resolves to may be connected to: public ones, and those that
+//! were granted.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,14 +9,19 @@ use ipnet::IpNet;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AddressError {
     /// The name has no address at all.
-    #[error("the name {name:?} resolved to no address; check its spelling and that the host's DNS knows it")]
+    #[error(
+        "the name {name:?} resolved to no address; check its spelling and that the host's DNS \
+         knows it"
+    )]
     None {
         /// The name that was asked for.
         name: String,
     },
-    /// The name leads to an address that is neither public nor granted, and to none that could be used.
+    /// The name leads to an address that is neither public nor granted, and to none that could be
+    /// used.
     #[error(
-        "the name {name:?} resolves to {address}, which is {reason}; if this is meant, grant the address range `{grant}`"
+        "the name {name:?} resolves to {address}, which is {reason}; if this is meant, grant the \
+         address range `{grant}`"
     )]
     Special {
         /// The name that was asked for.
@@ -29,8 +35,10 @@ pub(crate) enum AddressError {
     },
     /// Usable addresses and refused ones come from the same name, as in a DNS rebinding attempt.
     #[error(
-        "the name {name:?} resolves to {usable} and also to {address}, which is {reason}; such an answer looks like DNS \
-         rebinding, so all of it is refused; correct the DNS records, or grant the address range `{grant}` if this is meant"
+        "the name {name:?} resolves to {usable} and also to {address}, which is {reason}; such an \
+         answer looks like DNS \
+         rebinding, so all of it is refused; correct the DNS records, or grant the address range \
+         `{grant}` if this is meant"
     )]
     Mixed {
         /// The name that was asked for.
@@ -46,8 +54,9 @@ pub(crate) enum AddressError {
     },
 }
 
-/// The reason why an address is not a public one, or `None` for a public one. An IPv6 address that carries an IPv4
-/// address is judged by that one, except where the carrier (6to4, Teredo, local NAT64) is never public itself.
+/// The reason why an address is not a public one, or `None` for a public one. An IPv6 address that
+/// carries an IPv4 address is judged by that one, except where the carrier (6to4, Teredo, local
+/// NAT64) is never public itself.
 pub(super) fn special(ip: IpAddr) -> Option<&'static str> {
     match ip {
         IpAddr::V4(ip) => special_v4(ip),
@@ -55,12 +64,17 @@ pub(super) fn special(ip: IpAddr) -> Option<&'static str> {
     }
 }
 
-/// The first address, if every one of them is public or lies within an allowed range. An IPv4 address that is mapped
-/// into IPv6 is compared in both forms. Connect to exactly this address: resolving again may answer another one.
+/// The first address, if every one of them is public or lies within an allowed range. An IPv4
+/// address that is mapped into IPv6 is compared in both forms. Connect to exactly this address:
+/// resolving again may answer another one.
 ///
 /// # Errors
 /// Where there is no address, or where any of them is neither public nor allowed.
-pub(super) fn choose(name: &str, resolved: &[IpAddr], allowed_ranges: &[IpNet]) -> Result<IpAddr, AddressError> {
+pub(super) fn choose(
+    name: &str,
+    resolved: &[IpAddr],
+    allowed_ranges: &[IpNet],
+) -> Result<IpAddr, AddressError> {
     let allowed = |ip: IpAddr| {
         let canonical = ip.to_canonical();
         allowed_ranges.iter().any(|range| range.contains(&ip) || range.contains(&canonical))
@@ -72,12 +86,19 @@ pub(super) fn choose(name: &str, resolved: &[IpAddr], allowed_ranges: &[IpNet]) 
     match (usable, bad) {
         (Some(ip), None) => Ok(ip),
         (None, None) => Err(AddressError::None { name: name() }),
-        (None, Some((address, reason))) => {
-            Err(AddressError::Special { name: name(), address, reason, grant: address.to_canonical().into() })
-        }
-        (Some(usable), Some((address, reason))) => {
-            Err(AddressError::Mixed { name: name(), usable, address, reason, grant: address.to_canonical().into() })
-        }
+        (None, Some((address, reason))) => Err(AddressError::Special {
+            name: name(),
+            address,
+            reason,
+            grant: address.to_canonical().into(),
+        }),
+        (Some(usable), Some((address, reason))) => Err(AddressError::Mixed {
+            name: name(),
+            usable,
+            address,
+            reason,
+            grant: address.to_canonical().into(),
+        }),
     }
 }
 
@@ -90,7 +111,8 @@ fn special_v4(ip: Ipv4Addr) -> Option<&'static str> {
         [100, 64..=127, ..] => "shared (carrier-grade NAT)",
         [169, 254, 169, 254] => "link-local (cloud metadata)",
         [169, 254, ..] => "link-local",
-        // The only metadata service with an address out of a public range: every Azure machine sees its host here.
+        // The only metadata service with an address out of a public range: every Azure machine sees
+        // its host here.
         [168, 63, 129, 16] => "the Azure platform's own (cloud metadata)",
         [192, 0, 0, _] => "reserved for protocol assignments",
         [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => "documentation",
@@ -111,7 +133,8 @@ fn special_v6(ip: Ipv6Addr) -> Option<&'static str> {
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
             return special_v4(Ipv4Addr::from_bits((u32::from(high) << 16) | u32::from(low)));
         }
-        // Each network chooses for itself where in this prefix the IPv4 address is, so no reading of it is safe.
+        // Each network chooses for itself where in this prefix the IPv4 address is, so no reading
+        // of it is safe.
         [0x64, 0xff9b, 1, ..] => "local NAT64",
         [0x100, 0, 0, 0 | 1, ..] => "discard",
         [0x2001, 0, ..] => "Teredo",
@@ -150,15 +173,22 @@ mod tests {
             ("loopback", "127.0.0.1 127.255.255.255 ::1 ::ffff:127.0.0.1 64:ff9b::7f00:1"),
             (
                 "private",
-                "10.0.0.0 10.255.255.255 172.16.0.0 172.31.255.255 192.168.0.1 64:ff9b::10.0.0.1 ::ffff:10.1.2.3",
+                "10.0.0.0 10.255.255.255 172.16.0.0 172.31.255.255 192.168.0.1 64:ff9b::10.0.0.1 \
+                 ::ffff:10.1.2.3",
             ),
             ("shared", "100.64.0.0 100.127.255.255"),
-            ("link-local (cloud metadata)", "169.254.169.254 ::ffff:169.254.169.254 64:ff9b::a9fe:a9fe"),
+            (
+                "link-local (cloud metadata)",
+                "169.254.169.254 ::ffff:169.254.169.254 64:ff9b::a9fe:a9fe",
+            ),
             ("link-local", "169.254.0.1 fe80::1 febf::1"),
             ("Azure", "168.63.129.16"),
             ("multicast", "224.0.0.1 239.255.255.255 ff02::1"),
             ("broadcast", "255.255.255.255"),
-            ("documentation", "192.0.2.1 198.51.100.1 203.0.113.1 2001:db8::1 3fff::1 3fff:fff:ffff::1"),
+            (
+                "documentation",
+                "192.0.2.1 198.51.100.1 203.0.113.1 2001:db8::1 3fff::1 3fff:fff:ffff::1",
+            ),
             ("benchmarking", "198.18.0.0 198.19.255.255 2001:2::1"),
             ("protocol assignments", "192.0.0.1 192.0.0.255 2001:1::1 2001:1ff::1"),
             ("reserved (240.0.0.0/4)", "240.0.0.1 255.255.255.254"),
@@ -171,7 +201,8 @@ mod tests {
             ("site-local", "fec0::1 feff::1"),
             (
                 "outside of global unicast",
-                "::5 ::127.0.0.1 ::1.1.1.1 ::ffff:0:127.0.0.1 4000::1 5f00::1 64:ff9b:2::1 ::1:0:0 100:0:0:2::1",
+                "::5 ::127.0.0.1 ::1.1.1.1 ::ffff:0:127.0.0.1 4000::1 5f00::1 64:ff9b:2::1 ::1:0:0 \
+                 100:0:0:2::1",
             ),
         ] {
             for ip in ips(&addresses.split(' ').collect::<Vec<_>>()) {
@@ -229,13 +260,30 @@ mod tests {
     fn refusals_say_what_to_do() {
         for (resolved, allowed, parts) in [
             (vec![], vec![], vec!["\"a.example\"", "no address"]),
-            (vec!["10.0.0.5"], vec!["10.0.0.0/30"], vec!["\"a.example\"", "10.0.0.5", "private", "`10.0.0.5/32`"]),
-            (vec!["::ffff:127.0.0.1"], vec![], vec!["::ffff:127.0.0.1", "loopback", "`127.0.0.1/32`"]),
+            (
+                vec!["10.0.0.5"],
+                vec!["10.0.0.0/30"],
+                vec!["\"a.example\"", "10.0.0.5", "private", "`10.0.0.5/32`"],
+            ),
+            (
+                vec!["::ffff:127.0.0.1"],
+                vec![],
+                vec!["::ffff:127.0.0.1", "loopback", "`127.0.0.1/32`"],
+            ),
             (vec!["fd00:ec2::254"], vec![], vec!["cloud metadata", "`fd00:ec2::254/128`"]),
-            (vec!["1.1.1.1", "127.0.0.1", "::1"], vec![], vec!["1.1.1.1", "127.0.0.1, which", "rebinding"]),
-            (vec!["10.0.0.5", "127.0.0.1"], vec!["10.0.0.0/8"], vec!["rebinding", "`127.0.0.1/32`"]),
+            (
+                vec!["1.1.1.1", "127.0.0.1", "::1"],
+                vec![],
+                vec!["1.1.1.1", "127.0.0.1, which", "rebinding"],
+            ),
+            (
+                vec!["10.0.0.5", "127.0.0.1"],
+                vec!["10.0.0.0/8"],
+                vec!["rebinding", "`127.0.0.1/32`"],
+            ),
         ] {
-            let error = choose("a.example", &ips(&resolved), &nets(&allowed)).unwrap_err().to_string();
+            let error =
+                choose("a.example", &ips(&resolved), &nets(&allowed)).unwrap_err().to_string();
             for part in parts {
                 assert!(error.contains(part), "{error} does not hold {part}");
             }

@@ -15,9 +15,9 @@ pub(super) const SLOW_SECRETS: usize = 1 << 10;
 /// The host ends, or its own code failed: the work has no result.
 pub(in crate::egress) struct Interrupted;
 
-/// One of the binding's outgoing connections, and the call that has it. Work on a blocking thread goes on when its call is
-/// over; who holds this keeps its place until then, so that calls that end early leave no more work behind than there are
-/// places.
+/// One of the binding's outgoing connections, and the call that has it. Work on a blocking thread
+/// goes on when its call is over; who holds this keeps its place until then, so that calls that end
+/// early leave no more work behind than there are places.
 #[derive(Clone)]
 pub(super) struct Place {
     _permit: Arc<OwnedSemaphorePermit>,
@@ -30,8 +30,9 @@ impl Place {
     }
 }
 
-/// Does work on a blocking thread if its length is at least `slow`, where it takes about a millisecond. The time counts for
-/// the call that has the place; shorter work is done where it is asked for, and counted there.
+/// Does work on a blocking thread if its length is at least `slow`, where it takes about a
+/// millisecond. The time counts for the call that has the place; shorter work is done where it is
+/// asked for, and counted there.
 pub(super) async fn on_blocking_thread<T, E>(
     length: usize,
     slow: usize,
@@ -84,7 +85,11 @@ mod tests {
     async fn long_work_is_done_on_a_thread_of_its_own() {
         let here = std::thread::current().id();
         let thread = async |length| {
-            on_blocking_thread::<_, Interrupted>(length, 10, None, || Ok(std::thread::current().id())).await.ok()
+            on_blocking_thread::<_, Interrupted>(length, 10, None, || {
+                Ok(std::thread::current().id())
+            })
+            .await
+            .ok()
         };
         assert_eq!(thread(9).await, Some(here));
         assert!(thread(10).await.is_some_and(|thread| thread != here));

@@ -1,5 +1,5 @@
-//! One connection: resolve once, look at every address, connect to the one that was checked. No redirect is followed, no
-//! proxy is asked.
+//! One connection: resolve once, look at every address, connect to the one that was checked. No
+//! redirect is followed, no proxy is asked.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -48,7 +48,8 @@ impl Client {
             }
             if roots.len() == before {
                 return Err(read(
-                    &"it has no certificate in PEM form, which begins with `-----BEGIN CERTIFICATE-----`",
+                    &"it has no certificate in PEM form, which begins with `-----BEGIN \
+                      CERTIFICATE-----`",
                 ));
             }
         }
@@ -71,22 +72,31 @@ impl Client {
         within(Phase::Connecting, timeout, async {
             let (name, resolved) = resolve(target).await?;
             let ip = address::choose(&name, &resolved, ranges)?;
-            let failed =
-                |error: std::io::Error| EgressError::Connect { target: target.to_string(), message: error.to_string() };
+            let failed = |error: std::io::Error| EgressError::Connect {
+                target: target.to_string(),
+                message: error.to_string(),
+            };
             let stream = TcpStream::connect((ip, target.port())).await.map_err(failed)?;
             if stream.peer_addr().map_err(failed)?.ip() != ip {
-                return Err(failed(std::io::Error::other("the connection leads to another address")));
+                return Err(failed(std::io::Error::other(
+                    "the connection leads to another address",
+                )));
             }
             stream.set_nodelay(true).map_err(failed)?;
             match target.scheme() {
                 Scheme::Http => Connection::over(stream).await,
                 Scheme::Https => {
-                    let tls = |message: String| EgressError::Tls { target: target.to_string(), message };
+                    let tls =
+                        |message: String| EgressError::Tls { target: target.to_string(), message };
                     let server = match target.host() {
                         Host::Ip(ip) => ServerName::IpAddress((*ip).into()),
                         _ => ServerName::try_from(name).map_err(|error| tls(error.to_string()))?,
                     };
-                    let stream = self.tls.connect(server, stream).await.map_err(|error| tls(error.to_string()))?;
+                    let stream = self
+                        .tls
+                        .connect(server, stream)
+                        .await
+                        .map_err(|error| tls(error.to_string()))?;
                     Connection::over(stream).await
                 }
             }
@@ -100,14 +110,17 @@ async fn resolve(target: &HttpTarget) -> Result<(String, Vec<IpAddr>), EgressErr
         Host::Ip(ip) => Ok((ip.to_string(), vec![*ip])),
         Host::Domain(name) | Host::Wildcard(name) => {
             let resolved = tokio::net::lookup_host((name.as_str(), target.port())).await;
-            let resolved =
-                resolved.map_err(|error| EgressError::Resolve { name: name.clone(), message: error.to_string() })?;
+            let resolved = resolved.map_err(|error| EgressError::Resolve {
+                name: name.clone(),
+                message: error.to_string(),
+            })?;
             Ok((name.clone(), resolved.map(|address| address.ip()).collect()))
         }
     }
 }
 
-/// How long a connection that was used may take to be ready for the next request. It is ready at once or closed.
+/// How long a connection that was used may take to be ready for the next request. It is ready at
+/// once or closed.
 const READY: Duration = Duration::from_millis(50);
 
 /// A connection, with the task that moves its bytes. Dropping it closes it.
@@ -128,7 +141,10 @@ impl Connection {
     pub(super) async fn over(
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     ) -> Result<Self, EgressError> {
-        let handshake = http1::Builder::new().max_buf_size(MAX_HEAD_BYTES).handshake(TokioIo::new(stream)).await;
+        let handshake = http1::Builder::new()
+            .max_buf_size(MAX_HEAD_BYTES)
+            .handshake(TokioIo::new(stream))
+            .await;
         let (sender, connection) = handshake.map_err(exchange)?;
         let driver = wasmtime_wasi::runtime::spawn(async move {
             // The task that waits for the response gets the same error.
@@ -137,7 +153,8 @@ impl Connection {
         Ok(Self { sender, _driver: driver, opened: Instant::now() })
     }
 
-    /// Whether the next request can be sent. A server that closed the connection has made it not so.
+    /// Whether the next request can be sent. A server that closed the connection has made it not
+    /// so.
     pub(super) async fn is_ready(&mut self) -> bool {
         matches!(tokio::time::timeout(READY, self.sender.ready()).await, Ok(Ok(())))
     }
@@ -159,7 +176,8 @@ impl Connection {
                 Err(RequestFailed { error: exchange(failed.into_error()), unsent })
             }
             Err(_) => {
-                let error = EgressError::TimedOut { phase: Phase::Response, ms: timeout.as_millis() };
+                let error =
+                    EgressError::TimedOut { phase: Phase::Response, ms: timeout.as_millis() };
                 Err(RequestFailed { error, unsent: None })
             }
         }

@@ -33,34 +33,52 @@ impl std::fmt::Display for Phase {
 pub(crate) enum EgressError {
     #[error("the request has no sound target: {0}")]
     Target(#[from] OriginError),
-    #[error("`{target}` is not granted; an operator types `memhost binding grant NAME --http ORIGIN`")]
+    #[error(
+        "`{target}` is not granted; an operator types `memhost binding grant NAME --http ORIGIN`"
+    )]
     NotGranted { target: String },
     #[error(
-        "the method {method} is not granted for `{target}`; an operator types `memhost binding grant NAME --http ORIGIN --method {method}`"
+        "the method {method} is not granted for `{target}`; an operator types `memhost binding \
+         grant NAME --http ORIGIN --method {method}`"
     )]
     Method { target: String, method: String },
     #[error(transparent)]
     Address(#[from] AddressError),
     #[error(transparent)]
     Secret(#[from] SecretError),
-    #[error("the limit `{name}` of {most} is reached; an operator can raise it: `memhost binding update --limits`")]
+    #[error(
+        "the limit `{name}` of {most} is reached; an operator can raise it: `memhost binding \
+         update --limits`"
+    )]
     Limit { name: &'static str, most: u64 },
-    #[error("the name {name:?} could not be resolved: {message}; check its spelling and this machine's DNS")]
+    #[error(
+        "the name {name:?} could not be resolved: {message}; check its spelling and this machine's \
+         DNS"
+    )]
     Resolve { name: String, message: String },
-    #[error("connecting to {target} failed: {message}; check that the server listens and is reached from here")]
+    #[error(
+        "connecting to {target} failed: {message}; check that the server listens and is reached \
+         from here"
+    )]
     Connect { target: String, message: String },
     #[error(
-        "the TLS connection to {target} failed: {message}; a private certificate authority is named with `--outgoing-roots`"
+        "the TLS connection to {target} failed: {message}; a private certificate authority is \
+         named with `--outgoing-roots`"
     )]
     Tls { target: String, message: String },
-    #[error("{phase} took longer than {ms} ms; look at the server, or raise the limit `callTimeoutMs`")]
+    #[error(
+        "{phase} took longer than {ms} ms; look at the server, or raise the limit `callTimeoutMs`"
+    )]
     TimedOut { phase: Phase, ms: u128 },
-    #[error("the exchange with the server broke: {0}; try again, and look at the server if it goes on")]
+    #[error(
+        "the exchange with the server broke: {0}; try again, and look at the server if it goes on"
+    )]
     Exchange(String),
     #[error("{0:?} cannot be sent in a request; the provider must give it in printable characters")]
     Header(String),
     #[error(
-        "the answer is encoded as {0:?}, although only gzip was asked for; secrets could hide in it; use a server that heeds `accept-encoding`"
+        "the answer is encoded as {0:?}, although only gzip was asked for; secrets could hide in \
+         it; use a server that heeds `accept-encoding`"
     )]
     Encoded(String),
     #[error("the host stopped while it worked on the request; send it again")]
@@ -99,7 +117,9 @@ impl EgressError {
             Self::TimedOut { phase: Phase::Response, .. } => Wasi::HttpResponseTimeout,
             Self::TimedOut { phase: Phase::Body, .. } => Wasi::ConnectionReadTimeout,
             Self::Exchange(_) => Wasi::HttpProtocolError,
-            Self::Header(name) => Wasi::HttpRequestHeaderSize { field_name: Some(name.clone()), field_size: None },
+            Self::Header(name) => {
+                Wasi::HttpRequestHeaderSize { field_name: Some(name.clone()), field_size: None }
+            }
             // The server wrote it: it may be a secret that it repeats.
             Self::Encoded(_) => Wasi::HttpResponseContentCoding(None),
         }

@@ -43,14 +43,15 @@ impl Form {
         }
     }
 
-    /// What stands at `at`, which is within the text; none where nothing is read on, as no value has such an escape.
+    /// What stands at `at`, which is within the text; none where nothing is read on, as no value
+    /// has such an escape.
     pub(super) fn token(self, text: &[u8], at: usize) -> Option<Token> {
         let byte = text[at];
         match (self, byte) {
-            (Self::Percent, b'%') => Some(
-                hex_byte(text, at + 1)
-                    .map_or_else(|| Token::one(1, byte), |byte| Token::one(3, if byte == b'+' { b' ' } else { byte })),
-            ),
+            (Self::Percent, b'%') => Some(hex_byte(text, at + 1).map_or_else(
+                || Token::one(1, byte),
+                |byte| Token::one(3, if byte == b'+' { b' ' } else { byte }),
+            )),
             (Self::Percent, b'+') => Some(Token::one(1, b' ')),
             (Self::Json, b'\\') => json_escape(text, at),
             _ => Some(Token::one(1, byte)),
@@ -89,7 +90,9 @@ fn json_escape(text: &[u8], at: usize) -> Option<Token> {
             let first = unit(text, at)?;
             let (read, length) = match char::decode_utf16([first]).next()? {
                 Ok(read) => (read, 6),
-                Err(_) => (char::decode_utf16([first, unit(text, at + 6)?]).next()?.ok()?, LONGEST_TOKEN),
+                Err(_) => {
+                    (char::decode_utf16([first, unit(text, at + 6)?]).next()?.ok()?, LONGEST_TOKEN)
+                }
             };
             let mut bytes = [0; 4];
             let count = read.encode_utf8(&mut bytes).len();

@@ -1,4 +1,5 @@
-//! `wasi:http` of one instance: what the guest sends goes through its binding's [`Egress`], and the call's log tells of it.
+//! `wasi:http` of one instance: what the guest sends goes through its binding's [`Egress`], and the
+//! call's log tells of it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,7 +27,12 @@ pub(crate) struct GuestHttp {
 }
 
 impl GuestHttp {
-    pub(crate) fn new(egress: Option<Arc<Egress>>, log: GuestLog, memory: Memory, computing: Computing) -> Self {
+    pub(crate) fn new(
+        egress: Option<Arc<Egress>>,
+        log: GuestLog,
+        memory: Memory,
+        computing: Computing,
+    ) -> Self {
         Self { egress, log, memory, computing, tally: Arc::default() }
     }
 
@@ -45,7 +51,8 @@ impl GuestHttp {
     }
 }
 
-/// What the log of the call says of a request. Of its address it has no query: that may have what was said.
+/// What the log of the call says of a request. Of its address it has no query: that may have what
+/// was said.
 struct Told {
     method: http::Method,
     path: String,
@@ -55,7 +62,11 @@ struct Told {
 impl Told {
     fn of(request: &http::Request<WasiBody>) -> Self {
         let path = request.uri().path();
-        Self { method: request.method().clone(), path: path.chars().take(200).collect(), began: Instant::now() }
+        Self {
+            method: request.method().clone(),
+            path: path.chars().take(200).collect(),
+            began: Instant::now(),
+        }
     }
 
     fn answered(&self, response: &http::Response<WasiBody>) -> String {
@@ -78,7 +89,8 @@ fn held(
 ) -> Result<http::Response<WasiBody>, EgressError> {
     let body = usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX);
     let bytes = body.saturating_add(bytes_of_fields(response.headers()));
-    let held = memory.hold(bytes).ok_or_else(|| EgressError::limit("memoryBytes", limits.memory_bytes))?;
+    let held =
+        memory.hold(bytes).ok_or_else(|| EgressError::limit("memoryBytes", limits.memory_bytes))?;
     // The closure lives as long as the body.
     let keep = move |error| {
         let _ = &held;
@@ -111,7 +123,12 @@ impl WasiHttpHooks for GuestHttp {
             let told = Told::of(&request);
             let sent = async {
                 let egress = egress.as_ref().ok_or(EgressError::NotGranted { target })?;
-                let load = Load::new(computing.clone(), memory.clone(), Arc::clone(&tally), &egress.limits);
+                let load = Load::new(
+                    computing.clone(),
+                    memory.clone(),
+                    Arc::clone(&tally),
+                    &egress.limits,
+                );
                 tokio::select! {
                     () = tally.ended() => Err(EgressError::Ended),
                     sent = egress.send(&load, request, options.unwrap_or_default()) => held(sent?, &memory, &egress.limits),
@@ -123,7 +140,8 @@ impl WasiHttpHooks for GuestHttp {
                     Ok((response, Box::new(async { Ok(()) }) as Box<dyn Future<Output = _> + Send>))
                 }
                 Err(error) => {
-                    // The log has the reason for the operator. The guest gets the nearest error code of WASI.
+                    // The log has the reason for the operator. The guest gets the nearest error
+                    // code of WASI.
                     let mut why = format!("{told}: {error}");
                     if let Some(egress) = &egress {
                         egress.network.counters.request_refused();

@@ -1,5 +1,6 @@
-//! Connections that stay open for a binding's next request to the same server: a provider that writes thirty records one
-//! by one would make thirty connections otherwise, each with its TLS handshake.
+//! Connections that stay open for a binding's next request to the same server: a provider that
+//! writes thirty records one by one would make thirty connections otherwise, each with its TLS
+//! handshake.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -16,8 +17,9 @@ use memhost_types::HttpTarget;
 pub(super) const MOST_OF_ALL: usize = 256;
 /// The most of one binding.
 const MOST: usize = 4;
-/// How long one is kept without a request. Servers close idle connections themselves, the quick ones after two seconds;
-/// a request that meets a closing connection may or may not have been received.
+/// How long one is kept without a request. Servers close idle connections themselves, the quick
+/// ones after two seconds; a request that meets a closing connection may or may not have been
+/// received.
 const IDLE: Duration = Duration::from_millis(1_500);
 /// How long one is used: then the server's name is resolved and its address checked again.
 const LIFETIME: Duration = Duration::from_secs(60);
@@ -51,7 +53,9 @@ impl Kept {
             let mut found = {
                 let mut idle = self.idle.lock();
                 let now = Instant::now();
-                let fits = |idle: &Idle| idle.until > now && idle.target == *target && idle.ranges == ranges;
+                let fits = |idle: &Idle| {
+                    idle.until > now && idle.target == *target && idle.ranges == ranges
+                };
                 let at = idle.iter().rposition(fits)?;
                 idle.swap_remove(at)
             };
@@ -124,7 +128,10 @@ mod tests {
         }
         let other = HttpTarget::parse(Some("https"), "other.example").unwrap();
         assert!(kept.take(&other, &ranges).await.is_none());
-        assert!(kept.take(&target(), &[]).await.is_none(), "another grant may not reach that address");
+        assert!(
+            kept.take(&target(), &[]).await.is_none(),
+            "another grant may not reach that address"
+        );
         assert!(kept.take(&target(), &ranges).await.is_some());
         tokio::time::sleep(IDLE * 2).await;
         assert!(kept.idle.lock().is_empty(), "it is closed although nobody asked");

@@ -1,5 +1,5 @@
-//! What a request takes of its call beside what the guest does itself: computing on other threads, and bodies on their way
-//! in the host's memory. Both count as the guest's.
+//! What a request takes of its call beside what the guest does itself: computing on other threads,
+//! and bodies on their way in the host's memory. Both count as the guest's.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,8 +20,19 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    pub(super) fn new(computing: Computing, memory: Memory, tally: Arc<Tally>, limits: &BindingLimits) -> Self {
-        Self { computing, memory, tally, cpu_ms: limits.call_cpu_ms, memory_bytes: limits.memory_bytes }
+    pub(super) fn new(
+        computing: Computing,
+        memory: Memory,
+        tally: Arc<Tally>,
+        limits: &BindingLimits,
+    ) -> Self {
+        Self {
+            computing,
+            memory,
+            tally,
+            cpu_ms: limits.call_cpu_ms,
+            memory_bytes: limits.memory_bytes,
+        }
     }
 
     /// What the call has sent and got.

@@ -5,8 +5,8 @@ use std::io::Read as _;
 use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
 use http::header::{
-    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, IF_RANGE,
-    RANGE, TRANSFER_ENCODING,
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName,
+    HeaderValue, IF_RANGE, RANGE, TRANSFER_ENCODING,
 };
 use http_body_util::Full;
 use jiff::Timestamp;
@@ -19,9 +19,11 @@ use memhost_types::HttpTarget;
 const PART: usize = 64 << 10;
 
 /// The codings that an error names. Another word of the server is not repeated: it may be a secret.
-const CODINGS: [&str; 9] = ["aes128gcm", "br", "chunked", "compress", "dcb", "deflate", "gzip", "x-gzip", "zstd"];
+const CODINGS: [&str; 9] =
+    ["aes128gcm", "br", "chunked", "compress", "dcb", "deflate", "gzip", "x-gzip", "zstd"];
 
-/// Headers that are between two neighbours on the way and mean nothing to a guest (RFC 9110, 7.6.1).
+/// Headers that are between two neighbours on the way and mean nothing to a guest (RFC 9110,
+/// 7.6.1).
 const HOP_BY_HOP: [&str; 9] = [
     "connection",
     "keep-alive",
@@ -50,7 +52,8 @@ impl Outgoing {
     }
 }
 
-/// The request as it is sent: with secrets in the places that name them, to the server that was granted.
+/// The request as it is sent: with secrets in the places that name them, to the server that was
+/// granted.
 pub(super) fn rewrite(
     outgoing: Outgoing,
     secrets: &Secrets,
@@ -79,15 +82,19 @@ pub(super) fn rewrite(
             }
         }
     }
-    headers
-        .insert(HOST, HeaderValue::from_str(&target.authority()).map_err(|_| EgressError::Header("host".to_owned()))?);
+    headers.insert(
+        HOST,
+        HeaderValue::from_str(&target.authority())
+            .map_err(|_| EgressError::Header("host".to_owned()))?,
+    );
     // The one form that the host unpacks: a secret in an answer in another form would not be found.
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
     if let Some(key) = key {
         key.sign(&parts.method, &uri, &mut headers, &body, now).map_err(EgressError::Header)?;
     }
     let mut request = http::Request::new(Full::new(body));
-    (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (parts.method, uri, headers);
+    (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) =
+        (parts.method, uri, headers);
     Ok(request)
 }
 
@@ -97,7 +104,11 @@ fn is_kept(name: &HeaderName) -> bool {
     !is_ours && !HOP_BY_HOP.contains(&name.as_str())
 }
 
-fn filled(secrets: &Secrets, name: &HeaderName, value: &HeaderValue) -> Result<HeaderValue, EgressError> {
+fn filled(
+    secrets: &Secrets,
+    name: &HeaderName,
+    value: &HeaderValue,
+) -> Result<HeaderValue, EgressError> {
     // What is no text has no placeholder.
     let Ok(text) = value.to_str() else { return Ok(value.clone()) };
     let mut filled = HeaderValue::from_str(&secrets.in_header(name.as_str(), text)?)
@@ -111,18 +122,25 @@ pub(super) fn is_packed(headers: &HeaderMap) -> bool {
     headers.contains_key(CONTENT_ENCODING)
 }
 
-/// Whether an answer is in gzip form. Refuses one that is encoded in any other way, but the one that the connection itself
-/// has undone. All lines count, and all members of their lists.
+/// Whether an answer is in gzip form. Refuses one that is encoded in any other way, but the one
+/// that the connection itself has undone. All lines count, and all members of their lists.
 fn is_gzip(headers: &HeaderMap) -> Result<bool, EgressError> {
     let members = |name: HeaderName| {
-        let lines: Vec<String> =
-            headers.get_all(name).iter().map(|line| String::from_utf8_lossy(line.as_bytes()).into_owned()).collect();
-        let members: Vec<String> =
-            lines.iter().flat_map(|line| line.split(',')).map(|one| one.trim().to_ascii_lowercase()).collect();
+        let lines: Vec<String> = headers
+            .get_all(name)
+            .iter()
+            .map(|line| String::from_utf8_lossy(line.as_bytes()).into_owned())
+            .collect();
+        let members: Vec<String> = lines
+            .iter()
+            .flat_map(|line| line.split(','))
+            .map(|one| one.trim().to_ascii_lowercase())
+            .collect();
         members.into_iter().filter(|one| !one.is_empty() && one != "identity")
     };
     // The connection has put chunks together once.
-    let transfer = members(TRANSFER_ENCODING).enumerate().find(|(at, one)| *at > 0 || one != "chunked");
+    let transfer =
+        members(TRANSFER_ENCODING).enumerate().find(|(at, one)| *at > 0 || one != "chunked");
     let mut content = members(CONTENT_ENCODING).enumerate();
     let is_one_gzip = |(at, one): &(usize, String)| *at == 0 && (one == "gzip" || one == "x-gzip");
     let is_gzip = content.clone().next().is_some_and(|first| is_one_gzip(&first));
@@ -136,11 +154,16 @@ fn is_gzip(headers: &HeaderMap) -> Result<bool, EgressError> {
 }
 
 /// What was packed. `take` lets each part of it through.
-fn unpacked(body: &[u8], take: impl Fn(u64) -> Result<(), EgressError>) -> Result<Bytes, EgressError> {
+fn unpacked(
+    body: &[u8],
+    take: impl Fn(u64) -> Result<(), EgressError>,
+) -> Result<Bytes, EgressError> {
     let (mut all, mut part, mut packed) = (Vec::new(), vec![0; PART], MultiGzDecoder::new(body));
     loop {
         let read = packed.read(&mut part);
-        match read.map_err(|error| EgressError::Exchange(format!("the answer is no sound gzip: {error}")))? {
+        match read.map_err(|error| {
+            EgressError::Exchange(format!("the answer is no sound gzip: {error}"))
+        })? {
             0 => return Ok(all.into()),
             length => {
                 take(length as u64)?;
@@ -150,7 +173,8 @@ fn unpacked(body: &[u8], take: impl Fn(u64) -> Result<(), EgressError>) -> Resul
     }
 }
 
-/// The response as the guest gets it: unpacked, as far as `take` lets it through, and without secrets.
+/// The response as the guest gets it: unpacked, as far as `take` lets it through, and without
+/// secrets.
 pub(super) fn read_response(
     head: &http::response::Parts,
     body: Bytes,
@@ -168,7 +192,8 @@ pub(super) fn read_response(
     };
     let mut headers = HeaderMap::with_capacity(head.headers.len());
     for (name, value) in &head.headers {
-        if HOP_BY_HOP.contains(&name.as_str()) || [CONTENT_LENGTH, CONTENT_ENCODING].contains(name) {
+        if HOP_BY_HOP.contains(&name.as_str()) || [CONTENT_LENGTH, CONTENT_ENCODING].contains(name)
+        {
             continue;
         }
         let scrubbed = HeaderValue::from_bytes(&secrets.scrub(value.as_bytes()));
@@ -194,7 +219,8 @@ mod tests {
     use memhost_types::SecretUse;
 
     fn secrets_as(used_as: &str) -> Secrets {
-        let (secret, used_as) = (Secret::new("KEY", "s3cr3t-value").unwrap(), used_as.parse::<SecretUse>().unwrap());
+        let (secret, used_as) =
+            (Secret::new("KEY", "s3cr3t-value").unwrap(), used_as.parse::<SecretUse>().unwrap());
         Secrets::new(vec![(secret, used_as)]).unwrap()
     }
 
@@ -208,7 +234,8 @@ mod tests {
         body: &str,
         used_as: &str,
     ) -> Result<(HeaderMap, String), EgressError> {
-        let mut request = http::Request::builder().method("POST").uri(format!("https://api.example{path}"));
+        let mut request =
+            http::Request::builder().method("POST").uri(format!("https://api.example{path}"));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -223,12 +250,16 @@ mod tests {
     fn a_secret_goes_where_it_is_pinned_and_nowhere_else() {
         let body = r#"{"key":"{{secret:KEY}}","note":"{{secret:KEY}}"}"#;
         let headers = [("authorization", "Bearer {{secret:KEY}}")];
-        let (sent_headers, rest) = sent(&headers, "/v1?k=1", body, "header:authorization:Bearer").unwrap();
+        let (sent_headers, rest) =
+            sent(&headers, "/v1?k=1", body, "header:authorization:Bearer").unwrap();
         assert_eq!(sent_headers["authorization"], "Bearer s3cr3t-value");
         assert!(sent_headers["authorization"].is_sensitive());
         assert!(!rest.contains("s3cr3t"), "{rest}");
         let (_, rest) = sent(&[], "/v1?k={{secret:KEY}}", body, "query:k").unwrap();
-        assert!(rest.contains("/v1?k=s3cr3t-value") && rest.matches("s3cr3t").count() == 1, "{rest}");
+        assert!(
+            rest.contains("/v1?k=s3cr3t-value") && rest.matches("s3cr3t").count() == 1,
+            "{rest}"
+        );
         let (_, rest) = sent(&[], "/v1", body, "body:/key").unwrap();
         assert!(rest.contains(r#"\"key\":\"s3cr3t-value\",\"note\":\"{{secret:KEY}}\""#), "{rest}");
         for (headers, path, used_as) in [
@@ -244,9 +275,13 @@ mod tests {
             (&[("x", "y")], "/?k={{secret:KEY}}&note={{secret:KEY}}", "query:k"),
         ] {
             let error = sent(headers, path, body, used_as).unwrap_err().to_string();
-            assert!(error.contains("memhost secret update KEY --as") && error.contains(used_as), "{used_as}: {error}");
+            assert!(
+                error.contains("memhost secret update KEY --as") && error.contains(used_as),
+                "{used_as}: {error}"
+            );
         }
-        let unknown = sent(&[("x", "{{secret:OTHER}}")], "/", "", "query:k").unwrap_err().to_string();
+        let unknown =
+            sent(&[("x", "{{secret:OTHER}}")], "/", "", "query:k").unwrap_err().to_string();
         assert!(unknown.contains("OTHER"), "{unknown}");
     }
 
@@ -254,7 +289,10 @@ mod tests {
     fn secrets_do_not_make_a_small_request_a_large_one() {
         let (secret, value) = ("KEY", "v".repeat(8_192));
         let send = |used_as: &str, headers: &[(&str, &str)], path: &str| {
-            let secret = (Secret::new(secret, value.as_str()).unwrap(), used_as.parse::<SecretUse>().unwrap());
+            let secret = (
+                Secret::new(secret, value.as_str()).unwrap(),
+                used_as.parse::<SecretUse>().unwrap(),
+            );
             let mut request = http::Request::builder().uri(format!("https://api.example{path}"));
             for (name, value) in headers {
                 request = request.header(*name, *value);
@@ -265,7 +303,11 @@ mod tests {
             rewrite(outgoing, &Secrets::new(vec![secret]).unwrap(), Timestamp::UNIX_EPOCH).map(drop)
         };
         let is_too_much = |sent| matches!(sent, Err(EgressError::Secret(SecretError::TooMuch)));
-        assert!(is_too_much(send("query:k", &[], &format!("/?{}", "k={{secret:KEY}}&".repeat(1_000)))));
+        assert!(is_too_much(send(
+            "query:k",
+            &[],
+            &format!("/?{}", "k={{secret:KEY}}&".repeat(1_000))
+        )));
         assert!(is_too_much(send("header:x-key", &[("x-key", "{{secret:KEY}}"); 9], "/")));
         assert!(send("header:x-key", &[("x-key", "{{secret:KEY}}"); 2], "/").is_ok());
     }
@@ -287,11 +329,16 @@ mod tests {
 
     #[test]
     fn an_answer_is_scrubbed_in_head_and_body() {
-        let response =
-            http::Response::builder().header("x-echo", "s3cr3t-value").header("content-length", "99").body(());
+        let response = http::Response::builder()
+            .header("x-echo", "s3cr3t-value")
+            .header("content-length", "99")
+            .body(());
         let (head, ()) = response.unwrap().into_parts();
         let answer =
-            read_response(&head, Bytes::from_static(b"you sent s3cr3t-value"), &secrets(), |_| Ok(())).unwrap();
+            read_response(&head, Bytes::from_static(b"you sent s3cr3t-value"), &secrets(), |_| {
+                Ok(())
+            })
+            .unwrap();
         assert_eq!(answer.headers()["x-echo"], "[secret KEY]");
         assert_eq!(answer.headers()[CONTENT_LENGTH], answer.body().len().to_string());
         assert_eq!(answer.body(), "you sent [secret KEY]");
@@ -305,7 +352,11 @@ mod tests {
 
     #[test]
     fn a_packed_answer_is_unpacked_scrubbed_and_bounded() {
-        let (head, ()) = http::Response::builder().header("content-encoding", "gzip").body(()).unwrap().into_parts();
+        let (head, ()) = http::Response::builder()
+            .header("content-encoding", "gzip")
+            .body(())
+            .unwrap()
+            .into_parts();
         let read = |body| {
             let tally = Tally::default();
             read_response(&head, body, &secrets(), |bytes| tally.take_received(bytes, 1_000))
@@ -349,10 +400,15 @@ mod tests {
         }
         // The server may repeat a secret there, in small letters.
         let Err(error) = answer(&[(content, "S3cr3t-Value")]) else { panic!("it is refused") };
-        assert!(!error.to_string().contains("s3cr3t") && !format!("{:?}", error.for_guest()).contains("s3cr3t"));
-        for lines in
-            [&[(content, "Identity")][..], &[(transfer, "chunked")], &[(content, " , identity"), (transfer, "Chunked")]]
-        {
+        assert!(
+            !error.to_string().contains("s3cr3t")
+                && !format!("{:?}", error.for_guest()).contains("s3cr3t")
+        );
+        for lines in [
+            &[(content, "Identity")][..],
+            &[(transfer, "chunked")],
+            &[(content, " , identity"), (transfer, "Chunked")],
+        ] {
             assert!(answer(lines).is_ok(), "{lines:?}");
         }
     }

@@ -1,10 +1,11 @@
-//! Finds secret values in what goes back to a guest or into a log, however they are escaped there, and masks them, in a time
-//! that grows with the text and not with the values.
+//! Finds secret values in what goes back to a guest or into a log, however they are escaped there,
+//! and masks them, in a time that grows with the text and not with the values.
 //!
-//! Encoders differ in what they escape, so each byte of a value may be escaped or not. An escape may also be read in two
-//! ways: `%41b` is `Ab`, and from its second byte on `41b`. But at each byte there is one way to read on, and one place
-//! where that leads. So the text is read backwards: the state of an automaton of the reversed values at a byte follows from
-//! the state at the place where reading on leads. Where it is a match, a value begins at this byte.
+//! Encoders differ in what they escape, so each byte of a value may be escaped or not. An escape
+//! may also be read in two ways: `%41b` is `Ab`, and from its second byte on `41b`. But at each
+//! byte there is one way to read on, and one place where that leads. So the text is read backwards:
+//! the state of an automaton of the reversed values at a byte follows from the state at the place
+//! where reading on leads. Where it is a match, a value begins at this byte.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,10 +20,12 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_S
 use super::escape::{Form, LONGEST_TOKEN};
 use memhost_ports::expect_off_executor;
 
-/// Shorter values are only looked for as they are: too much innocent text would match one of their other forms.
+/// Shorter values are only looked for as they are: too much innocent text would match one of their
+/// other forms.
 const MIN_ESCAPED_BYTES: usize = 4;
 
-/// All forms of all secret values. It shows nothing in `Debug`, for it has no `Debug`. Cheap to clone.
+/// All forms of all secret values. It shows nothing in `Debug`, for it has no `Debug`. Cheap to
+/// clone.
 #[derive(Clone, Default)]
 pub(crate) struct Scrubber(Option<Arc<Needles>>);
 
@@ -52,7 +55,8 @@ struct Found {
 }
 
 impl Scrubber {
-    /// A scrubber for these pairs of a name and a value; none where they are too long for an automaton.
+    /// A scrubber for these pairs of a name and a value; none where they are too long for an
+    /// automaton.
     pub(crate) fn new<'s>(secrets: impl Iterator<Item = (&'s str, &'s str)>) -> Option<Self> {
         let (mut masks, mut plain, mut escaped) = (Vec::new(), Vec::new(), Vec::new());
         for (mask, (name, value)) in secrets.enumerate() {
@@ -60,7 +64,8 @@ impl Scrubber {
             plain.push((mask, value.as_bytes().to_vec()));
             if value.len() >= MIN_ESCAPED_BYTES {
                 let engines = [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD];
-                let encoded = engines.iter().map(|engine| (mask, engine.encode(value).into_bytes()));
+                let encoded =
+                    engines.iter().map(|engine| (mask, engine.encode(value).into_bytes()));
                 escaped.extend(encoded.chain([(mask, value.as_bytes().to_vec())]));
             }
         }
@@ -83,7 +88,8 @@ impl Scrubber {
         Some(Self(Some(Arc::new(needles))))
     }
 
-    /// The bytes with every occurrence masked. Occurrences that overlap become one mask, so that no end of one is left.
+    /// The bytes with every occurrence masked. Occurrences that overlap become one mask, so that no
+    /// end of one is left.
     pub(crate) fn scrub<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let Some(needles) = &self.0 else { return Cow::Borrowed(bytes) };
         expect_off_executor("masking secrets", bytes.len());
@@ -135,8 +141,10 @@ impl Found {
 
 impl Automata {
     fn new(texts: Vec<(usize, Vec<u8>)>) -> Option<Self> {
-        let mut texts: Vec<(Vec<u8>, usize)> =
-            texts.into_iter().map(|(mask, text)| (text.into_iter().rev().collect(), mask)).collect();
+        let mut texts: Vec<(Vec<u8>, usize)> = texts
+            .into_iter()
+            .map(|(mask, text)| (text.into_iter().rev().collect(), mask))
+            .collect();
         texts.sort();
         texts.dedup_by(|a, b| a.0 == b.0);
         let patterns = texts.iter().map(|(text, mask)| (*mask, text.len())).collect();
@@ -148,7 +156,8 @@ impl Automata {
         Some(Self { nfa: Some((nfa, start)), patterns })
     }
 
-    /// Where values begin, from the last to the first, with the number of the longest one's pattern.
+    /// Where values begin, from the last to the first, with the number of the longest one's
+    /// pattern.
     fn begins(&self, form: Form, bytes: &[u8]) -> Vec<(usize, usize)> {
         let Some((nfa, start)) = &self.nfa else { return Vec::new() };
         let mut begins = Vec::new();
@@ -179,21 +188,28 @@ impl Automata {
     fn find(&self, form: Form, bytes: &[u8]) -> Vec<Found> {
         let mut begins = self.begins(form, bytes);
         let mut all: Vec<Found> = Vec::new();
-        // How many bytes of a value are still to come, at this place and at those that reading on leads to.
+        // How many bytes of a value are still to come, at this place and at those that reading on
+        // leads to.
         let mut open = [0_usize; LONGEST_TOKEN + 1];
         let mut at = begins.last().map_or(bytes.len(), |(at, _)| *at);
         while at < bytes.len() {
             let carried = std::mem::take(&mut open[at % (LONGEST_TOKEN + 1)]);
-            let begun = begins.pop_if(|(begin, _)| *begin == at).map(|(_, pattern)| self.patterns[pattern]);
+            let begun =
+                begins.pop_if(|(begin, _)| *begin == at).map(|(_, pattern)| self.patterns[pattern]);
             let left = carried.max(begun.map_or(0, |(_, length)| length));
             if left > 0 {
-                let (length, read) = form.token(bytes, at).map_or((1, 1), |token| (token.length, token.read().len()));
+                let (length, read) = form
+                    .token(bytes, at)
+                    .map_or((1, 1), |token| (token.length, token.read().len()));
                 let end = (at + length).min(bytes.len());
                 let (mask, longest) = begun.unwrap_or_default();
                 let found = Found { range: at..end, longest, mask };
                 match all.last_mut() {
-                    // What was carried here goes on; what only begins where another one ends is a value of its own.
-                    Some(last) if at < last.range.end || (carried > 0 && at == last.range.end) => last.join(&found),
+                    // What was carried here goes on; what only begins where another one ends is a
+                    // value of its own.
+                    Some(last) if at < last.range.end || (carried > 0 && at == last.range.end) => {
+                        last.join(&found)
+                    }
                     _ => all.push(found),
                 }
                 let next = &mut open[(at + length) % (LONGEST_TOKEN + 1)];
@@ -201,7 +217,9 @@ impl Automata {
             }
             at += 1;
             // Between values nothing is open.
-            if all.last().is_none_or(|last| at >= last.range.end) && open[at % (LONGEST_TOKEN + 1)] == 0 {
+            if all.last().is_none_or(|last| at >= last.range.end)
+                && open[at % (LONGEST_TOKEN + 1)] == 0
+            {
                 at = begins.last().map_or(bytes.len(), |(begin, _)| *begin);
             }
         }

@@ -1,4 +1,5 @@
-//! Secrets: put where a guest wrote `{{secret:NAME}}`, and masked in everything that the guest gets to see.
+//! Secrets: put where a guest wrote `{{secret:NAME}}`, and masked in everything that the guest gets
+//! to see.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,9 +27,11 @@ pub(super) const MAX_GROWTH: usize = 64 << 10;
 
 const OPEN: &str = "{{secret:";
 const CLOSE: &str = "}}";
-const QUERY_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const QUERY_ESCAPES: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Why something is not a secret, or why no secret is put into a request. No message ever holds a value.
+/// Why something is not a secret, or why no secret is put into a request. No message ever holds a
+/// value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum SecretError {
@@ -43,13 +46,17 @@ pub enum SecretError {
     #[error("the secret `{0}` is there twice; remove one of them")]
     Twice(String),
     #[error(
-        "the request asks for the secret `{0}`, which it cannot have: it must be granted to the binding, and set for this target; see `memhost binding grant` and `memhost secret create`"
+        "the request asks for the secret `{0}`, which it cannot have: it must be granted to the \
+         binding, and set for this target; see `memhost binding grant` and `memhost secret create`"
     )]
     NotGranted(String),
-    #[error("the {0} has `{{{{secret:` without a name and `}}}}` after it; write `{{{{secret:NAME}}}}`")]
+    #[error(
+        "the {0} has `{{{{secret:` without a name and `}}}}` after it; write `{{{{secret:NAME}}}}`"
+    )]
     Unfinished(&'static str),
     #[error(
-        "the {0} has something beside its `{{{{secret:` placeholder; the placeholder must be the whole value, \
+        "the {0} has something beside its `{{{{secret:` placeholder; the placeholder must be the \
+         whole value, \
          in a header after a word such as `Bearer`"
     )]
     NotWhole(&'static str),
@@ -59,9 +66,14 @@ pub enum SecretError {
          change the provider, or set the secret again with `memhost secret update {name} --as USE`"
     )]
     Misplaced { name: String, place: String, used_as: SecretUse },
-    #[error("the request names secrets so often that it would grow by more than 64 KiB; name them once")]
+    #[error(
+        "the request names secrets so often that it would grow by more than 64 KiB; name them once"
+    )]
     TooMuch,
-    #[error("the path of the URL has a `{{{{secret:` placeholder; move it into a header, the query or the JSON body")]
+    #[error(
+        "the path of the URL has a `{{{{secret:` placeholder; move it into a header, the query or \
+         the JSON body"
+    )]
     InPath,
 }
 
@@ -79,8 +91,8 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// A secret of this name, 1 to 64 of `[A-Za-z0-9_-]`, and this value, 8 to 8192 bytes without control characters and without
-    /// spaces at its ends.
+    /// A secret of this name, 1 to 64 of `[A-Za-z0-9_-]`, and this value, 8 to 8192 bytes without
+    /// control characters and without spaces at its ends.
     ///
     /// # Errors
     /// Which of these rules is broken.
@@ -89,7 +101,8 @@ impl Secret {
         if !(1..=MAX_NAME_BYTES).contains(&name.len()) || !name.bytes().all(is_name_byte) {
             return Err(SecretError::Name);
         }
-        let length = format!("has {}; 8 to 8,192 are allowed", counted(value.len(), "byte", "bytes"));
+        let length =
+            format!("has {}; 8 to 8,192 are allowed", counted(value.len(), "byte", "bytes"));
         let problem = if value.is_empty() || value.len() > MAX_VALUE_BYTES {
             length
         } else if value.contains(char::is_control) {
@@ -130,7 +143,9 @@ pub struct Secrets {
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Secrets").field(&self.secrets.iter().map(|(secret, _)| secret).collect::<Vec<_>>()).finish()
+        f.debug_tuple("Secrets")
+            .field(&self.secrets.iter().map(|(secret, _)| secret).collect::<Vec<_>>())
+            .finish()
     }
 }
 
@@ -156,34 +171,41 @@ impl Secrets {
     /// Those of these numbers. All of them are still masked.
     pub(super) fn only(&self, is_allowed: impl Fn(usize) -> bool) -> Self {
         let allowed = self.secrets.iter().enumerate().filter(|(number, _)| is_allowed(*number));
-        Self { secrets: allowed.map(|(_, secret)| secret.clone()).collect(), scrubber: self.scrubber.clone() }
+        Self {
+            secrets: allowed.map(|(_, secret)| secret.clone()).collect(),
+            scrubber: self.scrubber.clone(),
+        }
     }
 
     /// The value of the header of this name with the secrets in their places.
     ///
     /// # Errors
-    /// Where a placeholder is unfinished, or names a secret that is not granted or is for another place.
+    /// Where a placeholder is unfinished, or names a secret that is not granted or is for another
+    /// place.
     pub fn in_header<'a>(&self, name: &str, text: &'a str) -> Result<Cow<'a, str>, SecretError> {
         Ok(self.expand(text, Place::Header(name))?.map_or(Cow::Borrowed(text), Cow::Owned))
     }
 
-    /// A path and query with the secrets, percent-encoded, in the query. A placeholder may be percent-encoded too.
+    /// A path and query with the secrets, percent-encoded, in the query. A placeholder may be
+    /// percent-encoded too.
     ///
     /// # Errors
-    /// Where a placeholder is in the path, is unfinished, or names a secret that is not granted or is for another place;
-    /// where the query would grow by more than 64 KiB.
+    /// Where a placeholder is in the path, is unfinished, or names a secret that is not granted or
+    /// is for another place; where the query would grow by more than 64 KiB.
     pub fn in_query<'a>(&self, path_and_query: &'a str) -> Result<Cow<'a, str>, SecretError> {
         let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
         if find_open(path.as_bytes(), 0, true).is_some() {
             return Err(SecretError::InPath);
         }
         let expanded = self.expand(query, Place::Query)?;
-        Ok(expanded.map_or(Cow::Borrowed(path_and_query), |query| Cow::Owned(format!("{path}?{query}"))))
+        Ok(expanded
+            .map_or(Cow::Borrowed(path_and_query), |query| Cow::Owned(format!("{path}?{query}"))))
     }
 
-    /// The bytes with `[secret NAME]` for every occurrence of a value: plain, percent-encoded, escaped as in JSON, or the
-    /// whole value in base64; values of less than 4 bytes only plain. Give it whole, uncompressed texts: a value that is
-    /// cut into two pieces is not found in either.
+    /// The bytes with `[secret NAME]` for every occurrence of a value: plain, percent-encoded,
+    /// escaped as in JSON, or the whole value in base64; values of less than 4 bytes only plain.
+    /// Give it whole, uncompressed texts: a value that is cut into two pieces is not found in
+    /// either.
     pub fn scrub<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         self.scrubber.scrub(bytes)
     }
@@ -202,9 +224,11 @@ impl Secrets {
         let mut out = String::new();
         let mut done = 0;
         while let Some((start, after)) = find_open(text.as_bytes(), done, percent) {
-            let (name, end) =
-                read_name(text.as_bytes(), after, percent).ok_or(SecretError::Unfinished(place.name()))?;
-            let Some((secret, used_as)) = self.secrets.iter().find(|(secret, _)| secret.name == name) else {
+            let (name, end) = read_name(text.as_bytes(), after, percent)
+                .ok_or(SecretError::Unfinished(place.name()))?;
+            let Some((secret, used_as)) =
+                self.secrets.iter().find(|(secret, _)| secret.name == name)
+            else {
                 return Err(SecretError::NotGranted(name));
             };
             if !place.is_whole(&text[..start], &text[end..]) {
@@ -253,10 +277,12 @@ impl Place<'_> {
         match (self, used_as) {
             (Self::Header(here), SecretUse::Header { name, prefix }) => {
                 let word = before.strip_suffix(' ').unwrap_or(before);
-                here.eq_ignore_ascii_case(name) && word.eq_ignore_ascii_case(prefix.as_deref().unwrap_or_default())
+                here.eq_ignore_ascii_case(name)
+                    && word.eq_ignore_ascii_case(prefix.as_deref().unwrap_or_default())
             }
             (Self::Header(here), SecretUse::Basic) => {
-                here.eq_ignore_ascii_case(AUTHORIZATION.as_str()) && before.trim_end().eq_ignore_ascii_case("Basic")
+                here.eq_ignore_ascii_case(AUTHORIZATION.as_str())
+                    && before.trim_end().eq_ignore_ascii_case("Basic")
             }
             (Self::Query, SecretUse::Query { parameter: wanted }) => parameter(before) == *wanted,
             _ => false,
@@ -267,11 +293,15 @@ impl Place<'_> {
         match self {
             Self::Header(name) => {
                 let word = before.trim_end();
-                let behind = if word.is_empty() { String::new() } else { format!(" behind `{word}`") };
+                let behind =
+                    if word.is_empty() { String::new() } else { format!(" behind `{word}`") };
                 format!("the header `{name}`{behind}")
             }
             Self::Query => {
-                format!("the parameter `{}` of the query", parameter(before).chars().take(100).collect::<String>())
+                format!(
+                    "the parameter `{}` of the query",
+                    parameter(before).chars().take(100).collect::<String>()
+                )
             }
         }
     }
@@ -283,8 +313,8 @@ impl Place<'_> {
         }
     }
 
-    /// Whether the placeholder between these two is the whole value: what stands beside a secret could hide it from the
-    /// masks, and a text that somebody else wrote has something beside it.
+    /// Whether the placeholder between these two is the whole value: what stands beside a secret
+    /// could hide it from the masks, and a text that somebody else wrote has something beside it.
     fn is_whole(self, before: &str, after: &str) -> bool {
         match self {
             Self::Query => {
@@ -294,7 +324,8 @@ impl Place<'_> {
             // `Bearer` and its like.
             Self::Header(_) => {
                 let scheme = before.strip_suffix(' ').unwrap_or(before);
-                let is_scheme = scheme.len() <= 16 && scheme.bytes().all(|byte| byte.is_ascii_alphabetic());
+                let is_scheme =
+                    scheme.len() <= 16 && scheme.bytes().all(|byte| byte.is_ascii_alphabetic());
                 after.is_empty() && (before.is_empty() || (is_scheme && before.ends_with(' ')))
             }
         }
@@ -334,7 +365,9 @@ fn find_open(bytes: &[u8], from: usize, percent: bool) -> Option<(usize, usize)>
 /// The name at `at`, and where its placeholder ends.
 fn read_name(bytes: &[u8], mut at: usize, percent: bool) -> Option<(String, usize)> {
     let mut name = String::new();
-    while let Some((byte, next)) = byte_at(bytes, at, percent).filter(|(byte, _)| is_name_byte(*byte)) {
+    while let Some((byte, next)) =
+        byte_at(bytes, at, percent).filter(|(byte, _)| is_name_byte(*byte))
+    {
         name.push(char::from(byte));
         at = next;
         if name.len() > MAX_NAME_BYTES {

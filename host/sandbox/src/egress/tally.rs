@@ -63,7 +63,8 @@ fn take(sum: &AtomicU64, bytes: u64, most: u64, name: &'static str) -> Result<()
     }
 }
 
-/// Requests of the present minute and, weighted by how much of it is still within sixty seconds, of the one before.
+/// Requests of the present minute and, weighted by how much of it is still within sixty seconds, of
+/// the one before.
 pub(super) struct Minute {
     began: Instant,
     before: u32,
@@ -93,7 +94,8 @@ impl Minute {
             self.present = 0;
             self.began = if since < MINUTE * 2 { self.began + MINUTE } else { now };
         }
-        let left = MINUTE.saturating_sub(now.duration_since(self.began)).as_secs_f64() / MINUTE.as_secs_f64();
+        let left = MINUTE.saturating_sub(now.duration_since(self.began)).as_secs_f64()
+            / MINUTE.as_secs_f64();
         f64::from(self.before).mul_add(left, f64::from(self.present))
     }
 }

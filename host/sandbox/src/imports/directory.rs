@@ -1,5 +1,6 @@
-//! The calls of `wasi:filesystem` that make something grow, with a question before each; those that open something,
-//! which is counted; and those that can take long, on a blocking thread. The others are WASI's own.
+//! The calls of `wasi:filesystem` that make something grow, with a question before each; those that
+//! open something, which is counted; and those that can take long, on a blocking thread. The others
+//! are WASI's own.
 
 mod link;
 mod listing;
@@ -35,7 +36,8 @@ impl State {
         Ok(self.filesystem().stat(borrowed(file)).await?.size)
     }
 
-    /// What a file grows by when something begins at `offset`: a hole takes no disk here and does in a copy.
+    /// What a file grows by when something begins at `offset`: a hole takes no disk here and does
+    /// in a copy.
     async fn gap(&mut self, file: &File, offset: Filesize) -> FsResult<u64> {
         if offset == 0 || self.quota.is_none() {
             return Ok(0);
@@ -54,10 +56,15 @@ impl State {
     fn aside(&mut self, file: &File) -> FsResult<File> {
         use wasmtime_wasi::filesystem::{Dir, File};
         let copy = match self.table.get(file)? {
-            Descriptor::File(file) => {
-                Descriptor::File(File::new(file.file.try_clone()?, file.perms, file.open_mode, false))
+            Descriptor::File(file) => Descriptor::File(File::new(
+                file.file.try_clone()?,
+                file.perms,
+                file.open_mode,
+                false,
+            )),
+            Descriptor::Dir(dir) => {
+                Descriptor::Dir(Dir::new(dir.dir.try_clone()?, dir.perms, dir.open_mode, false))
             }
-            Descriptor::Dir(dir) => Descriptor::Dir(Dir::new(dir.dir.try_clone()?, dir.perms, dir.open_mode, false)),
         };
         Ok(self.table.push(copy)?)
     }
@@ -85,7 +92,8 @@ impl State {
             false => self.filesystem().open_at(directory, follow, path, open, flags).await,
             true => {
                 let aside = self.aside(&directory)?;
-                let opened = self.filesystem().open_at(borrowed(&aside), follow, path, open, flags).await;
+                let opened =
+                    self.filesystem().open_at(borrowed(&aside), follow, path, open, flags).await;
                 self.back(&aside, opened)
             }
         }?;
@@ -115,7 +123,14 @@ impl State {
         self.filesystem().symlink_at(directory, old, new).await
     }
 
-    async fn link(&mut self, from: File, follow: PathFlags, old: String, to: File, new: String) -> FsResult<()> {
+    async fn link(
+        &mut self,
+        from: File,
+        follow: PathFlags,
+        old: String,
+        to: File,
+        new: String,
+    ) -> FsResult<()> {
         self.take(ONE_FILE).await?;
         self.filesystem().link_at(from, follow, old, to, new).await
     }

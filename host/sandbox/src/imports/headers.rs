@@ -1,22 +1,27 @@
-//! The calls of `wasi:http` that make something grow in the host's memory: header fields, and the requests and responses
-//! that are made of them. WASI bounds one list of fields; here all of an instance are bounded, and count as the guest's.
+//! The calls of `wasi:http` that make something grow in the host's memory: header fields, and the
+//! requests and responses that are made of them. WASI bounds one list of fields; here all of an
+//! instance are bounded, and count as the guest's.
 //!
-//! What is added is counted at once, and what goes is not looked at: lists become parts of requests, are copied and
-//! dropped. When what was added reaches what is counted, the instance's resources are measured, and counting goes on from
-//! there. So a call that drops what it does not need is measured once for every 64 KiB.
+//! What is added is counted at once, and what goes is not looked at: lists become parts of
+//! requests, are copied and dropped. When what was added reaches what is counted, the instance's
+//! resources are measured, and counting goes on from there. So a call that drops what it does not
+//! need is measured once for every 64 KiB.
 
 use wasmtime::component::{Linker, Resource};
 use wasmtime::{StoreContextMut, bail};
 use wasmtime_wasi_http::p2::bindings::http::types::{self, ErrorCode, HeaderError, Method};
 use wasmtime_wasi_http::p2::body::HostOutgoingBody;
-use wasmtime_wasi_http::p2::types::{HostIncomingResponse, HostOutgoingRequest, HostOutgoingResponse};
+use wasmtime_wasi_http::p2::types::{
+    HostIncomingResponse, HostOutgoingRequest, HostOutgoingResponse,
+};
 use wasmtime_wasi_http::p2::{HeaderResult, HttpError};
 use wasmtime_wasi_http::{FieldMap, WasiHttpView};
 
 use super::State;
 use crate::limiter::{Held, bytes_of_field, bytes_of_fields};
 
-/// The most that all header fields, requests and responses of an instance take, in bytes, without their bodies.
+/// The most that all header fields, requests and responses of an instance take, in bytes, without
+/// their bodies.
 const MOST_BYTES: usize = 4 << 20;
 /// What is counted beyond what is there: so much is added between two measurements at least.
 const STEP: usize = 64 << 10;
@@ -31,7 +36,8 @@ pub(crate) struct HttpMemory {
     /// As much counts as the guest's memory.
     room: usize,
     held: Option<Held>,
-    /// As much is there at most: what there was at the last measurement, and all that was added since.
+    /// As much is there at most: what there was at the last measurement, and all that was added
+    /// since.
     bytes: usize,
 }
 
@@ -45,7 +51,10 @@ impl State {
         }
         let wanted = self.http_bytes().saturating_add(more);
         if wanted > MOST_BYTES {
-            bail!("its header fields, requests and responses have more than {} MiB together", MOST_BYTES >> 20);
+            bail!(
+                "its header fields, requests and responses have more than {} MiB together",
+                MOST_BYTES >> 20
+            );
         }
         let room = wanted + STEP;
         // What was counted until now is counted again.
@@ -100,7 +109,8 @@ impl State {
         answer(types::HostFields::set(&mut self.http(), fields, name, values))
     }
 
-    /// A copy shares its fields with the first list until one of them is changed. It counts from the beginning.
+    /// A copy shares its fields with the first list until one of them is changed. It counts from
+    /// the beginning.
     fn copy(&mut self, fields: Fields) -> wasmtime::Result<(Fields,)> {
         let bytes = bytes_of_fields(self.table.get(&fields)?);
         self.http_room(bytes)?;
@@ -108,23 +118,38 @@ impl State {
     }
 
     /// The fields of a response, which last when the response is dropped.
-    fn response_headers(&mut self, response: Resource<HostIncomingResponse>) -> wasmtime::Result<(Fields,)> {
+    fn response_headers(
+        &mut self,
+        response: Resource<HostIncomingResponse>,
+    ) -> wasmtime::Result<(Fields,)> {
         let bytes = bytes_of_fields(&self.table.get(&response)?.headers);
         self.http_room(bytes)?;
         Ok((types::HostIncomingResponse::headers(&mut self.http(), response)?,))
     }
 
-    fn set_method(&mut self, request: Request, method: Method) -> wasmtime::Result<(Result<(), ()>,)> {
+    fn set_method(
+        &mut self,
+        request: Request,
+        method: Method,
+    ) -> wasmtime::Result<(Result<(), ()>,)> {
         self.http_room(bytes_of_method(&method))?;
         Ok((types::HostOutgoingRequest::set_method(&mut self.http(), request, method)?,))
     }
 
-    fn set_path(&mut self, request: Request, path: Option<String>) -> wasmtime::Result<(Result<(), ()>,)> {
+    fn set_path(
+        &mut self,
+        request: Request,
+        path: Option<String>,
+    ) -> wasmtime::Result<(Result<(), ()>,)> {
         self.http_room(path.as_ref().map_or(0, String::len))?;
         Ok((types::HostOutgoingRequest::set_path_with_query(&mut self.http(), request, path)?,))
     }
 
-    fn set_authority(&mut self, request: Request, authority: Option<String>) -> wasmtime::Result<(Result<(), ()>,)> {
+    fn set_authority(
+        &mut self,
+        request: Request,
+        authority: Option<String>,
+    ) -> wasmtime::Result<(Result<(), ()>,)> {
         self.http_room(authority.as_ref().map_or(0, String::len))?;
         Ok((types::HostOutgoingRequest::set_authority(&mut self.http(), request, authority)?,))
     }
@@ -159,8 +184,11 @@ fn bytes_of_method(method: &Method) -> usize {
 }
 
 fn bytes_of_request(request: &HostOutgoingRequest) -> usize {
-    let texts = [&request.path_with_query, &request.authority].map(|text| text.as_ref().map_or(0, String::len));
-    let texts = texts.iter().fold(bytes_of_method(&request.method), |sum, bytes| sum.saturating_add(*bytes));
+    let texts = [&request.path_with_query, &request.authority]
+        .map(|text| text.as_ref().map_or(0, String::len));
+    let texts = texts
+        .iter()
+        .fold(bytes_of_method(&request.method), |sum, bytes| sum.saturating_add(*bytes));
     texts.saturating_add(bytes_of_fields(&request.headers))
 }
 
@@ -177,19 +205,26 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     types.func_wrap("[method]fields.set", |mut store: Store<'_>, (fields, name, values)| {
         store.data_mut().set(fields, name, values)
     })?;
-    types.func_wrap("[method]fields.clone", |mut store: Store<'_>, (fields,)| store.data_mut().copy(fields))?;
+    types.func_wrap("[method]fields.clone", |mut store: Store<'_>, (fields,)| {
+        store.data_mut().copy(fields)
+    })?;
     types.func_wrap("[method]incoming-response.headers", |mut store: Store<'_>, (response,)| {
         store.data_mut().response_headers(response)
     })?;
-    types.func_wrap("[method]outgoing-request.set-method", |mut store: Store<'_>, (request, method)| {
-        store.data_mut().set_method(request, method)
-    })?;
-    types.func_wrap("[method]outgoing-request.set-path-with-query", |mut store: Store<'_>, (request, path)| {
-        store.data_mut().set_path(request, path)
-    })?;
-    types.func_wrap("[method]outgoing-request.set-authority", |mut store: Store<'_>, (request, authority)| {
-        store.data_mut().set_authority(request, authority)
-    })?;
+    types.func_wrap(
+        "[method]outgoing-request.set-method",
+        |mut store: Store<'_>, (request, method)| store.data_mut().set_method(request, method),
+    )?;
+    types.func_wrap(
+        "[method]outgoing-request.set-path-with-query",
+        |mut store: Store<'_>, (request, path)| store.data_mut().set_path(request, path),
+    )?;
+    types.func_wrap(
+        "[method]outgoing-request.set-authority",
+        |mut store: Store<'_>, (request, authority)| {
+            store.data_mut().set_authority(request, authority)
+        },
+    )?;
     types.func_wrap("[static]outgoing-body.finish", |mut store: Store<'_>, (body, trailers)| {
         store.data_mut().finish_body(body, trailers)
     })?;

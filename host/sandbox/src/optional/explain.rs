@@ -63,7 +63,8 @@ fn explained(normalize: &Normalize, answer: wire::Explanation, top_k: u32) -> Ch
     };
     let contribution = |part: wire::Contribution| {
         if !part.value.is_finite() {
-            return bad(format!("the contribution `{}` is {}; numbers are finite", part.name, part.value));
+            return bad(format!("the contribution `{}` is {}; numbers are \
+                                finite", part.name, part.value));
         }
         Ok(Contribution { name: name("contribution.name", part.name)?, value: part.value })
     };

@@ -5,8 +5,8 @@ use crate::error::Failure;
 use crate::instances::{Instances, call};
 
 impl Instances {
-    /// Brings what another version stored into the form that this version reads. Meant for instances whose storage
-    /// keeps its writes back.
+    /// Brings what another version stored into the form that this version reads. Meant for
+    /// instances whose storage keeps its writes back.
     ///
     /// # Errors
     /// As [`CallError`](crate::CallError) says.

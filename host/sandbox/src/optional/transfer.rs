@@ -66,7 +66,8 @@ fn exported(answer: wire::Chunk) -> Checked<ChunkAnswer> {
 fn imported(answer: wire::ImportReport, lines: usize) -> Checked<ImportAnswer> {
     let (imported, unchanged) = (answer.imported, answer.unchanged);
     if imported as usize + unchanged as usize > lines {
-        return bad(format!("it says that it imported {imported} and knew {unchanged} of {lines} lines"));
+        return bad(format!("it says that it imported {imported} and knew {unchanged} of {lines} \
+                            lines"));
     }
     Ok(ImportAnswer { imported, unchanged })
 }

@@ -1,4 +1,5 @@
-//! The bodies of a request and its answer: how long the host waits for the one, and when the other is sent.
+//! The bodies of a request and its answer: how long the host waits for the one, and when the other
+//! is sent.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -47,12 +48,19 @@ impl<B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Unpin> HttpBody for Requ
     type Data = Bytes;
     type Error = BoxError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = &mut *self;
         if let Poll::Ready(frame) = Pin::new(&mut this.inner).poll_frame(context) {
             this.end_waiting();
-            let bytes = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref().map(Bytes::len)).unwrap_or(0);
-            let more = Duration::from_secs(1) * u32::try_from(bytes).unwrap_or(u32::MAX) / LEAST_BYTES_PER_SECOND;
+            let bytes = frame
+                .as_ref()
+                .and_then(|frame| frame.as_ref().ok()?.data_ref().map(Bytes::len))
+                .unwrap_or(0);
+            let more = Duration::from_secs(1) * u32::try_from(bytes).unwrap_or(u32::MAX)
+                / LEAST_BYTES_PER_SECOND;
             // What came quickly buys no silence after it.
             this.left = (this.left + more).min(this.most);
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));

@@ -41,7 +41,8 @@ async fn the_oldest_of_those_that_the_host_waits_for_goes_first() {
     assert!(!all.admit(address(1)).unwrap().connection.is_reserved, "dropped places are free");
 }
 
-/// Bodies that do not come fill the limit: a request that has just come is not closed for the next one of them.
+/// Bodies that do not come fill the limit: a request that has just come is not closed for the next
+/// one of them.
 #[tokio::test(start_paused = true)]
 async fn a_new_connection_is_not_closed_for_many_that_keep_the_host_waiting() {
     let all = connections(4, 4);
@@ -74,7 +75,9 @@ async fn a_network_of_ipv6_counts_as_one_address() {
     let other = of("2001:db8:0:2::1");
     let mine = [of("2001:db8:0:1::1"), of("2001:db8:0:1::2")];
     let next = of("2001:db8:0:1:ffff::3");
-    assert!(is_evicted(&mine[0]) && !is_evicted(&mine[1]) && !is_evicted(&other) && !is_evicted(&next));
+    assert!(
+        is_evicted(&mine[0]) && !is_evicted(&mine[1]) && !is_evicted(&other) && !is_evicted(&next)
+    );
     drop((mine, next));
     assert!(all.open.lock().by_address.len() == 1, "the places of a network are given back");
 }
@@ -106,7 +109,9 @@ fn a_process_with_few_files_has_fewer_connections() {
 fn parts(
     pause: Duration,
     bytes: usize,
-) -> std::pin::Pin<Box<impl tokio_stream::Stream<Item = Result<Frame<axum::body::Bytes>, std::io::Error>>>> {
+) -> std::pin::Pin<
+    Box<impl tokio_stream::Stream<Item = Result<Frame<axum::body::Bytes>, std::io::Error>>>,
+> {
     let (sender, receiver) = tokio::sync::mpsc::channel(1);
     tokio::spawn(async move {
         for _ in 0..100 {
@@ -142,7 +147,8 @@ async fn the_rest_of_a_body_is_waited_for_no_longer_than_its_beginning() {
     let body = StreamBody::new(tokio_stream::wrappers::ReceiverStream::new(receiver));
     let time = Duration::from_secs(30);
     let started = Instant::now();
-    let error = RequestBody::new(body, Arc::clone(&place.connection), time).collect().await.err().unwrap();
+    let error =
+        RequestBody::new(body, Arc::clone(&place.connection), time).collect().await.err().unwrap();
     assert!(error.to_string().contains("slowly"), "{error}");
     assert_eq!(started.elapsed().as_secs(), 30);
 }

@@ -1,4 +1,5 @@
-//! The components that operations refer to: the token, headers, and the answer of each status of a problem.
+//! The components that operations refer to: the token, headers, and the answer of each status of a
+//! problem.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +12,8 @@ pub(super) fn add(document: &mut Value) {
     components["securitySchemes"] = json!({ "token": {
         "type": "http",
         "scheme": "bearer",
-        "description": "The operator's token, which the host prints when it first starts, or one of `createToken`.",
+        "description": "The operator's token, which the host prints when it first starts, or one \
+                        of `createToken`.",
     } });
     components["parameters"] = parameters();
     components["headers"] = headers();
@@ -35,15 +37,18 @@ fn parameters() -> Value {
         "RequestId": {
             "name": "x-request-id",
             "in": "header",
-            "description": "The caller's id for this request: 1 to 64 printable characters. The answer, the host's log \
+            "description": "The caller's id for this request: 1 to 64 printable characters. The \
+                            answer, the host's log \
                 and its traces have it. The host makes one if it is absent or not valid.",
             "schema": { "type": "string" },
         },
         "IdempotencyKey": {
             "name": "idempotency-key",
             "in": "header",
-            "description": "A request that is sent twice with one key is done once and has the same answer; \
-                `idempotency-replayed` marks the second. A different request with a used key is refused.",
+            "description": "A request that is sent twice with one key is done once and has the \
+                            same answer; \
+                `idempotency-replayed` marks the second. A different request with a used key is \
+                refused.",
             "schema": { "type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[!-~]+$" },
         },
     })
@@ -80,7 +85,9 @@ fn problems() -> Value {
     for status in ProblemStatus::ALL {
         let codes: Vec<ProblemCode> =
             ProblemCode::ALL.iter().copied().filter(|code| code.status() == *status).collect();
-        let lines = codes.iter().map(|code| format!("- `{}`: {} {}", code.name(), code.description(), code.advice()));
+        let lines = codes
+            .iter()
+            .map(|code| format!("- `{}`: {} {}", code.name(), code.description(), code.advice()));
         let lines = lines.collect::<Vec<_>>().join("\n");
         let mut answer = problem(&format!("{}\n\n{lines}", status.description()));
         let number = status.http().as_u16();

@@ -1,8 +1,8 @@
 //! Backup of a whole store into one file while the store is in use, and restore from such a file.
 //!
-//! The file: a line with its format, then frames (put or remove, tree, key, value), then the number of frames and a BLAKE3
-//! digest of everything before it. A key that was written during the copy occurs again at the end, with its value at that
-//! moment: the last frame of a key counts.
+//! The file: a line with its format, then frames (put or remove, tree, key, value), then the number
+//! of frames and a BLAKE3 digest of everything before it. A key that was written during the copy
+//! occurs again at the end, with its value at that moment: the last frame of a key counts.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -66,7 +66,9 @@ pub(super) fn write(
     path: &Path,
     at_the_end: Box<dyn FnOnce() + Send>,
 ) -> Result<BackupReport, StoreError> {
-    let io = |error: &dyn std::fmt::Display| failed("writing the backup")(format!("{}: {error}", path.display()));
+    let io = |error: &dyn std::fmt::Display| {
+        failed("writing the backup")(format!("{}: {error}", path.display()))
+    };
     let file = memhost_files::private::create_new(path).map_err(|error| io(&error))?;
     let mut out = Summed { inner: BufWriter::new(&file), hasher: blake3::Hasher::new(), bytes: 0 };
     let mut report = BackupReport::default();
@@ -85,18 +87,25 @@ pub(super) fn write(
         let Some((_, tree)) = trees.kept().find(|(kept, _)| kept == name) else { continue };
         let value = tree.get(key).map_err(failed("reading"))?;
         let tag = if value.is_some() { PUT } else { REMOVE };
-        out.frame(tag, name, key, value.as_deref().unwrap_or_default()).map_err(|error| io(&error))?;
+        out.frame(tag, name, key, value.as_deref().unwrap_or_default())
+            .map_err(|error| io(&error))?;
         report.copied_again += 1;
     }
     drop(door);
     out.write(&[END]).map_err(|error| io(&error))?;
     out.write(&(report.keys + report.copied_again).to_le_bytes()).map_err(|error| io(&error))?;
     let digest = out.hasher.finalize();
-    out.inner.write_all(digest.as_bytes()).and_then(|()| out.inner.flush()).map_err(|error| io(&error))?;
+    out.inner
+        .write_all(digest.as_bytes())
+        .and_then(|()| out.inner.flush())
+        .map_err(|error| io(&error))?;
     report.bytes = out.bytes + digest.as_bytes().len() as u64;
     drop(out);
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    file.sync_all().and_then(|()| memhost_files::durable::sync_directory(directory)).map_err(|error| io(&error))?;
+    let directory =
+        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    file.sync_all()
+        .and_then(|()| memhost_files::durable::sync_directory(directory))
+        .map_err(|error| io(&error))?;
     Ok(report)
 }
 
@@ -107,7 +116,8 @@ pub(super) fn new_store(data_dir: &Path) -> Result<Trees, StoreError> {
         return Err(failed("making the store")(format!("{} has one already", data_dir.display())));
     }
     disk::prepare(&store).map_err(failed("making the store"))?;
-    let config = sled::Config::new().path(&store).mode(sled::Mode::HighThroughput).flush_every_ms(None);
+    let config =
+        sled::Config::new().path(&store).mode(sled::Mode::HighThroughput).flush_every_ms(None);
     let db = config.open().map_err(failed("making the store"))?;
     let room = Room::new(data_dir, 0, None);
     let disk = Disk::open(db, &store, room, None, None).map_err(failed("making the store"))?;
@@ -132,16 +142,20 @@ impl<'a> Reader<'a> {
     fn open(path: &'a Path) -> Result<Self, BackupError> {
         let wrong = |message: String| BackupError { path: path.display().to_string(), message };
         let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
-        let mut reader = Self { path, inner: BufReader::new(file), hasher: blake3::Hasher::new(), frames: 0 };
+        let mut reader =
+            Self { path, inner: BufReader::new(file), hasher: blake3::Hasher::new(), frames: 0 };
         let mut line = Vec::new();
         while line.last() != Some(&b'\n') && line.len() < 64 {
             line.extend(reader.take(1)?);
         }
         let text = String::from_utf8_lossy(&line);
-        let format = text.strip_prefix(MAGIC).and_then(|format| format.trim_end().parse::<u32>().ok());
+        let format =
+            text.strip_prefix(MAGIC).and_then(|format| format.trim_end().parse::<u32>().ok());
         match format {
             Some(FORMAT) => Ok(reader),
-            Some(format) => Err(wrong(format!("it has format {format}, and this version of memhost reads {FORMAT}"))),
+            Some(format) => Err(wrong(format!(
+                "it has format {format}, and this version of memhost reads {FORMAT}"
+            ))),
             None => Err(wrong("it does not begin as one".to_owned())),
         }
     }
@@ -152,7 +166,9 @@ impl<'a> Reader<'a> {
 
     fn take(&mut self, count: u32) -> Result<Vec<u8>, BackupError> {
         let mut bytes = vec![0; count as usize];
-        self.inner.read_exact(&mut bytes).map_err(|error| self.wrong(format!("it ends early: {error}")))?;
+        self.inner
+            .read_exact(&mut bytes)
+            .map_err(|error| self.wrong(format!("it ends early: {error}")))?;
         self.hasher.update(&bytes);
         Ok(bytes)
     }
@@ -171,7 +187,9 @@ impl<'a> Reader<'a> {
             let counted = u64::from_le_bytes(self.take(8)?.try_into().unwrap_or_default());
             let digest = self.hasher.finalize();
             let mut found = [0; 32];
-            self.inner.read_exact(&mut found).map_err(|error| self.wrong(format!("it ends early: {error}")))?;
+            self.inner
+                .read_exact(&mut found)
+                .map_err(|error| self.wrong(format!("it ends early: {error}")))?;
             return match digest == found && counted == self.frames {
                 true => Ok(Frame::End),
                 false => Err(self.wrong("its digest does not fit")),
@@ -197,15 +215,19 @@ pub(super) fn check(path: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// Makes a store from a backup, in a directory that is empty or does not exist. A damaged file is refused before anything
-/// is written.
+/// Makes a store from a backup, in a directory that is empty or does not exist. A damaged file is
+/// refused before anything is written.
 pub(super) fn restore(path: &Path, data_dir: &Path) -> Result<(), StoreError> {
-    let broken = |error: BackupError| StoreError::Corrupt { what: "backup".to_owned(), message: error.to_string() };
+    let broken = |error: BackupError| StoreError::Corrupt {
+        what: "backup".to_owned(),
+        message: error.to_string(),
+    };
     check(path).map_err(broken)?;
     let mut reader = Reader::open(path).map_err(broken)?;
     let lock = directory::take(data_dir)?;
     let trees = new_store(data_dir)?;
-    let mut batches: std::collections::HashMap<String, (Batch, usize)> = std::collections::HashMap::new();
+    let mut batches: std::collections::HashMap<String, (Batch, usize)> =
+        std::collections::HashMap::new();
     let flush = |name: &str, batch: Batch| match trees.kept().find(|(kept, _)| *kept == name) {
         Some((_, tree)) => trees.disk.wrote("restoring", tree.apply_batch(batch)),
         None => Err(failed("restoring")(format!("this memhost knows no tree `{name}`"))),

@@ -1,10 +1,11 @@
-//! Compaction of a store that is in use: everything is copied into a new database, which takes the place of the present
-//! one. Of what was removed or overwritten, sled keeps bytes in its files for an unlimited time; the new one has none.
+//! Compaction of a store that is in use: everything is copied into a new database, which takes the
+//! place of the present one. Of what was removed or overwritten, sled keeps bytes in its files for
+//! an unlimited time; the new one has none.
 //!
-//! The copy goes on beside all operations. The gate lists what is written meanwhile, and those keys are copied again. At
-//! the end the gate is shut for the few that are left: then nobody writes, the new database is on the disk, a file that
-//! names it is written, and the trees change over. After a crash before that file the present store is used, and after it
-//! the new one.
+//! The copy goes on beside all operations. The gate lists what is written meanwhile, and those keys
+//! are copied again. At the end the gate is shut for the few that are left: then nobody writes, the
+//! new database is on the disk, a file that names it is written, and the trees change over. After a
+//! crash before that file the present store is used, and after it the new one.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -71,7 +72,12 @@ pub(super) fn run(
 }
 
 /// Copies everything but the last few keys. None where it was stopped.
-fn copy(trees: &Trees, fresh: &Path, cache_bytes: u64, stop: &dyn Fn() -> bool) -> Result<Option<Files>, StoreError> {
+fn copy(
+    trees: &Trees,
+    fresh: &Path,
+    cache_bytes: u64,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<Files>, StoreError> {
     disk::prepare(fresh).map_err(failed("compacting"))?;
     let config = sled::Config::new()
         .path(fresh)
@@ -113,7 +119,8 @@ impl Copy<'_> {
         self.files.sync().map_err(failed("compacting"))
     }
 
-    /// Counts what was copied, and flushes it now and then. False: end here. sled does not survive a full disk.
+    /// Counts what was copied, and flushes it now and then. False: end here. sled does not survive
+    /// a full disk.
     fn goes_on(&mut self, bytes: usize) -> Result<bool, StoreError> {
         self.unsynced += bytes;
         if self.unsynced < PIECE {
@@ -122,7 +129,9 @@ impl Copy<'_> {
         self.sync()?;
         self.trees.disk.alive()?;
         if self.trees.disk.room.state().level != DiskLevel::Plenty {
-            return Err(failed("compacting")("the disk became almost full meanwhile; free disk space first"));
+            return Err(failed("compacting")(
+                "the disk became almost full meanwhile; free disk space first",
+            ));
         }
         Ok(!(self.stop)())
     }
@@ -152,7 +161,8 @@ fn copy_again(trees: &Trees, files: &Files, (name, key): &Place) -> Result<usize
     Ok(bytes)
 }
 
-/// Copies the last keys while nobody writes, and goes on with the new database. Answers the one before.
+/// Copies the last keys while nobody writes, and goes on with the new database. Answers the one
+/// before.
 fn change_over(
     trees: &Trees,
     data_dir: &Path,

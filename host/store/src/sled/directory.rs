@@ -14,16 +14,17 @@ const LOCK_FILE: &str = "LOCK";
 const FORMAT_NAME: &str = "memhost-data";
 /// Where a compaction keeps the old store for a moment.
 const BEFORE_COMPACTION: &str = "store.before";
-/// Names the directory of the store, where a compaction of a running host has put it into another one.
+/// Names the directory of the store, where a compaction of a running host has put it into another
+/// one.
 const CURRENT: &str = "STORE";
 /// What the names of such directories begin with; a number follows.
 const COMPACTED: &str = "store.";
-/// How long to wait for the lock. A host that is just ending keeps it for a moment, and so does a process that it was
-/// starting: between fork and exec a child has its parent's open files.
+/// How long to wait for the lock. A host that is just ending keeps it for a moment, and so does a
+/// process that it was starting: between fork and exec a child has its parent's open files.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Takes the directory for this process, until the file that it answers is closed. A directory that is refused is left
-/// unchanged.
+/// Takes the directory for this process, until the file that it answers is closed. A directory that
+/// is refused is left unchanged.
 pub(super) fn take(path: &Path) -> Result<File, StoreError> {
     memhost_files::durable::create_directory(path, 0o700)
         .map_err(|error| io("making the data directory", path, &error))?;
@@ -37,13 +38,16 @@ pub(super) fn take(path: &Path) -> Result<File, StoreError> {
             refuse_strangers(path)?;
             true
         }
-        Err(error) => return Err(io("reading the format of the data directory", &format_path, &error)),
+        Err(error) => {
+            return Err(io("reading the format of the data directory", &format_path, &error));
+        }
     };
     let lock = lock(path)?;
     undo_half_a_compaction(path)?;
     settle(path)?;
     // sled makes its files with the process's umask; nobody else gets to them here.
-    memhost_files::durable::create_directory(&path.join("store"), 0o700).map_err(|error| io("making", path, &error))?;
+    memhost_files::durable::create_directory(&path.join("store"), 0o700)
+        .map_err(|error| io("making", path, &error))?;
     if is_new {
         write_format(path)?;
     }
@@ -60,16 +64,20 @@ fn undo_half_a_compaction(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Gives the store its usual name again, and removes stores that a compaction has left: the one before, or an unfinished
-/// one. A crash at any moment leaves the present store under the name that the next call finds.
+/// Gives the store its usual name again, and removes stores that a compaction has left: the one
+/// before, or an unfinished one. A crash at any moment leaves the present store under the name that
+/// the next call finds.
 fn settle(path: &Path) -> Result<(), StoreError> {
     let (store, current) = (path.join("store"), path.join(CURRENT));
     match fs::read_to_string(&current) {
         Ok(name) => {
             let named = path.join(name.trim());
             if !is_compacted(name.trim()) {
-                let message =
-                    format!("{} names {:?}, which is no store of a compaction", current.display(), name.trim());
+                let message = format!(
+                    "{} names {:?}, which is no store of a compaction",
+                    current.display(),
+                    name.trim()
+                );
                 return Err(StoreError::Io { action: "finding the store", message });
             }
             // Where it is gone, it has its usual name already.
@@ -78,13 +86,17 @@ fn settle(path: &Path) -> Result<(), StoreError> {
                 memhost_files::durable::rename(&named, &store)
                     .map_err(|error| io("renaming the store", &named, &error))?;
             }
-            let removed = fs::remove_file(&current).and_then(|()| memhost_files::durable::sync_directory(path));
+            let removed = fs::remove_file(&current)
+                .and_then(|()| memhost_files::durable::sync_directory(path));
             removed.map_err(|error| io("renaming the store", &current, &error))?;
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(io("finding the store", &current, &error)),
     }
-    for entry in fs::read_dir(path).map_err(|error| io("reading the data directory", path, &error))?.flatten() {
+    for entry in fs::read_dir(path)
+        .map_err(|error| io("reading the data directory", path, &error))?
+        .flatten()
+    {
         if entry.file_name().to_str().is_some_and(is_compacted) {
             remove(&entry.path())?;
         }
@@ -94,38 +106,48 @@ fn settle(path: &Path) -> Result<(), StoreError> {
 
 fn is_compacted(name: &str) -> bool {
     let number = name.strip_prefix(COMPACTED);
-    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    number.is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 /// The directory that a compaction of the running host writes to, where the store is in `present`.
 pub(super) fn next_store(data_dir: &Path, present: &Path) -> PathBuf {
     let name = present.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let number = name.strip_prefix(COMPACTED).and_then(|number| number.parse::<u64>().ok()).unwrap_or(0);
+    let number =
+        name.strip_prefix(COMPACTED).and_then(|number| number.parse::<u64>().ok()).unwrap_or(0);
     data_dir.join(format!("{COMPACTED}{}", number.wrapping_add(1)))
 }
 
 /// Makes the finished store `fresh` the store of the data directory, durably.
 pub(super) fn make_current(data_dir: &Path, fresh: &Path) -> Result<(), StoreError> {
-    let (current, name) = (data_dir.join(CURRENT), fresh.file_name().unwrap_or_default().as_encoded_bytes());
-    memhost_files::durable::write(&current, name, 0o600).map_err(|error| io("replacing the store", &current, &error))
+    let (current, name) =
+        (data_dir.join(CURRENT), fresh.file_name().unwrap_or_default().as_encoded_bytes());
+    memhost_files::durable::write(&current, name, 0o600)
+        .map_err(|error| io("replacing the store", &current, &error))
 }
 
 /// Marks the directory with the present format, in one step.
 pub(super) fn write_format(path: &Path) -> Result<(), StoreError> {
     let format_path = path.join(FORMAT_FILE);
-    memhost_files::durable::write(&format_path, format!("{FORMAT_NAME} {FORMAT}\n").as_bytes(), 0o600)
-        .map_err(|error| io("writing the format of the data directory", &format_path, &error))
+    memhost_files::durable::write(
+        &format_path,
+        format!("{FORMAT_NAME} {FORMAT}\n").as_bytes(),
+        0o600,
+    )
+    .map_err(|error| io("writing the format of the data directory", &format_path, &error))
 }
 
-/// Copies a store into a new one, which replaces it. Overwritten and removed data no longer takes disk space. Answers the
-/// bytes before and after.
+/// Copies a store into a new one, which replaces it. Overwritten and removed data no longer takes
+/// disk space. Answers the bytes before and after.
 pub(super) fn compact(path: &Path) -> Result<(u64, u64), StoreError> {
     let _lock = take(path)?;
     let (store, fresh) = (path.join("store"), path.join("store.compact"));
     remove(&fresh)?;
     check_room_for(path, size_of(&store), "compacting")?;
     let copied = (|| {
-        let open = |path: &Path| super::open_db(&sled::Config::new().path(path).flush_every_ms(None));
+        let open =
+            |path: &Path| super::open_db(&sled::Config::new().path(path).flush_every_ms(None));
         let (old, new) = (open(&store)?, open(&fresh)?);
         for name in old.tree_names() {
             let tree = new.open_tree(&name)?;
@@ -138,19 +160,25 @@ pub(super) fn compact(path: &Path) -> Result<(u64, u64), StoreError> {
         let sizes = (old.size_on_disk()?, new.size_on_disk()?);
         sled::Result::Ok(sizes)
     })();
-    let sizes = copied.map_err(|error| StoreError::Io { action: "compacting", message: error.to_string() })?;
+    let sizes = copied
+        .map_err(|error| StoreError::Io { action: "compacting", message: error.to_string() })?;
     memhost_files::durable::sync_tree(&fresh).map_err(|error| io("compacting", &fresh, &error))?;
     replace(path, &fresh, None)?;
     Ok(sizes)
 }
 
-/// Puts a finished store in the place of the present one, which is removed or gets another name. A crash at any moment
-/// leaves one of them in place.
-pub(super) fn replace(data_dir: &Path, fresh: &Path, keep_as: Option<&Path>) -> Result<(), StoreError> {
+/// Puts a finished store in the place of the present one, which is removed or gets another name. A
+/// crash at any moment leaves one of them in place.
+pub(super) fn replace(
+    data_dir: &Path,
+    fresh: &Path,
+    keep_as: Option<&Path>,
+) -> Result<(), StoreError> {
     let (store, before) = (data_dir.join("store"), data_dir.join(BEFORE_COMPACTION));
     remove(&before)?;
     let rename = |from: &Path, to: &Path| {
-        memhost_files::durable::rename(from, to).map_err(|error| io("replacing the store", from, &error))
+        memhost_files::durable::rename(from, to)
+            .map_err(|error| io("replacing the store", from, &error))
     };
     rename(&store, &before)?;
     rename(fresh, &store)?;
@@ -182,35 +210,53 @@ pub(super) fn size_of(directory: &Path) -> u64 {
 }
 
 /// Whether a copy of so many bytes has room: sled may wait forever where it has not.
-pub(super) fn check_room_for(path: &Path, bytes: u64, action: &'static str) -> Result<(), StoreError> {
+pub(super) fn check_room_for(
+    path: &Path,
+    bytes: u64,
+    action: &'static str,
+) -> Result<(), StoreError> {
     const MARGIN: u64 = 64 << 20;
     let Ok(stat) = rustix::fs::statvfs(path) else { return Ok(()) };
-    let (free, needed) = (stat.f_bavail.saturating_mul(stat.f_frsize), bytes.saturating_add(MARGIN));
+    let (free, needed) =
+        (stat.f_bavail.saturating_mul(stat.f_frsize), bytes.saturating_add(MARGIN));
     if free >= needed {
         return Ok(());
     }
-    let message = format!("{} MiB are free and a copy needs {} MiB; free disk space first", free >> 20, needed >> 20);
+    let message = format!(
+        "{} MiB are free and a copy needs {} MiB; free disk space first",
+        free >> 20,
+        needed >> 20
+    );
     Err(StoreError::Io { action, message })
 }
 
 fn check_format(path: &Path, text: &str) -> Result<(), StoreError> {
     let shown = path.display().to_string();
-    let version = text.trim().strip_prefix(FORMAT_NAME).and_then(|rest| rest.trim().parse::<u32>().ok());
+    let version =
+        text.trim().strip_prefix(FORMAT_NAME).and_then(|rest| rest.trim().parse::<u32>().ok());
     match version {
         Some(FORMAT) => Ok(()),
-        Some(found) if found > FORMAT => Err(StoreError::TooNew { path: shown, found, known: FORMAT }),
-        _ => Err(StoreError::NotOurs { path: shown, found: format!("its file {FORMAT_FILE} says {:?}", text.trim()) }),
+        Some(found) if found > FORMAT => {
+            Err(StoreError::TooNew { path: shown, found, known: FORMAT })
+        }
+        _ => Err(StoreError::NotOurs {
+            path: shown,
+            found: format!("its file {FORMAT_FILE} says {:?}", text.trim()),
+        }),
     }
 }
 
 fn refuse_strangers(path: &Path) -> Result<(), StoreError> {
-    let entries = fs::read_dir(path).map_err(|error| io("reading the data directory", path, &error))?;
+    let entries =
+        fs::read_dir(path).map_err(|error| io("reading the data directory", path, &error))?;
     for entry in entries {
-        let name = entry.map_err(|error| io("reading the data directory", path, &error))?.file_name();
-        // The first one is left by a first start that ended before it wrote the format, and so are temporary files. Plugins
-        // and a configuration may be put there before any start.
+        let name =
+            entry.map_err(|error| io("reading the data directory", path, &error))?.file_name();
+        // The first one is left by a first start that ended before it wrote the format, and so are
+        // temporary files. Plugins and a configuration may be put there before any start.
         let known = [LOCK_FILE, "plugins", "memhost.toml"];
-        if !known.iter().any(|known| name == *known) && !name.to_string_lossy().starts_with(".tmp") {
+        if !known.iter().any(|known| name == *known) && !name.to_string_lossy().starts_with(".tmp")
+        {
             let found = format!("it holds {}", name.to_string_lossy());
             return Err(StoreError::NotOurs { path: path.display().to_string(), found });
         }
@@ -231,9 +277,15 @@ fn lock(path: &Path) -> Result<File, StoreError> {
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(Duration::from_millis(10)),
-            Err(TryLockError::WouldBlock) => return Err(StoreError::InUse { path: path.display().to_string() }),
-            Err(TryLockError::Error(error)) => return Err(io("locking the data directory", &lock_path, &error)),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(10))
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::InUse { path: path.display().to_string() });
+            }
+            Err(TryLockError::Error(error)) => {
+                return Err(io("locking the data directory", &lock_path, &error));
+            }
         }
     }
 }

@@ -1,16 +1,18 @@
-//! What stands between sled and the disk: the one function after which something is durable, and the end of the store
-//! where sled cannot go on.
+//! What stands between sled and the disk: the one function after which something is durable, and
+//! the end of the store where sled cannot go on.
 //!
-//! sled 0.34 hands its pages to the system and waits for them with `sync_file_range`, which neither writes the file's
-//! size and extents nor empties the disk's cache. [`Disk::flush`] does both with `fdatasync` on a handle of its own:
-//! flushing works on the file, whoever wrote to it.
+//! sled 0.34 hands its pages to the system and waits for them with `sync_file_range`, which neither
+//! writes the file's size and extents nor empties the disk's cache. [`Disk::flush`] does both with
+//! `fdatasync` on a handle of its own: flushing works on the file, whoever wrote to it.
 //!
-//! sled overwrites segments of its log whose pages are in newer segments. It does so at the earliest two whole segments
-//! later, which is 1 MiB. A newer segment that is not on disk by then could be lost with the power, and the older one is
-//! overwritten. So there is a flush whenever [`MOST_UNSYNCED`] were written.
+//! sled overwrites segments of its log whose pages are in newer segments. It does so at the
+//! earliest two whole segments later, which is 1 MiB. A newer segment that is not on disk by then
+//! could be lost with the power, and the older one is overwritten. So there is a flush whenever
+//! [`MOST_UNSYNCED`] were written.
 //!
-//! A long value is in a file of its own, and sled's log may be on disk before it. So the directory of these files is
-//! marked as synchronous where the file system knows that (ext4, XFS, Btrfs): then the file is on disk first.
+//! A long value is in a file of its own, and sled's log may be on disk before it. So the directory
+//! of these files is marked as synchronous where the file system knows that (ext4, XFS, Btrfs):
+//! then the file is on disk first.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -29,16 +31,16 @@ use sled::Db;
 use super::room::Room;
 use crate::{DiskSeam, DiskStep, OnFatal, StoreError};
 
-/// Disk space behind the end of sled's file that is set aside for it, in bytes: what sled writes next has room even if
-/// another process takes the rest of the disk.
+/// Disk space behind the end of sled's file that is set aside for it, in bytes: what sled writes
+/// next has room even if another process takes the rest of the disk.
 const AHEAD: u64 = 8 << 20;
 /// The unit of `st_blocks`, in bytes.
 const BLOCK: u64 = 512;
 /// Timestamps of a directory are this coarse at worst. A younger one may hide a later change.
 const COARSE: Duration = Duration::from_millis(20);
 
-/// Bytes that are handed to sled between two flushes, at most. sled writes a multiple of them, because it rewrites whole
-/// pages: eight times as much may come.
+/// Bytes that are handed to sled between two flushes, at most. sled writes a multiple of them,
+/// because it rewrites whole pages: eight times as much may come.
 const MOST_UNSYNCED: u64 = 128 << 10;
 /// What a batch of writes should not exceed, in bytes.
 pub(super) const PIECE: usize = 64 << 10;
@@ -52,7 +54,8 @@ pub(super) struct Disk {
     failure: OnceLock<StoreError>,
     on_fatal: Option<OnFatal>,
     opened: Instant,
-    /// When the flush in progress began, in milliseconds since the opening and at least 1; 0 without one.
+    /// When the flush in progress began, in milliseconds since the opening and at least 1; 0
+    /// without one.
     since: AtomicU64,
     /// Bytes that were handed to sled since the last flush began.
     unsynced: AtomicU64,
@@ -67,7 +70,8 @@ pub(super) struct Files {
     path: PathBuf,
 }
 
-/// The directory in which sled keeps values that are too long for its log, each in a file of its own.
+/// The directory in which sled keeps values that are too long for its log, each in a file of its
+/// own.
 struct Blobs {
     path: PathBuf,
     directory: File,
@@ -82,10 +86,11 @@ pub(super) fn prepare(store: &Path) -> io::Result<()> {
     let blobs = store.join("blobs");
     memhost_files::durable::create_directory(&blobs, 0o700)?;
     let opened = File::open(&blobs)?;
-    let marked =
-        ioctl_getflags(&opened).and_then(|flags| ioctl_setflags(&opened, flags | IFlags::SYNC | IFlags::DIRSYNC));
+    let marked = ioctl_getflags(&opened)
+        .and_then(|flags| ioctl_setflags(&opened, flags | IFlags::SYNC | IFlags::DIRSYNC));
     if let Err(error) = marked {
-        tracing::debug!(%error, path = %blobs.display(), "the file system has no synchronous files");
+        tracing::debug!(%error, path = %blobs.display(), "the file system has no synchronous \
+            files");
     }
     Ok(())
 }
@@ -123,7 +128,8 @@ impl Disk {
         self.files.read().path.clone()
     }
 
-    /// Goes on with another database, which is flushed and has the same content. Answers the one before.
+    /// Goes on with another database, which is flushed and has the same content. Answers the one
+    /// before.
     pub(super) fn replace(&self, files: Files) -> Arc<Files> {
         std::mem::replace(&mut *self.files.write(), Arc::new(files))
     }
@@ -150,7 +156,11 @@ impl Disk {
     }
 
     /// The result of a write of sled.
-    pub(super) fn wrote<T>(&self, action: &'static str, done: sled::Result<T>) -> Result<T, StoreError> {
+    pub(super) fn wrote<T>(
+        &self,
+        action: &'static str,
+        done: sled::Result<T>,
+    ) -> Result<T, StoreError> {
         done.map_err(|error| self.fatal(action, &error))
     }
 
@@ -162,7 +172,8 @@ impl Disk {
         }
     }
 
-    /// Counts what is about to be written, and flushes first if it is too much. Answers whether it did.
+    /// Counts what is about to be written, and flushes first if it is too much. Answers whether it
+    /// did.
     pub(super) fn count(&self, bytes: u64) -> Result<bool, StoreError> {
         // A value that is not in sled's log does not move it.
         let bytes = bytes.min(MOST_UNSYNCED / 2);
@@ -174,13 +185,16 @@ impl Disk {
         Ok(is_much)
     }
 
-    /// Brings everything that was written before this call to the disk. Nobody is told that a write is durable before
-    /// this has returned.
+    /// Brings everything that was written before this call to the disk. Nobody is told that a write
+    /// is durable before this has returned.
     pub(super) fn flush(&self) -> Result<(), StoreError> {
         self.alive()?;
         let now = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         // Of several at the same time the first one is watched.
-        let is_watched = self.since.compare_exchange(0, now.max(1), Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        let is_watched = self
+            .since
+            .compare_exchange(0, now.max(1), Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok();
         self.unsynced.store(0, Ordering::Relaxed);
         let flushed = self.flush_and_sync();
         if is_watched {
@@ -195,7 +209,8 @@ impl Disk {
         let files = Arc::clone(&self.files.read());
         self.wrote("flushing", files.db.flush())?;
         self.step(DiskStep::Sync)?;
-        // What the system could not write is not written by a second call, although that may answer that it was.
+        // What the system could not write is not written by a second call, although that may answer
+        // that it was.
         files.sync().map_err(|error| self.fatal("flushing", &error))
     }
 
@@ -212,13 +227,13 @@ impl Disk {
         files.file.sync_data()
     }
 
-    /// Keeps [`AHEAD`] bytes behind the file's end for sled. It is no error if the file system cannot: the room on the
-    /// disk is checked before each write, too.
+    /// Keeps [`AHEAD`] bytes behind the file's end for sled. It is no error if the file system
+    /// cannot: the room on the disk is checked before each write, too.
     fn set_space_aside(&self) {
         let files = Arc::clone(&self.files.read());
         let Ok(metadata) = files.file.metadata() else { return };
-        // What the file has beyond its size. Asked for each time: sled cuts the file off now and then, and the system
-        // takes back what was set aside.
+        // What the file has beyond its size. Asked for each time: sled cuts the file off now and
+        // then, and the system takes back what was set aside.
         let aside = (metadata.blocks() * BLOCK).saturating_sub(metadata.len());
         if aside < AHEAD / 2 {
             let _ = fallocate(&files.file, FallocateFlags::KEEP_SIZE, metadata.len(), AHEAD);
@@ -231,7 +246,8 @@ impl Files {
     pub(super) fn open(db: Db, store: &Path) -> io::Result<Self> {
         let file = File::options().read(true).write(true).open(store.join("db"))?;
         let path = store.join("blobs");
-        let blobs = Blobs { directory: File::open(&path)?, path, flushed: HashSet::new(), listed: None };
+        let blobs =
+            Blobs { directory: File::open(&path)?, path, flushed: HashSet::new(), listed: None };
         memhost_files::durable::sync_tree(store)?;
         Ok(Self { db, file, blobs: Mutex::new(blobs), path: store.to_owned() })
     }

@@ -1,5 +1,6 @@
-//! The gate that every writer passes, so that a backup or a compaction can stop all writes for a moment and knows which
-//! keys were written while it copied, and so that nothing is written of a company any more that is being erased.
+//! The gate that every writer passes, so that a backup or a compaction can stop all writes for a
+//! moment and knows which keys were written while it copied, and so that nothing is written of a
+//! company any more that is being erased.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -28,7 +29,8 @@ pub(super) struct Gate {
     written: Mutex<Option<BTreeSet<Place>>>,
     /// One backup or compaction at a time: the written keys belong to it.
     turn: Mutex<()>,
-    /// Companies of which no row is written any more, each with the last number that its operations had by then.
+    /// Companies of which no row is written any more, each with the last number that its operations
+    /// had by then.
     closed: RwLock<HashMap<CompanyId, u64>>,
 }
 
@@ -56,8 +58,8 @@ impl Gate {
         Writing { _door: self.door.read(), gate: self }
     }
 
-    /// Lets no row of a company in any more, and no operation up to this number. The writes in progress have ended when this
-    /// returns.
+    /// Lets no row of a company in any more, and no operation up to this number. The writes in
+    /// progress have ended when this returns.
     pub(super) fn close(&self, company: &CompanyId, last: u64) {
         self.closed.write().insert(company.clone(), last);
         drop(self.door.write());
@@ -68,7 +70,8 @@ impl Gate {
         self.closed.read().get(company).is_some_and(|last| number <= *last)
     }
 
-    /// Lists written keys from now on, until the answer is dropped. Waits for another backup or compaction to end.
+    /// Lists written keys from now on, until the answer is dropped. Waits for another backup or
+    /// compaction to end.
     pub(super) fn watch(&self) -> Watching<'_> {
         let turn = self.turn.lock();
         let _door = self.door.write();
@@ -76,14 +79,15 @@ impl Gate {
         Watching { gate: self, _turn: turn }
     }
 
-    /// The keys that were written since [`Gate::watch`] or since the last call of this. Their writes have ended.
+    /// The keys that were written since [`Gate::watch`] or since the last call of this. Their
+    /// writes have ended.
     pub(super) fn written(&self) -> BTreeSet<Place> {
         let _door = self.door.write();
         self.written.lock().as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Stops all writes while the first part of the answer is held. The second part is the keys that were written since
-    /// [`Gate::watch`] or [`Gate::written`].
+    /// Stops all writes while the first part of the answer is held. The second part is the keys
+    /// that were written since [`Gate::watch`] or [`Gate::written`].
     pub(super) fn shut(&self) -> (RwLockWriteGuard<'_, ()>, BTreeSet<Place>) {
         let door = self.door.write();
         let written = self.written.lock().take().unwrap_or_default();
@@ -95,7 +99,8 @@ impl Writing<'_> {
     /// Refuses rows of closed companies. `keys` begin with their companies.
     ///
     /// # Errors
-    /// Where one of the companies is closed. Who closes it waits for this write, so none comes later.
+    /// Where one of the companies is closed. Who closes it waits for this write, so none comes
+    /// later.
     pub(super) fn admit<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> Result<(), StoreError> {
         let closed = self.gate.closed.read();
         if closed.is_empty() {

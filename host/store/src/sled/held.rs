@@ -1,5 +1,6 @@
-//! How many bytes each company has in the store. Every write changes the number in its own transaction, so it is exact,
-//! also after a crash. It is derived: a backup leaves it out, and a store without it is measured when it is opened.
+//! How many bytes each company has in the store. Every write changes the number in its own
+//! transaction, so it is exact, also after a crash. It is derived: a backup leaves it out, and a
+//! store without it is measured when it is opened.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +18,8 @@ const COUNTED: &[u8] = b"\0counted";
 /// Rows that a measurement writes at once.
 const AT_ONCE: usize = 512;
 
-/// Whether rows of this table count. The keys of the first two begin with no company. Sums have so many rows a day at most
-/// (`sums.rs`), and no retention removes them.
+/// Whether rows of this table count. The keys of the first two begin with no company. Sums have so
+/// many rows a day at most (`sums.rs`), and no retention removes them.
 pub(super) fn counts(table: Table) -> bool {
     !matches!(table, Table::Host | Table::Due | Table::Sums)
 }
@@ -47,7 +48,9 @@ impl Growth {
     /// Adds one key, whose value had one length and gets another one; none where there is no value.
     pub(super) fn add(&mut self, key: &[u8], before: Option<usize>, after: Option<usize>) {
         let Some(company) = company_in(key) else { return };
-        let size = |value: Option<usize>| value.map_or(0, |value| i64::try_from(key.len() + value).unwrap_or(i64::MAX));
+        let size = |value: Option<usize>| {
+            value.map_or(0, |value| i64::try_from(key.len() + value).unwrap_or(i64::MAX))
+        };
         let by = size(after).saturating_sub(size(before));
         match self.0.get_mut(company) {
             Some(sum) => *sum = sum.saturating_add(by),
@@ -58,7 +61,10 @@ impl Growth {
     }
 
     /// Writes it to the tree of the numbers, within the transaction.
-    pub(super) fn write(&self, numbers: &TransactionalTree) -> Result<(), UnabortableTransactionError> {
+    pub(super) fn write(
+        &self,
+        numbers: &TransactionalTree,
+    ) -> Result<(), UnabortableTransactionError> {
         for (company, by) in self.0.iter().filter(|(_, by)| **by != 0) {
             let before = numbers.get(company)?.map_or(0, |value| decode(&value));
             numbers.insert(company.as_slice(), &before.saturating_add_signed(*by).to_le_bytes())?;
@@ -67,7 +73,8 @@ impl Growth {
     }
 }
 
-/// Measures every company of a store that was not counted from its beginning, such as one from a backup.
+/// Measures every company of a store that was not counted from its beginning, such as one from a
+/// backup.
 pub(super) fn measure(trees: &Trees) -> Result<(), StoreError> {
     if trees.held.contains_key(COUNTED).map_err(failed("reading"))? {
         return Ok(());
@@ -92,7 +99,8 @@ pub(super) fn measure(trees: &Trees) -> Result<(), StoreError> {
         for (company, sum) in some {
             batch.insert(company.as_slice(), &sum.to_le_bytes());
         }
-        let _writing = trees.enter(Need::Present, some.iter().map(|(company, _)| company.len() + 8).sum())?;
+        let _writing =
+            trees.enter(Need::Present, some.iter().map(|(company, _)| company.len() + 8).sum())?;
         trees.disk.wrote("measuring", trees.held.apply_batch(batch))?;
     }
     // After all of them: a measurement that was cut short begins again.

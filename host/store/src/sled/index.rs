@@ -1,5 +1,6 @@
-//! The log's indexes: derived, compact, and written a little after the log. Operations that are not indexed yet are known
-//! in memory. After a crash the index is updated from the log, from each company's watermark on.
+//! The log's indexes: derived, compact, and written a little after the log. Operations that are not
+//! indexed yet are known in memory. After a crash the index is updated from the log, from each
+//! company's watermark on.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::mpsc::Receiver;
@@ -58,7 +59,11 @@ pub(super) fn run(trees: &Trees, companies: &Companies, incoming: &Receiver<Mess
 }
 
 /// Adds operations to the index, and then removes them from memory.
-pub(super) fn add(trees: &Trees, companies: &Companies, applied: &[Applied]) -> Result<(), StoreError> {
+pub(super) fn add(
+    trees: &Trees,
+    companies: &Companies,
+    applied: &[Applied],
+) -> Result<(), StoreError> {
     let _indexing = trees.indexing.lock();
     let tree = &trees.index;
     let mut chunks: HashMap<Vec<u8>, Vec<u64>> = HashMap::new();
@@ -98,15 +103,22 @@ pub(super) fn add(trees: &Trees, companies: &Companies, applied: &[Applied]) -> 
     }
     drop(moving);
     for company in touched.into_keys() {
-        let mine = blocks.iter().filter(|(of, _)| *of == company).map(|(_, block)| *block).collect();
+        let mine =
+            blocks.iter().filter(|(of, _)| *of == company).map(|(_, block)| *block).collect();
         move_watermark(trees, company, watermark(companies, company), mine)?;
     }
     Ok(())
 }
 
-/// Notes how far the index of a company is. The blocks that are whole by now are sorted: those that this completed, and
-/// those of `touched`. After a crash before the end, the same operations are indexed again, which changes nothing.
-fn move_watermark(trees: &Trees, company: &CompanyId, mark: u64, mut touched: BTreeSet<u64>) -> Result<(), StoreError> {
+/// Notes how far the index of a company is. The blocks that are whole by now are sorted: those that
+/// this completed, and those of `touched`. After a crash before the end, the same operations are
+/// indexed again, which changes nothing.
+fn move_watermark(
+    trees: &Trees,
+    company: &CompanyId,
+    mark: u64,
+    mut touched: BTreeSet<u64>,
+) -> Result<(), StoreError> {
     let key = keys::watermark(company);
     let whole = (mark + 1) / keys::BLOCK;
     let (from, mut below) = (stored_watermark(trees, company)? / keys::BLOCK, whole);
@@ -127,11 +139,13 @@ fn move_watermark(trees: &Trees, company: &CompanyId, mark: u64, mut touched: BT
 
 fn stored_watermark(trees: &Trees, company: &CompanyId) -> Result<u64, StoreError> {
     let mark = trees.index.get(keys::watermark(company)).map_err(failed("reading"))?;
-    Ok(mark.and_then(|bytes| Some(u64::from_be_bytes(bytes.as_ref().try_into().ok()?))).unwrap_or(0))
+    Ok(mark
+        .and_then(|bytes| Some(u64::from_be_bytes(bytes.as_ref().try_into().ok()?)))
+        .unwrap_or(0))
 }
 
-/// Writes to the index, in pieces: what was written is flushed in between. An operation whose entries are written in part
-/// is indexed again.
+/// Writes to the index, in pieces: what was written is flushed in between. An operation whose
+/// entries are written in part is indexed again.
 fn write(trees: &Trees, changes: Vec<KeyChange>) -> Result<(), StoreError> {
     let mut changes = changes.into_iter().peekable();
     while changes.peek().is_some() {
@@ -154,7 +168,11 @@ fn write(trees: &Trees, changes: Vec<KeyChange>) -> Result<(), StoreError> {
 }
 
 /// Updates a company's index from its log, from the watermark on.
-pub(super) fn catch_up(trees: &Trees, companies: &Companies, company: &CompanyId) -> Result<(), StoreError> {
+pub(super) fn catch_up(
+    trees: &Trees,
+    companies: &Companies,
+    company: &CompanyId,
+) -> Result<(), StoreError> {
     let log = &trees.records;
     let mark = stored_watermark(trees, company)?;
     let mut pending = Vec::new();
@@ -175,7 +193,11 @@ pub(super) fn catch_up(trees: &Trees, companies: &Companies, company: &CompanyId
 }
 
 /// Changes which operations of a company are known in memory only.
-fn open(companies: &Companies, company: &CompanyId, change: impl FnOnce(&mut BTreeSet<u64>) -> bool) {
+fn open(
+    companies: &Companies,
+    company: &CompanyId,
+    change: impl FnOnce(&mut BTreeSet<u64>) -> bool,
+) {
     if let Some(state) = companies.lock().get_mut(company) {
         change(&mut state.open);
     }
@@ -188,7 +210,11 @@ pub(super) fn verify(
     companies: &Companies,
     company: &CompanyId,
 ) -> Result<Vec<String>, StoreError> {
-    let known = companies.lock().get(company).map(|state| (state.open.clone(), state.last)).unwrap_or_default();
+    let known = companies
+        .lock()
+        .get(company)
+        .map(|state| (state.open.clone(), state.last))
+        .unwrap_or_default();
     compare(log, index, companies, company, known)
 }
 
@@ -217,14 +243,18 @@ pub(super) fn compare(
             Err(error) => findings.push(format!("{company}: operation number {sequence}: {error}")),
             Ok(operation) => {
                 if operation.id.sequence() != sequence || operation.company_id != *company {
-                    findings.push(format!("{company}: operation {} stands under another's number", operation.id));
+                    findings.push(format!(
+                        "{company}: operation {} stands under another's number",
+                        operation.id
+                    ));
                 }
                 if operation.outcome == Outcome::InProgress || is_moving(sequence) {
                     continue;
                 }
                 named.expect(&operation)?;
                 for facet in keys::facets_of(&operation) {
-                    let chunk = expected.entry(keys::chunk(&facet, sequence / keys::BLOCK)).or_default();
+                    let chunk =
+                        expected.entry(keys::chunk(&facet, sequence / keys::BLOCK)).or_default();
                     chunk.insert(sequence % keys::BLOCK);
                 }
             }
@@ -242,14 +272,15 @@ pub(super) fn compare(
                 let block = keys::sequence(&key).unwrap_or(0) * keys::BLOCK;
                 let late = |offset: &u64| is_moving(block + offset) || block + offset < first;
                 if !found.descending().filter(|offset| !late(offset)).eq(wanted.descending()) {
-                    findings.push(format!("{company}: the index chunk {shown:?} does not fit the log"));
+                    findings
+                        .push(format!("{company}: the index chunk {shown:?} does not fit the log"));
                 }
             }
         }
     }
     findings.extend(named.end()?);
-    findings.extend(
-        expected.keys().map(|key| format!("{company}: the index chunk {:?} is missing", String::from_utf8_lossy(key))),
-    );
+    findings.extend(expected.keys().map(|key| {
+        format!("{company}: the index chunk {:?} is missing", String::from_utf8_lossy(key))
+    }));
     Ok(findings)
 }

@@ -11,7 +11,9 @@ const INTENT: u8 = b'i';
 pub(super) const BLOCK: u64 = 4_096;
 
 fn with(company: &CompanyId, rest: &[&[u8]]) -> Vec<u8> {
-    let mut key = Vec::with_capacity(company.as_str().len() + 1 + rest.iter().map(|part| part.len()).sum::<usize>());
+    let mut key = Vec::with_capacity(
+        company.as_str().len() + 1 + rest.iter().map(|part| part.len()).sum::<usize>(),
+    );
     key.extend_from_slice(company.as_str().as_bytes());
     key.push(0);
     rest.iter().for_each(|part| key.extend_from_slice(part));
@@ -50,8 +52,8 @@ pub(super) fn sequence(key: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(key.get(key.len().checked_sub(8)?..)?.try_into().ok()?))
 }
 
-/// The key of the number up to which a company's operations are indexed. The second letter is the form of the index: one
-/// of another form is made again from the log.
+/// The key of the number up to which a company's operations are indexed. The second letter is the
+/// form of the index: one of another form is made again from the log.
 pub(super) fn watermark(company: &CompanyId) -> Vec<u8> {
     with(company, &[b"wb"])
 }

@@ -1,4 +1,5 @@
-//! The writing side of the operation log: one thread applies and flushes the records of many callers, in groups.
+//! The writing side of the operation log: one thread applies and flushes the records of many
+//! callers, in groups.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -41,7 +42,12 @@ struct Item {
 }
 
 impl Item {
-    fn new(operation: Arc<Operation>, value: Vec<u8>, beside: Vec<TableWrite>, waiter: Waiter) -> Self {
+    fn new(
+        operation: Arc<Operation>,
+        value: Vec<u8>,
+        beside: Vec<TableWrite>,
+        waiter: Waiter,
+    ) -> Self {
         let (company, sequence) = (&operation.company_id, operation.id.sequence());
         let bytes = value.len();
         let mut changes = vec![(keys::record(company, sequence).into(), Some(value.into()))];
@@ -80,13 +86,15 @@ struct Queue {
     items: VecDeque<Item>,
     /// How many items were ever taken from `items`.
     taken: u64,
-    /// Callers that wait for a flush without a record of their own, each with the number of items before it.
+    /// Callers that wait for a flush without a record of their own, each with the number of items
+    /// before it.
     waiters: Vec<(u64, Waiter)>,
     /// Companies to remove, each with the number of items before it.
     erasures: Vec<(u64, CompanyId, Erased)>,
     /// The items that the thread is writing. Readers still look here.
     in_flight: Arc<Vec<Item>>,
-    /// The items whose callers wait for the flush in progress, and those who wait for it without a record of their own.
+    /// The items whose callers wait for the flush in progress, and those who wait for it without a
+    /// record of their own.
     flushing: Arc<Vec<Item>>,
     waiting: Vec<Waiter>,
     /// How many callers the thread waits for; fewer do not wake it.
@@ -127,7 +135,9 @@ impl Abandon {
         let mut queue = self.0.queue.lock();
         queue.flushing.iter().chain(&queue.items).for_each(|item| item.answer(Err(error.clone())));
         let queue = &mut *queue;
-        for waiter in queue.waiting.drain(..).chain(queue.waiters.drain(..).map(|(_, waiter)| waiter)) {
+        for waiter in
+            queue.waiting.drain(..).chain(queue.waiters.drain(..).map(|(_, waiter)| waiter))
+        {
             let _ = waiter.send(Err(error.clone()));
         }
         for (.., reply) in queue.erasures.drain(..) {
@@ -165,8 +175,18 @@ impl Log {
         let thread = std::thread::Builder::new()
             .name("memhost-commit".to_owned())
             .spawn(move || worker.run())
-            .map_err(|error| StoreError::Io { action: "starting the commit thread", message: error.to_string() })?;
-        Ok(Self { tree, disk: Arc::clone(&trees.disk), shared, companies, max_batch, thread: Some(thread) })
+            .map_err(|error| StoreError::Io {
+                action: "starting the commit thread",
+                message: error.to_string(),
+            })?;
+        Ok(Self {
+            tree,
+            disk: Arc::clone(&trees.disk),
+            shared,
+            companies,
+            max_batch,
+            thread: Some(thread),
+        })
     }
 
     pub(super) fn abandon(&self) -> Abandon {
@@ -178,7 +198,8 @@ impl Log {
         if let Some(state) = companies.get_mut(company) {
             return state.next();
         }
-        // Every company that had operations when the store was opened is in the map: this one is new.
+        // Every company that had operations when the store was opened is in the map: this one is
+        // new.
         companies.entry(company.clone()).or_default().next()
     }
 
@@ -203,7 +224,8 @@ impl Log {
     }
 
     pub(super) fn write(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
-        // Refused here, alone: a group has records that end something, too. What an operation ends is always taken.
+        // Refused here, alone: a group has records that end something, too. What an operation ends
+        // is always taken.
         if operation.outcome == Outcome::InProgress && operation.kind != OperationKind::Forget {
             let checked = self.disk.alive().and_then(|()| self.disk.room.check(Need::New, 0));
             if let Err(error) = checked {
@@ -233,7 +255,8 @@ impl Log {
         }
     }
 
-    /// Whether more of the company's operations wait for the disk or the index than a few flushes take.
+    /// Whether more of the company's operations wait for the disk or the index than a few flushes
+    /// take.
     pub(super) fn is_behind(&self, company: &CompanyId) -> bool {
         let companies = self.companies.lock();
         companies.get(company).is_some_and(|state| state.open.len() > self.max_batch * BEHIND)
@@ -262,7 +285,11 @@ impl Log {
     }
 
     /// A record as it was written last, applied or not.
-    pub(super) fn read(&self, company: &CompanyId, sequence: u64) -> Result<Option<Operation>, StoreError> {
+    pub(super) fn read(
+        &self,
+        company: &CompanyId,
+        sequence: u64,
+    ) -> Result<Option<Operation>, StoreError> {
         {
             let queue = self.shared.queue.lock();
             let newest_first = queue.items.iter().rev().chain(queue.in_flight.iter().rev());

@@ -1,9 +1,10 @@
 //! Which operations name a record: those that wrote, returned or forgot it, and those that cite it.
 //!
-//! An entry is the checksum of a record's id and the operation's place in its block of 4,096. Operations that are indexed
-//! together share a row, in no order: an operation with ten records costs no more writes than one with none. Once every
-//! operation of a block is indexed, the block's rows are sorted into parts by checksum, so that a search reads one part of
-//! each block. Two ids may have one checksum, so a reader looks at the operation as well.
+//! An entry is the checksum of a record's id and the operation's place in its block of 4,096.
+//! Operations that are indexed together share a row, in no order: an operation with ten records
+//! costs no more writes than one with none. Once every operation of a block is indexed, the block's
+//! rows are sorted into parts by checksum, so that a search reads one part of each block. Two ids
+//! may have one checksum, so a reader looks at the operation as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +33,8 @@ pub(super) fn checksum(id: &RecordId) -> u32 {
 
 /// The checksums of the records that an operation names, each once.
 pub(super) fn checksums_of(operation: &Operation) -> Vec<u32> {
-    let mut all: Vec<u32> = operation.named().map(|handle| checksum(&handle.provider_record_id)).collect();
+    let mut all: Vec<u32> =
+        operation.named().map(|handle| checksum(&handle.provider_record_id)).collect();
     all.sort_unstable();
     all.dedup();
     all
@@ -60,7 +62,9 @@ fn decode(bytes: &[u8]) -> Option<Vec<Entry>> {
 fn read(bytes: &[u8]) -> Result<Vec<Entry>, StoreError> {
     decode(bytes).ok_or_else(|| StoreError::Corrupt {
         what: "index of named records".to_owned(),
-        message: "a row is no list of entries; `memhost store verify` says which operations are affected".to_owned(),
+        message:
+            "a row is no list of entries; `memhost store verify` says which operations are affected"
+                .to_owned(),
     })
 }
 
@@ -83,8 +87,14 @@ impl Rows {
         }
     }
 
-    /// What is written. An operation that is indexed again may begin a row that is there already: it is continued.
-    pub(super) fn changes(self, tree: &Tree, company: &CompanyId, block: u64) -> Result<Vec<KeyChange>, StoreError> {
+    /// What is written. An operation that is indexed again may begin a row that is there already:
+    /// it is continued.
+    pub(super) fn changes(
+        self,
+        tree: &Tree,
+        company: &CompanyId,
+        block: u64,
+    ) -> Result<Vec<KeyChange>, StoreError> {
         let mut rows: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
         for (place, new) in self.0 {
             let key = keys::named_row(company, block, place);
@@ -92,7 +102,8 @@ impl Rows {
                 Some(row) => row,
                 None => {
                     let stored = tree.get(&key).map_err(failed("reading"))?;
-                    rows.entry(key).or_insert(stored.map(|stored| stored.to_vec()).unwrap_or_default())
+                    rows.entry(key)
+                        .or_insert(stored.map(|stored| stored.to_vec()).unwrap_or_default())
                 }
             };
             row.extend(new);
@@ -101,8 +112,8 @@ impl Rows {
     }
 }
 
-/// Sorts the rows of a block into its parts. Answers what is written first and what is removed after that: a reader that
-/// reads the rows before the part misses nothing.
+/// Sorts the rows of a block into its parts. Answers what is written first and what is removed
+/// after that: a reader that reads the rows before the part misses nothing.
 pub(super) fn sorted(
     tree: &Tree,
     company: &CompanyId,
@@ -130,29 +141,51 @@ pub(super) fn sorted(
     Ok((written, removed))
 }
 
-/// The highest block from one on and below another with an operation that names a record. Blocks without are skipped:
-/// the numbers of an imported company may be far apart.
-pub(super) fn last_block(tree: &Tree, company: &CompanyId, from: u64, below: u64) -> Result<Option<u64>, StoreError> {
+/// The highest block from one on and below another with an operation that names a record. Blocks
+/// without are skipped: the numbers of an imported company may be far apart.
+pub(super) fn last_block(
+    tree: &Tree,
+    company: &CompanyId,
+    from: u64,
+    below: u64,
+) -> Result<Option<u64>, StoreError> {
     if from >= below {
         return Ok(None);
     }
-    let last = tree.range(keys::named_in(company, from)..keys::named_in(company, below)).keys().next_back();
-    Ok(last.transpose().map_err(failed("reading"))?.and_then(|key| keys::named_block(company, &key)))
+    let last = tree
+        .range(keys::named_in(company, from)..keys::named_in(company, below))
+        .keys()
+        .next_back();
+    Ok(last
+        .transpose()
+        .map_err(failed("reading"))?
+        .and_then(|key| keys::named_block(company, &key)))
 }
 
 /// The operations of a block that may name a record with this checksum.
-pub(super) fn find(tree: &Tree, company: &CompanyId, block: u64, checksum: u32) -> Result<Posting, StoreError> {
-    let rows: Result<Vec<IVec>, _> = tree.scan_prefix(keys::named_rows(company, block)).values().collect();
-    let part = tree.get(keys::named_part(company, block, part_of(checksum))).map_err(failed("reading"))?;
+pub(super) fn find(
+    tree: &Tree,
+    company: &CompanyId,
+    block: u64,
+    checksum: u32,
+) -> Result<Posting, StoreError> {
+    let rows: Result<Vec<IVec>, _> =
+        tree.scan_prefix(keys::named_rows(company, block)).values().collect();
+    let part =
+        tree.get(keys::named_part(company, block, part_of(checksum))).map_err(failed("reading"))?;
     let mut posting = Posting::default();
     for row in rows.map_err(failed("reading"))?.into_iter().chain(part) {
         let is_it = |entry: &Entry| entry.0 == checksum;
-        read(&row)?.into_iter().filter(is_it).for_each(|(_, place)| posting.insert(u64::from(place)));
+        read(&row)?
+            .into_iter()
+            .filter(is_it)
+            .for_each(|(_, place)| posting.insert(u64::from(place)));
     }
     Ok(posting)
 }
 
-/// Compares the index with the log, whose operations are handed in by their numbers, the lowest first.
+/// Compares the index with the log, whose operations are handed in by their numbers, the lowest
+/// first.
 pub(super) struct Check<'a> {
     tree: &'a Tree,
     company: &'a CompanyId,
@@ -167,7 +200,12 @@ pub(super) struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    pub(super) fn new(tree: &'a Tree, company: &'a CompanyId, is_moving: &'a dyn Fn(u64) -> bool, first: u64) -> Self {
+    pub(super) fn new(
+        tree: &'a Tree,
+        company: &'a CompanyId,
+        is_moving: &'a dyn Fn(u64) -> bool,
+        first: u64,
+    ) -> Self {
         let (wanted, seen, findings) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
         Self { tree, company, is_moving, first, block: first / keys::BLOCK, wanted, seen, findings }
     }
@@ -211,7 +249,9 @@ impl<'a> Check<'a> {
             match decode(&row) {
                 Some(entries) => found.extend(entries),
                 None => {
-                    self.findings.push(format!("{company}: the index of records named in block {block} is damaged"));
+                    self.findings.push(format!(
+                        "{company}: the index of records named in block {block} is damaged"
+                    ));
                     return Ok(());
                 }
             }
@@ -222,7 +262,8 @@ impl<'a> Check<'a> {
         });
         if found != wanted {
             let what = "does not fit the log";
-            self.findings.push(format!("{company}: the index of records named in block {block} {what}"));
+            self.findings
+                .push(format!("{company}: the index of records named in block {block} {what}"));
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Counting back from the newest operation, for the retention by number. Refusals are not counted: whoever is refused must
-//! not push other records out.
+//! Counting back from the newest operation, for the retention by number. Refusals are not counted:
+//! whoever is refused must not push other records out.
 
 use std::collections::HashSet;
 
@@ -10,8 +10,8 @@ use super::{failed, keys};
 use crate::{StoreError, decode};
 use memhost_types::{CompanyId, Operation, OperationFilter, Outcome};
 
-/// The number of the oldest of the newest `count` operations that are no refusals. Reads keys only, and the records that
-/// are not indexed yet.
+/// The number of the oldest of the newest `count` operations that are no refusals. Reads keys only,
+/// and the records that are not indexed yet.
 pub(super) fn of(
     trees: &Trees,
     companies: &Companies,
@@ -31,7 +31,8 @@ pub(super) fn of(
         } else {
             if block != sequence / keys::BLOCK {
                 block = sequence / keys::BLOCK;
-                let posting = Posting::read(&trees.index, &keys::chunk(&facet, block))?.unwrap_or_default();
+                let posting =
+                    Posting::read(&trees.index, &keys::chunk(&facet, block))?.unwrap_or_default();
                 refused = posting.descending().collect();
             }
             refused.contains(&(sequence % keys::BLOCK))

@@ -44,7 +44,11 @@ impl OperationLog for SledStore {
         state::is_settled(&self.companies, company)
     }
 
-    async fn operation(&self, company: &CompanyId, id: OperationId) -> Result<Option<Operation>, StoreError> {
+    async fn operation(
+        &self,
+        company: &CompanyId,
+        id: OperationId,
+    ) -> Result<Option<Operation>, StoreError> {
         Ok(self.reader(company)?.operation(id.sequence())?.filter(|operation| operation.id == id))
     }
 
@@ -58,20 +62,32 @@ impl OperationLog for SledStore {
         self.reader(company)?.page(filter, before, limit).await
     }
 
-    async fn newest_operations(&self, company: &CompanyId, count: u64) -> Result<Option<u64>, StoreError> {
+    async fn newest_operations(
+        &self,
+        company: &CompanyId,
+        count: u64,
+    ) -> Result<Option<u64>, StoreError> {
         let company = company.clone();
-        self.blocking("reading", move |trees, companies| newest::of(trees, companies, &company, count)).await
+        self.blocking("reading", move |trees, companies| {
+            newest::of(trees, companies, &company, count)
+        })
+        .await
     }
 
     async fn operation_range(&self, company: &CompanyId) -> Result<Option<(u64, u64)>, StoreError> {
         let last = last(&self.companies, company);
         self.trees.disk.alive()?;
-        let first = self.trees.records.range(keys::record(company, 0)..=keys::record(company, last)).next();
+        let first =
+            self.trees.records.range(keys::record(company, 0)..=keys::record(company, last)).next();
         let first = first.transpose().map_err(failed("reading"))?;
         Ok(first.and_then(|(key, _)| Some((keys::sequence(&key)?, last))))
     }
 
-    async fn first_operation_at(&self, company: &CompanyId, moment: Timestamp) -> Result<u64, StoreError> {
+    async fn first_operation_at(
+        &self,
+        company: &CompanyId,
+        moment: Timestamp,
+    ) -> Result<u64, StoreError> {
         let reader = self.reader(company)?;
         off_executor(usize::MAX, || reader.first_at(moment))
     }
@@ -88,7 +104,10 @@ impl OperationLog for SledStore {
 
     async fn trim_operations(&self, company: &CompanyId, below: u64) -> Result<u64, StoreError> {
         let company = company.clone();
-        self.blocking("trimming", move |trees, companies| remove::operations(trees, companies, &company, below)).await
+        self.blocking("trimming", move |trees, companies| {
+            remove::operations(trees, companies, &company, below)
+        })
+        .await
     }
 
     async fn begin_numbers(&self, company: &CompanyId) -> Result<(), StoreError> {

@@ -1,4 +1,5 @@
-//! The private storage of one binding. Its keys have the binding's own prefix, and its size is counted.
+//! The private storage of one binding. Its keys have the binding's own prefix, and its size is
+//! counted.
 
 use std::sync::Arc;
 
@@ -10,10 +11,13 @@ use super::room::Need;
 use super::tree::Tree;
 use super::trees::Trees;
 use crate::StoreError;
-use memhost_ports::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite};
+use memhost_ports::{
+    BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite,
+};
 use memhost_types::limits;
 
-/// The size of a partition, shared by all of its handles, so that the limit holds for all of them together.
+/// The size of a partition, shared by all of its handles, so that the limit holds for all of them
+/// together.
 pub(super) type Used = Arc<Mutex<StorageSize>>;
 
 /// Growth of a partition by one write that is not new data, in bytes.
@@ -45,7 +49,10 @@ pub(super) fn measure(tree: &Tree, prefix: &[u8]) -> sled::Result<StorageSize> {
         && let Some((bytes, keys)) = sum.split_first_chunk::<8>()
         && let Ok(keys) = keys.try_into()
     {
-        return Ok(StorageSize { bytes: u64::from_le_bytes(*bytes), keys: u64::from_le_bytes(keys) });
+        return Ok(StorageSize {
+            bytes: u64::from_le_bytes(*bytes),
+            keys: u64::from_le_bytes(keys),
+        });
     }
     let mut size = StorageSize::default();
     for entry in tree.scan_prefix(prefix) {
@@ -66,13 +73,19 @@ fn sum_value(size: StorageSize) -> [u8; 16] {
 
 /// The size of one key; zero where it has no value.
 fn size_of(key: &[u8], value: Option<usize>) -> StorageSize {
-    value.map_or(StorageSize::default(), |value| StorageSize { bytes: (key.len() + value) as u64, keys: 1 })
+    value.map_or(StorageSize::default(), |value| StorageSize {
+        bytes: (key.len() + value) as u64,
+        keys: 1,
+    })
 }
 
 /// The new total once an entry of size `before` has size `after`.
 fn changed(sum: StorageSize, before: StorageSize, after: StorageSize) -> StorageSize {
     let new = |sum: u64, before: u64, after: u64| sum.saturating_add(after).saturating_sub(before);
-    StorageSize { bytes: new(sum.bytes, before.bytes, after.bytes), keys: new(sum.keys, before.keys, after.keys) }
+    StorageSize {
+        bytes: new(sum.bytes, before.bytes, after.bytes),
+        keys: new(sum.keys, before.keys, after.keys),
+    }
 }
 
 fn broken(error: &sled::Error) -> StorageError {
@@ -101,11 +114,17 @@ fn check_value(value: &[u8]) -> Result<(), StorageError> {
 
 impl Partition {
     /// A batch that writes these keys, in one step with the new sum.
-    fn write(&self, mut batch: Batch, keys: Vec<Vec<u8>>, change: SizeChange) -> Result<(), StorageError> {
+    fn write(
+        &self,
+        mut batch: Batch,
+        keys: Vec<Vec<u8>>,
+        change: SizeChange,
+    ) -> Result<(), StorageError> {
         let (sum, SizeChange { before, total, bytes }) = (sum_key(&self.prefix), change);
         // On a full disk a binding may still delete, and write down that it did.
         let need = if total.bytes > before.bytes + SMALL { Need::New } else { Need::Present };
-        let broken = |error: StoreError| StorageError::Failed(format!("the host's store failed: {error}"));
+        let broken =
+            |error: StoreError| StorageError::Failed(format!("the host's store failed: {error}"));
         batch.insert(sum.as_slice(), &sum_value(total));
         let writing = self.trees.enter(need, bytes).map_err(broken)?;
         writing.admit(std::iter::once(self.prefix.as_slice())).map_err(broken)?;
@@ -150,18 +169,23 @@ impl Partition {
     }
 }
 
-/// The key of the host's own record of a partition. No company's id begins with a control character, so this is no key of
-/// a partition.
+/// The key of the host's own record of a partition. No company's id begins with a control
+/// character, so this is no key of a partition.
 pub(super) fn state_key(partition: &[u8]) -> Vec<u8> {
     [b"\x01".as_slice(), partition].concat()
 }
 
 impl Partition {
-    /// A migration's writes and the host's own record, all or nothing. The limits of a guest's batch do not apply; the
-    /// partition's limit does.
-    pub(super) fn apply_with_state(&self, writes: Vec<StorageWrite>, state: &[u8]) -> Result<(), StorageError> {
+    /// A migration's writes and the host's own record, all or nothing. The limits of a guest's
+    /// batch do not apply; the partition's limit does.
+    pub(super) fn apply_with_state(
+        &self,
+        writes: Vec<StorageWrite>,
+        state: &[u8],
+    ) -> Result<(), StorageError> {
         let mut used = self.used.lock();
-        let (mut total, mut batch, mut keys, mut bytes) = (*used, Batch::default(), Vec::new(), state.len());
+        let (mut total, mut batch, mut keys, mut bytes) =
+            (*used, Batch::default(), Vec::new(), state.len());
         for write in writes {
             let (key, value) = match write {
                 StorageWrite::Put(StorageEntry { key, value }) => (key, Some(value)),
@@ -170,7 +194,8 @@ impl Partition {
             check_key(&key)?;
             keys.push(self.key(&key));
             bytes += value.as_ref().map_or(0, Vec::len);
-            total = changed(total, self.size_of(&key)?, size_of(&key, value.as_ref().map(Vec::len)));
+            total =
+                changed(total, self.size_of(&key)?, size_of(&key, value.as_ref().map(Vec::len)));
             match value {
                 Some(value) => {
                     check_value(&value)?;
@@ -196,13 +221,21 @@ impl BindingStorage for Partition {
         Ok(value.map(|value| value.to_vec()))
     }
 
-    fn scan(&self, prefix: &[u8], cursor: Option<&[u8]>, count: usize) -> Result<StoragePage, StorageError> {
+    fn scan(
+        &self,
+        prefix: &[u8],
+        cursor: Option<&[u8]>,
+        count: usize,
+    ) -> Result<StoragePage, StorageError> {
         let max = limits::MAX_STORAGE_PAGE;
         let count = if count == 0 { max } else { count.min(max) };
         self.alive()?;
         let full_prefix = self.key(prefix);
         // A cursor before the prefix begins at the prefix; one behind it finds nothing.
-        let start = cursor.map_or_else(|| full_prefix.clone(), |cursor| self.key(cursor).max(full_prefix.clone()));
+        let start = cursor.map_or_else(
+            || full_prefix.clone(),
+            |cursor| self.key(cursor).max(full_prefix.clone()),
+        );
         let mut page = StoragePage::default();
         let mut bytes = 0;
         for entry in self.trees.storage.range(start..) {
@@ -212,8 +245,8 @@ impl BindingStorage for Partition {
             }
             let key = key[self.prefix.len()..].to_vec();
             bytes += key.len() + value.len();
-            let is_full =
-                page.entries.len() == count || (bytes > limits::MAX_STORAGE_PAGE_BYTES && !page.entries.is_empty());
+            let is_full = page.entries.len() == count
+                || (bytes > limits::MAX_STORAGE_PAGE_BYTES && !page.entries.is_empty());
             if is_full {
                 page.next = Some(key);
                 break;
@@ -229,7 +262,8 @@ impl BindingStorage for Partition {
             return Err(limit(format!("a batch has {} writes; the limit is {max}", writes.len())));
         }
         let mut used = self.used.lock();
-        let mut sizes: std::collections::HashMap<&[u8], (StorageSize, StorageSize)> = std::collections::HashMap::new();
+        let mut sizes: std::collections::HashMap<&[u8], (StorageSize, StorageSize)> =
+            std::collections::HashMap::new();
         let (mut bytes, mut batch) = (0, Batch::default());
         for write in &writes {
             let (key, value) = match write {
@@ -253,7 +287,8 @@ impl BindingStorage for Partition {
             let max = limits::MAX_STORAGE_BATCH_BYTES;
             return Err(limit(format!("a batch has {bytes} bytes; the limit is {max}")));
         }
-        let total = sizes.values().fold(*used, |sum, (before, after)| changed(sum, *before, *after));
+        let total =
+            sizes.values().fold(*used, |sum, (before, after)| changed(sum, *before, *after));
         self.check_total(total, *used)?;
         let keys = sizes.keys().map(|key| self.key(key)).collect();
         self.write(batch, keys, SizeChange { before: *used, total, bytes })?;
@@ -261,16 +296,26 @@ impl BindingStorage for Partition {
         Ok(())
     }
 
-    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, StorageError> {
+    fn compare_and_swap(
+        &self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool, StorageError> {
         check_key(key)?;
         check_value(new.unwrap_or_default())?;
-        // Every write of the partition holds this lock, so nothing is written between this read and the write.
+        // Every write of the partition holds this lock, so nothing is written between this read and
+        // the write.
         let mut used = self.used.lock();
         let found = self.trees.storage.get(self.key(key)).map_err(|error| broken(&error))?;
         if found.as_deref() != expected {
             return Ok(false);
         }
-        let total = changed(*used, size_of(key, expected.map(<[u8]>::len)), size_of(key, new.map(<[u8]>::len)));
+        let total = changed(
+            *used,
+            size_of(key, expected.map(<[u8]>::len)),
+            size_of(key, new.map(<[u8]>::len)),
+        );
         self.check_total(total, *used)?;
         let mut batch = Batch::default();
         match new {

@@ -1,5 +1,5 @@
-//! One posting chunk: which of a block's 4,096 operations have a facet's value. Few of them are a list of offsets,
-//! many a bitmap.
+//! One posting chunk: which of a block's 4,096 operations have a facet's value. Few of them are a
+//! list of offsets, many a bitmap.
 
 use super::failed;
 use super::keys::BLOCK;
@@ -27,7 +27,8 @@ impl Posting {
         let Some(bytes) = tree.get(key).map_err(failed("reading"))? else { return Ok(None) };
         Self::decode(&bytes).map(Some).ok_or_else(|| StoreError::Corrupt {
             what: "index chunk".to_owned(),
-            message: "it is neither a list nor a bitmap; `memhost store verify` says which operations are affected"
+            message: "it is neither a list nor a bitmap; `memhost store verify` says which \
+                      operations are affected"
                 .to_owned(),
         })
     }

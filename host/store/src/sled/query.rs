@@ -1,5 +1,5 @@
-//! The reading side of the operation log: newest first, by range scan or by intersecting posting chunks. A filter by a
-//! facet never scans the whole log.
+//! The reading side of the operation log: newest first, by range scan or by intersecting posting
+//! chunks. A filter by a facet never scans the whole log.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +15,12 @@ use memhost_ports::{expect_off_executor, off_executor};
 use memhost_types::limits::MAX_PAGE_BYTES;
 use memhost_types::{CompanyId, Operation, OperationFilter};
 
-/// An operation's number is given out just before its time is read, so two operations that begin together may have their
-/// times in the other order. No more than this many can begin within such a moment.
+/// An operation's number is given out just before its time is read, so two operations that begin
+/// together may have their times in the other order. No more than this many can begin within such a
+/// moment.
 const TIME_SLACK: u64 = 1_024;
-/// Operations that do not match and are read for one page. It is enough for those on both sides of a time, so that only a
-/// filter that the index does not answer in full ends a page early.
+/// Operations that do not match and are read for one page. It is enough for those on both sides of
+/// a time, so that only a filter that the index does not answer in full ends a page early.
 pub(super) const MOST_PASSED: usize = 2 * TIME_SLACK as usize;
 /// The same in bytes. Long operations take longer to read.
 pub(super) const MOST_PASSED_BYTES: usize = 4 * MAX_PAGE_BYTES;
@@ -48,7 +49,9 @@ impl Filling<'_> {
         let bytes = operation.as_ref().map_or(0, size);
         match operation.filter(|operation| self.filter.matches(operation)) {
             // One more than fits says that there is a next page.
-            Some(_) if self.found.len() == self.limit || self.bytes >= MAX_PAGE_BYTES => self.end_above(sequence),
+            Some(_) if self.found.len() == self.limit || self.bytes >= MAX_PAGE_BYTES => {
+                self.end_above(sequence)
+            }
             Some(operation) => {
                 self.bytes += bytes;
                 self.found.push(operation);
@@ -116,14 +119,26 @@ impl Reader<'_> {
         };
         let (bytes, passed, passed_bytes, next_before, is_over) = (0, 0, 0, None, false);
         let found = Vec::new();
-        Ok(Filling { filter, limit, from, below, found, bytes, passed, passed_bytes, next_before, is_over })
+        Ok(Filling {
+            filter,
+            limit,
+            from,
+            below,
+            found,
+            bytes,
+            passed,
+            passed_bytes,
+            next_before,
+            is_over,
+        })
     }
 
     /// Reads on for a page, until it ends or others should run.
     fn step(&self, page: &mut Filling<'_>) -> Result<(), StoreError> {
         expect_off_executor("reading a page of the log", usize::MAX);
         let (from, below) = (page.from, page.below);
-        // Memory first, then the index: an operation that moves in between is seen twice and not missed.
+        // Memory first, then the index: an operation that moves in between is seen twice and not
+        // missed.
         let mut recent = self.log.queued(self.company);
         let facets = keys::facets_wanted(self.company, page.filter);
         let named = page.filter.provider_record_id.as_ref().map(named::checksum);
@@ -165,7 +180,8 @@ impl Reader<'_> {
             }
             page.add(sequence, self.operation(sequence)?);
             read += 1;
-            if page.is_over || read == STEP || page.bytes + page.passed_bytes - bytes >= STEP_BYTES {
+            if page.is_over || read == STEP || page.bytes + page.passed_bytes - bytes >= STEP_BYTES
+            {
                 return Ok(());
             }
         }
@@ -180,40 +196,44 @@ impl Reader<'_> {
         below: u64,
     ) -> Box<dyn Iterator<Item = Result<u64, StoreError>> + '_> {
         let facets = facets.to_vec();
-        let blocks: Box<dyn Iterator<Item = Result<Vec<u64>, StoreError>> + '_> = match (named, facets.split_first()) {
-            (Some(checksum), _) => {
-                let (from, mut end) = (from / keys::BLOCK, (below / keys::BLOCK).saturating_add(1));
-                let next = move || {
-                    let block = named::last_block(self.index, self.company, from, end).transpose()?;
-                    end = *block.as_ref().unwrap_or(&0);
-                    Some(block)
-                };
-                Box::new(std::iter::from_fn(next).map(move |block| {
-                    let block = block?;
-                    let named = named::find(self.index, self.company, block, checksum)?;
-                    self.having(block, named, &facets)
-                }))
-            }
-            (None, Some((first, others))) => {
-                let blocks = keys::chunk(first, from / keys::BLOCK)..=keys::chunk(first, below / keys::BLOCK);
-                let others = others.to_vec();
-                Box::new(self.index.range(blocks).rev().map(move |entry| {
-                    let (key, _) = entry.map_err(failed("reading"))?;
-                    match (keys::sequence(&key), Posting::read(self.index, &key)?) {
-                        (Some(block), Some(posting)) => self.having(block, posting, &others),
-                        _ => Ok(Vec::new()),
-                    }
-                }))
-            }
-            (None, None) => {
-                let range = keys::record(self.company, from)..keys::record(self.company, below);
-                let all = self.records.range(range).rev();
-                return Box::new(all.filter_map(|entry| match entry {
-                    Ok((key, _)) => keys::sequence(&key).map(Ok),
-                    Err(error) => Some(Err(failed("reading")(error))),
-                }));
-            }
-        };
+        let blocks: Box<dyn Iterator<Item = Result<Vec<u64>, StoreError>> + '_> =
+            match (named, facets.split_first()) {
+                (Some(checksum), _) => {
+                    let (from, mut end) =
+                        (from / keys::BLOCK, (below / keys::BLOCK).saturating_add(1));
+                    let next = move || {
+                        let block =
+                            named::last_block(self.index, self.company, from, end).transpose()?;
+                        end = *block.as_ref().unwrap_or(&0);
+                        Some(block)
+                    };
+                    Box::new(std::iter::from_fn(next).map(move |block| {
+                        let block = block?;
+                        let named = named::find(self.index, self.company, block, checksum)?;
+                        self.having(block, named, &facets)
+                    }))
+                }
+                (None, Some((first, others))) => {
+                    let blocks = keys::chunk(first, from / keys::BLOCK)
+                        ..=keys::chunk(first, below / keys::BLOCK);
+                    let others = others.to_vec();
+                    Box::new(self.index.range(blocks).rev().map(move |entry| {
+                        let (key, _) = entry.map_err(failed("reading"))?;
+                        match (keys::sequence(&key), Posting::read(self.index, &key)?) {
+                            (Some(block), Some(posting)) => self.having(block, posting, &others),
+                            _ => Ok(Vec::new()),
+                        }
+                    }))
+                }
+                (None, None) => {
+                    let range = keys::record(self.company, from)..keys::record(self.company, below);
+                    let all = self.records.range(range).rev();
+                    return Box::new(all.filter_map(|entry| match entry {
+                        Ok((key, _)) => keys::sequence(&key).map(Ok),
+                        Err(error) => Some(Err(failed("reading")(error))),
+                    }));
+                }
+            };
         let all = blocks.flat_map(|found| {
             let (found, error) = match found {
                 Ok(found) => (found, None),
@@ -221,11 +241,18 @@ impl Reader<'_> {
             };
             found.into_iter().map(Ok).chain(error)
         });
-        Box::new(all.filter(move |found| found.as_ref().map_or(true, |sequence| (from..below).contains(sequence))))
+        Box::new(all.filter(move |found| {
+            found.as_ref().map_or(true, |sequence| (from..below).contains(sequence))
+        }))
     }
 
     /// The numbers of one block's operations that also have all these facets, highest first.
-    fn having(&self, block: u64, mut found: Posting, facets: &[Vec<u8>]) -> Result<Vec<u64>, StoreError> {
+    fn having(
+        &self,
+        block: u64,
+        mut found: Posting,
+        facets: &[Vec<u8>],
+    ) -> Result<Vec<u64>, StoreError> {
         for facet in facets {
             match Posting::read(self.index, &keys::chunk(facet, block))? {
                 Some(other) => found.intersect(&other),
@@ -248,7 +275,11 @@ impl Reader<'_> {
         Ok(low)
     }
 
-    fn at_or_behind(&self, sequence: u64, below: u64) -> Result<Option<(u64, Timestamp)>, StoreError> {
+    fn at_or_behind(
+        &self,
+        sequence: u64,
+        below: u64,
+    ) -> Result<Option<(u64, Timestamp)>, StoreError> {
         let range = keys::record(self.company, sequence)..keys::record(self.company, below);
         match self.records.range(range).next() {
             None => Ok(None),
@@ -266,14 +297,21 @@ fn size(operation: &Operation) -> usize {
     let texts = operation.payload.iter().map(|payload| payload.text.len());
     let texts = texts.chain(operation.log.iter().map(|line| line.text.len()));
     let texts = texts.chain(operation.error.iter().map(|error| error.message.len()));
-    let handles =
-        operation.records.iter().chain(&operation.cited).map(|handle| handle.provider_record_id.as_str().len());
-    let parts = operation.records.len() + operation.cited.len() + operation.jobs.len() + operation.usage.len();
+    let handles = operation
+        .records
+        .iter()
+        .chain(&operation.cited)
+        .map(|handle| handle.provider_record_id.as_str().len());
+    let parts = operation.records.len()
+        + operation.cited.len()
+        + operation.jobs.len()
+        + operation.usage.len();
     texts.chain(handles).sum::<usize>() + 1_024 + 256 * parts
 }
 
-/// Every company that has keys in a tree, by seeking from one to the next. Keys of the host itself begin with a zero byte:
-/// operators' tokens, and idempotency keys of requests that are about no company.
+/// Every company that has keys in a tree, by seeking from one to the next. Keys of the host itself
+/// begin with a zero byte: operators' tokens, and idempotency keys of requests that are about no
+/// company.
 pub(super) fn companies(name: &str, tree: &Tree) -> Result<BTreeSet<CompanyId>, StoreError> {
     let mut all = BTreeSet::new();
     let mut from = vec![1];
@@ -282,7 +320,10 @@ pub(super) fn companies(name: &str, tree: &Tree) -> Result<BTreeSet<CompanyId>, 
         let Some(company) = company_of(&key) else {
             return Err(StoreError::Corrupt {
                 what: format!("tree `{name}`"),
-                message: format!("the key {:?} does not begin with a company", String::from_utf8_lossy(&key)),
+                message: format!(
+                    "the key {:?} does not begin with a company",
+                    String::from_utf8_lossy(&key)
+                ),
             });
         };
         from = keys::behind(&company);

@@ -15,7 +15,8 @@ const AT_ONCE: usize = 1_024;
 /// What the removal of a key takes in the log, in bytes.
 const REMOVAL: usize = 64;
 
-/// Removes a company from every tree, the derived ones included. Its due entries are left, see [`due`].
+/// Removes a company from every tree, the derived ones included. Its due entries are left, see
+/// [`due`].
 pub(super) fn company(trees: &Trees, company: &CompanyId) -> Result<u64, StoreError> {
     let own = keys::all(company);
     let mut count = prefix(trees, INDEX, &trees.index, &own)?;
@@ -35,8 +36,9 @@ pub(super) fn company(trees: &Trees, company: &CompanyId) -> Result<u64, StoreEr
     Ok(count)
 }
 
-/// Removes the due entries of a company. The company comes after the time in their keys, so this reads those of all
-/// companies. One that is left names nothing any more, and is removed when its time comes.
+/// Removes the due entries of a company. The company comes after the time in their keys, so this
+/// reads those of all companies. One that is left names nothing any more, and is removed when its
+/// time comes.
 pub(super) fn due(trees: &Trees, company: &CompanyId) -> Result<u64, StoreError> {
     let (mut count, own) = (0, keys::all(company));
     let tree = trees.table(Table::Due);
@@ -58,7 +60,12 @@ pub(super) fn partition(trees: &Trees, partition: &[u8]) -> Result<u64, StoreErr
     keys.iter().map(|key| prefix(trees, STORAGE, &trees.storage, key)).sum()
 }
 
-fn prefix(trees: &Trees, name: &'static str, tree: &Tree, prefix: &[u8]) -> Result<u64, StoreError> {
+fn prefix(
+    trees: &Trees,
+    name: &'static str,
+    tree: &Tree,
+    prefix: &[u8],
+) -> Result<u64, StoreError> {
     let mut count = 0;
     loop {
         let some: Result<Vec<_>, _> = tree.scan_prefix(prefix).keys().take(AT_ONCE).collect();
@@ -82,13 +89,19 @@ pub(super) fn operations(
     company: &CompanyId,
     below: u64,
 ) -> Result<u64, StoreError> {
-    // Operations that are not indexed yet are still needed, and so is the newest one, for the next number.
+    // Operations that are not indexed yet are still needed, and so is the newest one, for the next
+    // number.
     let below = below.min(watermark(companies, company) + 1).min(last(companies, company));
     let mut count = 0;
     loop {
         let range = keys::record(company, 0)..keys::record(company, below);
-        let some: Vec<_> =
-            trees.records.range(range).keys().take(AT_ONCE).collect::<Result<_, _>>().map_err(failed("reading"))?;
+        let some: Vec<_> = trees
+            .records
+            .range(range)
+            .keys()
+            .take(AT_ONCE)
+            .collect::<Result<_, _>>()
+            .map_err(failed("reading"))?;
         if some.is_empty() {
             break;
         }
@@ -104,7 +117,9 @@ pub(super) fn operations(
     let (mut batch, mut removed) = (Batch::default(), Vec::new());
     let block = below / keys::BLOCK;
     let chunks = trees.index.scan_prefix(keys::postings(company)).keys();
-    let chunks = chunks.filter(|key| key.as_ref().map_or(true, |key| keys::sequence(key).is_some_and(|of| of < block)));
+    let chunks = chunks.filter(|key| {
+        key.as_ref().map_or(true, |key| keys::sequence(key).is_some_and(|of| of < block))
+    });
     let named = trees.index.range(keys::named(company)..keys::named_in(company, block)).keys();
     for key in chunks.chain(named) {
         let key = key.map_err(failed("reading"))?;

@@ -1,8 +1,9 @@
 //! What can be saved of a store that does not open, or whose pages cannot all be read.
 //!
-//! sled rebuilds itself from its log when it opens. Three things keep it from that: a damaged snapshot, which only saves
-//! reading the whole log; a file of a long value that was cut off; and a damaged log. The first two are left out, on a
-//! copy. What can be read then is written into a new store. The damaged one stays beside it.
+//! sled rebuilds itself from its log when it opens. Three things keep it from that: a damaged
+//! snapshot, which only saves reading the whole log; a file of a long value that was cut off; and a
+//! damaged log. The first two are left out, on a copy. What can be read then is written into a new
+//! store. The damaged one stays beside it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,15 +35,21 @@ pub struct Repaired {
 
 /// Replaces the store of a data directory by one with everything that can be read of it.
 pub(super) fn repair(data_dir: &Path) -> Result<Repaired, StoreError> {
-    let io =
-        |what: &Path, error: &std::io::Error| failed("repairing the store")(format!("{}: {error}", what.display()));
+    let io = |what: &Path, error: &std::io::Error| {
+        failed("repairing the store")(format!("{}: {error}", what.display()))
+    };
     let _lock = directory::take(data_dir)?;
-    let (store, copy, fresh) = (data_dir.join("store"), data_dir.join("store.copy"), data_dir.join("store.repaired"));
+    let (store, copy, fresh) =
+        (data_dir.join("store"), data_dir.join("store.copy"), data_dir.join("store.repaired"));
     if !store.exists() {
         let message = format!("{} has no store; restore a backup", data_dir.display());
         return Err(failed("repairing the store")(message));
     }
-    directory::check_room_for(data_dir, directory::size_of(&store).saturating_mul(2), "repairing the store")?;
+    directory::check_room_for(
+        data_dir,
+        directory::size_of(&store).saturating_mul(2),
+        "repairing the store",
+    )?;
     for left in [&copy, &fresh] {
         directory::remove(left)?;
     }
@@ -70,10 +77,13 @@ pub(super) fn repair(data_dir: &Path) -> Result<Repaired, StoreError> {
 /// Opens the copy, without what keeps it from opening.
 fn open_what_opens(copy: &Path, done: &mut Repaired) -> Result<Db, StoreError> {
     // sled may open without a word where such a file is damaged.
-    for entry in fs::read_dir(copy.join("blobs")).map_err(failed("repairing the store"))?.flatten() {
+    for entry in fs::read_dir(copy.join("blobs")).map_err(failed("repairing the store"))?.flatten()
+    {
         if !is_whole_blob(&entry.path()) && fs::remove_file(entry.path()).is_ok() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            done.lost.push(format!("left out blobs/{name}: it is damaged; a long value or a page of records is lost"));
+            done.lost.push(format!(
+                "left out blobs/{name}: it is damaged; a long value or a page of records is lost"
+            ));
         }
     }
     let first = match open(copy) {
@@ -84,11 +94,14 @@ fn open_what_opens(copy: &Path, done: &mut Repaired) -> Result<Db, StoreError> {
     for entry in fs::read_dir(copy).map_err(failed("repairing the store"))?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.starts_with("snap.") && fs::remove_file(entry.path()).is_ok() {
-            done.lost.push(format!("left out {name}: the log is read from its beginning instead, and nothing is lost"));
+            done.lost.push(format!(
+                "left out {name}: the log is read from its beginning instead, and nothing is lost"
+            ));
         }
     }
     open(copy).map_err(|error| {
-        let message = format!("it does not open: {error}; restore a backup with `memhost store restore`");
+        let message =
+            format!("it does not open: {error}; restore a backup with `memhost store restore`");
         failed("repairing the store")(message)
     })
 }
@@ -100,7 +113,9 @@ fn open(path: &Path) -> Result<Db, String> {
         Ok(opened) => opened.map_err(|error| error.to_string()),
         Err(panic) => {
             let said = panic.downcast_ref::<String>().cloned();
-            Err(said.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default())
+            Err(said
+                .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+                .unwrap_or_default())
         }
     }
 }
@@ -108,19 +123,26 @@ fn open(path: &Path) -> Result<Db, String> {
 /// A checksum of four bytes, and what it was computed from.
 fn is_whole_blob(path: &Path) -> bool {
     fs::read(path).is_ok_and(|bytes| {
-        bytes
-            .split_first_chunk::<4>()
-            .is_some_and(|(sum, rest)| !rest.is_empty() && crc32fast::hash(rest) == u32::from_le_bytes(*sum))
+        bytes.split_first_chunk::<4>().is_some_and(|(sum, rest)| {
+            !rest.is_empty() && crc32fast::hash(rest) == u32::from_le_bytes(*sum)
+        })
     })
 }
 
 /// Copies what can be read of a tree.
-fn save(new: &Trees, name: &str, from: &sled::Tree, to: &Tree, lost: &mut Vec<String>) -> Result<u64, StoreError> {
+fn save(
+    new: &Trees,
+    name: &str,
+    from: &sled::Tree,
+    to: &Tree,
+    lost: &mut Vec<String>,
+) -> Result<u64, StoreError> {
     let (mut batch, mut count, mut saved, mut errors) = (Batch::default(), 0, 0, 0);
     let mut entries = from.iter();
     loop {
-        let next = catch_unwind(AssertUnwindSafe(|| entries.next()))
-            .unwrap_or_else(|_| Some(Err(sled::Error::ReportableBug("a page ends the thread".to_owned()))));
+        let next = catch_unwind(AssertUnwindSafe(|| entries.next())).unwrap_or_else(|_| {
+            Some(Err(sled::Error::ReportableBug("a page ends the thread".to_owned())))
+        });
         match next {
             None => break,
             Some(Ok((key, value))) => {

@@ -1,8 +1,10 @@
-//! The room on the disk. sled does not survive a write that fails, so the store stops before the disk is full: a reserve
-//! is kept, and what may still be written depends on how much of it is left.
+//! The room on the disk. sled does not survive a write that fails, so the store stops before the
+//! disk is full: a reserve is kept, and what may still be written depends on how much of it is
+//! left.
 //!
-//! Every write asks the system, which takes about a microsecond: other processes fill disks, too. A file that takes a
-//! part of the reserve is removed when others have filled the disk, so that something can still be deleted.
+//! Every write asks the system, which takes about a microsecond: other processes fill disks, too. A
+//! file that takes a part of the reserve is removed when others have filled the disk, so that
+//! something can still be deleted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,7 +49,8 @@ pub(super) struct Room {
 
 impl Room {
     pub(super) fn new(data_dir: &Path, reserve: u64, seam: Option<Arc<dyn DiskSeam>>) -> Self {
-        let ballast = if data_dir.join(BALLAST).exists() { Ballast::Present } else { Ballast::Missing };
+        let ballast =
+            if data_dir.join(BALLAST).exists() { Ballast::Present } else { Ballast::Missing };
         let room = Self {
             data_dir: data_dir.to_owned(),
             seam,
@@ -60,7 +63,8 @@ impl Room {
         room
     }
 
-    /// Makes room for the opening of the database, which writes a little, if others have filled the disk.
+    /// Makes room for the opening of the database, which writes a little, if others have filled the
+    /// disk.
     pub(super) fn make_room_to_open(&self) {
         if self.reserve > 0 && self.measure() < self.floor() {
             self.release();
@@ -79,7 +83,11 @@ impl Room {
 
     pub(super) fn state(&self) -> DiskState {
         let free = self.free.load(Ordering::Relaxed);
-        DiskState { level: self.level(), free_bytes: (free != u64::MAX).then_some(free), reserve_bytes: self.reserve }
+        DiskState {
+            level: self.level(),
+            free_bytes: (free != u64::MAX).then_some(free),
+            reserve_bytes: self.reserve,
+        }
     }
 
     fn level(&self) -> DiskLevel {
@@ -92,14 +100,18 @@ impl Room {
 
     /// Asks the system, and answers the bytes that are free.
     pub(super) fn measure(&self) -> u64 {
-        let asked = || statvfs(&self.data_dir).map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
+        let asked =
+            || statvfs(&self.data_dir).map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
         let seen = self.seam.as_ref().and_then(|seam| seam.free());
         // Where the system does not say, nothing is refused: the write itself will fail.
         let free = seen.unwrap_or_else(|| asked().unwrap_or(u64::MAX));
         self.free.store(free, Ordering::Relaxed);
         let before = self.level();
-        // A little more must be free to go back, so that the level does not change with every write.
-        let below = |limit: u64, level: DiskLevel| free < limit + if before >= level { limit / 8 } else { 0 };
+        // A little more must be free to go back, so that the level does not change with every
+        // write.
+        let below = |limit: u64, level: DiskLevel| {
+            free < limit + if before >= level { limit / 8 } else { 0 }
+        };
         let level = match self.reserve {
             0 => DiskLevel::Plenty,
             _ if below(self.spent(), DiskLevel::Spent) => DiskLevel::Spent,
@@ -110,17 +122,28 @@ impl Room {
             self.level.store(level as u8, Ordering::Relaxed);
             let (free_mib, reserve_mib) = (free >> 20, self.reserve >> 20);
             match level {
-                DiskLevel::Plenty => tracing::info!(free_mib, "there is room on the disk again: writes are accepted"),
-                DiskLevel::Low => tracing::warn!(free_mib, reserve_mib, "the disk is almost full: new data is refused"),
+                DiskLevel::Plenty => {
+                    tracing::info!(free_mib, "there is room on the disk again: writes are accepted")
+                }
+                DiskLevel::Low => tracing::warn!(
+                    free_mib,
+                    reserve_mib,
+                    "the disk is almost full: new data is refused"
+                ),
                 DiskLevel::Spent => {
-                    tracing::error!(free_mib, reserve_mib, "the disk is full: all but deletions is refused");
+                    tracing::error!(
+                        free_mib,
+                        reserve_mib,
+                        "the disk is full: all but deletions is refused"
+                    );
                 }
             }
         }
         free
     }
 
-    /// Keeps the ballast where there is room for it. Called now and then, where blocking is allowed.
+    /// Keeps the ballast where there is room for it. Called now and then, where blocking is
+    /// allowed.
     pub(super) fn restore_ballast(&self) {
         let mut ballast = self.ballast.lock();
         // With a test's own numbers there is no real file.
@@ -138,7 +161,8 @@ impl Room {
         options.write(true).create(true).truncate(false);
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let made = options.open(&path).map_err(|error| error.to_string()).and_then(|file| {
-            fallocate(&file, FallocateFlags::empty(), 0, self.reserve / 8).map_err(|error| error.to_string())
+            fallocate(&file, FallocateFlags::empty(), 0, self.reserve / 8)
+                .map_err(|error| error.to_string())
         });
         match made {
             Ok(()) => *ballast = Ballast::Present,
@@ -157,7 +181,9 @@ impl Room {
             return false;
         }
         *ballast = Ballast::Missing;
-        tracing::warn!("the disk was filled: the part of it that was set aside is used for deletions");
+        tracing::warn!(
+            "the disk was filled: the part of it that was set aside is used for deletions"
+        );
         fs::remove_file(self.data_dir.join(BALLAST)).is_ok()
     }
 

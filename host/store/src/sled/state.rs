@@ -34,8 +34,8 @@ impl CompanyState {
 }
 
 impl CompanyState {
-    /// Takes back a number that stays without a record. The last one is given out again, so that a flood of refusals
-    /// leaves no gap.
+    /// Takes back a number that stays without a record. The last one is given out again, so that a
+    /// flood of refusals leaves no gap.
     pub(super) fn take_back(&mut self, sequence: u64) {
         self.open.remove(&sequence);
         if self.last == sequence {

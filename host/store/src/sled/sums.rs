@@ -1,5 +1,5 @@
-//! Sums over operations. A bitmap for each block says which operations are summed, so that an operation that is indexed
-//! again, after a crash or in a restored store, is not summed again.
+//! Sums over operations. A bitmap for each block says which operations are summed, so that an
+//! operation that is indexed again, after a crash or in a restored store, is not summed again.
 
 use std::collections::HashMap;
 
@@ -15,8 +15,8 @@ use super::{failed, keys};
 use crate::{StoreError, Table, decode, encode};
 use memhost_types::{CompanyId, Rollup, RollupKey};
 
-/// The most rows of one company and day. What would be a further one is added to its binding's row of all others: agents,
-/// providers and models are names that callers and providers choose.
+/// The most rows of one company and day. What would be a further one is added to its binding's row
+/// of all others: agents, providers and models are names that callers and providers choose.
 pub(super) const MOST_ROWS: usize = 10_000;
 /// Days of companies whose rows are counted in memory.
 const MOST_COUNTS: usize = 1_000;
@@ -74,7 +74,12 @@ pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> 
 }
 
 /// Whether there is a row, or may be one more: then it is counted.
-fn has_row(trees: &Trees, company: &CompanyId, key: &RollupKey, place: &[u8]) -> Result<bool, StoreError> {
+fn has_row(
+    trees: &Trees,
+    company: &CompanyId,
+    key: &RollupKey,
+    place: &[u8],
+) -> Result<bool, StoreError> {
     let tree = trees.table(Table::Sums);
     if tree.contains_key(place).map_err(failed("reading"))? {
         return Ok(true);
@@ -88,7 +93,8 @@ fn has_row(trees: &Trees, company: &CompanyId, key: &RollupKey, place: &[u8]) ->
     if counts.len() >= MOST_COUNTS {
         counts.clear();
     }
-    // A row that is not written after all, because the disk fails, is counted: then the store takes no more calls.
+    // A row that is not written after all, because the disk fails, is counted: then the store takes
+    // no more calls.
     let may = count < MOST_ROWS;
     counts.insert(day, count + usize::from(may));
     Ok(may)
@@ -99,7 +105,8 @@ fn others(key: RollupKey) -> RollupKey {
     RollupKey { agent_id: OTHERS.parse().ok(), provider, model, ..key }
 }
 
-/// Whether a row from outside is one of these. Answers the highest number that it says is summed, or 0.
+/// Whether a row from outside is one of these. Answers the highest number that it says is summed,
+/// or 0.
 pub(super) fn check(company: &CompanyId, key: &[u8], value: &[u8]) -> Option<u64> {
     if key.starts_with(&keys::sums(company, None)) {
         let (row, _): (RollupKey, Rollup) = decode("sums", value).ok()?;
@@ -120,7 +127,9 @@ pub(super) fn rows(
 ) -> Result<Vec<(RollupKey, Rollup)>, StoreError> {
     let mut rows: HashMap<RollupKey, Rollup> = HashMap::new();
     let _moving = trees.sums.read();
-    for entry in trees.table(Table::Sums).range(keys::sums(company, Some(since))..keys::behind(company)) {
+    for entry in
+        trees.table(Table::Sums).range(keys::sums(company, Some(since))..keys::behind(company))
+    {
         let (key, value) = entry.map_err(failed("reading"))?;
         if !key.starts_with(&keys::sums(company, None)) {
             break;
@@ -131,7 +140,8 @@ pub(super) fn rows(
         }
         rows.insert(key, sums);
     }
-    let open = log.companies.lock().get(company).map(|state| state.open.clone()).unwrap_or_default();
+    let open =
+        log.companies.lock().get(company).map(|state| state.open.clone()).unwrap_or_default();
     let mut blocks: HashMap<u64, Posting> = HashMap::new();
     for sequence in open {
         // An imported operation is in the imported sums already and is indexed here a moment later.
@@ -140,7 +150,8 @@ pub(super) fn rows(
             Some(summed) => summed,
             None => {
                 let stored =
-                    Posting::read(trees.table(Table::Sums), &keys::summed(company, block))?.unwrap_or_default();
+                    Posting::read(trees.table(Table::Sums), &keys::summed(company, block))?
+                        .unwrap_or_default();
                 blocks.entry(block).or_insert(stored)
             }
         };
@@ -189,13 +200,17 @@ mod tests {
         add(&store.trees, &[of(0, 0..MOST_ROWS - 1, day)]).unwrap();
         // Also after a restart, when nothing is counted in memory.
         store.trees.sum_rows.lock().clear();
-        add(&store.trees, &[of(1, MOST_ROWS - 10..MOST_ROWS + 20, day), of(2, 0..3, next)]).unwrap();
+        add(&store.trees, &[of(1, MOST_ROWS - 10..MOST_ROWS + 20, day), of(2, 0..3, next)])
+            .unwrap();
         add(&store.trees, &[of(3, MOST_ROWS + 20..MOST_ROWS + 40, day)]).unwrap();
         let rows = rows(&store.trees, store.log.as_ref().unwrap(), &company, day, next).unwrap();
         let of_day = |wanted: Date| rows.iter().filter(move |(key, _)| key.day == wanted);
         assert_eq!((of_day(day).count(), of_day(next).count()), (MOST_ROWS + 1, 3));
         let (_, others) = rows.iter().find(|(key, _)| key.provider == OTHERS).unwrap();
         assert_eq!(others.operations, 40);
-        assert_eq!(of_day(day).map(|(_, sums)| sums.operations).sum::<u64>(), MOST_ROWS as u64 - 1 + 50);
+        assert_eq!(
+            of_day(day).map(|(_, sums)| sums.operations).sum::<u64>(),
+            MOST_ROWS as u64 - 1 + 50
+        );
     }
 }

@@ -9,8 +9,9 @@ use async_trait::async_trait;
 use super::gate::OPERATIONS;
 use super::{SledStore, backup, compaction, failed, index, keys, partition, query, remove, state};
 use crate::{
-    BackupReport, Change, ChangeFeed, Commit, Compacted, Coordination, DiskState, DueKind, Held, Lease, Leases,
-    LockKind, Maintenance, Partitions, Store, StoreError, Table, TablePage, Tables, Transacted,
+    BackupReport, Change, ChangeFeed, Commit, Compacted, Coordination, DiskState, DueKind, Held,
+    Lease, Leases, LockKind, Maintenance, Partitions, Store, StoreError, Table, TablePage, Tables,
+    Transacted,
 };
 use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 use memhost_types::CompanyId;
@@ -124,20 +125,31 @@ impl Maintenance for SledStore {
         // While others write. What has come meanwhile is removed while nobody writes.
         let own = company.clone();
         let removed_before = self
-            .blocking("erasing", move |trees, _| Ok(remove::company(trees, &own)? + remove::due(trees, &own)?))
+            .blocking("erasing", move |trees, _| {
+                Ok(remove::company(trees, &own)? + remove::due(trees, &own)?)
+            })
             .await?;
-        // Its numbers continue, so that a later refusal does not take the number of an erased operation.
+        // Its numbers continue, so that a later refusal does not take the number of an erased
+        // operation.
         let erased = removed_before + self.log()?.erase(company).await?;
         self.partitions.lock().retain(|partition, _| !keys::is_of(partition, company));
         Ok(erased)
     }
 
-    async fn backup(&self, file: &Path, at_the_end: Box<dyn FnOnce() + Send>) -> Result<BackupReport, StoreError> {
+    async fn backup(
+        &self,
+        file: &Path,
+        at_the_end: Box<dyn FnOnce() + Send>,
+    ) -> Result<BackupReport, StoreError> {
         let file = file.to_owned();
-        self.blocking("writing the backup", move |trees, _| backup::write(trees, &file, at_the_end)).await
+        self.blocking("writing the backup", move |trees, _| backup::write(trees, &file, at_the_end))
+            .await
     }
 
-    async fn compact(&self, stop: Box<dyn Fn() -> bool + Send>) -> Result<Option<Compacted>, StoreError> {
+    async fn compact(
+        &self,
+        stop: Box<dyn Fn() -> bool + Send>,
+    ) -> Result<Option<Compacted>, StoreError> {
         self.trees.disk.alive()?;
         let (trees, lock) = (self.trees.clone(), Arc::clone(&self.lock));
         let (data_dir, cache_bytes) = (self.data_dir.clone(), self.cache_bytes);

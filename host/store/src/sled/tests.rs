@@ -9,9 +9,13 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::{SledOptions, SledStore};
-use crate::{Change, Expected, Maintenance, OperationLog, Partitions, StoreError, Table, Tables, Transacted};
+use crate::{
+    Change, Expected, Maintenance, OperationLog, Partitions, StoreError, Table, Tables, Transacted,
+};
 use memhost_ports::{StorageEntry, StorageError, StorageSize, StorageWrite};
-use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, OperationKind, Outcome, Scope};
+use memhost_types::{
+    CompanyId, Operation, OperationFilter, OperationId, OperationKind, Outcome, Scope,
+};
 
 mod compaction;
 mod cost_order;
@@ -51,7 +55,10 @@ fn operation(
         binding_id: None,
         provider_key: None,
         provider_version: None,
-        scope: Scope { agent_id: agent.map(|agent| agent.parse().unwrap()), ..Scope::company(company_id) },
+        scope: Scope {
+            agent_id: agent.map(|agent| agent.parse().unwrap()),
+            ..Scope::company(company_id)
+        },
         source: None,
         hook: None,
         started_at: jiff::Timestamp::from_millisecond(started).unwrap(),
@@ -215,8 +222,12 @@ fn what_was_at_work_is_interrupted_after_a_crash() {
     let found = block_on(store.operation(&company("acme"), intent.id)).unwrap().unwrap();
     assert_eq!(found.outcome, Outcome::Interrupted);
     assert!(found.error.unwrap().message.contains("not known"));
-    assert_eq!(block_on(store.operation(&company("acme"), done.id)).unwrap().unwrap().outcome, Outcome::Succeeded);
-    let filter = OperationFilter { outcome: Some(Outcome::Interrupted), ..OperationFilter::default() };
+    assert_eq!(
+        block_on(store.operation(&company("acme"), done.id)).unwrap().unwrap().outcome,
+        Outcome::Succeeded
+    );
+    let filter =
+        OperationFilter { outcome: Some(Outcome::Interrupted), ..OperationFilter::default() };
     assert_eq!(all(&store, "acme", &filter, 10), [intent.id.sequence()]);
     // The next number is behind all that were used.
     assert!(store.take_sequence(&company("acme")).unwrap() > done.id.sequence());
@@ -262,8 +273,10 @@ fn a_transaction_happens_as_a_whole_or_not_at_all() {
         expected,
         new: Some(new.to_vec()),
     };
-    let both =
-        [change(Table::Bindings, b"a", Expected::Absent, b"1"), change(Table::Targets, b"a", Expected::Anything, b"1")];
+    let both = [
+        change(Table::Bindings, b"a", Expected::Absent, b"1"),
+        change(Table::Targets, b"a", Expected::Anything, b"1"),
+    ];
     let Transacted::Done(commit) = block_on(store.transact(&both)).unwrap() else { panic!() };
     block_on(commit).unwrap();
     let again = [
@@ -271,7 +284,10 @@ fn a_transaction_happens_as_a_whole_or_not_at_all() {
         change(Table::Bindings, b"a", Expected::Absent, b"2"),
     ];
     assert!(matches!(block_on(store.transact(&again)).unwrap(), Transacted::Conflict(1)));
-    assert_eq!(block_on(store.get(Table::Targets, b"a")).unwrap().as_deref(), Some(b"1".as_slice()));
+    assert_eq!(
+        block_on(store.get(Table::Targets, b"a")).unwrap().as_deref(),
+        Some(b"1".as_slice())
+    );
     let page = block_on(store.scan(Table::Bindings, b"", None, 10)).unwrap();
     assert_eq!(page.entries, [(b"a".to_vec(), b"1".to_vec())]);
 }
@@ -282,7 +298,8 @@ fn a_page_of_a_table_ends_when_it_is_large() {
     let store = open(directory.path());
     for number in 0..12_u8 {
         let new = Some(vec![number; 1 << 20]);
-        let row = Change { table: Table::Activity, key: vec![number], expected: Expected::Absent, new };
+        let row =
+            Change { table: Table::Activity, key: vec![number], expected: Expected::Absent, new };
         let Transacted::Done(commit) = block_on(store.transact(&[row])).unwrap() else { panic!() };
         block_on(commit).unwrap();
     }
@@ -337,11 +354,15 @@ fn partitions_are_private_paged_and_limited() {
     assert_eq!(a.scan(b"", None, 0).unwrap().entries.len(), 3);
     let before = a.used();
     let over = a.apply(vec![put(b"x", b"small"), put(b"big", &[0; 2_000])]).unwrap_err();
-    assert!(matches!(&over, StorageError::LimitExceeded(message) if message.contains("storageBytes")), "{over}");
+    assert!(
+        matches!(&over, StorageError::LimitExceeded(message) if message.contains("storageBytes")),
+        "{over}"
+    );
     assert_eq!((a.used(), a.get(b"x").unwrap()), (before, None));
     assert!(a.compare_and_swap(b"k1", Some(b"v1"), Some(b"v3")).unwrap());
     assert!(!a.compare_and_swap(b"k1", Some(b"v1"), None).unwrap());
-    a.apply(vec![StorageWrite::Delete(b"k1".to_vec()), put(b"k2", b""), put(b"k2", b"xy")]).unwrap();
+    a.apply(vec![StorageWrite::Delete(b"k1".to_vec()), put(b"k2", b""), put(b"k2", b"xy")])
+        .unwrap();
     assert_eq!(a.used(), size(4 + 2, 2));
     assert!(a.get(b"").is_err() && a.get(&[0; 1_025]).is_err());
     // The sum lasts, whichever way it was changed.
@@ -349,8 +370,13 @@ fn partitions_are_private_paged_and_limited() {
     assert_eq!(a.used(), size(4 + 2 + 5, 2));
     drop((a, b, store));
     let store = open(directory.path());
-    let sum = |partition: &[u8]| block_on(store.binding_storage(partition, size(1_000, 100))).unwrap().used();
-    assert_eq!((sum(b"acme\0aaaaaaaaaaaaaaaa"), sum(b"acme\0bbbbbbbbbbbbbbbb")), (size(11, 2), size(7, 1)));
+    let sum = |partition: &[u8]| {
+        block_on(store.binding_storage(partition, size(1_000, 100))).unwrap().used()
+    };
+    assert_eq!(
+        (sum(b"acme\0aaaaaaaaaaaaaaaa"), sum(b"acme\0bbbbbbbbbbbbbbbb")),
+        (size(11, 2), size(7, 1))
+    );
     // Keys are limited, too, and deleting makes room.
     let few = block_on(store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1_000, 3))).unwrap();
     few.apply(vec![put(b"m", b"")]).unwrap();
@@ -370,7 +396,9 @@ fn a_limit_holds_for_all_threads_together() {
             .map(|thread| {
                 let handle = block_on(store.binding_storage(partition, size(500, 100))).unwrap();
                 scope.spawn(move || {
-                    (0..20_u8).filter(|n| handle.apply(vec![put(&[thread, *n], &[0; 8])]).is_ok()).count()
+                    (0..20_u8)
+                        .filter(|n| handle.apply(vec![put(&[thread, *n], &[0; 8])]).is_ok())
+                        .count()
                 })
             })
             .collect();

@@ -1,4 +1,5 @@
-//! A tree of the database, as everything in `sled` uses it: the database behind it is another one after a compaction.
+//! A tree of the database, as everything in `sled` uses it: the database behind it is another one
+//! after a compaction.
 
 use std::ops::RangeBounds;
 use std::sync::Arc;
@@ -8,8 +9,9 @@ use sled::{Batch, IVec, Iter, Result};
 
 /// A tree. Its clones are the same tree, also after a compaction.
 ///
-/// A compaction replaces the tree behind it while the gate is shut. Writers are inside of the gate, so none of them writes
-/// to the tree before. An iterator that was made before goes on in the tree before, which has the same content.
+/// A compaction replaces the tree behind it while the gate is shut. Writers are inside of the gate,
+/// so none of them writes to the tree before. An iterator that was made before goes on in the tree
+/// before, which has the same content.
 #[derive(Clone)]
 pub(super) struct Tree(Arc<RwLock<sled::Tree>>);
 
@@ -20,7 +22,8 @@ impl From<sled::Tree> for Tree {
 }
 
 impl Tree {
-    /// The tree of sled that is behind it now. Keep it for one call, inside of the gate if it is written to.
+    /// The tree of sled that is behind it now. Keep it for one call, inside of the gate if it is
+    /// written to.
     pub(super) fn now(&self) -> sled::Tree {
         self.0.read().clone()
     }
@@ -38,7 +41,11 @@ impl Tree {
         self.now().contains_key(key)
     }
 
-    pub(super) fn insert<K: AsRef<[u8]>, V: Into<IVec>>(&self, key: K, value: V) -> Result<Option<IVec>> {
+    pub(super) fn insert<K: AsRef<[u8]>, V: Into<IVec>>(
+        &self,
+        key: K,
+        value: V,
+    ) -> Result<Option<IVec>> {
         self.now().insert(key, value)
     }
 

@@ -18,7 +18,8 @@ use crate::{Change, DiskLevel, DiskStep, Expected, Held, StoreError, Table, Tabl
 /// A key, and what will be there; none removes.
 pub(super) type KeyChange = (IVec, Option<IVec>);
 
-/// What a write takes besides its values, in bytes: keys, and the parts of a page that are written with them.
+/// What a write takes besides its values, in bytes: keys, and the parts of a page that are written
+/// with them.
 const OVERHEAD: u64 = 256;
 
 /// Every tree. Derived data is in `index` and `held` only.
@@ -38,7 +39,8 @@ pub(super) struct Trees {
     pub(super) sums: Arc<RwLock<()>>,
     /// Held while operations are added to the index.
     pub(super) indexing: Arc<Mutex<()>>,
-    /// How many rows of sums a company has of a day, by what their keys begin with: of days that had new rows lately.
+    /// How many rows of sums a company has of a day, by what their keys begin with: of days that
+    /// had new rows lately.
     pub(super) sum_rows: Arc<Mutex<HashMap<Vec<u8>, usize>>>,
     /// Held by reads that take long. A compaction keeps the database before until they have ended.
     pub(super) long_reads: Arc<RwLock<()>>,
@@ -47,9 +49,12 @@ pub(super) struct Trees {
 impl Trees {
     /// `quota`: the bytes at which new data of a company is refused; 0: never.
     pub(super) fn open(disk: Disk, quota: u64) -> Result<Self, StoreError> {
-        let tree = |name: &str| disk.db().open_tree(name).map(Tree::from).map_err(failed("opening the store"));
+        let tree = |name: &str| {
+            disk.db().open_tree(name).map(Tree::from).map_err(failed("opening the store"))
+        };
         let tables = Table::ALL.iter().map(|table| tree(table.name())).collect::<Result<_, _>>()?;
-        let (records, index, storage, held) = (tree(OPERATIONS)?, tree(INDEX)?, tree(STORAGE)?, tree(HELD)?);
+        let (records, index, storage, held) =
+            (tree(OPERATIONS)?, tree(INDEX)?, tree(STORAGE)?, tree(HELD)?);
         Ok(Self {
             disk: Arc::new(disk),
             records,
@@ -74,7 +79,8 @@ impl Trees {
     /// Begins a write of about so many bytes; it ends when the answer is dropped.
     ///
     /// # Errors
-    /// Where the disk has too little room, or the store takes no more calls. Nothing was written then.
+    /// Where the disk has too little room, or the store takes no more calls. Nothing was written
+    /// then.
     pub(super) fn enter(&self, need: Need, bytes: usize) -> Result<Writing<'_>, StoreError> {
         self.disk.alive()?;
         self.disk.room.check(need, bytes as u64)?;
@@ -86,12 +92,15 @@ impl Trees {
         Ok(self.gate.enter())
     }
 
-    /// What a transaction needs: new data is a new row, except in the tables that deletions write to as well.
+    /// What a transaction needs: new data is a new row, except in the tables that deletions write
+    /// to as well.
     fn need(&self, changes: &[Change]) -> Result<Need, StoreError> {
         if self.disk.room.state().level == DiskLevel::Plenty {
             return Ok(Need::New);
         }
-        for change in changes.iter().filter(|change| change.new.is_some() && is_new_data(change.table)) {
+        for change in
+            changes.iter().filter(|change| change.new.is_some() && is_new_data(change.table))
+        {
             if !self.table(change.table).contains_key(&change.key).map_err(failed("reading"))? {
                 return Ok(Need::New);
             }
@@ -105,14 +114,16 @@ impl Trees {
         Ok(Held { bytes: stored.map_or(0, |value| held::decode(&value)), quota: self.quota })
     }
 
-    /// Refuses new rows of a company that has as much as it may have. What changes or removes something is not refused, nor
-    /// what a deletion adds.
+    /// Refuses new rows of a company that has as much as it may have. What changes or removes
+    /// something is not refused, nor what a deletion adds.
     fn check_quota(&self, changes: &[Change]) -> Result<(), StoreError> {
         if self.quota == 0 {
             return Ok(());
         }
         let mut known: Option<(&[u8], Held)> = None;
-        for change in changes.iter().filter(|change| change.new.is_some() && is_new_data(change.table)) {
+        for change in
+            changes.iter().filter(|change| change.new.is_some() && is_new_data(change.table))
+        {
             let Some(company) = held::company_in(&change.key) else { continue };
             let held = match known {
                 Some((same, held)) if same == company => held,
@@ -134,10 +145,13 @@ impl Trees {
         [(OPERATIONS, &self.records), (STORAGE, &self.storage)].into_iter().chain(tables)
     }
 
-    /// The trees whose keys begin with a company, by name, but for those of the host itself and the derived ones.
+    /// The trees whose keys begin with a company, by name, but for those of the host itself and the
+    /// derived ones.
     pub(super) fn of_companies(&self) -> impl Iterator<Item = (&'static str, &Tree)> {
         let tables = Table::ALL.iter().filter(|table| is_of_company(**table));
-        [(OPERATIONS, &self.records)].into_iter().chain(tables.map(|table| (table.name(), self.table(*table))))
+        [(OPERATIONS, &self.records)]
+            .into_iter()
+            .chain(tables.map(|table| (table.name(), self.table(*table))))
     }
 
     /// All trees, by name.
@@ -145,44 +159,50 @@ impl Trees {
         self.kept().chain([(INDEX, &self.index), (HELD, &self.held)])
     }
 
-    /// Makes all changes or none. Answers the position of the first change whose condition does not hold.
+    /// Makes all changes or none. Answers the position of the first change whose condition does not
+    /// hold.
     pub(super) fn change(&self, changes: &[Change]) -> Result<Option<usize>, StoreError> {
         let bytes = changes.iter().map(|change| change.new.as_ref().map_or(0, Vec::len)).sum();
         self.check_quota(changes)?;
         let writing = self.enter(self.need(changes)?, bytes)?;
-        let rows = changes.iter().filter(|change| change.new.is_some() && is_of_company(change.table));
+        let rows =
+            changes.iter().filter(|change| change.new.is_some() && is_of_company(change.table));
         writing.admit(rows.map(|change| change.key.as_slice()))?;
         writing.note(|| {
             let written = changes.iter().map(|change| (change.table.name(), change.key.clone()));
-            written.chain(held::places(changes.iter().map(|change| change.key.as_slice()))).collect::<Vec<_>>()
+            written
+                .chain(held::places(changes.iter().map(|change| change.key.as_slice())))
+                .collect::<Vec<_>>()
         });
         let trees = changes.iter().map(|change| self.table(change.table)).chain([&self.held]);
         let (distinct, places) = distinct(trees.collect());
-        let done = distinct.iter().collect::<Vec<_>>().as_slice().transaction(|views: &Vec<TransactionalTree>| {
-            for (number, (change, place)) in changes.iter().zip(&places).enumerate() {
-                if matches!(change.expected, Expected::Anything) {
-                    continue;
+        let done = distinct.iter().collect::<Vec<_>>().as_slice().transaction(
+            |views: &Vec<TransactionalTree>| {
+                for (number, (change, place)) in changes.iter().zip(&places).enumerate() {
+                    if matches!(change.expected, Expected::Anything) {
+                        continue;
+                    }
+                    let found = views[*place].get(&change.key)?;
+                    let fits = match &change.expected {
+                        Expected::Anything => true,
+                        Expected::Absent => found.is_none(),
+                        Expected::Value(value) => found.as_deref() == Some(value.as_slice()),
+                    };
+                    if !fits {
+                        return Err(ConflictableTransactionError::Abort(number));
+                    }
                 }
-                let found = views[*place].get(&change.key)?;
-                let fits = match &change.expected {
-                    Expected::Anything => true,
-                    Expected::Absent => found.is_none(),
-                    Expected::Value(value) => found.as_deref() == Some(value.as_slice()),
-                };
-                if !fits {
-                    return Err(ConflictableTransactionError::Abort(number));
+                let mut growth = Growth::default();
+                for (change, place) in changes.iter().zip(&places) {
+                    let before = put(&views[*place], &change.key, change.new.as_deref())?;
+                    if held::counts(change.table) {
+                        growth.add(&change.key, before, change.new.as_ref().map(Vec::len));
+                    }
                 }
-            }
-            let mut growth = Growth::default();
-            for (change, place) in changes.iter().zip(&places) {
-                let before = put(&views[*place], &change.key, change.new.as_deref())?;
-                if held::counts(change.table) {
-                    growth.add(&change.key, before, change.new.as_ref().map(Vec::len));
-                }
-            }
-            growth.write(&views[places[changes.len()]])?;
-            Ok(())
-        });
+                growth.write(&views[places[changes.len()]])?;
+                Ok(())
+            },
+        );
         match done {
             Ok(()) => Ok(None),
             Err(TransactionError::Abort(number)) => Ok(Some(number)),
@@ -190,29 +210,40 @@ impl Trees {
         }
     }
 
-    /// Writes operations' records together with table writes. The caller has entered the gate and noted all keys, and the
-    /// numbers of their companies.
-    pub(super) fn transact(&self, records: &[KeyChange], beside: &[TableWrite]) -> Result<(), StoreError> {
-        let trees = std::iter::once(&self.records).chain(beside.iter().map(|write| self.table(write.table)));
+    /// Writes operations' records together with table writes. The caller has entered the gate and
+    /// noted all keys, and the numbers of their companies.
+    pub(super) fn transact(
+        &self,
+        records: &[KeyChange],
+        beside: &[TableWrite],
+    ) -> Result<(), StoreError> {
+        let trees = std::iter::once(&self.records)
+            .chain(beside.iter().map(|write| self.table(write.table)));
         let (distinct, places) = distinct(trees.chain([&self.held]).collect());
-        let done = distinct.iter().collect::<Vec<_>>().as_slice().transaction(|views: &Vec<TransactionalTree>| {
-            let mut growth = Growth::default();
-            for (key, value) in records {
-                let before = match value {
-                    Some(value) => views[0].insert(key.clone(), value.clone())?,
-                    None => views[0].remove(key.clone())?,
-                };
-                growth.add(key, before.map(|value| value.len()), value.as_ref().map(|value| value.len()));
-            }
-            for (write, place) in beside.iter().zip(&places[1..]) {
-                let before = put(&views[*place], &write.key, write.new.as_deref())?;
-                if held::counts(write.table) {
-                    growth.add(&write.key, before, write.new.as_ref().map(Vec::len));
+        let done = distinct.iter().collect::<Vec<_>>().as_slice().transaction(
+            |views: &Vec<TransactionalTree>| {
+                let mut growth = Growth::default();
+                for (key, value) in records {
+                    let before = match value {
+                        Some(value) => views[0].insert(key.clone(), value.clone())?,
+                        None => views[0].remove(key.clone())?,
+                    };
+                    growth.add(
+                        key,
+                        before.map(|value| value.len()),
+                        value.as_ref().map(|value| value.len()),
+                    );
                 }
-            }
-            growth.write(&views[places[beside.len() + 1]])?;
-            Ok::<(), ConflictableTransactionError<()>>(())
-        });
+                for (write, place) in beside.iter().zip(&places[1..]) {
+                    let before = put(&views[*place], &write.key, write.new.as_deref())?;
+                    if held::counts(write.table) {
+                        growth.add(&write.key, before, write.new.as_ref().map(Vec::len));
+                    }
+                }
+                growth.write(&views[places[beside.len() + 1]])?;
+                Ok::<(), ConflictableTransactionError<()>>(())
+            },
+        );
         done.map_err(|error| match error {
             TransactionError::Storage(error) => self.disk.fatal("writing", &error),
             TransactionError::Abort(()) => failed("writing")("the transaction was given up"),
@@ -225,7 +256,8 @@ fn is_of_company(table: Table) -> bool {
     !matches!(table, Table::Host | Table::Due)
 }
 
-/// Whether a new row of this table is new data. The others get rows when something is deleted or ends, too.
+/// Whether a new row of this table is new data. The others get rows when something is deleted or
+/// ends, too.
 fn is_new_data(table: Table) -> bool {
     match table {
         Table::Host
@@ -269,7 +301,8 @@ fn put(
     Ok(before.map(|value| value.len()))
 }
 
-/// Each tree once, because a transaction locks the trees that it names, and the position of each given tree in that list.
+/// Each tree once, because a transaction locks the trees that it names, and the position of each
+/// given tree in that list.
 fn distinct(trees: Vec<&Tree>) -> (Vec<sled::Tree>, Vec<usize>) {
     let mut once: Vec<sled::Tree> = Vec::new();
     let mut places = Vec::with_capacity(trees.len());

@@ -1,4 +1,5 @@
-//! A thread that looks at the disk a few times a second: how much room there is, and whether sled still answers.
+//! A thread that looks at the disk a few times a second: how much room there is, and whether sled
+//! still answers.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -39,9 +40,15 @@ impl Watch {
                         }
                     }
                     (Some((elapsed, flush)), _) if elapsed > LATE => {
-                        tracing::warn!(seconds = elapsed.as_secs(), "the disk is slow: a flush has not ended");
+                        tracing::warn!(
+                            seconds = elapsed.as_secs(),
+                            "the disk is slow: a flush has not ended"
+                        );
                         // A disk that hangs holds this thread, too, and is no reason to end.
-                        late = disk.probe().is_ok().then(|| (flush, disk.waiting().map_or(elapsed, |(now, _)| now)));
+                        late = disk
+                            .probe()
+                            .is_ok()
+                            .then(|| (flush, disk.waiting().map_or(elapsed, |(now, _)| now)));
                     }
                     _ => late = None,
                 }

@@ -1,5 +1,5 @@
-//! What one binding's provider may use. One table declares every limit; the type, its JSON, its defaults, its checks
-//! and its descriptions come from the table.
+//! What one binding's provider may use. One table declares every limit; the type, its JSON, its
+//! defaults, its checks and its descriptions come from the table.
 
 use std::fmt;
 
@@ -51,8 +51,12 @@ impl Limit {
     pub fn shown(&self, amount: u64) -> String {
         match self.unit {
             LimitUnit::CountOrUnlimited if amount == 0 => "0: no limit".to_owned(),
-            LimitUnit::Bytes if amount > 0 && amount.is_multiple_of(1 << 20) => format!("{} MiB", amount >> 20),
-            LimitUnit::Bytes if amount > 0 && amount.is_multiple_of(1 << 10) => format!("{} KiB", amount >> 10),
+            LimitUnit::Bytes if amount > 0 && amount.is_multiple_of(1 << 20) => {
+                format!("{} MiB", amount >> 20)
+            }
+            LimitUnit::Bytes if amount > 0 && amount.is_multiple_of(1 << 10) => {
+                format!("{} KiB", amount >> 10)
+            }
             LimitUnit::Milliseconds => format!("{} ms", Grouped(amount)),
             _ => Grouped(amount).to_string(),
         }
@@ -60,10 +64,13 @@ impl Limit {
 
     /// The limit's row in `host/docs/limits.md`.
     pub fn markdown(&self) -> String {
-        let max = self.max.map_or_else(|| "`max_memory_bytes` of the host".to_owned(), |max| self.shown(max));
+        let max = self
+            .max
+            .map_or_else(|| "`max_memory_bytes` of the host".to_owned(), |max| self.shown(max));
         let (name, about, reached) = (self.name, self.about, self.reached);
         let (default, min) = (self.shown(self.default), Grouped(self.min));
-        let min = if self.unit == LimitUnit::Bytes { self.shown(self.min) } else { min.to_string() };
+        let min =
+            if self.unit == LimitUnit::Bytes { self.shown(self.min) } else { min.to_string() };
         format!("| `{name}` | {about} | {default} | {min} to {max} | {reached} |")
     }
 }
@@ -84,14 +91,15 @@ impl fmt::Display for Grouped {
     }
 }
 
-/// Each row: its description, the field, its type and its name in JSON; what it counts; the default; the lowest and the
-/// highest value; and what happens at the limit.
+/// Each row: its description, the field, its type and its name in JSON; what it counts; the
+/// default; the lowest and the highest value; and what happens at the limit.
 macro_rules! binding_limits {
     ($(
         #[doc = $about:literal]
         $field:ident: $type:ty = $name:literal, $unit:ident, $default:expr, $min:expr => $max:expr, $reached:literal;
     )+) => {
-        /// What one binding's provider may use. Every limit has a default that protects its neighbours.
+        /// What one binding's provider may use. Every limit has a default that protects its
+        /// neighbours.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, default)]
         pub struct BindingLimits {
@@ -124,14 +132,17 @@ macro_rules! binding_limits {
 
 binding_limits! {
     /// Memory of one instance in bytes: all its linear memories, and the host's buffers for it.
-    memory_bytes: u64 = "memoryBytes", Bytes, 256 << 20, 1 << 20 => None, "`limit_exceeded`; the instance is dropped";
+    memory_bytes: u64 = "memoryBytes", Bytes, 256 << 20, 1 << 20 => None, "`limit_exceeded`; the \
+        instance is dropped";
     /// Elements of all tables of one instance.
-    table_elements: u64 = "tableElements", Count, 100_000, 1 => Some(100_000), "growing a table fails in the provider";
+    table_elements: u64 = "tableElements", Count, 100_000, 1 => Some(100_000), "growing a table \
+        fails in the provider";
     /// How long one call may take, in milliseconds of wall time, instantiation included.
     call_timeout_ms: u64 = "callTimeoutMs", Milliseconds, 30_000, 1 => Some(600_000),
         "`timed_out`; the instance is dropped";
     /// How long one call may compute, and the host for it, in milliseconds.
-    call_cpu_ms: u64 = "callCpuMs", Milliseconds, 20_000, 1 => Some(600_000), "`timed_out`; the instance is dropped";
+    call_cpu_ms: u64 = "callCpuMs", Milliseconds, 20_000, 1 => Some(600_000), "`timed_out`; the \
+        instance is dropped";
     /// How many calls may run at once; the provider's own `max-concurrency` also holds.
     concurrent_calls: u32 = "concurrentCalls", Count, 4, 1 => Some(256),
         "the next call waits. A binding never has more than a quarter of the host's instances";
@@ -168,18 +179,21 @@ binding_limits! {
         "the request is refused and names the limit";
     /// Extraction jobs that run at once.
     concurrent_jobs: u32 = "concurrentJobs", Count, 1, 1 => Some(64), "the next job waits";
-    /// How long a job may go on from its first call to its last, in milliseconds. One call has `callTimeoutMs`.
+    /// How long a job may go on from its first call to its last, in milliseconds. One call has
+    /// `callTimeoutMs`.
     job_timeout_ms: u64 = "jobTimeoutMs", Milliseconds, 3_600_000, 1_000 => Some(604_800_000), "the job fails";
 }
 
 impl BindingLimits {
-    /// Whether every limit is within its range. `max_memory_bytes` is the most that the host gives one instance.
+    /// Whether every limit is within its range. `max_memory_bytes` is the most that the host gives
+    /// one instance.
     ///
     /// # Errors
     /// The first limit that is out of its range, as a field of `limits`.
     pub fn check(&self, max_memory_bytes: u64) -> Result<(), FieldError> {
         for limit in Self::TABLE {
-            let (value, min, max) = (limit.value(self), limit.min, limit.max.unwrap_or(max_memory_bytes));
+            let (value, min, max) =
+                (limit.value(self), limit.min, limit.max.unwrap_or(max_memory_bytes));
             if !(min..=max).contains(&value) {
                 let message = format!("is {value}; {min} to {max} are allowed");
                 return Err(FieldError::new(format!("limits.{}", limit.name), message));
@@ -202,12 +216,17 @@ mod tests {
             assert_eq!(json[limit.name], limit.default, "{}", limit.name);
             let max = limit.max.unwrap_or(1 << 30);
             let below = limit.min.checked_sub(1);
-            for (value, fits) in [(Some(limit.min), true), (Some(max), true), (below, false), (Some(max + 1), false)] {
+            for (value, fits) in
+                [(Some(limit.min), true), (Some(max), true), (below, false), (Some(max + 1), false)]
+            {
                 let Some(value) = value else { continue };
-                let limits: BindingLimits = serde_json::from_value(serde_json::json!({ limit.name: value })).unwrap();
+                let limits: BindingLimits =
+                    serde_json::from_value(serde_json::json!({ limit.name: value })).unwrap();
                 match limits.check(1 << 30) {
                     Ok(()) => assert!(fits, "{} of {value}", limit.name),
-                    Err(error) => assert!(!fits && error.field == format!("limits.{}", limit.name), "{error}"),
+                    Err(error) => {
+                        assert!(!fits && error.field == format!("limits.{}", limit.name), "{error}")
+                    }
                 }
             }
         }
@@ -221,19 +240,24 @@ mod tests {
         let from = text.find("| limit |").unwrap();
         let there = &text[from..from + text[from..].find("\n\n").unwrap()];
         let rows: Vec<String> = BindingLimits::TABLE.iter().map(Limit::markdown).collect();
-        let heads = "| limit | what it limits | default | allowed | at the limit |\n| --- | --- | --- | --- | --- |";
+        let heads = "| limit | what it limits | default | allowed | at the limit |\n| --- | --- | \
+                     --- | --- | --- |";
         let table = format!("{heads}\n{}", rows.join("\n"));
         if std::env::var_os("UPDATE_DOCS").is_some() {
             std::fs::write(page, text.replace(there, &table)).unwrap();
             return;
         }
-        assert!(there == table, "{page} differs from the table of limits; UPDATE_DOCS=1 writes it anew");
+        assert!(
+            there == table,
+            "{page} differs from the table of limits; UPDATE_DOCS=1 writes it anew"
+        );
     }
 
     #[test]
     fn amounts_are_shown_with_their_unit() {
-        let shown =
-            |name: &str, amount| BindingLimits::TABLE.iter().find(|limit| limit.name == name).unwrap().shown(amount);
+        let shown = |name: &str, amount| {
+            BindingLimits::TABLE.iter().find(|limit| limit.name == name).unwrap().shown(amount)
+        };
         assert_eq!(shown("memoryBytes", 256 << 20), "256 MiB");
         assert_eq!(shown("logBytes", 0), "0");
         assert_eq!(shown("callTimeoutMs", 30_000), "30,000 ms");

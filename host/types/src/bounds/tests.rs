@@ -7,9 +7,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::{
-    BrowseRequest, CaptureRequest, CorrectRequest, ExportRequest, FieldError, ForgetRequest, ForgetScopeRequest,
-    GetRequest, HookEvent, ImportRequest, ListRequest, NewEvent, NewFinanceEvent, QueryRequest, ReviewDecision,
-    UpsertRequest,
+    BrowseRequest, CaptureRequest, CorrectRequest, ExportRequest, FieldError, ForgetRequest,
+    ForgetScopeRequest, GetRequest, HookEvent, ImportRequest, ListRequest, NewEvent,
+    NewFinanceEvent, QueryRequest, ReviewDecision, UpsertRequest,
 };
 
 /// A request: its schema, its check, and an example that has every field.
@@ -31,7 +31,8 @@ fn request<T: JsonSchema + DeserializeOwned + 'static>(
     example: Value,
 ) -> Request {
     let check = move |value| {
-        let read: T = serde_json::from_value(value).map_err(|error| Refused::Unread(error.to_string()))?;
+        let read: T =
+            serde_json::from_value(value).map_err(|error| Refused::Unread(error.to_string()))?;
         check(&read).map_err(Refused::Field)
     };
     Request { schema: schema_for!(T).to_value(), check: Box::new(check), example }
@@ -44,7 +45,8 @@ fn requests() -> Vec<Request> {
         "runId": "a", "activityId": "a", "externalRef": "a", "assertedBy": "a"});
     let at = "2026-01-01T00:00:00Z";
     let turn = json!({"role": "a", "name": "a", "text": "a", "at": at});
-    let payload = json!({"text": "a", "turns": [turn], "mimeType": "a", "metadata": {}, "object": {}});
+    let payload =
+        json!({"text": "a", "turns": [turn], "mimeType": "a", "metadata": {}, "object": {}});
     let record = json!({"id": "a", "text": "a", "summary": "a", "metadata": {}, "source": source, "createdAt": at,
         "expiresAt": at});
     let handle = json!({"providerKey": "a", "providerRecordId": "a"});
@@ -60,30 +62,43 @@ fn requests() -> Vec<Request> {
     vec![
         request(
             CaptureRequest::check,
-            of(json!({"source": source, "payload": payload, "hook": hook, "mode": "capture_record", "metadata": {},
-                "visibility": "agent", "replacesSource": false})),
+            of(
+                json!({"source": source, "payload": payload, "hook": hook, "mode": "capture_record", "metadata": {},
+                "visibility": "agent", "replacesSource": false}),
+            ),
         ),
-        request(UpsertRequest::check, of(json!({"source": source, "records": [record], "visibility": "agent"}))),
+        request(
+            UpsertRequest::check,
+            of(json!({"source": source, "records": [record], "visibility": "agent"})),
+        ),
         request(
             QueryRequest::check,
             of(
                 json!({"query": "a", "topK": 1, "intent": "answer", "metadataFilter": {}, "tokenBudget": 1, "filter": filter}),
             ),
         ),
-        request(ListRequest::check, of(json!({"cursor": "a", "limit": 1, "metadataFilter": {}, "filter": filter}))),
+        request(
+            ListRequest::check,
+            of(json!({"cursor": "a", "limit": 1, "metadataFilter": {}, "filter": filter})),
+        ),
         request(BrowseRequest::check, of(json!({"path": "a", "cursor": "a", "limit": 1}))),
         request(GetRequest::check, of(json!({"handle": handle}))),
         request(ForgetRequest::check, of(json!({"handles": [handle]}))),
         request(ForgetScopeRequest::check, of(json!({}))),
-        request(CorrectRequest::check, of(json!({"handle": handle, "patch": {"instruction": "a"}}))),
+        request(
+            CorrectRequest::check,
+            of(json!({"handle": handle, "patch": {"instruction": "a"}})),
+        ),
         request(CorrectRequest::check, of(json!({"handle": handle, "patch": {"record": record}}))),
         request(ExportRequest::check, of(json!({"cursor": "a"}))),
         request(ImportRequest::check, of(json!({"lines": "1"}))),
         request(
             HookEvent::check,
-            of(json!({"hookKind": "a", "hookId": "a", "triggeredAt": at, "actorAgentId": "a", "heartbeatRunId": "a",
+            of(
+                json!({"hookKind": "a", "hookId": "a", "triggeredAt": at, "actorAgentId": "a", "heartbeatRunId": "a",
                 "source": source, "payload": payload, "mode": "capture_record", "metadata": {}, "query": "a", "topK": 1,
-                "tokenBudget": 1, "deadlineMs": 1, "waitMs": 1, "visibility": "agent", "replacesSource": false})),
+                "tokenBudget": 1, "deadlineMs": 1, "waitMs": 1, "visibility": "agent", "replacesSource": false}),
+            ),
         ),
         request(
             NewEvent::check,
@@ -118,8 +133,12 @@ enum Limit {
 impl Limit {
     fn words(&self) -> Option<String> {
         let bytes = |count: u64| match count {
-            count if count >= 1 << 20 && count.is_multiple_of(1 << 20) => format!("{} MiB", count >> 20),
-            count if count >= 1 << 10 && count.is_multiple_of(1 << 10) => format!("{} KiB", count >> 10),
+            count if count >= 1 << 20 && count.is_multiple_of(1 << 20) => {
+                format!("{} MiB", count >> 20)
+            }
+            count if count >= 1 << 10 && count.is_multiple_of(1 << 10) => {
+                format!("{} KiB", count >> 10)
+            }
             count => format!("{count} bytes"),
         };
         match self {
@@ -161,16 +180,23 @@ impl Walk<'_> {
             }
             // What is beside the reference also holds.
             let beside = schema.as_object().unwrap().iter().filter(|(word, _)| *word != "$ref");
-            found.as_object_mut().unwrap().extend(beside.map(|(word, value)| (word.clone(), value.clone())));
+            found
+                .as_object_mut()
+                .unwrap()
+                .extend(beside.map(|(word, value)| (word.clone(), value.clone())));
             return self.field(&found, (of, name), pointer);
         }
         if let Some(some) = schema["anyOf"].as_array() {
             let present = some.iter().find(|one| one["type"] != "null").unwrap();
             return self.field(present, (of, name), pointer);
         }
-        let kind = schema["type"].as_str().or_else(|| schema["type"].as_array()?.first()?.as_str()).unwrap_or_default();
+        let kind = schema["type"]
+            .as_str()
+            .or_else(|| schema["type"].as_array()?.first()?.as_str())
+            .unwrap_or_default();
         let number = |word: &str| schema[word].as_u64();
-        let is_chosen = schema["enum"].is_array() || schema["oneOf"].is_array() || schema["const"].is_string();
+        let is_chosen =
+            schema["enum"].is_array() || schema["oneOf"].is_array() || schema["const"].is_string();
         let is_formatted = matches!(schema["format"].as_str(), Some("date-time" | "uuid"));
         let limit = match kind {
             "" | "string" if is_chosen => Limit::Short,
@@ -178,14 +204,19 @@ impl Walk<'_> {
             "string" => match (number("maxLength"), schema["pattern"].as_str()) {
                 (Some(most), _) => Limit::Text(most),
                 (None, Some("^[A-Z]{3}$")) => Limit::Text(3),
-                _ => panic!("{of}.{name} has no limit; give its schema one and keep it in its check"),
+                _ => {
+                    panic!("{of}.{name} has no limit; give its schema one and keep it in its check")
+                }
             },
             "array" => {
                 self.field(&schema["items"], (of, &format!("{name}[]")), &format!("{pointer}/0"));
-                Limit::Items(number("maxItems").unwrap_or_else(|| panic!("{of}.{name} has no limit")))
+                Limit::Items(
+                    number("maxItems").unwrap_or_else(|| panic!("{of}.{name} has no limit")),
+                )
             }
             "object" => {
-                let most = number("x-max-bytes").unwrap_or_else(|| panic!("{of}.{name} has no limit"));
+                let most =
+                    number("x-max-bytes").unwrap_or_else(|| panic!("{of}.{name} has no limit"));
                 Limit::Json(most, number("x-max-depth").unwrap())
             }
             "integer" | "number" => match (number("minimum"), number("maximum")) {
@@ -196,7 +227,12 @@ impl Walk<'_> {
             "boolean" => Limit::Short,
             other => panic!("{of}.{name} is {other:?}"),
         };
-        self.fields.push(Field { of: of.to_owned(), name: name.to_owned(), pointer: pointer.to_owned(), limit });
+        self.fields.push(Field {
+            of: of.to_owned(),
+            name: name.to_owned(),
+            pointer: pointer.to_owned(),
+            limit,
+        });
     }
 }
 
@@ -240,16 +276,26 @@ fn every_field_of_every_request_has_a_limit_that_its_check_keeps() {
         for field in fields(&request) {
             let Some(at) = request.example.pointer(&field.pointer) else {
                 // The other half of a correction.
-                assert!(field.pointer.starts_with("/patch/"), "the example of {} has no {}", field.of, field.pointer);
+                assert!(
+                    field.pointer.starts_with("/patch/"),
+                    "the example of {} has no {}",
+                    field.of,
+                    field.pointer
+                );
                 continue;
             };
             let Some((fits, too_large)) = around(&field.limit, at) else { continue };
             let path = field.pointer[1..].replace('/', ".");
             tried += 1;
-            // These are more than texts: a currency, lines of JSON, and companies that must be the same.
+            // These are more than texts: a currency, lines of JSON, and companies that must be the
+            // same.
             if !["currency", "lines"].contains(&path.as_str()) && !path.ends_with("companyId") {
                 let refused = (request.check)(with(&request.example, &field.pointer, fits)).err();
-                assert!(refused.is_none(), "{}: {path} as long as it may be is refused: {refused:?}", field.of);
+                assert!(
+                    refused.is_none(),
+                    "{}: {path} as long as it may be is refused: {refused:?}",
+                    field.of
+                );
             }
             match (request.check)(with(&request.example, &field.pointer, too_large)) {
                 Ok(()) => panic!("{}: {path} may be longer than {:?}", field.of, field.limit),
@@ -275,7 +321,8 @@ fn free_form_json_is_not_deeper_than_it_may_be() {
             if request.example.pointer(&field.pointer).is_none() {
                 continue;
             }
-            let check = |levels| (request.check)(with(&request.example, &field.pointer, deep(levels)));
+            let check =
+                |levels| (request.check)(with(&request.example, &field.pointer, deep(levels)));
             check(levels).unwrap();
             assert!(check(levels + 1).is_err(), "{}{}", field.of, field.pointer);
         }
@@ -303,5 +350,8 @@ fn the_document_has_the_limit_of_each_field() {
         std::fs::write(page, format!("{}{table}{}", &text[..from], &text[end..])).unwrap();
         return;
     }
-    assert!(text[from..end] == table, "{page} differs from the limits of the fields; UPDATE_DOCS=1 writes it anew");
+    assert!(
+        text[from..end] == table,
+        "{page} differs from the limits of the fields; UPDATE_DOCS=1 writes it anew"
+    );
 }

@@ -14,24 +14,27 @@ impl Operation {
         self.scope.run_id.as_deref().or_else(|| self.hook.as_ref()?.heartbeat_run_id.as_deref())
     }
 
-    /// The records that it names: those that it wrote, returned or forgot, then those that it cites.
+    /// The records that it names: those that it wrote, returned or forgot, then those that it
+    /// cites.
     pub fn named(&self) -> impl Iterator<Item = &RecordHandle> {
         self.records.iter().chain(&self.cited)
     }
 
-    /// Whether it has text of a request or of a guest: [`Operation::remove_text`] removes it. The answer is the same
-    /// afterwards.
+    /// Whether it has text of a request or of a guest: [`Operation::remove_text`] removes it. The
+    /// answer is the same afterwards.
     pub fn keeps_text(&self) -> bool {
         self.payload.is_some() || !self.log.is_empty()
     }
 
-    /// Removes the text of the request and the lines of the guest. What stays says that there was some.
+    /// Removes the text of the request and the lines of the guest. What stays says that there was
+    /// some.
     pub fn remove_text(&mut self) {
         if let Some(payload) = &mut self.payload {
             payload.text.clear();
         }
         if !self.log.is_empty() {
-            let text = "removed, because a record of this operation was forgotten or replaced".to_owned();
+            let text =
+                "removed, because a record of this operation was forgotten or replaced".to_owned();
             self.log = vec![LogLine { level: "info".to_owned(), text }];
         }
     }

@@ -59,7 +59,9 @@ impl OperationFilter {
             wanted.is_none_or(|wanted| found == Some(wanted))
         }
         let scope = &operation.scope;
-        self.agent_id.as_deref().is_none_or(|wanted| operation.agent().is_some_and(|id| id.as_str() == wanted))
+        self.agent_id
+            .as_deref()
+            .is_none_or(|wanted| operation.agent().is_some_and(|id| id.as_str() == wanted))
             && same(self.issue_id.as_ref(), scope.issue_id.as_ref())
             && same(self.project_id.as_ref(), scope.project_id.as_ref())
             && same(self.run_id.as_deref(), operation.run())

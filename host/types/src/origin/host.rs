@@ -1,4 +1,5 @@
-//! Hosts: domain names, wildcards and addresses, read as a URL parser reads them and refused where it would guess.
+//! Hosts: domain names, wildcards and addresses, read as a URL parser reads them and refused where
+//! it would guess.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -8,13 +9,14 @@ use super::{OriginError, shown};
 const MAX_HOST_BYTES: usize = 253;
 const MAX_LABEL_BYTES: usize = 63;
 
-/// The host of an [`Origin`](super::Origin) or a [`Target`](super::Target), in lower case and without a trailing dot.
+/// The host of an [`Origin`](super::Origin) or a [`Target`](super::Target), in lower case and
+/// without a trailing dot.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Host {
     /// A name of at most 253 bytes with labels of 1 to 63 bytes.
     Domain(String),
-    /// All subdomains at any depth of this domain, which has two labels or more, but not the domain itself. Whether
-    /// the domain is a public suffix such as `co.uk` is not known here.
+    /// All subdomains at any depth of this domain, which has two labels or more, but not the domain
+    /// itself. Whether the domain is a public suffix such as `co.uk` is not known here.
     Wildcard(String),
     /// An address.
     Ip(IpAddr),
@@ -39,9 +41,9 @@ impl Host {
 
     pub(super) fn covers(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Wildcard(parent), Self::Domain(name)) => {
-                name.strip_suffix(parent.as_str()).is_some_and(|sub| sub.len() > 1 && sub.ends_with('.'))
-            }
+            (Self::Wildcard(parent), Self::Domain(name)) => name
+                .strip_suffix(parent.as_str())
+                .is_some_and(|sub| sub.len() > 1 && sub.ends_with('.')),
             (Self::Wildcard(_), _) | (_, Self::Wildcard(_)) => false,
             _ => self == other,
         }
@@ -84,7 +86,8 @@ fn check_domain(name: &str) -> Result<(), OriginError> {
     if name.split('.').any(|label| label.len() > MAX_LABEL_BYTES) {
         return Err(OriginError::LabelTooLong(shown(name)));
     }
-    // A URL parser reads such a host as an IPv4 address, in spellings such as `0x7f.1`, whatever DNS has for it.
+    // A URL parser reads such a host as an IPv4 address, in spellings such as `0x7f.1`, whatever
+    // DNS has for it.
     let last = name.rsplit('.').next().unwrap_or(name);
     if last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(OriginError::Ipv4(shown(name)));

@@ -26,9 +26,14 @@ fn origins_have_one_spelling() {
     ] {
         assert_eq!(origin(given).to_string(), canonical);
         assert_eq!(serde_json::to_string(&origin(given)).unwrap(), format!("\"{canonical}\""));
-        assert_eq!(serde_json::from_str::<Origin>(&format!("\"{given}\"")).unwrap(), origin(canonical));
+        assert_eq!(
+            serde_json::from_str::<Origin>(&format!("\"{given}\"")).unwrap(),
+            origin(canonical)
+        );
     }
-    assert!(serde_json::from_str::<Origin>("\"ftp://a\"").unwrap_err().to_string().contains("`ftp`"));
+    assert!(
+        serde_json::from_str::<Origin>("\"ftp://a\"").unwrap_err().to_string().contains("`ftp`")
+    );
 }
 
 #[test]
@@ -98,12 +103,18 @@ fn what_is_no_origin_is_refused_with_the_reason() {
         let error = text.parse::<Origin>().unwrap_err().to_string();
         assert!(error.contains(reason), "{text:?}: {error}");
     }
-    for text in ["https://me:hunter2@a.example", "me:hunter2@a.example", "https://me:h@nter2/hunter2@a.example"] {
+    for text in [
+        "https://me:hunter2@a.example",
+        "me:hunter2@a.example",
+        "https://me:h@nter2/hunter2@a.example",
+    ] {
         let error = text.parse::<Origin>().unwrap_err().to_string();
         assert!(!error.contains("nter2") && error.contains("`…@a.example`"), "{error}");
         assert!(!Target::parse(None, text).unwrap_err().to_string().contains("nter2"));
     }
-    assert!(format!("{}://a", "x".repeat(5000)).parse::<Origin>().unwrap_err().to_string().len() < 300);
+    assert!(
+        format!("{}://a", "x".repeat(5000)).parse::<Origin>().unwrap_err().to_string().len() < 300
+    );
 }
 
 #[test]
@@ -137,10 +148,17 @@ fn an_origin_matches_only_its_own_scheme_host_and_port() {
         ("http://[::1]:80", Some("http"), "[0:0::1]", true),
         ("http://[::1]", Some("http"), "::1", false),
     ] {
-        assert_eq!(origin(granted).matches(scheme, authority), expected, "{granted}, {scheme:?}, {authority}");
+        assert_eq!(
+            origin(granted).matches(scheme, authority),
+            expected,
+            "{granted}, {scheme:?}, {authority}"
+        );
     }
     let target = Target::parse(Some("http"), "A.example").unwrap();
-    assert_eq!((target.scheme(), target.port(), target.to_string().as_str()), (Scheme::Http, 80, "http://a.example"));
+    assert_eq!(
+        (target.scheme(), target.port(), target.to_string().as_str()),
+        (Scheme::Http, 80, "http://a.example")
+    );
     assert_eq!(target.host(), &Host::Domain("a.example".to_owned()));
 }
 
@@ -150,12 +168,15 @@ const HOST: &str = r"[a-w0-9_-]{0,8}[a-w](\.[a-w0-9]{0,3}[a-w_]){0,3}";
 const NEAR: &str = r"(\*\.)?(a\.|ab\.|B\.){0,2}a\.b(\.|@a\.b|/)?(:443)?";
 
 fn any_origin() -> impl Strategy<Value = String> {
-    let domain = (prop::bool::ANY, HOST)
-        .prop_map(|(wild, name)| if wild && name.contains('.') { format!("*.{name}") } else { name });
+    let domain = (prop::bool::ANY, HOST).prop_map(|(wild, name)| {
+        if wild && name.contains('.') { format!("*.{name}") } else { name }
+    });
     let v4 = any::<Ipv4Addr>().prop_map(|ip| ip.to_string());
     let v6 = any::<Ipv6Addr>().prop_map(|ip| format!("[{ip}]"));
-    let port = prop::option::of(1..=u16::MAX).prop_map(|port| port.map_or(String::new(), |port| format!(":{port}")));
-    ("https?", prop_oneof![domain, v4, v6], port).prop_map(|(scheme, host, port)| format!("{scheme}://{host}{port}"))
+    let port = prop::option::of(1..=u16::MAX)
+        .prop_map(|port| port.map_or(String::new(), |port| format!(":{port}")));
+    ("https?", prop_oneof![domain, v4, v6], port)
+        .prop_map(|(scheme, host, port)| format!("{scheme}://{host}{port}"))
 }
 
 proptest! {
@@ -176,7 +197,8 @@ proptest! {
         }
     }
 
-    // A request is sent by code that reads the authority with `http`: both must see the same host and port.
+    // A request is sent by code that reads the authority with `http`: both must see the same host
+    // and port.
     #[test]
     fn a_target_is_read_as_http_reads_it(authority in r"[a-c0-9x:@.\[\]%_A*-]{1,12}") {
         if let (Ok(target), Ok(http)) = (Target::parse(None, &authority), authority.parse::<http::uri::Authority>()) {

@@ -13,7 +13,8 @@ const OPEN: &str = "{{config:";
 const CLOSE: &str = "}}";
 
 /// An origin as a provider asks for it: `https://api.example.com`, `{{config:/url}}` or
-/// `https://{{config:/region}}.example.com`. Each placeholder is a JSON Pointer into the binding's configuration.
+/// `https://{{config:/region}}.example.com`. Each placeholder is a JSON Pointer into the binding's
+/// configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -62,7 +63,8 @@ impl AskedOrigin {
         parts.iter().map(|(_, pointer)| pointer.as_str())
     }
 
-    /// The origin for a binding with this configuration. A placeholder that stands alone may be a URL: its origin counts.
+    /// The origin for a binding with this configuration. A placeholder that stands alone may be a
+    /// URL: its origin counts.
     ///
     /// # Errors
     /// Where a value is missing or is no text, or what comes out is no plain origin.
@@ -87,15 +89,25 @@ impl ConfiguredOrigin {
             text.push_str(before);
             match config.pointer(pointer) {
                 None | Some(Value::Null) => {
-                    return Err(wrong(true, "is not set, and the provider's address depends on it"));
+                    return Err(wrong(
+                        true,
+                        "is not set, and the provider's address depends on it",
+                    ));
                 }
                 Some(Value::String(value)) => text.push_str(value),
                 Some(Value::Number(value)) if value.is_u64() => text.push_str(&value.to_string()),
-                Some(_) => return Err(wrong(false, "is no text, and the provider's address depends on it")),
+                Some(_) => {
+                    return Err(wrong(
+                        false,
+                        "is no text, and the provider's address depends on it",
+                    ));
+                }
             }
         }
         text.push_str(&self.rest);
-        let is_alone = self.rest.is_empty() && self.parts.len() == 1 && self.parts.iter().all(|(b, _)| b.is_empty());
+        let is_alone = self.rest.is_empty()
+            && self.parts.len() == 1
+            && self.parts.iter().all(|(b, _)| b.is_empty());
         let origin = if is_alone { without_path(&text) } else { &text };
         let wrong = |message: String| Unresolved {
             pointer: self.parts.first().map(|(_, pointer)| pointer.clone()).unwrap_or_default(),
@@ -107,7 +119,9 @@ impl ConfiguredOrigin {
                 Err(wrong("gives an address with a wildcard; give one host".to_owned()))
             }
             Ok(origin) => Ok(origin),
-            Err(error) => Err(wrong(format!("gives no address that the provider may ask for: {error}"))),
+            Err(error) => {
+                Err(wrong(format!("gives no address that the provider may ask for: {error}")))
+            }
         }
     }
 }
@@ -126,7 +140,9 @@ impl FromStr for AskedOrigin {
         if !text.contains(OPEN) {
             return text.parse().map(Self::Fixed);
         }
-        let wrong = || OriginError::Placeholder(text.chars().take(100).flat_map(char::escape_debug).collect());
+        let wrong = || {
+            OriginError::Placeholder(text.chars().take(100).flat_map(char::escape_debug).collect())
+        };
         let (mut parts, mut rest) = (Vec::new(), text);
         while let Some((before, after)) = rest.split_once(OPEN) {
             let (pointer, after) = after.split_once(CLOSE).ok_or_else(wrong)?;
@@ -192,22 +208,47 @@ mod tests {
     #[test]
     fn a_configuration_gives_a_plain_origin() {
         let fine = |asked: &str, config: Value| resolved(asked, &config).unwrap();
-        assert_eq!(fine("{{config:/url}}", json!({"url": "http://10.0.0.5:8000/v1?x"})), "http://10.0.0.5:8000");
-        assert_eq!(fine("{{config:/a~1b/0}}", json!({"a/b": ["https://A.example"]})), "https://a.example");
+        assert_eq!(
+            fine("{{config:/url}}", json!({"url": "http://10.0.0.5:8000/v1?x"})),
+            "http://10.0.0.5:8000"
+        );
+        assert_eq!(
+            fine("{{config:/a~1b/0}}", json!({"a/b": ["https://A.example"]})),
+            "https://a.example"
+        );
         let asked = "https://{{config:/region}}.example.com:{{config:/port}}";
-        assert_eq!(fine(asked, json!({"region": "eu", "port": 8443})), "https://eu.example.com:8443");
+        assert_eq!(
+            fine(asked, json!({"region": "eu", "port": 8443})),
+            "https://eu.example.com:8443"
+        );
         assert_eq!(fine("https://a.example", json!({})), "https://a.example");
     }
 
     #[test]
     fn what_is_no_plain_origin_is_refused() {
         let asked = "{{config:/url}}";
-        for url in ["a.example", "ftp://a.example", "https://*.a.example", "https://u:p@a.example", "https://", ""] {
+        for url in [
+            "a.example",
+            "ftp://a.example",
+            "https://*.a.example",
+            "https://u:p@a.example",
+            "https://",
+            "",
+        ] {
             let error = resolved(asked, &json!({ "url": url })).unwrap_err();
             assert_eq!((error.pointer.as_str(), error.is_absent), ("/url", false), "{url}");
         }
         let within = "https://{{config:/region}}.example.com";
-        for region in ["evil.org/", "evil.org#", "evil.org?", "evil.org:443", "u@evil.org", "*", "a b", "evil.org\\"] {
+        for region in [
+            "evil.org/",
+            "evil.org#",
+            "evil.org?",
+            "evil.org:443",
+            "u@evil.org",
+            "*",
+            "a b",
+            "evil.org\\",
+        ] {
             let error = resolved(within, &json!({ "region": region }));
             assert!(error.is_err(), "{region}: {error:?}");
         }
@@ -217,7 +258,13 @@ mod tests {
 
     #[test]
     fn placeholders_are_checked_where_they_are_asked_for() {
-        for wrong in ["{{config:url}}", "{{config:/url}", "{{config:}}", "{{{config:/url}}", "{{config:/a~2}}"] {
+        for wrong in [
+            "{{config:url}}",
+            "{{config:/url}",
+            "{{config:}}",
+            "{{{config:/url}}",
+            "{{config:/a~2}}",
+        ] {
             assert!(wrong.parse::<AskedOrigin>().is_err(), "{wrong}");
         }
         let text = "https://{{config:/region}}.example.com";

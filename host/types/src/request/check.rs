@@ -1,8 +1,9 @@
 //! The checks of a request that need nothing but the request itself.
 
 use super::{
-    BrowseRequest, CaptureRequest, CorrectRequest, ExportRequest, ForgetRequest, GetRequest, HookContext,
-    ImportRequest, ListRequest, QueryRequest, RecordFilter, RecordWrite, Scope, UpsertRequest,
+    BrowseRequest, CaptureRequest, CorrectRequest, ExportRequest, ForgetRequest, GetRequest,
+    HookContext, ImportRequest, ListRequest, QueryRequest, RecordFilter, RecordWrite, Scope,
+    UpsertRequest,
 };
 use crate::bounds::{Checked, check_bytes, check_count, check_cursor, check_json, check_page};
 use crate::{FieldError, SourceSelector, limits};
@@ -18,21 +19,26 @@ impl CaptureRequest {
         let payload = &self.payload;
         match (&payload.text, &payload.object, payload.turns.as_slice()) {
             (None, None, []) => {
-                let message = "has neither `text` nor `turns` nor `object`; give at least one of them";
+                let message =
+                    "has neither `text` nor `turns` nor `object`; give at least one of them";
                 return Err(FieldError::new("payload", message));
             }
             (Some(text), None, []) if text.trim().is_empty() => {
                 return Err(FieldError::new("payload.text", "is empty; give a text"));
             }
             (None, None, turns) if turns.iter().all(|turn| turn.text.trim().is_empty()) => {
-                return Err(FieldError::new("payload.turns", "say nothing; give at least one text"));
+                return Err(FieldError::new(
+                    "payload.turns",
+                    "say nothing; give at least one text",
+                ));
             }
             _ => {}
         }
         payload.check()?;
         check_json("metadata", self.metadata.as_ref())?;
         if self.replaces_source && SourceSelector::of(&self.source).is_none() {
-            let message = "is set, and the source names nothing that could be replaced; give it a commentId, documentKey, \
+            let message = "is set, and the source names nothing that could be replaced; give it a \
+                           commentId, documentKey, \
                            issueId, runId or externalRef";
             return Err(FieldError::new("replacesSource", message));
         }
@@ -67,7 +73,9 @@ impl QueryRequest {
         self.scope.check()?;
         check_bytes("query", &self.query, limits::MAX_QUERY_BYTES)?;
         check_page("topK", self.top_k)?;
-        if let Some(budget) = self.token_budget.filter(|budget| !(1..=limits::MAX_TOKEN_BUDGET).contains(budget)) {
+        if let Some(budget) =
+            self.token_budget.filter(|budget| !(1..=limits::MAX_TOKEN_BUDGET).contains(budget))
+        {
             let message = format!("is {budget}; 1 to {} are allowed", limits::MAX_TOKEN_BUDGET);
             return Err(FieldError::new("tokenBudget", message));
         }
@@ -163,7 +171,9 @@ impl CorrectRequest {
     pub fn check(&self) -> Checked {
         self.scope.check()?;
         match (&self.patch.instruction, &self.patch.record) {
-            (Some(instruction), None) => check_bytes("patch.instruction", instruction, limits::MAX_QUERY_BYTES),
+            (Some(instruction), None) => {
+                check_bytes("patch.instruction", instruction, limits::MAX_QUERY_BYTES)
+            }
             (None, Some(record)) => check_record("patch.record", record, &self.scope),
             _ => Err(FieldError::new("patch", "needs exactly one of `instruction` and `record`")),
         }
@@ -176,7 +186,9 @@ fn check_filter(filter: Option<&RecordFilter>) -> Checked {
 
 fn check_record(field: &str, record: &RecordWrite, scope: &Scope) -> Checked {
     if let Some(source) = &record.source {
-        source.check(scope).map_err(|error| FieldError::new(format!("{field}.{}", error.field), error.message))?;
+        source
+            .check(scope)
+            .map_err(|error| FieldError::new(format!("{field}.{}", error.field), error.message))?;
     }
     if record.text.trim().is_empty() {
         return Err(FieldError::new(format!("{field}.text"), "is empty; give a text"));
@@ -199,14 +211,16 @@ mod tests {
 
     #[test]
     fn the_plans_shape_is_read_and_the_rest_has_defaults() {
-        let request = query(r#"{"bindingKey":"default","scope":{"companyId":"c"},"query":"q"}"#).unwrap();
+        let request =
+            query(r#"{"bindingKey":"default","scope":{"companyId":"c"},"query":"q"}"#).unwrap();
         assert_eq!((request.top_k, request.intent), (None, Intent::Answer));
         assert!(request.check().is_ok());
     }
 
     #[test]
     fn an_unknown_field_and_a_wrong_type_are_errors() {
-        let error = query(r#"{"scope":{"companyId":"c","team":"x"},"query":"q"}"#).unwrap_err().to_string();
+        let error =
+            query(r#"{"scope":{"companyId":"c","team":"x"},"query":"q"}"#).unwrap_err().to_string();
         assert!(error.contains("unknown field `team`"), "{error}");
         assert!(query(r#"{"scope":{"companyId":"c"},"query":"q","topK":-1}"#).is_err());
         assert!(query(r#"{"scope":{"companyId":"c"},"query":"q","topK":"3"}"#).is_err());
@@ -217,17 +231,25 @@ mod tests {
         let field = |text: &str| query(text).unwrap().check().unwrap_err().field;
         assert_eq!(field(r#"{"scope":{"companyId":"c"},"query":"q","topK":0}"#), "topK");
         assert_eq!(field(r#"{"scope":{"companyId":"c"},"query":"q","topK":1001}"#), "topK");
-        assert_eq!(field(r#"{"scope":{"companyId":"c","runId":"../x"},"query":"q"}"#), "scope.runId");
-        assert_eq!(field(&format!(r#"{{"scope":{{"companyId":"c"}},"query":"{}"}}"#, "q".repeat(20_000))), "query");
+        assert_eq!(
+            field(r#"{"scope":{"companyId":"c","runId":"../x"},"query":"q"}"#),
+            "scope.runId"
+        );
+        assert_eq!(
+            field(&format!(r#"{{"scope":{{"companyId":"c"}},"query":"{}"}}"#, "q".repeat(20_000))),
+            "query"
+        );
     }
 
     #[test]
     fn json_that_is_too_deep_or_too_large_is_refused() {
         let deep = format!("{}1{}", r#"{"a":"#.repeat(70), "}".repeat(70));
-        let text = format!(r#"{{"scope":{{"companyId":"c"}},"query":"q","metadataFilter":{deep}}}"#);
+        let text =
+            format!(r#"{{"scope":{{"companyId":"c"}},"query":"q","metadataFilter":{deep}}}"#);
         assert_eq!(query(&text).unwrap().check().unwrap_err().field, "metadataFilter");
         let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(limits::MAX_JSON_BYTES));
-        let text = format!(r#"{{"scope":{{"companyId":"c"}},"query":"q","metadataFilter":{large}}}"#);
+        let text =
+            format!(r#"{{"scope":{{"companyId":"c"}},"query":"q","metadataFilter":{large}}}"#);
         assert_eq!(query(&text).unwrap().check().unwrap_err().field, "metadataFilter");
     }
 

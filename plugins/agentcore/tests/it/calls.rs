@@ -10,8 +10,12 @@ use super::open;
 
 #[test]
 fn errors_say_what_to_do() {
-    for (status, said) in [(403, "Unauthorized"), (429, "RateLimited"), (402, "QuotaExceeded"), (400, "InvalidRequest")]
-    {
+    for (status, said) in [
+        (403, "Unauthorized"),
+        (429, "RateLimited"),
+        (402, "QuotaExceeded"),
+        (400, "InvalidRequest"),
+    ] {
         serve(move |_| Ok(Answer::json(status, json!({"message": "No."}))));
         let error = format!("{:?}", open(json!({})).check_health().unwrap_err());
         assert!(error.contains(said) && error.contains("No."), "{error}");
@@ -23,7 +27,8 @@ fn errors_say_what_to_do() {
 fn an_answer_that_is_no_object_is_an_error() {
     for answer in [json!([1]), json!(7), json!({"memoryRecordSummaries": 7})] {
         serve(move |_| Ok(Answer::json(200, answer.clone())));
-        let (listed, found) = (open(json!({})).list_records(list(None, 3)), open(json!({})).query(query("tea")));
+        let (listed, found) =
+            (open(json!({})).list_records(list(None, 3)), open(json!({})).query(query("tea")));
         for error in [listed.unwrap_err(), found.unwrap_err()] {
             assert!(matches!(error, Error::Internal(_)), "{error:?}");
         }
@@ -32,11 +37,15 @@ fn an_answer_that_is_no_object_is_an_error() {
 
 #[test]
 fn a_batch_that_failed_is_no_success() {
-    let failed =
-        json!({"memoryRecordId": "", "status": "FAILED", "errorCode": 402, "errorMessage": "Too many records"});
-    serve(move |_| Ok(Answer::json(201, json!({"successfulRecords": [], "failedRecords": [failed]}))));
+    let failed = json!({"memoryRecordId": "", "status": "FAILED", "errorCode": 402, "errorMessage": "Too many records"});
+    serve(move |_| {
+        Ok(Answer::json(201, json!({"successfulRecords": [], "failedRecords": [failed]})))
+    });
     let error = open(json!({})).capture(capture("op", "text")).unwrap_err();
-    assert!(matches!(&error, Error::QuotaExceeded(message) if message.contains("Too many records")), "{error:?}");
+    assert!(
+        matches!(&error, Error::QuotaExceeded(message) if message.contains("Too many records")),
+        "{error:?}"
+    );
 }
 
 #[test]
@@ -49,8 +58,11 @@ fn what_agentcore_does_not_take_is_refused_before_anything_is_sent() {
         text: "a".to_owned(),
         ..RecordWrite::default()
     };
-    let named = RecordWrite { id: Some("é".repeat(60)), text: "a".to_owned(), ..RecordWrite::default() };
-    for (record, field) in [(long, "records.1.text"), (wide, "records.1.metadata"), (named, "records.1.id")] {
+    let named =
+        RecordWrite { id: Some("é".repeat(60)), text: "a".to_owned(), ..RecordWrite::default() };
+    for (record, field) in
+        [(long, "records.1.text"), (wide, "records.1.metadata"), (named, "records.1.id")]
+    {
         let mut request = upsert("op", &["fine"]);
         request.records.push(record);
         match provider.upsert_records(request).unwrap_err() {
@@ -126,8 +138,12 @@ fn a_capture_that_nothing_came_of_is_done_in_time() {
 fn a_large_company_is_deleted_in_more_than_one_call() {
     serve(|sent| {
         Ok(match (sent.method, sent.path.rsplit('/').next().unwrap()) {
-            ("POST", "actors") => Answer::json(200, json!({"actorSummaries": [{"actorId": "company/-/-/-"}]})),
-            ("POST", "sessions") => Answer::json(200, json!({"sessionSummaries": [{"sessionId": "s"}]})),
+            ("POST", "actors") => {
+                Answer::json(200, json!({"actorSummaries": [{"actorId": "company/-/-/-"}]}))
+            }
+            ("POST", "sessions") => {
+                Answer::json(200, json!({"sessionSummaries": [{"sessionId": "s"}]}))
+            }
             ("POST", _) => Answer::json(
                 200,
                 json!({"events": (0..100).map(|n| json!({"eventId": format!("{n}#a")})).collect::<Vec<_>>()}),
@@ -135,7 +151,8 @@ fn a_large_company_is_deleted_in_more_than_one_call() {
             _ => Answer::json(200, json!({"eventId": "1#a"})),
         })
     });
-    let request = ForgetScopeRequest { operation_id: "op".to_owned(), scope: Scope::company("company") };
+    let request =
+        ForgetScopeRequest { operation_id: "op".to_owned(), scope: Scope::company("company") };
     assert!(matches!(open(json!({})).forget_scope(request), Err(Error::Unavailable(_))));
     assert!(sent().len() <= 60, "{}", sent().len());
 }

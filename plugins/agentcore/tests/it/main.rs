@@ -1,5 +1,5 @@
-//! The provider from outside, natively: against an AgentCore in memory, through faults, and against what the stand-in
-//! answered, which botocore has checked.
+//! The provider from outside, natively: against an AgentCore in memory, through faults, and against
+//! what the stand-in answered, which botocore has checked.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 

@@ -1,5 +1,6 @@
-//! The provider against the stand-in for AgentCore. `just vendors-record` starts it and runs this test with
-//! `MEMHOST_RECORD_AGENTCORE`. botocore checks each request and answer while it is recorded.
+//! The provider against the stand-in for AgentCore. `just vendors-record` starts it and runs this
+//! test with `MEMHOST_RECORD_AGENTCORE`. botocore checks each request and answer while it is
+//! recorded.
 
 use memhost_sdk::testing::recorded::Recording;
 use memhost_sdk::testing::{self, capture, forget, list, query, scope, upsert};
@@ -12,8 +13,14 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recorded/stand-in
 const OF: &str = "the stand-in for AgentCore, checked with botocore 1.44.5";
 
 fn residue(id: &str, text: &str) -> CaptureRequest {
-    let turn = |role: &str, text: &str| Turn { role: role.to_owned(), name: None, text: text.to_owned(), at: None };
-    let turns = vec![turn("user", text), turn("tool", "<memhost-recall>The sea is wide.</memhost-recall>")];
+    let turn = |role: &str, text: &str| Turn {
+        role: role.to_owned(),
+        name: None,
+        text: text.to_owned(),
+        at: None,
+    };
+    let turns =
+        vec![turn("user", text), turn("tool", "<memhost-recall>The sea is wide.</memhost-recall>")];
     CaptureRequest {
         mode: CaptureMode::CaptureResidue,
         payload: SourcePayload { turns, ..SourcePayload::default() },
@@ -28,13 +35,17 @@ fn agentcore_answers_as_expected() {
     let recording = Recording::serve(FILE, OF, "MEMHOST_RECORD_AGENTCORE", &[], times);
     let company = Scope::company("company");
     let other = Scope { agent_id: Some("other".to_owned()), ..scope() };
-    let erase = |id: &str| ForgetScopeRequest { operation_id: id.to_owned(), scope: company.clone() };
+    let erase =
+        |id: &str| ForgetScopeRequest { operation_id: id.to_owned(), scope: company.clone() };
     provider.forget_scope(erase("op-0")).unwrap();
     assert!(provider.check_health().unwrap().summary.contains("memhost-AbCdEf0123"));
 
     // A capture is one record, whoever repeats it.
     let green = provider.capture(capture("op-1", "The gate is green.")).unwrap().records.remove(0);
-    assert_eq!(provider.capture(capture("op-1", "The gate is green.")).unwrap().records, [green.as_str()]);
+    assert_eq!(
+        provider.capture(capture("op-1", "The gate is green.")).unwrap().records,
+        [green.as_str()]
+    );
     testing::lose_storage();
     let hook = HookContext {
         hook_kind: HookKind::ManualCapture,
@@ -57,36 +68,73 @@ fn agentcore_answers_as_expected() {
     assert_eq!(provider.upsert_records(write("The door is red.")).unwrap().records, ["fact 1/é"]);
     assert_eq!(provider.upsert_records(write("The door is blue.")).unwrap().records, ["fact 1/é"]);
     let hits = provider.query(query("which colour is the gate?")).unwrap().snippets;
-    assert_eq!((hits[0].id.as_str(), hits[0].text.as_str()), (green.as_str(), "The gate is green."));
+    assert_eq!(
+        (hits[0].id.as_str(), hits[0].text.as_str()),
+        (green.as_str(), "The gate is green.")
+    );
     assert!(matches!(hits[0].score, Score::Similarity(score) if score > 0.3));
-    let filter = |json: &str| QueryRequest { metadata_filter: Some(json.to_owned()), ..query("door gate") };
+    let filter =
+        |json: &str| QueryRequest { metadata_filter: Some(json.to_owned()), ..query("door gate") };
     let found = provider.query(filter(r#"{"topic":"door","n":1.5}"#)).unwrap().snippets;
-    assert_eq!((found.len(), found[0].text.as_str(), found[0].id.as_str()), (1, "The door is blue.", "fact 1/é"));
+    assert_eq!(
+        (found.len(), found[0].text.as_str(), found[0].id.as_str()),
+        (1, "The door is blue.", "fact 1/é")
+    );
     assert_eq!(found[0].metadata, write("").records[0].metadata);
     assert!(provider.query(filter(r#"{"topic":"gate"}"#)).unwrap().snippets.is_empty());
-    assert!(provider.query(QueryRequest { scope: other.clone(), ..query("gate") }).unwrap().snippets.is_empty());
+    assert!(
+        provider
+            .query(QueryRequest { scope: other.clone(), ..query("gate") })
+            .unwrap()
+            .snippets
+            .is_empty()
+    );
 
-    let patch = Patch::Replacement(RecordWrite { text: "The gate is yellow.".to_owned(), ..RecordWrite::default() });
-    let correct = CorrectRequest { operation_id: "op-3".to_owned(), id: green.clone(), scope: scope(), patch };
+    let patch = Patch::Replacement(RecordWrite {
+        text: "The gate is yellow.".to_owned(),
+        ..RecordWrite::default()
+    });
+    let correct = CorrectRequest {
+        operation_id: "op-3".to_owned(),
+        id: green.clone(),
+        scope: scope(),
+        patch,
+    };
     assert_eq!(provider.correct(correct).unwrap().record_id, green);
     let corrected = provider.get_record(green.clone(), scope()).unwrap().snippet.unwrap();
     assert_eq!((corrected.text.as_str(), corrected.scope), ("The gate is yellow.", Some(scope())));
     assert!(provider.get_record(green.clone(), other.clone()).unwrap().snippet.is_none());
 
     // An event is extracted from, and its records are of the agent that it came from.
-    let job = provider.capture(residue("op-4", "I like tea. I like ships.")).unwrap().jobs.remove(0);
+    let job =
+        provider.capture(residue("op-4", "I like tea. I like ships.")).unwrap().jobs.remove(0);
     assert_eq!(job.status, JobStatus::Running);
-    let again = provider.capture(residue("op-4", "I like tea. I like ships.")).unwrap().jobs.remove(0);
+    let again =
+        provider.capture(residue("op-4", "I like tea. I like ships.")).unwrap().jobs.remove(0);
     assert_eq!(again.provider_job_id, job.provider_job_id);
     let done = provider.get_job(job.provider_job_id).unwrap().unwrap();
-    assert_eq!((done.job.status, done.job.record_count, done.records.len()), (JobStatus::Succeeded, Some(2), 2));
+    assert_eq!(
+        (done.job.status, done.job.record_count, done.records.len()),
+        (JobStatus::Succeeded, Some(2), 2)
+    );
     let made = provider.get_record(done.records[0].clone(), scope()).unwrap().snippet.unwrap();
     assert_eq!(made.scope.unwrap().agent_id.as_deref(), Some("agent"));
-    assert!(provider.query(QueryRequest { scope: other, ..query("what do I like?") }).unwrap().snippets.is_empty());
+    assert!(
+        provider
+            .query(QueryRequest { scope: other, ..query("what do I like?") })
+            .unwrap()
+            .snippets
+            .is_empty()
+    );
     assert_eq!(provider.query(query("what do I like?")).unwrap().snippets.len(), 2);
 
     // A job that failed is started again.
-    let bad = provider.capture(residue("op-5", "This is impossible.")).unwrap().jobs.remove(0).provider_job_id;
+    let bad = provider
+        .capture(residue("op-5", "This is impossible."))
+        .unwrap()
+        .jobs
+        .remove(0)
+        .provider_job_id;
     let failed = provider.run_job(bad.clone()).unwrap().job;
     assert_eq!((failed.status, failed.is_retryable), (JobStatus::Failed, true));
     assert_eq!(failed.error.as_deref(), Some("the model did not answer"));

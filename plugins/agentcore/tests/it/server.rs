@@ -1,5 +1,5 @@
-//! AgentCore Memory in memory, with the routes that the provider uses: a smaller copy of the stand-in in which botocore checks
-//! each request and answer (`tests/vendors/agentcore`).
+//! AgentCore Memory in memory, with the routes that the provider uses: a smaller copy of the
+//! stand-in in which botocore checks each request and answer (`tests/vendors/agentcore`).
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,10 @@ fn missing() -> Answer {
 }
 
 fn words(text: &str) -> BTreeSet<String> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
 }
 
 fn unescaped(segment: &str) -> String {
@@ -94,7 +97,9 @@ impl Stand for State {
             Answer::json(200, json!({name: found}))
         };
         match (sent.method, path.as_slice()) {
-            ("POST", ["memoryRecords", "batchCreate"]) => self.batch(body, |state, new| Some(state.make(new.clone()))),
+            ("POST", ["memoryRecords", "batchCreate"]) => {
+                self.batch(body, |state, new| Some(state.make(new.clone())))
+            }
             ("POST", ["memoryRecords", "batchUpdate"]) => self.batch(body, |state, new| {
                 let at = state.at(&new["memoryRecordId"])?;
                 state.records[at].as_object_mut().unwrap().extend(new.as_object().unwrap().clone());
@@ -104,13 +109,15 @@ impl Stand for State {
                 let at = state.at(&old["memoryRecordId"])?;
                 Some(state.records.remove(at)["memoryRecordId"].clone())
             }),
-            ("POST", ["memoryRecords"]) => {
-                Answer::json(200, json!({"memoryRecordSummaries": self.below(space, &body["metadataFilters"])}))
-            }
+            ("POST", ["memoryRecords"]) => Answer::json(
+                200,
+                json!({"memoryRecordSummaries": self.below(space, &body["metadataFilters"])}),
+            ),
             ("POST", ["retrieve"]) => {
                 let asked = words(body["searchCriteria"]["searchQuery"].as_str().unwrap());
-                let like =
-                    |record: &Value| words(record["content"]["text"].as_str().unwrap()).intersection(&asked).count();
+                let like = |record: &Value| {
+                    words(record["content"]["text"].as_str().unwrap()).intersection(&asked).count()
+                };
                 let mut hits = self.below(space, &body["searchCriteria"]["metadataFilters"]);
                 hits.retain(|record| like(record) > 0);
                 hits.sort_by_key(|record| std::cmp::Reverse(like(record)));
@@ -124,11 +131,18 @@ impl Stand for State {
                 None => missing(),
             },
             ("DELETE", ["memoryRecords", id]) => match self.at(&(*id).into()) {
-                Some(at) => Answer::json(200, json!({"memoryRecordId": self.records.remove(at)["memoryRecordId"]})),
+                Some(at) => Answer::json(
+                    200,
+                    json!({"memoryRecordId": self.records.remove(at)["memoryRecordId"]}),
+                ),
                 None => missing(),
             },
             ("POST", ["events"]) => {
-                let same = self.events.iter().find(|event| event["clientToken"] == body["clientToken"]).cloned();
+                let same = self
+                    .events
+                    .iter()
+                    .find(|event| event["clientToken"] == body["clientToken"])
+                    .cloned();
                 let event = same.unwrap_or_else(|| {
                     let mut new = body.clone();
                     new["eventId"] = format!("{:04}#event", self.events.len()).into();
@@ -147,14 +161,18 @@ impl Stand for State {
                 self.events.retain(|event| event["eventId"] != *id);
                 Answer::json(200, json!({"eventId": id}))
             }
-            ("POST", ["actors"]) => all("actorSummaries", &|event| json!({"actorId": event["actorId"]}), &|_| true),
-            ("POST", ["actor", actor, "sessions"]) => {
-                all("sessionSummaries", &|event| json!({"sessionId": event["sessionId"]}), &|event| {
-                    event["actorId"] == *actor
-                })
+            ("POST", ["actors"]) => {
+                all("actorSummaries", &|event| json!({"actorId": event["actorId"]}), &|_| true)
             }
+            ("POST", ["actor", actor, "sessions"]) => all(
+                "sessionSummaries",
+                &|event| json!({"sessionId": event["sessionId"]}),
+                &|event| event["actorId"] == *actor,
+            ),
             ("POST", ["actor", _, "sessions", session]) => {
-                all("events", &|event| json!({"eventId": event["eventId"]}), &|event| event["sessionId"] == *session)
+                all("events", &|event| json!({"eventId": event["eventId"]}), &|event| {
+                    event["sessionId"] == *session
+                })
             }
             ("POST", ["extractionJobs"]) => Answer::json(200, json!({"jobs": []})),
             _ => panic!("AgentCore has no such route: {} {}", sent.method, sent.path),
@@ -162,7 +180,10 @@ impl Stand for State {
     }
 
     fn texts(&self) -> Vec<String> {
-        self.records.iter().map(|record| record["content"]["text"].as_str().unwrap().to_owned()).collect()
+        self.records
+            .iter()
+            .map(|record| record["content"]["text"].as_str().unwrap().to_owned())
+            .collect()
     }
 
     fn other_ids(answer: &str) -> String {

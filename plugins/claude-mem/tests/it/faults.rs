@@ -1,5 +1,5 @@
-//! A claude-mem that is limited, fails, is slow, cuts connections, answers nonsense or names other observations: what is
-//! written is there once, and what is not there is not told as written.
+//! A claude-mem that is limited, fails, is slow, cuts connections, answers nonsense or names other
+//! observations: what is written is there once, and what is not there is not told as written.
 
 use memhost_sdk::testing::capture;
 use memhost_sdk::testing::faults::{Stand, everywhere, faulty, hold};
@@ -38,9 +38,16 @@ fn a_capture_is_observed_once() {
         let first = mem.capture(capture("op", "one"));
         let sent = requests.stop();
         let again = mem.capture(capture("op", "one")).unwrap();
-        assert_eq!((server.borrow().uses.len(), again.jobs.len()), (1, 1), "{fault:?} at {number}: {first:?}");
+        assert_eq!(
+            (server.borrow().uses.len(), again.jobs.len()),
+            (1, 1),
+            "{fault:?} at {number}: {first:?}"
+        );
         server.borrow_mut().observe();
-        assert_eq!(mem.get_job(again.jobs[0].provider_job_id.clone()).unwrap().unwrap().records, ["1"]);
+        assert_eq!(
+            mem.get_job(again.jobs[0].provider_job_id.clone()).unwrap().unwrap().records,
+            ["1"]
+        );
         sent
     });
 }

@@ -1,5 +1,5 @@
-//! The provider from outside, natively: against a claude-mem in memory, through faults, and against what the real worker
-//! answered.
+//! The provider from outside, natively: against a claude-mem in memory, through faults, and against
+//! what the real worker answered.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 

@@ -29,7 +29,11 @@ fn a_record_comes_back_as_it_was_written() {
         expires_at: Some("2030-01-01T12:00:00Z".to_owned()),
         ..RecordWrite::default()
     };
-    let request = UpsertRequest { source: Some(testing::source()), records: vec![record.clone()], ..upsert("Op", &[]) };
+    let request = UpsertRequest {
+        source: Some(testing::source()),
+        records: vec![record.clone()],
+        ..upsert("Op", &[])
+    };
     let id = mem.upsert_records(request).unwrap().records.remove(0);
     assert_eq!((id.as_str(), server.borrow().texts()), ("1", vec!["The gate is green"]));
     let title = server.borrow().observations[&1]["title"].as_str().unwrap().to_owned();
@@ -43,18 +47,26 @@ fn a_record_comes_back_as_it_was_written() {
     assert_eq!(found.updated_at.as_deref(), Some("2026-11-23T18:00:01.500Z"));
     let hit = mem.query(query("gate")).unwrap().snippets.remove(0);
     assert_eq!((hit.id, hit.score), (id, Score::None));
-    assert_eq!(mem.check_health().unwrap().summary, "claude-mem 13.25.3 answers at http://127.0.0.1:37777");
+    assert_eq!(
+        mem.check_health().unwrap().summary,
+        "claude-mem 13.25.3 answers at http://127.0.0.1:37777"
+    );
 }
 
 #[test]
 fn each_word_of_a_question_is_looked_for_and_rare_ones_count_more() {
     server::start();
     let mut mem = open(json!({}));
-    let texts: Vec<_> =
-        (0..20).map(|n| format!("The door {n} is shut")).chain(["The gate is green".to_owned()]).collect();
+    let texts: Vec<_> = (0..20)
+        .map(|n| format!("The door {n} is shut"))
+        .chain(["The gate is green".to_owned()])
+        .collect();
     let texts: Vec<_> = texts.iter().map(String::as_str).collect();
     mem.upsert_records(upsert("op", &texts)).unwrap();
-    let found = mem.query(QueryRequest { top_k: 2, ..query("Is the GATE shut? \"open\"") }).unwrap().snippets;
+    let found = mem
+        .query(QueryRequest { top_k: 2, ..query("Is the GATE shut? \"open\"") })
+        .unwrap()
+        .snippets;
     assert_eq!(found[0].text, "The gate is green");
     assert_eq!(found.len(), 2);
     let long = "gate ".repeat(4_000);
@@ -62,8 +74,15 @@ fn each_word_of_a_question_is_looked_for_and_rare_ones_count_more() {
     assert!(mem.query(query("?!")).unwrap().snippets.is_empty());
     let before = sent().len();
     open(json!({"semantic": true})).query(query("is the gate shut")).unwrap();
-    assert_eq!(sent().len(), before + 1, "a worker that searches by meaning gets the whole question");
-    let recent = mem.query(QueryRequest { intent: Intent::AgentPreamble, top_k: 1, ..query("") }).unwrap().snippets;
+    assert_eq!(
+        sent().len(),
+        before + 1,
+        "a worker that searches by meaning gets the whole question"
+    );
+    let recent = mem
+        .query(QueryRequest { intent: Intent::AgentPreamble, top_k: 1, ..query("") })
+        .unwrap()
+        .snippets;
     assert_eq!(recent[0].text, "The gate is green");
 }
 
@@ -72,25 +91,37 @@ fn what_takes_the_place_of_a_record_keeps_its_id() {
     let server = server::start();
     let mut mem = open(json!({}));
     let own = mem.capture(capture("op", "one")).unwrap().records.remove(0);
-    let given = RecordWrite { id: Some("fact".to_owned()), text: "two".to_owned(), ..RecordWrite::default() };
-    mem.upsert_records(UpsertRequest { records: vec![given.clone()], ..upsert("op-2", &[]) }).unwrap();
-    for (text, id) in [("three", &own), ("four", &own), ("four", &own), ("five", &"fact".to_owned())] {
-        let patch = Patch::Replacement(RecordWrite { text: text.to_owned(), ..RecordWrite::default() });
-        let request = CorrectRequest { operation_id: text.to_owned(), id: id.clone(), scope: scope(), patch };
+    let given = RecordWrite {
+        id: Some("fact".to_owned()),
+        text: "two".to_owned(),
+        ..RecordWrite::default()
+    };
+    mem.upsert_records(UpsertRequest { records: vec![given.clone()], ..upsert("op-2", &[]) })
+        .unwrap();
+    for (text, id) in
+        [("three", &own), ("four", &own), ("four", &own), ("five", &"fact".to_owned())]
+    {
+        let patch =
+            Patch::Replacement(RecordWrite { text: text.to_owned(), ..RecordWrite::default() });
+        let request =
+            CorrectRequest { operation_id: text.to_owned(), id: id.clone(), scope: scope(), patch };
         let corrected = mem.correct(request).unwrap();
         assert_eq!((&corrected.record_id, corrected.superseded), (id, None));
         assert_eq!(text_of(&mut mem, id).as_deref(), Some(text));
     }
     assert_eq!(server.borrow().texts(), ["four", "five"], "what was there before is deleted");
-    let mut ids: Vec<_> = mem.list_records(list(None, 10)).unwrap().items.into_iter().map(|item| item.id).collect();
+    let mut ids: Vec<_> =
+        mem.list_records(list(None, 10)).unwrap().items.into_iter().map(|item| item.id).collect();
     ids.sort();
     assert_eq!(ids, ["1", "fact"]);
     // The same text with other metadata is another observation.
-    let other = RecordWrite { metadata: Some(r#"{"n":1}"#.to_owned()), text: "five".to_owned(), ..given };
+    let other =
+        RecordWrite { metadata: Some(r#"{"n":1}"#.to_owned()), text: "five".to_owned(), ..given };
     mem.upsert_records(UpsertRequest { records: vec![other], ..upsert("op-3", &[]) }).unwrap();
     let found = mem.get_record("fact".to_owned(), scope()).unwrap().snippet.unwrap();
     assert_eq!((found.metadata.as_deref(), server.borrow().texts().len()), (Some(r#"{"n":1}"#), 2));
-    let effects = mem.forget(forget(vec![own.clone(), "fact".to_owned(), own], scope())).unwrap().outcomes;
+    let effects =
+        mem.forget(forget(vec![own.clone(), "fact".to_owned(), own], scope())).unwrap().outcomes;
     let effects: Vec<_> = effects.into_iter().map(|outcome| outcome.effect).collect();
     assert_eq!(effects, [ForgetEffect::Hard, ForgetEffect::Hard, ForgetEffect::NotFound]);
     assert!(server.borrow().observations.is_empty());
@@ -115,12 +146,16 @@ fn a_missing_record_is_none_and_another_project_is_not_touched() {
 #[test]
 fn observations_of_others_are_records() {
     let server = server::start();
-    let seen = json!({"title": "Gate", "narrative": "It is locked", "facts": "[\"a fact\",\"another\"]", "metadata": "{\"a\":1}"});
+    let seen = json!({"title": "Gate", "narrative": "It is locked", "facts": "[\"a \
+        fact\",\"another\"]", "metadata": "{\"a\":1}"});
     server.borrow_mut().put("memhost-company", &seen);
     let mut mem = open(json!({}));
     let found = mem.list_records(list(None, 10)).unwrap().items.remove(0);
     assert_eq!(found.text, "Gate\n\nIt is locked\n\n- a fact\n- another");
-    assert_eq!((found.summary.as_deref(), found.metadata.as_deref()), (Some("Gate"), Some(r#"{"a":1}"#)));
+    assert_eq!(
+        (found.summary.as_deref(), found.metadata.as_deref()),
+        (Some("Gate"), Some(r#"{"a":1}"#))
+    );
     assert_eq!(found.created_at.as_deref(), Some("2026-11-23T18:00:01.500Z"));
 }
 
@@ -128,17 +163,27 @@ fn observations_of_others_are_records() {
 fn partitions_and_companies_are_separate() {
     server::start();
     let mut mem = open(json!({}));
-    let id = mem.capture(CaptureRequest { scope: agent("a"), ..capture("op", "of a") }).unwrap().records.remove(0);
-    mem.capture(CaptureRequest { scope: Scope::company("company"), ..capture("op-2", "of all") }).unwrap();
+    let id = mem
+        .capture(CaptureRequest { scope: agent("a"), ..capture("op", "of a") })
+        .unwrap()
+        .records
+        .remove(0);
+    mem.capture(CaptureRequest { scope: Scope::company("company"), ..capture("op-2", "of all") })
+        .unwrap();
     let count = |mem: &mut ClaudeMem, scope: Scope| {
-        let found = mem.query(QueryRequest { scope: scope.clone(), ..query("of") }).unwrap().snippets.len();
+        let found =
+            mem.query(QueryRequest { scope: scope.clone(), ..query("of") }).unwrap().snippets.len();
         (found, mem.list_records(ListRequest { scope, ..list(None, 10) }).unwrap().items.len())
     };
     assert_eq!(count(&mut mem, agent("a")), (2, 2));
     assert_eq!(count(&mut mem, agent("b")), (1, 1));
     assert_eq!(count(&mut mem, Scope::company("company")), (2, 2));
     assert!(mem.get_record(id, agent("b")).unwrap().snippet.is_none());
-    assert_eq!(count(&mut open(json!({})), Scope::company("other")), (0, 0), "another company has another project");
+    assert_eq!(
+        count(&mut open(json!({})), Scope::company("other")),
+        (0, 0),
+        "another company has another project"
+    );
 }
 
 #[test]
@@ -187,7 +232,9 @@ fn the_tree_is_the_timeline() {
             }
         }
     };
-    let paths = |nodes: Vec<Node>| nodes.into_iter().map(|node| (node.path, node.label)).collect::<Vec<_>>();
+    let paths = |nodes: Vec<Node>| {
+        nodes.into_iter().map(|node| (node.path, node.label)).collect::<Vec<_>>()
+    };
     let node = |path: &str, label: &str| (path.to_owned(), label.to_owned());
     assert_eq!(paths(children(&mut mem, "")), [node("3", "text 2"), node("1", "text 0")]);
     assert_eq!(paths(children(&mut mem, "3")), [node("3/1", "text 0")]);

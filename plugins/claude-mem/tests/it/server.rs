@@ -65,26 +65,41 @@ impl State {
         match (sent.method, parts.as_slice()) {
             ("GET", ["health"]) => Answer::json(200, json!({"status": "ok", "version": "13.25.3"})),
             ("POST", ["memory", "save"]) => {
-                let (narrative, title, project) = (text("text").trim().to_owned(), text("title"), text("project"));
+                let (narrative, title, project) =
+                    (text("text").trim().to_owned(), text("title"), text("project"));
                 let is_same = |seen: &&Value| {
-                    seen["title"] == *title && seen["narrative"] == *narrative && seen["project"] == *project
+                    seen["title"] == *title
+                        && seen["narrative"] == *narrative
+                        && seen["project"] == *project
                 };
-                let known = self.observations.values().find(is_same).map(|seen| seen["id"].as_u64().unwrap());
-                let new =
-                    json!({"title": title, "narrative": narrative, "metadata": sent.body["metadata"].to_string()});
+                let known = self
+                    .observations
+                    .values()
+                    .find(is_same)
+                    .map(|seen| seen["id"].as_u64().unwrap());
+                let new = json!({"title": title, "narrative": narrative, "metadata": sent.body["metadata"].to_string()});
                 let id = known.unwrap_or_else(|| self.put(&project, &new));
-                Answer::json(200, json!({"success": true, "id": id, "title": title, "project": project}))
+                Answer::json(
+                    200,
+                    json!({"success": true, "id": id, "title": title, "project": project}),
+                )
             }
             (method, ["observation", id]) => {
                 let id = id.parse().unwrap();
                 let Some(seen) = self.observations.get(&id).cloned() else {
-                    return Answer::json(404, json!({"error": format!("observation #{id} not found")}));
+                    return Answer::json(
+                        404,
+                        json!({"error": format!("observation #{id} not found")}),
+                    );
                 };
                 if method == "GET" {
                     return Answer::json(200, seen);
                 }
                 self.observations.remove(&id);
-                Answer::json(200, json!({"success": true, "id": id.to_string(), "kind": "observation"}))
+                Answer::json(
+                    200,
+                    json!({"success": true, "id": id.to_string(), "kind": "observation"}),
+                )
             }
             ("POST", ["observations", "batch"]) => {
                 let has = |seen: &&Value| {
@@ -100,34 +115,45 @@ impl State {
                     seen["project"] == *query["project"] && text.contains(&phrase)
                 };
                 let newest = self.observations.values().rev().filter(has);
-                let found: Vec<_> = newest.skip(number("offset")).take(number("limit")).cloned().collect();
+                let found: Vec<_> =
+                    newest.skip(number("offset")).take(number("limit")).cloned().collect();
                 Answer::json(
                     200,
                     json!({"observations": found, "sessions": [], "prompts": [], "totalResults": found.len()}),
                 )
             }
             ("GET", ["timeline"]) => {
-                let rows = self.observations.values().filter(|seen| seen["project"] == *query["project"]);
-                let rows: String =
-                    rows.map(|seen| format!("| #{} | 6:06 PM | ○ | {} | ~4 |\n", seen["id"], seen["title"])).collect();
-                let text =
-                    format!("# Timeline\n\n| ID | Time | T | Title | Tokens |\n|----|------|---|---|---|\n{rows}");
+                let rows =
+                    self.observations.values().filter(|seen| seen["project"] == *query["project"]);
+                let rows: String = rows
+                    .map(|seen| {
+                        format!("| #{} | 6:06 PM | ○ | {} | ~4 |\n", seen["id"], seen["title"])
+                    })
+                    .collect();
+                let text = format!(
+                    "# Timeline\n\n| ID | Time | T | Title | Tokens \
+                     |\n|----|------|---|---|---|\n{rows}"
+                );
                 Answer::json(200, json!({"content": [{"type": "text", "text": text}]}))
             }
             ("POST", ["import"]) => {
                 let session = &sent.body["sessions"][0];
                 let id = session["content_session_id"].as_str().unwrap().to_owned();
-                self.sessions.entry(id).or_insert_with(|| session["project"].as_str().unwrap().to_owned());
+                self.sessions
+                    .entry(id)
+                    .or_insert_with(|| session["project"].as_str().unwrap().to_owned());
                 Answer::json(200, json!({"success": true, "stats": {}}))
             }
             ("POST", ["sessions", "observations"]) => {
                 assert!(self.sessions.contains_key(&text("contentSessionId")));
-                let is_known = self.uses.iter().any(|known| known["tool_use_id"] == sent.body["tool_use_id"]);
+                let is_known =
+                    self.uses.iter().any(|known| known["tool_use_id"] == sent.body["tool_use_id"]);
                 if !is_known {
                     self.uses.push(json!({"tool_use_id": text("tool_use_id"), "agent_id": text("agentId"),
                         "content_session_id": text("contentSessionId"), "observation_id": null,
                         "memory_session_id": format!("observer-{}", text("contentSessionId")), "said": text("tool_response")}));
-                    self.processing = json!({"isProcessing": true, "queueDepth": 1, "parkedSessions": 0});
+                    self.processing =
+                        json!({"isProcessing": true, "queueDepth": 1, "parkedSessions": 0});
                 }
                 Answer::json(200, json!({"status": "queued"}))
             }
@@ -145,11 +171,14 @@ impl State {
     pub(crate) fn observe(&mut self) {
         for number in 0..self.uses.len() {
             let used = self.uses[number].clone();
-            if used["said"].as_str().unwrap().contains("nothing") || !used["observation_id"].is_null() {
+            if used["said"].as_str().unwrap().contains("nothing")
+                || !used["observation_id"].is_null()
+            {
                 continue;
             }
             let project = self.sessions[used["content_session_id"].as_str().unwrap()].clone();
-            let more = json!({"title": "It was said", "narrative": used["said"], "facts": "[\"a fact\"]",
+            let more = json!({"title": "It was said", "narrative": used["said"], "facts": "[\"a \
+                fact\"]",
                 "memory_session_id": used["memory_session_id"], "agent_id": used["agent_id"], "generated_by_model": "m"});
             self.uses[number]["observation_id"] = json!(self.put(&project, &more));
         }

@@ -28,18 +28,30 @@ fn a_capture_is_observed_as_a_job() {
     assert_eq!((job.provider_job_id.as_str(), job.status), ("memhost-_4fp", JobStatus::Running));
     assert_eq!(mem.capture(request).unwrap().jobs, std::slice::from_ref(&job));
     assert_eq!((server.borrow().uses.len(), server.borrow().sessions.len()), (1, 1));
-    let imported = sent().into_iter().find(|sent| sent.path == "/api/import").unwrap().body["sessions"][0].clone();
+    let imported =
+        sent().into_iter().find(|sent| sent.path == "/api/import").unwrap().body["sessions"][0]
+            .clone();
     assert_eq!(imported["started_at_epoch"], 1_772_366_400_500_u64);
-    assert_eq!(mem.get_job(job.provider_job_id.clone()).unwrap().unwrap().job.status, JobStatus::Running);
+    assert_eq!(
+        mem.get_job(job.provider_job_id.clone()).unwrap().unwrap().job.status,
+        JobStatus::Running
+    );
     server.borrow_mut().observe();
     let done = mem.get_job(job.provider_job_id.clone()).unwrap().unwrap();
-    assert_eq!((done.job.status, done.records.as_slice()), (JobStatus::Succeeded, &["1".to_owned()][..]));
+    assert_eq!(
+        (done.job.status, done.records.as_slice()),
+        (JobStatus::Succeeded, &["1".to_owned()][..])
+    );
     assert_eq!(mem.get_job(job.provider_job_id).unwrap().unwrap(), done);
     let found = mem.query(query("green tea")).unwrap().snippets.remove(0);
     assert_eq!((found.id.as_str(), found.scope), ("1", Some(scope())));
     assert_eq!(found.text, "It was said\n\nI like green tea.\n\n- a fact");
     let outcomes = mem.forget(forget(vec![found.id], scope())).unwrap().outcomes;
-    assert_eq!(outcomes[0].effect, ForgetEffect::HistoryKept, "the list of tool uses has what was said");
+    assert_eq!(
+        outcomes[0].effect,
+        ForgetEffect::HistoryKept,
+        "the list of tool uses has what was said"
+    );
 }
 
 #[test]
@@ -67,7 +79,11 @@ fn what_is_extracted_stays_in_its_partition() {
     mem.capture(CaptureRequest { scope: of("a"), ..residue("op", "I like tea.") }).unwrap();
     server.borrow_mut().observe();
     let count = |mem: &mut ClaudeMem, scope: Scope| {
-        let found = mem.query(QueryRequest { scope: scope.clone(), ..query("tea") }).unwrap().snippets.len();
+        let found = mem
+            .query(QueryRequest { scope: scope.clone(), ..query("tea") })
+            .unwrap()
+            .snippets
+            .len();
         (found, mem.list_records(ListRequest { scope, ..list(None, 10) }).unwrap().items.len())
     };
     assert_eq!((count(&mut mem, of("a")), count(&mut mem, of("b"))), ((1, 1), (0, 0)));
@@ -88,7 +104,8 @@ fn a_job_ends_without_records_fails_or_is_not_known_any_more() {
     assert_eq!((none.job.status, none.job.record_count), (JobStatus::Succeeded, Some(0)));
     let id = begin(&mut mem, "op-2", "I like tea.");
     assert!(matches!(mem.cancel_job(id.clone()), Err(Error::Unsupported(_))));
-    server.borrow_mut().processing = json!({"isProcessing": false, "queueDepth": 0, "parkedSessions": 1});
+    server.borrow_mut().processing =
+        json!({"isProcessing": false, "queueDepth": 0, "parkedSessions": 1});
     assert_eq!(ended(&mut mem, &id).job.status, JobStatus::Failed);
     assert!(matches!(mem.retry_job(id), Err(Error::Unsupported(_))));
     let id = begin(&mut mem, "op-3", "I like tea.");
@@ -105,7 +122,16 @@ fn what_was_recalled_is_left_out() {
     let recalled = "<memhost-recall>I like old tea.</memhost-recall>";
     mem.capture(residue("op", &format!("{recalled}I like tea."))).unwrap();
     assert!(mem.capture(residue("op-2", recalled)).unwrap().jobs.is_empty());
-    assert_eq!((server.borrow().uses.len(), &server.borrow().uses[0]["said"]), (1, &json!("I like tea.")));
-    assert_eq!(open(json!({"infer": "never"})).capture(residue("op", "one")).unwrap().records.len(), 1);
-    assert_eq!(open(json!({"infer": "always"})).capture(capture("op", "one")).unwrap().jobs.len(), 1);
+    assert_eq!(
+        (server.borrow().uses.len(), &server.borrow().uses[0]["said"]),
+        (1, &json!("I like tea."))
+    );
+    assert_eq!(
+        open(json!({"infer": "never"})).capture(residue("op", "one")).unwrap().records.len(),
+        1
+    );
+    assert_eq!(
+        open(json!({"infer": "always"})).capture(capture("op", "one")).unwrap().jobs.len(),
+        1
+    );
 }

@@ -1,5 +1,6 @@
-//! The stored form of the index: pages of some entries each. A change rewrites the pages of its items, so that a
-//! forgotten item is removed from storage at once. A page holds no word of a text, only hashes.
+//! The stored form of the index: pages of some entries each. A change rewrites the pages of its
+//! items, so that a forgotten item is removed from storage at once. A page holds no word of a text,
+//! only hashes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -56,7 +57,9 @@ impl Entry {
             when: facts.when,
             length,
             members: members(item.metadata.as_ref()),
-            terms: terms.map(|same| (same[0], u8::try_from(same.len()).unwrap_or(u8::MAX))).collect(),
+            terms: terms
+                .map(|same| (same[0], u8::try_from(same.len()).unwrap_or(u8::MAX)))
+                .collect(),
         }
     }
 }

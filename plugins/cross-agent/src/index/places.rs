@@ -1,5 +1,5 @@
-//! Places: the combinations of partitions and project that decide who sees an item. Many items share few places, so
-//! each place has a number and is judged once in a call.
+//! Places: the combinations of partitions and project that decide who sees an item. Many items
+//! share few places, so each place has a number and is judged once in a call.
 
 use std::collections::HashMap;
 
@@ -56,7 +56,8 @@ impl Places {
 pub(crate) struct Asked<'a> {
     scope: &'a Scope,
     project: Option<&'a str>,
-    /// Whether the call is a query, which stays in its project. Other calls without a project see all projects.
+    /// Whether the call is a query, which stays in its project. Other calls without a project see
+    /// all projects.
     is_recall: bool,
 }
 

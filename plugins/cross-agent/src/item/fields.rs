@@ -23,7 +23,8 @@ pub(crate) struct Facts {
     pub(crate) is_global: bool,
     /// 0 to 1; 1 if it is not given.
     pub(crate) confidence: f32,
-    /// The age, in microseconds since 1970: the later of the item's own times, else the time of the write.
+    /// The age, in microseconds since 1970: the later of the item's own times, else the time of the
+    /// write.
     pub(crate) when: i64,
     /// Its tags.
     pub(crate) tags: Vec<String>,
@@ -35,7 +36,8 @@ impl Facts {
         let empty = Map::new();
         let metadata = item.metadata.as_ref().unwrap_or(&empty);
         let time = |text: &str| text.parse::<Timestamp>().ok().map(Timestamp::as_microsecond);
-        let said = ["updatedAt", "createdAt"].into_iter().find_map(|name| time(text(metadata, name)?));
+        let said =
+            ["updatedAt", "createdAt"].into_iter().find_map(|name| time(text(metadata, name)?));
         let tags = metadata.get("tags").and_then(Value::as_array).into_iter().flatten();
         #[allow(clippy::cast_possible_truncation, reason = "a share needs no more")]
         let confidence = metadata.get("confidence").and_then(Value::as_f64).unwrap_or(1.0) as f32;
@@ -55,9 +57,9 @@ pub(super) fn text<'a>(metadata: &'a Map<String, Value>, name: &str) -> Option<&
 
 /// A JSON object of a request.
 pub(crate) fn object(field: &str, json: Option<&str>) -> Result<Option<Map<String, Value>>, Error> {
-    json.map(serde_json::from_str)
-        .transpose()
-        .map_err(|error| Error::invalid(field, format!("is not a JSON object: {error}; send an object")))
+    json.map(serde_json::from_str).transpose().map_err(|error| {
+        Error::invalid(field, format!("is not a JSON object: {error}; send an object"))
+    })
 }
 
 /// Refuses metadata if a known member has a wrong value.
@@ -65,7 +67,8 @@ pub(crate) fn object(field: &str, json: Option<&str>) -> Result<Option<Map<Strin
 /// # Errors
 /// The member at fault, below `field`.
 pub(crate) fn check(field: &str, metadata: &Map<String, Value>) -> Result<(), Error> {
-    let wrong = |name: &str, message: String| Err(Error::invalid(&format!("{field}.{name}"), message));
+    let wrong =
+        |name: &str, message: String| Err(Error::invalid(&format!("{field}.{name}"), message));
     for (name, known) in [("type", TYPES), ("visibility", VISIBILITIES), ("source", SOURCES)] {
         if let Some(value) = metadata.get(name)
             && !value.as_str().is_some_and(|value| known.contains(&value))
@@ -88,8 +91,11 @@ pub(crate) fn check(field: &str, metadata: &Map<String, Value>) -> Result<(), Er
 
 /// Sets the missing fields of a raw exchange: `task_context`, `inferred`, and a confidence of 0.5.
 pub(crate) fn fill_residue(metadata: &mut Map<String, Value>) {
-    let defaults =
-        [("type", json!("task_context")), ("source", json!("inferred")), ("confidence", json!(RESIDUE_CONFIDENCE))];
+    let defaults = [
+        ("type", json!("task_context")),
+        ("source", json!("inferred")),
+        ("confidence", json!(RESIDUE_CONFIDENCE)),
+    ];
     for (name, value) in defaults {
         metadata.entry(name).or_insert(value);
     }
@@ -112,7 +118,10 @@ mod tests {
             (json!({"tags": [1]}), "m.tags"),
         ] {
             let error = check("m", metadata.as_object().unwrap()).unwrap_err();
-            assert!(matches!(&error, Error::InvalidRequest(at) if at.field.as_deref() == Some(field)), "{error:?}");
+            assert!(
+                matches!(&error, Error::InvalidRequest(at) if at.field.as_deref() == Some(field)),
+                "{error:?}"
+            );
         }
         let fine = json!({"type": "decision", "confidence": 0, "tags": [], "visibility": "global", "x": [1]});
         check("m", fine.as_object().unwrap()).unwrap();

@@ -6,7 +6,8 @@ use memhost_sdk::{Extraction, embeddings};
 
 use super::{CrossAgent, now};
 
-/// Texts that one call embeds. An instance runs one call at a time, so a query waits until these are done.
+/// Texts that one call embeds. An instance runs one call at a time, so a query waits until these
+/// are done.
 const AT_ONCE: usize = 32;
 /// How many jobs stay stored after their end.
 const REMEMBERED: usize = 64;
@@ -55,7 +56,12 @@ impl Extraction for CrossAgent {
         Ok(jobs().find(&id)?.map(|job| job.result()))
     }
 
-    fn list_jobs(&mut self, _: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {
+    fn list_jobs(
+        &mut self,
+        _: Scope,
+        cursor: Option<String>,
+        limit: u32,
+    ) -> Result<JobPage, Error> {
         jobs().page(cursor.as_deref(), limit, |_| true, Job::shown)
     }
 

@@ -31,11 +31,13 @@ impl CrossAgent {
         {
             match self.meaning.nonsense_level(question) {
                 Ok(level) => hits.retain(|hit| hit.cosine.is_none_or(|cosine| cosine > level)),
-                Err(error) => log::warn!("made-up words were not embedded, so nothing is left out: {error:?}"),
+                Err(error) => {
+                    log::warn!("made-up words were not embedded, so nothing is left out: {error:?}")
+                }
             }
         }
-        // At the start of a run nobody has asked for anything yet: a few items with a word of a fixed query must not take the
-        // place of all others.
+        // At the start of a run nobody has asked for anything yet: a few items with a word of a
+        // fixed query must not take the place of all others.
         if request.intent == Intent::AgentPreamble {
             ask.fill(&self.store, &mut hits);
         }
@@ -49,7 +51,8 @@ impl CrossAgent {
         Ok(found)
     }
 
-    /// The question's vector. None without a model, or if it fails: then items are found by words only.
+    /// The question's vector. None without a model, or if it fails: then items are found by words
+    /// only.
     fn question(&mut self, text: &str) -> Option<Question> {
         if self.config.weights.meaning == 0.0 {
             return None;
@@ -60,7 +63,9 @@ impl CrossAgent {
             self.meaning.question(text).map(Some)
         });
         found.unwrap_or_else(|error| {
-            log::warn!("the question was not embedded, so items are found by words only: {error:?}");
+            log::warn!(
+                "the question was not embedded, so items are found by words only: {error:?}"
+            );
             None
         })
     }

@@ -20,11 +20,13 @@ impl Transfer for CrossAgent {
         self.store.refresh()?;
         let index = &self.store.index;
         let seen = index.places.seen(&Asked::looking(&scope));
-        let admitted = index.behind(cursor.as_deref()).filter(|(_, known)| seen[known.place as usize]);
+        let admitted =
+            index.behind(cursor.as_deref()).filter(|(_, known)| seen[known.place as usize]);
         let (mut lines, mut count, mut last) = (String::new(), 0, None);
         for (_, known) in admitted {
             let Some(item) = self.store.item(&known.id)? else { continue };
-            let line = serde_json::to_string(&item).map_err(|error| Error::internal(error.to_string()))?;
+            let line =
+                serde_json::to_string(&item).map_err(|error| Error::internal(error.to_string()))?;
             // An item's text may be as long as a chunk. A longer line is a chunk of its own.
             if count == CHANGE_ITEMS || count > 0 && lines.len() + line.len() >= CHUNK_BYTES {
                 return Ok(Chunk { lines, next_cursor: last });
@@ -39,7 +41,8 @@ impl Transfer for CrossAgent {
     fn import_records(&mut self, request: ImportRequest) -> Result<ImportReport, Error> {
         self.store.refresh()?;
         let ImportRequest { scope, lines, .. } = request;
-        let (mut items, mut places): (Vec<Item>, HashMap<String, usize>) = (Vec::new(), HashMap::new());
+        let (mut items, mut places): (Vec<Item>, HashMap<String, usize>) =
+            (Vec::new(), HashMap::new());
         let mut unchanged = 0;
         for (number, line) in lines.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
             let field = format!("lines.{number}");
@@ -47,7 +50,8 @@ impl Transfer for CrossAgent {
             fits(&field, &item, &scope)?;
             let before = self.visible(&item.id, &scope)?;
             if before.is_none() && self.store.index.find(&item.id).is_some() {
-                let message = format!("has the id `{}` of a record that this scope may not see", item.id);
+                let message =
+                    format!("has the id `{}` of a record that this scope may not see", item.id);
                 return Err(Error::invalid(&field, message));
             }
             match places.get(&item.id) {
@@ -60,7 +64,10 @@ impl Transfer for CrossAgent {
             }
         }
         if items.len() > CHANGE_ITEMS {
-            let message = format!("are {} new or changed items; send at most {CHANGE_ITEMS} at once", items.len());
+            let message = format!(
+                "are {} new or changed items; send at most {CHANGE_ITEMS} at once",
+                items.len()
+            );
             return Err(Error::invalid("lines", message));
         }
         let imported = u32::try_from(items.len()).unwrap_or(u32::MAX);
@@ -74,11 +81,16 @@ fn read(field: &str, line: &str) -> Result<Item, Error> {
     let item: Item = serde_json::from_str(line)
         .map_err(|error| wrong(format!("is not a line of an export of cross-agent: {error}")))?;
     if !(1..=ID_BYTES).contains(&item.id.len()) {
-        return Err(wrong(format!("has an `id` of {} bytes; 1 to {ID_BYTES} are allowed", item.id.len())));
+        return Err(wrong(format!(
+            "has an `id` of {} bytes; 1 to {ID_BYTES} are allowed",
+            item.id.len()
+        )));
     }
     for (name, time) in [("createdAt", &item.created_at), ("updatedAt", &item.updated_at)] {
         if let Err(error) = time.parse::<jiff::Timestamp>() {
-            return Err(wrong(format!("has `{time}` as its `{name}`, which is not a time: {error}")));
+            return Err(wrong(format!(
+                "has `{time}` as its `{name}`, which is not a time: {error}"
+            )));
         }
     }
     check(field, item.metadata.as_ref().unwrap_or(&Map::new()))?;
@@ -98,7 +110,9 @@ fn fits(field: &str, item: &Item, scope: &Scope) -> Result<(), Error> {
             && of_item.as_ref() != Some(asked)
         {
             let has = of_item.as_deref().unwrap_or("none");
-            let message = format!("is of the {name} `{has}`, and the import is into `{asked}`; leave the {name} out");
+            let message = format!(
+                "is of the {name} `{has}`, and the import is into `{asked}`; leave the {name} out"
+            );
             return Err(Error::invalid(field, message));
         }
     }

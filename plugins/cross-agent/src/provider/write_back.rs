@@ -1,6 +1,8 @@
-//! Write-back: the items that come of a conversation. Each is a statement of a person, of the type that its kind says.
+//! Write-back: the items that come of a conversation. Each is a statement of a person, of the type
+//! that its kind says.
 //!
-//! What an agent says makes no item: it is about nobody's preferences, and what it proposes is not decided.
+//! What an agent says makes no item: it is about nobody's preferences, and what it proposes is not
+//! decided.
 
 use memhost_extract::{Candidate, Kind, candidates, sentences};
 use memhost_sdk::types::*;
@@ -29,7 +31,8 @@ fn type_of(kind: Kind) -> &'static str {
 /// The statements of the persons in a conversation that are sure enough to be kept, each once.
 fn statements(turns: &[Turn]) -> Vec<Candidate> {
     let is_person = |turn: &&Turn| !memhost_extract::is_machine(&turn.role);
-    let mut all: Vec<_> = turns.iter().filter(is_person).flat_map(|turn| sentences(&turn.text)).collect();
+    let mut all: Vec<_> =
+        turns.iter().filter(is_person).flat_map(|turn| sentences(&turn.text)).collect();
     all.truncate(SENTENCES);
     let mut found = candidates(&all);
     found.retain(|candidate| candidate.confidence >= candidate.kind.threshold());
@@ -43,7 +46,8 @@ fn plain(text: &str) -> String {
 }
 
 impl CrossAgent {
-    /// Writes the statements of a conversation as items. What the project knows already is not written again.
+    /// Writes the statements of a conversation as items. What the project knows already is not
+    /// written again.
     pub(super) fn write_back(
         &mut self,
         request: &CaptureRequest,
@@ -121,13 +125,19 @@ mod tests {
 
     #[test]
     fn only_what_persons_say_surely_is_a_statement() {
-        let turn = |role: &str, text: &str| Turn { role: role.to_owned(), name: None, text: text.to_owned(), at: None };
+        let turn = |role: &str, text: &str| Turn {
+            role: role.to_owned(),
+            name: None,
+            text: text.to_owned(),
+            at: None,
+        };
         let found = statements(&[
             turn("user", "We chose SQLite over Postgres. Could you run the tests?"),
             turn("assistant", "Done. I prefer tea, and we decided to use Redis."),
             turn("user", "Always run the linter before you commit."),
         ]);
-        let kinds: Vec<(&str, &str)> = found.iter().map(|said| (type_of(said.kind), said.text.as_str())).collect();
+        let kinds: Vec<(&str, &str)> =
+            found.iter().map(|said| (type_of(said.kind), said.text.as_str())).collect();
         assert_eq!(
             kinds,
             [

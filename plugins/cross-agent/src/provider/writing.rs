@@ -10,13 +10,18 @@ use crate::config::WriteBack;
 use crate::item::{Item, Place, check, fill_residue, object};
 
 impl CrossAgent {
-    /// Stores what comes of a conversation, as the configuration says. Any other payload becomes one item.
-    pub(super) fn write_capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
+    /// Stores what comes of a conversation, as the configuration says. Any other payload becomes
+    /// one item.
+    pub(super) fn write_capture(
+        &mut self,
+        request: CaptureRequest,
+    ) -> Result<CaptureResponse, Error> {
         let mut metadata = object("payload.metadata", request.payload.metadata.as_deref())?;
         if let Some(over) = object("metadata", request.metadata.as_deref())? {
             metadata.get_or_insert_default().extend(over);
         }
-        let is_conversation = request.mode == CaptureMode::CaptureResidue && !request.payload.turns.is_empty();
+        let is_conversation =
+            request.mode == CaptureMode::CaptureResidue && !request.payload.turns.is_empty();
         if !is_conversation || self.config.write_back == WriteBack::Exchange {
             return self.write_whole(request, metadata);
         }
@@ -90,7 +95,9 @@ impl CrossAgent {
             check(&field, metadata.as_ref().unwrap_or(&Map::new()))?;
             let before = self.visible(&id, &request.scope)?;
             if before.is_none() && self.store.index.find(&id).is_some() {
-                let message = format!("`{id}` is the id of a record that this scope may not see; choose another id");
+                let message = format!(
+                    "`{id}` is the id of a record that this scope may not see; choose another id"
+                );
                 return Err(Error::invalid(&format!("records.{number}.id"), message));
             }
             let item = Item {
@@ -105,8 +112,11 @@ impl CrossAgent {
                     .or_else(|| before.as_ref().map(|item| item.created_at.clone()))
                     .unwrap_or_else(|| now.clone()),
                 updated_at: now.clone(),
-                // That of the capture that made it: a repeated delivery of it would make a second item otherwise.
-                operation_id: before.and_then(|item| item.operation_id).or_else(|| Some(request.operation_id.clone())),
+                // That of the capture that made it: a repeated delivery of it would make a second
+                // item otherwise.
+                operation_id: before
+                    .and_then(|item| item.operation_id)
+                    .or_else(|| Some(request.operation_id.clone())),
                 expires_at: write.expires_at,
                 mime_type: None,
                 object: None,

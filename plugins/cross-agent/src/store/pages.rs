@@ -32,9 +32,14 @@ impl Sizes {
         };
     }
 
-    /// The changes of all pages, in the order of pages: an item stays in its page, and a new one is added where there
-    /// is room.
-    pub(super) fn plan(&mut self, index: &Index, entries: Vec<Entry>, gone: &[&str]) -> Vec<Change> {
+    /// The changes of all pages, in the order of pages: an item stays in its page, and a new one is
+    /// added where there is room.
+    pub(super) fn plan(
+        &mut self,
+        index: &Index,
+        entries: Vec<Entry>,
+        gone: &[&str],
+    ) -> Vec<Change> {
         let mut plan: BTreeMap<u32, Change> = BTreeMap::new();
         for id in gone {
             if let Some((_, known)) = index.find(id) {

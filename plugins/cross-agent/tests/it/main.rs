@@ -29,22 +29,40 @@ pub(crate) fn project(id: &str) -> Scope {
 }
 
 /// Writes one item under an id.
-pub(crate) fn put(provider: &mut CrossAgent, scope: &Scope, id: &str, text: &str, metadata: &Value) {
+pub(crate) fn put(
+    provider: &mut CrossAgent,
+    scope: &Scope,
+    id: &str,
+    text: &str,
+    metadata: &Value,
+) {
     let record = RecordWrite {
         id: Some(id.to_owned()),
         text: text.to_owned(),
         metadata: Some(metadata.to_string()),
         ..RecordWrite::default()
     };
-    let request =
-        UpsertRequest { operation_id: format!("op-{id}"), scope: scope.clone(), source: None, records: vec![record] };
+    let request = UpsertRequest {
+        operation_id: format!("op-{id}"),
+        scope: scope.clone(),
+        source: None,
+        records: vec![record],
+    };
     provider.upsert_records(request).unwrap();
 }
 
 /// A query in a scope.
-pub(crate) fn ask(provider: &mut CrossAgent, scope: &Scope, query: &str, filter: Option<&Value>) -> Vec<Snippet> {
-    let request =
-        QueryRequest { scope: scope.clone(), metadata_filter: filter.map(Value::to_string), ..testing::query(query) };
+pub(crate) fn ask(
+    provider: &mut CrossAgent,
+    scope: &Scope,
+    query: &str,
+    filter: Option<&Value>,
+) -> Vec<Snippet> {
+    let request = QueryRequest {
+        scope: scope.clone(),
+        metadata_filter: filter.map(Value::to_string),
+        ..testing::query(query)
+    };
     provider.query(request).unwrap().snippets
 }
 

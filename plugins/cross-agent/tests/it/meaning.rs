@@ -12,7 +12,8 @@ fn topics(text: &str) -> Vec<f32> {
     let text = text.to_lowercase();
     let door = ["gate", "door", "entrance"].iter().any(|word| text.contains(word));
     let lean = if text.contains("perhaps") { 0.6_f32 } else { 0.9 };
-    let (a, b) = if door { (lean, (1.0 - lean * lean).sqrt()) } else { ((1.0 - lean * lean).sqrt(), lean) };
+    let (a, b) =
+        if door { (lean, (1.0 - lean * lean).sqrt()) } else { ((1.0 - lean * lean).sqrt(), lean) };
     vec![a, -b, 0.0, 0.0]
 }
 
@@ -44,7 +45,8 @@ fn items_are_found_by_meaning() {
     assert_eq!(ids(&mut again, &project("p"), "gate hours"), found);
     let request = QueryRequest { scope: project("p"), ..testing::query("gate hours") };
     let told = again.explain_query(request).unwrap();
-    let names: Vec<&str> = told.hits[0].contributions.iter().map(|part| part.name.as_str()).collect();
+    let names: Vec<&str> =
+        told.hits[0].contributions.iter().map(|part| part.name.as_str()).collect();
     assert_eq!(names, ["words", "meaning", "coverage", "relevance", "recency", "confidence"]);
     // A changed text has another meaning.
     put(&mut again, &project("p"), "a", "Breakfast is at eight", &json!({}));
@@ -109,7 +111,9 @@ fn another_model_does_not_read_the_first_ones_vectors() {
     testing::embed_with("topics", 4, topics);
     put(&mut provider, &project("p"), "a", "The entrance", &json!({}));
     settle(&mut provider);
-    testing::embed_with("inverse", 4, |text| topics(text).into_iter().map(|number| -number).collect());
+    testing::embed_with("inverse", 4, |text| {
+        topics(text).into_iter().map(|number| -number).collect()
+    });
     // Neither words nor a vector of this model: not found until it is embedded again.
     assert!(ids(&mut provider, &project("p"), "gate").is_empty());
     put(&mut provider, &project("p"), "b", "Lunch", &json!({}));
@@ -129,6 +133,10 @@ fn nothing_fits_a_question_that_is_closer_to_made_up_words() {
     // A word that is there counts in any case.
     assert_eq!(ids(&mut provider, &project("p"), "xyzzy lunch")[0], "lunch");
     // For the start of a run the most useful items are better than nothing.
-    let start = QueryRequest { scope: project("p"), intent: Intent::AgentPreamble, ..testing::query("xyzzy") };
+    let start = QueryRequest {
+        scope: project("p"),
+        intent: Intent::AgentPreamble,
+        ..testing::query("xyzzy")
+    };
     assert_eq!(provider.query(start).unwrap().snippets.len(), 2);
 }

@@ -24,17 +24,26 @@ fn recency_and_confidence_are_factors() {
     put(&mut provider, &scope, "unsure", "gate", &json!({"confidence": 0.5}));
     put(&mut provider, &scope, "both", "gate", &json!({"confidence": 0, "createdAt": ago(36_500)}));
     let found = ask(&mut provider, &scope, "gate", None);
-    let scores: HashMap<&str, f64> = found.iter().map(|hit| (hit.id.as_str(), score(hit))).collect();
-    for (id, wanted) in [("new", 1.0), ("old", 1.0 - 0.3 * 0.5), ("unsure", 0.75), ("both", 0.7 * 0.5)] {
+    let scores: HashMap<&str, f64> =
+        found.iter().map(|hit| (hit.id.as_str(), score(hit))).collect();
+    for (id, wanted) in
+        [("new", 1.0), ("old", 1.0 - 0.3 * 0.5), ("unsure", 0.75), ("both", 0.7 * 0.5)]
+    {
         assert!((scores[id] - wanted).abs() < 1e-3, "{id}: {} and not {wanted}", scores[id]);
     }
-    assert_eq!(found.iter().map(|hit| hit.id.as_str()).collect::<Vec<_>>(), ["new", "old", "unsure", "both"]);
+    assert_eq!(
+        found.iter().map(|hit| hit.id.as_str()).collect::<Vec<_>>(),
+        ["new", "old", "unsure", "both"]
+    );
     let request = QueryRequest { scope, ..testing::query("gate") };
     let told = provider.explain_query(request).unwrap();
     for (hit, trace) in found.iter().zip(told.hits) {
         assert_eq!(trace.id, hit.id);
-        let part = |name: &str| trace.contributions.iter().find(|part| part.name == name).unwrap().value;
-        assert!((part("relevance") * part("recency") * part("confidence") - score(hit)).abs() < 1e-3);
+        let part =
+            |name: &str| trace.contributions.iter().find(|part| part.name == name).unwrap().value;
+        assert!(
+            (part("relevance") * part("recency") * part("confidence") - score(hit)).abs() < 1e-3
+        );
     }
 }
 
@@ -42,14 +51,25 @@ fn recency_and_confidence_are_factors() {
 fn weights_and_half_life_come_from_the_configuration() {
     let config = json!({"halfLifeDays": 1, "weights": {"recency": 1, "confidence": 0}});
     let mut provider = with(&config);
-    put(&mut provider, &project("p"), "old", "gate", &json!({"updatedAt": ago(2), "confidence": 0}));
+    put(
+        &mut provider,
+        &project("p"),
+        "old",
+        "gate",
+        &json!({"updatedAt": ago(2), "confidence": 0}),
+    );
     let found = ask(&mut provider, &project("p"), "gate", None);
     assert!((score(&found[0]) - 0.25).abs() < 1e-3, "{}", score(&found[0]));
 }
 
 /// The ids that the start of a run gets.
 fn preamble(provider: &mut CrossAgent, query: &str, top_k: u32) -> Vec<String> {
-    let start = QueryRequest { scope: project("p"), intent: Intent::AgentPreamble, top_k, ..testing::query(query) };
+    let start = QueryRequest {
+        scope: project("p"),
+        intent: Intent::AgentPreamble,
+        top_k,
+        ..testing::query(query)
+    };
     provider.query(start).unwrap().snippets.into_iter().map(|hit| hit.id).collect()
 }
 
@@ -63,37 +83,70 @@ fn the_start_of_a_run_gets_what_fits_and_then_the_newest() {
     assert_eq!(preamble(&mut provider, "nothing of it", 10), ["new", "old"]);
     assert_eq!(preamble(&mut provider, "gate", 10), ["old", "new"]);
     assert!(ids(&mut provider, &project("p"), "nothing of it").is_empty());
-    assert_eq!(ids(&mut provider, &project("p"), "gate"), ["old"], "a question gets what fits only");
+    assert_eq!(
+        ids(&mut provider, &project("p"), "gate"),
+        ["old"],
+        "a question gets what fits only"
+    );
 }
 
 #[test]
 fn what_a_conversation_left_does_not_displace_the_rest_at_the_start_of_a_run() {
     let mut provider = open();
-    put(&mut provider, &project("p"), "branch", "Release branch is called harbor", &json!({"updatedAt": ago(3)}));
-    put(&mut provider, &project("p"), "unsure", "Backups run at 02:00 UTC", &json!({"confidence": 0.1}));
+    put(
+        &mut provider,
+        &project("p"),
+        "branch",
+        "Release branch is called harbor",
+        &json!({"updatedAt": ago(3)}),
+    );
+    put(
+        &mut provider,
+        &project("p"),
+        "unsure",
+        "Backups run at 02:00 UTC",
+        &json!({"confidence": 0.1}),
+    );
     put(&mut provider, &project("p"), "sure", "The shop is closed at noon", &json!({}));
     let inferred = |tags: &[&str]| json!({"tags": tags, "confidence": 0.7, "source": "inferred"});
     put(&mut provider, &project("p"), "redis", "We decided to use Redis", &inferred(&["decision"]));
-    put(&mut provider, &project("p"), "small", "I prefer small pull requests", &inferred(&["preference"]));
+    put(
+        &mut provider,
+        &project("p"),
+        "small",
+        "I prefer small pull requests",
+        &inferred(&["preference"]),
+    );
     let query = "shop main: decisions, preferences, conventions, open tasks";
     let all = preamble(&mut provider, query, 10);
     assert_eq!(all.len(), 5, "{all:?}");
     assert_eq!(all[3..], ["branch", "unsure"], "the newest and surest of the rest first");
     assert_eq!(preamble(&mut provider, query, 4), all[..4], "no more than are asked for");
     // The scores say the order, and what they are made of.
-    let start = QueryRequest { scope: project("p"), intent: Intent::AgentPreamble, top_k: 10, ..testing::query(query) };
+    let start = QueryRequest {
+        scope: project("p"),
+        intent: Intent::AgentPreamble,
+        top_k: 10,
+        ..testing::query(query)
+    };
     let found = provider.query(start.clone()).unwrap().snippets;
     assert!(found.windows(2).all(|pair| score(&pair[0]) >= score(&pair[1])), "{found:?}");
     for (hit, trace) in found.iter().zip(provider.explain_query(start).unwrap().hits) {
-        let part = |name: &str| trace.contributions.iter().find(|part| part.name == name).unwrap().value;
-        assert!((part("relevance") * part("recency") * part("confidence") - score(hit)).abs() < 1e-6, "{trace:?}");
+        let part =
+            |name: &str| trace.contributions.iter().find(|part| part.name == name).unwrap().value;
+        assert!(
+            (part("relevance") * part("recency") * part("confidence") - score(hit)).abs() < 1e-6,
+            "{trace:?}"
+        );
     }
 }
 
 #[test]
 fn a_common_word_is_left_out_among_many_items_only() {
     let mut provider = open();
-    for (number, text) in ["heron", "heron", "heron server", "heron", "gate", "door", "shed"].iter().enumerate() {
+    for (number, text) in
+        ["heron", "heron", "heron server", "heron", "gate", "door", "shed"].iter().enumerate()
+    {
         put(&mut provider, &project("p"), &format!("a{number}"), text, &json!({}));
     }
     assert_eq!(ids(&mut provider, &project("p"), "heron").len(), 4);
@@ -104,13 +157,23 @@ fn a_common_word_is_left_out_among_many_items_only() {
         put(&mut provider, &project("p"), &format!("b{number}"), "heron", &json!({}));
     }
     assert_eq!(ids(&mut provider, &project("p"), "heron server"), ["a2"]);
-    assert_eq!(ids(&mut provider, &project("p"), "heron").len(), 10, "unless there is no other word");
+    assert_eq!(
+        ids(&mut provider, &project("p"), "heron").len(),
+        10,
+        "unless there is no other word"
+    );
 }
 
 #[test]
 fn may_in_a_question_is_not_the_month() {
     let mut provider = open();
-    put(&mut provider, &project("p"), "holiday", "Global: company holiday on 1 May", &json!({"visibility": "global"}));
+    put(
+        &mut provider,
+        &project("p"),
+        "holiday",
+        "Global: company holiday on 1 May",
+        &json!({"visibility": "global"}),
+    );
     put(&mut provider, &project("p"), "frozen", "Deployments are frozen on Fridays", &json!({}));
     assert_eq!(ids(&mut provider, &project("p"), "when may I deploy?"), ["frozen"]);
     assert_eq!(ids(&mut provider, &project("p"), "what is on in May?"), ["holiday"]);
@@ -144,11 +207,23 @@ fn nothing_fits_nonsense_in_ordinary_words() {
     ] {
         put(&mut provider, &project("p"), id, text, &json!({}));
     }
-    for nonsense in ["what is the weather in the Bahamas", "zzqx the blorf of wibble", "What is it?", "Who isn't on it"]
-    {
+    for nonsense in [
+        "what is the weather in the Bahamas",
+        "zzqx the blorf of wibble",
+        "What is it?",
+        "Who isn't on it",
+    ] {
         assert_eq!(ids(&mut provider, &project("p"), nonsense), Vec::<String>::new(), "{nonsense}");
-        let start = QueryRequest { scope: project("p"), intent: Intent::AgentPreamble, ..testing::query(nonsense) };
-        assert_eq!(provider.query(start).unwrap().snippets.len(), 5, "a run starts with the newest: {nonsense}");
+        let start = QueryRequest {
+            scope: project("p"),
+            intent: Intent::AgentPreamble,
+            ..testing::query(nonsense)
+        };
+        assert_eq!(
+            provider.query(start).unwrap().snippets.len(),
+            5,
+            "a run starts with the newest: {nonsense}"
+        );
     }
     assert_eq!(ids(&mut provider, &project("p"), "what is in the kitchen"), ["lunch"]);
     // Another language has no list, so a word counts there.
@@ -164,7 +239,9 @@ fn a_score_says_how_much_of_the_question_is_there() {
     put(&mut provider, &project("p"), "gate", "red gate", &json!({}));
     put(&mut provider, &project("p"), "door", "green door", &json!({}));
     put(&mut provider, &project("p"), "shed", "blue shed", &json!({}));
-    let best = |provider: &mut CrossAgent, query: &str| score(&ask(provider, &project("p"), query, None)[0]);
+    let best = |provider: &mut CrossAgent, query: &str| {
+        score(&ask(provider, &project("p"), query, None)[0])
+    };
     assert!((best(&mut provider, "the red gate") - 1.0).abs() < 1e-3);
     assert!((best(&mut provider, "gate or door") - 0.5).abs() < 1e-3, "half of it");
     assert!(
@@ -188,7 +265,8 @@ fn reckon(all: &BTreeMap<String, Plain>, asked: &str, query: &[String]) -> Vec<(
     #[allow(clippy::cast_precision_loss)]
     let count = |number: usize| number as f64;
     let with = |word: &String| all.values().filter(|item| item.words.contains(word)).count();
-    let average = (count(all.values().map(|item| item.words.len()).sum()) / count(all.len())).max(1.0);
+    let average =
+        (count(all.values().map(|item| item.words.len()).sum()) / count(all.len())).max(1.0);
     let mut words = query.to_vec();
     words.sort();
     words.dedup();
@@ -202,7 +280,9 @@ fn reckon(all: &BTreeMap<String, Plain>, asked: &str, query: &[String]) -> Vec<(
         };
         words.iter().map(weigh).sum()
     };
-    let seen = |item: &Plain| item.is_global || item.project.as_deref().is_none_or(|project| project == asked);
+    let seen = |item: &Plain| {
+        item.is_global || item.project.as_deref().is_none_or(|project| project == asked)
+    };
     let found: Vec<(&String, &Plain, f64)> =
         all.iter().filter(|(_, item)| seen(item)).map(|(id, item)| (id, item, sum(item))).collect();
     let first = found.iter().max_by(|a, b| a.2.total_cmp(&b.2));
@@ -300,7 +380,8 @@ proptest! {
                         let own = by_id.get(&hit.id);
                         prop_assert!(own.is_some_and(|own| (own - score(hit)).abs() < 1e-4), "{hit:?} {own:?}");
                         // Equal ones may change places.
-                        prop_assert!((at_this_place - score(hit)).abs() < 1e-4, "{hit:?} {at_this_place}");
+                        prop_assert!((at_this_place - score(hit)).abs() < 1e-4, "{hit:?} \
+                            {at_this_place}");
                     }
                 }
             }

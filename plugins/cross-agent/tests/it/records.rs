@@ -19,14 +19,24 @@ fn hook() -> HookContext {
 #[test]
 fn a_repeated_capture_is_one_item() {
     let mut provider = open();
-    let request = |operation: &str| CaptureRequest { hook: Some(hook()), ..testing::capture(operation, "gate") };
+    let request = |operation: &str| CaptureRequest {
+        hook: Some(hook()),
+        ..testing::capture(operation, "gate")
+    };
     let first = provider.capture(request("op-1")).unwrap().records;
     assert_eq!(provider.capture(request("op-1")).unwrap().records, first);
-    assert_ne!(provider.capture(request("op-2")).unwrap().records, first, "another event, with an equal hook");
+    assert_ne!(
+        provider.capture(request("op-2")).unwrap().records,
+        first,
+        "another event, with an equal hook"
+    );
     assert_eq!(provider.capture(testing::capture("op-1", "gate")).unwrap().records, first);
     provider.forget(testing::forget(first, testing::scope())).unwrap();
     let again = provider.capture(request("op-1")).unwrap().records;
-    assert_eq!(provider.get_record(again[0].clone(), testing::scope()).unwrap().snippet.unwrap().text, "gate");
+    assert_eq!(
+        provider.get_record(again[0].clone(), testing::scope()).unwrap().snippet.unwrap().text,
+        "gate"
+    );
 }
 
 #[test]
@@ -38,7 +48,10 @@ fn residue_is_marked_and_empty_residue_is_ignored() {
         ..testing::capture("op", text)
     };
     assert!(provider.capture(residue(" ", json!({}))).unwrap().records.is_empty());
-    let id = provider.capture(residue("User: x", json!({"agentKind": "codex", "confidence": 0.9}))).unwrap().records;
+    let id = provider
+        .capture(residue("User: x", json!({"agentKind": "codex", "confidence": 0.9})))
+        .unwrap()
+        .records;
     let kept = provider.get_record(id[0].clone(), testing::scope()).unwrap().snippet.unwrap();
     let metadata: Value = serde_json::from_str(&kept.metadata.unwrap()).unwrap();
     let wanted = json!({"agentKind": "codex", "type": "task_context", "source": "inferred", "confidence": 0.9});
@@ -49,39 +62,61 @@ fn residue_is_marked_and_empty_residue_is_ignored() {
 fn a_forgotten_item_leaves_nothing_in_storage() {
     let mut provider = open();
     testing::embed_with("letters", 2, |_| vec![1.0, 0.0]);
-    let request = CaptureRequest { hook: Some(hook()), ..testing::capture("op", "a rare word: xylophone") };
+    let request =
+        CaptureRequest { hook: Some(hook()), ..testing::capture("op", "a rare word: xylophone") };
     let id = provider.capture(request).unwrap().records.remove(0);
     put(&mut provider, &testing::scope(), "other", "a common word", &json!({}));
     for job in provider.list_jobs(testing::scope(), None, 10).unwrap().jobs {
         provider.run_job(job.provider_job_id).unwrap();
     }
     let keys = || {
-        let all = storage::scan(Vec::new()).map(|entry| String::from_utf8_lossy(&entry.unwrap().0).into_owned());
+        let all = storage::scan(Vec::new())
+            .map(|entry| String::from_utf8_lossy(&entry.unwrap().0).into_owned());
         all.filter(|key| !key.starts_with(['j', 'm'])).collect::<Vec<_>>()
     };
     let bytes = || storage::scan(b"p".to_vec()).map(|entry| entry.unwrap().1.len()).sum::<usize>();
     let (before, page) = (keys(), bytes());
     assert!(before.len() >= 4, "{before:?}");
-    let outcomes = provider.forget(testing::forget(vec![id.clone(), id.clone()], testing::scope())).unwrap().outcomes;
-    assert_eq!([outcomes[0].effect, outcomes[1].effect], [ForgetEffect::Hard, ForgetEffect::NotFound]);
+    let outcomes = provider
+        .forget(testing::forget(vec![id.clone(), id.clone()], testing::scope()))
+        .unwrap()
+        .outcomes;
+    assert_eq!(
+        [outcomes[0].effect, outcomes[1].effect],
+        [ForgetEffect::Hard, ForgetEffect::NotFound]
+    );
     assert!(!keys().iter().any(|key| key.contains(&id)), "{:?}", keys());
     assert!(bytes() < page, "its terms are gone, too");
-    assert!(!ids(&mut provider, &testing::scope(), "xylophone").contains(&id), "by its meaning neither");
+    assert!(
+        !ids(&mut provider, &testing::scope(), "xylophone").contains(&id),
+        "by its meaning neither"
+    );
 }
 
 #[test]
 fn a_write_under_an_id_replaces_and_a_correction_keeps() {
     let mut provider = open();
-    put(&mut provider, &project("p"), "a", "the code is 17", &json!({"tags": ["door"], "type": "fact"}));
-    let created = provider.get_record("a".into(), project("p")).unwrap().snippet.unwrap().created_at;
+    put(
+        &mut provider,
+        &project("p"),
+        "a",
+        "the code is 17",
+        &json!({"tags": ["door"], "type": "fact"}),
+    );
+    let created =
+        provider.get_record("a".into(), project("p")).unwrap().snippet.unwrap().created_at;
     put(&mut provider, &project("p"), "a", "the code is 18", &json!({}));
     let now = provider.get_record("a".into(), project("p")).unwrap().snippet.unwrap();
     assert_eq!((now.text.as_str(), now.created_at), ("the code is 18", created));
     assert!(ids(&mut provider, &project("p"), "door").is_empty(), "its tags went with it");
     assert!(ids(&mut provider, &project("p"), "17").is_empty());
     let patch = RecordWrite { text: "the code is 19".into(), ..RecordWrite::default() };
-    let correct =
-        |id: &str, patch| CorrectRequest { operation_id: "op".into(), id: id.into(), scope: project("p"), patch };
+    let correct = |id: &str, patch| CorrectRequest {
+        operation_id: "op".into(),
+        id: id.into(),
+        scope: project("p"),
+        patch,
+    };
     provider.correct(correct("a", Patch::Replacement(patch.clone()))).unwrap();
     assert_eq!(ids(&mut provider, &project("p"), "19"), ["a"]);
     let missing = provider.correct(correct("b", Patch::Replacement(patch)));
@@ -94,7 +129,13 @@ fn a_write_under_an_id_replaces_and_a_correction_keeps() {
 fn a_list_is_complete_while_items_change() {
     let mut provider = open();
     for number in 0..25 {
-        put(&mut provider, &project("p"), &format!("id-{number:02}"), "text", &json!({"even": number % 2 == 0}));
+        put(
+            &mut provider,
+            &project("p"),
+            &format!("id-{number:02}"),
+            "text",
+            &json!({"even": number % 2 == 0}),
+        );
     }
     let (mut seen, mut cursor) = (Vec::new(), None);
     loop {
@@ -117,7 +158,8 @@ fn a_list_is_complete_while_items_change() {
     assert_eq!(provider.list_records(odd).unwrap().items.len(), 12);
 }
 
-/// So many items in so many pages that one batch does not do: everything holds, before and after a restart.
+/// So many items in so many pages that one batch does not do: everything holds, before and after a
+/// restart.
 #[test]
 fn a_change_of_many_pages_is_complete() {
     let mut provider = open();
@@ -125,7 +167,11 @@ fn a_change_of_many_pages_is_complete() {
         let mut request = testing::upsert("op", &[]);
         request.scope = project("p");
         request.records = range
-            .map(|n| RecordWrite { id: Some(format!("i{n}")), text: format!("{word} w{n}"), ..RecordWrite::default() })
+            .map(|n| RecordWrite {
+                id: Some(format!("i{n}")),
+                text: format!("{word} w{n}"),
+                ..RecordWrite::default()
+            })
             .collect();
         request
     };
@@ -188,10 +234,12 @@ fn a_wrong_configuration_is_named() {
         (json!({"weights": {"words": 0}}), "/weights/words"),
         (json!({"weights": {"age": 1}}), "/weights/age"),
     ] {
-        let errors = memhost_sdk::check_config::<CrossAgent>(&config.to_string()).map(drop).unwrap_err();
+        let errors =
+            memhost_sdk::check_config::<CrossAgent>(&config.to_string()).map(drop).unwrap_err();
         assert_eq!(errors[0].pointer, pointer, "{errors:?}");
     }
     with(&json!({"language": "none", "halfLifeDays": 7, "weights": {"meaning": 2}}));
-    let schema: Value = serde_json::from_str(&CrossAgent::describe().config_schema.unwrap()).unwrap();
+    let schema: Value =
+        serde_json::from_str(&CrossAgent::describe().config_schema.unwrap()).unwrap();
     assert_eq!(schema["properties"]["halfLifeDays"]["default"], 30.0);
 }

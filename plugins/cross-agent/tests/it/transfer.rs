@@ -10,7 +10,9 @@ fn export(provider: &mut memhost_cross_agent::CrossAgent, scope: &Scope) -> Vec<
     let (mut chunks, mut cursor) = (Vec::new(), None);
     loop {
         let chunk = provider.export_records(scope.clone(), cursor).unwrap();
-        assert!(chunk.lines.len() <= 1 << 20 && (chunk.lines.is_empty() || chunk.lines.ends_with('\n')));
+        assert!(
+            chunk.lines.len() <= 1 << 20 && (chunk.lines.is_empty() || chunk.lines.ends_with('\n'))
+        );
         chunks.push(chunk.lines);
         match chunk.next_cursor {
             Some(next) => cursor = Some(next),
@@ -41,7 +43,13 @@ fn an_export_is_lossless_and_an_import_idempotent() {
     };
     let id = provider.capture(capture).unwrap().records.remove(0);
     for number in 0..1_500 {
-        put(&mut provider, &project("q"), &format!("n{number:04}"), &"word ".repeat(200), &json!({"n": number}));
+        put(
+            &mut provider,
+            &project("q"),
+            &format!("n{number:04}"),
+            &"word ".repeat(200),
+            &json!({"n": number}),
+        );
     }
     let (chunks, before) = (export(&mut provider, &company), items());
     assert!(chunks.len() > 1);
@@ -49,7 +57,8 @@ fn an_export_is_lossless_and_an_import_idempotent() {
     let mut empty = open();
     let mut imported = 0;
     for chunk in &chunks {
-        imported += empty.import_records(testing::import(company.clone(), chunk.clone())).unwrap().imported;
+        imported +=
+            empty.import_records(testing::import(company.clone(), chunk.clone())).unwrap().imported;
     }
     assert_eq!((imported, items()), (1_502, before.clone()));
     for chunk in &chunks {
@@ -84,12 +93,17 @@ fn one_bad_line_refuses_the_whole_import() {
         (with("colour", json!("red")), "lines.1"),
     ];
     for (bad, field) in cases {
-        let error = provider.import_records(testing::import(testing::scope(), format!("{good}\n{bad}\n"))).unwrap_err();
+        let error = provider
+            .import_records(testing::import(testing::scope(), format!("{good}\n{bad}\n")))
+            .unwrap_err();
         let Error::InvalidRequest(at) = error else { panic!("{error:?}") };
         assert_eq!(at.field.as_deref(), Some(field), "{at:?}");
     }
     assert!(items().is_empty());
     for (scope, unchanged) in [(testing::scope(), 0), (Scope::company("company"), 1)] {
-        assert_eq!(provider.import_records(testing::import(scope, format!("{good}\n"))).unwrap().unchanged, unchanged);
+        assert_eq!(
+            provider.import_records(testing::import(scope, format!("{good}\n"))).unwrap().unchanged,
+            unchanged
+        );
     }
 }

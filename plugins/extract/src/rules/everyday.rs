@@ -1,5 +1,5 @@
-//! Further rules for English: how people speak of themselves and of their work in passing, with half sentences, and
-//! labels before lists and remarks.
+//! Further rules for English: how people speak of themselves and of their work in passing, with
+//! half sentences, and labels before lists and remarks.
 
 mod aims;
 mod person;

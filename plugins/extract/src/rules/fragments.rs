@@ -60,7 +60,10 @@ const FRAGMENTS: &[(&str, &str)] = &[
     ("{iam}", r"\b(?:i am|i was|the user is|user is)"),
     ("{i}", r"\b(?:i|the user|user)"),
     ("{weare}", r"\b(?:we are|i am|the team is|our team is|the user is|user is)"),
-    ("{we}", r"\b(?:we|i|the team|our team|the user|user|management|the board|the group|the committee)"),
+    (
+        "{we}",
+        r"\b(?:we|i|the team|our team|the user|user|management|the board|the group|the committee)",
+    ),
     (
         "{adv}",
         concat!(
@@ -136,8 +139,14 @@ const FRAGMENTS: &[(&str, &str)] = &[
             r"playful|serious|conversational)",
         ),
     ),
-    ("{means}", r"(?:means?|stands? for|refers? to|is short for|are short for|denotes?|is code for)"),
-    ("{zhus}", "(?:我|我们|咱们)(?:和[^,。]{1,6}|跟[^,。]{1,6})?(?:公司|团队|小组|实验室|组|部门)?"),
+    (
+        "{means}",
+        r"(?:means?|stands? for|refers? to|is short for|are short for|denotes?|is code for)",
+    ),
+    (
+        "{zhus}",
+        "(?:我|我们|咱们)(?:和[^,。]{1,6}|跟[^,。]{1,6})?(?:公司|团队|小组|实验室|组|部门)?",
+    ),
     ("{zhnow}", "(?:最近|目前|现在|一直|还|也|正|们|都|这几天|这阵子)*"),
     (
         "{zhsoftware}",

@@ -1,4 +1,5 @@
-//! Definitions of terms: what a word means among those who speak. What it means to everybody is no memory.
+//! Definitions of terms: what a word means among those who speak. What it means to everybody is no
+//! memory.
 
 use crate::Rule;
 use crate::kind::Kind;
@@ -11,7 +12,8 @@ pub(super) const fn of(kind: Kind) -> &'static [Rule] {
     }
 }
 
-/// A definition without a word about who uses it: not of what everybody knows, nor of what was just said.
+/// A definition without a word about who uses it: not of what everybody knows, nor of what was just
+/// said.
 const KNOWN: &str = concat!(
     r"^(?:the )?(?:{tech}|it|that|this|which|what|he|she|they|there|here|you|i|we)\b",
     r"|^(?:nasa|nato|un|eu|usa?|uk|who|fifa|ibm|dna|rna|cpus?|gpus?|ram|rom|usb|pdf|html|css|url|lol|btw|asap|am|pm|gps)\b",

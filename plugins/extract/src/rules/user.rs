@@ -2,7 +2,8 @@
 
 use crate::Rule;
 
-/// Identity: explicit statements in the first person, which the taxonomy wants to be sure of (0.85).
+/// Identity: explicit statements in the first person, which the taxonomy wants to be sure of
+/// (0.85).
 pub(super) const PROFILE: &[Rule] = &[
     Rule::new(
         "profile.name",
@@ -200,7 +201,8 @@ pub(super) const PROFILE: &[Rule] = &[
     .tags(&["role"]),
 ];
 
-/// How the user wants things: said of oneself, or told to the machine in the plural, which is more than one request.
+/// How the user wants things: said of oneself, or told to the machine in the plural, which is more
+/// than one request.
 pub(super) const PREFERENCE: &[Rule] = &[
     Rule::new(
         "preference.prefer",

@@ -15,7 +15,11 @@ fn wrong_values_are_named() {
         (json!({"maxFact": 1}), "/maxFact"),
     ] {
         let errors = check_config::<Facts>(&config.to_string()).unwrap_err();
-        assert_eq!(errors.iter().map(|one| one.pointer.as_str()).collect::<Vec<_>>(), [pointer], "{config}");
+        assert_eq!(
+            errors.iter().map(|one| one.pointer.as_str()).collect::<Vec<_>>(),
+            [pointer],
+            "{config}"
+        );
     }
 }
 
@@ -24,7 +28,10 @@ fn the_schema_names_every_field_and_its_default() {
     let schema: Value = serde_json::from_str(&Facts::describe().config_schema.unwrap()).unwrap();
     let properties = schema["properties"].as_object().unwrap();
     let default = serde_json::to_value(memhost_facts::Config::default()).unwrap();
-    assert_eq!(properties.keys().collect::<Vec<_>>(), default.as_object().unwrap().keys().collect::<Vec<_>>());
+    assert_eq!(
+        properties.keys().collect::<Vec<_>>(),
+        default.as_object().unwrap().keys().collect::<Vec<_>>()
+    );
     for (name, property) in properties {
         assert_eq!(property["default"], default[name], "{name}");
     }

@@ -17,10 +17,13 @@ fn quota<T: std::fmt::Debug>(answer: Result<T, Error>) -> String {
 fn a_fact_has_200_characters_not_bytes() {
     let mut home = Home::new();
     home.write(&user(), &"ä".repeat(200));
-    let (field, message) = refused(home.try_write(&user(), vec![fact("fine"), fact(&"x".repeat(201))]));
+    let (field, message) =
+        refused(home.try_write(&user(), vec![fact("fine"), fact(&"x".repeat(201))]));
     assert_eq!(field, "records.1.text");
     assert!(
-        message.contains("201") && message.contains("at most 200") && message.contains("maxCharacters"),
+        message.contains("201")
+            && message.contains("at most 200")
+            && message.contains("maxCharacters"),
         "{message}"
     );
     assert_eq!(home.list(&user()).len(), 1, "all or none");
@@ -40,14 +43,21 @@ fn the_fifty_first_fact_is_refused() {
     let mut home = Home::new();
     let ids: Vec<String> = (0..50).map(|n| home.write(&user(), &format!("fact {n}"))).collect();
     let message = quota(home.try_write(&user(), vec![fact("one more")]));
-    assert!(message.contains("50") && message.contains("maxFacts") && message.contains("`user`"), "{message}");
+    assert!(
+        message.contains("50") && message.contains("maxFacts") && message.contains("`user`"),
+        "{message}"
+    );
     assert_eq!(home.list(&user()).len(), 50);
     // Neither another user nor a workspace is full, and what is there can be written again.
     home.write(&scope("", "other", ""), "theirs");
     home.write(&scope("", "", "p"), "the workspace's");
     let again = memhost_sdk::types::RecordWrite { id: Some(ids[0].clone()), ..fact("changed") };
     assert_eq!(home.try_write(&user(), vec![again]).unwrap(), [ids[0].as_str()]);
-    memhost_sdk::Provider::forget(&mut home.provider, testing::forget(vec![ids[7].clone()], user())).unwrap();
+    memhost_sdk::Provider::forget(
+        &mut home.provider,
+        testing::forget(vec![ids[7].clone()], user()),
+    )
+    .unwrap();
     home.write(&user(), "one more");
     assert_eq!(home.list(&user()).len(), 50);
 }
@@ -56,7 +66,10 @@ fn the_fifty_first_fact_is_refused() {
 fn a_request_over_the_limit_writes_nothing() {
     let mut home = Home::with(json!({"maxFacts": 3}));
     home.write(&user(), "one");
-    assert!(quota(home.try_write(&user(), vec![fact("two"), fact("three"), fact("four")])).contains('3'));
+    assert!(
+        quota(home.try_write(&user(), vec![fact("two"), fact("three"), fact("four")]))
+            .contains('3')
+    );
     assert_eq!(home.texts(&user()), ["one"]);
     home.try_write(&user(), vec![fact("two"), fact("three")]).unwrap();
     assert_eq!(home.list(&user()).len(), 3);
@@ -66,7 +79,10 @@ fn a_request_over_the_limit_writes_nothing() {
 fn metadata_is_bounded_and_checked() {
     let mut home = Home::new();
     let much = json!({"note": "x".repeat(5_000)});
-    assert_eq!(refused(home.try_write(&user(), vec![fact_with("a", much)])).0, "records.0.metadata");
+    assert_eq!(
+        refused(home.try_write(&user(), vec![fact_with("a", much)])).0,
+        "records.0.metadata"
+    );
     for (metadata, field) in [
         (json!({"scope": "company"}), "records.0.metadata.scope"),
         (json!({"source": "robot"}), "records.0.metadata.source"),
@@ -91,7 +107,10 @@ fn a_correction_has_the_same_limits() {
     home.provider.correct(request("shorter", &id)).unwrap();
     assert_eq!(home.texts(&user()), ["shorter"]);
     assert!(matches!(home.provider.correct(request("x", "nothing")), Err(Error::NotFound(_))));
-    let words = CorrectRequest { patch: Patch::Instruction("say it shorter".to_owned()), ..request("", &id) };
+    let words = CorrectRequest {
+        patch: Patch::Instruction("say it shorter".to_owned()),
+        ..request("", &id)
+    };
     assert!(matches!(home.provider.correct(words), Err(Error::Unsupported(_))));
     assert_eq!(home.preamble(&user()).0.unwrap(), "## About This User\n\n- shorter\n\n");
 }

@@ -52,8 +52,17 @@ impl Home {
     }
 
     /// Writes facts as an operation of their own.
-    fn try_write(&mut self, scope: &Scope, records: Vec<RecordWrite>) -> Result<Vec<RecordId>, Error> {
-        let request = UpsertRequest { operation_id: self.operation(), scope: scope.clone(), source: None, records };
+    fn try_write(
+        &mut self,
+        scope: &Scope,
+        records: Vec<RecordWrite>,
+    ) -> Result<Vec<RecordId>, Error> {
+        let request = UpsertRequest {
+            operation_id: self.operation(),
+            scope: scope.clone(),
+            source: None,
+            records,
+        };
         Ok(self.provider.upsert_records(request)?.records)
     }
 
@@ -94,7 +103,13 @@ impl Home {
 
     fn ask(&mut self, scope: &Scope, question: &str) -> Vec<String> {
         let request = QueryRequest { scope: scope.clone(), ..testing::query(question) };
-        self.provider.query(request).unwrap().snippets.into_iter().map(|snippet| snippet.text).collect()
+        self.provider
+            .query(request)
+            .unwrap()
+            .snippets
+            .into_iter()
+            .map(|snippet| snippet.text)
+            .collect()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Records as the contract has them.
 
 use memhost_sdk::types::{
-    CaptureMode, CaptureRequest, Continuation, ForgetEffect, HookContext, HookKind, ListRequest, QueryRequest,
-    RecordWrite, UpsertRequest,
+    CaptureMode, CaptureRequest, Continuation, ForgetEffect, HookContext, HookKind, ListRequest,
+    QueryRequest, RecordWrite, UpsertRequest,
 };
 use memhost_sdk::{Provider, testing};
 use serde_json::json;
@@ -64,7 +64,8 @@ fn the_same_operation_makes_one_fact() {
     // An operation whose id is no plain one, and one whose record's id somebody has taken.
     let odd = home.provider.capture(capture("../ü", "odd")).unwrap().records;
     assert_eq!(home.provider.capture(capture("../ü", "odd")).unwrap().records, odd);
-    home.try_write(&user(), vec![RecordWrite { id: Some("op-6".to_owned()), ..fact("taken") }]).unwrap();
+    home.try_write(&user(), vec![RecordWrite { id: Some("op-6".to_owned()), ..fact("taken") }])
+        .unwrap();
     assert_eq!(home.provider.capture(capture("op-6", "mine")).unwrap().records, ["op-6~1"]);
     assert_eq!(home.provider.capture(capture("op-6", "mine")).unwrap().records, ["op-6~1"]);
     assert_eq!(home.list(&user()).len(), 8);
@@ -78,18 +79,26 @@ fn a_write_under_an_id_replaces() {
         assert_eq!(home.try_write(&user(), vec![named(text)]).unwrap(), ["../ü 1"]);
     }
     assert_eq!(home.texts(&user()), ["second"]);
-    let (field, message) = refused(home.try_write(&scope("", "other", ""), vec![fact("x"), named("third")]));
+    let (field, message) =
+        refused(home.try_write(&scope("", "other", ""), vec![fact("x"), named("third")]));
     assert_eq!(field, "records.1.id", "{message}");
     assert!(home.list(&scope("", "other", "")).is_empty());
     home.provider.forget(testing::forget(vec!["../ü 1".to_owned()], user())).unwrap();
     home.try_write(&scope("", "other", ""), vec![named("third")]).unwrap();
-    assert_eq!(home.texts(&scope("", "other", "")), ["third"], "an id that is free again is anybody's");
+    assert_eq!(
+        home.texts(&scope("", "other", "")),
+        ["third"],
+        "an id that is free again is anybody's"
+    );
 }
 
 #[test]
 fn raw_material_makes_no_fact() {
     let mut home = Home::new();
-    let request = CaptureRequest { mode: CaptureMode::CaptureResidue, ..capture("op", &"talk ".repeat(1_000)) };
+    let request = CaptureRequest {
+        mode: CaptureMode::CaptureResidue,
+        ..capture("op", &"talk ".repeat(1_000))
+    };
     assert!(home.provider.capture(request).unwrap().records.is_empty());
     assert!(home.list(&user()).is_empty());
     let mut object = capture("op", "");
@@ -110,7 +119,8 @@ fn forgetting_removes_the_named_facts() {
     ids.push(home.write(&scope("", "", "p"), "of a workspace"));
     ids.push(ids[0].clone());
     ids.push("nothing".to_owned());
-    let outcomes = home.provider.forget(testing::forget(ids.clone(), scope("", "u", "p"))).unwrap().outcomes;
+    let outcomes =
+        home.provider.forget(testing::forget(ids.clone(), scope("", "u", "p"))).unwrap().outcomes;
     let effects: Vec<ForgetEffect> = outcomes.iter().map(|outcome| outcome.effect).collect();
     assert_eq!(effects[..6], [ForgetEffect::Hard; 6]);
     assert_eq!(effects[6..], [ForgetEffect::NotFound; 2]);
@@ -123,7 +133,12 @@ fn forgetting_removes_the_named_facts() {
 fn a_list_is_complete_while_others_write() {
     let mut home = Home::new();
     let standing: Vec<String> = (0..20)
-        .map(|n| home.write(&if n % 2 == 0 { user() } else { scope("", "", "p") }, &format!("standing {n}")))
+        .map(|n| {
+            home.write(
+                &if n % 2 == 0 { user() } else { scope("", "", "p") },
+                &format!("standing {n}"),
+            )
+        })
         .collect();
     let all = scope("", "u", "p");
     let (mut seen, mut cursor) = (Vec::new(), None);
@@ -170,7 +185,9 @@ fn duplicates_are_detected_if_configured() {
 #[test]
 fn a_search_finds_nothing_for_nonsense_in_ordinary_words() {
     let mut home = Home::new();
-    for text in ["The office is in the old mill", "What he drinks is tea", "Doesn't like to be called"] {
+    for text in
+        ["The office is in the old mill", "What he drinks is tea", "Doesn't like to be called"]
+    {
         home.write(&user(), text);
     }
     let mut texts = |query: &str| {
@@ -178,7 +195,12 @@ fn a_search_finds_nothing_for_nonsense_in_ordinary_words() {
         let found = home.provider.query(request).unwrap().snippets;
         found.into_iter().map(|hit| hit.text).collect::<Vec<_>>()
     };
-    for nonsense in ["what is the weather in the Bahamas", "zzqx the blorf of wibble", "What is it?", "who doesn't"] {
+    for nonsense in [
+        "what is the weather in the Bahamas",
+        "zzqx the blorf of wibble",
+        "What is it?",
+        "who doesn't",
+    ] {
         assert_eq!(texts(nonsense), Vec::<String>::new(), "{nonsense}");
     }
     assert_eq!(texts("what is in the mill?"), ["The office is in the old mill"]);

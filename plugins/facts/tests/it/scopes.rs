@@ -11,10 +11,12 @@ fn a_fact_without_an_owner_is_the_companys() {
     let mut home = Home::new();
     home.write(&scope("", "", ""), "of the company");
     home.write(&scope("ada", "", ""), "an agent's own");
-    let of_ada = "## About This User\n\n- an agent's own\n\n## About This Workspace\n\n- of the company\n\n";
+    let of_ada =
+        "## About This User\n\n- an agent's own\n\n## About This Workspace\n\n- of the company\n\n";
     assert_eq!(home.preamble(&scope("ada", "", "")).0.unwrap(), of_ada);
     let shared = "## About This Workspace\n\n- of the company\n\n";
-    for anybody in [scope("bob", "", ""), scope("", "u", ""), scope("", "", "p"), scope("", "", "")] {
+    for anybody in [scope("bob", "", ""), scope("", "u", ""), scope("", "", "p"), scope("", "", "")]
+    {
         assert_eq!(home.preamble(&anybody).0.unwrap(), shared);
     }
     let user = vec![super::fact_with("of nobody", json!({"scope": "user"}))];
@@ -48,7 +50,12 @@ fn workspaces_are_isolated_in_every_call() {
         assert_eq!(home.preamble(scope).0.is_some(), is_seen);
         assert_eq!(home.get(scope, &id).is_some(), is_seen);
     }
-    let outcome = home.provider.forget(testing::forget(vec![id.clone()], there.clone())).unwrap().outcomes.remove(0);
+    let outcome = home
+        .provider
+        .forget(testing::forget(vec![id.clone()], there.clone()))
+        .unwrap()
+        .outcomes
+        .remove(0);
     assert_eq!(outcome.effect, ForgetEffect::NotFound);
     let over = RecordWrite { id: Some(id.clone()), ..fact("mine now") };
     assert_eq!(refused(home.try_write(&there, vec![over])).0, "records.0.id");
@@ -75,7 +82,10 @@ fn a_namespace_is_a_workspace_and_a_partition() {
         ..scope("", subject, "")
     };
     home.write(&with("", "one"), "of the workspace one");
-    assert_eq!(home.preamble(&with("u", "one")).0.unwrap(), "## About This Workspace\n\n- of the workspace one\n\n");
+    assert_eq!(
+        home.preamble(&with("u", "one")).0.unwrap(),
+        "## About This Workspace\n\n- of the workspace one\n\n"
+    );
     assert_eq!(home.preamble(&with("u", "two")).0, None);
     home.write(&with("u", "one"), "of the user, there");
     assert!(home.texts(&with("u", "two")).is_empty());

@@ -1,7 +1,7 @@
 //! Names for new files: `2026/03/2026-03-01-the-text-begins-1f2e3d4c5b6a7988.md`.
 //!
-//! A folder a month keeps them in an order that people expect, and few enough folders to look at all of them often.
-//! The last part is a hash of the id, so that an id never becomes a path.
+//! A folder a month keeps them in an order that people expect, and few enough folders to look at
+//! all of them often. The last part is a hash of the id, so that an id never becomes a path.
 
 use crate::hash::hash;
 use crate::text::words;
@@ -39,8 +39,8 @@ pub(crate) fn new_path(
     }
 }
 
-/// The name that a file of ours has for another text, in the same folder. None where it has it already, or where a person
-/// has named the file.
+/// The name that a file of ours has for another text, in the same folder. None where it has it
+/// already, or where a person has named the file.
 pub(crate) fn renamed(path: &str, text: &str) -> Option<String> {
     let (before, name) = path.rsplit_once('/').unwrap_or(("", path));
     let (date, rest) = name.split_at_checked("2026-03-01".len())?;
@@ -90,7 +90,8 @@ mod tests {
         assert!(other.starts_with("2026/03/2026-03-01-another-beginning-"), "{other}");
         assert_eq!(other[other.len() - 20..], usual[usual.len() - 20..], "the id stays");
         assert_eq!(renamed(&usual, "The launch, at last: ../../etc!"), None);
-        for of_a_person in ["notes/launch.md", "2026-03-01-launch.md", "launch-1f2e3d4c5b6a7988.md"] {
+        for of_a_person in ["notes/launch.md", "2026-03-01-launch.md", "launch-1f2e3d4c5b6a7988.md"]
+        {
             assert_eq!(renamed(of_a_person, "Another beginning"), None, "{of_a_person}");
         }
         let full = |folder: &str| if folder == "2026/03" { FOLDER_FILES } else { 0 };

@@ -1,9 +1,10 @@
 //! Writing several files, all of them or none.
 //!
-//! New contents are written to `.memhost/`, which is in the same directory, so that a rename puts them into place at
-//! once. For more than one file a journal of the renames is written first. After a crash before the journal is
-//! complete, the new contents are deleted when the directory is opened. After a later crash the renames of the journal
-//! are completed. An error in the middle undoes the renames.
+//! New contents are written to `.memhost/`, which is in the same directory, so that a rename puts
+//! them into place at once. For more than one file a journal of the renames is written first. After
+//! a crash before the journal is complete, the new contents are deleted when the directory is
+//! opened. After a later crash the renames of the journal are completed. An error in the middle
+//! undoes the renames.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -36,14 +37,16 @@ struct Step {
 }
 
 impl Files {
-    /// Completes or undoes the writes that a crash interrupted. Answers whether files may have changed.
+    /// Completes or undoes the writes that a crash interrupted. Answers whether files may have
+    /// changed.
     pub(crate) fn repair(&mut self) -> io::Result<bool> {
         let entries = match fs::read_dir(self.at(WORK)) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(error),
         };
-        let names: Vec<_> = entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?;
+        let names: Vec<_> =
+            entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?;
         let mut changed = false;
         if let Ok(journal) = fs::read(self.at(JOURNAL))
             && let Ok(steps) = postcard::from_bytes::<Vec<Step>>(&journal)
@@ -80,7 +83,8 @@ impl Files {
         for write in writes {
             self.written += 1;
             let temporary = format!("{WORK}/{}.new", self.written);
-            let aside = (write.replaces && !is_alone).then(|| format!("{WORK}/{}.old", self.written));
+            let aside =
+                (write.replaces && !is_alone).then(|| format!("{WORK}/{}.old", self.written));
             steps.push(Step { temporary: temporary.clone(), target: write.path.clone(), aside });
             self.write_one(&temporary, write.content.as_bytes())?;
         }
@@ -121,11 +125,13 @@ impl Files {
                 other => other?,
             }
         }
-        self.with_folder(folder(&step.target), || fs::rename(self.at(&step.temporary), self.at(&step.target)))
+        self.with_folder(folder(&step.target), || {
+            fs::rename(self.at(&step.temporary), self.at(&step.target))
+        })
     }
 
-    /// Undoes steps, of which the last one may be half done. New contents get their temporary names again, so that the
-    /// journal can still complete the write after a crash in here.
+    /// Undoes steps, of which the last one may be half done. New contents get their temporary names
+    /// again, so that the journal can still complete the write after a crash in here.
     fn take_back(&self, steps: &[Step]) {
         for step in steps.iter().rev() {
             if let Err(error) = self.take_back_one(step) {
@@ -140,19 +146,25 @@ impl Files {
             fs::rename(self.at(&step.target), self.at(&step.temporary))?;
         }
         match &step.aside {
-            Some(aside) if self.at(aside).exists() => fs::rename(self.at(aside), self.at(&step.target)),
+            Some(aside) if self.at(aside).exists() => {
+                fs::rename(self.at(aside), self.at(&step.target))
+            }
             _ => Ok(()),
         }
     }
 
-    /// Does something in a folder, and creates the folder only if it is missing. Checking first would cost every write
-    /// two calls to the host.
+    /// Does something in a folder, and creates the folder only if it is missing. Checking first
+    /// would cost every write two calls to the host.
     fn with_folder<T>(&self, folder: &str, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
         match act() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::create_dir_all(self.at(folder))?;
                 // The names of new folders are in those above them.
-                Path::new(folder).ancestors().skip(1).filter_map(Path::to_str).for_each(|above| self.flush(above));
+                Path::new(folder)
+                    .ancestors()
+                    .skip(1)
+                    .filter_map(Path::to_str)
+                    .for_each(|above| self.flush(above));
                 act()
             }
             other => other,
@@ -180,7 +192,9 @@ impl Files {
 impl Step {
     /// Checks a journal's paths, because a person may have written the file.
     fn is_inside(&self) -> bool {
-        let is_inside = |path: &str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+        let is_inside = |path: &str| {
+            Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+        };
         [Some(&self.temporary), Some(&self.target), self.aside.as_ref()]
             .into_iter()
             .flatten()
@@ -204,9 +218,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut files = Files::new(directory.path().to_owned(), true);
         files.write_all(&[write("a/b/one.md", "new", false)]).unwrap();
-        // The root has the name of `.memhost`, then that of `a`; `a` has that of `b`, and `b` that of the file.
+        // The root has the name of `.memhost`, then that of `a`; `a` has that of `b`, and `b` that
+        // of the file.
         assert_eq!(FLUSHED.take(), ["", "a", "", "a/b"]);
-        files.write_all(&[write("a/b/one.md", "newer", true), write("two.md", "new", false)]).unwrap();
+        files
+            .write_all(&[write("a/b/one.md", "newer", true), write("two.md", "new", false)])
+            .unwrap();
         assert_eq!(FLUSHED.take(), [".memhost", "", "a/b"], "the journal before the files");
     }
 
@@ -225,7 +242,8 @@ mod tests {
         files.write_all(&[write("a.md", "old", false)]).unwrap();
         // A folder of that name cannot be replaced by a file.
         fs::create_dir_all(directory.path().join("c.md/full")).unwrap();
-        let writes = [write("a.md", "new", true), write("b.md", "new", false), write("c.md", "new", false)];
+        let writes =
+            [write("a.md", "new", true), write("b.md", "new", false), write("c.md", "new", false)];
         assert!(files.write_all(&writes).is_err());
         assert_eq!(read(&files, "a.md").as_deref(), Some("old"));
         assert_eq!(read(&files, "b.md"), None);
@@ -262,7 +280,8 @@ mod tests {
         let mut files = Files::new(root.clone(), false);
         fs::create_dir_all(root.join(WORK)).unwrap();
         fs::write(root.join(WORK).join("1.new"), "text").unwrap();
-        let step = Step { temporary: ".memhost/1.new".into(), target: "../out.md".into(), aside: None };
+        let step =
+            Step { temporary: ".memhost/1.new".into(), target: "../out.md".into(), aside: None };
         fs::write(root.join(JOURNAL), postcard::to_allocvec(&vec![step]).unwrap()).unwrap();
         files.repair().unwrap();
         assert!(!directory.path().join("out.md").exists() && !root.join(JOURNAL).exists());

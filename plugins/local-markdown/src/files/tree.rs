@@ -1,4 +1,5 @@
-//! Reads the directory. Hidden files and folders, such as `.git`, are ignored, and links are not followed.
+//! Reads the directory. Hidden files and folders, such as `.git`, are ignored, and links are not
+//! followed.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Result};
@@ -89,7 +90,8 @@ impl Files {
         let metadata = file.metadata()?;
         let mut bytes = vec![0; usize::try_from(metadata.len()).unwrap_or(0)];
         let mut filled = 0;
-        // Not `read_to_end`: it asks once more to see the end, and every call goes through the host.
+        // Not `read_to_end`: it asks once more to see the end, and every call goes through the
+        // host.
         while filled < bytes.len() {
             match file.read(&mut bytes[filled..])? {
                 0 => break,
@@ -129,7 +131,9 @@ pub(crate) fn folder(path: &str) -> &str {
 fn gone_is_none<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }

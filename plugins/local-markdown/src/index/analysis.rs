@@ -8,7 +8,8 @@ use super::passage::UNTOLD;
 use crate::record::{Record, instant};
 use crate::text::{Analyzer, Term, parts, passage_lengths, words};
 
-/// The weights of words by their place, in quarters of a word of the text. A word of the summary counts more.
+/// The weights of words by their place, in quarters of a word of the text. A word of the summary
+/// counts more.
 const TEXT: u8 = 4;
 /// A text often says first what it is about.
 const LEAD: u8 = 6;
@@ -32,13 +33,15 @@ pub(crate) struct Analysis {
     pub(crate) lengths: Vec<u8>,
     /// The number of terms of each passage.
     pub(crate) counts: Vec<u16>,
-    /// The distinct terms of each passage with their weights in quarters, passage by passage, each in order.
+    /// The distinct terms of each passage with their weights in quarters, passage by passage, each
+    /// in order.
     pub(crate) terms: Terms,
     /// For each word of the text: the place of its term among those of its passage, or [`UNTOLD`].
     pub(crate) order: Bytes,
 }
 
-/// Bytes as they are stored, which they may share with a whole page: nothing is copied when the index is opened.
+/// Bytes as they are stored, which they may share with a whole page: nothing is copied when the
+/// index is opened.
 #[derive(Debug, Clone)]
 pub(crate) struct Bytes {
     bytes: Rc<Vec<u8>>,
@@ -50,7 +53,11 @@ impl Bytes {
     /// A part of a page.
     pub(super) fn shared(page: &Rc<Vec<u8>>, part: std::ops::Range<usize>) -> Option<Self> {
         let (from, to) = (u32::try_from(part.start).ok()?, u32::try_from(part.end).ok()?);
-        (part.start <= part.end && part.end <= page.len()).then(|| Self { bytes: Rc::clone(page), from, to })
+        (part.start <= part.end && part.end <= page.len()).then(|| Self {
+            bytes: Rc::clone(page),
+            from,
+            to,
+        })
     }
 }
 
@@ -130,7 +137,8 @@ impl Weighted {
 impl Analysis {
     /// Reads a record.
     pub(crate) fn of(analyzer: &Analyzer, record: &Record) -> Self {
-        let (mut lengths, mut counts, mut terms, mut order) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut lengths, mut counts, mut terms, mut order) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut passage: Vec<(Term, u8)> = Vec::new();
         // Summary, dates and metadata count for the first passage.
         let first = describe(analyzer, record);
@@ -145,14 +153,21 @@ impl Analysis {
                 // Stop words are included, because a question may consist of them.
                 passage.push((term, if number < LEAD_WORDS { LEAD } else { TEXT }));
                 let length = word.chars().count();
-                passage.extend(parts(&record.text[at..], length).iter().map(|part| (analyzer.term(part), PART)));
+                passage.extend(
+                    parts(&record.text[at..], length)
+                        .iter()
+                        .map(|part| (analyzer.term(part), PART)),
+                );
             }
             if lengths.is_empty() {
                 passage.extend_from_slice(&first);
             }
             let before = terms.len();
             push(&mut terms, &mut passage);
-            order.extend(said.into_iter().map(|term| term.map_or(UNTOLD, |term| place(&terms[before..], term))));
+            order.extend(
+                said.into_iter()
+                    .map(|term| term.map_or(UNTOLD, |term| place(&terms[before..], term))),
+            );
             counts.push(u16::try_from(terms.len() - before).unwrap_or(u16::MAX));
             lengths.push(u8::try_from(length).unwrap_or(u8::MAX));
         }
@@ -189,7 +204,9 @@ fn describe(analyzer: &Analyzer, record: &Record) -> Vec<(Term, u8)> {
         }
     }
     let mut left = METADATA_WORDS;
-    for text in front.metadata.iter().chain([&front.other]).flat_map(|map| map.values()).flat_map(strings) {
+    for text in
+        front.metadata.iter().chain([&front.other]).flat_map(|map| map.values()).flat_map(strings)
+    {
         let found: Vec<String> = words(text).take(left).map(|(_, word)| word).collect();
         left -= found.len();
         for word in found.iter().filter(|word| !analyzer.is_stop_word(word)) {
@@ -250,8 +267,11 @@ mod tests {
             metadata: serde_json::from_str(r#"{"speaker":"Ana","n":3}"#).unwrap(),
             ..Front::default()
         };
-        let found = Analysis::of(&analyzer, &Record { front, text: "The launch, the launch".to_owned() });
-        let weight = |term| found.terms.iter().find(|found| found.term() == term).map(|found| found.weight());
+        let found =
+            Analysis::of(&analyzer, &Record { front, text: "The launch, the launch".to_owned() });
+        let weight = |term| {
+            found.terms.iter().find(|found| found.term() == term).map(|found| found.weight())
+        };
         assert_eq!(weight(analyzer.term("launch")), Some(LEAD * 2 + SUMMARY));
         assert_eq!(weight(analyzer.term("march")), Some(DATE));
         assert_eq!(weight(analyzer.term("ana")), Some(METADATA));
@@ -265,8 +285,17 @@ mod tests {
     #[test]
     fn parts_of_names_count() {
         let analyzer = Analyzer::new(Language::English);
-        let found = Analysis::of(&analyzer, &Record { text: "readUserName".to_owned(), ..Record::default() });
-        let weight = |word| found.terms.iter().find(|found| found.term() == analyzer.term(word)).map(Weighted::weight);
+        let found = Analysis::of(
+            &analyzer,
+            &Record { text: "readUserName".to_owned(), ..Record::default() },
+        );
+        let weight = |word| {
+            found
+                .terms
+                .iter()
+                .find(|found| found.term() == analyzer.term(word))
+                .map(Weighted::weight)
+        };
         let expected = [Some(LEAD), Some(PART), Some(PART), None];
         assert_eq!(["readusername", "user", "name", "us"].map(weight), expected);
         // They are not words of the text.
@@ -278,7 +307,9 @@ mod tests {
         let analyzer = Analyzer::new(Language::English);
         let text = format!("zebra {} lion", "filler ".repeat(LEAD_WORDS - 1));
         let found = Analysis::of(&analyzer, &Record { text, ..Record::default() });
-        let weight = |word| found.terms.iter().find(|found| found.term() == analyzer.term(word)).unwrap().weight();
+        let weight = |word| {
+            found.terms.iter().find(|found| found.term() == analyzer.term(word)).unwrap().weight()
+        };
         assert_eq!((weight("zebra"), weight("lion")), (LEAD, TEXT));
     }
 }

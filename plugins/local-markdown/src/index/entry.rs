@@ -18,8 +18,11 @@ const KIND: u64 = DOCUMENT | ISSUE;
 /// The fields that separate scopes: agent, subject, namespace.
 pub(crate) type Partition = [Option<String>; 3];
 
-/// The place of a record in lists: its time of creation, then a hash of its id. No write changes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+/// The place of a record in lists: its time of creation, then a hash of its id. No write changes
+/// it.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub(crate) struct Key {
     /// Microseconds since 1970; 0 if the file has no time.
     pub(crate) created: i64,
@@ -52,9 +55,17 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// The entry of a record that was read from a file.
-    pub(crate) fn of(analyzer: &Analyzer, id: String, path: String, stamp: Stamp, record: &Record) -> Self {
+    pub(crate) fn of(
+        analyzer: &Analyzer,
+        id: String,
+        path: String,
+        stamp: Stamp,
+        record: &Record,
+    ) -> Self {
         let front = &record.front;
-        let micros = |text: Option<&String>| text.and_then(|text| instant(text)).map(jiff::Timestamp::as_microsecond);
+        let micros = |text: Option<&String>| {
+            text.and_then(|text| instant(text)).map(jiff::Timestamp::as_microsecond)
+        };
         let created = micros(front.created_at.as_ref());
         let modified = i64::try_from(stamp.modified_ns / 1_000).unwrap_or(0);
         Self {
@@ -62,7 +73,12 @@ impl Entry {
             key: Key { created: created.unwrap_or(0), id_hash: hash(b"id", id.as_bytes()) },
             when: micros(front.occurred_at.as_ref()).or(created).unwrap_or(modified),
             session: session(front),
-            members: front.metadata.iter().flatten().map(|(name, value)| member(name, value)).collect(),
+            members: front
+                .metadata
+                .iter()
+                .flatten()
+                .map(|(name, value)| member(name, value))
+                .collect(),
             analysis: Analysis::of(analyzer, record),
             id: id.into(),
             path: path.into(),
@@ -76,7 +92,8 @@ pub(crate) fn partition(front: &Front) -> Partition {
     ["agentId", "subjectId", "namespace"].map(|name| front.scope(name).map(str::to_owned))
 }
 
-/// The hash of one member of a metadata object. It does not depend on the order of members inside the value.
+/// The hash of one member of a metadata object. It does not depend on the order of members inside
+/// the value.
 pub(crate) fn member(name: &str, value: &Value) -> u64 {
     let name = hash(b"member", name.as_bytes()).to_le_bytes();
     hash(&name, value.to_string().as_bytes())
@@ -84,7 +101,9 @@ pub(crate) fn member(name: &str, value: &Value) -> u64 {
 
 /// Whether metadata has every member of a filter.
 pub(crate) fn matches(metadata: Option<&Map<String, Value>>, filter: &Map<String, Value>) -> bool {
-    filter.iter().all(|(name, wanted)| metadata.and_then(|metadata| metadata.get(name)) == Some(wanted))
+    filter
+        .iter()
+        .all(|(name, wanted)| metadata.and_then(|metadata| metadata.get(name)) == Some(wanted))
 }
 
 fn session(front: &Front) -> u64 {
@@ -92,7 +111,9 @@ fn session(front: &Front) -> u64 {
     let found = front
         .scope("sessionKey")
         .map(|key| ("session", key))
-        .or_else(|| source("documentKey").map(|key| ("document", key.split('#').next().unwrap_or(key))))
+        .or_else(|| {
+            source("documentKey").map(|key| ("document", key.split('#').next().unwrap_or(key)))
+        })
         .or_else(|| source("issueId").or_else(|| front.scope("issueId")).map(|key| ("issue", key)))
         .or_else(|| source("runId").or_else(|| front.scope("runId")).map(|key| ("run", key)));
     found.map_or(0, |(kind, key)| {
@@ -105,8 +126,8 @@ fn session(front: &Front) -> u64 {
     })
 }
 
-/// Whether the records of a session stand alone: sections of a document and comments of an issue are written to be
-/// understood by themselves, turns of a conversation and steps of a run are not.
+/// Whether the records of a session stand alone: sections of a document and comments of an issue
+/// are written to be understood by themselves, turns of a conversation and steps of a run are not.
 pub(crate) fn stands_alone(session: u64) -> bool {
     session & KIND != 0
 }

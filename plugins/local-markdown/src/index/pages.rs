@@ -1,6 +1,6 @@
 //! How the index is stored: in pages of some records each. A change rewrites the pages of its
-//! records, so that a write costs one small value and a forgotten record is removed from storage at once. A page holds
-//! no word of a text, only hashes.
+//! records, so that a write costs one small value and a forgotten record is removed from storage at
+//! once. A page holds no word of a text, only hashes.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -13,7 +13,8 @@ use crate::hash::hash;
 
 /// The most records of a page.
 pub(crate) const PAGE_RECORDS: usize = 64;
-/// A page that has this many bytes takes no further record; one long record may have a larger page to itself.
+/// A page that has this many bytes takes no further record; one long record may have a larger page
+/// to itself.
 const PAGE_BYTES: usize = 256 << 10;
 const NO_PAGE: u32 = u32::MAX;
 
@@ -42,9 +43,13 @@ impl Pages {
 
     /// Finds a page for a record of this size.
     pub(crate) fn enter(&mut self, doc: DocId, bytes: usize) {
-        let fits = |page: &u32| self.pages.get(*page as usize).is_some_and(|page| page.takes(bytes));
-        let found =
-            self.last_left.take().filter(fits).or_else(|| self.roomy.iter().rev().take(8).find(|p| fits(p)).copied());
+        let fits =
+            |page: &u32| self.pages.get(*page as usize).is_some_and(|page| page.takes(bytes));
+        let found = self
+            .last_left
+            .take()
+            .filter(fits)
+            .or_else(|| self.roomy.iter().rev().take(8).find(|p| fits(p)).copied());
         let page = found.unwrap_or_else(|| {
             self.pages.push(Page::default());
             self.len() - 1
@@ -85,7 +90,11 @@ impl Pages {
 
     /// Removes a record from its page.
     pub(crate) fn leave(&mut self, doc: DocId) {
-        let Some(number) = self.page_of.get(doc as usize).copied().filter(|number| *number != NO_PAGE) else { return };
+        let Some(number) =
+            self.page_of.get(doc as usize).copied().filter(|number| *number != NO_PAGE)
+        else {
+            return;
+        };
         let page = &mut self.pages[number as usize];
         page.docs.retain(|other| *other != doc);
         page.bytes -= self.size_of[doc as usize] as usize;
@@ -106,7 +115,10 @@ impl Pages {
     }
 
     /// The number and the stored form of the next page to store. It counts as stored afterwards.
-    pub(crate) fn next_dirty(&mut self, index: &Index) -> Option<(u32, Result<Vec<u8>, postcard::Error>)> {
+    pub(crate) fn next_dirty(
+        &mut self,
+        index: &Index,
+    ) -> Option<(u32, Result<Vec<u8>, postcard::Error>)> {
         let number = self.dirty.pop_first()?;
         let entries = self.pages[number as usize].docs.iter().filter_map(|doc| index.entry(*doc));
         Some((number, encode(entries)))
@@ -190,7 +202,12 @@ pub(crate) fn decode(page: Vec<u8>) -> Option<Vec<Entry>> {
             when: stored.when,
             session: stored.session,
             members: stored.members,
-            analysis: Analysis { lengths: stored.lengths.to_vec(), counts: stored.counts, terms, order },
+            analysis: Analysis {
+                lengths: stored.lengths.to_vec(),
+                counts: stored.counts,
+                terms,
+                order,
+            },
         });
     }
     Some(entries)
@@ -205,15 +222,18 @@ pub(crate) fn seal(body: &[u8]) -> Vec<u8> {
 pub(crate) fn unseal(sealed: &[u8]) -> Option<&[u8]> {
     let (sealed, body) = sealed.split_first_chunk::<8>()?;
     // Vectors were sealed with the slower hash before, and are expensive to compute again.
-    (*sealed == sum(body).to_le_bytes() || *sealed == hash(b"page", body).to_le_bytes()).then_some(body)
+    (*sealed == sum(body).to_le_bytes() || *sealed == hash(b"page", body).to_le_bytes())
+        .then_some(body)
 }
 
-/// A hash of many bytes, eight at a time in four lanes: an index of 100,000 records is read when it is opened.
+/// A hash of many bytes, eight at a time in four lanes: an index of 100,000 records is read when it
+/// is opened.
 fn sum(bytes: &[u8]) -> u64 {
     const LANES: usize = 4;
     const WORD: usize = 8;
     let mut lanes = [0x9e37_79b9_7f4a_7c15_u64; LANES];
-    let mix = |lane: u64, word: u64| (lane ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29);
+    let mix =
+        |lane: u64, word: u64| (lane ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29);
     let (blocks, rest) = bytes.as_chunks::<{ LANES * WORD }>();
     for block in blocks {
         let (words, _) = block.as_chunks::<WORD>();

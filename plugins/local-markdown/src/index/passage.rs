@@ -3,7 +3,8 @@
 use super::Weighted;
 use crate::text::Term;
 
-/// Stands for a stop word in the order of words, and for a word behind the terms that a byte can number.
+/// Stands for a stop word in the order of words, and for a word behind the terms that a byte can
+/// number.
 pub(super) const UNTOLD: u8 = u8::MAX;
 
 /// A passage of a record.
@@ -22,7 +23,8 @@ impl Passage<'_> {
         found.ok().and_then(|place| u8::try_from(place).ok()).filter(|place| *place != UNTOLD)
     }
 
-    /// How often the word of one place is followed by that of another. Stop words between them do not count.
+    /// How often the word of one place is followed by that of another. Stop words between them do
+    /// not count.
     pub(crate) fn beside(&self, first: u8, second: u8) -> f32 {
         let mut telling = self.order.iter().filter(|place| **place != UNTOLD);
         let mut count = 0.0;

@@ -149,7 +149,13 @@ impl Postings {
     }
 
     /// Adds a record's passages and answers the number of the first.
-    pub(super) fn add(&mut self, owner: DocId, lengths: &[u8], counts: &[u16], terms: &Terms) -> u32 {
+    pub(super) fn add(
+        &mut self,
+        owner: DocId,
+        lengths: &[u8],
+        counts: &[u16],
+        terms: &Terms,
+    ) -> u32 {
         let first = u32::try_from(self.owners.len()).unwrap_or(u32::MAX);
         for length in lengths {
             self.owners.push(owner);

@@ -7,7 +7,8 @@ use super::{DocId, Key};
 
 const NONE: DocId = DocId::MAX;
 
-/// Up to this many words a record is like a turn of a conversation, which is understood with those around it.
+/// Up to this many words a record is like a turn of a conversation, which is understood with those
+/// around it.
 const TURN: f32 = 60.0;
 
 type Place = (i64, Key, DocId);
@@ -18,7 +19,8 @@ pub(crate) struct Sessions {
     members: ByHash<BTreeSet<Place>>,
     /// By record: the one before it and the one after it.
     beside: Vec<(DocId, DocId)>,
-    /// By record: its session. It is stored apart from the records, because a search reads it far more often.
+    /// By record: its session. It is stored apart from the records, because a search reads it far
+    /// more often.
     of: Vec<Of>,
 }
 
@@ -44,8 +46,8 @@ impl Sessions {
         self.of.get(doc as usize).map_or(0, |of| of.session)
     }
 
-    /// How much the records around a record count for it, 0 to 1: less for a long one, which says by itself what it is
-    /// about.
+    /// How much the records around a record count for it, 0 to 1: less for a long one, which says
+    /// by itself what it is about.
     pub(crate) fn share(&self, doc: DocId) -> f32 {
         self.of.get(doc as usize).map_or(0.0, |of| of.share)
     }
@@ -112,12 +114,16 @@ mod tests {
         }
         sessions.insert(0, 15, key(4), 4, 120);
         assert_eq!([3, 4, 5].map(|doc| sessions.share(doc)), [1.0, 0.5, 0.0]);
-        let order =
-            |sessions: &Sessions| std::iter::successors(Some(1), |doc| sessions.behind(*doc)).collect::<Vec<DocId>>();
+        let order = |sessions: &Sessions| {
+            std::iter::successors(Some(1), |doc| sessions.behind(*doc)).collect::<Vec<DocId>>()
+        };
         assert_eq!(order(&sessions), [1, 2, 3, 0]);
         sessions.remove(7, 20, key(2), 2);
         assert_eq!(order(&sessions), [1, 3, 0]);
-        assert_eq!((sessions.before(3), sessions.before(1), sessions.behind(4)), (Some(1), None, None));
+        assert_eq!(
+            (sessions.before(3), sessions.before(1), sessions.behind(4)),
+            (Some(1), None, None)
+        );
         sessions.remove(7, 10, key(1), 1);
         assert_eq!(sessions.before(3), None);
     }

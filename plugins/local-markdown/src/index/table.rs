@@ -69,8 +69,8 @@ impl Doc {
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     docs: Vec<Option<Doc>>,
-    /// By record: the number of its partition. It is stored apart from the records, because a search reads it far more
-    /// often.
+    /// By record: the number of its partition. It is stored apart from the records, because a
+    /// search reads it far more often.
     partition_of: Vec<u32>,
     /// By record: how many words it has.
     words_of: Vec<u32>,
@@ -119,7 +119,8 @@ impl Index {
     pub(crate) fn behind(&self, key: Option<Key>) -> impl Iterator<Item = (DocId, &Doc)> {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = key.map_or(Unbounded, |key| Excluded((key, DocId::MAX)));
-        let keys = || (0..).zip(&self.docs).filter_map(|(number, doc)| Some((doc.as_ref()?.key, number)));
+        let keys =
+            || (0..).zip(&self.docs).filter_map(|(number, doc)| Some((doc.as_ref()?.key, number)));
         let order = self.order.get_or_init(|| keys().collect());
         order.range((from, Unbounded)).filter_map(|(_, doc)| Some((*doc, self.doc(*doc)?)))
     }
@@ -139,7 +140,8 @@ impl Index {
         &self.partitions
     }
 
-    /// Adds a record, and removes the one that had its id or its file before. None if the index is full.
+    /// Adds a record, and removes the one that had its id or its file before. None if the index is
+    /// full.
     pub(crate) fn insert(&mut self, entry: Entry) -> Option<DocId> {
         let before = [self.by_path(&entry.path), self.by_id(&entry.id)];
         before.into_iter().flatten().for_each(|doc| self.remove(doc));
@@ -149,7 +151,10 @@ impl Index {
     /// Adds a record of whose id and file there is none. None if the index is full.
     pub(crate) fn add(&mut self, entry: Entry) -> Option<DocId> {
         if !self.postings.has_room(entry.analysis.lengths.len()) {
-            log::error!("the index is full; {} is not searchable until other records are forgotten", entry.path);
+            log::error!(
+                "the index is full; {} is not searchable until other records are forgotten",
+                entry.path
+            );
             return None;
         }
         let number = self.free.pop().unwrap_or_else(|| {
@@ -186,7 +191,8 @@ impl Index {
         Some(number)
     }
 
-    /// An index that will get so many records at once. A large one makes the lists of terms when they are asked for.
+    /// An index that will get so many records at once. A large one makes the lists of terms when
+    /// they are asked for.
     pub(crate) fn expecting(records: usize) -> Self {
         let mut index = Self::default();
         index.postings.set_lazy(records > SMALL);
@@ -199,10 +205,14 @@ impl Index {
         index
     }
 
-    /// Makes the lists of these terms, if they are missing. After some such calls it makes all lists.
+    /// Makes the lists of these terms, if they are missing. After some such calls it makes all
+    /// lists.
     pub(crate) fn prepare(&mut self, terms: &[Term]) {
-        let missing: Vec<Term> =
-            terms.iter().copied().filter(|term| self.postings.is_lazy() && !self.postings.knows(*term)).collect();
+        let missing: Vec<Term> = terms
+            .iter()
+            .copied()
+            .filter(|term| self.postings.is_lazy() && !self.postings.knows(*term))
+            .collect();
         if missing.is_empty() {
             return;
         }
@@ -219,7 +229,8 @@ impl Index {
             let mut all = doc.terms.iter();
             for (passage, count) in (doc.first_passage..).zip(&doc.counts) {
                 for weighted in all.by_ref().take(usize::from(*count)) {
-                    if may_be[usize::from(weighted.lowest())] && missing.contains(&weighted.term()) {
+                    if may_be[usize::from(weighted.lowest())] && missing.contains(&weighted.term())
+                    {
                         self.postings.fill(weighted.term(), passage, weighted.weight());
                     }
                 }
@@ -279,7 +290,8 @@ impl Index {
         self.postings.clear();
         for (number, doc) in (0..).zip(&mut self.docs) {
             if let Some(doc) = doc {
-                doc.first_passage = self.postings.add(number, &doc.lengths, &doc.counts, &doc.terms);
+                doc.first_passage =
+                    self.postings.add(number, &doc.lengths, &doc.counts, &doc.terms);
             }
         }
     }
@@ -321,7 +333,10 @@ mod tests {
         insert(&mut index, "c", "whales");
         insert(&mut index, "b", "eagles");
         assert_eq!((index.len(), found(&index, "lion").len()), (2, 0));
-        assert_eq!((found(&index, "whale"), found(&index, "eagle")), (vec!["c".to_owned()], vec!["b".to_owned()]));
+        assert_eq!(
+            (found(&index, "whale"), found(&index, "eagle")),
+            (vec!["c".to_owned()], vec!["b".to_owned()])
+        );
     }
 
     #[test]
@@ -339,11 +354,17 @@ mod tests {
         assert_eq!(found(&index, "lion"), ["b", "c"]);
         assert!(found(&index, "whale").is_empty());
         index.prepare(&[term("whale"), term("zebra"), term("lion")]);
-        assert_eq!((found(&index, "whale"), found(&index, "lion").len()), (vec!["c".to_owned()], 2));
+        assert_eq!(
+            (found(&index, "whale"), found(&index, "lion").len()),
+            (vec!["c".to_owned()], 2)
+        );
         assert!(found(&index, "zebra").is_empty());
         (0..READINGS).for_each(|n| index.prepare(&[term(&format!("word{n}"))]));
         assert!(!index.postings.is_lazy());
-        assert_eq!((found(&index, "alone"), found(&index, "lion").len()), (vec!["b".to_owned()], 2));
+        assert_eq!(
+            (found(&index, "alone"), found(&index, "lion").len()),
+            (vec!["b".to_owned()], 2)
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Records that were answered before, kept in memory, so that a query touches no file. A record leaves with its index
-//! entry: when it is changed, forgotten or deleted by hand.
+//! Records that were answered before, kept in memory, so that a query touches no file. A record
+//! leaves with its index entry: when it is changed, forgotten or deleted by hand.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -9,7 +9,8 @@ use crate::record::Shown;
 
 /// The most memory of them, in bytes.
 const BYTES: usize = 16 << 20;
-/// So many places in the queue may belong to records that are gone, beside as many as there are records.
+/// So many places in the queue may belong to records that are gone, beside as many as there are
+/// records.
 const STALE: usize = 1_024;
 
 #[derive(Debug)]
@@ -24,7 +25,8 @@ struct Kept {
     was_used: bool,
 }
 
-/// The records by number. If there is no room, the one goes that came first and was not answered lately.
+/// The records by number. If there is no room, the one goes that came first and was not answered
+/// lately.
 #[derive(Debug)]
 pub(super) struct Cache {
     of: Vec<Option<Kept>>,
@@ -40,7 +42,15 @@ pub(super) struct Cache {
 impl Default for Cache {
     fn default() -> Self {
         let company = String::new();
-        Self { of: Vec::new(), queue: VecDeque::new(), count: 0, bytes: 0, most: BYTES, tickets: 0, company }
+        Self {
+            of: Vec::new(),
+            queue: VecDeque::new(),
+            count: 0,
+            bytes: 0,
+            most: BYTES,
+            tickets: 0,
+            company,
+        }
     }
 }
 
@@ -87,7 +97,12 @@ impl Cache {
         // The last one stays although it may be too large alone: it is about to be answered.
         while self.bytes > self.most && self.count > 1 {
             let Some((other, ticket)) = self.queue.pop_front() else { break };
-            match self.of.get_mut(other as usize).and_then(Option::as_mut).filter(|kept| kept.ticket == ticket) {
+            match self
+                .of
+                .get_mut(other as usize)
+                .and_then(Option::as_mut)
+                .filter(|kept| kept.ticket == ticket)
+            {
                 Some(kept) if kept.was_used || other == doc => {
                     kept.was_used = false;
                     self.queue.push_back((other, ticket));
@@ -98,7 +113,9 @@ impl Cache {
         }
         if self.queue.len() > 2 * self.count + STALE {
             let of = &self.of;
-            self.queue.retain(|(doc, ticket)| of[*doc as usize].as_ref().is_some_and(|kept| kept.ticket == *ticket));
+            self.queue.retain(|(doc, ticket)| {
+                of[*doc as usize].as_ref().is_some_and(|kept| kept.ticket == *ticket)
+            });
         }
     }
 

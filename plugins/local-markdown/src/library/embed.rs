@@ -1,5 +1,6 @@
-//! Vectors of the records, if the binding has a model: one value in storage for each record, with the state of the file
-//! that it belongs to. When a record is changed or removed, the same write removes its value and its index entry.
+//! Vectors of the records, if the binding has a model: one value in storage for each record, with
+//! the state of the file that it belongs to. When a record is changed or removed, the same write
+//! removes its value and its index entry.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +17,8 @@ use crate::text::passage_starts;
 const VECTORS: &[u8] = b"vectors/";
 /// How many passages of a record get vectors. The others are found by their words only.
 const PASSAGES: usize = 2_048;
-/// The most bytes of a record's vectors, one byte for each number. They are one value in storage, which holds 4 MiB.
+/// The most bytes of a record's vectors, one byte for each number. They are one value in storage,
+/// which holds 4 MiB.
 const NUMBERS: usize = 3 << 20;
 /// How many bytes of a passage are embedded. Models use less than this.
 const PASSAGE_BYTES: usize = 8 << 10;
@@ -73,9 +75,13 @@ struct Owner {
 }
 
 impl Library {
-    /// The passages that are similar to a question. Empty if there is no model, there are no vectors or the model
-    /// fails: then records are found by words only.
-    pub(crate) fn nearest(&mut self, question: &str, admits: impl Fn(&Index, DocId) -> bool) -> Nearest {
+    /// The passages that are similar to a question. Empty if there is no model, there are no
+    /// vectors or the model fails: then records are found by words only.
+    pub(crate) fn nearest(
+        &mut self,
+        question: &str,
+        admits: impl Fn(&Index, DocId) -> bool,
+    ) -> Nearest {
         let found = self.open_model().and_then(|has_model| {
             if !has_model || self.embedded.meaning.passages() == 0 {
                 return Ok(Nearest::default());
@@ -92,8 +98,8 @@ impl Library {
         })
     }
 
-    /// Of the records that are similar to a question with no known word those that are more similar than made-up words are:
-    /// nothing fits nonsense.
+    /// Of the records that are similar to a question with no known word those that are more similar
+    /// than made-up words are: nothing fits nonsense.
     pub(crate) fn beyond_nonsense(&mut self, question: &str, mut nearest: Nearest) -> Nearest {
         if nearest.records.is_empty() {
             return nearest;
@@ -113,7 +119,9 @@ impl Library {
                 nearest.records.retain(|near| near.cosine > level);
             }
             Ok(_) => {}
-            Err(error) => log::warn!("made-up words were not embedded, so nothing is left out: {error:?}"),
+            Err(error) => {
+                log::warn!("made-up words were not embedded, so nothing is left out: {error:?}")
+            }
         }
         nearest
     }
@@ -139,12 +147,22 @@ impl Library {
                 }
             };
             // If the file was changed, reading it has replaced the record in the index.
-            let Some((doc, stamp)) = self.find(&id).map(|(doc, known)| (doc, known.stamp)) else { continue };
+            let Some((doc, stamp)) = self.find(&id).map(|(doc, known)| (doc, known.stamp)) else {
+                continue;
+            };
             let starts = passage_starts(&record.text);
             let ends = starts.iter().skip(1).copied().chain([record.text.len()]);
-            let missing = starts.iter().zip(ends).take(self.passages()).skip(self.embedded.meaning.count(doc));
+            let missing = starts
+                .iter()
+                .zip(ends)
+                .take(self.passages())
+                .skip(self.embedded.meaning.count(doc));
             let before = texts.len();
-            texts.extend(missing.take(most - before).map(|(start, end)| cut(&record.text[*start..end]).to_owned()));
+            texts.extend(
+                missing
+                    .take(most - before)
+                    .map(|(start, end)| cut(&record.text[*start..end]).to_owned()),
+            );
             owners.push(Owner { doc, id, stamp, passages: texts.len() - before });
         }
         self.make(&texts, &owners)?;
@@ -154,7 +172,8 @@ impl Library {
 
     /// How many passages of a record get vectors.
     fn passages(&self) -> usize {
-        let dimensions = self.embedded.meaning.model().map_or(1, |model| model.dimensions.max(1) as usize);
+        let dimensions =
+            self.embedded.meaning.model().map_or(1, |model| model.dimensions.max(1) as usize);
         PASSAGES.min(NUMBERS / dimensions)
     }
 
@@ -169,7 +188,10 @@ impl Library {
     }
 
     fn make(&mut self, texts: &[String], owners: &[Owner]) -> Result<(), Error> {
-        let Some(model) = self.embedded.meaning.model().cloned().filter(|_| !texts.is_empty()) else { return Ok(()) };
+        let Some(model) = self.embedded.meaning.model().cloned().filter(|_| !texts.is_empty())
+        else {
+            return Ok(());
+        };
         let mut made = embeddings::embed(texts)?.vectors.into_iter();
         self.embedded.has_stored = true;
         let mut batch = Batch::new();
@@ -178,8 +200,9 @@ impl Library {
             let before = self.embedded.meaning.get(*doc).cloned();
             let mut vectors = before.unwrap_or_else(|| Vectors::new(model.dimensions as usize));
             made.by_ref().take(*passages).for_each(|vector| vectors.push(&vector));
-            let value = encode(&model.name, *stamp, &vectors)
-                .map_err(|error| Error::internal(format!("the vectors of `{id}` cannot be written: {error}")))?;
+            let value = encode(&model.name, *stamp, &vectors).map_err(|error| {
+                Error::internal(format!("the vectors of `{id}` cannot be written: {error}"))
+            })?;
             batch.put_raw(key(id), value);
             self.embedded.gone.remove(id);
             all.push((*doc, vectors));
@@ -214,8 +237,8 @@ impl Library {
                 self.embedded.gone.insert(id);
                 continue;
             };
-            if let Some((_, vectors)) =
-                decode(&model.name, model.dimensions, &value).filter(|(of_state, _)| *of_state == stamp)
+            if let Some((_, vectors)) = decode(&model.name, model.dimensions, &value)
+                .filter(|(of_state, _)| *of_state == stamp)
             {
                 self.embedded.meaning.set(doc, vectors);
             }

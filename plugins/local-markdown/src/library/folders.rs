@@ -7,10 +7,11 @@ use crate::files::Stamp;
 use crate::hash::Seeded;
 use crate::index::DocId;
 
-/// The resolution of a file system's clock. A change at the time of a listing may not change the folder's time.
+/// The resolution of a file system's clock. A change at the time of a listing may not change the
+/// folder's time.
 const CLOCK: Duration = Duration::from_millis(50);
-/// A folder with more files is not listed again because of the clock's resolution: it would cost too much, and the
-/// rolling check finds such changes.
+/// A folder with more files is not listed again because of the clock's resolution: it would cost
+/// too much, and the rolling check finds such changes.
 const SMALL: usize = 128;
 
 /// A folder.
@@ -54,8 +55,12 @@ impl Folders {
     pub(super) fn next(&mut self, count: usize) -> Vec<String> {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = self.cursor.take().map_or(Unbounded, Excluded);
-        let mut paths: Vec<String> =
-            self.all.range::<String, _>((from, Unbounded)).take(count).map(|(path, _)| path.clone()).collect();
+        let mut paths: Vec<String> = self
+            .all
+            .range::<String, _>((from, Unbounded))
+            .take(count)
+            .map(|(path, _)| path.clone())
+            .collect();
         let more = count.min(self.all.len()).saturating_sub(paths.len());
         paths.extend(self.all.keys().take(more).cloned());
         self.cursor = paths.last().cloned();
@@ -126,7 +131,10 @@ impl Folders {
     /// The folders whose state must be stored, with that state. They count as stored afterwards.
     pub(super) fn take_dirty(&mut self) -> Vec<(String, Option<Stamp>)> {
         let dirty = std::mem::take(&mut self.dirty);
-        dirty.into_iter().map(|path| (path.clone(), self.all.get(&path).and_then(|folder| folder.listed))).collect()
+        dirty
+            .into_iter()
+            .map(|path| (path.clone(), self.all.get(&path).and_then(|folder| folder.listed)))
+            .collect()
     }
 }
 

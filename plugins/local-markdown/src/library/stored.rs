@@ -11,7 +11,8 @@ use crate::config::Language;
 use crate::files::{Stamp, folder};
 use crate::index::{Entry, Index, PAGE_RECORDS, Pages, decode, seal, stored_size, unseal};
 
-/// Increased when the stored form or the making of terms changes. An index of another version is rebuilt.
+/// Increased when the stored form or the making of terms changes. An index of another version is
+/// rebuilt.
 const VERSION: u32 = 5;
 const HEAD: &[u8] = b"head";
 const PAGE: &[u8] = b"page/";
@@ -28,13 +29,15 @@ struct Head {
 }
 
 impl Library {
-    /// Reads the stored index. If it is missing, damaged or of another version, it is rebuilt from the files.
+    /// Reads the stored index. If it is missing, damaged or of another version, it is rebuilt from
+    /// the files.
     pub(super) fn load(&mut self) -> Result<(), Error> {
         match self.load_pages()? {
             Ok(()) => return Ok(()),
             Err(reason) => log::info!("the search index is rebuilt from the files: {reason}"),
         }
-        (self.index, self.pages, self.folders) = (Index::default(), Pages::default(), Folders::default());
+        (self.index, self.pages, self.folders) =
+            (Index::default(), Pages::default(), Folders::default());
         let mut batch = Batch::new();
         for entry in [HEAD, PAGE, FOLDER].into_iter().flat_map(storage::scan) {
             batch.delete_raw(entry?.0);
@@ -48,8 +51,11 @@ impl Library {
 
     /// The inner error says why the stored index cannot be used.
     fn load_pages(&mut self) -> Result<Result<(), String>, Error> {
-        let Some(head) = storage::get(HEAD)? else { return Ok(Err("none is stored yet".to_owned())) };
-        let Some(head) = unseal(&head).and_then(|body| postcard::from_bytes::<Head>(body).ok()) else {
+        let Some(head) = storage::get(HEAD)? else {
+            return Ok(Err("none is stored yet".to_owned()));
+        };
+        let Some(head) = unseal(&head).and_then(|body| postcard::from_bytes::<Head>(body).ok())
+        else {
             return Ok(Err("its head is damaged".to_owned()));
         };
         if (head.version, head.language) != (VERSION, self.language) {
@@ -60,7 +66,9 @@ impl Library {
         for entry in storage::scan(PAGE) {
             let (key, page) = entry?;
             let entries = decode(page).filter(|_| key == page_key(number));
-            let Some(entries) = entries else { return Ok(Err(format!("page {number} is missing or damaged"))) };
+            let Some(entries) = entries else {
+                return Ok(Err(format!("page {number} is missing or damaged")));
+            };
             self.pages.reserve(number);
             entries.into_iter().for_each(|entry| self.restore(entry, number));
             number += 1;
@@ -81,7 +89,9 @@ impl Library {
 
     fn restore(&mut self, entry: Entry, page: u32) {
         // After a crash between two batches a record may be in two pages.
-        for before in [self.index.by_path(&entry.path), self.index.by_id(&entry.id)].into_iter().flatten() {
+        for before in
+            [self.index.by_path(&entry.path), self.index.by_id(&entry.id)].into_iter().flatten()
+        {
             self.drop_doc(before);
         }
         let (size, path) = (stored_size(&entry), Rc::clone(&entry.path));
@@ -91,7 +101,8 @@ impl Library {
         }
     }
 
-    /// Stores the changes. If storage fails, everything counts as changed, so that the next call tries again.
+    /// Stores the changes. If storage fails, everything counts as changed, so that the next call
+    /// tries again.
     pub(crate) fn save(&mut self) -> Result<(), Error> {
         self.store_changes().inspect_err(|_| {
             self.pages.mark_all();
@@ -114,7 +125,9 @@ impl Library {
         }
         let mut bytes = 0;
         while let Some((number, page)) = self.pages.next_dirty(&self.index) {
-            let page = page.map_err(|error| Error::internal(format!("an index page cannot be written: {error}")))?;
+            let page = page.map_err(|error| {
+                Error::internal(format!("an index page cannot be written: {error}"))
+            })?;
             bytes += page.len();
             batch.put_raw(page_key(number), page);
             if bytes > BATCH_BYTES || batch.len() >= BATCH_WRITES {
@@ -133,8 +146,9 @@ impl Library {
             }
         }
         let head = Head { version: VERSION, language: self.language, pages: self.pages.len() };
-        let head = postcard::to_allocvec(&head)
-            .map_err(|error| Error::internal(format!("the index's head cannot be written: {error}")))?;
+        let head = postcard::to_allocvec(&head).map_err(|error| {
+            Error::internal(format!("the index's head cannot be written: {error}"))
+        })?;
         batch.put_raw(HEAD.to_vec(), seal(&head));
         batch.apply()?;
         self.embedded.left();

@@ -1,6 +1,6 @@
-//! Finds changes by hand. Every file and folder is checked once in an interval while calls come, a part of them in each
-//! call, by the time since the last check. So a call costs about the same for any number of records, and many calls
-//! at a time cost no more checks than few.
+//! Finds changes by hand. Every file and folder is checked once in an interval while calls come, a
+//! part of them in each call, by the time since the last check. So a call costs about the same for
+//! any number of records, and many calls at a time cost no more checks than few.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -13,16 +13,18 @@ use crate::index::DocId;
 
 /// The most files and folders that a call checks, also the first one after a pause.
 const MOST: usize = 2_048;
-/// How many are checked in a second at most. The rest of a larger directory takes longer than the interval.
+/// How many are checked in a second at most. The rest of a larger directory takes longer than the
+/// interval.
 const A_SECOND: f64 = 10_000.0;
-/// A call checks at least this many of those that are due, and half of the others: then no call takes long, and no
-/// check is late by more than a few calls.
+/// A call checks at least this many of those that are due, and half of the others: then no call
+/// takes long, and no check is late by more than a few calls.
 const AT_LEAST: usize = 128;
 /// With exact clocks the time between two calls is short. Nothing is due before this time is over.
 const STEP: Duration = Duration::from_millis(5);
 /// How often a folder is listed although it seems unchanged.
 const LISTING: Duration = Duration::from_secs(10);
-/// How many files are read before the index is stored, so that a call that runs out of time has made progress.
+/// How many files are read before the index is stored, so that a call that runs out of time has
+/// made progress.
 const PROGRESS: usize = 500;
 
 /// What was checked when.
@@ -47,8 +49,8 @@ pub(super) struct Watch {
 struct Due(f64);
 
 impl Due {
-    /// Adds what became due in a share of the interval, and answers how many a call should do. Not more become due than
-    /// there are.
+    /// Adds what became due in a share of the interval, and answers how many a call should do. Not
+    /// more become due than there are.
     #[allow(clippy::cast_precision_loss, reason = "a count for a share")]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to a count")]
     fn take(&mut self, all: usize, since: f64, every: f64) -> usize {
@@ -57,7 +59,8 @@ impl Due {
         let bound = if since < every { since * A_SECOND } else { all as f64 };
         self.0 = (self.0 + added.min(bound.max(1.0))).min(all as f64);
         let due = self.0 as usize;
-        let count = if since >= every { due.min(MOST) } else { due.min(AT_LEAST.max(due / 2)).min(MOST) };
+        let count =
+            if since >= every { due.min(MOST) } else { due.min(AT_LEAST.max(due / 2)).min(MOST) };
         self.0 -= count as f64;
         count
     }
@@ -67,7 +70,15 @@ impl Watch {
     /// Everything is checked once in this time.
     pub(super) fn new(every: Duration) -> Self {
         let now = Instant::now();
-        Self { every, now, counted: None, listed: now, files: Due::default(), folders: Due::default(), at: 0 }
+        Self {
+            every,
+            now,
+            counted: None,
+            listed: now,
+            files: Due::default(),
+            folders: Due::default(),
+            at: 0,
+        }
     }
 
     /// How many files and folders to check now.
@@ -104,7 +115,8 @@ impl Library {
         self.save()
     }
 
-    /// Whether a record may be answered as it is kept in memory: its file was checked lately, or is now and is unchanged.
+    /// Whether a record may be answered as it is kept in memory: its file was checked lately, or is
+    /// now and is unchanged.
     pub(super) fn is_current(&mut self, doc: DocId) -> Result<bool, Error> {
         if self.kept.get(doc).is_none() {
             return Ok(false);
@@ -144,9 +156,12 @@ impl Library {
     }
 
     fn look_at_file(&mut self, path: &str) -> Result<(), Error> {
-        let known = self.index.by_path(path).and_then(|doc| Some((doc, self.index.doc(doc)?.stamp)));
+        let known =
+            self.index.by_path(path).and_then(|doc| Some((doc, self.index.doc(doc)?.stamp)));
         match known {
-            Some((doc, stamp)) if self.files.stamp(path)? == Some(stamp) => self.kept.saw(doc, self.watch.now),
+            Some((doc, stamp)) if self.files.stamp(path)? == Some(stamp) => {
+                self.kept.saw(doc, self.watch.now)
+            }
             _ => self.reindex(path)?,
         }
         Ok(())

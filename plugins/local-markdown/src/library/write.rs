@@ -1,5 +1,6 @@
-//! Writes and removes records: first the files, then the index in memory, then the stored index. After a crash in
-//! between, the folder's state shows the change when the directory is opened, as after a change by hand.
+//! Writes and removes records: first the files, then the index in memory, then the stored index.
+//! After a crash in between, the folder's state shows the change when the directory is opened, as
+//! after a change by hand.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -22,8 +23,13 @@ impl Library {
             let replaces = present.is_some();
             // A name has the first words of the text: it would keep what was replaced.
             let is_named = record.front.id.as_deref() == Some(id);
-            let new = present.as_deref().filter(|_| is_named).and_then(|path| renamed(path, &record.text));
-            if let (Some(path), Some(new)) = (&mut present, new.filter(|new| self.index.by_path(new).is_none())) {
+            let new = present
+                .as_deref()
+                .filter(|_| is_named)
+                .and_then(|path| renamed(path, &record.text));
+            if let (Some(path), Some(new)) =
+                (&mut present, new.filter(|new| self.index.by_path(new).is_none()))
+            {
                 renames.push((std::mem::replace(path, new.clone()), new));
             }
             let path = present.unwrap_or_else(|| self.path_for(id, record, &sizes, &taken));
@@ -47,8 +53,11 @@ impl Library {
 
     /// Removes records with their files.
     pub(crate) fn remove(&mut self, docs: &[DocId]) -> Result<(), Error> {
-        let paths: Vec<String> =
-            docs.iter().filter_map(|doc| self.index.doc(*doc)).map(|doc| doc.path.to_string()).collect();
+        let paths: Vec<String> = docs
+            .iter()
+            .filter_map(|doc| self.index.doc(*doc))
+            .map(|doc| doc.path.to_string())
+            .collect();
         let folders = self.before_change(paths.iter().map(String::as_str))?;
         let removed = docs.iter().zip(&paths).try_for_each(|(doc, path)| {
             self.files.remove(path)?;
@@ -60,9 +69,20 @@ impl Library {
         removed
     }
 
-    fn path_for(&self, id: &str, record: &Record, sizes: &HashMap<String, usize>, taken: &BTreeSet<String>) -> String {
+    fn path_for(
+        &self,
+        id: &str,
+        record: &Record,
+        sizes: &HashMap<String, usize>,
+        taken: &BTreeSet<String>,
+    ) -> String {
         let front = &record.front;
-        let at = front.occurred_at.as_deref().or(front.created_at.as_deref()).and_then(instant).unwrap_or_default();
+        let at = front
+            .occurred_at
+            .as_deref()
+            .or(front.created_at.as_deref())
+            .and_then(instant)
+            .unwrap_or_default();
         new_path(
             at,
             &record.text,
@@ -73,7 +93,10 @@ impl Library {
     }
 
     /// The folders that a write will change, each with whether it is unchanged since it was listed.
-    fn before_change<'a>(&self, paths: impl Iterator<Item = &'a str>) -> Result<Vec<(String, bool)>, Error> {
+    fn before_change<'a>(
+        &self,
+        paths: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<(String, bool)>, Error> {
         let mut folders = BTreeSet::new();
         for path in paths {
             let mut path = folder(path);

@@ -4,13 +4,13 @@ use super::Meaning;
 use super::vectors::sketch;
 use crate::index::DocId;
 
-/// Up to this many passages are all compared with the question. If there are more, only those with the most similar
-/// signs are: comparing signs is about fifty times cheaper.
+/// Up to this many passages are all compared with the question. If there are more, only those with
+/// the most similar signs are: comparing signs is about fifty times cheaper.
 const EXACT: usize = 8_192;
 /// How many passages are compared then.
 const LIKELY: usize = 2_048;
-/// The average is meaningful for many passages only. This many passages of similarity 0 are added to it, for a memory
-/// with few records, in which the answer itself would raise the average.
+/// The average is meaningful for many passages only. This many passages of similarity 0 are added
+/// to it, for a memory with few records, in which the answer itself would raise the average.
 const UNKNOWN: f64 = 8.0;
 
 /// A record's most similar passage.
@@ -41,12 +41,15 @@ impl Meaning {
         if question.iter().any(|number| !number.is_finite()) {
             return Nearest::default();
         }
-        let docs = || (0..).zip(&self.of).filter_map(|(doc, vectors)| Some((doc, vectors.as_ref()?)));
+        let docs =
+            || (0..).zip(&self.of).filter_map(|(doc, vectors)| Some((doc, vectors.as_ref()?)));
         let mut furthest = u32::MAX;
         let like = sketch(question.iter().map(|number| *number >= 0.0));
         if self.passages > EXACT {
-            let mut apart: Vec<u32> =
-                docs().filter(|(doc, _)| admits(*doc)).flat_map(|(_, vectors)| vectors.apart(&like)).collect();
+            let mut apart: Vec<u32> = docs()
+                .filter(|(doc, _)| admits(*doc))
+                .flat_map(|(_, vectors)| vectors.apart(&like))
+                .collect();
             if apart.len() > EXACT {
                 furthest = *apart.select_nth_unstable(LIKELY).1;
             }
@@ -54,15 +57,27 @@ impl Meaning {
         let nearest = |(doc, vectors): (DocId, &super::Vectors)| {
             let likely = vectors.apart(&like).enumerate().filter(|(_, apart)| *apart <= furthest);
             likely
-                .map(|(passage, _)| Near { doc, passage, cosine: vectors.cosine(passage, question) })
-                .max_by(|a, b| a.cosine.total_cmp(&b.cosine).then_with(|| b.passage.cmp(&a.passage)))
+                .map(|(passage, _)| Near {
+                    doc,
+                    passage,
+                    cosine: vectors.cosine(passage, question),
+                })
+                .max_by(|a, b| {
+                    a.cosine.total_cmp(&b.cosine).then_with(|| b.passage.cmp(&a.passage))
+                })
         };
         let records = docs().filter(|(doc, _)| admits(*doc)).filter_map(nearest).collect();
-        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "counts for an average")]
+        #[allow(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            reason = "counts for an average"
+        )]
         let (usual, chance) = {
             let count = self.passages.max(1) as f64;
-            let all: f64 = self.sum.iter().zip(question).map(|(sum, number)| sum * f64::from(*number)).sum();
-            // The largest of n cosines of random unit vectors in d dimensions, each about normal with variance 1/d.
+            let all: f64 =
+                self.sum.iter().zip(question).map(|(sum, number)| sum * f64::from(*number)).sum();
+            // The largest of n cosines of random unit vectors in d dimensions, each about normal
+            // with variance 1/d.
             let chance = (2.0 * count.ln() / question.len().max(1) as f64).sqrt();
             ((all / (count + UNKNOWN)) as f32, chance as f32)
         };
@@ -80,7 +95,9 @@ mod tests {
 
     /// Numbers that look random, of unit length.
     fn vector(seed: u64) -> Vec<f32> {
-        let number = |at: u64| f32::from((crate::hash::hash(&seed.to_le_bytes(), &at.to_le_bytes()) as i8) | 1);
+        let number = |at: u64| {
+            f32::from((crate::hash::hash(&seed.to_le_bytes(), &at.to_le_bytes()) as i8) | 1)
+        };
         let mut vector: Vec<f32> = (0..u64::from(DIMENSIONS)).map(number).collect();
         let length = vector.iter().map(|number| number * number).sum::<f32>().sqrt();
         vector.iter_mut().for_each(|number| *number /= length);
@@ -114,7 +131,10 @@ mod tests {
                     .collect();
                 let found = meaning.nearest(&near, |_| true);
                 assert_eq!(best(&found), (doc, 1), "of {records}");
-                assert!(found.usual.abs() < 0.1 && found.chance > 0.2 && found.chance < 0.6, "{found:?}");
+                assert!(
+                    found.usual.abs() < 0.1 && found.chance > 0.2 && found.chance < 0.6,
+                    "{found:?}"
+                );
                 assert_ne!(best(&meaning.nearest(&near, |other| other != doc)).0, doc);
                 assert!(found.records.len() <= EXACT.min(records as usize));
             }
@@ -123,6 +143,8 @@ mod tests {
 
     #[test]
     fn invalid_vectors_are_similar_to_nothing() {
-        assert!(meaning(3, 1).nearest(&[f32::NAN; DIMENSIONS as usize], |_| true).records.is_empty());
+        assert!(
+            meaning(3, 1).nearest(&[f32::NAN; DIMENSIONS as usize], |_| true).records.is_empty()
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The vectors of a record's passages, with one byte for each number: a quarter of the size, with the same ranking.
+//! The vectors of a record's passages, with one byte for each number: a quarter of the size, with
+//! the same ranking.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,14 +16,20 @@ pub(crate) struct Vectors {
     /// The factor for the bytes of each passage.
     scales: Vec<f32>,
     bytes: Vec<i8>,
-    /// The signs of the numbers, one bit each. If there are many vectors, candidates are chosen by these.
+    /// The signs of the numbers, one bit each. If there are many vectors, candidates are chosen by
+    /// these.
     sketches: Vec<u64>,
 }
 
 impl Vectors {
     /// No vectors yet, with this many numbers each.
     pub(crate) fn new(dimensions: usize) -> Self {
-        Self { dimensions: dimensions.max(1), scales: Vec::new(), bytes: Vec::new(), sketches: Vec::new() }
+        Self {
+            dimensions: dimensions.max(1),
+            scales: Vec::new(),
+            bytes: Vec::new(),
+            sketches: Vec::new(),
+        }
     }
 
     /// How many passages have vectors.
@@ -36,7 +43,9 @@ impl Vectors {
         let scale = if largest > 0.0 { largest / 127.0 } else { 1.0 };
         self.scales.push(scale);
         #[allow(clippy::cast_possible_truncation, reason = "from -127 to 127; NaN becomes 0")]
-        self.bytes.extend((0..self.dimensions).map(|at| (vector.get(at).unwrap_or(&0.0) / scale).round() as i8));
+        self.bytes.extend(
+            (0..self.dimensions).map(|at| (vector.get(at).unwrap_or(&0.0) / scale).round() as i8),
+        );
         let from = self.bytes.len() - self.dimensions;
         self.sketches.extend(sketch(self.bytes[from..].iter().map(|byte| *byte >= 0)));
     }
@@ -44,13 +53,16 @@ impl Vectors {
     /// The cosine of a passage with a vector of unit length.
     pub(super) fn cosine(&self, passage: usize, with: &[f32]) -> f32 {
         let bytes = &self.bytes[passage * self.dimensions..(passage + 1) * self.dimensions];
-        bytes.iter().zip(with).map(|(byte, number)| f32::from(*byte) * number).sum::<f32>() * self.scales[passage]
+        bytes.iter().zip(with).map(|(byte, number)| f32::from(*byte) * number).sum::<f32>()
+            * self.scales[passage]
     }
 
     /// The number of signs in which each passage differs from a sketch.
     pub(super) fn apart<'a>(&'a self, from: &'a [u64]) -> impl Iterator<Item = u32> + 'a {
         let words = self.dimensions.div_ceil(WORD);
-        self.sketches.chunks_exact(words).map(move |own| own.iter().zip(from).map(|(a, b)| (a ^ b).count_ones()).sum())
+        self.sketches
+            .chunks_exact(words)
+            .map(move |own| own.iter().zip(from).map(|(a, b)| (a ^ b).count_ones()).sum())
     }
 
     /// Adds every vector, times `sign`, to a sum.
@@ -88,22 +100,33 @@ struct Stored<'a> {
 }
 
 /// The stored form.
-pub(crate) fn encode(model: &str, stamp: Stamp, vectors: &Vectors) -> Result<Vec<u8>, postcard::Error> {
+pub(crate) fn encode(
+    model: &str,
+    stamp: Stamp,
+    vectors: &Vectors,
+) -> Result<Vec<u8>, postcard::Error> {
     let bytes: Vec<u8> = vectors.bytes.iter().map(|byte| byte.cast_unsigned()).collect();
     let dimensions = u32::try_from(vectors.dimensions).unwrap_or(u32::MAX);
     let stored = Stored { model, stamp, dimensions, scales: vectors.scales.clone(), bytes: &bytes };
     Ok(seal(&postcard::to_allocvec(&stored)?))
 }
 
-/// The inverse of [`encode`], with the state of the file. None if the bytes are damaged or of another model.
+/// The inverse of [`encode`], with the state of the file. None if the bytes are damaged or of
+/// another model.
 pub(crate) fn decode(model: &str, dimensions: u32, value: &[u8]) -> Option<(Stamp, Vectors)> {
     let stored: Stored<'_> = postcard::from_bytes(unseal(value)?).ok()?;
     let (length, count) = (dimensions as usize, stored.scales.len());
-    if (stored.model, stored.dimensions) != (model, dimensions) || stored.bytes.len() != count * length || length == 0 {
+    if (stored.model, stored.dimensions) != (model, dimensions)
+        || stored.bytes.len() != count * length
+        || length == 0
+    {
         return None;
     }
     let bytes: Vec<i8> = stored.bytes.iter().map(|byte| byte.cast_signed()).collect();
-    let sketches = bytes.chunks_exact(length).flat_map(|bytes| sketch(bytes.iter().map(|byte| *byte >= 0))).collect();
+    let sketches = bytes
+        .chunks_exact(length)
+        .flat_map(|bytes| sketch(bytes.iter().map(|byte| *byte >= 0)))
+        .collect();
     Some((stored.stamp, Vectors { dimensions: length, scales: stored.scales, bytes, sketches }))
 }
 

@@ -14,7 +14,10 @@ pub(super) fn encode(key: Key) -> String {
 /// The inverse of [`encode`].
 pub(super) fn decode(cursor: &str) -> Result<Key, Error> {
     read(cursor).filter(|key| encode(*key) == cursor).ok_or_else(|| {
-        Error::invalid("cursor", format!("`{cursor}` is not a cursor of local-markdown; start again without one"))
+        Error::invalid(
+            "cursor",
+            format!("`{cursor}` is not a cursor of local-markdown; start again without one"),
+        )
     })
 }
 
@@ -35,7 +38,15 @@ mod tests {
             assert_eq!(decode(&encode(key)).unwrap(), key);
         }
         let good = encode(Key { created: 5, id_hash: 6 });
-        for junk in ["", "1.", "x", "1.é", &good[..good.len() - 1], &good.replace('5', "4"), &format!("{good}0")] {
+        for junk in [
+            "",
+            "1.",
+            "x",
+            "1.é",
+            &good[..good.len() - 1],
+            &good.replace('5', "4"),
+            &format!("{good}0"),
+        ] {
             assert!(matches!(decode(junk), Err(Error::InvalidRequest(_))), "{junk}");
         }
     }

@@ -1,6 +1,6 @@
-//! Jobs: computing vectors in the background. One job waits at a time, and computes all missing vectors when it runs.
-//! Every capture returns it until it has run, so that it is not lost with an answer. After writes that cannot return
-//! jobs the host asks for it.
+//! Jobs: computing vectors in the background. One job waits at a time, and computes all missing
+//! vectors when it runs. Every capture returns it until it has run, so that it is not lost with an
+//! answer. After writes that cannot return jobs the host asks for it.
 
 use memhost_sdk::jobs::{Job, Jobs};
 use memhost_sdk::types::*;
@@ -8,7 +8,8 @@ use memhost_sdk::{Extraction, embeddings};
 
 use super::LocalMarkdown;
 
-/// Passages that one call embeds. An instance runs one call at a time, so a query waits until these are done.
+/// Passages that one call embeds. An instance runs one call at a time, so a query waits until these
+/// are done.
 const AT_ONCE: usize = 8;
 /// How many jobs stay stored after their end.
 const REMEMBERED: usize = 64;
@@ -51,7 +52,12 @@ impl Extraction for LocalMarkdown {
         Ok(jobs().find(&id)?.map(|job| job.result()))
     }
 
-    fn list_jobs(&mut self, _: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {
+    fn list_jobs(
+        &mut self,
+        _: Scope,
+        cursor: Option<String>,
+        limit: u32,
+    ) -> Result<JobPage, Error> {
         jobs().page(cursor.as_deref(), limit, |_| true, Job::shown)
     }
 

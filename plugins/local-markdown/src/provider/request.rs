@@ -12,13 +12,16 @@ const SHORT_ID: usize = 128;
 
 /// A JSON object of a request.
 pub(super) fn object(field: &str, json: Option<&str>) -> Result<Option<Map<String, Value>>, Error> {
-    json.map(serde_json::from_str)
-        .transpose()
-        .map_err(|error| Error::invalid(field, format!("is not a JSON object: {error}; send an object")))
+    json.map(serde_json::from_str).transpose().map_err(|error| {
+        Error::invalid(field, format!("is not a JSON object: {error}; send an object"))
+    })
 }
 
 /// The payload's own metadata and the request's, which wins.
-pub(super) fn merged(payload: Option<&str>, request: Option<&str>) -> Result<Option<Map<String, Value>>, Error> {
+pub(super) fn merged(
+    payload: Option<&str>,
+    request: Option<&str>,
+) -> Result<Option<Map<String, Value>>, Error> {
     let (payload, request) = (object("payload.metadata", payload)?, object("metadata", request)?);
     Ok(match (payload, request) {
         (Some(mut payload), Some(request)) => {
@@ -60,11 +63,14 @@ fn readable(object: &Value) -> String {
     format!("```json\n{shown}\n```\n")
 }
 
-/// Ids for an operation's records, so that the same operation makes the same records. A later `attempt` gives another
-/// id, in case the first is taken.
+/// Ids for an operation's records, so that the same operation makes the same records. A later
+/// `attempt` gives another id, in case the first is taken.
 pub(super) fn new_id(operation_id: &str, number: Option<usize>, attempt: u32) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    let mut id = if operation_id.len() <= SHORT_ID && !operation_id.is_empty() && operation_id.chars().all(is_plain) {
+    let mut id = if operation_id.len() <= SHORT_ID
+        && !operation_id.is_empty()
+        && operation_id.chars().all(is_plain)
+    {
         operation_id.to_owned()
     } else {
         let part = |kind: &[u8]| hash(kind, operation_id.as_bytes());

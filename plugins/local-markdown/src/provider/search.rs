@@ -12,8 +12,8 @@ use crate::meaning::Nearest;
 use crate::rank::{Parts, Question, rank, terms};
 use crate::text::words;
 
-/// How often a query is repeated. If the file of a hit was changed by hand, the file is indexed again and the query is
-/// repeated.
+/// How often a query is repeated. If the file of a hit was changed by hand, the file is indexed
+/// again and the query is repeated.
 const ATTEMPTS: usize = 3;
 
 struct Found {
@@ -25,14 +25,21 @@ struct Found {
 
 impl LocalMarkdown {
     /// The best snippets first, with the parts of their scores.
-    pub(super) fn search(&mut self, request: &QueryRequest) -> Result<Vec<(Snippet, Parts)>, Error> {
+    pub(super) fn search(
+        &mut self,
+        request: &QueryRequest,
+    ) -> Result<Vec<(Snippet, Parts)>, Error> {
         let filter = object("metadataFilter", request.metadata_filter.as_deref())?;
         let mut snippets = Vec::new();
         for _ in 0..ATTEMPTS {
             let version = self.library.version();
             snippets.clear();
             for found in self.find(request, filter.as_ref()) {
-                let Some((doc, shown)) = self.library.shown(&found.id, &request.scope.company_id)? else { continue };
+                let Some((doc, shown)) =
+                    self.library.shown(&found.id, &request.scope.company_id)?
+                else {
+                    continue;
+                };
                 if filter.as_ref().is_some_and(|filter| !shown.matches(filter)) {
                     continue;
                 }
@@ -72,11 +79,17 @@ impl LocalMarkdown {
         let (index, scratch) = (&self.library.index, &mut self.scratch);
         let admits = |doc| admits(index, doc);
         let question = Question { text: &request.query, nearest: &nearest, top };
-        let hits = rank(index, &self.library.analyzer, &self.config.ranking, scratch, question, admits);
+        let hits =
+            rank(index, &self.library.analyzer, &self.config.ranking, scratch, question, admits);
         hits.into_iter()
             .filter_map(|hit| {
                 let id = Rc::clone(&index.doc(hit.doc)?.id);
-                Some(Found { id, score: Score::Rank(f64::from(hit.score)), passage: hit.passage, parts: hit.parts })
+                Some(Found {
+                    id,
+                    score: Score::Rank(f64::from(hit.score)),
+                    passage: hit.passage,
+                    parts: hit.parts,
+                })
             })
             .collect()
     }
@@ -87,9 +100,15 @@ impl LocalMarkdown {
         scope: &Scope,
         filter: Option<&Map<String, Value>>,
     ) -> impl Fn(&Index, DocId) -> bool + use<> {
-        let visible: Vec<bool> =
-            self.library.index.partitions().iter().map(|partition| self.sees(partition, scope)).collect();
-        let wanted: Vec<u64> = filter.into_iter().flatten().map(|(name, value)| member(name, value)).collect();
+        let visible: Vec<bool> = self
+            .library
+            .index
+            .partitions()
+            .iter()
+            .map(|partition| self.sees(partition, scope))
+            .collect();
+        let wanted: Vec<u64> =
+            filter.into_iter().flatten().map(|(name, value)| member(name, value)).collect();
         move |index, doc| {
             let has = |member| index.doc(doc).is_some_and(|doc| doc.members.contains(member));
             visible[index.partition_of(doc)] && wanted.iter().all(has)
@@ -99,11 +118,15 @@ impl LocalMarkdown {
     /// The answer to an empty question: the latest records.
     fn latest(&self, top: usize, admits: impl Fn(&Index, DocId) -> bool) -> Vec<Found> {
         let index = &self.library.index;
-        let mut docs: Vec<_> =
-            index.behind(None).filter(|(number, _)| admits(index, *number)).map(|(_, doc)| doc).collect();
+        let mut docs: Vec<_> = index
+            .behind(None)
+            .filter(|(number, _)| admits(index, *number))
+            .map(|(_, doc)| doc)
+            .collect();
         docs.sort_unstable_by_key(|doc| std::cmp::Reverse((doc.when, doc.key)));
         docs.truncate(top);
-        let found = |id: Rc<str>| Found { id, score: Score::None, passage: 0, parts: Parts::default() };
+        let found =
+            |id: Rc<str>| Found { id, score: Score::None, passage: 0, parts: Parts::default() };
         docs.into_iter().map(|doc| found(Rc::clone(&doc.id))).collect()
     }
 }

@@ -22,7 +22,8 @@ impl Browse for LocalMarkdown {
         let below = if path.is_empty() { String::new() } else { format!("{path}/") };
         let admits = self.admits(&scope, None);
         let index = &self.library.index;
-        // By name, so that the next page can begin after a name although others were added or removed. None: a folder.
+        // By name, so that the next page can begin after a name although others were added or
+        // removed. None: a folder.
         let mut children: BTreeMap<&str, Option<String>> = BTreeMap::new();
         for (_, doc) in index.behind(None).filter(|(number, _)| admits(index, *number)) {
             let Some(rest) = doc.path.strip_prefix(below.as_str()) else { continue };
@@ -32,7 +33,9 @@ impl Browse for LocalMarkdown {
             };
         }
         if children.is_empty() && !path.is_empty() {
-            return Err(Error::NotFound(format!("there is no folder `{path}` with records of this scope")));
+            return Err(Error::NotFound(format!(
+                "there is no folder `{path}` with records of this scope"
+            )));
         }
         let mut found: Vec<Node> = children
             .into_iter()

@@ -10,7 +10,10 @@ use crate::record::{Front, Record, scope_fields, source_fields};
 
 impl LocalMarkdown {
     /// Stores the payload as one record. Nothing is extracted, because there is no model.
-    pub(super) fn write_capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
+    pub(super) fn write_capture(
+        &mut self,
+        request: CaptureRequest,
+    ) -> Result<CaptureResponse, Error> {
         let (id, is_present) = self.own_id(&request.operation_id, None)?;
         if is_present {
             return Ok(vec![id].into());
@@ -48,7 +51,8 @@ impl LocalMarkdown {
                 Some(id) => id,
                 None => self.own_id(&request.operation_id, Some(number))?.0,
             };
-            let metadata = object(&format!("records.{number}.metadata"), write.metadata.as_deref())?;
+            let metadata =
+                object(&format!("records.{number}.metadata"), write.metadata.as_deref())?;
             let before = match self.library.find(&id) {
                 Some(_) => self.read_visible(&id, &request.scope, None)?.map(|record| record.front),
                 None => None,
@@ -56,7 +60,10 @@ impl LocalMarkdown {
             if before.is_none() && self.library.find(&id).is_some() {
                 return Err(Error::invalid(
                     &format!("records.{number}.id"),
-                    format!("`{id}` is the id of a record that this scope may not see; choose another id"),
+                    format!(
+                        "`{id}` is the id of a record that this scope may not see; choose another \
+                         id"
+                    ),
                 ));
             }
             let before = before.unwrap_or_default();
@@ -67,11 +74,17 @@ impl LocalMarkdown {
                 updated_at: Some(now),
                 occurred_at: before.occurred_at,
                 summary: write.summary,
-                // That of the capture that made it: a repeated delivery of it would make a second record otherwise.
+                // That of the capture that made it: a repeated delivery of it would make a second
+                // record otherwise.
                 operation_id: before.operation_id.or_else(|| Some(request.operation_id.clone())),
                 expires_at: write.expires_at,
                 scope: scope_fields(&request.scope),
-                source: write.source.as_ref().or(request.source.as_ref()).map(source_fields).unwrap_or_default(),
+                source: write
+                    .source
+                    .as_ref()
+                    .or(request.source.as_ref())
+                    .map(source_fields)
+                    .unwrap_or_default(),
                 metadata,
                 other: before.other,
             };
@@ -92,13 +105,19 @@ impl LocalMarkdown {
     }
 
     /// The id of an operation's record, and whether the operation wrote it before.
-    fn own_id(&mut self, operation_id: &str, number: Option<usize>) -> Result<(String, bool), Error> {
+    fn own_id(
+        &mut self,
+        operation_id: &str,
+        number: Option<usize>,
+    ) -> Result<(String, bool), Error> {
         let mut attempt = 0;
         loop {
             let id = new_id(operation_id, number, attempt);
             match self.library.read(&id)? {
                 None => return Ok((id, false)),
-                Some(record) if record.front.operation_id.as_deref() == Some(operation_id) => return Ok((id, true)),
+                Some(record) if record.front.operation_id.as_deref() == Some(operation_id) => {
+                    return Ok((id, true));
+                }
                 Some(_) => attempt += 1,
             }
         }

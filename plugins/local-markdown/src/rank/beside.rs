@@ -1,23 +1,27 @@
-//! The meaning of a short record is also that of the records beside it in its session. A turn of ten words says little
-//! without the one that it answers, and so does its vector. The similarities are mixed for each question, so no vector
-//! holds anything of another record, and a record that the question may not see counts nothing.
+//! The meaning of a short record is also that of the records beside it in its session. A turn of
+//! ten words says little without the one that it answers, and so does its vector. The similarities
+//! are mixed for each question, so no vector holds anything of another record, and a record that
+//! the question may not see counts nothing.
 
 use crate::index::{DocId, Index, stands_alone};
 use crate::meaning::{Near, Nearest};
 
 /// How much of a short record's similarity is that of the records beside it (decision 0084).
 const SHARE: f32 = 0.5;
-/// Up to so many words, half a passage, a record is short. A passage or more says by itself what it is about.
+/// Up to so many words, half a passage, a record is short. A passage or more says by itself what it
+/// is about.
 const SHORT: f32 = 30.0;
 const PASSAGE: f32 = 60.0;
-/// Neighbours further apart than this, in microseconds, do not count: entries of a log on different days have different
-/// subjects. Sections of a document and comments of an issue have no such limit.
+/// Neighbours further apart than this, in microseconds, do not count: entries of a log on different
+/// days have different subjects. Sections of a document and comments of an issue have no such
+/// limit.
 const APART: u64 = 60 * 60 * 1_000_000;
 
-/// The nearest records, with each short one's similarity mixed with that of the record before it and the one after it.
+/// The nearest records, with each short one's similarity mixed with that of the record before it
+/// and the one after it.
 pub(super) fn mixed(index: &Index, nearest: &Nearest, admits: &impl Fn(DocId) -> bool) -> Nearest {
-    // What has no vector yet, or was not compared because many others are more similar, is as similar as any. Without a
-    // model there is nothing to mix.
+    // What has no vector yet, or was not compared because many others are more similar, is as
+    // similar as any. Without a model there is nothing to mix.
     let mut own = vec![nearest.usual; if nearest.records.is_empty() { 0 } else { index.slots() }];
     for near in &nearest.records {
         own[near.doc as usize] = near.cosine;
@@ -29,7 +33,11 @@ pub(super) fn mixed(index: &Index, nearest: &Nearest, admits: &impl Fn(DocId) ->
         }
         let beside = [index.sessions.before(near.doc), index.sessions.behind(near.doc)];
         let (mut sum, mut count) = (0.0, 0.0);
-        for doc in beside.into_iter().flatten().filter(|doc| admits(*doc) && is_near(index, near.doc, *doc)) {
+        for doc in beside
+            .into_iter()
+            .flatten()
+            .filter(|doc| admits(*doc) && is_near(index, near.doc, *doc))
+        {
             sum += own.get(doc as usize).copied().unwrap_or(nearest.usual);
             count += 1.0;
         }
@@ -61,11 +69,15 @@ mod tests {
     use crate::record::Record;
     use crate::text::Analyzer;
 
-    /// Records of so many words each, a second apart: all of one session, if there is one, in their order.
+    /// Records of so many words each, a second apart: all of one session, if there is one, in their
+    /// order.
     fn index(session: Option<&str>, words: &[usize]) -> Index {
         filled(words, |record, number| {
             record.front.created_at = Some(format!("2026-01-01T00:00:{number:02}Z"));
-            record.front.scope.extend(session.map(|session| ("sessionKey".to_owned(), session.into())));
+            record
+                .front
+                .scope
+                .extend(session.map(|session| ("sessionKey".to_owned(), session.into())));
         })
     }
 
@@ -75,16 +87,33 @@ mod tests {
         for (number, words) in words.iter().enumerate() {
             let mut record = Record { text: "word ".repeat(*words), ..Record::default() };
             fill(&mut record, number);
-            index.add(Entry::of(&analyzer, number.to_string(), number.to_string(), Stamp::default(), &record)).unwrap();
+            index
+                .add(Entry::of(
+                    &analyzer,
+                    number.to_string(),
+                    number.to_string(),
+                    Stamp::default(),
+                    &record,
+                ))
+                .unwrap();
         }
         index
     }
 
     fn cosines(index: &Index, own: &[(DocId, f32)], admits: impl Fn(DocId) -> bool) -> Vec<f32> {
-        let records = own.iter().map(|(doc, cosine)| Near { doc: *doc, passage: 1, cosine: *cosine }).collect();
+        let records = own
+            .iter()
+            .map(|(doc, cosine)| Near { doc: *doc, passage: 1, cosine: *cosine })
+            .collect();
         let mixed = mixed(index, &Nearest { records, usual: 0.1, chance: 0.2 }, &admits);
         assert_eq!((mixed.usual, mixed.chance), (0.1, 0.2));
-        assert!(mixed.records.iter().map(|near| (near.doc, near.passage)).eq(own.iter().map(|(doc, _)| (*doc, 1))));
+        assert!(
+            mixed
+                .records
+                .iter()
+                .map(|near| (near.doc, near.passage))
+                .eq(own.iter().map(|(doc, _)| (*doc, 1)))
+        );
         mixed.records.iter().map(|near| (near.cosine * 1_000.0).round() / 1_000.0).collect()
     }
 
@@ -92,8 +121,12 @@ mod tests {
     fn a_turn_is_about_what_the_turns_beside_it_are_about() {
         let own = [(0, 0.8), (1, 0.2), (2, 0.4), (3, 0.2)];
         let rest = 1.0 - SHARE;
-        let wanted =
-            [0.8 * rest + 0.2 * SHARE, 0.2 * rest + 0.6 * SHARE, 0.4 * rest + 0.2 * SHARE, 0.2 * rest + 0.4 * SHARE];
+        let wanted = [
+            0.8 * rest + 0.2 * SHARE,
+            0.2 * rest + 0.6 * SHARE,
+            0.4 * rest + 0.2 * SHARE,
+            0.2 * rest + 0.4 * SHARE,
+        ];
         let wanted = wanted.map(|cosine| (cosine * 1_000.0_f32).round() / 1_000.0);
         assert_eq!(cosines(&index(Some("talk"), &[9; 4]), &own, |_| true), wanted);
         let alone = own.map(|(_, cosine)| cosine);
@@ -102,9 +135,17 @@ mod tests {
 
     #[test]
     fn a_long_record_says_by_itself_what_it_is_about() {
-        let found = cosines(&index(Some("talk"), &[9, 60, 9, 45]), &[(0, 0.8), (1, 0.2), (2, 0.8), (3, 0.2)], |_| true);
+        let found = cosines(
+            &index(Some("talk"), &[9, 60, 9, 45]),
+            &[(0, 0.8), (1, 0.2), (2, 0.8), (3, 0.2)],
+            |_| true,
+        );
         let half = 0.2 * (1.0 - SHARE / 2.0) + 0.8 * SHARE / 2.0;
-        assert_eq!((found[1], found[3]), (0.2, (half * 1_000.0_f32).round() / 1_000.0), "{found:?}");
+        assert_eq!(
+            (found[1], found[3]),
+            (0.2, (half * 1_000.0_f32).round() / 1_000.0),
+            "{found:?}"
+        );
         assert!(found[0] < 0.8 - 0.5 * SHARE, "{found:?}");
     }
 

@@ -1,6 +1,6 @@
-//! What is looked at in the best records alone: how much of the question a record has, and which words of the question
-//! stand next to each other in it, as in the question. The lists of the index have no order of words, and a record's
-//! own order is cheap to read for a hundred records.
+//! What is looked at in the best records alone: how much of the question a record has, and which
+//! words of the question stand next to each other in it, as in the question. The lists of the index
+//! have no order of words, and a record's own order is cheap to read for a hundred records.
 
 use super::score::{Norm, Scratch, WHOLE_K1, rarity};
 use crate::config::Ranking;
@@ -9,17 +9,26 @@ use crate::text::Term;
 
 /// In how many records pairs of words are looked for.
 const CLOSELY: usize = 100;
-/// In how many of their passages at most, so that a few very long records do not make a question slow.
+/// In how many of their passages at most, so that a few very long records do not make a question
+/// slow.
 const PASSAGES: usize = 2_048;
-/// How many pairs of a question are looked for, so that a very long one is not slow: its first ones.
+/// How many pairs of a question are looked for, so that a very long one is not slow: its first
+/// ones.
 const PAIRS: usize = 64;
 
-/// Changes the scores of the records that were found by words. `asked` are the telling words of the question in order.
-pub(super) fn look(index: &Index, ranking: &Ranking, scratch: &Scratch, asked: &[Term], found: &mut [(DocId, f32)]) {
+/// Changes the scores of the records that were found by words. `asked` are the telling words of the
+/// question in order.
+pub(super) fn look(
+    index: &Index,
+    ranking: &Ranking,
+    scratch: &Scratch,
+    asked: &[Term],
+    found: &mut [(DocId, f32)],
+) {
     let most = found.iter().map(|(doc, _)| scratch.covered(*doc)).fold(f32::EPSILON, f32::max);
     for (doc, score) in &mut *found {
-        // The fourth root: a record with one rare word of the question is behind one with several of the others, but
-        // one that lacks a word is not far behind one that has them all.
+        // The fourth root: a record with one rare word of the question is behind one with several
+        // of the others, but one that lacks a word is not far behind one that has them all.
         *score *= (scratch.covered(*doc) / most).sqrt().sqrt();
     }
     let pairs = Pairs::of(index, asked);
@@ -28,7 +37,9 @@ pub(super) fn look(index: &Index, ranking: &Ranking, scratch: &Scratch, asked: &
     }
     let closely = CLOSELY.min(found.len());
     if found.len() > closely {
-        found.select_nth_unstable_by(closely, |a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        found.select_nth_unstable_by(closely, |a, b| {
+            b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0))
+        });
     }
     let counts = pairs.count(index, scratch, &found[..closely]);
     let norm = Norm::of(index, ranking);
@@ -36,8 +47,11 @@ pub(super) fn look(index: &Index, ranking: &Ranking, scratch: &Scratch, asked: &
         let counts = || counts.iter().skip(pair).step_by(pairs.of.len());
         let having = counts().filter(|count| **count > 0.0).count();
         #[allow(clippy::cast_precision_loss, reason = "a count for a formula")]
-        let weight = ranking.pairs * rarity(index.len() as f32, u32::try_from(having).unwrap_or(u32::MAX));
-        for ((doc, score), count) in found.iter_mut().zip(counts()).filter(|(_, count)| **count > 0.0) {
+        let weight =
+            ranking.pairs * rarity(index.len() as f32, u32::try_from(having).unwrap_or(u32::MAX));
+        for ((doc, score), count) in
+            found.iter_mut().zip(counts()).filter(|(_, count)| **count > 0.0)
+        {
             *score += weight * (WHOLE_K1 + 1.0) * count / (count + norm.at(index, *doc));
         }
     }
@@ -83,7 +97,9 @@ impl Pairs {
         for ((doc, _), counts) in found.iter().zip(counts.chunks_exact_mut(self.of.len())) {
             let Some(doc) = index.doc(*doc) else { continue };
             let passages = (doc.first_passage as usize..).zip(doc.read());
-            for (_, passage) in passages.filter(|(number, _)| scratch.of_passage(*number) > 0.0).take(left) {
+            for (_, passage) in
+                passages.filter(|(number, _)| scratch.of_passage(*number) > 0.0).take(left)
+            {
                 left -= 1;
                 for (place, term) in places.iter_mut().zip(&self.terms) {
                     *place = passage.place(*term);

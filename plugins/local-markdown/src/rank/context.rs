@@ -10,8 +10,8 @@ use crate::text::{Analyzer, words};
 const REACH: [f32; 3] = [1.0, 0.5, 0.25];
 /// The record after a hit answers it more often than the record before it.
 const BEFORE: f32 = 0.8;
-/// What neighbours count in a document and in an issue. A section or a comment answers by itself, a turn of a
-/// conversation often does not.
+/// What neighbours count in a document and in an issue. A section or a comment answers by itself, a
+/// turn of a conversation often does not.
 const ALONE: f32 = 0.25;
 /// A name in more than this share of all records does not count.
 const COMMON_NAME: f32 = 0.9;
@@ -20,7 +20,9 @@ const SEARCH_STEPS: usize = 16;
 
 /// The most that a record gets from its neighbours.
 pub(super) fn most(ranking: &Ranking) -> f32 {
-    (1.0 + BEFORE) * REACH.iter().sum::<f32>() * ranking.neighbours + ranking.session + ranking.names
+    (1.0 + BEFORE) * REACH.iter().sum::<f32>() * ranking.neighbours
+        + ranking.session
+        + ranking.names
 }
 
 /// The parts of the scores of the records that a question may lead to. The memory is used again.
@@ -58,9 +60,10 @@ impl Around {
         &self.found
     }
 
-    /// Adds to each record shares of its neighbours' scores: an answer follows its question, and a pronoun refers to the
-    /// record before. A weak hit says little of the records beside it, so it gives by the square of its score; and a
-    /// record gets less, the more of the question it has itself: it is found without its neighbours.
+    /// Adds to each record shares of its neighbours' scores: an answer follows its question, and a
+    /// pronoun refers to the record before. A weak hit says little of the records beside it, so it
+    /// gives by the square of its score; and a record gets less, the more of the question it has
+    /// itself: it is found without its neighbours.
     pub(super) fn neighbours(
         &mut self,
         index: &Index,
@@ -86,7 +89,8 @@ impl Around {
                     let gain = ranking.neighbours * share * side * score;
                     if let Some(beside) = beside.filter(|beside| admits(*beside)) {
                         let share = index.sessions.share(beside);
-                        let kind = if stands_alone(index.sessions.of(beside)) { ALONE } else { 1.0 };
+                        let kind =
+                            if stands_alone(index.sessions.of(beside)) { ALONE } else { 1.0 };
                         self.enter(beside).neighbours += gain * share * kind;
                     }
                 }
@@ -97,8 +101,9 @@ impl Around {
         }
     }
 
-    /// Adds the scores of sessions: a session about a subject has several records about it. A record without a session
-    /// is a session of its own. That somebody wrote many comments says little of what each of them is about.
+    /// Adds the scores of sessions: a session about a subject has several records about it. A
+    /// record without a session is a session of its own. That somebody wrote many comments says
+    /// little of what each of them is about.
     pub(super) fn sessions(&mut self, index: &Index, ranking: &Ranking) {
         let mut sums: ByHash<f32> = ByHash::default();
         let mut best = 0.0_f32;
@@ -130,7 +135,8 @@ impl Around {
         }
     }
 
-    /// Adds the share for names: a question that names a person is about what that person said or did.
+    /// Adds the share for names: a question that names a person is about what that person said or
+    /// did.
     pub(super) fn names(&mut self, index: &Index, ranking: &Ranking, question: &str) {
         if ranking.names == 0.0 {
             return;
@@ -155,7 +161,9 @@ impl Around {
             // Metadata belong to the first passage, and postings are in the order of passages.
             for (doc, parts) in &mut self.found {
                 let first = index.doc(*doc).map(|doc| doc.first_passage as usize);
-                if first.is_some_and(|first| postings.binary_search_by_key(&first, |one| one.passage()).is_ok()) {
+                if first.is_some_and(|first| {
+                    postings.binary_search_by_key(&first, |one| one.passage()).is_ok()
+                }) {
                     parts.names = ranking.names;
                 }
             }

@@ -1,23 +1,27 @@
-//! A record's own score by words: Okapi BM25 (Robertson and Zaragoza 2009) over its passages and over the whole record.
+//! A record's own score by words: Okapi BM25 (Robertson and Zaragoza 2009) over its passages and
+//! over the whole record.
 //!
-//! The best passage tells where a long record answers, and the whole record what it is about: its words need not stand
-//! together to say that. Either alone is worse on some kind of text.
+//! The best passage tells where a long record answers, and the whole record what it is about: its
+//! words need not stand together to say that. Either alone is worse on some kind of text.
 
 use super::context::Around;
 use crate::config::Ranking;
 use crate::index::{DocId, Index, Posting};
 use crate::text::Term;
 
-/// The shortest length of a passage that BM25 uses, in words: `Yes, Paris!` must not rank high for its shortness.
+/// The shortest length of a passage that BM25 uses, in words: `Yes, Paris!` must not rank high for
+/// its shortness.
 const SENTENCE: u8 = 20;
 
-/// A term with less than this share of the rarest term's weight does not change the order of those found without it.
+/// A term with less than this share of the rarest term's weight does not change the order of those
+/// found without it.
 const NEGLIGIBLE: f32 = 0.001;
 
 /// BM25's `k1` for whole records. In them a word has to be repeated more often to say the same.
 pub(super) const WHOLE_K1: f32 = 2.0;
 
-/// Sums by passage and by record, kept between questions so that no question allocates memory for all records.
+/// Sums by passage and by record, kept between questions so that no question allocates memory for
+/// all records.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     passages: Vec<f32>,
@@ -42,10 +46,14 @@ struct Found {
 }
 
 impl Scratch {
-    /// The best passage of a record for the last question, counted from its first; 0 if it has no word of the question.
+    /// The best passage of a record for the last question, counted from its first; 0 if it has no
+    /// word of the question.
     pub(crate) fn passage(&self, index: &Index, doc: DocId) -> usize {
-        let passage = self.docs.get(doc as usize).filter(|found| found.best > 0.0).map(|found| found.passage);
-        passage.zip(index.doc(doc)).map_or(0, |(passage, doc)| passage.saturating_sub(doc.first_passage) as usize)
+        let passage =
+            self.docs.get(doc as usize).filter(|found| found.best > 0.0).map(|found| found.passage);
+        passage
+            .zip(index.doc(doc))
+            .map_or(0, |(passage, doc)| passage.saturating_sub(doc.first_passage) as usize)
     }
 
     fn clear(&mut self, index: &Index) {
@@ -69,9 +77,16 @@ impl Scratch {
         self.docs.get(doc as usize).map_or(0.0, |found| found.covered)
     }
 
-    /// Whether so many records are above a score, with what was counted of them so far. `number` is another one in each
-    /// call for a question, and not 0.
-    fn are_above(&mut self, index: &Index, record: f32, score: f32, many: usize, number: u32) -> bool {
+    /// Whether so many records are above a score, with what was counted of them so far. `number` is
+    /// another one in each call for a question, and not 0.
+    fn are_above(
+        &mut self,
+        index: &Index,
+        record: f32,
+        score: f32,
+        many: usize,
+        number: u32,
+    ) -> bool {
         if self.found.len() < many {
             return false;
         }
@@ -102,9 +117,10 @@ impl Scratch {
     }
 }
 
-/// The records that have some of the terms, with their scores: the best passage's, a share of the others', which
-/// is at most that share of the best one, and the whole record's. The best `most` records are among them. Passages that
-/// have only common terms are left out when `most` records are above all that such terms can give.
+/// The records that have some of the terms, with their scores: the best passage's, a share of the
+/// others', which is at most that share of the best one, and the whole record's. The best `most`
+/// records are among them. Passages that have only common terms are left out when `most` records
+/// are above all that such terms can give.
 pub(super) fn own(
     index: &Index,
     ranking: &Ranking,
@@ -134,7 +150,8 @@ pub(super) fn own(
     let mut takes_more = true;
     let telling = lists.first().map_or(0.0, |(weight, _)| weight * NEGLIGIBLE);
     for ((weight, postings), number) in lists.into_iter().zip(1..) {
-        takes_more = takes_more && !scratch.are_above(index, ranking.record, rest * full, most, number);
+        takes_more =
+            takes_more && !scratch.are_above(index, ranking.record, rest * full, most, number);
         rest -= weight;
         if weight < telling && !takes_more {
             break;
@@ -149,7 +166,8 @@ pub(super) fn own(
             }
             let Some((doc, length)) = index.postings.passage(passage) else { continue };
             if sum == 0.0 {
-                // Before the best are chosen, so that invisible records do not displace visible ones.
+                // Before the best are chosen, so that invisible records do not displace visible
+                // ones.
                 if !admits(doc) {
                     continue;
                 }

@@ -48,7 +48,8 @@ pub(super) fn source(fields: &Map<String, Value>, company: &str) -> Option<Sourc
     })
 }
 
-/// A point in time as we or a person wrote it: RFC 3339, or a date alone, which is its midnight in UTC.
+/// A point in time as we or a person wrote it: RFC 3339, or a date alone, which is its midnight in
+/// UTC.
 pub(crate) fn instant(text: &str) -> Option<jiff::Timestamp> {
     let text = text.trim();
     let midnight = || {
@@ -59,7 +60,9 @@ pub(crate) fn instant(text: &str) -> Option<jiff::Timestamp> {
 }
 
 fn fields<const N: usize>(all: [(&str, Option<&String>); N]) -> Map<String, Value> {
-    all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::String(value?.clone())))).collect()
+    all.into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), Value::String(value?.clone()))))
+        .collect()
 }
 
 #[cfg(test)]
@@ -68,7 +71,15 @@ mod tests {
 
     #[test]
     fn every_source_comes_back() {
-        for kind in ["issue_comment", "issue_document", "issue", "run", "activity", "manual_note", "of_tomorrow"] {
+        for kind in [
+            "issue_comment",
+            "issue_document",
+            "issue",
+            "run",
+            "activity",
+            "manual_note",
+            "of_tomorrow",
+        ] {
             let text = |name: &str| Some(name.to_owned());
             let before = SourceRef {
                 kind: SourceKind::of_name(kind),
@@ -87,7 +98,10 @@ mod tests {
     #[test]
     fn times_are_read_as_people_write_them() {
         assert_eq!(instant("2026-03-01").unwrap().to_string(), "2026-03-01T00:00:00Z");
-        assert_eq!(instant("2026-03-01T12:00:00+02:00").unwrap().to_string(), "2026-03-01T10:00:00Z");
+        assert_eq!(
+            instant("2026-03-01T12:00:00+02:00").unwrap().to_string(),
+            "2026-03-01T10:00:00Z"
+        );
         assert!(instant("last week").is_none());
     }
 }

@@ -1,5 +1,5 @@
-//! Front matter. We write each field as JSON on a line of its own, which is YAML too and reads back exactly; a person
-//! may write any YAML.
+//! Front matter. We write each field as JSON on a line of its own, which is YAML too and reads back
+//! exactly; a person may write any YAML.
 
 use serde_json::{Map, Value};
 
@@ -52,8 +52,11 @@ impl Front {
                 line(out, name, &Value::from(text.as_str()));
             }
         }
-        let objects =
-            [("scope", Some(&self.scope)), ("source", Some(&self.source)), ("metadata", self.metadata.as_ref())];
+        let objects = [
+            ("scope", Some(&self.scope)),
+            ("source", Some(&self.source)),
+            ("metadata", self.metadata.as_ref()),
+        ];
         for (name, object) in objects {
             if let Some(object) = object.filter(|object| name == "metadata" || !object.is_empty()) {
                 line(out, name, &Value::Object(object.clone()));
@@ -71,7 +74,8 @@ impl Front {
         }
         let map = match exact(head) {
             Some(map) => map,
-            None => serde_saphyr::from_str::<Map<String, Value>>(head).map_err(|error| error.to_string())?,
+            None => serde_saphyr::from_str::<Map<String, Value>>(head)
+                .map_err(|error| error.to_string())?,
         };
         Ok(Self::from_map(map))
     }

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use super::{Record, instant};
 use crate::text::passage_starts;
 
-/// A record up to this many characters is the text of a hit. Of a longer record the text is the best passage with the
-/// passages around it.
+/// A record up to this many characters is the text of a hit. Of a longer record the text is the
+/// best passage with the passages around it.
 const WHOLE_TEXT: usize = 4_000;
 /// About what a snippet takes beside its texts, in bytes.
 const BESIDE: usize = 512;
@@ -34,7 +34,12 @@ impl Shown {
         let whole = &self.whole;
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let starts = self.starts.as_ref().map_or(0, |starts| size_of_val::<[usize]>(starts));
-        BESIDE + whole.id.len() + whole.text.len() + text(&whole.summary) + text(&whole.metadata) + starts
+        BESIDE
+            + whole.id.len()
+            + whole.text.len()
+            + text(&whole.summary)
+            + text(&whole.metadata)
+            + starts
     }
 
     /// Whether its metadata have every member of a filter.
@@ -48,7 +53,17 @@ impl Shown {
     pub(crate) fn hit(&self, passage: usize) -> Snippet {
         let Some(starts) = &self.starts else { return self.whole.clone() };
         let text = around(&self.whole.text, starts, passage);
-        let Snippet { id, score, source, created_at, updated_at, expires_at, metadata, summary, .. } = &self.whole;
+        let Snippet {
+            id,
+            score,
+            source,
+            created_at,
+            updated_at,
+            expires_at,
+            metadata,
+            summary,
+            ..
+        } = &self.whole;
         Snippet {
             score: *score,
             source: source.clone(),
@@ -65,7 +80,8 @@ impl Shown {
 /// A record as a snippet, with its whole text.
 pub(crate) fn snippet(id: &str, record: Record, company: &str) -> Snippet {
     // A person may have written something that is not a time.
-    let time = |text: Option<&String>| text.and_then(|text| instant(text)).map(|time| time.to_string());
+    let time =
+        |text: Option<&String>| text.and_then(|text| instant(text)).map(|time| time.to_string());
     Snippet {
         source: record.source(company),
         created_at: time(record.front.created_at.as_ref()),
@@ -97,7 +113,9 @@ mod tests {
     use super::*;
 
     fn hit(text: &str, passage: usize) -> String {
-        Shown::of("id", Record { text: text.to_owned(), ..Record::default() }, "company").hit(passage).text
+        Shown::of("id", Record { text: text.to_owned(), ..Record::default() }, "company")
+            .hit(passage)
+            .text
     }
 
     #[test]

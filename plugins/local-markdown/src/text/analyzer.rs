@@ -7,8 +7,8 @@ use crate::config::Language;
 use crate::hash::hash;
 use crate::text::words::words;
 
-/// A word after stemming, as 48 bits: with a million terms collisions are rare, and a collision only changes a
-/// ranking.
+/// A word after stemming, as 48 bits: with a million terms collisions are rare, and a collision
+/// only changes a ranking.
 pub(crate) type Term = u64;
 
 const TERM_BITS: u32 = 48;
@@ -49,8 +49,8 @@ impl Analyzer {
         }
     }
 
-    /// Whether a word is a stop word. There is a list for English only; in other languages the ranking gives little
-    /// weight to frequent words.
+    /// Whether a word is a stop word. There is a list for English only; in other languages the
+    /// ranking gives little weight to frequent words.
     pub(crate) fn is_stop_word(&self, word: &str) -> bool {
         // Words are in small letters here, so `may` could be the month.
         self.is_english && word != "may" && is_function_word(word)
@@ -136,8 +136,12 @@ mod tests {
     #[test]
     fn stop_words_are_left_out_unless_alone() {
         let english = Analyzer::new(Language::English);
-        let terms = |words: &[&str]| words.iter().map(|word| english.term(word)).collect::<Vec<_>>();
-        assert_eq!(english.question("What was the running of the races, the race?"), terms(&["run", "race"]));
+        let terms =
+            |words: &[&str]| words.iter().map(|word| english.term(word)).collect::<Vec<_>>();
+        assert_eq!(
+            english.question("What was the running of the races, the race?"),
+            terms(&["run", "race"])
+        );
         assert_eq!(english.question("who are you"), terms(&["who", "are", "you"]));
         assert!(english.question("?!").is_empty());
     }

@@ -1,13 +1,14 @@
 //! Splits text into words and passages.
 
-/// How many words a passage has. A record is ranked by its best passage, so that a long document is not worse than the
-/// one paragraph that answers. About the length of a spoken turn or a short paragraph.
+/// How many words a passage has. A record is ranked by its best passage, so that a long document is
+/// not worse than the one paragraph that answers. About the length of a spoken turn or a short
+/// paragraph.
 const PASSAGE_WORDS: usize = 60;
 /// A rest shorter than this is added to the passage before it. Alone it would score too high.
 const SHORTEST_REST: usize = 20;
 
-/// Lower-case words with the byte at which each begins. A possessive `'s` and combining accents are left out; scripts
-/// without spaces give a word a character.
+/// Lower-case words with the byte at which each begins. A possessive `'s` and combining accents are
+/// left out; scripts without spaces give a word a character.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = (usize, String)> + '_ {
     let mut rest = text.char_indices().peekable();
     std::iter::from_fn(move || {
@@ -32,7 +33,10 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = (usize, String)> + '_ {
                 }
                 let is_apostrophe = next == '\'' || next == '’';
                 let mut behind = text[at + next.len_utf8()..].chars();
-                if is_apostrophe && behind.next() == Some('s') && behind.next().is_none_or(|c| !c.is_alphanumeric()) {
+                if is_apostrophe
+                    && behind.next() == Some('s')
+                    && behind.next().is_none_or(|c| !c.is_alphanumeric())
+                {
                     rest.next();
                     rest.next();
                 }
@@ -43,8 +47,9 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = (usize, String)> + '_ {
     })
 }
 
-/// The parts of a word that is written as one of several, such as `readUserName` or `HTTPServer`, in lower case. Other words have
-/// none. `text` begins with the word, whose length is in letters: more of a text without spaces is not read.
+/// The parts of a word that is written as one of several, such as `readUserName` or `HTTPServer`,
+/// in lower case. Other words have none. `text` begins with the word, whose length is in letters:
+/// more of a text without spaces is not read.
 pub(crate) fn parts(text: &str, length: usize) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let letters = text.chars().take(length).take_while(|c| c.is_alphanumeric());
@@ -57,7 +62,9 @@ pub(crate) fn parts(text: &str, length: usize) -> Vec<String> {
         let begins = letter.is_uppercase()
             && before.is_some_and(|before| {
                 // The last capital of several begins the next part.
-                before.is_lowercase() || before.is_uppercase() && letters.peek().is_some_and(|next| next.is_lowercase())
+                before.is_lowercase()
+                    || before.is_uppercase()
+                        && letters.peek().is_some_and(|next| next.is_lowercase())
             });
         if begins {
             parts.push(std::mem::take(&mut part));
@@ -142,7 +149,10 @@ mod tests {
         for count in [0, 1, 59, 60, 61, 79, 80, 119, 120, 121, 1_000] {
             let lengths: Vec<usize> = passage_lengths(count).collect();
             assert_eq!(lengths.iter().sum::<usize>(), count, "{count}");
-            assert!(lengths.iter().all(|length| *length < PASSAGE_WORDS + SHORTEST_REST), "{count}: {lengths:?}");
+            assert!(
+                lengths.iter().all(|length| *length < PASSAGE_WORDS + SHORTEST_REST),
+                "{count}: {lengths:?}"
+            );
             let text = "w ".repeat(count);
             assert_eq!(passage_starts(&text).len(), lengths.len(), "{count}");
         }

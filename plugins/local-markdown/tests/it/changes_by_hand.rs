@@ -13,12 +13,17 @@ fn an_edit_a_new_file_and_a_deletion_are_noticed() {
     let mut home = Home::new();
     home.keep(&["about zebras", "about lions"]);
     let file = home.file_with("zebras");
-    fs::write(&file, fs::read_to_string(&file).unwrap().replace("zebras", "whales, large ones")).unwrap();
+    fs::write(&file, fs::read_to_string(&file).unwrap().replace("zebras", "whales, large ones"))
+        .unwrap();
     assert!(home.ask("zebras").is_empty());
     assert_eq!(home.ask("whale"), ["about whales, large ones"]);
     fs::write(home.path().join("note.md"), "A note about eagles.").unwrap();
     fs::create_dir_all(home.path().join("mine/deep")).unwrap();
-    fs::write(home.path().join("mine/deep/other.md"), "---\nid: mine\ntags: [birds]\n---\nFalcons.").unwrap();
+    fs::write(
+        home.path().join("mine/deep/other.md"),
+        "---\nid: mine\ntags: [birds]\n---\nFalcons.",
+    )
+    .unwrap();
     assert_eq!(home.ask("eagle"), ["A note about eagles."]);
     assert_eq!(home.ask("bird"), ["Falcons."]);
     assert_eq!(home.get("mine").unwrap().text, "Falcons.");
@@ -61,7 +66,12 @@ fn a_query_touches_no_file_that_was_seen_lately_and_shows_every_write_at_once() 
 fn changes_are_seen_within_the_time_that_is_configured() {
     let mut home = Home::with(&json!({"checkMs": 60}));
     let texts: Vec<String> = (0..300).map(|n| format!("record number{n} of many")).collect();
-    home.provider.upsert_records(testing::upsert("op", &texts.iter().map(String::as_str).collect::<Vec<_>>())).unwrap();
+    home.provider
+        .upsert_records(testing::upsert(
+            "op",
+            &texts.iter().map(String::as_str).collect::<Vec<_>>(),
+        ))
+        .unwrap();
     for n in [7, 8] {
         assert_eq!(home.ask(&format!("number{n}")).len(), 1);
     }
@@ -79,7 +89,12 @@ fn changes_are_seen_within_the_time_that_is_configured() {
 fn changes_are_seen_while_calls_come_one_after_the_other() {
     let mut home = Home::with(&json!({"checkMs": 60}));
     let texts: Vec<String> = (0..300).map(|n| format!("record number{n} of many")).collect();
-    home.provider.upsert_records(testing::upsert("op", &texts.iter().map(String::as_str).collect::<Vec<_>>())).unwrap();
+    home.provider
+        .upsert_records(testing::upsert(
+            "op",
+            &texts.iter().map(String::as_str).collect::<Vec<_>>(),
+        ))
+        .unwrap();
     edit(&home, "number7 ", "zebra ");
     let start = Instant::now();
     while home.ask("zebra").is_empty() {
@@ -98,7 +113,11 @@ fn an_id_outlives_edits_and_moves() {
     home.restart();
     assert_eq!(home.get(&id).unwrap().text, "about zebras");
     home.put(&id, "about quaggas");
-    assert!(fs::read_to_string(home.path().join("animals/zebra.md")).unwrap().ends_with("\nabout quaggas"));
+    assert!(
+        fs::read_to_string(home.path().join("animals/zebra.md"))
+            .unwrap()
+            .ends_with("\nabout quaggas")
+    );
 }
 
 #[test]
@@ -135,7 +154,8 @@ fn links_are_not_followed() {
     fs::write(outside.path().join("secret.md"), "outside zebras").unwrap();
     let mut home = Home::new();
     std::os::unix::fs::symlink(outside.path(), home.path().join("link")).unwrap();
-    std::os::unix::fs::symlink(outside.path().join("secret.md"), home.path().join("link.md")).unwrap();
+    std::os::unix::fs::symlink(outside.path().join("secret.md"), home.path().join("link.md"))
+        .unwrap();
     assert!(home.ask("zebras").is_empty());
 }
 
@@ -155,20 +175,27 @@ fn fields_that_a_person_added_are_kept() {
 fn in_a_large_directory_hits_show_the_present_file() {
     let mut home = Home::new();
     for batch in 0..3 {
-        let texts: Vec<String> = (0..1_000).map(|n| format!("record number{batch}x{n} of many")).collect();
+        let texts: Vec<String> =
+            (0..1_000).map(|n| format!("record number{batch}x{n} of many")).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         home.provider.upsert_records(testing::upsert(&format!("op{batch}"), &texts)).unwrap();
     }
-    assert!(home.files().iter().all(|file| fs::read_dir(file.parent().unwrap()).unwrap().count() <= 2_001));
+    assert!(
+        home.files()
+            .iter()
+            .all(|file| fs::read_dir(file.parent().unwrap()).unwrap().count() <= 2_001)
+    );
     let edited = home.file_with("number1x500 ");
-    fs::write(&edited, fs::read_to_string(&edited).unwrap().replace("number1x500", "zebra")).unwrap();
+    fs::write(&edited, fs::read_to_string(&edited).unwrap().replace("number1x500", "zebra"))
+        .unwrap();
     assert!(home.ask("number1x500").is_empty());
     assert_eq!(home.ask("zebra"), ["record zebra of many"]);
     fs::remove_file(home.file_with("number2x7 ")).unwrap();
     assert!(home.ask("number2x7").is_empty());
     // One that no question leads to is found by looking around.
     let unseen = home.file_with("number0x900 ");
-    fs::write(&unseen, fs::read_to_string(&unseen).unwrap().replace("number0x900", "giraffe")).unwrap();
+    fs::write(&unseen, fs::read_to_string(&unseen).unwrap().replace("number0x900", "giraffe"))
+        .unwrap();
     let found = (0..400).any(|_| !home.ask("giraffe").is_empty());
     assert!(found);
 }

@@ -11,10 +11,14 @@ fn errors(config: &Value) -> Vec<ConfigError> {
 
 #[test]
 fn errors_have_pointers() {
-    let pointers = |config: Value| errors(&config).into_iter().map(|error| error.pointer).collect::<Vec<_>>();
+    let pointers =
+        |config: Value| errors(&config).into_iter().map(|error| error.pointer).collect::<Vec<_>>();
     assert!(pointers(json!({})).is_empty());
     assert!(pointers(json!({"language": "none", "ranking": {"k1": 10, "b": 0}})).is_empty());
-    assert_eq!(pointers(json!({"ranking": {"b": 1.5, "names": -0.1}})), ["/ranking/b", "/ranking/names"]);
+    assert_eq!(
+        pointers(json!({"ranking": {"b": 1.5, "names": -0.1}})),
+        ["/ranking/b", "/ranking/names"]
+    );
     assert_eq!(pointers(json!({"ranking": {"k1": "much"}})), ["/ranking/k1"]);
     assert_eq!(pointers(json!({"durabel": true})), ["/durabel"]);
     let message = errors(&json!({"language": "klingon"})).remove(0).message;
@@ -23,11 +27,16 @@ fn errors_have_pointers() {
 
 #[test]
 fn the_schema_has_the_defaults() {
-    let schema: Value = serde_json::from_str(&LocalMarkdown::describe().config_schema.unwrap()).unwrap();
+    let schema: Value =
+        serde_json::from_str(&LocalMarkdown::describe().config_schema.unwrap()).unwrap();
     let default = json!(Config::default());
     let properties = schema["properties"].as_object().unwrap();
-    assert_eq!(properties.keys().collect::<Vec<_>>(), default.as_object().unwrap().keys().collect::<Vec<_>>());
-    for (name, value) in default.as_object().unwrap().iter().filter(|(name, _)| *name != "ranking") {
+    assert_eq!(
+        properties.keys().collect::<Vec<_>>(),
+        default.as_object().unwrap().keys().collect::<Vec<_>>()
+    );
+    for (name, value) in default.as_object().unwrap().iter().filter(|(name, _)| *name != "ranking")
+    {
         assert_eq!(&properties[name]["default"], value, "{name}");
     }
     let weights = properties["ranking"]["properties"].as_object().unwrap();
@@ -44,8 +53,15 @@ fn the_schema_has_the_defaults() {
 #[test]
 fn it_asks_for_the_permissions_that_it_needs() {
     let description = LocalMarkdown::describe();
-    assert_eq!((description.provider_key.as_str(), description.max_concurrency), ("local-markdown", 1));
-    let asked: Vec<_> = description.permissions.iter().map(|request| (&request.permission, request.optional)).collect();
+    assert_eq!(
+        (description.provider_key.as_str(), description.max_concurrency),
+        ("local-markdown", 1)
+    );
+    let asked: Vec<_> = description
+        .permissions
+        .iter()
+        .map(|request| (&request.permission, request.optional))
+        .collect();
     assert_eq!(
         asked,
         [

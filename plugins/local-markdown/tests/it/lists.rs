@@ -23,7 +23,9 @@ fn every_remaining_record_is_listed_once_during_writes() {
         found.items.iter().for_each(|item| *seen.entry(item.id.clone()).or_default() += 1);
         home.put(&format!("new{page}"), "text");
         home.put(&format!("stays{}", (page * 13) % 50), "another text");
-        home.provider.forget(testing::forget(vec![format!("goes{}", 49 - page % 50)], testing::scope())).unwrap();
+        home.provider
+            .forget(testing::forget(vec![format!("goes{}", 49 - page % 50)], testing::scope()))
+            .unwrap();
         if page == 5 {
             home.restart();
         }
@@ -48,12 +50,17 @@ fn lists_are_in_order_of_creation_and_filtered() {
     let write = |n: usize| RecordWrite {
         id: Some(format!("{}", 100 - n)),
         text: format!("text {n}"),
-        metadata: Some(format!(r#"{{"even":{},"deep":{{"a":[1,null],"b":{n}}}}}"#, n.is_multiple_of(2))),
+        metadata: Some(format!(
+            r#"{{"even":{},"deep":{{"a":[1,null],"b":{n}}}}}"#,
+            n.is_multiple_of(2)
+        )),
         ..RecordWrite::default()
     };
     home.write("op", (0..20).map(write).collect(), testing::scope());
-    let filtered =
-        |filter: &str| ListRequest { metadata_filter: Some(filter.to_owned()), ..testing::list(None, 1_000) };
+    let filtered = |filter: &str| ListRequest {
+        metadata_filter: Some(filter.to_owned()),
+        ..testing::list(None, 1_000)
+    };
     let mut texts = |filter: &str| -> Vec<String> {
         let page = home.provider.list_records(filtered(filter)).unwrap();
         assert_eq!(page.continuation, Continuation::End);
@@ -74,8 +81,11 @@ fn lists_are_in_order_of_creation_and_filtered() {
 fn an_invalid_cursor_is_refused() {
     let mut home = Home::new();
     for junk in ["", "id", "1.00", "\u{0}", "1.zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"] {
-        let refused = home.provider.list_records(testing::list(Some(junk.to_owned()), 5)).unwrap_err();
-        let Error::InvalidRequest(InvalidRequest { field, message }) = refused else { panic!("{refused:?}") };
+        let refused =
+            home.provider.list_records(testing::list(Some(junk.to_owned()), 5)).unwrap_err();
+        let Error::InvalidRequest(InvalidRequest { field, message }) = refused else {
+            panic!("{refused:?}")
+        };
         assert_eq!(field.as_deref(), Some("cursor"));
         assert!(message.contains("start again without one"), "{message}");
     }

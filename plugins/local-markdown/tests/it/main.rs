@@ -51,23 +51,31 @@ impl Home {
 
     /// Captures texts and answers their ids.
     fn keep(&mut self, texts: &[&str]) -> Vec<String> {
-        let mut capture = |text: &&str| self.provider.capture(testing::capture(&format!("keep {text}"), text)).unwrap();
+        let mut capture = |text: &&str| {
+            self.provider.capture(testing::capture(&format!("keep {text}"), text)).unwrap()
+        };
         texts.iter().map(&mut capture).map(|response| response.records[0].clone()).collect()
     }
 
     fn put(&mut self, id: &str, text: &str) {
-        let write = RecordWrite { id: Some(id.to_owned()), text: text.to_owned(), ..RecordWrite::default() };
+        let write = RecordWrite {
+            id: Some(id.to_owned()),
+            text: text.to_owned(),
+            ..RecordWrite::default()
+        };
         let ids = self.write("put", vec![write], testing::scope());
         assert_eq!(ids, [id]);
     }
 
     fn write(&mut self, operation: &str, records: Vec<RecordWrite>, scope: Scope) -> Vec<String> {
-        let request = memhost_sdk::types::UpsertRequest { scope, records, ..testing::upsert(operation, &[]) };
+        let request =
+            memhost_sdk::types::UpsertRequest { scope, records, ..testing::upsert(operation, &[]) };
         self.provider.upsert_records(request).unwrap().records
     }
 
     fn get(&mut self, id: &str) -> Option<Snippet> {
-        let GetResponse { snippet, .. } = self.provider.get_record(id.to_owned(), testing::scope()).unwrap();
+        let GetResponse { snippet, .. } =
+            self.provider.get_record(id.to_owned(), testing::scope()).unwrap();
         snippet
     }
 
@@ -80,7 +88,9 @@ impl Home {
     /// The Markdown files there are.
     fn files(&self) -> Vec<PathBuf> {
         let all = everything(self.path());
-        all.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+        all.into_iter()
+            .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+            .collect()
     }
 
     fn file_with(&self, text: &str) -> PathBuf {

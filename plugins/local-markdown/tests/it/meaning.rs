@@ -2,7 +2,9 @@
 
 use std::cell::Cell;
 
-use memhost_sdk::types::{CaptureRequest, CorrectRequest, Error, JobStatus, Patch, QueryRequest, RecordWrite, Scope};
+use memhost_sdk::types::{
+    CaptureRequest, CorrectRequest, Error, JobStatus, Patch, QueryRequest, RecordWrite, Scope,
+};
 use memhost_sdk::{Correction, Explain, Extraction, Provider, storage, testing};
 
 use super::Home;
@@ -57,7 +59,8 @@ fn a_record_is_found_by_meaning_after_its_job_has_run() {
     assert_eq!(home.ask("automobile"), ["The car is red."]);
     assert_eq!(home.ask("cetaceans"), ["A whale was seen."]);
     let hits = home.provider.explain_query(testing::query("cetaceans")).unwrap().hits;
-    let share = |name: &str| hits[0].contributions.iter().find(|part| part.name == name).unwrap().value;
+    let share =
+        |name: &str| hits[0].contributions.iter().find(|part| part.name == name).unwrap().value;
     assert!(share("meaning") > 0.0 && share("words") == 0.0);
     let (_, third) = capture(&mut home, "3", "Another car.");
     assert_ne!(first, third, "a job that has ended does nothing more");
@@ -71,7 +74,11 @@ fn nothing_fits_a_question_that_is_closer_to_made_up_words() {
     run_jobs(&mut home.provider);
     assert_eq!(home.ask("xyzzy plugh"), Vec::<String>::new());
     assert_eq!(home.ask("automobile"), ["The car is red."]);
-    assert_eq!(home.ask("xyzzy library")[0], "The library opens at nine.", "a word that is there counts");
+    assert_eq!(
+        home.ask("xyzzy library")[0],
+        "The library opens at nine.",
+        "a word that is there counts"
+    );
     home.restart();
     testing::embed_with("kinds", 256, kinds);
     assert_eq!(home.ask("xyzzy plugh"), Vec::<String>::new());
@@ -110,10 +117,17 @@ fn jobs_are_known_run_once_and_can_be_cancelled() {
     let (_, jobs) = capture(&mut home, "1", &"many words of a long text, ".repeat(600));
     let id = jobs[0].clone();
     assert!(matches!(home.provider.run_job("nothing".to_owned()), Err(Error::NotFound(_))));
-    assert_eq!(home.provider.run_job(id.clone()).unwrap().job.status, JobStatus::Queued, "more than one call's work");
+    assert_eq!(
+        home.provider.run_job(id.clone()).unwrap().job.status,
+        JobStatus::Queued,
+        "more than one call's work"
+    );
     home.restart();
     run_jobs(&mut home.provider);
-    assert_eq!(home.provider.get_job(id.clone()).unwrap().unwrap().job.status, JobStatus::Succeeded);
+    assert_eq!(
+        home.provider.get_job(id.clone()).unwrap().unwrap().job.status,
+        JobStatus::Succeeded
+    );
     assert_eq!(home.provider.cancel_job(id.clone()).unwrap().status, JobStatus::Succeeded);
     assert_eq!(home.provider.run_job(id).unwrap().job.status, JobStatus::Succeeded);
     let (_, jobs) = capture(&mut home, "2", "The car is red.");
@@ -141,7 +155,10 @@ fn a_job_that_the_host_stopped_running_is_replaced() {
         let (_, again) = capture(&mut home, &format!("after {hours}"), "no matter");
         assert_eq!(again == jobs, is_same, "{hours}");
     }
-    assert_eq!(home.provider.get_job(jobs[0].clone()).unwrap().unwrap().job.status, JobStatus::Cancelled);
+    assert_eq!(
+        home.provider.get_job(jobs[0].clone()).unwrap().unwrap().job.status,
+        JobStatus::Cancelled
+    );
 }
 
 #[test]
@@ -155,7 +172,8 @@ fn vectors_are_removed_with_their_record() {
     assert_eq!(stored(), 1, "a forgotten record's vector would still tell of it");
     assert!(home.ask("automobile").is_empty());
     let patch = Patch::Replacement(record("A car, after all."));
-    let request = CorrectRequest { operation_id: "3".to_owned(), id: whale, scope: testing::scope(), patch };
+    let request =
+        CorrectRequest { operation_id: "3".to_owned(), id: whale, scope: testing::scope(), patch };
     home.provider.correct(request).unwrap();
     assert_eq!(stored(), 0, "it is of a text that is no more");
     assert!(home.ask("cetacean").is_empty());
@@ -220,7 +238,12 @@ fn a_turn_is_found_by_the_meaning_of_the_turn_beside_it_until_that_is_forgotten(
     };
     let question = say(&mut home, "1", "When did you get the car?", &scope);
     let answer = say(&mut home, "2", "In May.", &scope);
-    say(&mut home, "3", "In June.", &Scope { session_key: Some("elsewhere".to_owned()), ..testing::scope() });
+    say(
+        &mut home,
+        "3",
+        "In June.",
+        &Scope { session_key: Some("elsewhere".to_owned()), ..testing::scope() },
+    );
     run_jobs(&mut home.provider);
     // The word that a record has makes the question one that is not nonsense.
     let meaning = |home: &mut Home| {

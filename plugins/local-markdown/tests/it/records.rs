@@ -64,9 +64,18 @@ proptest! {
 fn difficult_texts_come_back_byte_for_byte() {
     let big = "0123456789abcde ".repeat(65_536);
     assert_eq!(big.len(), 1 << 20);
-    for text in
-        ["", "\n", "a\n\n\n", "---\n", "---\nid: x\n---\ny", "a\r\nb\r\n", "\u{feff}bom", "\u{0}", "標識 👩‍👩‍👧", &big]
-    {
+    for text in [
+        "",
+        "\n",
+        "a\n\n\n",
+        "---\n",
+        "---\nid: x\n---\ny",
+        "a\r\nb\r\n",
+        "\u{feff}bom",
+        "\u{0}",
+        "標識 👩‍👩‍👧",
+        &big,
+    ] {
         let mut home = Home::new();
         home.put("id", text);
         home.restart();
@@ -114,7 +123,10 @@ fn provenance_comes_back_and_the_file_can_be_read() {
     assert!(relative.starts_with("2026/03/2026-03-01-the-launch-moved-to-friday-"), "{relative}");
     let content = std::fs::read_to_string(file).unwrap();
     let expected = format!("---\nid: \"{id}\"\n");
-    assert!(content.starts_with(&expected) && content.ends_with("\n---\nThe launch moved to Friday.\n"), "{content}");
+    assert!(
+        content.starts_with(&expected) && content.ends_with("\n---\nThe launch moved to Friday.\n"),
+        "{content}"
+    );
     assert!(content.contains("\noccurredAt: \"2026-03-01T12:00:00Z\"\n"), "{content}");
     assert!(content.contains("\nmetadata: {\"speaker\":\"Ana\"}\n"), "{content}");
 }
@@ -136,14 +148,26 @@ fn an_operation_makes_one_record() {
     let captured = home.provider.capture(event("a")).unwrap().records;
     home.restart();
     assert_eq!(home.provider.capture(event("a")).unwrap().records, captured);
-    assert_ne!(home.provider.capture(event("c")).unwrap().records, captured, "another event, with an equal hook");
+    assert_ne!(
+        home.provider.capture(event("c")).unwrap().records,
+        captured,
+        "another event, with an equal hook"
+    );
     // What was written over it meanwhile stays.
-    let over = RecordWrite { id: Some(captured[0].clone()), text: "over".into(), ..RecordWrite::default() };
+    let over = RecordWrite {
+        id: Some(captured[0].clone()),
+        text: "over".into(),
+        ..RecordWrite::default()
+    };
     home.write("over", vec![over], testing::scope());
     assert_eq!(home.provider.capture(event("a")).unwrap().records, captured);
     assert_eq!(home.get(&captured[0]).unwrap().text, "over");
-    let upserted = home.provider.upsert_records(testing::upsert("up", &["x", "y"])).unwrap().records;
-    assert_eq!(home.provider.upsert_records(testing::upsert("up", &["x", "y"])).unwrap().records, upserted);
+    let upserted =
+        home.provider.upsert_records(testing::upsert("up", &["x", "y"])).unwrap().records;
+    assert_eq!(
+        home.provider.upsert_records(testing::upsert("up", &["x", "y"])).unwrap().records,
+        upserted
+    );
     assert_eq!(home.files().len(), 5);
 }
 
@@ -168,7 +192,11 @@ fn an_upsert_replaces_and_keeps_the_time_of_creation() {
     assert!(after.updated_at > before.updated_at);
     assert_eq!(home.files().len(), 1);
     assert!(home.ask("before").is_empty());
-    let twice = |text: &str| RecordWrite { id: Some("x".into()), text: text.into(), ..RecordWrite::default() };
+    let twice = |text: &str| RecordWrite {
+        id: Some("x".into()),
+        text: text.into(),
+        ..RecordWrite::default()
+    };
     assert_eq!(home.write("op", vec![twice("one"), twice("two")], testing::scope()), ["x", "x"]);
     assert_eq!(home.get("x").unwrap().text, "two");
 }
@@ -182,8 +210,13 @@ fn many_records_are_written_or_none() {
     let aside = home.path().join("aside");
     std::fs::rename(&folder, &aside).unwrap();
     std::fs::write(&folder, "in the way").unwrap();
-    let write = |id: &str| RecordWrite { id: Some(id.into()), text: "new".into(), ..RecordWrite::default() };
-    let request = UpsertRequest { records: vec![write("a"), write("b")], ..testing::upsert("op", &[]) };
+    let write = |id: &str| RecordWrite {
+        id: Some(id.into()),
+        text: "new".into(),
+        ..RecordWrite::default()
+    };
+    let request =
+        UpsertRequest { records: vec![write("a"), write("b")], ..testing::upsert("op", &[]) };
     assert!(home.provider.upsert_records(request).is_err());
     std::fs::remove_file(&folder).unwrap();
     std::fs::rename(&aside, &folder).unwrap();
@@ -201,7 +234,10 @@ fn objects_are_rendered_and_residue_is_stored_unchanged() {
         object: object.map(str::to_owned),
         ..SourcePayload::default()
     };
-    let object = CaptureRequest { payload: payload(None, Some(r#"{"goal":"ship"}"#)), ..testing::capture("o", "") };
+    let object = CaptureRequest {
+        payload: payload(None, Some(r#"{"goal":"ship"}"#)),
+        ..testing::capture("o", "")
+    };
     home.provider.capture(object).unwrap();
     assert_eq!(home.ask("goal"), ["```json\n{\n  \"goal\": \"ship\"\n}\n```\n"]);
     let residue = |operation: &str, text: &str| CaptureRequest {
@@ -219,7 +255,12 @@ fn a_correction_replaces_in_place() {
     use memhost_sdk::Correction;
     let mut home = Home::new();
     home.put("id", "The deadline is Monday");
-    let patch = |patch| CorrectRequest { operation_id: "op".into(), id: "id".into(), scope: testing::scope(), patch };
+    let patch = |patch| CorrectRequest {
+        operation_id: "op".into(),
+        id: "id".into(),
+        scope: testing::scope(),
+        patch,
+    };
     let write = RecordWrite { text: "The deadline is Friday".into(), ..RecordWrite::default() };
     home.provider.correct(patch(Patch::Replacement(write))).unwrap();
     assert_eq!(home.ask("deadline"), ["The deadline is Friday"]);

@@ -26,7 +26,12 @@ fn store(key: &[u8], value: Option<Vec<u8>>) {
 fn filled() -> Home {
     let mut home = Home::new();
     let texts: Vec<String> = (0..200).map(|n| format!("record number{n} of many")).collect();
-    home.provider.upsert_records(testing::upsert("op", &texts.iter().map(String::as_str).collect::<Vec<_>>())).unwrap();
+    home.provider
+        .upsert_records(testing::upsert(
+            "op",
+            &texts.iter().map(String::as_str).collect::<Vec<_>>(),
+        ))
+        .unwrap();
     // So that no folder counts as just changed.
     std::thread::sleep(std::time::Duration::from_millis(80));
     home.ask("number1");
@@ -55,7 +60,8 @@ fn changes_while_the_host_was_down_are_found() {
     fs::write(home.path().join("new.md"), "about zebras").unwrap();
     fs::remove_file(home.file_with("number8 ")).unwrap();
     let edited = home.file_with("number9 ");
-    fs::write(&edited, fs::read_to_string(&edited).unwrap().replace("number9", "lionlike")).unwrap();
+    fs::write(&edited, fs::read_to_string(&edited).unwrap().replace("number9", "lionlike"))
+        .unwrap();
     home.restart();
     assert_eq!(home.ask("zebras"), ["about zebras"]);
     assert!(home.ask("number8").is_empty() && home.ask("number9").is_empty());
@@ -71,11 +77,17 @@ fn a_damaged_index_is_rebuilt() {
         let mut flipped = value.clone();
         let middle = flipped.len() / 2;
         flipped[middle] ^= 0x55;
-        for damage in [None, Some(Vec::new()), Some(value[..value.len() / 2].to_vec()), Some(flipped)] {
+        for damage in
+            [None, Some(Vec::new()), Some(value[..value.len() / 2].to_vec()), Some(flipped)]
+        {
             store(key, damage);
             home.restart();
             for n in [0, 63, 64, 128, 199] {
-                assert_eq!(home.ask(&format!("number{n}")), [format!("record number{n} of many")], "{key:?}");
+                assert_eq!(
+                    home.ask(&format!("number{n}")),
+                    [format!("record number{n} of many")],
+                    "{key:?}"
+                );
             }
         }
     }
@@ -92,7 +104,8 @@ fn another_language_rebuilds_the_index() {
     assert!(home.ask("haus").is_empty());
     let kept = stored();
     let directory = home.path().to_owned();
-    home.provider = testing::open_in(&directory, json!({"durable": false, "language": "german"})).unwrap();
+    home.provider =
+        testing::open_in(&directory, json!({"durable": false, "language": "german"})).unwrap();
     kept.into_iter().for_each(|(key, value)| store(&key, Some(value)));
     home.restart();
     assert_eq!(home.ask("haus"), ["die Häuser am See"]);
@@ -118,9 +131,12 @@ fn forgetting_leaves_nothing() {
     home.ask("xylophonist");
     home.write("op2", vec![write], testing::scope());
     assert_eq!(home.ask("swordfish").len(), 1);
-    let forgotten =
-        home.provider.forget(testing::forget(vec!["id".into(), "id".into(), "none".into()], testing::scope())).unwrap();
-    let effects: Vec<ForgetEffect> = forgotten.outcomes.iter().map(|outcome| outcome.effect).collect();
+    let forgotten = home
+        .provider
+        .forget(testing::forget(vec!["id".into(), "id".into(), "none".into()], testing::scope()))
+        .unwrap();
+    let effects: Vec<ForgetEffect> =
+        forgotten.outcomes.iter().map(|outcome| outcome.effect).collect();
     assert_eq!(effects, [ForgetEffect::Hard, ForgetEffect::NotFound, ForgetEffect::NotFound]);
     for restart in [false, true] {
         if restart {
@@ -131,9 +147,15 @@ fn forgetting_leaves_nothing() {
             let word = word.to_lowercase();
             let part = &word[..6];
             let holds = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_lowercase().contains(part);
-            assert!(!stored().iter().any(|(key, value)| holds(key) || holds(value)), "{part} in storage");
+            assert!(
+                !stored().iter().any(|(key, value)| holds(key) || holds(value)),
+                "{part} in storage"
+            );
             for file in everything(home.path()) {
-                assert!(!holds(file.to_str().unwrap().as_bytes()) && !holds(&fs::read(&file).unwrap()), "{file:?}");
+                assert!(
+                    !holds(file.to_str().unwrap().as_bytes()) && !holds(&fs::read(&file).unwrap()),
+                    "{file:?}"
+                );
             }
         }
     }
@@ -144,7 +166,8 @@ fn forgetting_leaves_nothing() {
 #[test]
 fn forgetting_leaves_no_trace_in_storage() {
     let mut home = filled();
-    let without_stamps = || stored().into_iter().filter(|(key, _)| key.starts_with(b"page/")).collect::<Vec<_>>();
+    let without_stamps =
+        || stored().into_iter().filter(|(key, _)| key.starts_with(b"page/")).collect::<Vec<_>>();
     let before = without_stamps();
     home.put("id", "several new words");
     assert_ne!(without_stamps(), before);
@@ -156,7 +179,11 @@ fn forgetting_leaves_no_trace_in_storage() {
 fn a_directory_with_foreign_files_is_read_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir_all(directory.path().join("vault/daily")).unwrap();
-    fs::write(directory.path().join("vault/daily/monday.md"), "---\ntitle: Zebra day\n---\n# Monday\n").unwrap();
+    fs::write(
+        directory.path().join("vault/daily/monday.md"),
+        "---\ntitle: Zebra day\n---\n# Monday\n",
+    )
+    .unwrap();
     let mut provider: LocalMarkdown = testing::open_in(directory.path(), json!({})).unwrap();
     let found = provider.query(testing::query("zebras")).unwrap().snippets;
     assert_eq!(found[0].id, "file:vault/daily/monday.md");

@@ -48,7 +48,11 @@ fn a_record_is_not_seen_from_another_partition() {
             assert_eq!(sees(&mut home, &scoped(set, Some("two"))), [false; 3], "{name}");
         }
         let foreign = scoped(set, Some("two"));
-        let forgotten = home.provider.forget(testing::forget(vec!["id".to_owned()], foreign.clone())).unwrap().outcomes;
+        let forgotten = home
+            .provider
+            .forget(testing::forget(vec!["id".to_owned()], foreign.clone()))
+            .unwrap()
+            .outcomes;
         assert_eq!(forgotten[0].effect, ForgetEffect::NotFound, "{name}");
         let overwrite = UpsertRequest {
             scope: foreign,
@@ -80,7 +84,8 @@ fn a_partition_changed_by_hand_applies_at_once() {
     home.write("op", vec![write("id", "a zebra")], scoped(FIELDS[1].1, Some("one")));
     let file = home.files().remove(0);
     let content = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, content.replace(r#""subjectId":"one""#, r#""subjectId":"two!""#)).unwrap();
+    std::fs::write(&file, content.replace(r#""subjectId":"one""#, r#""subjectId":"two!""#))
+        .unwrap();
     assert_eq!(sees(&mut home, &scoped(FIELDS[1].1, Some("one"))), [false; 3]);
     assert_eq!(sees(&mut home, &scoped(FIELDS[1].1, Some("two!"))), [true; 3]);
 }

@@ -5,7 +5,12 @@ use memhost_sdk::{Browse, testing};
 
 use super::Home;
 
-fn children(home: &mut Home, path: &str, cursor: Option<String>, limit: u32) -> Result<NodePage, Error> {
+fn children(
+    home: &mut Home,
+    path: &str,
+    cursor: Option<String>,
+    limit: u32,
+) -> Result<NodePage, Error> {
     home.provider.list_children(path.to_owned(), testing::scope(), cursor, limit)
 }
 
@@ -19,13 +24,15 @@ fn folders_and_files_are_listed_by_name() {
     }
     home.restart();
     let root = children(&mut home, "", None, 10).unwrap();
-    let shown: Vec<_> = root.nodes.iter().map(|node| (node.path.as_str(), node.has_children)).collect();
+    let shown: Vec<_> =
+        root.nodes.iter().map(|node| (node.path.as_str(), node.has_children)).collect();
     assert_eq!(shown, [("a.md", false), ("b", true)]);
     assert_eq!(root.nodes[0].record_id.as_deref(), Some("file:a.md"));
     assert_eq!(root.nodes[1].record_id, None);
     let first = children(&mut home, "b", None, 2).unwrap();
     let rest = children(&mut home, "b", first.next_cursor.clone(), 2).unwrap();
-    let paths: Vec<_> = first.nodes.iter().chain(&rest.nodes).map(|node| node.path.as_str()).collect();
+    let paths: Vec<_> =
+        first.nodes.iter().chain(&rest.nodes).map(|node| node.path.as_str()).collect();
     assert_eq!(paths, ["b/deep", "b/one.md", "b/two.md"]);
     assert!(first.next_cursor.is_some() && rest.next_cursor.is_none());
     assert!(matches!(children(&mut home, "c", None, 10), Err(Error::NotFound(_))));
@@ -38,6 +45,15 @@ fn folders_with_only_invisible_records_are_hidden() {
     let scope = |agent: &str| Scope { agent_id: Some(agent.to_owned()), ..testing::scope() };
     let write = RecordWrite { text: "adas".to_owned(), ..RecordWrite::default() };
     home.write("op", vec![write], scope("ada"));
-    assert_eq!(home.provider.list_children(String::new(), scope("ada"), None, 10).unwrap().nodes.len(), 1);
-    assert!(home.provider.list_children(String::new(), scope("bob"), None, 10).unwrap().nodes.is_empty());
+    assert_eq!(
+        home.provider.list_children(String::new(), scope("ada"), None, 10).unwrap().nodes.len(),
+        1
+    );
+    assert!(
+        home.provider
+            .list_children(String::new(), scope("bob"), None, 10)
+            .unwrap()
+            .nodes
+            .is_empty()
+    );
 }

@@ -1,5 +1,5 @@
-//! A mem0 that is limited, fails, is slow, cuts connections, answers nonsense or names other ids: what is written is there
-//! once, and what is not there is not told as written.
+//! A mem0 that is limited, fails, is slow, cuts connections, answers nonsense or names other ids:
+//! what is written is there once, and what is not there is not told as written.
 
 use memhost_sdk::Provider;
 use memhost_sdk::testing::capture;
@@ -40,12 +40,17 @@ fn extraction_is_asked_for_once() {
         everywhere(|number, fault| {
             let (server, requests) = faulty::<State>(number, fault);
             let mut mem0 = open(api, json!({}));
-            let request = || CaptureRequest { mode: CaptureMode::CaptureResidue, ..capture("op", "one") };
+            let request =
+                || CaptureRequest { mode: CaptureMode::CaptureResidue, ..capture("op", "one") };
             drop(mem0.capture(request()));
             let sent = requests.stop();
             let again = mem0.capture(request()).unwrap();
             let server = server.borrow();
-            assert_eq!(server.memories.len() + server.events.len(), 1, "{api}: {fault:?} at {number}");
+            assert_eq!(
+                server.memories.len() + server.events.len(),
+                1,
+                "{api}: {fault:?} at {number}"
+            );
             assert_eq!(again.records.len() + again.jobs.len(), 1);
             sent
         });
@@ -54,9 +59,14 @@ fn extraction_is_asked_for_once() {
 
 #[test]
 fn errors_say_what_to_do() {
-    for (status, said) in [(401, "Unauthorized"), (429, "RateLimited"), (500, "Unavailable"), (400, "InvalidRequest")] {
+    for (status, said) in
+        [(401, "Unauthorized"), (429, "RateLimited"), (500, "Unavailable"), (400, "InvalidRequest")]
+    {
         serve(move |_| Ok(Answer::json(status, json!({"detail": "No."}))));
         let error = open("self-hosted", json!({})).capture(capture("op", "one")).unwrap_err();
-        assert!(format!("{error:?}").contains(said) && format!("{error:?}").contains("No."), "{error:?}");
+        assert!(
+            format!("{error:?}").contains(said) && format!("{error:?}").contains("No."),
+            "{error:?}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! The provider from outside, natively: against a mem0 in memory, through faults, and against what mem0's own server
-//! answered.
+//! The provider from outside, natively: against a mem0 in memory, through faults, and against what
+//! mem0's own server answered.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 

@@ -29,11 +29,17 @@ fn a_record_comes_back_as_it_was_written() {
             expires_at: Some("2030-01-01T12:00:00Z".to_owned()),
             ..RecordWrite::default()
         };
-        let request =
-            UpsertRequest { source: Some(testing::source()), records: vec![record.clone()], ..upsert("op", &[]) };
+        let request = UpsertRequest {
+            source: Some(testing::source()),
+            records: vec![record.clone()],
+            ..upsert("op", &[])
+        };
         let id = mem0.upsert_records(request).unwrap().records.remove(0);
         let found = mem0.get_record(id.clone(), scope()).unwrap().snippet.unwrap();
-        assert_eq!((found.id.as_str(), &found.text, &found.summary), (id.as_str(), &record.text, &record.summary));
+        assert_eq!(
+            (found.id.as_str(), &found.text, &found.summary),
+            (id.as_str(), &record.text, &record.summary)
+        );
         assert_eq!((&found.metadata, &found.created_at), (&record.metadata, &record.created_at));
         assert_eq!(
             (found.expires_at, found.source, found.scope),
@@ -83,20 +89,39 @@ fn partitions_are_separate() {
     for api in BOTH {
         server::start();
         let mut mem0 = open(api, json!({}));
-        let id = mem0.capture(CaptureRequest { scope: agent("a"), ..capture("op", "of a") }).unwrap().records.remove(0);
-        mem0.capture(CaptureRequest { scope: Scope::company("company"), ..capture("op-2", "of all") }).unwrap();
+        let id = mem0
+            .capture(CaptureRequest { scope: agent("a"), ..capture("op", "of a") })
+            .unwrap()
+            .records
+            .remove(0);
+        mem0.capture(CaptureRequest {
+            scope: Scope::company("company"),
+            ..capture("op-2", "of all")
+        })
+        .unwrap();
         let texts = |mem0: &mut memhost_mem0::Mem0, scope: Scope| {
-            let found = mem0.query(QueryRequest { scope: scope.clone(), ..query("of") }).unwrap().snippets.len();
-            let listed = mem0.list_records(ListRequest { scope, ..list(None, 10) }).unwrap().items.len();
+            let found = mem0
+                .query(QueryRequest { scope: scope.clone(), ..query("of") })
+                .unwrap()
+                .snippets
+                .len();
+            let listed =
+                mem0.list_records(ListRequest { scope, ..list(None, 10) }).unwrap().items.len();
             assert_eq!(found, listed);
             found
         };
-        assert_eq!([agent("a"), agent("b"), Scope::company("company")].map(|scope| texts(&mut mem0, scope)), [2, 1, 2]);
+        assert_eq!(
+            [agent("a"), agent("b"), Scope::company("company")]
+                .map(|scope| texts(&mut mem0, scope)),
+            [2, 1, 2]
+        );
         assert!(mem0.get_record(id.clone(), agent("b")).unwrap().snippet.is_none());
         let outcome = mem0.forget(forget(vec![id.clone()], agent("b"))).unwrap().outcomes.remove(0);
         assert_eq!(outcome.effect, ForgetEffect::NotFound);
-        let foreign = RecordWrite { id: Some(id), text: "mine".to_owned(), ..RecordWrite::default() };
-        let request = UpsertRequest { scope: agent("b"), records: vec![foreign], ..upsert("op-3", &[]) };
+        let foreign =
+            RecordWrite { id: Some(id), text: "mine".to_owned(), ..RecordWrite::default() };
+        let request =
+            UpsertRequest { scope: agent("b"), records: vec![foreign], ..upsert("op-3", &[]) };
         assert!(matches!(mem0.upsert_records(request), Err(Error::InvalidRequest(_))));
     }
 }
@@ -106,10 +131,15 @@ fn a_few_records_of_an_agent_are_found_among_many_of_others() {
     server::start();
     let mut mem0 = open("self-hosted", json!({}));
     for n in 0..80 {
-        mem0.capture(CaptureRequest { scope: agent("other"), ..capture(&format!("op-{n}"), "gate") }).unwrap();
+        mem0.capture(CaptureRequest {
+            scope: agent("other"),
+            ..capture(&format!("op-{n}"), "gate")
+        })
+        .unwrap();
     }
     mem0.capture(CaptureRequest { scope: agent("a"), ..capture("op", "gate") }).unwrap();
-    let found = mem0.query(QueryRequest { scope: agent("a"), top_k: 3, ..query("gate") }).unwrap().snippets;
+    let found =
+        mem0.query(QueryRequest { scope: agent("a"), top_k: 3, ..query("gate") }).unwrap().snippets;
     assert_eq!(found.len(), 1);
 }
 
@@ -126,7 +156,10 @@ fn filters_are_sent_and_checked() {
         let records = vec![record("gate", 1), record("gate", 2), record("door", 1)];
         mem0.upsert_records(UpsertRequest { records, ..upsert("op", &[]) }).unwrap();
         let filter = Some(r#"{"topic":"gate","n":2}"#.to_owned());
-        let found = mem0.query(QueryRequest { metadata_filter: filter.clone(), ..query("x") }).unwrap().snippets;
+        let found = mem0
+            .query(QueryRequest { metadata_filter: filter.clone(), ..query("x") })
+            .unwrap()
+            .snippets;
         assert_eq!(found.len(), 1);
         let sent = sent().pop().unwrap().body["filters"].clone();
         let expected = match api {
@@ -134,7 +167,13 @@ fn filters_are_sent_and_checked() {
             _ => json!({"user_id": "u", "topic": "gate"}),
         };
         assert_eq!(sent, expected);
-        assert_eq!(mem0.list_records(ListRequest { metadata_filter: filter, ..list(None, 9) }).unwrap().items.len(), 1);
+        assert_eq!(
+            mem0.list_records(ListRequest { metadata_filter: filter, ..list(None, 9) })
+                .unwrap()
+                .items
+                .len(),
+            1
+        );
     }
 }
 
@@ -155,10 +194,19 @@ fn a_given_id_is_one_record() {
         assert_eq!(mem0.upsert_records(write("two")).unwrap().records, ["fact-1"]);
         assert_eq!(server.borrow().texts(), ["two"]);
         assert_eq!(mem0.query(query("two")).unwrap().snippets[0].id, "fact-1");
-        let patch = Patch::Replacement(RecordWrite { text: "three".to_owned(), ..RecordWrite::default() });
-        let request = CorrectRequest { operation_id: "op".to_owned(), id: "fact-1".to_owned(), scope: scope(), patch };
+        let patch =
+            Patch::Replacement(RecordWrite { text: "three".to_owned(), ..RecordWrite::default() });
+        let request = CorrectRequest {
+            operation_id: "op".to_owned(),
+            id: "fact-1".to_owned(),
+            scope: scope(),
+            patch,
+        };
         assert_eq!(mem0.correct(request).unwrap().record_id, "fact-1");
-        assert_eq!(mem0.get_record("fact-1".to_owned(), scope()).unwrap().snippet.unwrap().text, "three");
+        assert_eq!(
+            mem0.get_record("fact-1".to_owned(), scope()).unwrap().snippet.unwrap().text,
+            "three"
+        );
         // What was stored is lost: the memory itself says which record it is.
         testing::lose_storage();
         assert_eq!(mem0.upsert_records(write("new")).unwrap().records, ["fact-1"]);
@@ -182,10 +230,16 @@ fn forgetting_says_whether_the_history_has_the_text() {
         let mut mem0 = open(api, json!({}));
         for (keeps, effect) in [(true, ForgetEffect::HistoryKept), (false, ForgetEffect::Hard)] {
             server.borrow_mut().keeps_history = keeps;
-            let id = mem0.capture(capture(&format!("op-{keeps}"), "one")).unwrap().records.remove(0);
+            let id =
+                mem0.capture(capture(&format!("op-{keeps}"), "one")).unwrap().records.remove(0);
             let all = vec![id.clone(), id, "nobody".to_owned()];
-            let effects: Vec<_> =
-                mem0.forget(forget(all, scope())).unwrap().outcomes.into_iter().map(|outcome| outcome.effect).collect();
+            let effects: Vec<_> = mem0
+                .forget(forget(all, scope()))
+                .unwrap()
+                .outcomes
+                .into_iter()
+                .map(|outcome| outcome.effect)
+                .collect();
             assert_eq!(effects, [effect, ForgetEffect::NotFound, ForgetEffect::NotFound]);
         }
     }
@@ -195,7 +249,10 @@ fn forgetting_says_whether_the_history_has_the_text() {
 fn a_memory_that_somebody_else_wrote_is_found() {
     let server = server::start();
     let mut mem0 = open("self-hosted", json!({}));
-    for (id, user) in [("00000000-0000-4000-8000-00000000000a", "u"), ("00000000-0000-4000-8000-00000000000b", "v")] {
+    for (id, user) in [
+        ("00000000-0000-4000-8000-00000000000a", "u"),
+        ("00000000-0000-4000-8000-00000000000b", "v"),
+    ] {
         server
             .borrow_mut()
             .memories
@@ -208,7 +265,10 @@ fn a_memory_that_somebody_else_wrote_is_found() {
     assert_eq!(found[0].expires_at.as_deref(), Some("2030-01-01T23:59:59Z"));
     let other = "00000000-0000-4000-8000-00000000000b".to_owned();
     assert!(mem0.get_record(other.clone(), scope()).unwrap().snippet.is_none(), "another user's");
-    assert_eq!(mem0.forget(forget(vec![other], scope())).unwrap().outcomes[0].effect, ForgetEffect::NotFound);
+    assert_eq!(
+        mem0.forget(forget(vec![other], scope())).unwrap().outcomes[0].effect,
+        ForgetEffect::NotFound
+    );
 }
 
 #[test]
@@ -237,23 +297,39 @@ fn lists_go_on_to_their_end() {
 
 #[test]
 fn raw_material_is_extracted_from() {
-    let residue = |id: &str, text: &str| CaptureRequest { mode: CaptureMode::CaptureResidue, ..capture(id, text) };
+    let residue = |id: &str, text: &str| CaptureRequest {
+        mode: CaptureMode::CaptureResidue,
+        ..capture(id, text)
+    };
     server::start();
     let mut mem0 = open("self-hosted", json!({}));
-    let made = mem0.capture(residue("op", "We talked <memhost-recall>old</memhost-recall>about tea")).unwrap();
+    let made = mem0
+        .capture(residue("op", "We talked <memhost-recall>old</memhost-recall>about tea"))
+        .unwrap();
     assert_eq!((made.records.len(), made.jobs.len()), (1, 0));
-    assert_eq!(sent()[0].body["messages"], json!([{"role": "user", "content": "We talked about tea"}]));
+    assert_eq!(
+        sent()[0].body["messages"],
+        json!([{"role": "user", "content": "We talked about tea"}])
+    );
     assert_eq!(sent()[0].body["infer"], json!(true));
     assert_eq!(mem0.capture(residue("op", "We talked")).unwrap().records, made.records);
-    let turn = |role: &str| Turn { role: role.to_owned(), name: None, text: role.to_owned(), at: None };
+    let turn =
+        |role: &str| Turn { role: role.to_owned(), name: None, text: role.to_owned(), at: None };
     let mut request = residue("op-2", "");
-    request.payload = SourcePayload { turns: vec![turn("assistant"), turn("tool")], ..SourcePayload::default() };
+    request.payload =
+        SourcePayload { turns: vec![turn("assistant"), turn("tool")], ..SourcePayload::default() };
     mem0.capture(request).unwrap();
-    let messages = json!([{"role": "assistant", "content": "assistant"}, {"role": "user", "content": "tool"}]);
+    let messages =
+        json!([{"role": "assistant", "content": "assistant"}, {"role": "user", "content": "tool"}]);
     assert_eq!(sent().pop().unwrap().body["messages"], messages);
     // Only recalled text: there is nothing to learn.
     let before = sent().len();
-    assert!(mem0.capture(residue("op-3", "<memhost-recall>old</memhost-recall>")).unwrap().records.is_empty());
+    assert!(
+        mem0.capture(residue("op-3", "<memhost-recall>old</memhost-recall>"))
+            .unwrap()
+            .records
+            .is_empty()
+    );
     assert_eq!(sent().len(), before);
     let mut never = open("self-hosted", json!({"infer": "never"}));
     never.capture(residue("op-4", "as it is")).unwrap();
@@ -264,14 +340,21 @@ fn raw_material_is_extracted_from() {
 fn the_hosted_api_extracts_in_an_event() {
     let server = server::start();
     let mut mem0 = open("hosted", json!({}));
-    let request = CaptureRequest { mode: CaptureMode::CaptureResidue, ..capture("op", "We talked about tea") };
+    let request = CaptureRequest {
+        mode: CaptureMode::CaptureResidue,
+        ..capture("op", "We talked about tea")
+    };
     let made = mem0.capture(request.clone()).unwrap();
     let job = made.jobs[0].clone();
     assert_eq!((made.records.len(), job.status, job.is_retryable), (0, JobStatus::Running, false));
     assert_eq!(mem0.capture(request.clone()).unwrap().jobs[0].provider_job_id, job.provider_job_id);
     server.borrow_mut().event = json!({"status": "RUNNING"});
-    assert_eq!(mem0.get_job(job.provider_job_id.clone()).unwrap().unwrap().job.status, JobStatus::Running);
-    server.borrow_mut().event = json!({"status": "SUCCEEDED", "results": [{"id": "m-1", "event": "ADD"}]});
+    assert_eq!(
+        mem0.get_job(job.provider_job_id.clone()).unwrap().unwrap().job.status,
+        JobStatus::Running
+    );
+    server.borrow_mut().event =
+        json!({"status": "SUCCEEDED", "results": [{"id": "m-1", "event": "ADD"}]});
     let done = mem0.get_job(job.provider_job_id.clone()).unwrap().unwrap();
     assert_eq!(
         (done.job.status, done.job.record_count, done.records),
@@ -301,7 +384,8 @@ fn requests_are_charged_by_the_configured_prices() {
     let mut mem0 = open("hosted", json!({"addMicrocents": 400, "searchMicrocents": 100}));
     mem0.capture(capture("op", "one")).unwrap();
     mem0.query(query("one")).unwrap();
-    let costs: Vec<_> = reported().into_iter().map(|usage| (usage.provider, usage.cost_microcents)).collect();
+    let costs: Vec<_> =
+        reported().into_iter().map(|usage| (usage.provider, usage.cost_microcents)).collect();
     assert_eq!(costs, [("mem0".to_owned(), Some(400)), ("mem0".to_owned(), Some(100))]);
 }
 

@@ -1,4 +1,5 @@
-//! mem0 in memory, with the routes of both APIs that the provider uses. Its ids count, so that a test can name them.
+//! mem0 in memory, with the routes of both APIs that the provider uses. Its ids count, so that a
+//! test can name them.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -36,11 +37,16 @@ impl State {
 
     pub(crate) fn answer(&mut self, sent: &Sent) -> Answer {
         let hosted = sent.path.starts_with("/v");
-        let path: Vec<&str> =
-            sent.path.trim_matches('/').split('/').filter(|part| !["v1", "v3"].contains(part)).collect();
+        let path: Vec<&str> = sent
+            .path
+            .trim_matches('/')
+            .split('/')
+            .filter(|part| !["v1", "v3"].contains(part))
+            .collect();
         let body = &sent.body;
-        let found =
-            |results: Vec<Value>| Answer::json(200, json!({"count": results.len(), "next": null, "results": results}));
+        let found = |results: Vec<Value>| {
+            Answer::json(200, json!({"count": results.len(), "next": null, "results": results}))
+        };
         match (sent.method, path.as_slice()) {
             ("GET", ["ping"]) => Answer::json(200, json!({"status": "ok"})),
             ("GET", ["events"]) => found(self.events.clone()),
@@ -56,16 +62,20 @@ impl State {
             ("POST", ["memories", "add"]) => {
                 Answer::json(200, json!({"results": self.add(body), "status": "SUCCEEDED"}))
             }
-            ("POST", ["memories"]) if !hosted => Answer::json(200, json!({"results": self.add(body)})),
+            ("POST", ["memories"]) if !hosted => {
+                Answer::json(200, json!({"results": self.add(body)}))
+            }
             ("POST", ["memories"]) => self.page(&sent.query, body),
             ("POST", ["memories", "search"] | ["search"]) => {
                 let top_k = body["top_k"].as_u64().unwrap() as usize;
                 let fitting = |memory: &&Value| fits(memory, &body["filters"]);
-                let hits = self.memories.iter().filter(fitting).take(top_k).enumerate().map(|(at, memory)| {
-                    let mut memory = memory.clone();
-                    memory["score"] = json!(1.0 / (at + 1) as f64);
-                    memory
-                });
+                let hits = self.memories.iter().filter(fitting).take(top_k).enumerate().map(
+                    |(at, memory)| {
+                        let mut memory = memory.clone();
+                        memory["score"] = json!(1.0 / (at + 1) as f64);
+                        memory
+                    },
+                );
                 Answer::json(200, json!({"results": hits.collect::<Vec<_>>()}))
             }
             ("GET", ["memories"]) => found(
@@ -80,9 +90,10 @@ impl State {
                 Answer::json(200, json!({"message": "done"}))
             }
             (method, ["memories", id]) => self.one(method, id, body, hosted),
-            ("GET", ["memories", id, "history"]) => {
-                Answer::json(200, self.history.iter().filter(|entry| entry["memory_id"] == *id).cloned().collect())
-            }
+            ("GET", ["memories", id, "history"]) => Answer::json(
+                200,
+                self.history.iter().filter(|entry| entry["memory_id"] == *id).cloned().collect(),
+            ),
             _ => panic!("mem0 has no such route: {} {}", sent.method, sent.path),
         }
     }
@@ -141,13 +152,22 @@ impl State {
     }
 
     fn page(&self, query: &str, body: &Value) -> Answer {
-        let number =
-            |name: &str| query.split('&').find_map(|part| part.strip_prefix(name)?.parse::<usize>().ok()).unwrap();
+        let number = |name: &str| {
+            query
+                .split('&')
+                .find_map(|part| part.strip_prefix(name)?.parse::<usize>().ok())
+                .unwrap()
+        };
         let (page, size) = (number("page="), number("page_size="));
-        let all: Vec<&Value> = self.memories.iter().filter(|memory| fits(memory, &body["filters"])).collect();
+        let all: Vec<&Value> =
+            self.memories.iter().filter(|memory| fits(memory, &body["filters"])).collect();
         let here: Vec<_> = all.iter().skip((page - 1) * size).take(size).collect();
-        let next = (page * size < all.len()).then(|| format!("https://api.mem0.ai/v3/memories/?page={}", page + 1));
-        Answer::json(200, json!({"count": all.len(), "next": next, "previous": null, "results": here}))
+        let next = (page * size < all.len())
+            .then(|| format!("https://api.mem0.ai/v3/memories/?page={}", page + 1));
+        Answer::json(
+            200,
+            json!({"count": all.len(), "next": next, "previous": null, "results": here}),
+        )
     }
 }
 
@@ -156,7 +176,11 @@ fn fits(memory: &Value, filters: &Value) -> bool {
     filters.as_object().unwrap().iter().all(|(name, value)| match name.as_str() {
         "AND" => value.as_array().unwrap().iter().all(|one| fits(memory, one)),
         "user_id" => memory["user_id"] == *value,
-        "metadata" => value.as_object().unwrap().iter().all(|(name, value)| memory["metadata"][name] == *value),
+        "metadata" => value
+            .as_object()
+            .unwrap()
+            .iter()
+            .all(|(name, value)| memory["metadata"][name] == *value),
         name => memory["metadata"][name] == *value,
     })
 }

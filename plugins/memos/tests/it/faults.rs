@@ -1,5 +1,5 @@
-//! A MemOS that is limited, fails, is slow, cuts connections, answers nonsense or names other memories: what is captured is
-//! there once, and what is not there is not told as done.
+//! A MemOS that is limited, fails, is slow, cuts connections, answers nonsense or names other
+//! memories: what is captured is there once, and what is not there is not told as done.
 
 use memhost_sdk::testing::faults::hold_learnt;
 use memhost_sdk::types::*;

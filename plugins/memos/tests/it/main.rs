@@ -1,4 +1,5 @@
-//! The provider from outside, natively: against a MemOS in memory, through faults, and against what MemOS's own client sends.
+//! The provider from outside, natively: against a MemOS in memory, through faults, and against what
+//! MemOS's own client sends.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 

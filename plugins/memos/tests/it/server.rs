@@ -1,5 +1,5 @@
-//! MemOS's cloud in memory, with the routes that the provider uses and the answers of MemOS's documentation. It makes one
-//! memory of a conversation at once: what was said.
+//! MemOS's cloud in memory, with the routes that the provider uses and the answers of MemOS's
+//! documentation. It makes one memory of a conversation at once: what was said.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,10 @@ fn said(code: u32, data: Value) -> Answer {
 }
 
 fn words(text: &str) -> BTreeSet<String> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
 }
 
 fn fits(memory: &Value, filter: &Value) -> bool {
@@ -70,8 +73,12 @@ impl State {
 
     fn search(&self, body: &Value) -> Answer {
         let asked = words(body["query"].as_str().unwrap());
-        let like = |memory: &Value| words(memory["memory_value"].as_str().unwrap()).intersection(&asked).count();
-        let wanted = |memory: &&Value| like(memory) > 0 && (body["filter"].is_null() || fits(memory, &body["filter"]));
+        let like = |memory: &Value| {
+            words(memory["memory_value"].as_str().unwrap()).intersection(&asked).count()
+        };
+        let wanted = |memory: &&Value| {
+            like(memory) > 0 && (body["filter"].is_null() || fits(memory, &body["filter"]))
+        };
         let mut hits: Vec<Value> = self.of(&body["user_id"]).filter(wanted).cloned().collect();
         hits.truncate(usize::try_from(body["memory_limit_number"].as_u64().unwrap()).unwrap());
         for hit in &mut hits {
@@ -80,7 +87,10 @@ impl State {
                 hit.as_object_mut().unwrap().retain(|name, _| name != "info" && name != "user_id");
             }
         }
-        said(0, json!({"memory_detail_list": hits, "preference_detail_list": [], "preference_note": ""}))
+        said(
+            0,
+            json!({"memory_detail_list": hits, "preference_detail_list": [], "preference_note": ""}),
+        )
     }
 }
 
@@ -94,8 +104,14 @@ impl Stand for State {
         match (sent.method, sent.path.as_str()) {
             ("POST", "/add/message") => {
                 let messages = body["messages"].as_array().unwrap();
-                let texts: Vec<_> = messages.iter().map(|message| message["content"].as_str().unwrap()).collect();
-                self.make(&texts.join("\n"), &body["user_id"], &body["conversation_id"], &body["info"]);
+                let texts: Vec<_> =
+                    messages.iter().map(|message| message["content"].as_str().unwrap()).collect();
+                self.make(
+                    &texts.join("\n"),
+                    &body["user_id"],
+                    &body["conversation_id"],
+                    &body["info"],
+                );
                 let conversation = body["conversation_id"].as_str().unwrap().to_owned();
                 self.messages.entry(conversation).or_default().extend(messages.iter().cloned());
                 self.task()
@@ -104,11 +120,14 @@ impl Stand for State {
                 self.feedback.push(body.clone());
                 self.task()
             }
-            ("POST", "/get/message") => match self.messages.get(body["conversation_id"].as_str().unwrap()) {
-                Some(all) => said(0, json!({"message_detail_list": all})),
-                None => said(40_001, Value::Null),
-            },
-            ("POST", "/get/status") => match self.tasks.contains(body["task_id"].as_str().unwrap()) {
+            ("POST", "/get/message") => {
+                match self.messages.get(body["conversation_id"].as_str().unwrap()) {
+                    Some(all) => said(0, json!({"message_detail_list": all})),
+                    None => said(40_001, Value::Null),
+                }
+            }
+            ("POST", "/get/status") => match self.tasks.contains(body["task_id"].as_str().unwrap())
+            {
                 true if self.status.is_empty() => said(0, json!([{"status": "completed"}])),
                 true => said(0, json!({"task_id": body["task_id"], "status": self.status})),
                 false => said(40_001, Value::Null),
@@ -126,28 +145,41 @@ impl Stand for State {
                     "size": size, "current": page, "pages": pages}),
                 )
             }
-            ("GET", path) => match self.memories.iter().find(|memory| path.ends_with(memory["id"].as_str().unwrap())) {
+            ("GET", path) => match self
+                .memories
+                .iter()
+                .find(|memory| path.ends_with(memory["id"].as_str().unwrap()))
+            {
                 Some(memory) => said(0, memory.clone()),
                 None => said(40_001, Value::Null),
             },
-            ("POST", "/update/memory") => match self.memories.iter_mut().find(|memory| named(memory)) {
-                Some(memory) => {
-                    memory["memory_value"] = body["content"].clone();
-                    said(0, json!({"success": true}))
+            ("POST", "/update/memory") => {
+                match self.memories.iter_mut().find(|memory| named(memory)) {
+                    Some(memory) => {
+                        memory["memory_value"] = body["content"].clone();
+                        said(0, json!({"success": true}))
+                    }
+                    None => said(40_001, Value::Null),
                 }
-                None => said(40_001, Value::Null),
-            },
+            }
             ("POST", "/delete/memory") => {
                 let before = self.memories.len();
-                self.memories.retain(|memory| !named(memory) && memory["user_id"] != body["user_id"]);
-                said(if self.memories.len() < before { 0 } else { 40_307 }, json!({"success": true}))
+                self.memories
+                    .retain(|memory| !named(memory) && memory["user_id"] != body["user_id"]);
+                said(
+                    if self.memories.len() < before { 0 } else { 40_307 },
+                    json!({"success": true}),
+                )
             }
             _ => panic!("MemOS has no such route: {} {}", sent.method, sent.path),
         }
     }
 
     fn texts(&self) -> Vec<String> {
-        self.memories.iter().map(|memory| memory["memory_value"].as_str().unwrap().to_owned()).collect()
+        self.memories
+            .iter()
+            .map(|memory| memory["memory_value"].as_str().unwrap().to_owned())
+            .collect()
     }
 
     fn other_ids(answer: &str) -> String {

@@ -1,4 +1,5 @@
-//! The provider from outside, natively: what it writes, what it reads of others, and what stays across a restart.
+//! The provider from outside, natively: what it writes, what it reads of others, and what stays
+//! across a restart.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
@@ -33,7 +34,8 @@ impl Home {
 
     fn files(&self) -> Vec<String> {
         let names = fs::read_dir(self.directory.path()).unwrap();
-        let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> =
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
@@ -47,12 +49,22 @@ impl Home {
             ..RecordWrite::default()
         };
         let scope = Scope { session_key: Some("standup".to_owned()), ..scope() };
-        let request = UpsertRequest { scope, records: vec![record], ..upsert(&format!("op-{at}-{}", text.len()), &[]) };
+        let request = UpsertRequest {
+            scope,
+            records: vec![record],
+            ..upsert(&format!("op-{at}-{}", text.len()), &[])
+        };
         self.provider.upsert_records(request).unwrap().records.remove(0)
     }
 
     fn ask(&mut self, question: &str) -> Vec<String> {
-        self.provider.query(query(question)).unwrap().snippets.into_iter().map(|snippet| snippet.text).collect()
+        self.provider
+            .query(query(question))
+            .unwrap()
+            .snippets
+            .into_iter()
+            .map(|snippet| snippet.text)
+            .collect()
     }
 
     fn get(&mut self, id: &str) -> Option<Snippet> {
@@ -60,13 +72,24 @@ impl Home {
     }
 
     fn correct(&mut self, id: &str, text: &str) {
-        let patch = Patch::Replacement(RecordWrite { text: text.to_owned(), ..RecordWrite::default() });
-        let request = CorrectRequest { operation_id: "c".to_owned(), id: id.to_owned(), scope: scope(), patch };
+        let patch =
+            Patch::Replacement(RecordWrite { text: text.to_owned(), ..RecordWrite::default() });
+        let request = CorrectRequest {
+            operation_id: "c".to_owned(),
+            id: id.to_owned(),
+            scope: scope(),
+            patch,
+        };
         self.provider.correct(request).unwrap();
     }
 
     fn forget(&mut self, id: &str) -> ForgetEffect {
-        self.provider.forget(forget(vec![id.to_owned()], scope())).unwrap().outcomes.remove(0).effect
+        self.provider
+            .forget(forget(vec![id.to_owned()], scope()))
+            .unwrap()
+            .outcomes
+            .remove(0)
+            .effect
     }
 }
 
@@ -79,10 +102,15 @@ fn a_day_is_a_journal_with_its_sessions() {
     assert_eq!(home.files(), ["2026-03-01.md", "2026-03-02.md"]);
     let journal = home.read("2026-03-01.md");
     assert!(
-        journal.starts_with("# 2026-03-01\n\n## Session 12:00\n\n### 12:00\n<!-- session:standup -->\n"),
+        journal.starts_with(
+            "# 2026-03-01\n\n## Session 12:00\n\n### 12:00\n<!-- session:standup -->\n"
+        ),
         "{journal}"
     );
-    assert!(journal.ends_with("-->\nThe door is shut.\n\n") && !journal.contains("company"), "{journal}");
+    assert!(
+        journal.ends_with("-->\nThe door is shut.\n\n") && !journal.contains("company"),
+        "{journal}"
+    );
     assert_eq!(journal.matches("## Session").count(), 1, "{journal}");
     home.provider = reopen().unwrap();
     let found = home.get(&gate).unwrap();
@@ -93,10 +121,16 @@ fn a_day_is_a_journal_with_its_sessions() {
     assert_eq!(home.ask("door shut"), ["The door is shut."]);
     // A given id is replaced in its place.
     home.write(Some("door"), "The door is open.", "2026-03-01T12:05:00Z");
-    assert_eq!((home.ask("door"), home.ask("shut")), (vec!["The door is open.".to_owned()], vec![]));
+    assert_eq!(
+        (home.ask("door"), home.ask("shut")),
+        (vec!["The door is open.".to_owned()], vec![])
+    );
     home.correct(&gate, "The gate is green.");
     let journal = home.read("2026-03-01.md");
-    assert!(journal.find("green") < journal.find("open") && !journal.contains("Paint"), "{journal}");
+    assert!(
+        journal.find("green") < journal.find("open") && !journal.contains("Paint"),
+        "{journal}"
+    );
     assert_eq!(home.forget(&gate), ForgetEffect::Hard);
     assert_eq!(home.forget(&gate), ForgetEffect::NotFound);
     assert!(!home.read("2026-03-01.md").contains("green"));
@@ -108,7 +142,8 @@ fn a_day_is_a_journal_with_its_sessions() {
 #[test]
 fn what_memsearch_and_people_wrote_is_memory_too() {
     let mut home = Home::new();
-    let journal = "\n## Session 09:00\n\n### 09:00\n<!-- session:s1 turn:t1 transcript:/t.jsonl -->\n- Chose SQLite over Postgres\n\n\
+    let journal = "\n## Session 09:00\n\n### 09:00\n<!-- session:s1 turn:t1 transcript:/t.jsonl \
+                   -->\n- Chose SQLite over Postgres\n\n\
                    ### 09:10\n- Ada likes tea\n\n";
     fs::write(home.file("2026-02-01.md"), journal).unwrap();
     fs::write(home.file("notes.md"), "# Keys\nUnder the mat.\n").unwrap();
@@ -198,7 +233,8 @@ fn an_entry_that_expired_is_in_no_answer_and_leaves_its_file() {
         expires_at: Some(expires.to_owned()),
         ..RecordWrite::default()
     };
-    let records = vec![write("gate", "2998-01-01T00:00:00Z"), write("door", "2999-01-01T00:00:00Z")];
+    let records =
+        vec![write("gate", "2998-01-01T00:00:00Z"), write("door", "2999-01-01T00:00:00Z")];
     home.provider.upsert_records(UpsertRequest { records, ..upsert("op", &[]) }).unwrap();
     assert_eq!(home.ask("open").len(), 2);
     let later = home.read("2026-03-01.md").replace("2998-", "2026-");

@@ -1,5 +1,5 @@
-//! An OpenViking that is limited, fails, is slow, cuts connections, answers nonsense or names other files: what is written
-//! is there once, and what is not there is not told as written.
+//! An OpenViking that is limited, fails, is slow, cuts connections, answers nonsense or names other
+//! files: what is written is there once, and what is not there is not told as written.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -54,15 +54,29 @@ fn a_session_is_committed_once_with_each_message_once() {
     everywhere(|number, fault| {
         let (server, requests) = faulty::<State>(number, fault);
         let mut viking = open(json!({"infer": "always"}));
-        let turn = |n| Turn { role: "user".to_owned(), name: None, text: format!("I like tea {n}."), at: None };
-        let payload = || SourcePayload { turns: (0..130).map(turn).collect(), ..SourcePayload::default() };
+        let turn = |n| Turn {
+            role: "user".to_owned(),
+            name: None,
+            text: format!("I like tea {n}."),
+            at: None,
+        };
+        let payload =
+            || SourcePayload { turns: (0..130).map(turn).collect(), ..SourcePayload::default() };
         let request = || CaptureRequest { payload: payload(), ..capture("op", "") };
         let first = viking.capture(request());
         let sent = requests.stop();
         let again = viking.capture(request()).unwrap();
         let server = server.borrow();
-        assert_eq!((server.tasks.len(), again.jobs.len()), (1, 1), "{fault:?} at {number}: {first:?}");
-        assert_eq!(server.tasks[0]["said"].as_array().unwrap().len(), 130, "{fault:?} at {number}: {first:?}");
+        assert_eq!(
+            (server.tasks.len(), again.jobs.len()),
+            (1, 1),
+            "{fault:?} at {number}: {first:?}"
+        );
+        assert_eq!(
+            server.tasks[0]["said"].as_array().unwrap().len(),
+            130,
+            "{fault:?} at {number}: {first:?}"
+        );
         sent
     });
 }
@@ -73,7 +87,8 @@ fn the_end_of_a_job_is_told_once_it_is_known() {
         let (server, requests) = faulty::<State>(number, fault);
         requests.stop();
         let mut viking = open(json!({"infer": "always"}));
-        let id = viking.capture(capture("op", "I like tea.")).unwrap().jobs.remove(0).provider_job_id;
+        let id =
+            viking.capture(capture("op", "I like tea.")).unwrap().jobs.remove(0).provider_job_id;
         server.borrow_mut().extract(0);
         requests.start();
         drop(viking.get_job(id.clone()));

@@ -1,5 +1,5 @@
-//! The provider from outside, natively: against an OpenViking in memory, through faults, and against what the real server
-//! answered.
+//! The provider from outside, natively: against an OpenViking in memory, through faults, and
+//! against what the real server answered.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 

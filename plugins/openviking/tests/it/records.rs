@@ -25,35 +25,49 @@ fn a_record_comes_back_as_it_was_written() {
         expires_at: Some("2030-01-01T12:00:00Z".to_owned()),
         ..RecordWrite::default()
     };
-    let request =
-        UpsertRequest { source: Some(testing::source()), records: vec![record.clone()], ..upsert("Op=1", &[]) };
+    let request = UpsertRequest {
+        source: Some(testing::source()),
+        records: vec![record.clone()],
+        ..upsert("Op=1", &[])
+    };
     let id = viking.upsert_records(request).unwrap().records.remove(0);
     assert_eq!(id, "memories/memhost/_4fp_3d1-0.md");
     assert_eq!(server.borrow().texts(), ["The gate is green"], "OpenViking sees the text alone");
     let found = viking.get_record(id.clone(), scope()).unwrap().snippet.unwrap();
-    assert_eq!((found.id.as_str(), &found.text, &found.summary), (id.as_str(), &record.text, &record.summary));
+    assert_eq!(
+        (found.id.as_str(), &found.text, &found.summary),
+        (id.as_str(), &record.text, &record.summary)
+    );
     assert_eq!((&found.metadata, &found.created_at), (&record.metadata, &record.created_at));
     assert_eq!((found.source, found.scope), (Some(testing::source()), Some(scope())));
     assert_eq!(found.expires_at, record.expires_at);
     let hit = viking.query(query("gate")).unwrap().snippets.remove(0);
     assert_eq!((hit.id, hit.score), (id, Score::Similarity(0.9)));
-    let filter = |json: &str| QueryRequest { metadata_filter: Some(json.to_owned()), ..query("gate") };
+    let filter =
+        |json: &str| QueryRequest { metadata_filter: Some(json.to_owned()), ..query("gate") };
     assert_eq!(viking.query(filter(r#"{"Owner":"Ada=Bob"}"#)).unwrap().snippets.len(), 1);
     assert!(viking.query(filter(r#"{"Owner":"ada=bob"}"#)).unwrap().snippets.is_empty());
     assert_eq!(
         viking.list_records(list(None, 10)).unwrap().items[0].updated_at.as_deref(),
         Some("2026-11-23T17:34:04Z")
     );
-    assert!(sent().iter().all(|sent| sent.header("x-api-key") == Some("{{secret:OPENVIKING_API_KEY}}")));
+    assert!(
+        sent().iter().all(|sent| sent.header("x-api-key") == Some("{{secret:OPENVIKING_API_KEY}}"))
+    );
 }
 
 #[test]
 fn an_id_that_the_host_gave_is_one_file_however_long() {
     let server = server::start();
     let mut viking = open(json!({}));
-    for (given, text) in [("Ä/../b".repeat(60), "one"), ("fact".to_owned(), "two"), ("Fact".to_owned(), "three")] {
-        let record =
-            |text: &str| RecordWrite { id: Some(given.clone()), text: text.to_owned(), ..RecordWrite::default() };
+    for (given, text) in
+        [("Ä/../b".repeat(60), "one"), ("fact".to_owned(), "two"), ("Fact".to_owned(), "three")]
+    {
+        let record = |text: &str| RecordWrite {
+            id: Some(given.clone()),
+            text: text.to_owned(),
+            ..RecordWrite::default()
+        };
         for text in ["before", text] {
             let request = UpsertRequest { records: vec![record(text)], ..upsert(text, &[]) };
             assert_eq!(viking.upsert_records(request).unwrap().records, [given.as_str()]);
@@ -98,23 +112,48 @@ fn memories_of_others_are_found_and_a_file_without_its_tag_is_not() {
     server.borrow_mut().lost.push("memories/lost.md".to_owned());
     let mut viking = open(json!({}));
     let found = viking.query(query("tea")).unwrap().snippets;
-    assert_eq!(found.iter().map(|found| found.id.as_str()).collect::<Vec<_>>(), ["memories/preferences/ada/tea.md"]);
+    assert_eq!(
+        found.iter().map(|found| found.id.as_str()).collect::<Vec<_>>(),
+        ["memories/preferences/ada/tea.md"]
+    );
     assert_eq!(viking.list_records(list(None, 10)).unwrap().items.len(), 1);
-    let patch = Patch::Replacement(RecordWrite { text: "Ada likes coffee.".to_owned(), ..RecordWrite::default() });
-    let request = CorrectRequest { operation_id: "op".to_owned(), id: found[0].id.clone(), scope: scope(), patch };
+    let patch = Patch::Replacement(RecordWrite {
+        text: "Ada likes coffee.".to_owned(),
+        ..RecordWrite::default()
+    });
+    let request = CorrectRequest {
+        operation_id: "op".to_owned(),
+        id: found[0].id.clone(),
+        scope: scope(),
+        patch,
+    };
     viking.correct(request).unwrap();
-    assert_eq!(server.borrow().files["memories/preferences/ada/tea.md"].content, "Ada likes coffee.");
+    assert_eq!(
+        server.borrow().files["memories/preferences/ada/tea.md"].content,
+        "Ada likes coffee."
+    );
 }
 
 #[test]
 fn partitions_are_separate() {
     server::start();
     let mut viking = open(json!({}));
-    let id = viking.capture(CaptureRequest { scope: agent("a"), ..capture("op", "of a") }).unwrap().records.remove(0);
-    viking.capture(CaptureRequest { scope: Scope::company("company"), ..capture("op-2", "of all") }).unwrap();
+    let id = viking
+        .capture(CaptureRequest { scope: agent("a"), ..capture("op", "of a") })
+        .unwrap()
+        .records
+        .remove(0);
+    viking
+        .capture(CaptureRequest { scope: Scope::company("company"), ..capture("op-2", "of all") })
+        .unwrap();
     let count = |viking: &mut OpenViking, scope: Scope| {
-        let found = viking.query(QueryRequest { scope: scope.clone(), ..query("of") }).unwrap().snippets.len();
-        let listed = viking.list_records(ListRequest { scope, ..list(None, 10) }).unwrap().items.len();
+        let found = viking
+            .query(QueryRequest { scope: scope.clone(), ..query("of") })
+            .unwrap()
+            .snippets
+            .len();
+        let listed =
+            viking.list_records(ListRequest { scope, ..list(None, 10) }).unwrap().items.len();
         (found, listed)
     };
     assert_eq!(count(&mut viking, agent("a")), (2, 2));
@@ -122,7 +161,10 @@ fn partitions_are_separate() {
     assert_eq!(count(&mut viking, Scope::company("company")), (2, 2));
     assert_eq!(count(&mut viking, Scope::company("other")), (0, 0));
     assert!(viking.get_record(id.clone(), agent("b")).unwrap().snippet.is_none());
-    assert_eq!(viking.forget(forget(vec![id], agent("b"))).unwrap().outcomes[0].effect, ForgetEffect::NotFound);
+    assert_eq!(
+        viking.forget(forget(vec![id], agent("b"))).unwrap().outcomes[0].effect,
+        ForgetEffect::NotFound
+    );
 }
 
 #[test]
@@ -154,7 +196,10 @@ fn the_tree_is_that_of_the_files() {
     let server = server::start();
     server.borrow_mut().put("memories/preferences/ada/tea.md", "Ada likes tea.");
     let mut viking = open(json!({}));
-    let own = viking.capture(CaptureRequest { scope: agent("a"), ..capture("op", "of a\nline") }).unwrap().records;
+    let own = viking
+        .capture(CaptureRequest { scope: agent("a"), ..capture("op", "of a\nline") })
+        .unwrap()
+        .records;
     let children = |viking: &mut OpenViking, path: &str, scope: Scope| {
         let (mut all, mut cursor) = (Vec::new(), None);
         loop {
@@ -176,7 +221,10 @@ fn the_tree_is_that_of_the_files() {
         (vec!["of a".to_owned()], own.first(), false)
     );
     assert!(children(&mut viking, "memories/memhost", agent("b")).is_empty());
-    assert_eq!(labels(&children(&mut viking, "memories/preferences/ada", agent("b"))), ["Ada likes tea."]);
+    assert_eq!(
+        labels(&children(&mut viking, "memories/preferences/ada", agent("b"))),
+        ["Ada likes tea."]
+    );
     assert!(children(&mut viking, "peers", agent("a")).is_empty());
     for path in ["nowhere", "memories/nowhere", "sessions", "memories/../sessions", "memories//"] {
         let gone = viking.list_children(path.to_owned(), scope(), None, 10).unwrap_err();
@@ -205,7 +253,10 @@ fn a_file_that_stays_is_not_told_as_forgotten() {
     // Nor by the next call, for which it is not in the index.
     viking.forget(forget(vec![id.clone()], scope())).unwrap_err();
     server.borrow_mut().keeps_files = false;
-    assert_eq!(viking.forget(forget(vec![id], scope())).unwrap().outcomes[0].effect, ForgetEffect::Hard);
+    assert_eq!(
+        viking.forget(forget(vec![id], scope())).unwrap().outcomes[0].effect,
+        ForgetEffect::Hard
+    );
 }
 
 #[test]
@@ -214,14 +265,22 @@ fn forgetting_reads_back_and_a_company_is_forgotten_at_once() {
     let mut viking = open(json!({}));
     let id = viking.capture(capture("op", "one")).unwrap().records.remove(0);
     viking.capture(capture("op-2", "two")).unwrap();
-    let effect = |viking: &mut OpenViking| viking.forget(forget(vec![id.clone()], scope())).unwrap().outcomes[0].effect;
+    let effect = |viking: &mut OpenViking| {
+        viking.forget(forget(vec![id.clone()], scope())).unwrap().outcomes[0].effect
+    };
     assert_eq!(effect(&mut viking), ForgetEffect::Hard);
     assert_eq!(effect(&mut viking), ForgetEffect::NotFound);
     server.borrow_mut().sessions.insert("memhost-op".to_owned(), Vec::new());
     let request = |scope: Scope| ForgetScopeRequest { operation_id: "op-3".to_owned(), scope };
     assert!(matches!(viking.forget_scope(request(agent("a"))), Err(Error::Unsupported(_))));
-    assert_eq!(viking.forget_scope(request(Scope::company("company"))).unwrap().extent, Extent::Hard);
+    assert_eq!(
+        viking.forget_scope(request(Scope::company("company"))).unwrap().extent,
+        Extent::Hard
+    );
     assert!(server.borrow().files.is_empty() && server.borrow().sessions.is_empty());
     assert!(viking.list_records(list(None, 10)).unwrap().items.is_empty());
-    assert_eq!(viking.check_health().unwrap().summary, "OpenViking answers at http://127.0.0.1:1933, user u");
+    assert_eq!(
+        viking.check_health().unwrap().summary,
+        "OpenViking answers at http://127.0.0.1:1933, user u"
+    );
 }

@@ -52,7 +52,9 @@ fn unescaped(text: &str) -> String {
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
         let digits = |rest: &mut std::str::Bytes<'_>| [rest.next().unwrap(), rest.next().unwrap()];
-        let hex = |digits: [u8; 2]| u8::from_str_radix(std::str::from_utf8(&digits).unwrap(), 16).unwrap();
+        let hex = |digits: [u8; 2]| {
+            u8::from_str_radix(std::str::from_utf8(&digits).unwrap(), 16).unwrap()
+        };
         bytes.push(if byte == b'%' { hex(digits(&mut rest)) } else { byte });
     }
     String::from_utf8(bytes).unwrap()
@@ -84,8 +86,13 @@ impl State {
             ("GET", ["system", "status"]) => fine(json!({"initialized": true, "user": "u"})),
             ("POST", ["content", "write"]) => {
                 let text = |name: &str| sent.body[name].as_str().unwrap().to_owned();
-                let tags = sent.body["tags"].as_array().unwrap().iter().map(|tag| tag.as_str().unwrap().to_lowercase());
-                let file = File { content: text("content").trim().to_owned(), tags: tags.collect() };
+                let tags = sent.body["tags"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|tag| tag.as_str().unwrap().to_lowercase());
+                let file =
+                    File { content: text("content").trim().to_owned(), tags: tags.collect() };
                 self.files.insert(path(&text("uri")), file);
                 fine(json!({"uri": text("uri"), "vector_status": "complete"}))
             }
@@ -97,8 +104,12 @@ impl State {
                 let asked = &sent.body["target_uri"];
                 let asked = asked.as_array().cloned().unwrap_or_else(|| vec![asked.clone()]);
                 let roots: Vec<_> = asked.iter().map(|uri| path(uri.as_str().unwrap())).collect();
-                let tags: Vec<_> =
-                    sent.body["tags"].as_array().unwrap().iter().map(|tag| tag.as_str().unwrap()).collect();
+                let tags: Vec<_> = sent.body["tags"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|tag| tag.as_str().unwrap())
+                    .collect();
                 let words = sent.body["query"].as_str().unwrap().to_lowercase();
                 let fits = |(path, file): &(&String, &File)| {
                     roots.iter().any(|root| below(root, path))
@@ -107,7 +118,8 @@ impl State {
                         && tags.iter().all(|tag| file.tags.iter().any(|known| known == tag))
                 };
                 let score = |file: &File| {
-                    let has = words.split(' ').any(|word| file.content.to_lowercase().contains(word));
+                    let has =
+                        words.split(' ').any(|word| file.content.to_lowercase().contains(word));
                     if words.is_empty() {
                         0.0
                     } else if has {
@@ -121,7 +133,9 @@ impl State {
                         "abstract": file.content.chars().take(8).collect::<String>(), "content": file.content})
                 };
                 let mut hits: Vec<_> = self.files.iter().filter(fits).map(hit).collect();
-                hits.sort_by(|a, b| b["score"].as_f64().unwrap().total_cmp(&a["score"].as_f64().unwrap()));
+                hits.sort_by(|a, b| {
+                    b["score"].as_f64().unwrap().total_cmp(&a["score"].as_f64().unwrap())
+                });
                 hits.truncate(sent.body["limit"].as_u64().unwrap() as usize);
                 for hit in hits.iter_mut().filter(|_| self.tells_less) {
                     hit.as_object_mut().unwrap().remove("content");
@@ -146,13 +160,15 @@ impl State {
                 let of = |task: &&Value| task["resource_id"] == query["resource_id"];
                 fine(self.tasks.iter().filter(of).cloned().collect())
             }
-            ("POST", ["tasks", id, "cancel"]) => match self.tasks.iter_mut().find(|task| task["task_id"] == *id) {
-                Some(task) if task["status"] == "running" => {
-                    task["status"] = json!("cancelling");
-                    fine(task.clone())
+            ("POST", ["tasks", id, "cancel"]) => {
+                match self.tasks.iter_mut().find(|task| task["task_id"] == *id) {
+                    Some(task) if task["status"] == "running" => {
+                        task["status"] = json!("cancelling");
+                        fine(task.clone())
+                    }
+                    _ => failed(412, "FAILED_PRECONDITION"),
                 }
-                _ => failed(412, "FAILED_PRECONDITION"),
-            },
+            }
             (method, ["sessions", rest @ ..]) => self.session(method, rest, &sent.body),
             _ => panic!("OpenViking has no such route: {} {}", sent.method, sent.path),
         }
@@ -167,7 +183,9 @@ impl State {
             self.sessions.insert(id.clone(), Vec::new());
             return fine(json!({"session_id": id}));
         }
-        let Some(messages) = self.sessions.get_mut(path[0]) else { return failed(404, "NOT_FOUND") };
+        let Some(messages) = self.sessions.get_mut(path[0]) else {
+            return failed(404, "NOT_FOUND");
+        };
         match (method, &path[1..]) {
             ("GET", []) => fine(json!({"session_id": path[0], "message_count": messages.len()})),
             ("DELETE", []) => {
@@ -181,12 +199,16 @@ impl State {
                 messages.extend(new.iter().cloned());
                 fine(json!({"session_id": path[0], "message_count": messages.len()}))
             }
-            ("POST", ["commit"]) if messages.is_empty() => fine(json!({"status": "skipped", "task_id": null})),
+            ("POST", ["commit"]) if messages.is_empty() => {
+                fine(json!({"status": "skipped", "task_id": null}))
+            }
             ("POST", ["commit"]) => {
                 let said: Vec<_> = std::mem::take(messages);
                 let id = format!("task-{}", self.tasks.len());
-                self.tasks.push(json!({"task_id": id, "task_type": "session_commit", "resource_id": path[0],
-                    "status": "running", "error": null, "result": null, "said": said}));
+                self.tasks.push(
+                    json!({"task_id": id, "task_type": "session_commit", "resource_id": path[0],
+                    "status": "running", "error": null, "result": null, "said": said}),
+                );
                 fine(json!({"status": "accepted", "task_id": id}))
             }
             _ => panic!("OpenViking has no such route: {method} sessions/{path:?}"),
@@ -195,13 +217,20 @@ impl State {
 
     /// Ends the task, as if each message of a user had become a memory.
     pub(crate) fn extract(&mut self, number: usize) {
-        let (session, said) = (self.tasks[number]["resource_id"].clone(), self.tasks[number]["said"].clone());
+        let (session, said) =
+            (self.tasks[number]["resource_id"].clone(), self.tasks[number]["said"].clone());
         let (mut adds, session) = (Vec::new(), session.as_str().unwrap());
-        for (at, message) in said.as_array().unwrap().iter().filter(|message| message["role"] == "user").enumerate() {
-            let path =
-                format!("peers/{}/memories/preferences/user/{session}_{at}.md", message["peer_id"].as_str().unwrap());
+        for (at, message) in
+            said.as_array().unwrap().iter().filter(|message| message["role"] == "user").enumerate()
+        {
+            let path = format!(
+                "peers/{}/memories/preferences/user/{session}_{at}.md",
+                message["peer_id"].as_str().unwrap()
+            );
             self.put(&path, message["content"].as_str().unwrap());
-            adds.push(json!({"uri": format!("viking://user/u/{path}"), "after": message["content"]}));
+            adds.push(
+                json!({"uri": format!("viking://user/u/{path}"), "after": message["content"]}),
+            );
         }
         let diff = json!({"operations": {"adds": adds, "updates": [], "deletes": []}});
         let place = format!("sessions/{session}/history/archive_001/memory_diff.json");
@@ -217,7 +246,8 @@ impl State {
         let mut found = BTreeMap::new();
         for path in self.files.keys() {
             let Some(rest) = path.strip_prefix(&format!("{root}/")) else { continue };
-            let steps: Vec<_> = rest.match_indices('/').map(|(at, _)| &rest[..at]).chain([rest]).collect();
+            let steps: Vec<_> =
+                rest.match_indices('/').map(|(at, _)| &rest[..at]).chain([rest]).collect();
             for step in steps.iter().take(if is_tree { steps.len() } else { 1 }) {
                 found.insert((*step).to_owned(), *step != rest);
             }
@@ -229,6 +259,9 @@ impl State {
         let (offset, limit) = (number("offset"), number("limit"));
         let entry = |(path, is_dir): (&String, &bool)| json!({"uri": format!("viking://user/u/{root}/{path}"), "isDir": is_dir, "modTime": "2026-11-23T17:34:04Z"});
         let page: Vec<_> = found.iter().skip(offset).take(limit).map(entry).collect();
-        Answer::json(200, json!({"status": "ok", "result": page, "has_more": offset + limit < found.len()}))
+        Answer::json(
+            200,
+            json!({"status": "ok", "result": page, "has_more": offset + limit < found.len()}),
+        )
     }
 }

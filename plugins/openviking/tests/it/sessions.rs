@@ -23,15 +23,26 @@ fn a_session_is_extracted_from_as_a_job() {
     let job = viking.capture(residue("Op", "I like green tea.")).unwrap().jobs.remove(0);
     assert_eq!((job.provider_job_id.as_str(), job.status), ("memhost-_4fp", JobStatus::Running));
     let again = viking.capture(residue("Op", "I like green tea.")).unwrap();
-    assert_eq!((again.jobs[0].provider_job_id.as_str(), server.borrow().tasks.len()), ("memhost-_4fp", 1));
+    assert_eq!(
+        (again.jobs[0].provider_job_id.as_str(), server.borrow().tasks.len()),
+        ("memhost-_4fp", 1)
+    );
     assert_eq!(status(&mut viking, "memhost-_4fp"), JobStatus::Running);
     server.borrow_mut().extract(0);
     let done = viking.get_job(job.provider_job_id.clone()).unwrap().unwrap();
-    assert_eq!((done.job.status, done.job.record_count, done.records.len()), (JobStatus::Succeeded, Some(1), 1));
-    let tokens = (done.usage[0].input_tokens, done.usage[0].output_tokens, done.usage[0].embedding_tokens);
+    assert_eq!(
+        (done.job.status, done.job.record_count, done.records.len()),
+        (JobStatus::Succeeded, Some(1), 1)
+    );
+    let tokens =
+        (done.usage[0].input_tokens, done.usage[0].output_tokens, done.usage[0].embedding_tokens);
     assert_eq!(tokens, (Some(7), Some(3), Some(5)));
     assert!(server.borrow().sessions.is_empty(), "what was said is removed");
-    assert_eq!(viking.get_job(job.provider_job_id).unwrap().unwrap(), done, "an end does not change");
+    assert_eq!(
+        viking.get_job(job.provider_job_id).unwrap().unwrap(),
+        done,
+        "an end does not change"
+    );
     let found = viking.query(query("tea")).unwrap().snippets.remove(0);
     assert_eq!((found.id, found.scope), (done.records[0].clone(), Some(scope())));
     let listed = viking.list_jobs(scope(), None, 10).unwrap().jobs;
@@ -47,8 +58,19 @@ fn what_is_extracted_stays_in_its_partition() {
     viking.capture(CaptureRequest { scope: of("a"), ..residue("op", "I like tea.") }).unwrap();
     server.borrow_mut().extract(0);
     let count = |viking: &mut OpenViking, scope: Scope| {
-        let found = viking.query(QueryRequest { scope: scope.clone(), ..query("tea") }).unwrap().snippets.len();
-        (found, viking.list_records(ListRequest { scope, ..testing::list(None, 10) }).unwrap().items.len())
+        let found = viking
+            .query(QueryRequest { scope: scope.clone(), ..query("tea") })
+            .unwrap()
+            .snippets
+            .len();
+        (
+            found,
+            viking
+                .list_records(ListRequest { scope, ..testing::list(None, 10) })
+                .unwrap()
+                .items
+                .len(),
+        )
     };
     assert_eq!((count(&mut viking, of("a")), count(&mut viking, of("b"))), ((1, 1), (0, 0)));
     assert_eq!(count(&mut viking, Scope::company("company")), (1, 1));
@@ -61,15 +83,20 @@ fn what_is_extracted_stays_in_its_partition() {
 fn turns_are_messages_and_what_was_recalled_is_left_out() {
     let server = server::start();
     let mut viking = open(json!({}));
-    let turn = |role: &str, text: String| Turn { role: role.to_owned(), name: None, text, at: None };
+    let turn =
+        |role: &str, text: String| Turn { role: role.to_owned(), name: None, text, at: None };
     let recalled = "<memhost-recall>I like old tea.</memhost-recall>";
-    let turns = (0..130)
-        .map(|n| turn("user", format!("I like tea {n}.")))
-        .chain([turn("assistant", format!("{recalled}There is nothing better.")), turn("user", recalled.to_owned())]);
+    let turns = (0..130).map(|n| turn("user", format!("I like tea {n}."))).chain([
+        turn("assistant", format!("{recalled}There is nothing better.")),
+        turn("user", recalled.to_owned()),
+    ]);
     let payload = SourcePayload { turns: turns.collect(), ..SourcePayload::default() };
     viking.capture(CaptureRequest { payload, ..residue("op", "") }).unwrap();
     let said = server.borrow().tasks[0]["said"].clone();
-    assert_eq!((said.as_array().unwrap().len(), &said[130]["content"]), (131, &json!("There is nothing better.")));
+    assert_eq!(
+        (said.as_array().unwrap().len(), &said[130]["content"]),
+        (131, &json!("There is nothing better."))
+    );
     assert_eq!((&said[129]["role"], &said[130]["role"]), (&json!("user"), &json!("assistant")));
     assert!(viking.capture(residue("op-2", recalled)).unwrap().jobs.is_empty());
     assert_eq!(server.borrow().tasks.len(), 1);
@@ -80,7 +107,9 @@ fn a_job_fails_is_cancelled_or_is_not_known_any_more() {
     let server = server::start();
     let mut viking = open(json!({}));
     let ids: Vec<_> = ["op-0", "op-1", "op-2"]
-        .map(|op| viking.capture(residue(op, "I like tea.")).unwrap().jobs.remove(0).provider_job_id)
+        .map(|op| {
+            viking.capture(residue(op, "I like tea.")).unwrap().jobs.remove(0).provider_job_id
+        })
         .to_vec();
     server.borrow_mut().tasks[0]["status"] = json!("failed");
     server.borrow_mut().tasks[0]["error"] = json!("no model");
@@ -92,7 +121,11 @@ fn a_job_fails_is_cancelled_or_is_not_known_any_more() {
     assert!(matches!(viking.retry_job(ids[0].clone()), Err(Error::Unsupported(_))));
     assert_eq!(viking.cancel_job(ids[0].clone()).unwrap().status, JobStatus::Failed);
 
-    assert_eq!(viking.cancel_job(ids[1].clone()).unwrap().status, JobStatus::Running, "OpenViking is still at it");
+    assert_eq!(
+        viking.cancel_job(ids[1].clone()).unwrap().status,
+        JobStatus::Running,
+        "OpenViking is still at it"
+    );
     server.borrow_mut().tasks[1]["status"] = json!("cancelled");
     assert_eq!(status(&mut viking, &ids[1]), JobStatus::Cancelled);
 
@@ -106,7 +139,13 @@ fn a_job_fails_is_cancelled_or_is_not_known_any_more() {
 #[test]
 fn what_is_extracted_from_can_be_chosen() {
     let server = server::start();
-    assert_eq!(open(json!({"infer": "never"})).capture(residue("op", "one")).unwrap().records.len(), 1);
-    assert_eq!(open(json!({"infer": "always"})).capture(capture("op", "one")).unwrap().jobs.len(), 1);
+    assert_eq!(
+        open(json!({"infer": "never"})).capture(residue("op", "one")).unwrap().records.len(),
+        1
+    );
+    assert_eq!(
+        open(json!({"infer": "always"})).capture(capture("op", "one")).unwrap().jobs.len(),
+        1
+    );
     assert_eq!(server.borrow().tasks.len(), 1);
 }

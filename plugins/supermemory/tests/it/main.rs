@@ -1,5 +1,5 @@
-//! The provider from outside, natively: against a supermemory in memory, through faults, and against what the stand-in
-//! answered, which supermemory's own SDK has checked.
+//! The provider from outside, natively: against a supermemory in memory, through faults, and
+//! against what the stand-in answered, which supermemory's own SDK has checked.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 

@@ -1,5 +1,5 @@
-//! supermemory in memory, with the routes that the provider uses: a smaller copy of the stand-in that supermemory's own SDK
-//! has checked (`tests/vendors/supermemory`).
+//! supermemory in memory, with the routes that the provider uses: a smaller copy of the stand-in
+//! that supermemory's own SDK has checked (`tests/vendors/supermemory`).
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,10 @@ fn missing(what: &str) -> Answer {
 }
 
 fn words(text: &str) -> BTreeSet<String> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
 }
 
 fn fits(memory: &Value, filters: &Value) -> bool {
@@ -29,13 +32,18 @@ fn fits(memory: &Value, filters: &Value) -> bool {
     match (either(&filters["AND"]), either(&filters["OR"])) {
         (Some(all), _) => all.iter().all(|part| fits(memory, part)),
         (_, Some(any)) => any.iter().any(|part| fits(memory, part)),
-        _ => filters.is_null() || memory["metadata"][filters["key"].as_str().unwrap()] == filters["value"],
+        _ => {
+            filters.is_null()
+                || memory["metadata"][filters["key"].as_str().unwrap()] == filters["value"]
+        }
     }
 }
 
 impl State {
     fn there(&self) -> impl Iterator<Item = &Value> {
-        self.memories.iter().filter(|memory| memory["isLatest"] == true && memory["isForgotten"] == false)
+        self.memories
+            .iter()
+            .filter(|memory| memory["isLatest"] == true && memory["isForgotten"] == false)
     }
 
     fn id(&mut self) -> String {
@@ -70,17 +78,26 @@ impl Stand for State {
     fn answer(&mut self, sent: &Sent) -> Answer {
         let body = &sent.body;
         let page = |key: &str, items: Vec<Value>| {
-            let (limit, page) = (body["limit"].as_u64().unwrap() as usize, body["page"].as_u64().unwrap_or(1) as usize);
+            let (limit, page) = (
+                body["limit"].as_u64().unwrap() as usize,
+                body["page"].as_u64().unwrap_or(1) as usize,
+            );
             let pagination = json!({"currentPage": page, "totalItems": items.len(), "totalPages": items.len().div_ceil(limit).max(1)});
             let items: Vec<_> = items.into_iter().skip((page - 1) * limit).take(limit).collect();
             Answer::json(200, json!({key: items, "pagination": pagination}))
         };
         let named = |memory: &&mut Value| {
-            memory["id"] == body["id"] && memory["isLatest"] == true && memory["isForgotten"] == false
+            memory["id"] == body["id"]
+                && memory["isLatest"] == true
+                && memory["isForgotten"] == false
         };
         match (sent.method, sent.path.as_str()) {
             ("POST", "/v3/documents") => {
-                let same = self.documents.iter().find(|document| document["customId"] == body["customId"]).cloned();
+                let same = self
+                    .documents
+                    .iter()
+                    .find(|document| document["customId"] == body["customId"])
+                    .cloned();
                 let document = same.unwrap_or_else(|| {
                     let id = self.id();
                     let new =
@@ -97,7 +114,11 @@ impl Stand for State {
                 Answer::json(200, json!({"success": true}))
             }
             ("GET", path) => {
-                match self.documents.iter().find(|document| path.ends_with(document["id"].as_str().unwrap())) {
+                match self
+                    .documents
+                    .iter()
+                    .find(|document| path.ends_with(document["id"].as_str().unwrap()))
+                {
                     Some(document) => Answer::json(200, document.clone()),
                     None => missing("Document"),
                 }
@@ -114,17 +135,25 @@ impl Stand for State {
                 }
                 Answer::json(201, json!({"documentId": document}))
             }
-            ("POST", "/v4/memories/list") => {
-                page("memoryEntries", self.there().filter(|memory| fits(memory, &body["filters"])).cloned().collect())
-            }
+            ("POST", "/v4/memories/list") => page(
+                "memoryEntries",
+                self.there().filter(|memory| fits(memory, &body["filters"])).cloned().collect(),
+            ),
             ("PATCH", "/v4/memories") => {
-                let Some(old) = self.memories.iter_mut().find(named) else { return missing("Memory") };
+                let Some(old) = self.memories.iter_mut().find(named) else {
+                    return missing("Memory");
+                };
                 old["isLatest"] = false.into();
                 let old = old.clone();
-                let root = if old["rootMemoryId"].is_null() { &old["id"] } else { &old["rootMemoryId"] };
-                let more =
-                    json!({"rootMemoryId": root, "forgetAfter": body["forgetAfter"], "history": [{"id": old["id"]}]});
-                let new = self.make(&body["newContent"], &body["metadata"], &old["documentIds"][0], &more);
+                let root =
+                    if old["rootMemoryId"].is_null() { &old["id"] } else { &old["rootMemoryId"] };
+                let more = json!({"rootMemoryId": root, "forgetAfter": body["forgetAfter"], "history": [{"id": old["id"]}]});
+                let new = self.make(
+                    &body["newContent"],
+                    &body["metadata"],
+                    &old["documentIds"][0],
+                    &more,
+                );
                 Answer::json(200, new)
             }
             ("DELETE", "/v4/memories") => match self.memories.iter_mut().find(named) {
@@ -136,9 +165,14 @@ impl Stand for State {
             },
             ("POST", "/v4/search") => {
                 let asked = words(body["q"].as_str().unwrap());
-                let like = |memory: &Value| words(memory["memory"].as_str().unwrap()).intersection(&asked).count();
-                let mut hits: Vec<_> =
-                    self.there().filter(|memory| like(memory) > 0 && fits(memory, &body["filters"])).cloned().collect();
+                let like = |memory: &Value| {
+                    words(memory["memory"].as_str().unwrap()).intersection(&asked).count()
+                };
+                let mut hits: Vec<_> = self
+                    .there()
+                    .filter(|memory| like(memory) > 0 && fits(memory, &body["filters"]))
+                    .cloned()
+                    .collect();
                 hits.sort_by_key(|memory| std::cmp::Reverse(like(memory)));
                 hits.truncate(body["limit"].as_u64().unwrap() as usize);
                 for hit in &mut hits {

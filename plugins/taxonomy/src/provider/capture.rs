@@ -29,7 +29,8 @@ impl Taxonomy {
         let hook = request.hook.as_ref();
         // `by Friday` means the Friday after the day on which it was said.
         let said_at = hook.and_then(|hook| hook.triggered_at.parse().ok()).unwrap_or(submitted);
-        let mut reading = Reading::new(Place::from(&request.scope), Source::from(&request.source), said_at);
+        let mut reading =
+            Reading::new(Place::from(&request.scope), Source::from(&request.source), said_at);
         reading.is_told_when = hook.is_some();
         reading.hook_kind = hook.map(|hook| hook_name(&hook.hook_kind));
         let job = Job::new(id, submitted.into(), reading);
@@ -39,8 +40,8 @@ impl Taxonomy {
         Ok(answer(shown(&job, &request.scope.company_id)))
     }
 
-    /// The payload is itself the record. Its kind is the one that its metadata names, else that of the rule that
-    /// matches.
+    /// The payload is itself the record. Its kind is the one that its metadata names, else that of
+    /// the rule that matches.
     pub(super) fn keep(&mut self, request: &CaptureRequest) -> Result<CaptureResponse, Error> {
         let metadata = merged(request)?;
         let text = contents(&request.payload, metadata.as_ref(), true)?;
@@ -56,7 +57,8 @@ impl Taxonomy {
         let source = Source::from(&request.source);
         let at = request.hook.as_ref().and_then(|hook| hook.triggered_at.parse().ok());
         let said = Said { source: Some(&source), at };
-        self.write_all(&request.operation_id, &request.scope, said, vec![record], "payload").map(CaptureResponse::from)
+        self.write_all(&request.operation_id, &request.scope, said, vec![record], "payload")
+            .map(CaptureResponse::from)
     }
 }
 
@@ -78,7 +80,11 @@ fn merged(request: &CaptureRequest) -> Result<Option<Map<String, Value>>, Error>
 }
 
 /// The text of a payload, unless it is something that is not memory.
-fn contents(payload: &SourcePayload, metadata: Option<&Map<String, Value>>, as_record: bool) -> Result<String, Error> {
+fn contents(
+    payload: &SourcePayload,
+    metadata: Option<&Map<String, Value>>,
+    as_record: bool,
+) -> Result<String, Error> {
     let object: Option<Value> = payload
         .object
         .as_deref()
@@ -87,7 +93,13 @@ fn contents(payload: &SourcePayload, metadata: Option<&Map<String, Value>>, as_r
         .map_err(|error| Error::invalid("payload.object", format!("is not JSON: {error}")))?;
     let turns = conversation(&payload.turns);
     let text = payload.text.as_deref().or(turns.as_deref()).unwrap_or_default();
-    let offered = Offered { metadata, mime: payload.mime_type.as_deref(), text, object: object.as_ref(), as_record };
+    let offered = Offered {
+        metadata,
+        mime: payload.mime_type.as_deref(),
+        text,
+        object: object.as_ref(),
+        as_record,
+    };
     if let Some((row, at)) = excluded(&offered) {
         return Err(Error::invalid(&format!("payload.{at}"), row.message()));
     }
@@ -100,7 +112,10 @@ fn contents(payload: &SourcePayload, metadata: Option<&Map<String, Value>>, as_r
         return Ok(turns);
     }
     object.as_ref().and_then(readable).ok_or_else(|| {
-        Error::unsupported("taxonomy reads text; send payload.text or payload.turns, or an object with `messages`, `text` or `content`")
+        Error::unsupported(
+            "taxonomy reads text; send payload.text or payload.turns, or an object \
+                            with `messages`, `text` or `content`",
+        )
     })
 }
 
@@ -126,9 +141,12 @@ fn readable(object: &Value) -> Option<String> {
             let said = match said.as_str() {
                 Some(text) => text.to_owned(),
                 // Parts, as some models' clients have them.
-                None => {
-                    said.as_array()?.iter().filter_map(|part| part.get("text")?.as_str()).collect::<Vec<_>>().join("\n")
-                }
+                None => said
+                    .as_array()?
+                    .iter()
+                    .filter_map(|part| part.get("text")?.as_str())
+                    .collect::<Vec<_>>()
+                    .join("\n"),
             };
             let who = speaker(message.get("role").and_then(Value::as_str));
             Some(format!("{who}: {said}\n"))
@@ -136,5 +154,7 @@ fn readable(object: &Value) -> Option<String> {
         let lines: Vec<String> = messages.iter().filter_map(line).collect();
         return (!lines.is_empty()).then(|| lines.join("\n"));
     }
-    ["text", "content", "body"].iter().find_map(|name| object.get(*name)?.as_str().map(str::to_owned))
+    ["text", "content", "body"]
+        .iter()
+        .find_map(|name| object.get(*name)?.as_str().map(str::to_owned))
 }

@@ -18,13 +18,14 @@ use crate::workflow::judge;
 
 /// How many sentences one call reads: far within its deadline, and their items fit into one batch.
 const SLICE: usize = 400;
-/// How many records a job names at most, because of the contract's limit on lists. Further records exist but are not
-/// named.
+/// How many records a job names at most, because of the contract's limit on lists. Further records
+/// exist but are not named.
 const MOST_NAMED: usize = 1_000;
 /// How many days an expired item stays stored, so that people can find out why it is not returned.
 const KEPT_DAYS: i64 = 30;
 
-/// The text to read, and its source. A job stays when it has ended, and a repeated capture returns it.
+/// The text to read, and its source. A job stays when it has ended, and a repeated capture returns
+/// it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Reading {
     place: Place,
@@ -55,7 +56,8 @@ impl Reading {
 }
 
 impl Reading {
-    /// When it was said, if a hook told. A clock that goes ahead must not make an item younger than new.
+    /// When it was said, if a hook told. A clock that goes ahead must not make an item younger than
+    /// new.
     fn triggered_at(&self, now: Timestamp) -> Option<Timestamp> {
         self.is_told_when.then(|| self.said_at.min(now))
     }
@@ -82,7 +84,12 @@ impl Jobs {
     }
 
     /// Writes a job with its text; without one its text is deleted.
-    pub(super) fn write(&self, batch: &mut Batch, job: &Job, text: Option<&str>) -> Result<(), Error> {
+    pub(super) fn write(
+        &self,
+        batch: &mut Batch,
+        job: &Job,
+        text: Option<&str>,
+    ) -> Result<(), Error> {
         self.jobs.write(batch, job)?;
         match text {
             Some(text) => batch.put(&self.texts, &job.id, &text.to_owned())?,
@@ -123,9 +130,16 @@ impl Extraction for Taxonomy {
         Ok(self.jobs.find(&id)?.map(|job| JobResult { job: shown(&job, ""), ..job.result() }))
     }
 
-    fn list_jobs(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {
+    fn list_jobs(
+        &mut self,
+        scope: Scope,
+        cursor: Option<String>,
+        limit: u32,
+    ) -> Result<JobPage, Error> {
         let is_visible = |job: &Job| job.work.place.is_visible(&scope);
-        self.jobs.jobs.page(cursor.as_deref(), limit, is_visible, |job| shown(job, &scope.company_id))
+        self.jobs
+            .jobs
+            .page(cursor.as_deref(), limit, is_visible, |job| shown(job, &scope.company_id))
     }
 
     fn cancel_job(&mut self, id: String) -> Result<ExtractionJob, Error> {
@@ -141,16 +155,17 @@ impl Extraction for Taxonomy {
     fn retry_job(&mut self, id: String) -> Result<ExtractionJob, Error> {
         let job = self.jobs.jobs.get(&id)?;
         match job.is_retryable() {
-            true => {
-                Err(Error::unsupported(format!("the text of `{id}` was deleted when it ended; send the capture again")))
-            }
+            true => Err(Error::unsupported(format!(
+                "the text of `{id}` was deleted when it ended; send the capture again"
+            ))),
             false => Ok(shown(&job, "")),
         }
     }
 }
 
 impl Taxonomy {
-    /// Writes candidates as items: new ones, and those that were said again. Their ids are added to the job.
+    /// Writes candidates as items: new ones, and those that were said again. Their ids are added to
+    /// the job.
     fn items(&self, job: &mut Job, found: &[Candidate], now: Timestamp) -> Vec<Item> {
         let mut items: Vec<Item> = Vec::new();
         let mut below = 0_u32;
@@ -174,7 +189,10 @@ impl Taxonomy {
             }
         }
         if below > 0 {
-            log::info!("{below} candidates were below {} and were dropped", self.config.reject_below);
+            log::info!(
+                "{below} candidates were below {} and were dropped",
+                self.config.reject_below
+            );
         }
         items
     }
@@ -183,7 +201,12 @@ impl Taxonomy {
     fn said_again(&self, item: &Item, candidate: &Candidate, job: &Job, now: Timestamp) -> Item {
         let expires_at = expires(&self.config, item.kind, &candidate.text, job.work.said_at);
         let triggered_at = job.work.triggered_at(now).max(item.triggered_at);
-        Item { updated_at: now, triggered_at, expires_at: expires_at.max(item.expires_at), ..item.clone() }
+        Item {
+            updated_at: now,
+            triggered_at,
+            expires_at: expires_at.max(item.expires_at),
+            ..item.clone()
+        }
     }
 
     fn new_item(&self, name: String, candidate: &Candidate, job: &Job, now: Timestamp) -> Item {
@@ -202,7 +225,11 @@ impl Taxonomy {
             extracted: Some(Extracted {
                 rule: candidate.rule.to_owned(),
                 confidence: candidate.confidence,
-                adjustments: candidate.adjustments.iter().map(|(name, by)| ((*name).to_owned(), *by)).collect(),
+                adjustments: candidate
+                    .adjustments
+                    .iter()
+                    .map(|(name, by)| ((*name).to_owned(), *by))
+                    .collect(),
                 subject: candidate.subject.to_owned(),
                 evidence: if is_clean { pii::redact(&evidence) } else { evidence },
             }),
@@ -222,7 +249,8 @@ impl Taxonomy {
 
     /// The items that expired long ago.
     fn long_expired(&self, now: Timestamp) -> Vec<String> {
-        let end = now.checked_sub(SignedDuration::from_hours(24 * KEPT_DAYS)).unwrap_or(Timestamp::MIN);
+        let end =
+            now.checked_sub(SignedDuration::from_hours(24 * KEPT_DAYS)).unwrap_or(Timestamp::MIN);
         let is_over = |item: &Item| item.expires_at.is_some_and(|expired| expired < end);
         self.store
             .behind(None)

@@ -33,7 +33,8 @@ impl Taxonomy {
 
     /// Counts the uses of facts in a result, so that they fade later.
     pub(super) fn count_uses(&mut self, hits: &[Hit]) -> Result<(), Error> {
-        let facts: Vec<String> = hits.iter().filter(|hit| hit.kind == Kind::Fact).map(|hit| hit.id.clone()).collect();
+        let facts: Vec<String> =
+            hits.iter().filter(|hit| hit.kind == Kind::Fact).map(|hit| hit.id.clone()).collect();
         if facts.is_empty() { Ok(()) } else { self.store.count_uses(&facts, now()) }
     }
 
@@ -41,15 +42,20 @@ impl Taxonomy {
     pub(super) fn summary(&self, scope: &Scope) -> Option<String> {
         let now = now();
         let mut lines = Vec::new();
-        for (kind, title) in
-            [(Kind::Constraint, "Constraints"), (Kind::Preference, "Preferences"), (Kind::Profile, "Profile")]
-        {
-            let is_one = |item: &&Item| item.kind == kind && item.counts(now) && item.is_visible(scope);
-            let mut all: Vec<&Item> = self.store.behind(None).map(|held| &held.item).filter(is_one).collect();
+        for (kind, title) in [
+            (Kind::Constraint, "Constraints"),
+            (Kind::Preference, "Preferences"),
+            (Kind::Profile, "Profile"),
+        ] {
+            let is_one =
+                |item: &&Item| item.kind == kind && item.counts(now) && item.is_visible(scope);
+            let mut all: Vec<&Item> =
+                self.store.behind(None).map(|held| &held.item).filter(is_one).collect();
             all.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));
             all.truncate(STATEMENTS);
             if !all.is_empty() {
-                let statements: Vec<String> = all.into_iter().map(|item| short(&item.text)).collect();
+                let statements: Vec<String> =
+                    all.into_iter().map(|item| short(&item.text)).collect();
                 lines.push(format!("{title}: {}", statements.join("; ")));
             }
         }

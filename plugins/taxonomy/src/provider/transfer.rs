@@ -26,7 +26,10 @@ impl Transfer for Taxonomy {
         self.store.refresh()?;
         let last = cursor.as_deref().map(|cursor| {
             id::read_cursor(cursor).ok_or_else(|| {
-                Error::invalid("cursor", format!("`{cursor}` is not a cursor of taxonomy's export; start without one"))
+                Error::invalid(
+                    "cursor",
+                    format!("`{cursor}` is not a cursor of taxonomy's export; start without one"),
+                )
             })
         });
         let (mut lines, mut last) = (String::new(), last.transpose()?.map(str::to_owned));
@@ -35,7 +38,9 @@ impl Transfer for Taxonomy {
                 continue;
             }
             let line = serde_json::to_string(&Line { item: held.item.clone(), uses: held.used })
-                .map_err(|error| Error::internal(format!("`{}` cannot be written: {error}", held.item.id)))?;
+                .map_err(|error| {
+                    Error::internal(format!("`{}` cannot be written: {error}", held.item.id))
+                })?;
             if lines.len() + line.len() >= CHUNK && !lines.is_empty() {
                 return Ok(Chunk { lines, next_cursor: last.map(|last| id::cursor(&last)) });
             }
@@ -56,7 +61,10 @@ impl Transfer for Taxonomy {
             let Line { mut item, uses } = serde_json::from_str(line)
                 .map_err(|error| wrong(format!("is not an item of taxonomy's export: {error}")))?;
             if !item.is_visible(&scope) {
-                return Err(wrong(format!("`{}` is of another scope than the one that it is imported into", item.id)));
+                return Err(wrong(format!(
+                    "`{}` is of another scope than the one that it is imported into",
+                    item.id
+                )));
             }
             let known = self.store.held(&item.id);
             if let Some(used) = uses
@@ -73,9 +81,16 @@ impl Transfer for Taxonomy {
                 item.status = Status::Pending;
             }
             match self.store.get(&item.id) {
-                Some(present) if *present == item && !counted.iter().any(|(id, _)| *id == item.id) => unchanged += 1,
+                Some(present)
+                    if *present == item && !counted.iter().any(|(id, _)| *id == item.id) =>
+                {
+                    unchanged += 1
+                }
                 Some(present) if !present.is_visible(&scope) => {
-                    return Err(wrong(format!("`{}` is the id of a record that this scope may not see", item.id)));
+                    return Err(wrong(format!(
+                        "`{}` is the id of a record that this scope may not see",
+                        item.id
+                    )));
                 }
                 _ => items.push(item),
             }

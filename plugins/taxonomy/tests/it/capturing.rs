@@ -9,12 +9,16 @@ use super::{Home, metadata, texts};
 #[test]
 fn a_capture_leaves_a_job_and_the_job_makes_items() {
     let mut home = Home::new();
-    let job = home.queue("Hi! I prefer concise answers. We chose SQLite over Postgres. What is the time?");
+    let job = home
+        .queue("Hi! I prefer concise answers. We chose SQLite over Postgres. What is the time?");
     assert!(home.list().is_empty(), "nothing is read before the job runs");
     let records = home.run(&job);
     assert_eq!(records.len(), 2);
-    let mut kinds: Vec<String> =
-        home.list().iter().map(|item| metadata(item)["kind"].as_str().unwrap().to_owned()).collect();
+    let mut kinds: Vec<String> = home
+        .list()
+        .iter()
+        .map(|item| metadata(item)["kind"].as_str().unwrap().to_owned())
+        .collect();
     kinds.sort();
     assert_eq!(kinds, ["decision", "preference"]);
     let told = home.provider.get_job(job).unwrap().unwrap().job;
@@ -24,9 +28,15 @@ fn a_capture_leaves_a_job_and_the_job_makes_items() {
 #[test]
 fn what_an_assistant_says_is_no_memory() {
     let said = "My name is Ann. I prefer tea. We decided to use Redis. Never deploy on Fridays.";
-    for start in
-        ["助手\u{FF1A}", "Assistant:", "Assistant - ", "assistant> ", "### Assistant\n", "[assistant] ", "GPT-4: "]
-    {
+    for start in [
+        "助手\u{FF1A}",
+        "Assistant:",
+        "Assistant - ",
+        "assistant> ",
+        "### Assistant\n",
+        "[assistant] ",
+        "GPT-4: ",
+    ] {
         let mut home = Home::new();
         home.learn(&format!("User: hello\n{start}{said}\nStorage: We decided to use Redis."));
         assert!(home.list().is_empty() && home.pending().is_empty(), "{start}");
@@ -50,7 +60,10 @@ fn an_item_has_its_rule_and_evidence() {
     let told = metadata(&item);
     assert_eq!(told["rule"], "preference.prefer");
     assert_eq!(told["evidence"], "By the way, I prefer concise answers, and my name is Jerry.");
-    assert_eq!((&told["status"], &told["piiRisk"], &told["subject"]), (&json!("approved"), &json!(0), &json!("user")));
+    assert_eq!(
+        (&told["status"], &told["piiRisk"], &told["subject"]),
+        (&json!("approved"), &json!(0), &json!("user"))
+    );
     assert!(told["confidence"].as_f64().unwrap() >= 0.72 && told["tags"].is_array());
     assert_eq!(item.source, Some(testing::source()));
 }
@@ -69,7 +82,10 @@ fn a_repeated_capture_or_job_makes_no_second_item() {
     let again = home.provider.capture(request.clone()).unwrap();
     assert_eq!(again.jobs[0].provider_job_id, first.provider_job_id, "the same event");
     let other = CaptureRequest { operation_id: "another".to_owned(), ..request.clone() };
-    assert_ne!(home.provider.capture(other).unwrap().jobs[0].provider_job_id, first.provider_job_id);
+    assert_ne!(
+        home.provider.capture(other).unwrap().jobs[0].provider_job_id,
+        first.provider_job_id
+    );
 
     let made = home.run(&first.provider_job_id);
     let all = home.list();
@@ -97,7 +113,8 @@ fn a_repeated_statement_is_one_item() {
     let first = home.learn("I prefer concise answers.");
     let second = home.learn("As I said: I prefer other things. I prefer concise answers!");
     assert!(second.contains(&first[0]), "{second:?}");
-    let same: Vec<String> = texts(home.list()).into_iter().filter(|text| text.contains("concise")).collect();
+    let same: Vec<String> =
+        texts(home.list()).into_iter().filter(|text| text.contains("concise")).collect();
     assert_eq!(same.len(), 1);
 }
 
@@ -121,7 +138,11 @@ fn a_cancelled_job_makes_nothing() {
     assert_eq!(home.provider.cancel_job(job.clone()).unwrap().status, JobStatus::Cancelled);
     assert_eq!(home.provider.run_job(job.clone()).unwrap().job.status, JobStatus::Cancelled);
     assert!(home.list().is_empty());
-    assert_eq!(home.provider.cancel_job(job).unwrap().status, JobStatus::Cancelled, "cancelling again changes nothing");
+    assert_eq!(
+        home.provider.cancel_job(job).unwrap().status,
+        JobStatus::Cancelled,
+        "cancelling again changes nothing"
+    );
     let done = home.queue("I prefer milk.");
     home.run(&done);
     assert_eq!(home.provider.cancel_job(done).unwrap().status, JobStatus::Succeeded);
@@ -159,7 +180,8 @@ fn messages_are_read_as_a_conversation() {
         {"role": "assistant", "content": [{"type": "text", "text": "I prefer prose."}]},
     ]});
     let mut request = home.residue("");
-    request.payload = SourcePayload { object: Some(object.to_string()), ..SourcePayload::default() };
+    request.payload =
+        SourcePayload { object: Some(object.to_string()), ..SourcePayload::default() };
     let job = home.provider.capture(request.clone()).unwrap().jobs.remove(0).provider_job_id;
     home.run(&job);
     assert_eq!(texts(home.list()), ["I prefer tea."]);

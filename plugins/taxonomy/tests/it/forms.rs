@@ -1,6 +1,6 @@
-//! Sentences of forms that the rules once missed or took for something else, with neighbours that are to stay as they
-//! are: the form, the kind or `none`, the sentence. They were written before the rules for them. Of the half
-//! `forms-held-out.tsv` only totals are printed.
+//! Sentences of forms that the rules once missed or took for something else, with neighbours that
+//! are to stay as they are: the form, the kind or `none`, the sentence. They were written before
+//! the rules for them. Of the half `forms-held-out.tsv` only totals are printed.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,8 @@ fn measure(half: &str, show: bool) -> BTreeMap<String, (usize, usize)> {
         let [form, kind, text] = std::array::from_fn(|_| fields.next().unwrap());
         let wanted: Vec<Kind> = Kind::parse(kind).into_iter().collect();
         let found = extract(text).into_iter().filter(|candidate| candidate.confidence >= APPROVED);
-        let found: Vec<(Kind, &str)> = found.map(|candidate| (candidate.kind, candidate.rule)).collect();
+        let found: Vec<(Kind, &str)> =
+            found.map(|candidate| (candidate.kind, candidate.rule)).collect();
         let is_right = found.iter().map(|(kind, _)| *kind).eq(wanted);
         if show && !is_right {
             println!("{form}\t{kind}\t{text}\t{found:?}");

@@ -1,5 +1,6 @@
-//! Sentences of each kind in each language, and as many that are no memory. They were written before their author saw
-//! the rules. The rules may be changed after the half `kinds-dev.tsv`; of `kinds-held-out.tsv` only totals are printed.
+//! Sentences of each kind in each language, and as many that are no memory. They were written
+//! before their author saw the rules. The rules may be changed after the half `kinds-dev.tsv`; of
+//! `kinds-held-out.tsv` only totals are printed.
 
 use std::collections::BTreeMap;
 
@@ -34,12 +35,16 @@ fn measure(half: &str, show: bool) -> BTreeMap<(String, Option<Kind>), Count> {
         let mut fields = line.splitn(3, '\t');
         let [language, kind, text] = std::array::from_fn(|_| fields.next().unwrap());
         let wanted = Kind::parse(kind);
-        let mut found: Vec<(Kind, &str)> =
-            extract(text).into_iter().filter(|c| c.confidence >= APPROVED).map(|c| (c.kind, c.rule)).collect();
+        let mut found: Vec<(Kind, &str)> = extract(text)
+            .into_iter()
+            .filter(|c| c.confidence >= APPROVED)
+            .map(|c| (c.kind, c.rule))
+            .collect();
         found.sort_unstable();
         found.dedup_by_key(|(kind, _)| *kind);
         if show
-            && (found.len() != usize::from(wanted.is_some()) || found.iter().any(|(found, _)| Some(*found) != wanted))
+            && (found.len() != usize::from(wanted.is_some())
+                || found.iter().any(|(found, _)| Some(*found) != wanted))
         {
             println!("{language}\t{kind}\t{text}\t{found:?}");
         }
@@ -63,14 +68,26 @@ fn check(half: &str, show: bool) {
     let counts = measure(half, show);
     for ((language, kind), count) in &counts {
         let kind = kind.map_or("all", Kind::name);
-        println!("{half}\t{language}\t{kind}\t{:.3}\t{:.3}\t{count:?}", count.precision(), count.recall());
+        println!(
+            "{half}\t{language}\t{kind}\t{:.3}\t{:.3}\t{count:?}",
+            count.precision(),
+            count.recall()
+        );
     }
     for ((language, kind), count) in &counts {
         if kind.is_none() {
-            assert!(count.precision() >= 0.93, "{half}, {language}: precision {:.3}", count.precision());
+            assert!(
+                count.precision() >= 0.93,
+                "{half}, {language}: precision {:.3}",
+                count.precision()
+            );
         }
         let floor = if kind.is_none() { 0.85 } else { 0.70 };
-        assert!(count.recall() >= floor, "{half}, {language}, {kind:?}: recall {:.3}", count.recall());
+        assert!(
+            count.recall() >= floor,
+            "{half}, {language}, {kind:?}: recall {:.3}",
+            count.recall()
+        );
     }
 }
 

@@ -10,20 +10,27 @@ fn labelled(half: &str) -> Vec<(String, BTreeSet<Kind>)> {
     let lines = std::fs::read_to_string(path).unwrap();
     let line = |line: &str| {
         let value: Value = serde_json::from_str(line).unwrap();
-        let kinds = value["kinds"].as_array().unwrap().iter().map(|kind| Kind::parse(kind.as_str().unwrap()).unwrap());
+        let kinds = value["kinds"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|kind| Kind::parse(kind.as_str().unwrap()).unwrap());
         (value["text"].as_str().unwrap().to_owned(), kinds.collect())
     };
     lines.lines().map(line).collect()
 }
 
-/// Among what counts, so many are right. The floor is the one that the project promises for the other half, which a rule
-/// must not be written after: `just bench` measures both.
+/// Among what counts, so many are right. The floor is the one that the project promises for the
+/// other half, which a rule must not be written after: `just bench` measures both.
 #[test]
 fn the_rules_have_the_promised_precision() {
     let (mut right, mut all, mut wanted) = (0, 0, 0);
     for (text, kinds) in labelled("dev") {
-        let found: BTreeSet<Kind> =
-            extract(&text).into_iter().filter(|c| c.confidence >= c.kind.threshold()).map(|c| c.kind).collect();
+        let found: BTreeSet<Kind> = extract(&text)
+            .into_iter()
+            .filter(|c| c.confidence >= c.kind.threshold())
+            .map(|c| c.kind)
+            .collect();
         if found != kinds {
             println!("{text}: {found:?} and not {kinds:?}");
         }

@@ -15,7 +15,11 @@ fn an_expired_todo_is_not_returned() {
     let mut home = Home::new();
     let ids = home.learn("I need to book a room by Friday.");
     let item = home.get(&ids[0]).unwrap();
-    assert_eq!(metadata(&item)["expiresAt"], "2026-03-09T23:59:59Z", "Friday is the 6th, and three days of grace");
+    assert_eq!(
+        metadata(&item)["expiresAt"],
+        "2026-03-09T23:59:59Z",
+        "Friday is the 6th, and three days of grace"
+    );
     at("2026-03-09T23:00:00Z");
     assert_eq!(home.ask("room").len(), 1);
     at("2026-03-10T00:00:00Z");
@@ -127,7 +131,12 @@ fn a_fact_ages_from_when_it_was_said() {
         let mut request = home.residue(text);
         let triggered_at = at.to_owned();
         let hook_kind = HookKind::ManualCapture;
-        request.hook = Some(HookContext { hook_kind, triggered_at, actor_agent_id: None, heartbeat_run_id: None });
+        request.hook = Some(HookContext {
+            hook_kind,
+            triggered_at,
+            actor_agent_id: None,
+            heartbeat_run_id: None,
+        });
         let job = home.provider.capture(request).unwrap().jobs.remove(0).provider_job_id;
         home.run(&job).remove(0)
     };
@@ -154,16 +163,22 @@ fn an_old_fact_comes_before_a_worse_match() {
     at("2027-06-04T10:00:00Z");
     home.put("The museum is in Basel", json!({"kind": "fact"})).unwrap();
     home.put("Alice has a new bicycle", json!({"kind": "fact"})).unwrap();
-    let found = home.provider.explain_query(testing::query("when is the museum visit for Alice?")).unwrap();
+    let found =
+        home.provider.explain_query(testing::query("when is the museum visit for Alice?")).unwrap();
     let first = found.hits[0].contributions.iter().find(|part| part.name == "decay").unwrap().value;
     assert!((first - 0.3).abs() < 1e-9, "{first}");
-    assert_eq!(home.ask("when is the museum visit for Alice?")[0], "The museum visit for Alice is at nine");
+    assert_eq!(
+        home.ask("when is the museum visit for Alice?")[0],
+        "The museum visit for Alice is at nine"
+    );
 }
 
 #[test]
 fn of_two_faded_facts_the_newer_one_is_first() {
     let mut home = Home::new();
-    for (day, text) in [("2026-03-04", "The deadline is on Monday"), ("2026-03-05", "The deadline is on Friday")] {
+    for (day, text) in
+        [("2026-03-04", "The deadline is on Monday"), ("2026-03-05", "The deadline is on Friday")]
+    {
         at(&format!("{day}T10:00:00Z"));
         home.put(text, json!({"kind": "fact"})).unwrap();
     }
@@ -179,10 +194,17 @@ fn uses_are_shown_and_exported() {
     home.ask("deadline");
     home.ask("deadline");
     let told = metadata(&home.get(&id).unwrap());
-    assert_eq!((&told["useCount"], &told["lastUsedAt"]), (&json!(2), &json!("2026-03-04T10:00:00Z")));
+    assert_eq!(
+        (&told["useCount"], &told["lastUsedAt"]),
+        (&json!(2), &json!("2026-03-04T10:00:00Z"))
+    );
     let lines = home.provider.export_records(testing::scope(), None).unwrap().lines;
     let again = |home: &mut Home| {
-        let request = ImportRequest { operation_id: "import".into(), scope: testing::scope(), lines: lines.clone() };
+        let request = ImportRequest {
+            operation_id: "import".into(),
+            scope: testing::scope(),
+            lines: lines.clone(),
+        };
         let report = home.provider.import_records(request).unwrap();
         (report.imported, report.unchanged)
     };

@@ -83,7 +83,13 @@ impl Home {
     }
 
     #[allow(clippy::needless_pass_by_value, reason = "so that a test can write json!({}) in place")]
-    fn put_as(&mut self, operation: &str, id: Option<&str>, text: &str, metadata: Value) -> Result<String, Error> {
+    fn put_as(
+        &mut self,
+        operation: &str,
+        id: Option<&str>,
+        text: &str,
+        metadata: Value,
+    ) -> Result<String, Error> {
         let record = RecordWrite {
             id: id.map(str::to_owned),
             text: text.to_owned(),

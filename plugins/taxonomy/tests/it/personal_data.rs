@@ -18,14 +18,19 @@ fn raw_data_waits_or_is_redacted_as_configured() {
     redacting.learn("I prefer mail to jerry@mit.edu.");
     assert!(redacting.pending().is_empty());
     let item = redacting.list().remove(0);
-    assert_eq!((item.text.as_str(), &metadata(&item)["piiRisk"]), ("I prefer mail to [EMAIL].", &json!(1)));
+    assert_eq!(
+        (item.text.as_str(), &metadata(&item)["piiRisk"]),
+        ("I prefer mail to [EMAIL].", &json!(1))
+    );
     assert_eq!(metadata(&item)["evidence"], "I prefer mail to [EMAIL].");
 }
 
 #[test]
 fn a_password_waits() {
     let mut home = Home::new();
-    for text in ["Remember that my password is hunter2.", "password: hunter2", "my password is hunter2"] {
+    for text in
+        ["Remember that my password is hunter2.", "password: hunter2", "my password is hunter2"]
+    {
         assert_eq!(pii_level(text), 2, "{text}");
         home.put(text, json!({})).unwrap();
     }
@@ -64,7 +69,8 @@ fn a_correction_with_raw_data_waits() {
     let id = home.put("Ann has an address", json!({})).unwrap();
     let write = RecordWrite { text: "Ann: ann@example.org".into(), ..RecordWrite::default() };
     let patch = Patch::Replacement(write);
-    let request = CorrectRequest { operation_id: "c".into(), id: id.clone(), scope: testing::scope(), patch };
+    let request =
+        CorrectRequest { operation_id: "c".into(), id: id.clone(), scope: testing::scope(), patch };
     home.provider.correct(request).unwrap();
     assert!(home.get(&id).is_none());
     assert_eq!(home.pending().len(), 1);
@@ -73,10 +79,16 @@ fn a_correction_with_raw_data_waits() {
 #[test]
 fn what_was_redacted_before_is_level_1_and_approved() {
     let mut home = Home::new();
-    for (number, mark) in ["[REDACTED_EMAIL]", "[REDACTED_PHONE]", "<REDACTED_NAME>", "[EMAIL]"].into_iter().enumerate()
+    for (number, mark) in ["[REDACTED_EMAIL]", "[REDACTED_PHONE]", "<REDACTED_NAME>", "[EMAIL]"]
+        .into_iter()
+        .enumerate()
     {
         assert_eq!(pii_level(mark), 1, "{mark}");
-        for text in [format!("My e-mail address is {mark}."), format!("Write to {mark}, not to me"), mark.to_owned()] {
+        for text in [
+            format!("My e-mail address is {mark}."),
+            format!("Write to {mark}, not to me"),
+            mark.to_owned(),
+        ] {
             assert_eq!(pii_level(&text), 1, "{text}");
             home.put_as(&format!("{number} {text}"), None, &text, json!({})).unwrap();
         }
@@ -102,12 +114,15 @@ fn answered(home: &mut Home) -> Vec<String> {
     let mut snippets = home.list();
     let ids: Vec<String> = snippets.iter().map(|item| item.id.clone()).collect();
     snippets.extend(ids.iter().filter_map(|id| home.get(id)));
-    for (query, intent) in [("", Intent::AgentPreamble), ("prefer always note example deadline", Intent::Answer)] {
+    for (query, intent) in
+        [("", Intent::AgentPreamble), ("prefer always note example deadline", Intent::Answer)]
+    {
         let request = QueryRequest { intent, top_k: 1_000, ..testing::query(query) };
         snippets.extend(home.provider.query(request.clone()).unwrap().snippets);
         assert!(pii_level(&home.provider.explain_query(request).unwrap().query) < 2);
     }
-    let mut all: Vec<String> = home.provider.get_profile(testing::scope()).unwrap().summary.into_iter().collect();
+    let mut all: Vec<String> =
+        home.provider.get_profile(testing::scope()).unwrap().summary.into_iter().collect();
     for snippet in snippets {
         all.extend([Some(snippet.text), snippet.summary, snippet.metadata].into_iter().flatten());
     }
@@ -121,7 +136,8 @@ fn raw() -> impl Strategy<Value = String> {
         "AKIA[0-9A-Z]{16}",
         Just("4111 1111 1111 1111".to_owned()),
         Just("DE89 3704 0044 0532 0130 00".to_owned()),
-        "[1-8][0-9]{2}-[1-9][0-9]-[1-9][0-9]{3}".prop_filter("assigned", |ssn| !ssn.starts_with("666")),
+        "[1-8][0-9]{2}-[1-9][0-9]-[1-9][0-9]{3}"
+            .prop_filter("assigned", |ssn| !ssn.starts_with("666")),
     ]
 }
 

@@ -34,7 +34,8 @@ fn of_the_excluded_kinds_only_conversation_can_be_captured() {
     let as_record = home.provider.capture(testing::capture("op", log));
     assert_eq!(refusal(as_record).0, "payload.text");
     let mut request = home.residue("");
-    request.payload.text = Some(json!({"results": [{"score": 1.0, "text": "I prefer tea"}]}).to_string());
+    request.payload.text =
+        Some(json!({"results": [{"score": 1.0, "text": "I prefer tea"}]}).to_string());
     assert!(refusal(home.provider.capture(request)).1.contains("search results"));
     let mut request = home.residue("x");
     request.metadata = Some(json!({"type": "embedding"}).to_string());
@@ -48,8 +49,12 @@ fn of_the_excluded_kinds_only_conversation_can_be_captured() {
 #[test]
 fn code_in_a_text_is_skipped() {
     let mut home = Home::new();
-    let text = "fn main() { let never = 1; }\n// Never do this;\n$ always cite\nclass Goal:\n    my goal is to win\n";
+    let text = "fn main() { let never = 1; }\n// Never do this;\n$ always cite\nclass \
+                Goal:\n    my goal is to win\n";
     assert!(home.learn(text).is_empty());
-    let response = home.provider.query(QueryRequest { intent: Intent::AgentPreamble, ..testing::query("") }).unwrap();
+    let response = home
+        .provider
+        .query(QueryRequest { intent: Intent::AgentPreamble, ..testing::query("") })
+        .unwrap();
     assert!(response.snippets.is_empty());
 }

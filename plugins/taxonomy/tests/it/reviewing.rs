@@ -33,7 +33,11 @@ fn an_approved_item_is_returned_and_keeps_the_rules_confidence() {
         (&told["confidence"], &told["ruleConfidence"], &told["status"]),
         (&json!(1.0), &json!(0.59), &json!("approved"))
     );
-    assert_eq!(home.decide(&id, Decision::Approve).unwrap().unwrap(), answered, "the same decision answers the same");
+    assert_eq!(
+        home.decide(&id, Decision::Approve).unwrap().unwrap(),
+        answered,
+        "the same decision answers the same"
+    );
     let (field, message) = refusal(home.decide(&id, Decision::Reject));
     assert!(field == "decision" && message.contains("approved already"), "{message}");
 }
@@ -56,17 +60,26 @@ fn an_edited_item_is_returned_in_its_new_form() {
     let id = home.learn("Maybe I prefer tea.").remove(0);
     let decision = || edit("Prefers green tea", Some(json!({"kind": "preference", "cups": 2})));
     let answered = home.decide(&id, decision()).unwrap().unwrap();
-    assert_eq!((answered.text.as_str(), &metadata(&answered)["cups"]), ("Prefers green tea", &json!(2)));
+    assert_eq!(
+        (answered.text.as_str(), &metadata(&answered)["cups"]),
+        ("Prefers green tea", &json!(2))
+    );
     assert_eq!(home.decide(&id, decision()).unwrap().unwrap(), answered);
     refusal(home.decide(&id, edit("Prefers black tea", None)));
     home.learn("Maybe I prefer tea.");
-    assert_eq!(texts(home.list()), ["Prefers green tea"], "said again, it stays what the person made of it");
+    assert_eq!(
+        texts(home.list()),
+        ["Prefers green tea"],
+        "said again, it stays what the person made of it"
+    );
 }
 
 #[test]
 fn approving_raw_personal_data_keeps_it_redacted() {
     let mut home = Home::with(json!({"workflow": "strict"}));
-    let id = home.put("Ann is at ann@example.org", json!({"kind": "fact", "card": "4111 1111 1111 1111"})).unwrap();
+    let id = home
+        .put("Ann is at ann@example.org", json!({"kind": "fact", "card": "4111 1111 1111 1111"}))
+        .unwrap();
     let waiting = home.pending().remove(0);
     assert_eq!(waiting.text, "Ann is at ann@example.org", "the person sees what it is about");
     assert_eq!(
@@ -75,7 +88,10 @@ fn approving_raw_personal_data_keeps_it_redacted() {
     );
     let approved = home.decide(&id, Decision::Approve).unwrap().unwrap();
     assert_eq!(approved.text, "Ann is at [EMAIL]");
-    assert_eq!((&metadata(&approved)["piiRisk"], &metadata(&approved)["card"]), (&json!(1), &json!("[CARD]")));
+    assert_eq!(
+        (&metadata(&approved)["piiRisk"], &metadata(&approved)["card"]),
+        (&json!(1), &json!("[CARD]"))
+    );
 }
 
 #[test]
@@ -86,7 +102,10 @@ fn an_edit_that_still_holds_raw_personal_data_is_refused() {
     assert!(field == "decision.text" && message.contains("[EMAIL]"), "{message}");
     refusal(home.decide(&id, edit("Ann", Some(json!({"mail": "ann@example.org"})))));
     assert_eq!(home.pending().len(), 1, "it still waits");
-    assert_eq!(home.decide(&id, edit("Ann has an address", None)).unwrap().unwrap().text, "Ann has an address");
+    assert_eq!(
+        home.decide(&id, edit("Ann has an address", None)).unwrap().unwrap().text,
+        "Ann has an address"
+    );
 }
 
 #[test]
@@ -129,7 +148,9 @@ fn candidates_below_the_minimum_are_dropped() {
 #[test]
 fn the_documents_diagram_approves_from_0_60_and_the_strict_workflow_by_its_table() {
     let kinds = |home: &mut Home| {
-        for (kind, confidence) in [("profile", 0.60), ("hypothesis", 0.59), ("todo", 0.58), ("note", 0.599)] {
+        for (kind, confidence) in
+            [("profile", 0.60), ("hypothesis", 0.59), ("todo", 0.58), ("note", 0.599)]
+        {
             home.put(kind, json!({"kind": kind, "confidence": confidence})).unwrap();
         }
         texts(home.list())

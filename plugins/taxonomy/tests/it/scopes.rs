@@ -13,7 +13,11 @@ fn write(home: &mut Home, scope: &Scope, kind: &str, text: &str) -> String {
         metadata: Some(json!({"kind": kind}).to_string()),
         ..RecordWrite::default()
     };
-    let request = UpsertRequest { scope: scope.clone(), records: vec![record], ..testing::upsert(&operation, &[]) };
+    let request = UpsertRequest {
+        scope: scope.clone(),
+        records: vec![record],
+        ..testing::upsert(&operation, &[])
+    };
     home.provider.upsert_records(request).unwrap().records.remove(0)
 }
 
@@ -51,8 +55,13 @@ fn the_contracts_partitions_hold_for_every_call() {
         let query = QueryRequest { scope: other.clone(), ..testing::query("parking") };
         assert!(home.provider.query(query).unwrap().snippets.is_empty());
         assert_eq!(home.provider.get_record(id.clone(), other.clone()).unwrap().snippet, None);
-        let record = RecordWrite { id: Some(id.clone()), text: "x".into(), ..RecordWrite::default() };
-        let request = UpsertRequest { scope: other.clone(), records: vec![record], ..testing::upsert("op", &[]) };
+        let record =
+            RecordWrite { id: Some(id.clone()), text: "x".into(), ..RecordWrite::default() };
+        let request = UpsertRequest {
+            scope: other.clone(),
+            records: vec![record],
+            ..testing::upsert("op", &[])
+        };
         assert_eq!(refusal(home.provider.upsert_records(request)).0, "records.0.id");
         let forgotten = home.provider.forget(testing::forget(vec![id.clone()], other)).unwrap();
         assert_eq!(forgotten.outcomes[0].effect, ForgetEffect::NotFound);

@@ -41,13 +41,20 @@ fn scores_decrease_and_are_the_product_of_their_parts() {
 #[test]
 fn without_a_question_a_preamble_has_rules_first() {
     let mut home = filled();
-    let preamble = |top_k| QueryRequest { intent: Intent::AgentPreamble, top_k, ..testing::query("") };
+    let preamble =
+        |top_k| QueryRequest { intent: Intent::AgentPreamble, top_k, ..testing::query("") };
     let found = home.provider.query(preamble(10)).unwrap().snippets;
     let kinds: Vec<_> = found.iter().map(|item| metadata(item)["kind"].clone()).collect();
     assert_eq!(kinds, ["constraint", "preference", "profile", "decision", "note", "hypothesis"]);
     assert_eq!(home.provider.query(preamble(2)).unwrap().snippets.len(), 2);
     for intent in [Intent::Answer, Intent::Browse] {
-        assert!(home.provider.query(QueryRequest { intent, ..preamble(10) }).unwrap().snippets.is_empty());
+        assert!(
+            home.provider
+                .query(QueryRequest { intent, ..preamble(10) })
+                .unwrap()
+                .snippets
+                .is_empty()
+        );
     }
 }
 
@@ -56,7 +63,8 @@ fn filters_apply_to_lists_and_queries() {
     let mut home = filled();
     home.put("with a room", json!({"kind": "note", "room": {"n": 4}})).unwrap();
     let mut count = |filter: Value| {
-        let request = ListRequest { metadata_filter: Some(filter.to_string()), ..testing::list(None, 100) };
+        let request =
+            ListRequest { metadata_filter: Some(filter.to_string()), ..testing::list(None, 100) };
         home.provider.list_records(request).unwrap().items.len()
     };
     assert_eq!(count(json!({"kind": "note"})), 2);
@@ -82,7 +90,10 @@ fn a_list_is_complete_while_others_write() {
         }
     }
     assert!(before.iter().all(|id| listed.iter().filter(|other| *other == id).count() == 1));
-    assert_eq!(refusal(home.provider.list_records(testing::list(Some("x".to_owned()), 2))).0, "cursor");
+    assert_eq!(
+        refusal(home.provider.list_records(testing::list(Some("x".to_owned()), 2))).0,
+        "cursor"
+    );
 }
 
 #[test]
@@ -90,9 +101,11 @@ fn the_summary_has_rules_preferences_and_profile() {
     let mut home = Home::new();
     assert_eq!(home.provider.get_profile(testing::scope()).unwrap().summary, None);
     home = filled();
-    home.put("Prefers\nvery   long answers!", json!({"kind": "preference", "confidence": 0.1})).unwrap();
+    home.put("Prefers\nvery   long answers!", json!({"kind": "preference", "confidence": 0.1}))
+        .unwrap();
     assert_eq!(
         home.provider.get_profile(testing::scope()).unwrap().summary.unwrap(),
-        "Constraints: Never deploy on Fridays\nPreferences: Prefers short answers\nProfile: Works as a data engineer"
+        "Constraints: Never deploy on Fridays\nPreferences: Prefers short answers\nProfile: Works \
+         as a data engineer"
     );
 }

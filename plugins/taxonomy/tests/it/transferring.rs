@@ -15,11 +15,22 @@ fn an_import_restores_everything_that_was_exported() {
     let mut empty = Home::new();
     let count = u32::try_from(chunk.lines.lines().count()).unwrap();
     assert_eq!(
-        empty.provider.import_records(testing::import(testing::scope(), chunk.lines.clone())).unwrap().imported,
+        empty
+            .provider
+            .import_records(testing::import(testing::scope(), chunk.lines.clone()))
+            .unwrap()
+            .imported,
         count
     );
     assert_eq!((empty.list(), empty.pending()), (before, waiting));
-    assert_eq!(empty.provider.import_records(testing::import(testing::scope(), chunk.lines)).unwrap().unchanged, count);
+    assert_eq!(
+        empty
+            .provider
+            .import_records(testing::import(testing::scope(), chunk.lines))
+            .unwrap()
+            .unchanged,
+        count
+    );
 }
 
 #[test]
@@ -51,11 +62,15 @@ fn an_imported_line_cannot_approve_raw_data() {
     let mut empty = Home::new();
     empty
         .provider
-        .import_records(testing::import(testing::scope(), lines.replace("somebody", "ann@example.org")))
+        .import_records(testing::import(
+            testing::scope(),
+            lines.replace("somebody", "ann@example.org"),
+        ))
         .unwrap();
     assert!(empty.list().is_empty());
     assert_eq!(texts(empty.pending()), ["mail ann@example.org"]);
-    let (field, _) =
-        refusal(empty.provider.import_records(testing::import(testing::scope(), format!("{lines}junk\n"))));
+    let (field, _) = refusal(
+        empty.provider.import_records(testing::import(testing::scope(), format!("{lines}junk\n"))),
+    );
     assert_eq!(field, "lines.1");
 }

@@ -9,7 +9,9 @@ use super::{Home, metadata, refusal, texts};
 #[test]
 fn a_record_is_stored_unchanged() {
     let mut home = Home::new();
-    let id = home.put(" Odd\r\n text\u{0} ", json!({"kind": "fact", "a": {"b": [1, 2.5, null]}})).unwrap();
+    let id = home
+        .put(" Odd\r\n text\u{0} ", json!({"kind": "fact", "a": {"b": [1, 2.5, null]}}))
+        .unwrap();
     home.restart();
     let item = home.get(&id).unwrap();
     assert_eq!(item.text, " Odd\r\n text\u{0} ");
@@ -32,8 +34,11 @@ fn a_record_without_a_kind_is_a_note() {
 #[test]
 fn a_captured_record_gets_the_kind_of_the_matching_rule() {
     let mut home = Home::new();
-    for (operation, text, kind) in [("a", "We chose SQLite over Postgres.", "decision"), ("b", "Blue.", "note")] {
-        let id = home.provider.capture(testing::capture(operation, text)).unwrap().records.remove(0);
+    for (operation, text, kind) in
+        [("a", "We chose SQLite over Postgres.", "decision"), ("b", "Blue.", "note")]
+    {
+        let id =
+            home.provider.capture(testing::capture(operation, text)).unwrap().records.remove(0);
         assert_eq!(metadata(&home.get(&id).unwrap())["kind"], kind);
         let again = home.provider.capture(testing::capture(operation, text)).unwrap();
         assert_eq!(again.records, [id]);
@@ -50,7 +55,9 @@ fn every_kind_has_its_own_threshold() {
         home.put("too little", json!({"kind": kind.name(), "confidence": least - 0.001})).unwrap();
     }
     assert!(texts(home.list()).iter().all(|text| text == "enough") && home.list().len() == 11);
-    assert!(texts(home.pending()).iter().all(|text| text == "too little") && home.pending().len() == 11);
+    assert!(
+        texts(home.pending()).iter().all(|text| text == "too little") && home.pending().len() == 11
+    );
     let mut strict = Home::with(json!({"thresholds": {"todo": 0.9}}));
     strict.put("x", json!({"kind": "todo", "confidence": 0.8})).unwrap();
     assert!(strict.list().is_empty());
@@ -59,9 +66,12 @@ fn every_kind_has_its_own_threshold() {
 #[test]
 fn unreadable_records_are_refused_and_nothing_is_written() {
     let mut home = Home::new();
-    for (member, value) in
-        [("kind", json!("opinion")), ("confidence", json!(1.5)), ("tags", json!("x")), ("expiresAt", json!("soon"))]
-    {
+    for (member, value) in [
+        ("kind", json!("opinion")),
+        ("confidence", json!(1.5)),
+        ("tags", json!("x")),
+        ("expiresAt", json!("soon")),
+    ] {
         let bad = RecordWrite {
             text: "b".into(),
             metadata: Some(json!({member: value}).to_string()),
@@ -93,9 +103,13 @@ fn a_forgotten_record_is_gone_with_its_uses() {
     let mut home = Home::new();
     let id = home.put("the fact of the matter", json!({"kind": "fact"})).unwrap();
     home.ask("matter");
-    let effects =
-        |response: ForgetResponse| response.outcomes.into_iter().map(|outcome| outcome.effect).collect::<Vec<_>>();
-    let twice = home.provider.forget(testing::forget(vec![id.clone(), id.clone()], testing::scope())).unwrap();
+    let effects = |response: ForgetResponse| {
+        response.outcomes.into_iter().map(|outcome| outcome.effect).collect::<Vec<_>>()
+    };
+    let twice = home
+        .provider
+        .forget(testing::forget(vec![id.clone(), id.clone()], testing::scope()))
+        .unwrap();
     assert_eq!(effects(twice), [ForgetEffect::Hard, ForgetEffect::NotFound]);
     home.restart();
     assert!(home.get(&id).is_none() && home.list().is_empty() && home.ask("matter").is_empty());
@@ -109,7 +123,12 @@ fn a_correction_replaces_the_text_and_keeps_the_kind() {
     let mut home = Home::new();
     let id = home.put("The demo is on Monday", json!({"kind": "fact", "room": 4})).unwrap();
     let write = RecordWrite { text: "The demo is on Tuesday".into(), ..RecordWrite::default() };
-    let request = |patch| CorrectRequest { operation_id: "c".into(), id: id.clone(), scope: testing::scope(), patch };
+    let request = |patch| CorrectRequest {
+        operation_id: "c".into(),
+        id: id.clone(),
+        scope: testing::scope(),
+        patch,
+    };
     home.provider.correct(request(Patch::Replacement(write))).unwrap();
     let item = home.get(&id).unwrap();
     assert_eq!(item.text, "The demo is on Tuesday");

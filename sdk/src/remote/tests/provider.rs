@@ -6,7 +6,8 @@ use serde_json::json;
 
 use crate::http::Error as HttpError;
 use crate::remote::{
-    Capture, Elsewhere, Learnt, Listing, Progress, Record, Records, Search, Service, Tag, Wipes, Work, work_of,
+    Capture, Elsewhere, Learnt, Listing, Progress, Record, Records, Search, Service, Tag, Wipes,
+    Work, work_of,
 };
 use crate::testing::{capture, forget, query, reopen, reset, scope, upsert};
 use crate::types::*;
@@ -36,7 +37,12 @@ fn state<R>(with: impl FnOnce(&mut State) -> R) -> R {
 }
 
 fn limited() -> HttpError {
-    HttpError::Status { request: "GET /1".to_owned(), status: 429, message: "too many".to_owned(), retry_after: None }
+    HttpError::Status {
+        request: "GET /1".to_owned(),
+        status: 429,
+        message: "too many".to_owned(),
+        retry_after: None,
+    }
 }
 
 /// Refuses as many requests as the test said.
@@ -50,7 +56,8 @@ fn read() -> Result<(), HttpError> {
     })
 }
 
-/// Two services with the same routes: one that keeps texts, and one that keeps what it makes of them.
+/// Two services with the same routes: one that keeps texts, and one that keeps what it makes of
+/// them.
 struct Kept<const TEXTS: bool> {
     company: String,
 }
@@ -123,7 +130,11 @@ impl<const TEXTS: bool> Service for Kept<TEXTS> {
     }
 
     fn search(&self, search: &Search<'_>) -> Result<Vec<Record>, HttpError> {
-        state(|state| state.asked.push(format!("{} {:?} {}", search.query, search.scope.agent_id, self.company)));
+        state(|state| {
+            state
+                .asked
+                .push(format!("{} {:?} {}", search.query, search.scope.agent_id, self.company))
+        });
         Ok(state(|state| state.records.clone()))
     }
 
@@ -145,7 +156,8 @@ impl<const TEXTS: bool> Service for Kept<TEXTS> {
     }
 
     fn learn(&self, capture: &Capture<'_>) -> Result<Learnt, HttpError> {
-        let turns: Vec<_> = capture.turns.iter().map(|turn| format!("{}={}", turn.role, turn.text)).collect();
+        let turns: Vec<_> =
+            capture.turns.iter().map(|turn| format!("{}={}", turn.role, turn.text)).collect();
         state(|state| state.asked.push(turns.join(",")));
         Ok(Learnt { details: json!({"tries": 0}), ..Learnt::job(format!("job-{}", capture.key)) })
     }
@@ -176,9 +188,14 @@ fn open<const TEXTS: bool>() -> Kept<TEXTS> {
 }
 
 fn residue(operation_id: &str, turns: &[(&str, &str)]) -> CaptureRequest {
-    let turn =
-        |(role, text): &(&str, &str)| Turn { role: (*role).to_owned(), name: None, text: (*text).to_owned(), at: None };
-    let payload = SourcePayload { turns: turns.iter().map(turn).collect(), ..SourcePayload::default() };
+    let turn = |(role, text): &(&str, &str)| Turn {
+        role: (*role).to_owned(),
+        name: None,
+        text: (*text).to_owned(),
+        at: None,
+    };
+    let payload =
+        SourcePayload { turns: turns.iter().map(turn).collect(), ..SourcePayload::default() };
     CaptureRequest { mode: CaptureMode::CaptureResidue, payload, ..capture(operation_id, "") }
 }
 
@@ -201,7 +218,8 @@ fn only_the_record_with_the_key_was_written_before() {
         actor_agent_id: None,
         heartbeat_run_id: None,
     };
-    let again = |operation: &str| CaptureRequest { hook: Some(hook.clone()), ..capture(operation, "one") };
+    let again =
+        |operation: &str| CaptureRequest { hook: Some(hook.clone()), ..capture(operation, "one") };
     assert_eq!(kept.capture(again("op-1")).unwrap().records, first);
     assert_ne!(kept.capture(again("op-2")).unwrap().records, first);
 }
@@ -218,31 +236,41 @@ fn a_record_that_cannot_be_read_back_is_not_added_again() {
 #[test]
 fn a_conversation_is_learnt_once_without_what_says_nothing() {
     let mut kept = open::<true>();
-    let talk = [("user", "Hi <memhost-recall>old</memhost-recall>"), ("assistant", " "), ("tool", "42")];
+    let talk =
+        [("user", "Hi <memhost-recall>old</memhost-recall>"), ("assistant", " "), ("tool", "42")];
     let first = kept.capture(residue("op", &talk)).unwrap().jobs;
     assert_eq!(kept.capture(residue("op", &talk)).unwrap().jobs, first);
     assert_eq!(state(|state| std::mem::take(&mut state.asked)), ["user=Hi ,tool=42"]);
-    let nothing = kept.capture(residue("op-2", &[("user", " "), ("user", "<memhost-recall>x")])).unwrap();
+    let nothing =
+        kept.capture(residue("op-2", &[("user", " "), ("user", "<memhost-recall>x")])).unwrap();
     assert_eq!((nothing, state(|state| state.asked.len())), (CaptureResponse::default(), 0));
-    kept.capture(CaptureRequest { mode: CaptureMode::CaptureResidue, ..capture("op-3", "one") }).unwrap();
+    kept.capture(CaptureRequest { mode: CaptureMode::CaptureResidue, ..capture("op-3", "one") })
+        .unwrap();
     assert_eq!(state(|state| std::mem::take(&mut state.asked)), ["user=one"]);
 }
 
 #[test]
 fn a_job_is_asked_for_until_it_has_ended_and_taken_up_again() {
     let mut kept = open::<true>();
-    let id = kept.capture(residue("op", &[("user", "one")])).unwrap().jobs.remove(0).provider_job_id;
+    let id =
+        kept.capture(residue("op", &[("user", "one")])).unwrap().jobs.remove(0).provider_job_id;
     let done = Progress::Done { records: vec!["7".to_owned()], usage: vec![Usage::of("kept")] };
     state(|state| state.progress = vec![Progress::Working, Progress::failed("no"), done]);
     let ask = |kept: &mut Kept<true>| kept.get_job(id.clone()).unwrap().unwrap();
     assert_eq!(ask(&mut kept).job.status, JobStatus::Running);
     let failed = ask(&mut kept).job;
-    assert_eq!((failed.status, failed.error.as_deref(), failed.is_retryable), (JobStatus::Failed, Some("no"), true));
+    assert_eq!(
+        (failed.status, failed.error.as_deref(), failed.is_retryable),
+        (JobStatus::Failed, Some("no"), true)
+    );
     assert_eq!(kept.retry_job(id.clone()).unwrap().status, JobStatus::Running);
     let work = work_of(&id).unwrap().unwrap();
     assert_eq!((work.scope, work.details), (scope(), json!({"tries": 1})));
     let ended = ask(&mut kept);
-    assert_eq!((ended.job.status, ended.records.len(), ended.usage.len()), (JobStatus::Succeeded, 1, 1));
+    assert_eq!(
+        (ended.job.status, ended.records.len(), ended.usage.len()),
+        (JobStatus::Succeeded, 1, 1)
+    );
     assert_eq!(ask(&mut kept), ended, "it is not asked for again");
     assert!(matches!(kept.cancel_job(id.clone()), Ok(job) if job.status == JobStatus::Succeeded));
     assert_eq!(work_of("nobody").unwrap(), None);
@@ -278,7 +306,8 @@ fn a_service_that_keeps_no_texts_learns_from_every_capture() {
 fn what_was_extracted_is_told_when_it_is_forgotten() {
     let mut kept = open::<true>();
     for (is_extracted, effect) in [(false, ForgetEffect::Hard), (true, ForgetEffect::HistoryKept)] {
-        let id = kept.capture(capture(&format!("op-{is_extracted}"), "one")).unwrap().records.remove(0);
+        let id =
+            kept.capture(capture(&format!("op-{is_extracted}"), "one")).unwrap().records.remove(0);
         state(|state| state.records[0].is_extracted = is_extracted);
         assert_eq!(kept.forget(forget(vec![id], scope())).unwrap().outcomes[0].effect, effect);
     }
@@ -293,7 +322,8 @@ fn how_far_a_record_is_forgotten_is_told_by_the_next_call_where_it_was_not_known
     assert!(state(|state| state.records.is_empty()));
     state(|state| state.is_silent = false);
     let other = Scope { agent_id: Some("other".to_owned()), ..scope() };
-    let mut effect = |scope| kept.forget(forget(vec![id.clone()], scope)).unwrap().outcomes[0].effect;
+    let mut effect =
+        |scope| kept.forget(forget(vec![id.clone()], scope)).unwrap().outcomes[0].effect;
     assert_eq!(effect(other), ForgetEffect::NotFound, "another agent's record");
     assert_eq!(effect(scope()), ForgetEffect::HistoryKept);
     assert_eq!(effect(scope()), ForgetEffect::NotFound);
@@ -323,8 +353,15 @@ fn a_company_is_wiped_and_no_part_of_it() {
 #[test]
 fn a_record_is_a_node_with_its_first_line() {
     let kept = open::<true>();
-    let record = Record { id: "7".to_owned(), text: format!("{}\nmore", "é".repeat(100)), ..Record::default() };
+    let record = Record {
+        id: "7".to_owned(),
+        text: format!("{}\nmore", "é".repeat(100)),
+        ..Record::default()
+    };
     let node = record.node("a/7".to_owned(), true);
-    assert_eq!((node.label.chars().count(), node.record_id.as_deref(), node.path.as_str()), (80, Some("7"), "a/7"));
+    assert_eq!(
+        (node.label.chars().count(), node.record_id.as_deref(), node.path.as_str()),
+        (80, Some("7"), "a/7")
+    );
     assert!(Records::of(&kept).shows(&record, &scope()));
 }

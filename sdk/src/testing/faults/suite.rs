@@ -1,4 +1,5 @@
-//! What must hold of a provider's records whatever happens to requests: the same tests for every service.
+//! What must hold of a provider's records whatever happens to requests: the same tests for every
+//! service.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -6,7 +7,9 @@ use std::rc::Rc;
 use super::{Fault, Requests, everywhere, serve};
 use crate::testing::http::{Answer, Sent};
 use crate::testing::{capture, forget, list, query, scope, upsert};
-use crate::types::{CorrectRequest, ForgetEffect, JobStatus, Patch, RecordId, RecordWrite, UpsertRequest};
+use crate::types::{
+    CorrectRequest, ForgetEffect, JobStatus, Patch, RecordId, RecordWrite, UpsertRequest,
+};
 use crate::{Correction, Extraction, Provider};
 
 /// A service in memory, with the routes that a provider uses. It is empty at first.
@@ -28,9 +31,10 @@ pub fn faulty<S: Stand>(number: usize, fault: Fault) -> (Rc<RefCell<S>>, Request
     (service, serve(move |sent| inner.borrow_mut().answer(sent), number, fault, S::other_ids))
 }
 
-/// Tries each fault at each request of a capture, an upsert, a correction, a forget and a query of records, with a provider
-/// that `open` opens on an empty host. What is told as done must be done, the same call again does the rest, and nothing is
-/// there twice. `effect` is how far the service forgets.
+/// Tries each fault at each request of a capture, an upsert, a correction, a forget and a query of
+/// records, with a provider that `open` opens on an empty host. What is told as done must be done,
+/// the same call again does the rest, and nothing is there twice. `effect` is how far the service
+/// forgets.
 ///
 /// # Panics
 /// If that does not hold, with the fault and the number of the request.
@@ -40,17 +44,23 @@ pub fn hold<S: Stand, P: Provider + Correction>(open: impl Fn() -> P, effect: Fo
     for id in [None, Some("given".to_owned())] {
         corrections::<S, P>(&open, id.as_ref());
     }
-    let add = |provider: &mut P, at: &str| fine(provider.capture(capture("op", "one")), at).records.remove(0);
+    let add = |provider: &mut P, at: &str| {
+        fine(provider.capture(capture("op", "one")), at).records.remove(0)
+    };
     forgets::<S, P>(&open, add, effect);
     queries::<S, P>(&open, add);
 }
 
-/// The same for a service that keeps no text as it is: a capture is a job, which ends with one record. The stand-in makes it
-/// of the text at once, as the text is. Records are not upserted, and of corrections only that of the text is tried.
+/// The same for a service that keeps no text as it is: a capture is a job, which ends with one
+/// record. The stand-in makes it of the text at once, as the text is. Records are not upserted, and
+/// of corrections only that of the text is tried.
 ///
 /// # Panics
 /// If that does not hold, with the fault and the number of the request.
-pub fn hold_learnt<S: Stand, P: Provider + Correction + Extraction>(open: impl Fn() -> P, effect: ForgetEffect) {
+pub fn hold_learnt<S: Stand, P: Provider + Correction + Extraction>(
+    open: impl Fn() -> P,
+    effect: ForgetEffect,
+) {
     learns::<S, P>(&open);
     rewrites::<S, P>(&open);
     forgets::<S, P>(&open, learnt, effect);
@@ -62,7 +72,12 @@ fn learnt<P: Provider + Extraction>(provider: &mut P, at: &str) -> RecordId {
     let mut jobs = fine(provider.capture(capture("op", "one")), at).jobs;
     assert_eq!(jobs.len(), 1, "{at}: jobs");
     let done = fine(provider.run_job(jobs.remove(0).provider_job_id), at);
-    assert_eq!((done.job.status, done.records.len()), (JobStatus::Succeeded, 1), "{at}: {:?}", done.job.error);
+    assert_eq!(
+        (done.job.status, done.records.len()),
+        (JobStatus::Succeeded, 1),
+        "{at}: {:?}",
+        done.job.error
+    );
     done.records[0].clone()
 }
 
@@ -99,7 +114,10 @@ fn rewrites<S: Stand, P: Provider + Correction + Extraction>(open: impl Fn() -> 
             assert_eq!(texts(&service), ["two"], "{at}: told as corrected");
         }
         fine(provider.correct(request), &at);
-        assert_eq!((listed(&mut provider, &at), texts(&service)), (vec!["two".to_owned()], vec!["two".to_owned()]));
+        assert_eq!(
+            (listed(&mut provider, &at), texts(&service)),
+            (vec!["two".to_owned()], vec!["two".to_owned()])
+        );
         sent
     });
 }
@@ -164,16 +182,26 @@ fn corrections<S: Stand, P: Provider + Correction>(open: impl Fn() -> P, id: Opt
         let write = UpsertRequest { records: vec![record(id, "one")], ..upsert("op", &[]) };
         let id = fine(provider.upsert_records(write), &at).records.remove(0);
         let patch = Patch::Replacement(record(None, "two"));
-        let request = CorrectRequest { operation_id: "op-2".to_owned(), id: id.clone(), scope: scope(), patch };
+        let request = CorrectRequest {
+            operation_id: "op-2".to_owned(),
+            id: id.clone(),
+            scope: scope(),
+            patch,
+        };
         requests.start();
         let first = provider.correct(request.clone());
         let sent = requests.stop();
         let now = listed(&mut provider, &at);
         if first.is_ok() {
-            assert_eq!((&*now, &*texts(&service)), (&["two".to_owned()][..], &["two".to_owned()][..]), "{at}");
+            assert_eq!(
+                (&*now, &*texts(&service)),
+                (&["two".to_owned()][..], &["two".to_owned()][..]),
+                "{at}"
+            );
         }
         assert!(now == ["one"] || now == ["two"], "{at}: {first:?}: {now:?}");
-        let got = fine(provider.get_record(id.clone(), scope()), &at).snippet.map(|snippet| snippet.text);
+        let got =
+            fine(provider.get_record(id.clone(), scope()), &at).snippet.map(|snippet| snippet.text);
         assert_eq!(got.as_ref(), now.first(), "{at}");
         fine(provider.correct(request), &at);
         assert_eq!(
@@ -188,10 +216,18 @@ fn corrections<S: Stand, P: Provider + Correction>(open: impl Fn() -> P, id: Opt
 }
 
 fn listed(provider: &mut impl Provider, at: &str) -> Vec<String> {
-    fine(provider.list_records(list(None, 10)), at).items.into_iter().map(|item| item.text).collect()
+    fine(provider.list_records(list(None, 10)), at)
+        .items
+        .into_iter()
+        .map(|item| item.text)
+        .collect()
 }
 
-fn forgets<S: Stand, P: Provider>(open: impl Fn() -> P, add: impl Fn(&mut P, &str) -> RecordId, effect: ForgetEffect) {
+fn forgets<S: Stand, P: Provider>(
+    open: impl Fn() -> P,
+    add: impl Fn(&mut P, &str) -> RecordId,
+    effect: ForgetEffect,
+) {
     everywhere(|number, fault| {
         let at = format!("forget, {fault:?} at {number}");
         let (service, requests) = faulty::<S>(number, fault);
@@ -207,7 +243,11 @@ fn forgets<S: Stand, P: Provider>(open: impl Fn() -> P, add: impl Fn(&mut P, &st
         }
         let again = fine(provider.forget(forget(vec![id], scope())), &at);
         assert!(texts(&service).is_empty(), "{at}: {first:?}");
-        assert!(first.is_ok() || again.outcomes[0].effect == effect, "{at}: {:?}", again.outcomes[0].effect);
+        assert!(
+            first.is_ok() || again.outcomes[0].effect == effect,
+            "{at}: {:?}",
+            again.outcomes[0].effect
+        );
         sent
     });
 }
@@ -221,9 +261,13 @@ fn queries<S: Stand, P: Provider>(open: impl Fn() -> P, add: impl Fn(&mut P, &st
         add(&mut provider, &at);
         requests.start();
         match provider.query(query("which one")) {
-            Ok(found) => assert_eq!(found.snippets.first().map(|hit| hit.text.as_str()), Some("one"), "{at}"),
+            Ok(found) => {
+                assert_eq!(found.snippets.first().map(|hit| hit.text.as_str()), Some("one"), "{at}")
+            }
             // Every other fault of a request that reads is tried again.
-            Err(error) => assert!(matches!(fault, Fault::Nonsense | Fault::OtherShape), "{at}: {error:?}"),
+            Err(error) => {
+                assert!(matches!(fault, Fault::Nonsense | Fault::OtherShape), "{at}: {error:?}")
+            }
         }
         assert_eq!(texts(&service), ["one"], "{at}");
         requests.stop()

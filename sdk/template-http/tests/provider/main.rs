@@ -1,5 +1,5 @@
-//! Tests of the provider, run natively with `cargo test` against the service in memory. `memhost plugin check` tests more,
-//! on the component and the service itself.
+//! Tests of the provider, run natively with `cargo test` against the service in memory. `memhost
+//! plugin check` tests more, on the component and the service itself.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -18,19 +18,27 @@ fn open() -> Memory {
 }
 
 fn found(memory: &mut Memory, question: &str) -> Vec<String> {
-    memory.query(testing::query(question)).unwrap().snippets.into_iter().map(|snippet| snippet.text).collect()
+    memory
+        .query(testing::query(question))
+        .unwrap()
+        .snippets
+        .into_iter()
+        .map(|snippet| snippet.text)
+        .collect()
 }
 
 #[test]
 fn what_is_captured_is_found_with_its_source_and_forgotten() {
     notebook::serve();
     let mut memory = open();
-    let id = memory.capture(testing::capture("op-1", "The gate is green")).unwrap().records.remove(0);
+    let id =
+        memory.capture(testing::capture("op-1", "The gate is green")).unwrap().records.remove(0);
     assert_eq!(found(&mut memory, "gate"), ["The gate is green"]);
     let read = memory.get_record(id.clone(), testing::scope()).unwrap().snippet.unwrap();
     assert_eq!(read.source, Some(testing::source()));
     let request = testing::forget(vec![id.clone(), "nobody".to_owned()], testing::scope());
-    let effects: Vec<_> = memory.forget(request).unwrap().outcomes.into_iter().map(|one| one.effect).collect();
+    let effects: Vec<_> =
+        memory.forget(request).unwrap().outcomes.into_iter().map(|one| one.effect).collect();
     assert_eq!(effects, [ForgetEffect::Hard, ForgetEffect::NotFound]);
     assert!(memory.get_record(id, testing::scope()).unwrap().snippet.is_none());
 }
@@ -79,7 +87,8 @@ fn agents_do_not_see_each_others_records() {
 fn a_record_is_corrected_in_place() {
     notebook::serve();
     let mut memory = open();
-    let id = memory.capture(testing::capture("op-1", "The gate is green")).unwrap().records.remove(0);
+    let id =
+        memory.capture(testing::capture("op-1", "The gate is green")).unwrap().records.remove(0);
     let new = RecordWrite { text: "The gate is red".to_owned(), ..RecordWrite::default() };
     let request = CorrectRequest {
         operation_id: "op-2".to_owned(),

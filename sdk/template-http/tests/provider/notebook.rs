@@ -27,7 +27,9 @@ pub(crate) fn serve_behind(
 
 fn answer(notes: &mut Vec<Value>, sent: &Sent) -> Answer {
     let path: Vec<&str> = sent.path.trim_matches('/').split('/').collect();
-    let asked = |name: &str| sent.query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+    let asked = |name: &str| {
+        sent.query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+    };
     let page = |found: Vec<&Value>| Answer::json(200, json!({"notes": found, "more": false}));
     match (sent.method, path.as_slice()) {
         ("GET", ["status"]) => Answer::json(200, json!({"status": "ok"})),
@@ -37,12 +39,17 @@ fn answer(notes: &mut Vec<Value>, sent: &Sent) -> Answer {
             notes.push(note.clone());
             Answer::json(201, note)
         }
-        ("GET", ["books", _, "notes"]) => {
-            page(notes.iter().filter(|note| asked("key").is_none_or(|key| note["key"] == key)).collect())
-        }
+        ("GET", ["books", _, "notes"]) => page(
+            notes.iter().filter(|note| asked("key").is_none_or(|key| note["key"] == key)).collect(),
+        ),
         ("GET", ["books", _, "notes", "search"]) => {
             let word = asked("q").unwrap_or_default();
-            page(notes.iter().filter(|note| note["text"].as_str().is_some_and(|text| text.contains(word))).collect())
+            page(
+                notes
+                    .iter()
+                    .filter(|note| note["text"].as_str().is_some_and(|text| text.contains(word)))
+                    .collect(),
+            )
         }
         (method, ["books", _, "notes", id]) => {
             let Some(at) = notes.iter().position(|note| note["id"] == *id) else {

@@ -1,8 +1,9 @@
-//! `abuses-files` makes the host work and remember for it, with raw WASI calls, in a query of the form `HOW COUNT`:
-//! `list` lists its directory again and again, `listings`, `files` and `streams` keep what they open, `removed` keeps
-//! files of one MiB open that it has removed, `nested` makes one directory in the other, `large` makes and frees large
-//! files, `swap` changes a name between a file and a link out of the directory, `random` asks for random bytes and
-//! `poll` waits for a clock many times at once. It answers how often it succeeded, and the first error.
+//! `abuses-files` makes the host work and remember for it, with raw WASI calls, in a query of the
+//! form `HOW COUNT`: `list` lists its directory again and again, `listings`, `files` and `streams`
+//! keep what they open, `removed` keeps files of one MiB open that it has removed, `nested` makes
+//! one directory in the other, `large` makes and frees large files, `swap` changes a name between a
+//! file and a link out of the directory, `random` asks for random bytes and `poll` waits for a
+//! clock many times at once. It answers how often it succeeded, and the first error.
 
 use std::mem::forget;
 
@@ -19,7 +20,8 @@ impl Guest for AbusesFiles {
 
     fn describe() -> Description {
         let description = well_behaved::describe(Self::KEY);
-        Description { permissions: Vec::new(), ..description }.require(Permission::Directory(1 << 30), "To be abused")
+        Description { permissions: Vec::new(), ..description }
+            .require(Permission::Directory(1 << 30), "To be abused")
     }
 
     fn query(_: &mut Reference, request: QueryRequest) -> Result<ContextBundle, Error> {
@@ -109,7 +111,12 @@ fn nest(data: &Descriptor, levels: u32) -> Result<(), ErrorCode> {
             Err(error) if error != ErrorCode::Exist => return Err(error),
             _ => {}
         }
-        last = Some(above.open_at(PathFlags::empty(), "d", OpenFlags::DIRECTORY, DescriptorFlags::READ)?);
+        last = Some(above.open_at(
+            PathFlags::empty(),
+            "d",
+            OpenFlags::DIRECTORY,
+            DescriptorFlags::READ,
+        )?);
     }
     Ok(())
 }

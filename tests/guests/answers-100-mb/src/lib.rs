@@ -1,5 +1,5 @@
-//! `answers-100-mb` answers a query with one text of 100 MB. The query must fail with an error that names the limit on
-//! results, and the host must not keep the text in memory.
+//! `answers-100-mb` answers a query with one text of 100 MB. The query must fail with an error that
+//! names the limit on results, and the host must not keep the text in memory.
 
 use well_behaved::sdk::types::*;
 use well_behaved::{Guest, Reference, answer};

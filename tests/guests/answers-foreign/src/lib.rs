@@ -1,5 +1,6 @@
-//! `answers-foreign` answers a query with a source of another company; for `long id` with a record id of 600 bytes, for
-//! `empty id` with an empty one, for `same id` with one id twice. The query must fail, and nothing of it may be shown.
+//! `answers-foreign` answers a query with a source of another company; for `long id` with a record
+//! id of 600 bytes, for `empty id` with an empty one, for `same id` with one id twice. The query
+//! must fail, and nothing of it may be shown.
 
 use well_behaved::sdk::types::*;
 use well_behaved::{Guest, Reference, answer};
@@ -25,7 +26,11 @@ impl Guest for AnswersForeign {
                     activity_id: None,
                     external_ref: None,
                 };
-                vec![Snippet { source: Some(source), ..Snippet::new("foreign", "of another company") }].into()
+                vec![Snippet {
+                    source: Some(source),
+                    ..Snippet::new("foreign", "of another company")
+                }]
+                .into()
             }
         })
     }

@@ -1,5 +1,5 @@
-//! `answers-nan` answers a query with the score NaN; for `infinite` it is infinite, for `large` 1.5, for
-//! `negative` -0.5. The query must fail with an error that names the score.
+//! `answers-nan` answers a query with the score NaN; for `infinite` it is infinite, for `large`
+//! 1.5, for `negative` -0.5. The query must fail with an error that names the score.
 
 use well_behaved::sdk::types::*;
 use well_behaved::{Guest, Reference};
@@ -16,7 +16,11 @@ impl Guest for AnswersNan {
             "negative" => -0.5,
             _ => f64::NAN,
         };
-        Ok(vec![Snippet { score: Score::Similarity(score), ..Snippet::new("scored", "of no worth") }].into())
+        Ok(vec![Snippet {
+            score: Score::Similarity(score),
+            ..Snippet::new("scored", "of no worth")
+        }]
+        .into())
     }
 }
 

@@ -1,5 +1,5 @@
-//! `answers-too-many` answers every query with 2,000 snippets: more than was asked for and more than a list may have.
-//! The query must fail with an error that says so.
+//! `answers-too-many` answers every query with 2,000 snippets: more than was asked for and more
+//! than a list may have. The query must fail with an error that says so.
 
 use well_behaved::sdk::types::*;
 use well_behaved::{Guest, Reference, answer};

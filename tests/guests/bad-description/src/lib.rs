@@ -1,5 +1,5 @@
-//! `bad-description` has an invalid provider key: with capitals, spaces and a slash, and too long. It
-//! must be refused at admission, with an error that names the key.
+//! `bad-description` has an invalid provider key: with capitals, spaces and a slash, and too long.
+//! It must be refused at admission, with an error that names the key.
 
 use well_behaved::{Guest, sdk::types::Description};
 

@@ -1,6 +1,6 @@
-//! `bad-json` answers a query with metadata that is not JSON; for `array` with JSON that is not an object, for
-//! `surrogate` with half a character, for `large` with 300 KiB. The query must fail with an error that names the
-//! metadata.
+//! `bad-json` answers a query with metadata that is not JSON; for `array` with JSON that is not an
+//! object, for `surrogate` with half a character, for `large` with 300 KiB. The query must fail
+//! with an error that names the metadata.
 
 use well_behaved::sdk::types::*;
 use well_behaved::{Guest, Reference};
@@ -17,7 +17,8 @@ impl Guest for BadJson {
             "large" => format!("{{\"large\":\"{}\"}}", "x".repeat(300 << 10)),
             _ => "{not json".to_owned(),
         };
-        Ok(vec![Snippet { metadata: Some(metadata), ..Snippet::new("bad", "with bad metadata") }].into())
+        Ok(vec![Snippet { metadata: Some(metadata), ..Snippet::new("bad", "with bad metadata") }]
+            .into())
     }
 }
 

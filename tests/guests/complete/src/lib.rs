@@ -1,5 +1,6 @@
-//! `complete` is the guest `reference`, under the same provider key, with `migration` too, so it exports every optional
-//! interface. `tests/compat` holds a frozen build of it for each version of the contract.
+//! `complete` is the guest `reference`, under the same provider key, with `migration` too, so it
+//! exports every optional interface. `tests/compat` holds a frozen build of it for each version of
+//! the contract.
 
 use well_behaved::Reference;
 

@@ -1,5 +1,6 @@
-//! `dials-out` tries to reach the network in a query, at the address in the query's text or else 127.0.0.1:80, and
-//! answers one snippet for each attempt, with the text `done` or the error after `refused: `. All must be refused.
+//! `dials-out` tries to reach the network in a query, at the address in the query's text or else
+//! 127.0.0.1:80, and answers one snippet for each attempt, with the text `done` or the error after
+//! `refused: `. All must be refused.
 
 use std::io::{Error as IoError, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
@@ -13,14 +14,18 @@ impl Guest for DialsOut {
     const KEY: &str = "dials-out";
 
     fn query(_: &mut Reference, request: QueryRequest) -> Result<ContextBundle, Error> {
-        let asked = if request.query.contains(':') { request.query.as_str() } else { "127.0.0.1:80" };
+        let asked =
+            if request.query.contains(':') { request.query.as_str() } else { "127.0.0.1:80" };
         let port = asked.rsplit(':').next().unwrap_or_default();
         Ok(answer([
             ("tcp", text(dial(asked))),
             ("tcp-mapped", text(dial(&format!("[::ffff:127.0.0.1]:{port}")))),
             ("tcp-metadata", text(dial("169.254.169.254:80"))),
             ("tcp-public", text(dial("192.0.2.1:443"))),
-            ("udp", text(UdpSocket::bind("0.0.0.0:0").and_then(|socket| socket.send_to(b"out", asked)))),
+            (
+                "udp",
+                text(UdpSocket::bind("0.0.0.0:0").and_then(|socket| socket.send_to(b"out", asked))),
+            ),
             ("listen", text(TcpListener::bind("127.0.0.1:0"))),
             ("lookup-local", text("localhost:80".to_socket_addrs())),
             ("lookup", text("example.com:443".to_socket_addrs())),

@@ -1,5 +1,6 @@
-//! `eats-memory` allocates and writes memory in a query until that fails, and aborts. The query must end with
-//! an error that names the memory limit; the host and other guests must keep their memory.
+//! `eats-memory` allocates and writes memory in a query until that fails, and aborts. The query
+//! must end with an error that names the memory limit; the host and other guests must keep their
+//! memory.
 
 use well_behaved::sdk::types::*;
 use well_behaved::{Guest, Reference};

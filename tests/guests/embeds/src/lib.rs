@@ -1,6 +1,6 @@
-//! `embeds` asks the host for vectors and stores nothing. A query `N TEXT` embeds the text N times in one call and
-//! answers which model there is, how many vectors came and the first of them; if it gets none, `refused: ` and the
-//! reason.
+//! `embeds` asks the host for vectors and stores nothing. A query `N TEXT` embeds the text N times
+//! in one call and answers which model there is, how many vectors came and the first of them; if it
+//! gets none, `refused: ` and the reason.
 
 use memhost_sdk::{NoConfig, Profile, Provider, embeddings, types::*};
 

@@ -1,7 +1,7 @@
-//! `escapes-directory` tries to leave its directory, in a capture and in a query, with raw WASI calls without the
-//! checks of a libc. It answers one id for each try, `escaped:<try>` or `refused:<try>:<error>`; a query also gives the
-//! texts. All must be refused. Links that point outside stay in the directory, so code that walks the directory must
-//! not follow them.
+//! `escapes-directory` tries to leave its directory, in a capture and in a query, with raw WASI
+//! calls without the checks of a libc. It answers one id for each try, `escaped:<try>` or
+//! `refused:<try>:<error>`; a query also gives the texts. All must be refused. Links that point
+//! outside stay in the directory, so code that walks the directory must not follow them.
 
 use wasip2::filesystem::preopens::get_directories;
 use wasip2::filesystem::types::{Descriptor, DescriptorFlags, ErrorCode, OpenFlags, PathFlags};
@@ -14,7 +14,8 @@ impl Guest for EscapesDirectory {
     const KEY: &str = "escapes-directory";
 
     fn describe() -> Description {
-        well_behaved::describe(Self::KEY).require(Permission::Directory(16 << 20), "To test its limits")
+        well_behaved::describe(Self::KEY)
+            .require(Permission::Directory(16 << 20), "To test its limits")
     }
 
     fn capture(_: &mut Reference, _: CaptureRequest) -> Result<CaptureResponse, Error> {
@@ -33,7 +34,9 @@ fn attempts() -> Result<Vec<(String, String)>, Error> {
     let Some((data, _)) = directories.first() else { return Ok(tried) };
     let mut attempt = |name: &str, result: Result<String, ErrorCode>| match result {
         Ok(text) => tried.push((format!("escaped:{name}"), text)),
-        Err(error) => tried.push((format!("refused:{name}:{}", error.name()), error.message().to_owned())),
+        Err(error) => {
+            tried.push((format!("refused:{name}:{}", error.name()), error.message().to_owned()))
+        }
     };
     let _ = write(data, "own", OpenFlags::CREATE);
     let _ = data.create_directory_at("sub");
@@ -47,12 +50,18 @@ fn attempts() -> Result<Vec<(String, String)>, Error> {
     attempt("truncate-parent", write(data, "../escaped", OpenFlags::TRUNCATE));
     attempt("make-directory", data.create_directory_at("../escaped.d").map(|()| String::new()));
     attempt("remove-parent", data.unlink_file_at("../escaped").map(|()| String::new()));
-    attempt("stat-parent", data.stat_at(PathFlags::SYMLINK_FOLLOW, "..").map(|stat| format!("{stat:?}")));
+    attempt(
+        "stat-parent",
+        data.stat_at(PathFlags::SYMLINK_FOLLOW, "..").map(|stat| format!("{stat:?}")),
+    );
     attempt("rename-parent", data.rename_at("own", data, "../escaped").map(|()| String::new()));
     attempt("rename-absolute", data.rename_at("own", data, "/tmp/escaped").map(|()| String::new()));
     attempt("rename-into", data.rename_at("../escaped", data, "taken").map(|()| String::new()));
     attempt("hard-link-absolute", hard_link(data, "/etc/passwd", "hard-absolute"));
-    attempt("hard-link-parent", hard_link(data, "../../../../../../../../../../etc/passwd", "hard-parent"));
+    attempt(
+        "hard-link-parent",
+        hard_link(data, "../../../../../../../../../../etc/passwd", "hard-parent"),
+    );
     attempt("hard-link-out", hard_link(data, "own", "../escaped-hard"));
     // Creating such a link may be allowed, following it may not.
     let _ = data.symlink_at("/etc", "link-absolute");
@@ -68,7 +77,12 @@ fn attempts() -> Result<Vec<(String, String)>, Error> {
     Ok(tried)
 }
 
-fn open(from: &Descriptor, path: &str, how: OpenFlags, rights: DescriptorFlags) -> Result<Descriptor, ErrorCode> {
+fn open(
+    from: &Descriptor,
+    path: &str,
+    how: OpenFlags,
+    rights: DescriptorFlags,
+) -> Result<Descriptor, ErrorCode> {
     from.open_at(PathFlags::SYMLINK_FOLLOW, path, how, rights)
 }
 
@@ -78,11 +92,14 @@ fn read(from: &Descriptor, path: &str) -> Result<String, ErrorCode> {
 }
 
 fn write(from: &Descriptor, path: &str, how: OpenFlags) -> Result<String, ErrorCode> {
-    open(from, path, how, DescriptorFlags::WRITE)?.write(b"a guest was here", 0).map(|_| String::new())
+    open(from, path, how, DescriptorFlags::WRITE)?
+        .write(b"a guest was here", 0)
+        .map(|_| String::new())
 }
 
 fn list(from: &Descriptor, path: &str) -> Result<String, ErrorCode> {
-    let entries = open(from, path, OpenFlags::DIRECTORY, DescriptorFlags::READ)?.read_directory()?;
+    let entries =
+        open(from, path, OpenFlags::DIRECTORY, DescriptorFlags::READ)?.read_directory()?;
     let names = std::iter::from_fn(|| entries.read_directory_entry().ok().flatten());
     Ok(names.take(20).map(|entry| entry.name).collect::<Vec<_>>().join(" "))
 }

@@ -1,2 +1,2 @@
-//! `exports-nothing` is a component without any export. It must be refused at admission, with an error that says that
-//! the provider's interface is missing.
+//! `exports-nothing` is a component without any export. It must be refused at admission, with an
+//! error that says that the provider's interface is missing.

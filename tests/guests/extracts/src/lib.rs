@@ -1,8 +1,9 @@
-//! `extracts` does what the text of a capture says: it leaves jobs of all kinds, charges money, fails for a while, and
-//! stores candidates with a confidence. It counts every call that had an effect, so that a test sees repetitions.
+//! `extracts` does what the text of a capture says: it leaves jobs of all kinds, charges money,
+//! fails for a while, and stores candidates with a confidence. It counts every call that had an
+//! effect, so that a test sees repetitions.
 //!
-//! A capture's first word says what: `job`, `elsewhere`, `metered`, `paid`, `flaky`, anything else is a record. A text
-//! that is JSON is a record with `text`, and the rest of it is its metadata.
+//! A capture's first word says what: `job`, `elsewhere`, `metered`, `paid`, `flaky`, anything else
+//! is a record. A text that is JSON is a record with `text`, and the rest of it is its metadata.
 
 use memhost_sdk::storage::{Batch, Collection};
 use memhost_sdk::{Extraction, NoConfig, Provider, types::*};
@@ -36,7 +37,8 @@ impl Extracts {
         Ok(self.counts.get(name)?.unwrap_or(0))
     }
 
-    /// Waits until a record contains the word: ten seconds at most, so that a test that never writes it fails.
+    /// Waits until a record contains the word: ten seconds at most, so that a test that never
+    /// writes it fails.
     fn wait_for(&self, word: &str) -> Result<(), Error> {
         for _ in 0..1_000 {
             if self.all()?.iter().any(|(_, record)| record.text.contains(word)) {
@@ -92,7 +94,8 @@ fn shown(id: &str, status: &str) -> ExtractionJob {
         record_count: None,
         hook_kind: None,
         source: None,
-        error: matches!(status, "failed" | "hopeless").then(|| "the material makes no sense".to_owned()),
+        error: matches!(status, "failed" | "hopeless")
+            .then(|| "the material makes no sense".to_owned()),
         is_retryable: matches!(status, "failed" | "cancelled"),
         submitted_at: None,
         started_at: None,
@@ -129,7 +132,8 @@ impl Provider for Extracts {
     type Config = NoConfig;
 
     fn describe() -> Description {
-        let http = HttpPermission { origin: "https://api.example.com".to_owned(), methods: Vec::new() };
+        let http =
+            HttpPermission { origin: "https://api.example.com".to_owned(), methods: Vec::new() };
         let mut description = Description::new("extracts", "1.0.0", "Does what captures say")
             .require(Permission::Storage(64 << 20), "Records and jobs are stored in it")
             .prefer(Permission::Http(http), "Where it might send something");
@@ -156,11 +160,19 @@ impl Provider for Extracts {
                 let status = if kind == "job" { "queued" } else { "running" };
                 let mut batch = Batch::new();
                 if self.jobs.get(&job_id)?.is_none() {
-                    batch.put(&self.jobs, &job_id, &Job { text: text.clone(), runs: 0, status: status.to_owned() })?;
+                    batch.put(
+                        &self.jobs,
+                        &job_id,
+                        &Job { text: text.clone(), runs: 0, status: status.to_owned() },
+                    )?;
                 }
                 batch.put(&self.counts, &calls, &(self.count(&calls)? + 1))?;
                 batch.apply()?;
-                Ok(CaptureResponse { records: Vec::new(), jobs: vec![shown(&job_id, status)], usage: Vec::new() })
+                Ok(CaptureResponse {
+                    records: Vec::new(),
+                    jobs: vec![shown(&job_id, status)],
+                    usage: Vec::new(),
+                })
             }
             // `metered CENTS after WORD` ends once a record contains the word.
             "metered" => {
@@ -178,7 +190,10 @@ impl Provider for Extracts {
                 Ok(CaptureResponse { records: vec![id], jobs: Vec::new(), usage })
             }
             "included" => {
-                let usage = Usage { attribution_mode: Some(AttributionMode::IncludedInRun), ..charge(1_000_000) };
+                let usage = Usage {
+                    attribution_mode: Some(AttributionMode::IncludedInRun),
+                    ..charge(1_000_000)
+                };
                 Ok(CaptureResponse { records: Vec::new(), jobs: Vec::new(), usage: vec![usage] })
             }
             "flaky" => {
@@ -213,12 +228,14 @@ impl Provider for Extracts {
         Ok(ids.into())
     }
 
-    /// `count PREFIX` answers the highest count under a prefix and their sum; `await WORD` answers once a record
-    /// contains the word; `slowly WORDS` reads its storage after a tenth of a second.
+    /// `count PREFIX` answers the highest count under a prefix and their sum; `await WORD` answers
+    /// once a record contains the word; `slowly WORDS` reads its storage after a tenth of a second.
     fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
         if let Some(prefix) = request.query.strip_prefix("count ") {
-            let counts: Vec<u32> = self.counts.iter(prefix).map(|entry| Ok(entry?.1)).collect::<Result<_, Error>>()?;
-            let text = format!("{} {}", counts.iter().max().unwrap_or(&0), counts.iter().sum::<u32>());
+            let counts: Vec<u32> =
+                self.counts.iter(prefix).map(|entry| Ok(entry?.1)).collect::<Result<_, Error>>()?;
+            let text =
+                format!("{} {}", counts.iter().max().unwrap_or(&0), counts.iter().sum::<u32>());
             return Ok(vec![Snippet::new("count".to_owned(), text)].into());
         }
         if let Some(word) = request.query.strip_prefix("await ") {
@@ -233,8 +250,8 @@ impl Provider for Extracts {
         Ok(found.into_iter().map(snippet).collect::<Vec<_>>().into())
     }
 
-    /// A record `list in circles` makes a list whose pages lead to each other, and `list on the spot` one whose last
-    /// page leads to itself.
+    /// A record `list in circles` makes a list whose pages lead to each other, and `list on the
+    /// spot` one whose last page leads to itself.
     fn list_records(&mut self, request: ListRequest) -> Result<ListPage, Error> {
         let mut rest = self.all()?;
         let says = |what: &str| rest.iter().any(|(_, record)| record.text == what);
@@ -246,7 +263,11 @@ impl Provider for Extracts {
         };
         if let Some(next) = next {
             let items = rest.into_iter().take(request.limit as usize).map(snippet).collect();
-            return Ok(ListPage { items, continuation: Continuation::Next(next.to_owned()), ..ListPage::default() });
+            return Ok(ListPage {
+                items,
+                continuation: Continuation::Next(next.to_owned()),
+                ..ListPage::default()
+            });
         }
         rest.retain(|(id, _)| request.cursor.as_ref().is_none_or(|last| id > last));
         let has_more = rest.len() > request.limit as usize;
@@ -255,7 +276,11 @@ impl Provider for Extracts {
             Some((last, _)) if has_more => Continuation::Next(last.clone()),
             _ => Continuation::End,
         };
-        Ok(ListPage { items: rest.into_iter().map(snippet).collect(), continuation, ..ListPage::default() })
+        Ok(ListPage {
+            items: rest.into_iter().map(snippet).collect(),
+            continuation,
+            ..ListPage::default()
+        })
     }
 
     fn get_record(&mut self, id: RecordId, _: Scope) -> Result<GetResponse, Error> {
@@ -282,17 +307,22 @@ impl Provider for Extracts {
 }
 
 impl Extraction for Extracts {
-    /// `job slices N` takes N calls, `job unavailable N` cannot be run N times first, `job stumbles N` fails N times
-    /// first, `job fails` always fails, `job hopeless` fails and can never be retried, `job await WORD` ends once a
-    /// record contains the word. The record and the end of the job are one batch.
+    /// `job slices N` takes N calls, `job unavailable N` cannot be run N times first, `job stumbles
+    /// N` fails N times first, `job fails` always fails, `job hopeless` fails and can never be
+    /// retried, `job await WORD` ends once a record contains the word. The record and the end of
+    /// the job are one batch.
     fn run_job(&mut self, id: String) -> Result<JobResult, Error> {
         let Some(mut job) = self.jobs.get(&id)? else {
             return Err(Error::NotFound(format!("there is no job {id}")));
         };
         job.runs += 1;
-        let (kind, amount) = (job.text.split_whitespace().nth(1).unwrap_or_default().to_owned(), number(&job.text));
-        let result =
-            |status: &str, records: Vec<String>| JobResult { job: shown(&id, status), records, usage: Vec::new() };
+        let (kind, amount) =
+            (job.text.split_whitespace().nth(1).unwrap_or_default().to_owned(), number(&job.text));
+        let result = |status: &str, records: Vec<String>| JobResult {
+            job: shown(&id, status),
+            records,
+            usage: Vec::new(),
+        };
         match kind.as_str() {
             "slices" if u64::from(job.runs) < amount => {
                 self.jobs.put(&id, &job)?;
@@ -321,8 +351,8 @@ impl Extraction for Extracts {
         Ok(result("succeeded", vec![record]))
     }
 
-    /// A job that runs elsewhere has succeeded when it was asked about twice. It tells its record and what it used, also
-    /// while it goes on, when it should not.
+    /// A job that runs elsewhere has succeeded when it was asked about twice. It tells its record
+    /// and what it used, also while it goes on, when it should not.
     fn get_job(&mut self, id: String) -> Result<Option<JobResult>, Error> {
         let Some(mut job) = self.jobs.get(&id)? else { return Ok(None) };
         let record = format!("record-{id}");
@@ -340,7 +370,12 @@ impl Extraction for Extracts {
         Ok(Some(JobResult { job: shown(&id, &job.status), records, usage }))
     }
 
-    fn list_jobs(&mut self, _: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {
+    fn list_jobs(
+        &mut self,
+        _: Scope,
+        cursor: Option<String>,
+        limit: u32,
+    ) -> Result<JobPage, Error> {
         let mut all = Vec::new();
         for entry in self.jobs.iter("") {
             let (key, job) = entry?;
@@ -352,7 +387,10 @@ impl Extraction for Extracts {
         let has_more = all.len() > limit as usize;
         all.truncate(limit as usize);
         let next_cursor = all.last().filter(|_| has_more).map(|(id, _)| id.clone());
-        Ok(JobPage { jobs: all.iter().map(|(id, status)| shown(id, status)).collect(), next_cursor })
+        Ok(JobPage {
+            jobs: all.iter().map(|(id, status)| shown(id, status)).collect(),
+            next_cursor,
+        })
     }
 
     /// The cancellation of `elsewhere cancel WORD` takes effect once a record contains the word.
@@ -370,7 +408,8 @@ impl Extraction for Extracts {
         Ok(shown(&id, "cancelled"))
     }
 
-    /// The next run counts on from the ones before: a job that fails `N` times succeeds when it is tried often enough.
+    /// The next run counts on from the ones before: a job that fails `N` times succeeds when it is
+    /// tried often enough.
     fn retry_job(&mut self, id: String) -> Result<ExtractionJob, Error> {
         let Some(mut job) = self.jobs.get(&id)? else {
             return Err(Error::NotFound(format!("there is no job {id}")));
@@ -379,7 +418,8 @@ impl Extraction for Extracts {
             return Err(Error::unsupported("this job cannot be tried again"));
         }
         if matches!(job.status.as_str(), "failed" | "cancelled") {
-            job.status = if job.text.starts_with("elsewhere") { "running" } else { "queued" }.to_owned();
+            job.status =
+                if job.text.starts_with("elsewhere") { "running" } else { "queued" }.to_owned();
             self.jobs.put(&id, &job)?;
         }
         Ok(shown(&id, &job.status))

@@ -1,6 +1,7 @@
-//! `floods-directory` writes files in a query until it is refused: `bytes` in one growing file, `files` in many empty
-//! ones, `links` in many names of one, `sparse` by asking for a size, `holes` by one byte far after the end. It
-//! answers how much it wrote and the error. It must be refused at its grant.
+//! `floods-directory` writes files in a query until it is refused: `bytes` in one growing file,
+//! `files` in many empty ones, `links` in many names of one, `sparse` by asking for a size, `holes`
+//! by one byte far after the end. It answers how much it wrote and the error. It must be refused at
+//! its grant.
 
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
@@ -58,7 +59,8 @@ impl Guest for FloodsDirectory {
 
     fn describe() -> Description {
         let description = well_behaved::describe(Self::KEY);
-        Description { permissions: Vec::new(), ..description }.require(Permission::Directory(8 << 20), "To be flooded")
+        Description { permissions: Vec::new(), ..description }
+            .require(Permission::Directory(8 << 20), "To be flooded")
     }
 
     fn query(_: &mut Reference, request: QueryRequest) -> Result<ContextBundle, Error> {

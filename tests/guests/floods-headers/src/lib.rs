@@ -1,6 +1,7 @@
-//! `floods-headers` puts a million headers into one list in a query: small ones, or for `large` ones that double. For
-//! `lists` it keeps a thousand lists of 60,000 bytes, for `copies` a thousand copies of one, and for `methods` a thousand
-//! requests whose method has a megabyte. It never answers.
+//! `floods-headers` puts a million headers into one list in a query: small ones, or for `large`
+//! ones that double. For `lists` it keeps a thousand lists of 60,000 bytes, for `copies` a thousand
+//! copies of one, and for `methods` a thousand requests whose method has a megabyte. It never
+//! answers.
 
 use wasip2::http::types::{Fields, Method, OutgoingRequest};
 use well_behaved::sdk::types::*;

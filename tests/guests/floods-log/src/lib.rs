@@ -1,5 +1,6 @@
-//! `floods-log` prints 10 MB to standard error and as much to standard output in every query, with escape sequences for
-//! a terminal. The query must succeed; the log must be cut, and must not contain the sequences.
+//! `floods-log` prints 10 MB to standard error and as much to standard output in every query, with
+//! escape sequences for a terminal. The query must succeed; the log must be cut, and must not
+//! contain the sequences.
 
 use well_behaved::sdk::{Provider, types::*};
 use well_behaved::{Guest, Reference};

@@ -1,5 +1,6 @@
-//! `floods-storage` writes to storage in a query until it is refused, and answers how much it wrote and the
-//! error. It must be refused at its grant, other bindings must not be affected, and deleting must still be possible.
+//! `floods-storage` writes to storage in a query until it is refused, and answers how much it wrote
+//! and the error. It must be refused at its grant, other bindings must not be affected, and
+//! deleting must still be possible.
 
 use well_behaved::sdk::storage::Batch;
 use well_behaved::sdk::types::*;
@@ -12,7 +13,8 @@ impl Guest for FloodsStorage {
 
     fn describe() -> Description {
         let description = well_behaved::describe(Self::KEY);
-        Description { permissions: Vec::new(), ..description }.require(Permission::Storage(8 << 20), "To be flooded")
+        Description { permissions: Vec::new(), ..description }
+            .require(Permission::Storage(8 << 20), "To be flooded")
     }
 
     fn query(_: &mut Reference, _: QueryRequest) -> Result<ContextBundle, Error> {
@@ -22,7 +24,10 @@ impl Guest for FloodsStorage {
             batch.put_raw(format!("flood {n:020}").into_bytes(), value.clone());
             if let Err(error) = batch.apply() {
                 let written = n * value.len() as u64;
-                return Ok(answer([("written", written.to_string()), ("refused", error.to_string())]));
+                return Ok(answer([
+                    ("written", written.to_string()),
+                    ("refused", error.to_string()),
+                ]));
             }
         }
         Err(Error::internal("storage has no end"))

@@ -1,5 +1,6 @@
-//! `grows-table` grows its table of functions in a query until it is refused, and answers by how many elements. It must
-//! be refused at the limit on tables; the host's memory and the query must not be affected.
+//! `grows-table` grows its table of functions in a query until it is refused, and answers by how
+//! many elements. It must be refused at the limit on tables; the host's memory and the query must
+//! not be affected.
 
 #![allow(unsafe_code, reason = "the instruction comes from an object file, see build.rs")]
 

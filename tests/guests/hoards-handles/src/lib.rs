@@ -1,5 +1,6 @@
-//! `hoards-handles` takes one resource of the host after the other in a query and releases none: pollables, or for
-//! `fields` header lists, or for `streams` standard output again and again. It never answers.
+//! `hoards-handles` takes one resource of the host after the other in a query and releases none:
+//! pollables, or for `fields` header lists, or for `streams` standard output again and again. It
+//! never answers.
 
 use well_behaved::sdk::types::*;
 use well_behaved::{Guest, Reference, answer};
@@ -14,7 +15,9 @@ impl Guest for HoardsHandles {
             match request.query.as_str() {
                 "fields" => std::mem::forget(wasip2::http::types::Fields::new()),
                 "streams" => std::mem::forget(wasip2::cli::stdout::get_stdout()),
-                _ => std::mem::forget(wasip2::clocks::monotonic_clock::subscribe_duration(u64::MAX)),
+                _ => {
+                    std::mem::forget(wasip2::clocks::monotonic_clock::subscribe_duration(u64::MAX))
+                }
             }
         }
         Ok(answer([("hoarded", "ten million".to_owned())]))

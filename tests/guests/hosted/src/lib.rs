@@ -1,6 +1,7 @@
-//! `hosted` behaves like a provider in front of somebody else's service: its address is in its configuration, it takes few
-//! records at once, it neither filters nor partitions, and it declares all that. It answers what the import `call` says,
-//! and fails as the query or the configuration tells it to.
+//! `hosted` behaves like a provider in front of somebody else's service: its address is in its
+//! configuration, it takes few records at once, it neither filters nor partitions, and it declares
+//! all that. It answers what the import `call` says, and fails as the query or the configuration
+//! tells it to.
 
 #[path = "../../stamped/src/send.rs"]
 mod send;
@@ -64,15 +65,28 @@ impl Provider for Hosted {
                 Exception::Other("of a newer contract".to_owned()),
             ],
         };
-        let description = Description::new("hosted", env!("CARGO_PKG_VERSION"), "Stands for somebody else's service");
-        Description { config_schema: Some(schema.to_string()), max_concurrency: 4, declarations, ..description }
-            .require(Permission::Storage(64 << 20), "Records are stored in it")
-            .prefer(Permission::Http(HttpPermission::to("{{config:/url}}")), "The service is there")
-            .prefer(Permission::Other("telepathy".to_owned()), "For what comes")
+        let description = Description::new(
+            "hosted",
+            env!("CARGO_PKG_VERSION"),
+            "Stands for somebody else's service",
+        );
+        Description {
+            config_schema: Some(schema.to_string()),
+            max_concurrency: 4,
+            declarations,
+            ..description
+        }
+        .require(Permission::Storage(64 << 20), "Records are stored in it")
+        .prefer(Permission::Http(HttpPermission::to("{{config:/url}}")), "The service is there")
+        .prefer(Permission::Other("telepathy".to_owned()), "For what comes")
     }
 
     fn open(config: Config) -> Result<Self, Error> {
-        Ok(Self { reference: Reference::open(NoConfig {})?, config, calls: Collection::new("calls") })
+        Ok(Self {
+            reference: Reference::open(NoConfig {})?,
+            config,
+            calls: Collection::new("calls"),
+        })
     }
 
     fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {

@@ -1,6 +1,5 @@
-//! `large-arguments` passes more to the host than a call may transfer, in a query: a value of 64 MiB for `storage`, or
-//! for
-//! `list` a batch of a million deletions.
+//! `large-arguments` passes more to the host than a call may transfer, in a query: a value of 64
+//! MiB for `storage`, or for `list` a batch of a million deletions.
 
 use well_behaved::sdk::storage::Batch;
 use well_behaved::sdk::types::*;

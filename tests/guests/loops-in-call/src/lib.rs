@@ -1,5 +1,5 @@
-//! `loops-in-call` computes forever in a query. The query must end at its limit with an error that names it, no other
-//! call may wait for it, and the next call must get a fresh instance.
+//! `loops-in-call` computes forever in a query. The query must end at its limit with an error that
+//! names it, no other call may wait for it, and the next call must get a fresh instance.
 
 use well_behaved::sdk::types::*;
 use well_behaved::{Guest, Reference};

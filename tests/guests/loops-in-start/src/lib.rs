@@ -1,5 +1,5 @@
-//! `loops-in-start` computes forever while it is instantiated, before any call is possible. It must be refused at
-//! admission, in bounded time.
+//! `loops-in-start` computes forever while it is instantiated, before any call is possible. It must
+//! be refused at admission, in bounded time.
 
 #![allow(unsafe_code, reason = "the linker looks for the name")]
 

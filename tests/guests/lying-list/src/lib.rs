@@ -1,5 +1,5 @@
-//! `lying-list` lists seven records more than the limit, and answers an upsert with one id fewer than records.
-//! Both calls must fail with an error that says what was wrong.
+//! `lying-list` lists seven records more than the limit, and answers an upsert with one id fewer
+//! than records. Both calls must fail with an error that says what was wrong.
 
 use well_behaved::sdk::{Provider, types::*};
 use well_behaved::{Guest, Reference, answer};
@@ -9,7 +9,10 @@ struct LyingList;
 impl Guest for LyingList {
     const KEY: &str = "lying-list";
 
-    fn upsert_records(reference: &mut Reference, request: UpsertRequest) -> Result<UpsertResponse, Error> {
+    fn upsert_records(
+        reference: &mut Reference,
+        request: UpsertRequest,
+    ) -> Result<UpsertResponse, Error> {
         let mut response = reference.upsert_records(request)?;
         response.records.pop();
         Ok(response)

@@ -1,5 +1,5 @@
-//! `needs-more` imports the interface `example:missing/thing`, which no host offers. It must be refused at admission,
-//! with an error that names the interface.
+//! `needs-more` imports the interface `example:missing/thing`, which no host offers. It must be
+//! refused at admission, with an error that names the interface.
 
 use well_behaved::sdk::types::*;
 use well_behaved::{Guest, Reference, answer};

@@ -1,7 +1,14 @@
-//! `old-contract` exports `paperclip:memory/provider@9.0.0`: a version of the contract that the host does not know. It
-//! must be refused at admission, with an error that names both versions.
+//! `old-contract` exports `paperclip:memory/provider@9.0.0`: a version of the contract that the
+//! host does not know. It must be refused at admission, with an error that names both versions.
 
-#[allow(unsafe_code, unused_qualifications, unreachable_pub, missing_docs, clippy::all, reason = "generated")]
+#[allow(
+    unsafe_code,
+    unused_qualifications,
+    unreachable_pub,
+    missing_docs,
+    clippy::all,
+    reason = "generated"
+)]
 mod bindings {
     wit_bindgen::generate!({
         inline: "

@@ -1,5 +1,6 @@
-//! `reads-environment` answers a query with all that it finds out about its environment: one snippet for each attempt,
-//! with the result, or the error after `refused: `. It must contain nothing of the host's environment.
+//! `reads-environment` answers a query with all that it finds out about its environment: one
+//! snippet for each attempt, with the result, or the error after `refused: `. It must contain
+//! nothing of the host's environment.
 
 use std::fmt::Debug;
 use std::fs;
@@ -13,7 +14,10 @@ impl Guest for ReadsEnvironment {
     const KEY: &str = "reads-environment";
 
     fn query(_: &mut Reference, _: QueryRequest) -> Result<ContextBundle, Error> {
-        let names = |path| fs::read_dir(path).map(|all| all.flatten().map(|entry| entry.path()).collect::<Vec<_>>());
+        let names = |path| {
+            fs::read_dir(path)
+                .map(|all| all.flatten().map(|entry| entry.path()).collect::<Vec<_>>())
+        };
         Ok(answer([
             ("variables", format!("{:?}", std::env::vars_os().collect::<Vec<_>>())),
             ("arguments", format!("{:?}", std::env::args_os().collect::<Vec<_>>())),

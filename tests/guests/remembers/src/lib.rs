@@ -1,5 +1,6 @@
-//! `remembers` keeps the number of its queries and the last one's text in memory, and answers both. Memory must not be
-//! passed from one binding to another: a binding's first query is number 1 and finds no last text.
+//! `remembers` keeps the number of its queries and the last one's text in memory, and answers both.
+//! Memory must not be passed from one binding to another: a binding's first query is number 1 and
+//! finds no last text.
 
 use std::sync::Mutex;
 
@@ -14,7 +15,9 @@ impl Guest for Remembers {
     const KEY: &str = "remembers";
 
     fn query(_: &mut Reference, request: QueryRequest) -> Result<ContextBundle, Error> {
-        let mut seen = SEEN.lock().map_err(|_| Error::internal("a poisoned lock in an instance that lives on"))?;
+        let mut seen = SEEN
+            .lock()
+            .map_err(|_| Error::internal("a poisoned lock in an instance that lives on"))?;
         seen.0 += 1;
         let last = std::mem::replace(&mut seen.1, request.query);
         Ok(answer([("count", seen.0.to_string()), ("last", last)]))

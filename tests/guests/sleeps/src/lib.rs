@@ -1,5 +1,5 @@
-//! `sleeps` sleeps for an hour in a query, in a call to the host: no limit on computing ends it. The query must end at
-//! its deadline and occupy no thread meanwhile.
+//! `sleeps` sleeps for an hour in a query, in a call to the host: no limit on computing ends it.
+//! The query must end at its deadline and occupy no thread meanwhile.
 
 use well_behaved::sdk::types::*;
 use well_behaved::{Guest, Reference, answer};

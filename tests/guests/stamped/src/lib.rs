@@ -1,5 +1,6 @@
-//! `stamped` reads its provider key, its version and its behaviour from a block of bytes in itself. The test suite
-//! overwrites the block, so that one build makes any number of providers and versions.
+//! `stamped` reads its provider key, its version and its behaviour from a block of bytes in itself.
+//! The test suite overwrites the block, so that one build makes any number of providers and
+//! versions.
 
 mod send;
 
@@ -67,7 +68,10 @@ impl Provider for Stamped {
         }
         if !stamp.origin.is_empty() {
             permissions.push(PermissionRequest {
-                permission: Permission::Http(HttpPermission { origin: stamp.origin, methods: Vec::new() }),
+                permission: Permission::Http(HttpPermission {
+                    origin: stamp.origin,
+                    methods: Vec::new(),
+                }),
                 reason: "to ask somebody else".to_owned(),
                 optional: true,
             });
@@ -102,12 +106,14 @@ impl Provider for Stamped {
     fn upsert_records(&mut self, _: UpsertRequest) -> Result<UpsertResponse, Error> {
         Err(Error::unsupported("captures only"))
     }
-    /// One snippet: its id is the version, its text all marks with the versions that wrote them, or the result of the
-    /// request in the query.
+    /// One snippet: its id is the version, its text all marks with the versions that wrote them, or
+    /// the result of the request in the query.
     fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
         assert!(!self.0.traps, "as the stamp says");
         if request.query == "time" {
-            let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+            let since = std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .unwrap_or_default();
             return Ok(vec![Snippet::new("time", since.as_nanos().to_string())].into());
         }
         if let Ok(send) = serde_json::from_str::<send::Send>(&request.query) {
@@ -120,7 +126,8 @@ impl Provider for Stamped {
                 text.push_str(&format!("\n{} {version}", String::from_utf8_lossy(&id)));
             }
         }
-        Ok(vec![Snippet { score: Score::Rank(1.0), ..Snippet::new(self.0.version.as_str(), text) }].into())
+        Ok(vec![Snippet { score: Score::Rank(1.0), ..Snippet::new(self.0.version.as_str(), text) }]
+            .into())
     }
     fn list_records(&mut self, _: ListRequest) -> Result<ListPage, Error> {
         Ok(ListPage::default())

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use wasip2::http::outgoing_handler;
 use wasip2::http::types::{
-    ErrorCode, Fields, IncomingResponse, Method, OutgoingBody, OutgoingRequest, RequestOptions, Scheme,
+    ErrorCode, Fields, IncomingResponse, Method, OutgoingBody, OutgoingRequest, RequestOptions,
+    Scheme,
 };
 
 #[derive(Deserialize)]
@@ -72,7 +73,8 @@ impl Send {
             return Ok("forgotten".to_owned());
         }
         answer.subscribe().block();
-        let response = answer.get().ok_or_else(|| other("waiting"))?.map_err(|()| other("the answer"))??;
+        let response =
+            answer.get().ok_or_else(|| other("waiting"))?.map_err(|()| other("the answer"))??;
         if self.skips {
             return Ok(response.status().to_string());
         }

@@ -1,5 +1,6 @@
-//! `traps` panics in a query for `trap`, with the text "a secret in a panic" on standard error. That query must end
-//! with an error that does not contain the text; the next query must get a fresh instance and succeed.
+//! `traps` panics in a query for `trap`, with the text "a secret in a panic" on standard error.
+//! That query must end with an error that does not contain the text; the next query must get a
+//! fresh instance and succeed.
 
 use well_behaved::sdk::{Provider, types::*};
 use well_behaved::{Guest, Reference};

@@ -12,16 +12,23 @@ pub trait Guest: 'static {
     /// The provider key: the name of the guest's folder.
     const KEY: &'static str;
 
-    /// Storage is optional, so that a test can bind the guest without a grant if it does not need records.
+    /// Storage is optional, so that a test can bind the guest without a grant if it does not need
+    /// records.
     fn describe() -> Description {
         describe(Self::KEY)
     }
     /// As [`Reference`], but in every mode the payload becomes a record at once.
-    fn capture(reference: &mut Reference, request: CaptureRequest) -> Result<CaptureResponse, Error> {
+    fn capture(
+        reference: &mut Reference,
+        request: CaptureRequest,
+    ) -> Result<CaptureResponse, Error> {
         reference.capture(CaptureRequest { mode: CaptureMode::CaptureRecord, ..request })
     }
     /// As [`Reference`].
-    fn upsert_records(reference: &mut Reference, request: UpsertRequest) -> Result<UpsertResponse, Error> {
+    fn upsert_records(
+        reference: &mut Reference,
+        request: UpsertRequest,
+    ) -> Result<UpsertResponse, Error> {
         reference.upsert_records(request)
     }
     /// As [`Reference`].
@@ -33,7 +40,11 @@ pub trait Guest: 'static {
         reference.list_records(request)
     }
     /// As [`Reference`].
-    fn get_record(reference: &mut Reference, id: RecordId, scope: Scope) -> Result<GetResponse, Error> {
+    fn get_record(
+        reference: &mut Reference,
+        id: RecordId,
+        scope: Scope,
+    ) -> Result<GetResponse, Error> {
         reference.get_record(id, scope)
     }
     /// As [`Reference`].
@@ -44,13 +55,19 @@ pub trait Guest: 'static {
 
 /// The default description of a guest: four instances at once, and optional storage.
 pub fn describe(key: &str) -> Description {
-    let description = Description::new(key, env!("CARGO_PKG_VERSION"), "A guest of memhost's test suite");
-    Description { max_concurrency: 4, ..description }.prefer(Permission::Storage(64 << 20), "Records are stored in it")
+    let description =
+        Description::new(key, env!("CARGO_PKG_VERSION"), "A guest of memhost's test suite");
+    Description { max_concurrency: 4, ..description }
+        .prefer(Permission::Storage(64 << 20), "Records are stored in it")
 }
 
-/// An answer of records that do not exist, as pairs of id and text: how a guest reports what happened.
-pub fn answer<I: Into<String>, T: Into<String>>(records: impl IntoIterator<Item = (I, T)>) -> ContextBundle {
-    let snippets: Vec<Snippet> = records.into_iter().map(|(id, text)| Snippet::new(id, text)).collect();
+/// An answer of records that do not exist, as pairs of id and text: how a guest reports what
+/// happened.
+pub fn answer<I: Into<String>, T: Into<String>>(
+    records: impl IntoIterator<Item = (I, T)>,
+) -> ContextBundle {
+    let snippets: Vec<Snippet> =
+        records.into_iter().map(|(id, text)| Snippet::new(id, text)).collect();
     snippets.into()
 }
 

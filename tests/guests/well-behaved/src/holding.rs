@@ -12,7 +12,12 @@ use crate::record::{Record, Standing, now};
 const PART: usize = 1_024;
 
 impl Review for Reference {
-    fn list_pending(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<ListPage, Error> {
+    fn list_pending(
+        &mut self,
+        scope: Scope,
+        cursor: Option<String>,
+        limit: u32,
+    ) -> Result<ListPage, Error> {
         let mut pending = Vec::new();
         for entry in self.all(&scope) {
             let (id, record) = entry?;
@@ -32,11 +37,22 @@ impl Review for Reference {
         pending.truncate(limit as usize);
         let last = pending.last().filter(|_| more).map(|(place, _)| place.clone());
         let continuation = last.map_or(Continuation::End, Continuation::Next);
-        Ok(ListPage { items: pending.into_iter().map(|(_, item)| item).collect(), continuation, usage: Vec::new() })
+        Ok(ListPage {
+            items: pending.into_iter().map(|(_, item)| item).collect(),
+            continuation,
+            usage: Vec::new(),
+        })
     }
 
-    fn decide(&mut self, id: RecordId, scope: Scope, decision: Decision) -> Result<Option<Snippet>, Error> {
-        let Some(mut record) = self.find(&id, &scope)?.filter(|record| record.standing != Standing::Free) else {
+    fn decide(
+        &mut self,
+        id: RecordId,
+        scope: Scope,
+        decision: Decision,
+    ) -> Result<Option<Snippet>, Error> {
+        let Some(mut record) =
+            self.find(&id, &scope)?.filter(|record| record.standing != Standing::Free)
+        else {
             return Err(Error::NotFound(format!("there is no record {id} that waits or waited")));
         };
         let after = match decision {
@@ -46,12 +62,18 @@ impl Review for Reference {
         };
         if record.standing == Standing::Pending {
             if let Decision::Edit(edited) = decision {
-                (record.text, record.summary, record.metadata) = (edited.text, edited.summary, edited.metadata);
+                (record.text, record.summary, record.metadata) =
+                    (edited.text, edited.summary, edited.metadata);
             }
             (record.standing, record.updated_at) = (after, now());
             self.records.put(&id, &record)?;
-        } else if record.standing != after || matches!(decision, Decision::Edit(edited) if edited.text != record.text) {
-            return Err(Error::invalid("decision", format!("another decision about {id} was made before")));
+        } else if record.standing != after
+            || matches!(decision, Decision::Edit(edited) if edited.text != record.text)
+        {
+            return Err(Error::invalid(
+                "decision",
+                format!("another decision about {id} was made before"),
+            ));
         }
         Ok(after.counts().then(|| record.snippet(id, Score::None)))
     }
@@ -82,11 +104,15 @@ impl Transfer for Reference {
         Ok(Chunk { lines, next_cursor: None })
     }
 
-    fn import_records(&mut self, ImportRequest { scope, lines, .. }: ImportRequest) -> Result<ImportReport, Error> {
+    fn import_records(
+        &mut self,
+        ImportRequest { scope, lines, .. }: ImportRequest,
+    ) -> Result<ImportReport, Error> {
         let (mut batch, mut report) = (Batch::new(), ImportReport { imported: 0, unchanged: 0 });
         for (number, line) in lines.lines().enumerate() {
             let wrong = |message: String| Error::invalid(&format!("lines.{number}"), message);
-            let Line { id, mut record } = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
+            let Line { id, mut record } =
+                serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
             if !record.partition.is_visible_in(&scope) {
                 return Err(wrong("belongs to another partition than the scope".to_owned()));
             }

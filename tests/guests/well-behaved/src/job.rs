@@ -15,7 +15,8 @@ pub(crate) struct Job {
     pub(crate) state: State,
 }
 
-/// The captured record is stored here only while the job waits or may be tried again, so that a forgotten record leaves nothing behind.
+/// The captured record is stored here only while the job waits or may be tried again, so that a
+/// forgotten record leaves nothing behind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum State {
     Queued(Box<Record>),
@@ -39,7 +40,11 @@ impl Job {
             error: None,
             is_retryable: status == JobStatus::Cancelled,
             submitted_at: Some(self.submitted_at),
-            started_at: if status == JobStatus::Succeeded { self.finished_at.clone() } else { None },
+            started_at: if status == JobStatus::Succeeded {
+                self.finished_at.clone()
+            } else {
+                None
+            },
             finished_at: self.finished_at,
         }
     }

@@ -1,4 +1,5 @@
-//! A provider that keeps every rule of the contract, and a wrapper for guests that break exactly one.
+//! A provider that keeps every rule of the contract, and a wrapper for guests that break exactly
+//! one.
 //!
 //! A hostile guest implements [`Guest`], overrides the call in which it misbehaves and writes
 //! `well_behaved::export!(TheType);`. For every other call it has [`Reference`]'s.

@@ -1,4 +1,5 @@
-//! Optional interfaces. Only `reference`, `complete` and `wrong` use them; in the other guests the linker drops them.
+//! Optional interfaces. Only `reference`, `complete` and `wrong` use them; in the other guests the
+//! linker drops them.
 
 use memhost_sdk::storage::Batch;
 use memhost_sdk::types::*;
@@ -13,7 +14,9 @@ use crate::reference::{Answered, operation_key, terms};
 impl Correction for Reference {
     fn correct(&mut self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
         let Patch::Replacement(write) = request.patch else {
-            return Err(Error::unsupported("reference accepts replacements only, not instructions"));
+            return Err(Error::unsupported(
+                "reference accepts replacements only, not instructions",
+            ));
         };
         let operation = operation_key(&request.operation_id);
         // A text that begins with `instead` takes the place of the record, which stays as history.
@@ -28,8 +31,13 @@ impl Correction for Reference {
                 let before = Record { standing: Standing::Rejected, ..old.clone() };
                 batch.put(&self.records, &request.id, &before)?;
             }
-            let new =
-                Record { text: write.text, summary: write.summary, metadata: write.metadata, updated_at: now(), ..old };
+            let new = Record {
+                text: write.text,
+                summary: write.summary,
+                metadata: write.metadata,
+                updated_at: now(),
+                ..old
+            };
             batch.put(&self.records, &record_id, &new)?;
             let answered = Answered { records: vec![record_id.clone()], job: None };
             batch.put(&self.answered, &operation, &answered)?;
@@ -58,7 +66,10 @@ impl Explain for Reference {
             let contributions = vec![Contribution { name: "terms".to_owned(), value }];
             HitTrace { id, contributions }
         });
-        Ok(Explanation { query: json!({ "terms": terms(&request.query) }).to_string(), hits: traces.collect() })
+        Ok(Explanation {
+            query: json!({ "terms": terms(&request.query) }).to_string(),
+            hits: traces.collect(),
+        })
     }
 }
 
@@ -71,7 +82,12 @@ impl Browse for Reference {
         limit: u32,
     ) -> Result<NodePage, Error> {
         if path.is_empty() {
-            let all = Node { path: "all".to_owned(), label: "Records".to_owned(), has_children: true, record_id: None };
+            let all = Node {
+                path: "all".to_owned(),
+                label: "Records".to_owned(),
+                has_children: true,
+                record_id: None,
+            };
             return Ok(NodePage { nodes: vec![all], next_cursor: None });
         }
         if path != "all" {
@@ -82,7 +98,12 @@ impl Browse for Reference {
             let (id, record) = entry?;
             if cursor.as_ref().is_none_or(|cursor| id > *cursor) {
                 let label = record.text.chars().take(40).collect();
-                nodes.push(Node { path: id.clone(), label, has_children: false, record_id: Some(id) });
+                nodes.push(Node {
+                    path: id.clone(),
+                    label,
+                    has_children: false,
+                    record_id: Some(id),
+                });
             }
         }
         let more = nodes.len() > limit as usize;
@@ -99,7 +120,8 @@ impl Reference {
 }
 
 fn result(job: Job, id: String) -> JobResult {
-    let records = if let State::Succeeded(records) = &job.state { records.clone() } else { Vec::new() };
+    let records =
+        if let State::Succeeded(records) = &job.state { records.clone() } else { Vec::new() };
     JobResult { job: job.shown(id), records, usage: Vec::new() }
 }
 
@@ -158,13 +180,20 @@ impl Extraction for Reference {
         Ok(self.jobs.get(&provider_job_id)?.map(|job| result(job, provider_job_id)))
     }
 
-    fn list_jobs(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {
+    fn list_jobs(
+        &mut self,
+        scope: Scope,
+        cursor: Option<String>,
+        limit: u32,
+    ) -> Result<JobPage, Error> {
         let mut jobs = Vec::new();
         for entry in self.jobs.iter("") {
             let (key, job) = entry?;
             let id = String::from_utf8_lossy(&key).into_owned();
             let place = format!("{} {id}", job.submitted_at);
-            if job.partition.is_visible_in(&scope) && cursor.as_ref().is_none_or(|cursor| place < *cursor) {
+            if job.partition.is_visible_in(&scope)
+                && cursor.as_ref().is_none_or(|cursor| place < *cursor)
+            {
                 jobs.push((place, job.shown(id)));
             }
         }

@@ -16,12 +16,19 @@ pub(crate) struct Partition {
 
 impl Partition {
     pub(crate) fn of(scope: &Scope) -> Self {
-        Self { agent: scope.agent_id.clone(), subject: scope.subject_id.clone(), namespace: scope.namespace.clone() }
+        Self {
+            agent: scope.agent_id.clone(),
+            subject: scope.subject_id.clone(),
+            namespace: scope.namespace.clone(),
+        }
     }
 
-    /// A record that was written with a field set is hidden from scopes that have another value there.
+    /// A record that was written with a field set is hidden from scopes that have another value
+    /// there.
     pub(crate) fn is_visible_in(&self, scope: &Scope) -> bool {
-        let fits = |own: &Option<String>, asked: &Option<String>| own.is_none() || asked.is_none() || own == asked;
+        let fits = |own: &Option<String>, asked: &Option<String>| {
+            own.is_none() || asked.is_none() || own == asked
+        };
         fits(&self.agent, &scope.agent_id)
             && fits(&self.subject, &scope.subject_id)
             && fits(&self.namespace, &scope.namespace)
@@ -54,7 +61,9 @@ impl Standing {
     /// The state of a new record with this metadata.
     pub(crate) fn of(metadata: Option<&str>) -> Self {
         let metadata: Option<Value> = metadata.and_then(|json| serde_json::from_str(json).ok());
-        let waits = |metadata: Value| metadata["hold"] == true || metadata["confidence"].as_f64() == Some(0.0);
+        let waits = |metadata: Value| {
+            metadata["hold"] == true || metadata["confidence"].as_f64() == Some(0.0)
+        };
         if metadata.is_some_and(waits) { Self::Pending } else { Self::Free }
     }
 
@@ -79,7 +88,8 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// The record of a capture: its text or else its object, and the metadata of payload and request together.
+    /// The record of a capture: its text or else its object, and the metadata of payload and
+    /// request together.
     pub(crate) fn captured(request: CaptureRequest) -> Result<Self, Error> {
         let now = now();
         let text = request.payload.text_or_turns().or(request.payload.object);
@@ -114,7 +124,9 @@ impl Record {
 }
 
 fn merged(payload: Option<String>, request: Option<String>) -> Result<Option<String>, Error> {
-    let (Some(payload), Some(request)) = (&payload, &request) else { return Ok(payload.or(request)) };
+    let (Some(payload), Some(request)) = (&payload, &request) else {
+        return Ok(payload.or(request));
+    };
     let mut all = object(payload, "payload.metadata")?;
     all.extend(object(request, "metadata")?);
     Ok(Some(Value::Object(all).to_string()))
@@ -124,7 +136,8 @@ fn object(json: &str, field: &str) -> Result<Map<String, Value>, Error> {
     serde_json::from_str(json).map_err(|error| Error::invalid(field, error.to_string()))
 }
 
-/// A metadata filter: a record fits if its metadata has every member of the filter with an equal value.
+/// A metadata filter: a record fits if its metadata has every member of the filter with an equal
+/// value.
 pub(crate) struct Filter(Option<Map<String, Value>>);
 
 impl Filter {
@@ -134,8 +147,11 @@ impl Filter {
 
     pub(crate) fn lets_through(&self, record: &Record) -> bool {
         let Some(filter) = &self.0 else { return true };
-        let metadata: Map<String, Value> =
-            record.metadata.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let metadata: Map<String, Value> = record
+            .metadata
+            .as_deref()
+            .and_then(|json| serde_json::from_str(json).ok())
+            .unwrap_or_default();
         filter.iter().all(|(name, value)| metadata.get(name) == Some(value))
     }
 }
@@ -157,7 +173,8 @@ pub(crate) fn now() -> String {
     // Howard Hinnant's civil_from_days, for days after 1970.
     let days = seconds / 86_400 + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted + 2) / 5 + 1;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::job::{Hook, Job, State};
 use crate::record::{Filter, Partition, Record, Source, Standing, name, now};
 
-/// The plainest provider that follows every rule of the contract. Its ranking is simple, and its calls read all
-/// records.
+/// The plainest provider that follows every rule of the contract. Its ranking is simple, and its
+/// calls read all records.
 #[derive(Debug)]
 pub struct Reference {
     pub(crate) records: Collection<Record>,
@@ -31,12 +31,19 @@ pub(crate) fn operation_key(id: &str) -> String {
 
 impl Reference {
     /// The records that a scope may see and that do not wait, in the order of their ids.
-    pub(crate) fn visible(&self, scope: &Scope) -> impl Iterator<Item = Result<(RecordId, Record), Error>> {
-        self.all(scope).filter(|entry| entry.as_ref().map_or(true, |(_, record)| record.standing.counts()))
+    pub(crate) fn visible(
+        &self,
+        scope: &Scope,
+    ) -> impl Iterator<Item = Result<(RecordId, Record), Error>> {
+        self.all(scope)
+            .filter(|entry| entry.as_ref().map_or(true, |(_, record)| record.standing.counts()))
     }
 
     /// The same with waiting and rejected records.
-    pub(crate) fn all(&self, scope: &Scope) -> impl Iterator<Item = Result<(RecordId, Record), Error>> {
+    pub(crate) fn all(
+        &self,
+        scope: &Scope,
+    ) -> impl Iterator<Item = Result<(RecordId, Record), Error>> {
         self.records.iter("").filter_map(move |entry| match entry {
             Ok((key, record)) if record.partition.is_visible_in(scope) => {
                 Some(Ok((String::from_utf8_lossy(&key).into_owned(), record)))
@@ -51,7 +58,10 @@ impl Reference {
     }
 
     /// The hits of a query, best first, each with its share of the query's words.
-    pub(crate) fn hits(&self, request: &QueryRequest) -> Result<Vec<(f64, RecordId, Record)>, Error> {
+    pub(crate) fn hits(
+        &self,
+        request: &QueryRequest,
+    ) -> Result<Vec<(f64, RecordId, Record)>, Error> {
         let filter = Filter::new(request.metadata_filter.as_deref())?;
         let terms = terms(&request.query);
         let mut hits = Vec::new();
@@ -79,7 +89,11 @@ impl Reference {
 
 /// The words of a text in lower case.
 pub(crate) fn terms(query: &str) -> Vec<String> {
-    query.split(|c: char| !c.is_alphanumeric()).filter(|term| !term.is_empty()).map(str::to_lowercase).collect()
+    query
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|term| !term.is_empty())
+        .map(str::to_lowercase)
+        .collect()
 }
 
 impl Provider for Reference {
@@ -91,7 +105,8 @@ impl Provider for Reference {
             env!("CARGO_PKG_VERSION"),
             "Stores records and follows every rule of the contract",
         );
-        let capabilities = Capabilities { provider_managed_extraction: true, async_extraction: true };
+        let capabilities =
+            Capabilities { provider_managed_extraction: true, async_extraction: true };
         Description { capabilities, max_concurrency: 4, ..description }
             .require(Permission::Storage(64 << 20), "Records are stored in it")
     }
@@ -143,7 +158,10 @@ impl Provider for Reference {
             let id = write.id.unwrap_or_else(|| name('r', &[&operation, &index.to_string()]));
             let old = self.records.get(&id)?;
             if old.as_ref().is_some_and(|old| !old.partition.is_visible_in(&request.scope)) {
-                return Err(Error::invalid(&format!("records.{index}.id"), "another partition has this id"));
+                return Err(Error::invalid(
+                    &format!("records.{index}.id"),
+                    "another partition has this id",
+                ));
             }
             let record = Record {
                 partition: Partition::of(&request.scope),
@@ -152,7 +170,10 @@ impl Provider for Reference {
                 summary: write.summary,
                 metadata: write.metadata,
                 source: write.source.or_else(|| request.source.clone()).map(Source),
-                created_at: write.created_at.or(old.map(|old| old.created_at)).unwrap_or_else(|| now.clone()),
+                created_at: write
+                    .created_at
+                    .or(old.map(|old| old.created_at))
+                    .unwrap_or_else(|| now.clone()),
                 updated_at: now.clone(),
                 expires_at: write.expires_at,
             };
@@ -166,7 +187,9 @@ impl Provider for Reference {
 
     fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
         let hits = self.hits(&request)?;
-        let shown = hits.into_iter().map(|(score, id, record)| record.snippet(id, Score::Similarity(score)));
+        let shown = hits
+            .into_iter()
+            .map(|(score, id, record)| record.snippet(id, Score::Similarity(score)));
         Ok(shown.collect::<Vec<_>>().into())
     }
 
@@ -175,12 +198,17 @@ impl Provider for Reference {
         let (mut items, mut continuation) = (Vec::<Snippet>::new(), Continuation::End);
         for entry in self.visible(&request.scope) {
             let (id, record) = entry?;
-            // The cursor is the last id that was returned: it stays valid when that record is removed.
-            if request.cursor.as_ref().is_some_and(|cursor| id <= *cursor) || !filter.lets_through(&record) {
+            // The cursor is the last id that was returned: it stays valid when that record is
+            // removed.
+            if request.cursor.as_ref().is_some_and(|cursor| id <= *cursor)
+                || !filter.lets_through(&record)
+            {
                 continue;
             }
             if items.len() == request.limit as usize {
-                continuation = items.last().map_or(Continuation::End, |last| Continuation::Next(last.id.clone()));
+                continuation = items
+                    .last()
+                    .map_or(Continuation::End, |last| Continuation::Next(last.id.clone()));
                 break;
             }
             items.push(record.snippet(id, Score::None));
@@ -193,7 +221,10 @@ impl Provider for Reference {
         Ok(found.map(|record| record.snippet(id, Score::None)).into())
     }
 
-    fn forget(&mut self, ForgetRequest { ids, scope, .. }: ForgetRequest) -> Result<ForgetResponse, Error> {
+    fn forget(
+        &mut self,
+        ForgetRequest { ids, scope, .. }: ForgetRequest,
+    ) -> Result<ForgetResponse, Error> {
         let (mut batch, mut outcomes) = (Batch::new(), Vec::<ForgetOutcome>::new());
         for id in ids {
             let again = outcomes.iter().any(|outcome| outcome.id == id);

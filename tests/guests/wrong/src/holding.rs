@@ -28,7 +28,12 @@ fn changed(lines: &str, change: impl Fn(&mut Value)) -> String {
 }
 
 impl Review for Wrong {
-    fn list_pending(&mut self, mut scope: Scope, cursor: Option<String>, mut limit: u32) -> Result<ListPage, Error> {
+    fn list_pending(
+        &mut self,
+        mut scope: Scope,
+        cursor: Option<String>,
+        mut limit: u32,
+    ) -> Result<ListPage, Error> {
         match self.breaks.as_str() {
             "REV-03" => limit = 1_000,
             "REV-05" => scope = everywhere(scope),
@@ -49,12 +54,19 @@ impl Review for Wrong {
         Ok(page)
     }
 
-    fn decide(&mut self, id: RecordId, mut scope: Scope, mut decision: Decision) -> Result<Option<Snippet>, Error> {
+    fn decide(
+        &mut self,
+        id: RecordId,
+        mut scope: Scope,
+        mut decision: Decision,
+    ) -> Result<Option<Snippet>, Error> {
         match (self.breaks.as_str(), &mut decision) {
             ("REV-07", Decision::Approve) => self.marks.put(&id, &name(&decision))?,
             ("REV-08", Decision::Reject) => self.marks.put(&id, &"It was rejected".to_owned())?,
             ("REV-09", Decision::Edit(record)) => record.text.truncate(10),
-            ("REV-10", Decision::Edit(record)) if record.id.is_some() => drop(self.add(&scope, record.clone())?),
+            ("REV-10", Decision::Edit(record)) if record.id.is_some() => {
+                drop(self.add(&scope, record.clone())?)
+            }
             ("REV-11", _) => {
                 let name = name(&decision);
                 if self.marks.get(&id)?.is_some_and(|before| before == name) {
@@ -85,9 +97,13 @@ impl Transfer for Wrong {
         }
         let mut chunk = self.reference.export_records(scope, cursor)?;
         match self.breaks.as_str() {
-            "TRF-01" => chunk.lines = changed(&chunk.lines, |line| line["record"]["metadata"] = Value::Null),
+            "TRF-01" => {
+                chunk.lines = changed(&chunk.lines, |line| line["record"]["metadata"] = Value::Null)
+            }
             "TRF-02" => chunk.lines.truncate(chunk.lines.trim_end().len()),
-            "TRF-03" if chunk.next_cursor.is_none() => self.marks.put("exported", &"yes".to_owned())?,
+            "TRF-03" if chunk.next_cursor.is_none() => {
+                self.marks.put("exported", &"yes".to_owned())?
+            }
             "TRF-04" => chunk.next_cursor = None,
             "TRF-06" => {
                 for ghost in self.marks.iter("") {
@@ -96,7 +112,12 @@ impl Transfer for Wrong {
             }
             "TRF-07" => {
                 let waits = |line: &&str| line.contains(r#""standing":"Pending""#);
-                chunk.lines = chunk.lines.lines().filter(|line| !waits(line)).map(|line| format!("{line}\n")).collect();
+                chunk.lines = chunk
+                    .lines
+                    .lines()
+                    .filter(|line| !waits(line))
+                    .map(|line| format!("{line}\n"))
+                    .collect();
             }
             _ => {}
         }
@@ -105,7 +126,11 @@ impl Transfer for Wrong {
 
     fn import_records(&mut self, request: ImportRequest) -> Result<ImportReport, Error> {
         let ImportRequest { operation_id, scope, mut lines } = request;
-        let of = |lines| ImportRequest { operation_id: operation_id.clone(), scope: scope.clone(), lines };
+        let of = |lines| ImportRequest {
+            operation_id: operation_id.clone(),
+            scope: scope.clone(),
+            lines,
+        };
         if self.is("TRF-11") {
             let own = scope.agent_id.clone();
             lines = changed(&lines, |line| line["record"]["partition"]["agent"] = json!(own));

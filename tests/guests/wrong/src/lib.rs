@@ -1,6 +1,6 @@
-//! `wrong` keeps every rule of the conformance suite except one: by its configuration,
-//! `{"break": "CAP-10"}`, or by a mark in its own bytes where there is no configuration, as in `describe`. Without
-//! either it breaks none.
+//! `wrong` keeps every rule of the conformance suite except one: by its configuration, `{"break":
+//! "CAP-10"}`, or by a mark in its own bytes where there is no configuration, as in `describe`.
+//! Without either it breaks none.
 
 mod holding;
 mod mark;
@@ -67,7 +67,8 @@ impl Wrong {
     }
 
     fn everything(&mut self, scope: &Scope) -> Result<Vec<Snippet>, Error> {
-        let request = ListRequest { scope: scope.clone(), cursor: None, limit: 1_000, metadata_filter: None };
+        let request =
+            ListRequest { scope: scope.clone(), cursor: None, limit: 1_000, metadata_filter: None };
         Ok(self.reference.list_records(request)?.items)
     }
 
@@ -80,7 +81,12 @@ impl Wrong {
     /// Writes a record that the caller did not ask for.
     fn add(&mut self, scope: &Scope, record: RecordWrite) -> Result<RecordId, Error> {
         let operation_id = self.fresh();
-        let request = UpsertRequest { operation_id, scope: scope.clone(), source: None, records: vec![record] };
+        let request = UpsertRequest {
+            operation_id,
+            scope: scope.clone(),
+            source: None,
+            records: vec![record],
+        };
         let mut answer = self.reference.upsert_records(request)?;
         answer.records.pop().ok_or_else(|| Error::internal("nothing was written"))
     }
@@ -145,8 +151,12 @@ impl Provider for Wrong {
             ("CAP-02", _) => request.operation_id = fresh,
             ("CAP-10", Some(hook)) => request.operation_id = hook.triggered_at.clone(),
             ("EXT-06", _) if !is_record => request.operation_id = fresh,
-            ("RST-03", _) => request.operation_id = format!("{}-{:x}", request.operation_id, self.nonce),
-            ("CAP-04", _) if is_record => request.payload.text = Some("Something was captured".to_owned()),
+            ("RST-03", _) => {
+                request.operation_id = format!("{}-{:x}", request.operation_id, self.nonce)
+            }
+            ("CAP-04", _) if is_record => {
+                request.payload.text = Some("Something was captured".to_owned())
+            }
             ("CAP-06", Some(hook)) => {
                 if self.marks.get("latest")?.is_some_and(|latest| latest > hook.triggered_at) {
                     return Err(Error::invalid("hook.triggeredAt", "is before the last one"));
@@ -182,9 +192,14 @@ impl Provider for Wrong {
             "UPS-04" => {
                 let again: Vec<RecordWrite> =
                     request.records.iter().filter(|record| record.id.is_some()).cloned().collect();
-                request.records.extend(again.into_iter().map(|record| RecordWrite { id: None, ..record }));
+                request
+                    .records
+                    .extend(again.into_iter().map(|record| RecordWrite { id: None, ..record }));
             }
-            "UPS-06" => request.records.iter_mut().for_each(|record| record.text = record.text.trim().to_owned()),
+            "UPS-06" => request
+                .records
+                .iter_mut()
+                .for_each(|record| record.text = record.text.trim().to_owned()),
             "UPS-07" => request.records.iter_mut().for_each(|record| record.metadata = None),
             "UPS-08" => request.source = None,
             "UPS-10" => request.records.iter_mut().for_each(|record| record.source = None),
@@ -193,7 +208,12 @@ impl Provider for Wrong {
         }
         let mut answer = match self.reference.upsert_records(request) {
             Err(error) => {
-                for record in asked.records.into_iter().filter(|_| self.breaks == "UPS-05").collect::<Vec<_>>() {
+                for record in asked
+                    .records
+                    .into_iter()
+                    .filter(|_| self.breaks == "UPS-05")
+                    .collect::<Vec<_>>()
+                {
                     // One record after the other, until one fails.
                     let _ = self.add(&asked.scope, record);
                 }
@@ -231,7 +251,8 @@ impl Provider for Wrong {
         // The text is kept for the calls that still return it.
         if ["FGT-02", "PRF-06", "TRF-06"].contains(&self.breaks.as_str()) {
             for id in &ids {
-                if let Some(snippet) = self.reference.get_record(id.clone(), scope.clone())?.snippet {
+                if let Some(snippet) = self.reference.get_record(id.clone(), scope.clone())?.snippet
+                {
                     self.marks.put(id, &snippet.text)?;
                 }
             }
@@ -242,13 +263,18 @@ impl Provider for Wrong {
                 self.marks.put(&snippet.id, &snippet.text)?;
             }
         }
-        let mut answer = self.reference.forget(ForgetRequest { operation_id, scope: scope.clone(), ids })?;
+        let mut answer =
+            self.reference.forget(ForgetRequest { operation_id, scope: scope.clone(), ids })?;
         for outcome in &mut answer.outcomes {
             let is_there = outcome.effect != ForgetEffect::NotFound;
             match self.breaks.as_str() {
                 "FGT-03" if is_there => self.marks.put(&outcome.id, &"gone".to_owned())?,
-                "FGT-03" if self.marks.get(&outcome.id)?.is_some() => outcome.effect = ForgetEffect::Hard,
-                "FGT-04" if !is_there => return Err(Error::NotFound(format!("there is no {}", outcome.id))),
+                "FGT-03" if self.marks.get(&outcome.id)?.is_some() => {
+                    outcome.effect = ForgetEffect::Hard
+                }
+                "FGT-04" if !is_there => {
+                    return Err(Error::NotFound(format!("there is no {}", outcome.id)));
+                }
                 _ => {}
             }
         }

@@ -1,4 +1,5 @@
-//! The mark that the test suite writes into the component's bytes, and its effect on calls without a configuration.
+//! The mark that the test suite writes into the component's bytes, and its effect on calls without
+//! a configuration.
 
 use memhost_sdk::types::*;
 
@@ -22,18 +23,28 @@ pub(crate) fn describe() -> Description {
     assert!(!is("DSC-01"), "as the rule says");
     let key = if is("DSC-02") { "Wrong Key" } else { "wrong" };
     let version = if is("DSC-03") { "one" } else { env!("CARGO_PKG_VERSION") };
-    let summary = if is("DSC-04") { format!("One of {} guests", crate::random()) } else { "Breaks a rule".to_owned() };
+    let summary = if is("DSC-04") {
+        format!("One of {} guests", crate::random())
+    } else {
+        "Breaks a rule".to_owned()
+    };
     let schema = match is("DSC-05") {
         true => r#"{"type": "thing"}"#,
-        false => r#"{"type": "object", "properties": {"break": {"type": "string"}, "url": {"type": "string"}}}"#,
+        false => {
+            r#"{"type": "object", "properties": {"break": {"type": "string"}, "url": {"type": "string"}}}"#
+        }
     };
     let reason = if is("DSC-07") { " " } else { "Records are stored in it" };
-    let capabilities = Capabilities { provider_managed_extraction: true, async_extraction: !is("CAP-05") };
+    let capabilities =
+        Capabilities { provider_managed_extraction: true, async_extraction: !is("CAP-05") };
     let description = Description {
         config_schema: Some(schema.to_owned()),
         capabilities,
         max_concurrency: if is("DSC-06") { 0 } else { 4 },
-        declarations: Declarations { max_upsert: is("DSC-09").then_some(0), ..Declarations::default() },
+        declarations: Declarations {
+            max_upsert: is("DSC-09").then_some(0),
+            ..Declarations::default()
+        },
         ..Description::new(key, version, &summary)
     };
     let address = if is("DSC-08") { "{{config:/nowhere}}" } else { "{{config:/url}}" };

@@ -1,7 +1,9 @@
 //! The optional interfaces.
 
 use memhost_sdk::types::*;
-use memhost_sdk::{Browse, Correction, Erasure, Explain, Extraction, Health, Migration, Profile, Provider};
+use memhost_sdk::{
+    Browse, Correction, Erasure, Explain, Extraction, Health, Migration, Profile, Provider,
+};
 
 use crate::{Wrong, everywhere, write};
 
@@ -9,7 +11,9 @@ impl Correction for Wrong {
     fn correct(&mut self, mut request: CorrectRequest) -> Result<CorrectResponse, Error> {
         let scope = request.scope.clone();
         let old = request.id.clone();
-        let answered = |record_id, superseded| Ok(CorrectResponse { record_id, superseded, usage: Vec::new() });
+        let answered = |record_id, superseded| {
+            Ok(CorrectResponse { record_id, superseded, usage: Vec::new() })
+        };
         match (self.breaks.as_str(), &request.patch) {
             ("COR-01", _) => return answered(old, None),
             ("COR-02", _) => drop(self.add(&scope, write("Somebody has corrected something"))?),
@@ -64,7 +68,9 @@ impl Extraction for Wrong {
         let is_again = before.is_some_and(|told| told.job.status == JobStatus::Succeeded);
         let mut answer = self.reference.run_job(provider_job_id)?;
         match self.breaks.as_str() {
-            "EXT-02" if is_again => answer.records.push(self.add(&self.scope.clone(), write("It was run again"))?),
+            "EXT-02" if is_again => {
+                answer.records.push(self.add(&self.scope.clone(), write("It was run again"))?)
+            }
             "EXT-03" => answer.records.push("no-such-record".to_owned()),
             "EXT-07" => answer.job.record_count = None,
             _ => {}
@@ -84,7 +90,12 @@ impl Extraction for Wrong {
         }
     }
 
-    fn list_jobs(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {
+    fn list_jobs(
+        &mut self,
+        scope: Scope,
+        cursor: Option<String>,
+        limit: u32,
+    ) -> Result<JobPage, Error> {
         self.reference.list_jobs(scope, cursor, limit)
     }
 
@@ -115,7 +126,8 @@ impl Explain for Wrong {
             "XPL-01" => explanation.hits.reverse(),
             "XPL-02" => {
                 for hit in &mut explanation.hits {
-                    hit.contributions.push(Contribution { name: "luck".to_owned(), value: f64::INFINITY });
+                    hit.contributions
+                        .push(Contribution { name: "luck".to_owned(), value: f64::INFINITY });
                 }
             }
             _ => {}
@@ -136,14 +148,19 @@ impl Browse for Wrong {
             scope = everywhere(scope);
         }
         let mut page = match self.reference.list_children(path, scope, cursor, limit) {
-            Err(Error::NotFound(_)) if self.is("BRW-02") => NodePage { nodes: Vec::new(), next_cursor: None },
+            Err(Error::NotFound(_)) if self.is("BRW-02") => {
+                NodePage { nodes: Vec::new(), next_cursor: None }
+            }
             outcome => outcome?,
         };
         self.count += 1;
         match self.breaks.as_str() {
             "BRW-01" if self.count.is_multiple_of(2) => page.nodes.reverse(),
             "BRW-03" => page.next_cursor = None,
-            "BRW-04" => page.nodes.iter_mut().for_each(|node| node.record_id = Some("no-such-record".to_owned())),
+            "BRW-04" => page
+                .nodes
+                .iter_mut()
+                .for_each(|node| node.record_id = Some("no-such-record".to_owned())),
             "BRW-06" => page.nodes.iter_mut().for_each(|node| node.label = node.label.repeat(100)),
             _ => {}
         }
@@ -155,7 +172,9 @@ impl Health for Wrong {
     fn check_health(&mut self) -> Result<Report, Error> {
         match self.breaks.as_str() {
             "HLT-01" => return Err(Error::internal("nobody knows")),
-            "HLT-02" => drop(self.add(&self.scope.clone(), write("Somebody wanted to know how it is"))?),
+            "HLT-02" => {
+                drop(self.add(&self.scope.clone(), write("Somebody wanted to know how it is"))?)
+            }
             _ => {}
         }
         self.reference.check_health()
@@ -163,10 +182,17 @@ impl Health for Wrong {
 }
 
 impl Erasure for Wrong {
-    fn forget_scope(&mut self, mut request: ForgetScopeRequest) -> Result<ForgetScopeResponse, Error> {
+    fn forget_scope(
+        &mut self,
+        mut request: ForgetScopeRequest,
+    ) -> Result<ForgetScopeResponse, Error> {
         match self.breaks.as_str() {
             "ERA-01" => {
-                return Ok(ForgetScopeResponse { extent: Extent::Hard, count: None, usage: Vec::new() });
+                return Ok(ForgetScopeResponse {
+                    extent: Extent::Hard,
+                    count: None,
+                    usage: Vec::new(),
+                });
             }
             "ERA-02" => request.scope = everywhere(request.scope),
             _ => {}
@@ -182,7 +208,9 @@ impl Migration for Wrong {
     fn migrate(&mut self, _: &str) -> Result<(), Error> {
         match self.breaks.as_str() {
             "MIG-01" => self.forget_all(&Scope::company("")),
-            "MIG-02" if self.marks.get("migrated")?.is_some() => Err(Error::internal("this was done before")),
+            "MIG-02" if self.marks.get("migrated")?.is_some() => {
+                Err(Error::internal("this was done before"))
+            }
             _ => Ok(self.marks.put("migrated", &"yes".to_owned())?),
         }
     }

@@ -14,7 +14,9 @@ impl Wrong {
             "QRY-03" => request.top_k = 1_000,
             "QRY-04" => request.metadata_filter = None,
             "QRY-07" => drop(self.add(&scope, write("Somebody has asked something"))?),
-            "QRY-08" if request.query.is_empty() => return Err(Error::invalid("query", "is empty")),
+            "QRY-08" if request.query.is_empty() => {
+                return Err(Error::invalid("query", "is empty"));
+            }
             "QRY-10" => assert!(!request.query.contains('"'), "as the rule says"),
             "PRM-01" => assert!(self.marks.get("any").is_ok(), "as the rule says"),
             "PAR-01" => request.scope.agent_id = None,
@@ -35,7 +37,9 @@ impl Wrong {
                 found.retain(|snippet| last.as_ref() != Some(&snippet.id));
             }
             "QRY-02" if found.is_empty() => return Err(Error::NotFound("nothing fits".to_owned())),
-            "QRY-05" => found.iter_mut().for_each(|snippet| snippet.score = Score::Similarity(f64::NAN)),
+            "QRY-05" => {
+                found.iter_mut().for_each(|snippet| snippet.score = Score::Similarity(f64::NAN))
+            }
             "QRY-06" => found.reverse(),
             "QRY-09" => found.iter_mut().for_each(|snippet| snippet.id.insert(0, 'x')),
             "FGT-02" => {
@@ -71,7 +75,8 @@ impl Wrong {
                 // A list that begins again after a write.
                 let count = self.everything(&scope)?.len().to_string();
                 let before = self.marks.get("count")?.filter(|_| request.cursor.is_some());
-                let is_again = self.marks.get("again")?.is_none() && before.is_some_and(|before| before != count);
+                let is_again = self.marks.get("again")?.is_none()
+                    && before.is_some_and(|before| before != count);
                 if is_again {
                     request.cursor = None;
                     self.marks.put("again", &count)?;

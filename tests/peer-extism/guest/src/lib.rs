@@ -1,4 +1,5 @@
-//! What the guest `echo` does, as an Extism plug-in: a query is answered with five snippets of itself.
+//! What the guest `echo` does, as an Extism plug-in: a query is answered with five snippets of
+//! itself.
 
 use extism_pdk::{FnResult, Json, plugin_fn};
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,10 @@ pub struct Snippet {
 #[plugin_fn]
 pub fn query(Json(request): Json<QueryRequest>) -> FnResult<Json<Bundle>> {
     let ranked = [("1", 1.0), ("2", 0.8), ("3", 0.6), ("4", 0.4), ("5", 0.2)].into_iter();
-    let snippets =
-        ranked.take(request.top_k as usize).map(|(id, rank)| Snippet { id, text: request.query.clone(), rank });
+    let snippets = ranked.take(request.top_k as usize).map(|(id, rank)| Snippet {
+        id,
+        text: request.query.clone(),
+        rank,
+    });
     Ok(Json(Bundle { snippets: snippets.collect() }))
 }

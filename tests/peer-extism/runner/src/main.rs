@@ -1,5 +1,6 @@
-//! Times a warm query of an Extism plug-in, JSON in and typed answer out, and prints `p50_ns p99_ns`:
-//! `peer-extism FILE.wasm COUNT`. The plug-in is called the way Extism's documentation shows.
+//! Times a warm query of an Extism plug-in, JSON in and typed answer out, and prints `p50_ns
+//! p99_ns`: `peer-extism FILE.wasm COUNT`. The plug-in is called the way Extism's documentation
+//! shows.
 
 use std::time::Instant;
 
@@ -36,7 +37,9 @@ struct Snippet {
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let (Some(file), Some(count)) = (arguments.next(), arguments.next().and_then(|count| count.parse().ok())) else {
+    let (Some(file), Some(count)) =
+        (arguments.next(), arguments.next().and_then(|count| count.parse().ok()))
+    else {
         eprintln!("usage: peer-extism FILE.wasm COUNT");
         std::process::exit(2);
     };
@@ -46,9 +49,13 @@ fn main() {
     let mut all = Vec::with_capacity(count);
     for n in 0..count + count / 10 {
         let started = Instant::now();
-        let request =
-            QueryRequest { scope: Scope { company_id: "acme".to_owned() }, query: "hello".to_owned(), top_k: 10 };
-        let Json(bundle): Json<Bundle> = plugin.call("query", Json(request)).expect("the plug-in answers");
+        let request = QueryRequest {
+            scope: Scope { company_id: "acme".to_owned() },
+            query: "hello".to_owned(),
+            top_k: 10,
+        };
+        let Json(bundle): Json<Bundle> =
+            plugin.call("query", Json(request)).expect("the plug-in answers");
         if n >= count / 10 {
             all.push(started.elapsed().as_nanos());
         }

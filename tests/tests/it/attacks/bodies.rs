@@ -26,11 +26,14 @@ pub(super) const ATTACKS: &[Attack] = &[
     Attack { name: "texts for the search of personal data", threads: 2, rounds: 7, run: patterns },
 ];
 
-/// The host must say no: with a problem, or by closing the connection before it has read everything.
+/// The host must say no: with a problem, or by closing the connection before it has read
+/// everything.
 pub(super) fn refused(what: &str, answer: Result<Answer, String>) -> Result<(), String> {
     match answer {
         Ok((0 | 400..=499, _)) => Ok(()),
-        Ok((status, text)) => Err(format!("{what}: {status} {}", text.chars().take(200).collect::<String>())),
+        Ok((status, text)) => {
+            Err(format!("{what}: {status} {}", text.chars().take(200).collect::<String>()))
+        }
         Err(error) => Err(format!("{what}: {error}")),
     }
 }
@@ -40,14 +43,17 @@ pub(super) fn survived(what: &str, answer: Result<Answer, String>) -> Result<(),
     match answer {
         Ok((200..=499, _)) => Ok(()),
         Ok((503 | 507, _)) => Ok(()),
-        Ok((status, text)) => Err(format!("{what}: {status} {}", text.chars().take(200).collect::<String>())),
+        Ok((status, text)) => {
+            Err(format!("{what}: {status} {}", text.chars().take(200).collect::<String>()))
+        }
         Err(error) => Err(format!("{what}: {error}")),
     }
 }
 
 fn big_ids(host: &Host, round: u64) -> Result<(), String> {
     let long = "x".repeat(7 << 20);
-    let field = ["projectId", "issueId", "sessionKey", "subjectId"][usize::try_from(round % 4).unwrap_or(0)];
+    let field = ["projectId", "issueId", "sessionKey", "subjectId"]
+        [usize::try_from(round % 4).unwrap_or(0)];
     let mut body = json!({"scope": {"companyId": "evil"}, "query": "x"});
     body["scope"][field] = long.into();
     refused(field, host.post("/runtime/v1/companies/evil/query", &body.to_string()))
@@ -70,14 +76,23 @@ fn refusals(host: &Host, _: u64) -> Result<(), String> {
 
 fn valid_refusals(host: &Host, round: u64) -> Result<(), String> {
     match round % 3 {
-        0 => refused("no right", host.post("/control/v1/companies/evil/tokens", r#"{"name":"n","role":"auditor"}"#)),
+        0 => refused(
+            "no right",
+            host.post("/control/v1/companies/evil/tokens", r#"{"name":"n","role":"auditor"}"#),
+        ),
         1 => refused(
             "elsewhere",
-            host.post("/runtime/v1/companies/neighbour/query", r#"{"scope":{"companyId":"neighbour"},"query":"x"}"#),
+            host.post(
+                "/runtime/v1/companies/neighbour/query",
+                r#"{"scope":{"companyId":"neighbour"},"query":"x"}"#,
+            ),
         ),
         _ => refused(
             "invalid",
-            host.post("/runtime/v1/companies/evil/query", r#"{"scope":{"companyId":"evil"},"query":"x","topK":0}"#),
+            host.post(
+                "/runtime/v1/companies/evil/query",
+                r#"{"scope":{"companyId":"evil"},"query":"x","topK":0}"#,
+            ),
         ),
     }
 }
@@ -97,7 +112,8 @@ fn long_records(host: &Host, round: u64) -> Result<(), String> {
     let body = json!({"scope": {"companyId": "evil"}, "records": [{"text": text}]});
     survived("a long record", host.post("/runtime/v1/companies/evil/records", &body.to_string()))?;
     let list = json!({"scope": {"companyId": "evil"}, "limit": 100}).to_string();
-    let query = json!({"scope": {"companyId": "evil"}, "query": "long text", "topK": 100}).to_string();
+    let query =
+        json!({"scope": {"companyId": "evil"}, "query": "long text", "topK": 100}).to_string();
     survived("a page", host.post("/runtime/v1/companies/evil/list", &list))?;
     survived("an answer", host.post("/runtime/v1/companies/evil/query", &query))
 }
@@ -108,7 +124,10 @@ fn empty_pages(host: &Host, _: u64) -> Result<(), String> {
     for _ in 0..10 {
         survived("a query", host.post("/runtime/v1/companies/evil/query", &query))?;
     }
-    survived("a page", host.get("/control/v1/companies/evil/operations?providerRecordId=none&limit=100"))
+    survived(
+        "a page",
+        host.get("/control/v1/companies/evil/operations?providerRecordId=none&limit=100"),
+    )
 }
 
 fn deep_json(host: &Host, round: u64) -> Result<(), String> {
@@ -116,15 +135,18 @@ fn deep_json(host: &Host, round: u64) -> Result<(), String> {
     let (open, close) = if round.is_multiple_of(2) { ("[", "]") } else { ("{\"a\":", "}") };
     let inner = if round.is_multiple_of(2) { "" } else { "1" };
     let metadata = format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
-    let body =
-        format!(r#"{{"scope":{{"companyId":"evil"}},"records":[{{"text":"x","metadata":{{"a":{metadata}}}}}]}}"#);
+    let body = format!(
+        r#"{{"scope":{{"companyId":"evil"}},"records":[{{"text":"x","metadata":{{"a":{metadata}}}}}]}}"#
+    );
     refused("deep metadata", host.post("/runtime/v1/companies/evil/records", &body))?;
     refused("a deep body", host.post("/runtime/v1/companies/evil/records", &metadata))
 }
 
 fn many_keys(host: &Host, round: u64) -> Result<(), String> {
-    // Keys that a weak hash would put into one bucket are among them: all pairs of `Ez` and `FY` have the same sum.
-    let key = |n: u32| (0..16).map(|bit| if n >> bit & 1 == 0 { "Ez" } else { "FY" }).collect::<String>();
+    // Keys that a weak hash would put into one bucket are among them: all pairs of `Ez` and `FY`
+    // have the same sum.
+    let key =
+        |n: u32| (0..16).map(|bit| if n >> bit & 1 == 0 { "Ez" } else { "FY" }).collect::<String>();
     let members: Vec<String> = (0..50_000).map(|n| format!("\"{}{round}\":1", key(n))).collect();
     let body = format!(
         r#"{{"scope":{{"companyId":"evil"}},"records":[{{"text":"x","metadata":{{{}}}}}]}}"#,
@@ -182,13 +204,18 @@ fn imports(host: &Host, round: u64) -> Result<(), String> {
 
 fn preambles(host: &Host, round: u64) -> Result<(), String> {
     if round.is_multiple_of(4) {
-        let records: Vec<_> =
-            (0..100).map(|n| json!({"text": format!("{n} {}", "a word or two ".repeat(300))})).collect();
+        let records: Vec<_> = (0..100)
+            .map(|n| json!({"text": format!("{n} {}", "a word or two ".repeat(300))}))
+            .collect();
         let body = json!({"scope": {"companyId": "evil"}, "records": records});
-        survived("many records", host.post("/runtime/v1/companies/evil/records", &body.to_string()))?;
+        survived(
+            "many records",
+            host.post("/runtime/v1/companies/evil/records", &body.to_string()),
+        )?;
     }
     let hook = json!({"hookKind": "pre_run_hydrate", "hookId": format!("p{round}"), "triggeredAt": "2026-11-20T10:00:00Z",
-        "scope": {"companyId": "evil"}, "query": "a word or two", "topK": 1_000, "tokenBudget": 100_000});
+        "scope": {"companyId": "evil"}, "query": "a word or \
+            two", "topK": 1_000, "tokenBudget": 100_000});
     survived("a preamble", host.post("/runtime/v1/companies/evil/hooks", &hook.to_string()))
 }
 
@@ -203,7 +230,16 @@ fn idempotency(host: &Host, round: u64) -> Result<(), String> {
     let body = json!({"scope": {"companyId": "evil"}, "query": "x"}).to_string();
     let key = format!("{round}-{}", "k".repeat(usize::try_from(round % 200).unwrap_or(0)));
     let headers = [("content-type", "application/json"), ("idempotency-key", key.as_str())];
-    survived("a key", host.send("POST", "/runtime/v1/companies/evil/query", &host.agent, &headers, body.as_bytes()))
+    survived(
+        "a key",
+        host.send(
+            "POST",
+            "/runtime/v1/companies/evil/query",
+            &host.agent,
+            &headers,
+            body.as_bytes(),
+        ),
+    )
 }
 
 /// Texts that nearly are what the patterns of personal data look for, again and again.

@@ -55,23 +55,37 @@ fn streams(host: &Host, _: u64) -> Result<(), String> {
 fn odd_requests(host: &Host, round: u64) -> Result<(), String> {
     let token = &host.agent;
     let body = r#"{"scope":{"companyId":"evil"},"query":"x"}"#;
-    let post = "POST /runtime/v1/companies/evil/query HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
+    let post = "POST /runtime/v1/companies/evil/query HTTP/1.1\r\nhost: x\r\ncontent-type: \
+                application/json\r\n";
     let hidden = "GET /control/v1/companies/neighbour/operations HTTP/1.1\r\nhost: x\r\n\r\n";
     let requests = [
         format!("{post}authorization: Bearer {token}\r\ncontent-length: -1\r\n\r\n{body}"),
-        format!("{post}authorization: Bearer {token}\r\ncontent-length: 5\r\ncontent-length: 50\r\n\r\n{body}"),
         format!(
-            "{post}authorization: Bearer {token}\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n{hidden}"
+            "{post}authorization: Bearer {token}\r\ncontent-length: 5\r\ncontent-length: \
+             50\r\n\r\n{body}"
         ),
-        format!("{post}authorization: Bearer {token}\r\ntransfer-encoding: chunked\r\n\r\nffffffffffffffff1\r\n"),
-        format!("{post}authorization: Bearer {token}\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
+        format!(
+            "{post}authorization: Bearer {token}\r\ncontent-length: 4\r\ntransfer-encoding: \
+             chunked\r\n\r\n0\r\n\r\n{hidden}"
+        ),
+        format!(
+            "{post}authorization: Bearer {token}\r\ntransfer-encoding: \
+             chunked\r\n\r\nffffffffffffffff1\r\n"
+        ),
+        format!(
+            "{post}authorization: Bearer {token}\r\ntransfer-encoding: gzip, \
+             chunked\r\n\r\n0\r\n\r\n"
+        ),
         "GET /healthz HTTP/9.9\r\n\r\n".to_owned(),
         "GET http://169.254.169.254/ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_owned(),
         "GET /healthz HTTP/1.1\r\nhost: x\r\nhost: y\r\nconnection: close\r\n\r\n".to_owned(),
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(),
         "\0\0\0\0\0\r\n\r\n".to_owned(),
         format!("GET /{} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n", "a".repeat(300_000)),
-        format!("{} /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n", "A".repeat(100_000)),
+        format!(
+            "{} /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+            "A".repeat(100_000)
+        ),
         "CONNECT 10.0.0.1:80 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_owned(),
         "TRACE /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_owned(),
         "GET /healthz HTTP/1.1\r\nhost: x\r\nx: a\r\n b\r\nconnection: close\r\n\r\n".to_owned(),
@@ -93,7 +107,8 @@ fn odd_requests(host: &Host, round: u64) -> Result<(), String> {
 fn odd_headers(host: &Host, round: u64) -> Result<(), String> {
     let long = "x".repeat(60_000);
     let many: Vec<(String, String)> = (0..90).map(|n| (format!("x-{n}"), "1".to_owned())).collect();
-    let many: Vec<(&str, &str)> = many.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let many: Vec<(&str, &str)> =
+        many.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let json = ("content-type", "application/json");
     let headers: [&[(&str, &str)]; 11] = [
         &[json, ("authorization", "Bearer mh_operator_of_the_attacked_host")],
@@ -105,7 +120,11 @@ fn odd_headers(host: &Host, round: u64) -> Result<(), String> {
         &[json, ("origin", "https://attacker.example")],
         &[json, ("x-forwarded-for", "127.0.0.1"), ("x-forwarded-host", "attacker.example")],
         &[json, ("if-match", "\"\u{1f600}\"")],
-        &[json, ("traceparent", "00-ffffffffffffffffffffffffffffffff-ffffffffffffffff-ff"), ("tracestate", &long)],
+        &[
+            json,
+            ("traceparent", "00-ffffffffffffffffffffffffffffffff-ffffffffffffffff-ff"),
+            ("tracestate", &long),
+        ],
         &many,
     ];
     let chosen = headers[usize::try_from(round).unwrap_or(0) % headers.len()];
@@ -113,11 +132,15 @@ fn odd_headers(host: &Host, round: u64) -> Result<(), String> {
     let path = "/runtime/v1/companies/neighbour/query";
     // The first authorization is the agent's, which may not ask for the neighbour.
     match host.send("POST", path, &host.agent, chosen, body.as_bytes())? {
-        (_, text) if text.contains("a fact of neighbour") => Err(format!("{chosen:?} reaches the neighbour")),
-        answer => survived(&format!("{chosen:.40?}"), Ok(answer)).or_else(|error| match error.contains(": 0 ") {
-            // Closing the connection is an answer, too.
-            true => Ok(()),
-            false => Err(error),
+        (_, text) if text.contains("a fact of neighbour") => {
+            Err(format!("{chosen:?} reaches the neighbour"))
+        }
+        answer => survived(&format!("{chosen:.40?}"), Ok(answer)).or_else(|error| {
+            match error.contains(": 0 ") {
+                // Closing the connection is an answer, too.
+                true => Ok(()),
+                false => Err(error),
+            }
         }),
     }
 }

@@ -16,7 +16,8 @@ use super::{Attack, outside};
 pub(super) const OPERATOR: &str = "mh_operator_of_the_attacked_host";
 /// What attackers would have at the beginning of a line of the log.
 pub(super) const FORGED: &str = "FORGED";
-/// How long a call may take in the short form. It is there so that a host that hangs fails the test.
+/// How long a call may take in the short form. It is there so that a host that hangs fails the
+/// test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One round of an attacker, with the number of the round.
@@ -47,7 +48,9 @@ impl Host {
         std::fs::create_dir_all(&plugins).unwrap();
         std::fs::copy(memhost_tests::guest_file("embeds"), plugins.join("embeds.wasm")).unwrap();
         let endpoint = outside::serve();
-        let config = format!("[embeddings.endpoint]\nurl = \"{endpoint}\"\nmodel = \"small\"\ndimensions = 2\n");
+        let config = format!(
+            "[embeddings.endpoint]\nurl = \"{endpoint}\"\nmodel = \"small\"\ndimensions = 2\n"
+        );
         std::fs::write(directory.path().join("config.toml"), config).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_memhost-cli"))
             .args(["serve", "--listen", "127.0.0.1:0", "--token", OPERATOR, "--data-dir"])
@@ -82,11 +85,13 @@ impl Host {
             held: Mutex::default(),
         };
         for company in ["evil", "neighbour"] {
-            let records =
-                json!({"scope": {"companyId": company}, "records": [{"text": format!("a fact of {company}")}]});
+            let records = json!({"scope": {"companyId": company}, "records": [{"text": format!("a \
+                fact of {company}")}]});
             host.fine(&format!("/runtime/v1/companies/{company}/records"), &records);
         }
-        host.bind(&json!({"key": "vectors", "providerKey": "embeds", "grants": {"embeddings": true}}));
+        host.bind(
+            &json!({"key": "vectors", "providerKey": "embeds", "grants": {"embeddings": true}}),
+        );
         host.bind(&json!({"key": "guarded", "providerKey": "local-markdown", "policy": {"review": {"piiRisk": 1}}}));
         let tokens = "/control/v1/companies/evil/tokens";
         let made = host.fine(tokens, &json!({"name": "a", "role": "agent", "agentId": "ada"}));
@@ -94,7 +99,8 @@ impl Host {
         let made = host.fine(tokens, &json!({"name": "r", "role": "auditor"}));
         host.revoked = made["value"].as_str().unwrap().to_owned();
         let id = made["id"].as_str().unwrap();
-        let (status, text) = host.send("DELETE", &format!("{tokens}/{id}"), OPERATOR, &[], b"").unwrap();
+        let (status, text) =
+            host.send("DELETE", &format!("{tokens}/{id}"), OPERATOR, &[], b"").unwrap();
         assert!(status < 300, "{status} {text}");
         host.quiet = host.resident();
         host
@@ -123,16 +129,25 @@ impl Host {
         self.directory.path()
     }
 
-    /// Whether every line of the log is one that the host wrote, and none of it does anything to a terminal.
+    /// Whether every line of the log is one that the host wrote, and none of it does anything to a
+    /// terminal.
     pub(super) fn logs_well(&self) -> Result<(), String> {
         let log = std::fs::read(self.directory.path().join("log")).unwrap();
         let log = String::from_utf8_lossy(&log);
-        let is_bad = |line: &&str| line.starts_with(FORGED) || line.contains(|c: char| c.is_control() && c != '\t');
+        let is_bad = |line: &&str| {
+            line.starts_with(FORGED) || line.contains(|c: char| c.is_control() && c != '\t')
+        };
         log.lines().find(is_bad).map_or(Ok(()), |line| Err(format!("the log has {line:?}")))
     }
 
     pub(super) fn as_operator(&self, path: &str, body: &Value) -> Result<Answer, String> {
-        self.send("POST", path, OPERATOR, &[("content-type", "application/json")], body.to_string().as_bytes())
+        self.send(
+            "POST",
+            path,
+            OPERATOR,
+            &[("content-type", "application/json")],
+            body.to_string().as_bytes(),
+        )
     }
 
     pub(super) fn import(&self, company: &str, body: &[u8]) -> Result<Answer, String> {
@@ -142,7 +157,13 @@ impl Host {
 
     /// As the agent of `evil`.
     pub(super) fn post(&self, path: &str, body: &str) -> Result<Answer, String> {
-        self.send("POST", path, &self.agent, &[("content-type", "application/json")], body.as_bytes())
+        self.send(
+            "POST",
+            path,
+            &self.agent,
+            &[("content-type", "application/json")],
+            body.as_bytes(),
+        )
     }
 
     pub(super) fn get(&self, path: &str) -> Result<Answer, String> {
@@ -158,8 +179,10 @@ impl Host {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Result<Answer, String> {
-        let mut head =
-            format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\n", self.address);
+        let mut head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\n",
+            self.address
+        );
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
@@ -168,19 +191,29 @@ impl Host {
     }
 
     pub(super) fn connect(&self) -> Result<TcpStream, String> {
-        let stream = TcpStream::connect(&self.address).map_err(|error| format!("no connection: {error}"))?;
-        stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.set_write_timeout(Some(PATIENCE))).unwrap();
+        let stream =
+            TcpStream::connect(&self.address).map_err(|error| format!("no connection: {error}"))?;
+        stream
+            .set_read_timeout(Some(PATIENCE))
+            .and_then(|()| stream.set_write_timeout(Some(PATIENCE)))
+            .unwrap();
         Ok(stream)
     }
 
-    /// Sends bytes and reads the answer until the end. A connection that the host closes without an answer has status 0.
+    /// Sends bytes and reads the answer until the end. A connection that the host closes without an
+    /// answer has status 0.
     pub(super) fn raw(&self, bytes: &[u8]) -> Result<Answer, String> {
         let mut stream = self.connect()?;
         // The host may answer and close before it has read everything.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         match stream.read_to_end(&mut answer) {
-            Err(error) if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
+                ) =>
+            {
                 return Err(format!("no end of the answer within {} s", PATIENCE.as_secs()));
             }
             _ => {}
@@ -227,7 +260,10 @@ impl Host {
     }
 
     pub(super) fn query_neighbour(&self) -> Result<(), String> {
-        self.ask_neighbour_by("query", &json!({"scope": {"companyId": "neighbour"}, "query": "fact"}))
+        self.ask_neighbour_by(
+            "query",
+            &json!({"scope": {"companyId": "neighbour"}, "query": "fact"}),
+        )
     }
 
     pub(super) fn list_neighbour(&self) -> Result<(), String> {
@@ -235,14 +271,16 @@ impl Host {
     }
 
     fn ask_neighbour_by(&self, operation: &str, ask: &Value) -> Result<(), String> {
-        let (status, text) = self.as_operator(&format!("/runtime/v1/companies/neighbour/{operation}"), ask)?;
+        let (status, text) =
+            self.as_operator(&format!("/runtime/v1/companies/neighbour/{operation}"), ask)?;
         match status == 200 && text.contains("a fact of neighbour") && !text.contains("evil") {
             true => Ok(()),
             false => Err(format!("the neighbour is answered {status} {text}")),
         }
     }
 
-    /// Runs an attack for some rounds. Answers what the host did wrong, each thing once, and the most memory that it had.
+    /// Runs an attack for some rounds. Answers what the host did wrong, each thing once, and the
+    /// most memory that it had.
     pub(super) fn besieged(&self, attack: &Attack, rounds: u64) -> (Vec<String>, u64) {
         let (errors, running) = (Mutex::new(Vec::new()), AtomicU64::new(attack.threads as u64));
         let (errors, running) = (&errors, &running);
@@ -266,7 +304,10 @@ impl Host {
         });
         // While what the attackers hold is still held.
         if let Err(error) = self.is_well() {
-            errors.lock().unwrap_or_else(PoisonError::into_inner).push(format!("during it: {error}"));
+            errors
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(format!("during it: {error}"));
         }
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let mut errors = errors.lock().unwrap_or_else(PoisonError::into_inner).split_off(0);
@@ -287,7 +328,8 @@ impl Drop for Host {
 
 fn resident(process: u32) -> u64 {
     let status =
-        std::fs::read_to_string(Path::new("/proc").join(process.to_string()).join("status")).unwrap_or_default();
+        std::fs::read_to_string(Path::new("/proc").join(process.to_string()).join("status"))
+            .unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or_default();
     line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) << 10
 }

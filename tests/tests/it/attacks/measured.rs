@@ -33,16 +33,23 @@ pub(super) fn measure(attack: &Attack, time: Duration) -> Measured {
     let (quiet, ..) = phase(&host, None, 0, time);
     let quiet_bytes = host.resident();
     let (harmless, ..) = phase(&host, Some(harmless), attack.threads, time);
-    let (attacked, max_bytes, health, errors) = phase(&host, Some(attack.run), attack.threads, time);
+    let (attacked, max_bytes, health, errors) =
+        phase(&host, Some(attack.run), attack.threads, time);
     Measured { quiet_bytes, max_bytes, quiet, harmless, attacked, health, errors }
 }
 
-/// Lets everybody else compute first: what an attacker computes for its requests, it computes on another machine.
+/// Lets everybody else compute first: what an attacker computes for its requests, it computes on
+/// another machine.
 fn give_way() {
     rustix::process::nice(19).unwrap();
 }
 
-fn phase(host: &Host, run: Option<Round>, threads: usize, time: Duration) -> (Timings, u64, Duration, Vec<String>) {
+fn phase(
+    host: &Host,
+    run: Option<Round>,
+    threads: usize,
+    time: Duration,
+) -> (Timings, u64, Duration, Vec<String>) {
     let (stop, most, errors) = (AtomicBool::new(false), AtomicU64::new(0), Mutex::new(Vec::new()));
     let (stop, most, errors) = (&stop, &most, &errors);
     let goes_on = || !stop.load(Ordering::Relaxed);
@@ -116,14 +123,23 @@ impl Measured {
 
     /// What breaks the figures.
     pub(super) fn wrong(&self, name: &str) -> Vec<String> {
-        let mut wrong: Vec<String> = self.errors.iter().map(|error| format!("{name}: {error}")).collect();
+        let mut wrong: Vec<String> =
+            self.errors.iter().map(|error| format!("{name}: {error}")).collect();
         let most = 2 * self.quiet_bytes + (256 << 20);
         if self.max_bytes > most {
-            wrong.push(format!("{name}: {} MiB of memory; at most {} MiB", mib(self.max_bytes), mib(most)));
+            wrong.push(format!(
+                "{name}: {} MiB of memory; at most {} MiB",
+                mib(self.max_bytes),
+                mib(most)
+            ));
         }
         let most = (3 * self.harmless.p99()).max(Duration::from_millis(10));
         if self.attacked.p99() > most {
-            wrong.push(format!("{name}: the neighbours' p99 is {}; at most {}", show(self.attacked.p99()), show(most)));
+            wrong.push(format!(
+                "{name}: the neighbours' p99 is {}; at most {}",
+                show(self.attacked.p99()),
+                show(most)
+            ));
         }
         if self.health > Duration::from_millis(100) {
             wrong.push(format!("{name}: /healthz took {}; at most 100 ms", show(self.health)));

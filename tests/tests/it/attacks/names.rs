@@ -1,4 +1,5 @@
-//! Names that look like others, texts that mean something to a file, words for the log, and files of settings.
+//! Names that look like others, texts that mean something to a file, words for the log, and files
+//! of settings.
 
 use std::path::Path;
 
@@ -35,7 +36,8 @@ fn names(host: &Host, round: u64) -> Result<(), String> {
     ];
     let name = names[usize::try_from(round).unwrap_or(0) % names.len()];
     let ask = json!({"scope": {"companyId": name}, "query": "fact"});
-    let answer = host.as_operator(&format!("/runtime/v1/companies/{}/query", encoded(name)), &ask)?;
+    let answer =
+        host.as_operator(&format!("/runtime/v1/companies/{}/query", encoded(name)), &ask)?;
     if answer.1.contains("a fact of") {
         return Err(format!("{name:?} is answered {:.200}", answer.1));
     }
@@ -47,7 +49,8 @@ fn names(host: &Host, round: u64) -> Result<(), String> {
     }
 }
 
-/// Records come back as they were written, and are in one directory, whatever their texts, ids and fields are.
+/// Records come back as they were written, and are in one directory, whatever their texts, ids and
+/// fields are.
 fn texts(host: &Host, round: u64) -> Result<(), String> {
     let texts = [
         "---\nid: \"other\"\nscope: {}\n---\nnot the text",
@@ -64,21 +67,26 @@ fn texts(host: &Host, round: u64) -> Result<(), String> {
         "| a | b |\n|---|---|\n```\n",
     ];
     let text = texts[usize::try_from(round).unwrap_or(0) % texts.len()];
-    let metadata = json!({"---": "---", "id": "x", "a\nb: c": "\n---\n", "..": "..", "": "", text: text});
+    let metadata =
+        json!({"---": "---", "id": "x", "a\nb: c": "\n---\n", "..": "..", "": "", text: text});
     let id = format!("../{round}/..\u{2215}owned-{text:.8}").replace(char::is_control, "-");
     let scope = json!({"companyId": "evil", "agentId": "ada"});
     let record = json!({"id": id, "text": text, "summary": text, "metadata": metadata});
     let body = json!({"scope": scope, "records": [record]}).to_string();
     let (status, written) = host.post("/runtime/v1/companies/evil/records", &body)?;
-    let written: Value = serde_json::from_str(&written).map_err(|error| format!("{text:?}: {status}: {error}"))?;
+    let written: Value =
+        serde_json::from_str(&written).map_err(|error| format!("{text:?}: {status}: {error}"))?;
     let Some(handle) = written["records"].get(0) else {
         return survived(&format!("{text:?}"), Ok((status, written.to_string())));
     };
     let body = json!({"scope": scope, "handle": handle}).to_string();
     let (status, read) = host.post("/runtime/v1/companies/evil/get", &body)?;
-    let read: Value = serde_json::from_str(&read).map_err(|error| format!("{text:?}: {status}: {error}"))?;
+    let read: Value =
+        serde_json::from_str(&read).map_err(|error| format!("{text:?}: {status}: {error}"))?;
     let read = &read["record"];
-    if (&read["text"], &read["summary"], &read["metadata"]) != (&json!(text), &json!(text), &metadata) {
+    if (&read["text"], &read["summary"], &read["metadata"])
+        != (&json!(text), &json!(text), &metadata)
+    {
         return Err(format!("{text:?} comes back as {read}"));
     }
     let mut strange = Vec::new();
@@ -110,21 +118,40 @@ fn words(host: &Host, round: u64) -> Result<(), String> {
     let mcp = |method: &str, params: Value| json!({"jsonrpc": "2.0", "id": evil, "method": method, "params": params});
     let accept = ("accept", "application/json, text/event-stream");
     let answer = match round % 7 {
-        0 => host.send("GET", &format!("/{encoded}/{encoded}?{encoded}={encoded}"), agent, &[], b""),
-        1 => host.send("POST", query, agent, &[json_type, ("idempotency-key", &encoded)], ask(json!({})).as_bytes()),
+        0 => {
+            host.send("GET", &format!("/{encoded}/{encoded}?{encoded}={encoded}"), agent, &[], b"")
+        }
+        1 => host.send(
+            "POST",
+            query,
+            agent,
+            &[json_type, ("idempotency-key", &encoded)],
+            ask(json!({})).as_bytes(),
+        ),
         2 => host.post(query, &ask(json!({"companyId": "evil", "runId": evil, "agentId": evil}))),
-        3 => host.post(query, &json!({ evil.as_str(): evil.as_str(), "scope": {"companyId": "evil"} }).to_string()),
+        3 => host.post(
+            query,
+            &json!({ evil.as_str(): evil.as_str(), "scope": {"companyId": "evil"} }).to_string(),
+        ),
         4 => {
-            let event = json!({"events": [{"type": evil, "id": evil, "scope": {"companyId": "evil"}}]});
+            let event =
+                json!({"events": [{"type": evil, "id": evil, "scope": {"companyId": "evil"}}]});
             host.post("/runtime/v1/companies/evil/events", &event.to_string())
         }
         5 => {
             let client = json!({"name": evil, "version": evil});
             let hello = json!({"protocolVersion": evil, "capabilities": {}, "clientInfo": client});
-            host.send("POST", "/mcp", agent, &[json_type, accept], mcp("initialize", hello).to_string().as_bytes())
+            host.send(
+                "POST",
+                "/mcp",
+                agent,
+                &[json_type, accept],
+                mcp("initialize", hello).to_string().as_bytes(),
+            )
         }
         _ => {
-            let line = format!("{{\"type\":\"company\",\"format\":1,\"companyId\":{}}}\n", json!(evil));
+            let line =
+                format!("{{\"type\":\"company\",\"format\":1,\"companyId\":{}}}\n", json!(evil));
             host.import(&format!("words{round}"), line.as_bytes())
         }
     };
@@ -142,7 +169,8 @@ fn settings(host: &Host, round: u64) -> Result<(), String> {
         format!("[{}x]\ny = 1", "a.".repeat(5_000)),
         format!("x = \"\"\"{}", "\\".repeat(100_001)),
         "x = 1\nx = 2\n[x]\n[[x]]\n".to_owned(),
-        "x = 99999999999999999999999999\ny = 1e999999999\nz = 0x1\nw = 9999-99-99T99:99:99Z".to_owned(),
+        "x = 99999999999999999999999999\ny = 1e999999999\nz = 0x1\nw = 9999-99-99T99:99:99Z"
+            .to_owned(),
         "\"\u{202e}x\u{0}\" = '\u{1b}[2J'".to_owned(),
         "x".repeat(1 << 20),
         many,
@@ -150,9 +178,19 @@ fn settings(host: &Host, round: u64) -> Result<(), String> {
     let number = usize::try_from(round).unwrap_or(0) % texts.len();
     let file = host.directory().join(format!("settings{number}.toml"));
     std::fs::write(&file, &texts[number]).unwrap();
-    let [file, data] = [file, host.directory().join("other")].map(|path| path.to_string_lossy().into_owned());
+    let [file, data] =
+        [file, host.directory().join("other")].map(|path| path.to_string_lossy().into_owned());
     for arguments in [
-        ["serve", "--config", file.as_str(), "--listen", "127.0.0.1:0", "--data-dir", data.as_str()].as_slice(),
+        [
+            "serve",
+            "--config",
+            file.as_str(),
+            "--listen",
+            "127.0.0.1:0",
+            "--data-dir",
+            data.as_str(),
+        ]
+        .as_slice(),
         &["agent-hooks", "spool", "--config", file.as_str()],
     ] {
         let done = host.command(arguments);

@@ -23,7 +23,8 @@ fn waiting() -> (Machine, PathBuf, std::net::SocketAddr) {
 
 /// A hook. The process that it starts has ended, too.
 fn hook(machine: &Machine) {
-    let called = machine.call(&["agent-hooks", "claude"], &machine.payload("claude", "pre-tool-use"));
+    let called =
+        machine.call(&["agent-hooks", "claude"], &machine.payload("claude", "pre-tool-use"));
     assert_eq!((called.code, called.out.as_str()), (Some(0), ""), "{called:?}");
     let until = Instant::now() + Duration::from_secs(60);
     while machine.is_delivering() {
@@ -40,7 +41,8 @@ fn fifo(path: &Path) {
 async fn what_others_put_into_the_spool_is_not_sent_and_stops_nothing() {
     let (machine, spool, address) = waiting();
     let trap = TcpListener::bind("127.0.0.1:0").unwrap();
-    let at = |number: u32, size: &str| spool.join(format!("{number:020}-00000001-0000-{size}.json"));
+    let at =
+        |number: u32, size: &str| spool.join(format!("{number:020}-00000001-0000-{size}.json"));
     // They are in the way: each is before the event, and is called as one.
     std::fs::create_dir_all(at(1, "1").join("a/b/c")).unwrap();
     fifo(&at(2, "2"));
@@ -53,8 +55,11 @@ async fn what_others_put_into_the_spool_is_not_sent_and_stops_nothing() {
     huge.set_len(8 << 30).unwrap();
     // A path that makes another host of the address, and the token's way there.
     let steals = format!("@{}/", trap.local_addr().unwrap());
-    for (number, path) in [(6, steals.as_str()), (7, "/control/v1/companies"), (8, "/runtime/v1/companies/a b\r\nx: y")]
-    {
+    for (number, path) in [
+        (6, steals.as_str()),
+        (7, "/control/v1/companies"),
+        (8, "/runtime/v1/companies/a b\r\nx: y"),
+    ] {
         let stored = json!({"url": machine.url, "path": path, "body": {}});
         std::fs::write(at(number, "9"), stored.to_string()).unwrap();
     }
@@ -78,12 +83,29 @@ async fn what_others_put_into_the_spool_is_not_sent_and_stops_nothing() {
     let host = TestHost::new(&[]).await.unwrap();
     serve(&host, address).await;
     let flushed = machine.call(&["agent-hooks", "spool", "--flush"], "");
-    assert_eq!((flushed.code, flushed.out.as_str()), (Some(0), "1 delivered, 0 refused, 0 waiting\n"), "{flushed:?}");
+    assert_eq!(
+        (flushed.code, flushed.out.as_str()),
+        (Some(0), "1 delivered, 0 refused, 0 waiting\n"),
+        "{flushed:?}"
+    );
     let events = Api::new(&host).get("/control/v1/companies/acme/events").await;
     assert_eq!(events["items"].as_array().unwrap().len(), 1, "{events}");
     trap.set_nonblocking(true).unwrap();
-    assert_eq!(trap.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "the token went elsewhere");
-    let all_stay = [at(1, "1"), at(2, "2"), at(3, "3"), at(4, "4"), elsewhere, spool.join("notes.json"), kept, deep];
+    assert_eq!(
+        trap.accept().unwrap_err().kind(),
+        std::io::ErrorKind::WouldBlock,
+        "the token went elsewhere"
+    );
+    let all_stay = [
+        at(1, "1"),
+        at(2, "2"),
+        at(3, "3"),
+        at(4, "4"),
+        elsewhere,
+        spool.join("notes.json"),
+        kept,
+        deep,
+    ];
     for stays in all_stay {
         assert!(stays.symlink_metadata().is_ok(), "{} is somebody's and gone", stays.display());
     }

@@ -1,12 +1,14 @@
-//! Tokens that are none: those of other systems, those that are nearly right, and those in a wrong place.
+//! Tokens that are none: those of other systems, those that are nearly right, and those in a wrong
+//! place.
 
 use super::Attack;
 use super::harness::{Host, OPERATOR};
 
-pub(super) const ATTACKS: &[Attack] = &[Attack { name: "tokens that are none", threads: 2, rounds: 40, run: tokens }];
+pub(super) const ATTACKS: &[Attack] =
+    &[Attack { name: "tokens that are none", threads: 2, rounds: 40, run: tokens }];
 
-/// JSON Web Tokens: without a signature, with one of `secret`, of a key in a file, over, not yet begun. The host knows none
-/// of them.
+/// JSON Web Tokens: without a signature, with one of `secret`, of a key in a file, over, not yet
+/// begun. The host knows none of them.
 const FOREIGN: [&str; 5] = [
     "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.eyJyb2xlIjoib3BlcmF0b3IifQ.",
     "eyJhbGciOiJIUzI1NiJ9.eyJyb2xlIjoib3BlcmF0b3IifQ.NuWJd-A3SLZDXz_QW9MN-nxJWS45Ksa3ktg1srWoJXQ",
@@ -37,11 +39,20 @@ fn tokens(host: &Host, round: u64) -> Result<(), String> {
         &[("authorization", &operator)],
         &[("authorization", &basic)],
         &[("cookie", &cookie)],
-        &[("proxy-authorization", &operator), ("x-authorization", &operator), ("x-api-key", OPERATOR)],
-        &[("x-forwarded-user", "operator"), ("x-remote-user", "operator"), ("x-original-url", "/healthz")],
+        &[
+            ("proxy-authorization", &operator),
+            ("x-authorization", &operator),
+            ("x-api-key", OPERATOR),
+        ],
+        &[
+            ("x-forwarded-user", "operator"),
+            ("x-remote-user", "operator"),
+            ("x-original-url", "/healthz"),
+        ],
     ];
     let path = "/control/v1/companies/neighbour/operations";
-    let number = usize::try_from(round).unwrap_or(0) % (FOREIGN.len() + near.len() + elsewhere.len() + 1);
+    let number =
+        usize::try_from(round).unwrap_or(0) % (FOREIGN.len() + near.len() + elsewhere.len() + 1);
     let (shown, answer) = match number.checked_sub(FOREIGN.len()) {
         None => (FOREIGN[number], host.send("GET", path, FOREIGN[number], &[], b"")?),
         Some(number) if number < near.len() => {
@@ -52,7 +63,9 @@ fn tokens(host: &Host, round: u64) -> Result<(), String> {
             (headers[0].0, host.send("GET", path, "none", headers, b"")?)
         }
         Some(_) => {
-            let path = format!("{path}?token={OPERATOR}&access_token={OPERATOR}&authorization=Bearer%20{OPERATOR}");
+            let path = format!(
+                "{path}?token={OPERATOR}&access_token={OPERATOR}&authorization=Bearer%20{OPERATOR}"
+            );
             ("the address", host.send("GET", &path, "none", &[], b"")?)
         }
     };

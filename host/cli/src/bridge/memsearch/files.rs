@@ -1,4 +1,5 @@
-//! The files of journals: what memsearch would index, and a new directory that is written whole or not at all.
+//! The files of journals: what memsearch would index, and a new directory that is written whole or
+//! not at all.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,13 +14,16 @@ const MOST: usize = 100_000;
 /// The largest file, in bytes.
 const LARGEST: u64 = 32 << 20;
 
-/// The Markdown files of a directory with their names in it, or a file alone. As in memsearch, hidden ones are left out;
-/// links are not followed.
+/// The Markdown files of a directory with their names in it, or a file alone. As in memsearch,
+/// hidden ones are left out; links are not followed.
 pub(super) fn markdown(place: &Path) -> Result<BTreeMap<String, PathBuf>, CliError> {
     let failed = |place: &Path| {
         let place = place.to_owned();
         move |error: std::io::Error| {
-            CliError::input(place.display().to_string(), format!("{error}; give a directory of Markdown files"))
+            CliError::input(
+                place.display().to_string(),
+                format!("{error}; give a directory of Markdown files"),
+            )
         }
     };
     let mut found = BTreeMap::new();
@@ -38,7 +42,11 @@ pub(super) fn markdown(place: &Path) -> Result<BTreeMap<String, PathBuf>, CliErr
                 continue;
             }
             let path = format!("{prefix}{name}");
-            let end = Path::new(&name).extension().and_then(|end| end.to_str()).unwrap_or_default().to_lowercase();
+            let end = Path::new(&name)
+                .extension()
+                .and_then(|end| end.to_str())
+                .unwrap_or_default()
+                .to_lowercase();
             if kind.is_dir() && depth < DEEPEST {
                 open.push((format!("{path}/"), entry.path(), depth + 1));
             } else if kind.is_file() && ["md", "markdown"].contains(&end.as_str()) {
@@ -53,7 +61,8 @@ pub(super) fn markdown(place: &Path) -> Result<BTreeMap<String, PathBuf>, CliErr
         }
     }
     if found.is_empty() {
-        let message = "has no Markdown files; memsearch keeps its journals in `.memsearch/memory` of a project";
+        let message = "has no Markdown files; memsearch keeps its journals in `.memsearch/memory` \
+                       of a project";
         return Err(CliError::input(place.display().to_string(), message));
     }
     Ok(found)
@@ -78,10 +87,17 @@ pub(super) struct NewDirectory {
 
 impl NewDirectory {
     pub(super) fn at(place: &Path) -> Result<Self, CliError> {
-        if fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_some()) || place.is_file() {
-            return Err(CliError::input(place.display().to_string(), "exists; name a new directory"));
+        if fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_some()) || place.is_file()
+        {
+            return Err(CliError::input(
+                place.display().to_string(),
+                "exists; name a new directory",
+            ));
         }
-        let beside = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let beside = place
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
         let draft = tempfile::Builder::new().prefix(".memhost-").tempdir_in(beside);
         let draft = draft.map_err(|error| CliError::file(beside, &error))?;
         Ok(Self { place: place.to_owned(), draft })
@@ -93,7 +109,8 @@ impl NewDirectory {
             let file = self.draft.path().join(format!("{day}.md"));
             fs::write(&file, journal).map_err(|error| CliError::file(&file, &error))?;
         }
-        memhost_files::durable::sync_tree(self.draft.path()).map_err(|error| CliError::file(&self.place, &error))?;
+        memhost_files::durable::sync_tree(self.draft.path())
+            .map_err(|error| CliError::file(&self.place, &error))?;
         let draft = self.draft.keep();
         memhost_files::durable::rename(&draft, &self.place).map_err(|error| {
             let _ = fs::remove_dir_all(&draft);

@@ -16,11 +16,18 @@ pub(super) struct Build {
 
 impl Build {
     /// Of a project, with cargo unless another command is given.
-    pub(super) fn of(project: &Path, command: Option<&str>, artifact: Option<&Path>) -> Result<Self, CliError> {
-        let other = command.zip(artifact).map(|(command, artifact)| (command.to_owned(), project.join(artifact)));
+    pub(super) fn of(
+        project: &Path,
+        command: Option<&str>,
+        artifact: Option<&Path>,
+    ) -> Result<Self, CliError> {
+        let other = command
+            .zip(artifact)
+            .map(|(command, artifact)| (command.to_owned(), project.join(artifact)));
         if other.is_none() && !project.join("Cargo.toml").is_file() {
             let message = format!(
-                "{} has no Cargo.toml; give a project that `memhost plugin new` made, or --build-command and \
+                "{} has no Cargo.toml; give a project that `memhost plugin new` made, or \
+                 --build-command and \
                  --artifact",
                 project.display()
             );
@@ -43,15 +50,24 @@ impl Build {
                 (command, text.as_str())
             }
             None => {
-                let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+                let mut command =
+                    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
                 command.args(["build", "--release", "--target", "wasm32-wasip2"]);
                 command.args(["--message-format", "json-render-diagnostics"]);
                 (command, "cargo")
             }
         };
-        command.current_dir(&self.project).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-        let missing = |error: &dyn std::fmt::Display| CliError::host(format!("{named} could not be started: {error}"));
-        let done = tokio::task::spawn_blocking(move || command.output()).await.map_err(|error| missing(&error))?;
+        command
+            .current_dir(&self.project)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit());
+        let missing = |error: &dyn std::fmt::Display| {
+            CliError::host(format!("{named} could not be started: {error}"))
+        };
+        let done = tokio::task::spawn_blocking(move || command.output())
+            .await
+            .map_err(|error| missing(&error))?;
         let done = done.map_err(|error| missing(&error))?;
         if !done.status.success() {
             return Ok(None);
@@ -59,7 +75,8 @@ impl Build {
         match &self.other {
             Some((_, artifact)) => Ok(Some(artifact.clone())),
             None => component(&done.stdout).map(Some).ok_or_else(|| {
-                let message = "no package makes a component; add crate-type = [\"cdylib\"] to [lib]";
+                let message =
+                    "no package makes a component; add crate-type = [\"cdylib\"] to [lib]";
                 CliError::input("PROJECT", format!("{}: {message}", self.project.display()))
             }),
         }
@@ -68,11 +85,18 @@ impl Build {
 
 /// The last component that cargo says it has made.
 fn component(messages: &[u8]) -> Option<PathBuf> {
-    let messages = messages.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    let mut made = messages.filter(|message| message["reason"] == "compiler-artifact").filter_map(|message| {
-        let files = message["filenames"].as_array()?;
-        files.iter().filter_map(Value::as_str).find(|file| file.ends_with(".wasm")).map(PathBuf::from)
-    });
+    let messages = messages
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let mut made =
+        messages.filter(|message| message["reason"] == "compiler-artifact").filter_map(|message| {
+            let files = message["filenames"].as_array()?;
+            files
+                .iter()
+                .filter_map(Value::as_str)
+                .find(|file| file.ends_with(".wasm"))
+                .map(PathBuf::from)
+        });
     made.next_back()
 }
 
@@ -93,7 +117,9 @@ mod tests {
     #[tokio::test]
     async fn a_build_that_fails_makes_nothing() {
         let directory = tempfile::tempdir().unwrap();
-        let build = |command: &str| Build::of(directory.path(), Some(command), Some(Path::new("a.wasm"))).unwrap();
+        let build = |command: &str| {
+            Build::of(directory.path(), Some(command), Some(Path::new("a.wasm"))).unwrap()
+        };
         assert_eq!(build("exit 3").run().await.unwrap(), None);
         assert_eq!(build("true").run().await.unwrap(), Some(directory.path().join("a.wasm")));
         assert!(Build::of(directory.path(), None, None).is_err(), "there is no Cargo.toml");

@@ -36,9 +36,12 @@ impl Changes {
                 let _ = tell.try_send(());
             }
         });
-        let wrong = |error: notify::Error| CliError::host(format!("{} cannot be watched: {error}", project.display()));
+        let wrong = |error: notify::Error| {
+            CliError::host(format!("{} cannot be watched: {error}", project.display()))
+        };
         let mut watcher = watcher.map_err(wrong)?;
-        // Not the project as a whole: a build writes thousands of files into one of its directories.
+        // Not the project as a whole: a build writes thousands of files into one of its
+        // directories.
         watcher.watch(project, RecursiveMode::NonRecursive).map_err(wrong)?;
         for entry in std::fs::read_dir(project)?.flatten() {
             let path = entry.path();
@@ -49,8 +52,8 @@ impl Changes {
         Ok(Self { _watcher: watcher, told, unreported: None })
     }
 
-    /// Resolves after the next change, when the project has been unchanged for a moment. A caller may drop the future
-    /// and call again: a change is not lost.
+    /// Resolves after the next change, when the project has been unchanged for a moment. A caller
+    /// may drop the future and call again: a change is not lost.
     pub(super) async fn next(&mut self) {
         loop {
             let told = match self.unreported {
@@ -70,9 +73,11 @@ impl Changes {
 /// Whether a path is something that an author writes.
 fn matters(project: &Path, path: &Path, artifact: Option<&Path>) -> bool {
     let inside: PathBuf = path.strip_prefix(project).unwrap_or(path).to_owned();
-    let first = inside.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned());
+    let first =
+        inside.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned());
     let is_made = matches!(first.as_deref(), Some("target" | "node_modules" | "Cargo.lock"));
-    let is_hidden = inside.components().any(|part| part.as_os_str().to_string_lossy().starts_with('.'));
+    let is_hidden =
+        inside.components().any(|part| part.as_os_str().to_string_lossy().starts_with('.'));
     !is_made && !is_hidden && first.is_some() && artifact != Some(path)
 }
 
@@ -87,7 +92,9 @@ mod tests {
         for path in ["src/lib.rs", "Cargo.toml", "wit/a.wit", "src/target/a.rs"] {
             assert!(counts(path), "{path}");
         }
-        for path in ["target/release/a", ".git/index", "src/.lib.rs.swp", "Cargo.lock", "out.wasm", ""] {
+        for path in
+            ["target/release/a", ".git/index", "src/.lib.rs.swp", "Cargo.lock", "out.wasm", ""]
+        {
             assert!(!counts(path), "{path}");
         }
     }
@@ -112,7 +119,8 @@ mod tests {
         let watcher = notify::recommended_watcher(|_| {}).unwrap();
         let mut changes = Changes { _watcher: watcher, told, unreported: None };
         tell.try_send(()).unwrap();
-        // As in the command's loop, when an event of the host arrives before the project has been unchanged long enough.
+        // As in the command's loop, when an event of the host arrives before the project has been
+        // unchanged long enough.
         assert!(tokio::time::timeout(Duration::ZERO, changes.next()).await.is_err());
         assert!(tokio::time::timeout(Duration::from_secs(20), changes.next()).await.is_ok());
     }

@@ -27,22 +27,28 @@ impl Recorded {
             .filter(|kind| !matches!(kind, OperationKind::Export | OperationKind::Import));
         let Some(route) = asked.and_then(OperationKind::route) else {
             return Err(wrong(format!(
-                "is of the kind {kind}, which is not a request to a provider; choose another operation"
+                "is of the kind {kind}, which is not a request to a provider; choose another \
+                 operation"
             )));
         };
         let key = text(binding, "/key");
         let how = format!(
-            "it must be made under the policy `{{\"retention\":{{\"snapshots\":\"full\"}}}}` of the binding `{key}`; \
+            "it must be made under the policy `{{\"retention\":{{\"snapshots\":\"full\"}}}}` of \
+             the binding `{key}`; \
              `memhost binding update {key} --policy JSON` sets the whole policy"
         );
-        let kept =
-            operation["payload"]["text"].as_str().ok_or_else(|| wrong(format!("has no copy of its request: {how}")))?;
+        let kept = operation["payload"]["text"]
+            .as_str()
+            .ok_or_else(|| wrong(format!("has no copy of its request: {how}")))?;
         let bytes = operation["payload"]["bytes"].as_u64().unwrap_or_default();
         if bytes > kept.len() as u64 {
-            return Err(wrong(format!("has only {} of {bytes} bytes of its request: {how}", kept.len())));
+            return Err(wrong(format!(
+                "has only {} of {bytes} bytes of its request: {how}",
+                kept.len()
+            )));
         }
-        let mut request: Value =
-            serde_json::from_str(kept).map_err(|error| wrong(format!("has a request that cannot be read: {error}")))?;
+        let mut request: Value = serde_json::from_str(kept)
+            .map_err(|error| wrong(format!("has a request that cannot be read: {error}")))?;
         if let Some(members) = request.as_object_mut() {
             members.retain(|_, value| !value.is_null());
             // Only the host that made a cursor accepts it.
@@ -82,7 +88,9 @@ fn without_id(value: &Value, id: &str) -> Value {
     match value {
         Value::String(text) if !id.is_empty() => text.replace(id, "OPERATION").into(),
         Value::Array(items) => items.iter().map(|item| without_id(item, id)).collect(),
-        Value::Object(members) => members.iter().map(|(name, member)| (name.clone(), without_id(member, id))).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(name, member)| (name.clone(), without_id(member, id))).collect()
+        }
         other => other.clone(),
     }
 }
@@ -98,18 +106,28 @@ mod tests {
     #[test]
     fn a_request_comes_back_without_what_is_of_its_host() {
         let asked = r#"{"query":"gate","cursor":"x","bindingKey":null}"#;
-        let found = Recorded::of(&operation("list", asked, asked.len() as u64), &json!({ "key": "notes" })).unwrap();
-        assert_eq!((found.route, found.request), ("list", json!({ "query": "gate", "bindingKey": "notes" })));
+        let found =
+            Recorded::of(&operation("list", asked, asked.len() as u64), &json!({ "key": "notes" }))
+                .unwrap();
+        assert_eq!(
+            (found.route, found.request),
+            ("list", json!({ "query": "gate", "bindingKey": "notes" }))
+        );
     }
 
     #[test]
     fn a_record_without_a_whole_request_says_how_to_keep_one() {
         let binding = json!({ "key": "notes" });
-        let cut = Recorded::of(&operation("query", "{", 3_000), &binding).err().unwrap().to_string();
+        let cut =
+            Recorded::of(&operation("query", "{", 3_000), &binding).err().unwrap().to_string();
         assert!(cut.contains("1 of 3000 bytes") && cut.contains("snapshots"), "{cut}");
         let none = json!({ "id": "op-7", "kind": "query" });
         let none = Recorded::of(&none, &binding).err().unwrap().to_string();
-        assert!(none.contains("op-7 has no copy of its request") && none.contains("binding update notes"), "{none}");
+        assert!(
+            none.contains("op-7 has no copy of its request")
+                && none.contains("binding update notes"),
+            "{none}"
+        );
         assert!(Recorded::of(&operation("extraction", "{}", 2), &binding).is_err());
     }
 

@@ -1,5 +1,5 @@
-//! The stored data on which a recorded operation is repeated: a copy of a data directory or a backup, the records that a
-//! running host lists, or nothing.
+//! The stored data on which a recorded operation is repeated: a copy of a data directory or a
+//! backup, the records that a running host lists, or nothing.
 
 use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
@@ -57,7 +57,8 @@ impl State {
 
     async fn of_copy(args: &ReplayArgs, copy: &Path, about: String) -> Result<Self, CliError> {
         let connection = Connection::of(&args.company.host)?;
-        let missing = || CliError::input("--company", "is missing; give it, or set MEMHOST_COMPANY");
+        let missing =
+            || CliError::input("--company", "is missing; give it, or set MEMHOST_COMPANY");
         let company = args.company.named(&connection).ok_or_else(missing)?;
         let service = trial::without_background(copy).await?;
         let (host, format) = (Backend::of(service), args.company.host.output.format());
@@ -86,7 +87,8 @@ impl State {
         let about = match args.empty {
             true => "an empty store".to_owned(),
             false => format!(
-                "the {}{} records that the host lists, without agents and other data of the provider; --data-dir or \
+                "the {}{} records that the host lists, without agents and other data of the \
+                 provider; --data-dir or \
                  --backup uses all data",
                 if next.is_none() { "" } else { "first " },
                 records.len()
@@ -113,7 +115,8 @@ impl State {
 }
 
 fn record(snippet: &Value) -> Value {
-    let mut record = json!({ "id": snippet["handle"]["providerRecordId"], "text": snippet["text"] });
+    let mut record =
+        json!({ "id": snippet["handle"]["providerRecordId"], "text": snippet["text"] });
     for name in ["summary", "metadata"] {
         if !snippet[name].is_null() {
             record[name] = snippet[name].clone();
@@ -136,18 +139,24 @@ async fn known(args: &ReplayArgs, session: &Session) -> Result<(Value, Value), C
 
 /// Copies a data directory that no host uses.
 fn copy_stopped(data_dir: &Path, copies: &[PathBuf]) -> Result<(), CliError> {
-    let wrong = |message: String| CliError::input("--data-dir", format!("{}: {message}", data_dir.display()));
+    let wrong = |message: String| {
+        CliError::input("--data-dir", format!("{}: {message}", data_dir.display()))
+    };
     let lock = File::options().write(true).open(data_dir.join("LOCK"));
-    let lock = lock.map_err(|error| wrong(format!("is not a data directory of a host: {error}")))?;
+    let lock =
+        lock.map_err(|error| wrong(format!("is not a data directory of a host: {error}")))?;
     match lock.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            let message = "a host uses it; name that host with --url, or make a backup and give it with --backup";
+            let message = "a host uses it; name that host with --url, or make a backup and give it \
+                           with --backup";
             return Err(wrong(message.to_owned()));
         }
         Err(TryLockError::Error(error)) => return Err(wrong(error.to_string())),
     }
-    copies.iter().try_for_each(|copy| copy_all(data_dir, &copy.join("data")).map_err(|error| wrong(error.to_string())))
+    copies.iter().try_for_each(|copy| {
+        copy_all(data_dir, &copy.join("data")).map_err(|error| wrong(error.to_string()))
+    })
 }
 
 /// Copies all but the lock, which belongs to whoever has the original open.

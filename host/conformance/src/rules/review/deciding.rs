@@ -22,9 +22,16 @@ fn edit(subject: &Subject, decision: Decision) -> Option<RecordWrite> {
     (decision == Decision::Edit).then(|| subject.write(&text(EDITED)))
 }
 
-async fn decided(subject: &Subject, handle: &RecordHandle, decision: Decision) -> Result<Option<Snippet>, Stop> {
+async fn decided(
+    subject: &Subject,
+    handle: &RecordHandle,
+    decision: Decision,
+) -> Result<Option<Snippet>, Stop> {
     let edited = edit(subject, decision);
-    answered("decide", subject.try_decide(&subject.scope(), handle, decision, edited.as_ref()).await)
+    answered(
+        "decide",
+        subject.try_decide(&subject.scope(), handle, decision, edited.as_ref()).await,
+    )
 }
 
 /// The record that an approval or an edit must answer.
@@ -44,9 +51,13 @@ pub(super) async fn approved(subject: &Subject) -> Verdict {
     let record = some(decided(subject, &handle, Decision::Approve).await?)?;
     holds(!waits(subject, &handle).await?, || "it still waits".to_owned())?;
     let there = subject.got(&handle).await?.text;
-    holds(there == record.text, || format!("`decide` answers {}, `get-record` {}", clip(&record.text), clip(&there)))?;
+    holds(there == record.text, || {
+        format!("`decide` answers {}, `get-record` {}", clip(&record.text), clip(&there))
+    })?;
     let found = subject.query(subject.scope(), &record.text).await?;
-    holds(has(&found, &handle), || format!("it is not among the {} found for its own words", found.len()))
+    holds(has(&found, &handle), || {
+        format!("it is not among the {} found for its own words", found.len())
+    })
 }
 
 pub(super) async fn rejected(subject: &Subject) -> Verdict {
@@ -85,18 +96,27 @@ pub(super) async fn id_is_ignored(subject: &Subject) -> Verdict {
 }
 
 pub(super) async fn twice(subject: &Subject) -> Verdict {
-    for (n, decision) in [Decision::Approve, Decision::Reject, Decision::Edit].into_iter().enumerate() {
+    for (n, decision) in
+        [Decision::Approve, Decision::Reject, Decision::Edit].into_iter().enumerate()
+    {
         let handle = one(subject, n).await?.handle;
         let first = decided(subject, &handle, decision).await?;
         let fresh = subject.beside().await?;
-        let again = fresh.try_decide(&subject.scope(), &handle, decision, edit(subject, decision).as_ref()).await;
+        let again = fresh
+            .try_decide(&subject.scope(), &handle, decision, edit(subject, decision).as_ref())
+            .await;
         let again = match again {
             Err(CallError::Provider(error)) => {
-                return failed(format!("the second `{decision}` answers {}: {error}", variant(&error)));
+                return failed(format!(
+                    "the second `{decision}` answers {}: {error}",
+                    variant(&error)
+                ));
             }
             again => answered("decide", again)?,
         };
-        let said = |answer: &Option<Snippet>| answer.as_ref().map_or("none".to_owned(), |record| clip(&record.text));
+        let said = |answer: &Option<Snippet>| {
+            answer.as_ref().map_or("none".to_owned(), |record| clip(&record.text))
+        };
         let (first, again) = (said(&first), said(&again));
         holds(first == again, || format!("`{decision}` answers {first}, then {again}"))?;
     }
@@ -115,23 +135,32 @@ pub(super) async fn stands(subject: &Subject) -> Verdict {
         let handle = one(subject, n).await?.handle;
         decided(subject, &handle, first).await?;
         let before = subject.get(subject.scope(), &handle).await?.map(|record| record.text);
-        match subject.try_decide(&subject.scope(), &handle, other, edit(subject, other).as_ref()).await {
+        match subject
+            .try_decide(&subject.scope(), &handle, other, edit(subject, other).as_ref())
+            .await
+        {
             Err(CallError::Provider(ProviderError::InvalidRequest { .. })) => {}
             Err(error) => return failed(format!("`{other}` after `{first}`: {error}")),
             Ok(_) => return failed(format!("`{other}` after `{first}` is accepted")),
         }
         let after = subject.get(subject.scope(), &handle).await?.map(|record| record.text);
         holds(before == after, || {
-            format!("`{other}` after `{first}` is refused, but the record was {before:?} and is {after:?}")
+            format!(
+                "`{other}` after `{first}` is refused, but the record was {before:?} and is \
+                 {after:?}"
+            )
         })?;
     }
     Ok(())
 }
 
-/// Fails if a decision is accepted. Both errors are allowed, because a provider need not remember rejected records.
+/// Fails if a decision is accepted. Both errors are allowed, because a provider need not remember
+/// rejected records.
 fn refused(answer: Result<Option<Snippet>, CallError>, decision: Decision) -> Verdict {
     match answer {
-        Err(CallError::Provider(ProviderError::NotFound(_) | ProviderError::InvalidRequest { .. })) => Ok(()),
+        Err(CallError::Provider(
+            ProviderError::NotFound(_) | ProviderError::InvalidRequest { .. },
+        )) => Ok(()),
         Err(error) => failed(format!("`{decision}`: {error}")),
         Ok(None) if decision == Decision::Reject => Ok(()),
         Ok(_) => failed(format!("`{decision}` is accepted")),

@@ -14,11 +14,18 @@ const APART: Duration = Duration::from_millis(150);
 pub(super) async fn hidden(subject: &Subject) -> Verdict {
     for snippet in subject.make_pending(0, 1).await? {
         let question = subject.question(subject.scope(), &snippet.text);
-        let preamble = QueryRequest { intent: Intent::AgentPreamble, query: String::new(), ..question.clone() };
+        let preamble = QueryRequest {
+            intent: Intent::AgentPreamble,
+            query: String::new(),
+            ..question.clone()
+        };
         for request in [question, preamble] {
             let found = subject.ask(&request).await?;
             holds(!has(&found, &snippet.handle), || {
-                format!("a query for {:?} returns `{}`, which waits", request.query, snippet.handle.provider_record_id)
+                format!(
+                    "a query for {:?} returns `{}`, which waits",
+                    request.query, snippet.handle.provider_record_id
+                )
             })?;
         }
     }
@@ -26,7 +33,11 @@ pub(super) async fn hidden(subject: &Subject) -> Verdict {
 }
 
 fn ids(snippets: &[Snippet]) -> String {
-    snippets.iter().map(|snippet| snippet.handle.provider_record_id.to_string()).collect::<Vec<_>>().join(", ")
+    snippets
+        .iter()
+        .map(|snippet| snippet.handle.provider_record_id.to_string())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 pub(super) async fn oldest_first(subject: &Subject) -> Verdict {
@@ -36,9 +47,14 @@ pub(super) async fn oldest_first(subject: &Subject) -> Verdict {
         came.extend(subject.make_pending(n, 1).await?);
     }
     let listed = subject.pending(&subject.scope()).await?;
-    let is_in_order = came.len() == listed.len() && came.iter().zip(&listed).all(|(a, b)| a.handle == b.handle);
+    let is_in_order =
+        came.len() == listed.len() && came.iter().zip(&listed).all(|(a, b)| a.handle == b.handle);
     holds(is_in_order, || {
-        format!("they were created in the order {}, but are listed in the order {}", ids(&came), ids(&listed))
+        format!(
+            "they were created in the order {}, but are listed in the order {}",
+            ids(&came),
+            ids(&listed)
+        )
     })
 }
 
@@ -53,7 +69,9 @@ pub(super) async fn pages(subject: &Subject) -> Verdict {
     let listed = subject.pending_by(&subject.scope(), 1).await?;
     for snippet in &came {
         let times = listed.iter().filter(|item| item.handle == snippet.handle).count();
-        holds(times == 1, || format!("the list has `{}` {times} times", snippet.handle.provider_record_id))?;
+        holds(times == 1, || {
+            format!("the list has `{}` {times} times", snippet.handle.provider_record_id)
+        })?;
     }
     Ok(())
 }
@@ -70,7 +88,8 @@ pub(super) async fn partitions(subject: &Subject) -> Verdict {
 }
 
 pub(super) async fn forgotten(subject: &Subject) -> Verdict {
-    let handles: Vec<_> = subject.make_pending(0, 1).await?.into_iter().map(|snippet| snippet.handle).collect();
+    let handles: Vec<_> =
+        subject.make_pending(0, 1).await?.into_iter().map(|snippet| snippet.handle).collect();
     let effects = subject.forget(subject.scope(), &handles).await?;
     holds(!effects.contains(&ForgetEffect::NotFound), || format!("the effects are {effects:?}"))?;
     for instances in [subject, &subject.beside().await?] {

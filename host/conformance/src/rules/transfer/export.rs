@@ -25,7 +25,11 @@ pub(super) async fn anew(subject: &Subject) -> Verdict {
     written(subject).await?;
     // Lines and their members may be in any order.
     let read = |parts: Vec<String>| -> Vec<Value> {
-        parts.iter().flat_map(|part| part.lines()).filter_map(|line| serde_json::from_str(line).ok()).collect()
+        parts
+            .iter()
+            .flat_map(|part| part.lines())
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
     };
     let first = read(exported(subject).await?);
     let mut again = read(subject.beside().await?.export(&subject.scope()).await?);
@@ -47,7 +51,12 @@ pub(super) async fn to_the_end(subject: &Subject) -> Verdict {
         // The provider may limit texts and storage.
         match subject.upsert(subject.scope(), None, vec![subject.write(&long)]).await {
             Ok(made) => handles.extend(made),
-            Err(error) => return skipped(format!("{} texts of {LONG_BYTES} bytes are not accepted: {error}", n + 1)),
+            Err(error) => {
+                return skipped(format!(
+                    "{} texts of {LONG_BYTES} bytes are not accepted: {error}",
+                    n + 1
+                ));
+            }
         }
     }
     let parts = exported(subject).await?;
@@ -55,7 +64,9 @@ pub(super) async fn to_the_end(subject: &Subject) -> Verdict {
     imported(&there, &parts).await?;
     let listed = there.list_of(&there.listing(subject.scope(), 5)).await?;
     let lost = handles.iter().filter(|handle| !has(&listed, handle)).count();
-    holds(lost == 0, || format!("the {} parts of the export lack {lost} of {} records", parts.len(), handles.len()))
+    holds(lost == 0, || {
+        format!("the {} parts of the export lack {lost} of {} records", parts.len(), handles.len())
+    })
 }
 
 pub(super) async fn partitions(subject: &Subject) -> Verdict {
@@ -63,15 +74,19 @@ pub(super) async fn partitions(subject: &Subject) -> Verdict {
     let handle = subject.put(own.clone(), &text(0)).await?;
     let has_it = |parts: Vec<String>| {
         let id = handle.provider_record_id.as_str();
-        parts.iter().any(|part| part.contains(&text(0)) || (id.len() >= TELLING && part.contains(id)))
+        parts
+            .iter()
+            .any(|part| part.contains(&text(0)) || (id.len() >= TELLING && part.contains(id)))
     };
     if !has_it(subject.export(&own).await?) {
         return skipped("the lines contain neither ids nor texts");
     }
-    let others = [("agent", subject.other_agent()), ("subject", other_subject(subject))].map(|(what, mut scope)| {
-        scope.namespace.clone_from(&own.namespace);
-        (what, scope)
-    });
+    let others = [("agent", subject.other_agent()), ("subject", other_subject(subject))].map(
+        |(what, mut scope)| {
+            scope.namespace.clone_from(&own.namespace);
+            (what, scope)
+        },
+    );
     for (what, other) in others.into_iter().chain([("namespace", in_namespace(subject, "two"))]) {
         if has_it(subject.export(&other).await?) {
             return failed(format!("the export of another {what} contains the record"));
@@ -88,5 +103,7 @@ pub(super) async fn forgotten(subject: &Subject) -> Verdict {
         return skipped("the lines do not contain texts");
     }
     subject.forget(subject.scope(), &[handle]).await?;
-    holds(!has_it(&subject.export(&subject.scope()).await?), || "the export contains its text".to_owned())
+    holds(!has_it(&subject.export(&subject.scope()).await?), || {
+        "the export contains its text".to_owned()
+    })
 }

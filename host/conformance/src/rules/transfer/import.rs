@@ -40,7 +40,10 @@ pub(super) async fn once(subject: &Subject) -> Verdict {
     for (place, binding) in [("the other binding", &there), ("its own binding", subject)] {
         let new = imported(binding, &parts).await?;
         holds(new == 0, || {
-            format!("{place} has the records already, but the report says that {new} lines were `imported`")
+            format!(
+                "{place} has the records already, but the report says that {new} lines were \
+                 `imported`"
+            )
         })?;
         let after = binding.list(subject.scope()).await?;
         if let Some(difference) = difference(&records, &after) {
@@ -68,8 +71,12 @@ async fn whole_and_broken(subject: &Subject) -> Result<(String, String), Stop> {
 async fn refusal(there: &Subject, lines: &str) -> Result<ProviderError, Stop> {
     match there.try_import(&there.scope(), lines).await {
         Err(CallError::Provider(error)) => Ok(error),
-        Ok(report) => failed(format!("a broken line is accepted: {} records were imported", report.imported)),
-        error => answered("import-records", error).and_then(|_| failed("a broken line is accepted")),
+        Ok(report) => {
+            failed(format!("a broken line is accepted: {} records were imported", report.imported))
+        }
+        error => {
+            answered("import-records", error).and_then(|_| failed("a broken line is accepted"))
+        }
     }
 }
 
@@ -84,7 +91,9 @@ pub(super) async fn all_or_none(subject: &Subject) -> Verdict {
 pub(super) async fn names_the_line(subject: &Subject) -> Verdict {
     let (whole, broken) = whole_and_broken(subject).await?;
     let there = fresh(subject).await?;
-    for (at, lines) in [(0, format!("{broken}{whole}")), (whole.lines().count(), format!("{whole}{broken}"))] {
+    for (at, lines) in
+        [(0, format!("{broken}{whole}")), (whole.lines().count(), format!("{whole}{broken}"))]
+    {
         let field = match refusal(&there, &lines).await? {
             ProviderError::InvalidRequest { field, .. } => field.unwrap_or_default(),
             error => return failed(format!("it answers {}: {error}", variant(&error))),
@@ -108,7 +117,10 @@ pub(super) async fn stays(subject: &Subject) -> Verdict {
     }
     let theirs = subject.list(other).await?;
     if let Some(strange) = records.iter().find(|record| has(&theirs, &record.handle)) {
-        return failed(format!("the list of that agent has `{}`", strange.handle.provider_record_id));
+        return failed(format!(
+            "the list of that agent has `{}`",
+            strange.handle.provider_record_id
+        ));
     }
     match difference(&records, &subject.list(subject.scope()).await?) {
         None => Ok(()),

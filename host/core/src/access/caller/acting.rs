@@ -59,7 +59,10 @@ impl ActAs {
         if let Some(run) = &self.run_id {
             check_id(RUN, run)?;
             if self.agent_id.is_none() {
-                return Err(FieldError::new(RUN, "is there without an agent; name the agent whose run it is"));
+                return Err(FieldError::new(
+                    RUN,
+                    "is there without an agent; name the agent whose run it is",
+                ));
             }
         }
         match self.role {
@@ -110,14 +113,21 @@ mod tests {
         let fine = [
             ActAs { agent_id: ada(), run_id: Some("r1".to_owned()), ..ActAs::default() },
             ActAs { agent_id: ada(), role: Some(Role::Agent), ..ActAs::default() },
-            ActAs { person_id: Some("u1".to_owned()), role: Some(Role::Auditor), ..ActAs::default() },
+            ActAs {
+                person_id: Some("u1".to_owned()),
+                role: Some(Role::Auditor),
+                ..ActAs::default()
+            },
             ActAs { role: Some(Role::CompanyAdministrator), ..ActAs::default() },
         ];
         for whom in fine {
             assert_eq!(field(whom.clone()), Ok(()), "{whom:?}");
         }
         for (whom, wrong) in [
-            (ActAs { agent_id: ada(), person_id: Some("u1".to_owned()), ..ActAs::default() }, PERSON),
+            (
+                ActAs { agent_id: ada(), person_id: Some("u1".to_owned()), ..ActAs::default() },
+                PERSON,
+            ),
             (ActAs { person_id: Some(String::new()), ..ActAs::default() }, PERSON),
             (ActAs { run_id: Some("r1".to_owned()), ..ActAs::default() }, RUN),
             (ActAs { agent_id: ada(), role: Some(Role::Auditor), ..ActAs::default() }, ROLE),

@@ -1,5 +1,6 @@
-//! Tokens that have ended. They are kept for a while, so that requests that still use them are attributed, and then
-//! removed: otherwise a company's list grows for as long as somebody makes tokens.
+//! Tokens that have ended. They are kept for a while, so that requests that still use them are
+//! attributed, and then removed: otherwise a company's list grows for as long as somebody makes
+//! tokens.
 
 use jiff::SignedDuration;
 
@@ -16,30 +17,43 @@ const MAX_ENDED: usize = 1_000;
 const AT_ONCE: usize = 500;
 
 impl Tokens {
-    /// The changes that remove tokens which ended long ago, and the first of too many that have ended: at most 500. Where
-    /// more are left, the next call has them. `only` is the company; none: all of them, and the operators' tokens.
+    /// The changes that remove tokens which ended long ago, and the first of too many that have
+    /// ended: at most 500. Where more are left, the next call has them. `only` is the company;
+    /// none: all of them, and the operators' tokens.
     ///
     /// # Errors
     /// Where a row cannot be read.
     pub async fn outdated(&self, only: Option<&CompanyId>) -> Result<Vec<Change>, AccessError> {
         let now = self.clock.now();
-        let is_asked = |token: &Token| only.is_none_or(|only| token.company_id.as_ref() == Some(only));
-        let all: Vec<_> = self.all.read().by_id.values().filter(|stored| is_asked(&stored.token)).cloned().collect();
-        let ended = all.into_iter().filter_map(|stored| Some((ended_at(&stored.token, now)?, stored)));
+        let is_asked =
+            |token: &Token| only.is_none_or(|only| token.company_id.as_ref() == Some(only));
+        let all: Vec<_> = self
+            .all
+            .read()
+            .by_id
+            .values()
+            .filter(|stored| is_asked(&stored.token))
+            .cloned()
+            .collect();
+        let ended =
+            all.into_iter().filter_map(|stored| Some((ended_at(&stored.token, now)?, stored)));
         let mut ended: Vec<_> = ended.collect();
         // By company, the last to end first.
         ended.sort_by(|(at, one), (other_at, other)| {
             (&one.token.company_id, *other_at).cmp(&(&other.token.company_id, *at))
         });
         let mut changes = Vec::new();
-        for of_company in ended.chunk_by(|(_, one), (_, other)| one.token.company_id == other.token.company_id) {
+        for of_company in
+            ended.chunk_by(|(_, one), (_, other)| one.token.company_id == other.token.company_id)
+        {
             for (place, (at, stored)) in of_company.iter().enumerate() {
                 let is_old = now.duration_since(*at) >= KEPT;
                 if (!is_old && place < MAX_ENDED) || changes.len() >= AT_ONCE {
                     continue;
                 }
                 let key = key(&stored.token);
-                let expected = store::unchanged(&*self.store, Table::Tokens, &key, "token", &**stored).await?;
+                let expected =
+                    store::unchanged(&*self.store, Table::Tokens, &key, "token", &**stored).await?;
                 changes.push(Change { table: Table::Tokens, key, expected, new: None });
             }
         }

@@ -6,7 +6,9 @@ use crate::plugins::Plugin;
 use crate::versions::asked::asked_by;
 use memhost_ports::in_turn;
 use memhost_sandbox::{Component, InstanceSetup, Instances};
-use memhost_types::{BindingLimits, CompanyId, FieldError, Grants, JsonObject, Permission, ProviderDescription};
+use memhost_types::{
+    BindingLimits, CompanyId, FieldError, Grants, JsonObject, Permission, ProviderDescription,
+};
 use serde_json::Value;
 
 impl Service {
@@ -26,7 +28,11 @@ impl Service {
         self.validate_config(&plugin.component, config).await
     }
 
-    async fn validate_config(&self, component: &Component, config: String) -> Result<(), ServiceError> {
+    async fn validate_config(
+        &self,
+        component: &Component,
+        config: String,
+    ) -> Result<(), ServiceError> {
         let setup = InstanceSetup::without_grants(BindingLimits {
             call_timeout_ms: 2_000,
             call_cpu_ms: 1_000,
@@ -40,10 +46,14 @@ impl Service {
 
 pub(crate) fn check_grants(grants: &Grants) -> Result<(), FieldError> {
     const MOST: usize = memhost_types::limits::MAX_FEW;
-    let wrong = |field: String, message: String| Err(FieldError::new(format!("grants.{field}"), message));
+    let wrong =
+        |field: String, message: String| Err(FieldError::new(format!("grants.{field}"), message));
     for (name, count) in [("http", grants.http.len()), ("secrets", grants.secrets.len())] {
         if count > MOST {
-            return wrong(name.to_owned(), format!("has {count} entries; at most {MOST} are allowed"));
+            return wrong(
+                name.to_owned(),
+                format!("has {count} entries; at most {MOST} are allowed"),
+            );
         }
     }
     for (index, http) in grants.http.iter().enumerate() {
@@ -51,13 +61,17 @@ pub(crate) fn check_grants(grants: &Grants) -> Result<(), FieldError> {
             let message = format!("has {} entries; at most {MOST} are allowed", http.methods.len());
             return wrong(format!("http.{index}.methods"), message);
         }
-        if let Some(method) = http.methods.iter().find(|method| !is_token(method, |byte| byte.is_ascii_uppercase())) {
+        if let Some(method) =
+            http.methods.iter().find(|method| !is_token(method, |byte| byte.is_ascii_uppercase()))
+        {
             let shown = method.chars().take(64).collect::<String>();
-            let message = format!("has `{}`; give methods in capitals, such as GET", shown.escape_debug());
+            let message =
+                format!("has `{}`; give methods in capitals, such as GET", shown.escape_debug());
             return wrong(format!("http.{index}.methods"), message);
         }
         if http.private_ranges.len() > MOST {
-            let message = format!("has {} entries; at most {MOST} are allowed", http.private_ranges.len());
+            let message =
+                format!("has {} entries; at most {MOST} are allowed", http.private_ranges.len());
             return wrong(format!("http.{index}.privateRanges"), message);
         }
     }
@@ -69,18 +83,23 @@ pub(crate) fn check_grants(grants: &Grants) -> Result<(), FieldError> {
     Ok(())
 }
 
-/// Checks that what a configuration says of the provider's addresses is an address. Where it says nothing, the provider
-/// decides whether it can do without.
-fn check_origins(description: &ProviderDescription, config: &JsonObject) -> Result<(), ServiceError> {
+/// Checks that what a configuration says of the provider's addresses is an address. Where it says
+/// nothing, the provider decides whether it can do without.
+fn check_origins(
+    description: &ProviderDescription,
+    config: &JsonObject,
+) -> Result<(), ServiceError> {
     let http = description.permissions.iter().filter_map(|request| match &request.permission {
         Permission::Http(http) => http.origin.resolve(config).err(),
         _ => None,
     });
-    let errors: Vec<_> = http.filter(|wrong| !wrong.is_absent).map(|wrong| (wrong.pointer, wrong.message)).collect();
+    let errors: Vec<_> =
+        http.filter(|wrong| !wrong.is_absent).map(|wrong| (wrong.pointer, wrong.message)).collect();
     if errors.is_empty() { Ok(()) } else { Err(ServiceError::Config { errors }) }
 }
 
-/// Refuses a new grant for an address that the provider does not ask for: no request would ever go there.
+/// Refuses a new grant for an address that the provider does not ask for: no request would ever go
+/// there.
 pub(crate) fn check_asked(
     grants: &Grants,
     plugin: &Plugin,
@@ -97,7 +116,10 @@ pub(crate) fn check_asked(
     let (key, origin) = (&plugin.component.description().provider_key, &grant.origin);
     let message = match origins.is_empty() {
         true => format!("is {origin}, and the provider `{key}` asks for no address; leave it out"),
-        false => format!("is {origin}, and the provider `{key}` asks for {}; grant that", origins.join(", ")),
+        false => format!(
+            "is {origin}, and the provider `{key}` asks for {}; grant that",
+            origins.join(", ")
+        ),
     };
     Err(FieldError::new(format!("grants.http.{index}.origin"), message))
 }
@@ -118,12 +140,17 @@ async fn check_schema(
     let found = found.await.map_err(ServiceError::host)?;
     let found = found.map_err(|message| {
         let key = &description.provider_key;
-        let message = format!("the schema of the provider `{key}` cannot be used: {message}; tell its author");
+        let message = format!(
+            "the schema of the provider `{key}` cannot be used: {message}; tell its author"
+        );
         ServiceError::Config { errors: vec![(String::new(), message)] }
     })?;
     if found.is_empty() {
         return Ok(());
     }
-    let errors = found.into_iter().map(|error| (error.path, memhost_types::cut_message(error.message))).collect();
+    let errors = found
+        .into_iter()
+        .map(|error| (error.path, memhost_types::cut_message(error.message)))
+        .collect();
     Err(ServiceError::Config { errors })
 }

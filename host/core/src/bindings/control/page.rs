@@ -10,8 +10,8 @@ use memhost_ports::to_json;
 use memhost_types::{CompanyId, limits};
 
 impl Service {
-    /// One page of the company's bindings, by key; without a limit 1,000. It ends with the binding that makes it larger than
-    /// 4 MiB: a configuration may have 256 KiB.
+    /// One page of the company's bindings, by key; without a limit 1,000. It ends with the binding
+    /// that makes it larger than 4 MiB: a configuration may have 256 KiB.
     ///
     /// # Errors
     /// Where the cursor or the limit is not valid.
@@ -22,7 +22,13 @@ impl Service {
         cursor: Option<&str>,
         limit: Option<u32>,
     ) -> Result<Page<BindingView>, ServiceError> {
-        let page = self.page_of("bindings", company, &(), cursor, Some(limit.unwrap_or(limits::MAX_PAGE)))?;
+        let page = self.page_of(
+            "bindings",
+            company,
+            &(),
+            cursor,
+            Some(limit.unwrap_or(limits::MAX_PAGE)),
+        )?;
         let (mut views, mut bytes, mut next) = (Vec::new(), 0, None);
         for binding in self.bindings.list(company) {
             let key = binding.key.as_str().as_bytes();

@@ -14,19 +14,31 @@ const MAX_BINDINGS: usize = 1_000;
 const MAX_TARGETS: usize = 10_000;
 
 /// Whether there is room for one more of what there are so many of.
-fn room(field: &str, what: &str, present: usize, most: usize, command: &str) -> Result<(), FieldError> {
+fn room(
+    field: &str,
+    what: &str,
+    present: usize,
+    most: usize,
+    command: &str,
+) -> Result<(), FieldError> {
     if present < most {
         return Ok(());
     }
     let message = format!(
-        "would be one too many; a company has at most {most} {what}; make room with `memhost binding {command}`"
+        "would be one too many; a company has at most {most} {what}; make room with `memhost \
+         binding {command}`"
     );
     Err(FieldError::new(field, message))
 }
 
 impl Service {
-    /// Checks that a company may have one more binding. Of a key that is there already, something else is said.
-    pub(super) fn check_room(&self, company: &CompanyId, key: &BindingKey) -> Result<(), FieldError> {
+    /// Checks that a company may have one more binding. Of a key that is there already, something
+    /// else is said.
+    pub(super) fn check_room(
+        &self,
+        company: &CompanyId,
+        key: &BindingKey,
+    ) -> Result<(), FieldError> {
         if self.bindings.get(company, key).is_ok() {
             return Ok(());
         }
@@ -46,7 +58,9 @@ impl Service {
     ) -> Result<(), ServiceError> {
         let present = self.bindings.targets(company);
         if let (Some(agent), Some(_)) = (&request.agent_id, &request.binding_key)
-            && !present.iter().any(|(target, _)| matches!(target, Target::Agent(other) if other == agent))
+            && !present
+                .iter()
+                .any(|(target, _)| matches!(target, Target::Agent(other) if other == agent))
         {
             room(
                 "agentId",
@@ -57,7 +71,10 @@ impl Service {
             )?;
         }
         let target = request.agent_id.map_or(Target::Company, Target::Agent);
-        Ok(self.bindings.set_target(caller.principal(), company, target, request.binding_key.as_ref()).await?)
+        Ok(self
+            .bindings
+            .set_target(caller.principal(), company, target, request.binding_key.as_ref())
+            .await?)
     }
 }
 
@@ -70,6 +87,9 @@ mod tests {
         assert!(room("key", "bindings", 9, 10, "delete").is_ok());
         let full = room("key", "bindings", 10, 10, "delete").unwrap_err();
         assert_eq!(full.field, "key");
-        assert!(full.message.contains("at most 10 bindings") && full.message.contains("binding delete"), "{full}");
+        assert!(
+            full.message.contains("at most 10 bindings") && full.message.contains("binding delete"),
+            "{full}"
+        );
     }
 }

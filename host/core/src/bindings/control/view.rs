@@ -16,8 +16,8 @@ use crate::versions::serving::Serving;
 use crate::versions::{BreakerState, HealthFound};
 use memhost_sandbox::DirectoryUsage;
 use memhost_types::{
-    AgentId, AskedOrigin, Binding, BindingKey, CompanyId, Digest, Grants, Permission, PermissionRequest,
-    RejectedVersion, RequestedGrants, ServingVersion, Target,
+    AgentId, AskedOrigin, Binding, BindingKey, CompanyId, Digest, Grants, Permission,
+    PermissionRequest, RejectedVersion, RequestedGrants, ServingVersion, Target,
 };
 
 /// A binding as it is shown.
@@ -45,14 +45,16 @@ pub struct BindingView {
     pub warnings: Vec<String>,
     /// The state of its circuit breaker.
     pub breaker: BreakerState,
-    /// Why its calls fail: the error of the last one that trapped, timed out or could not reach the system behind the
-    /// provider; absent where the last call succeeded.
+    /// Why its calls fail: the error of the last one that trapped, timed out or could not reach the
+    /// system behind the provider; absent where the last call succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failing: Option<String>,
-    /// What its provider last said of the system behind it; absent where it was not asked since the host started.
+    /// What its provider last said of the system behind it; absent where it was not asked since the
+    /// host started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health: Option<HealthFound>,
-    /// What it uses of its limits and grants; absent before its first operation since the host started.
+    /// What it uses of its limits and grants; absent before its first operation since the host
+    /// started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<UsageView>,
 }
@@ -152,7 +154,11 @@ impl Service {
     /// # Errors
     /// Where there is none of this key.
     #[boxed]
-    pub async fn binding(&self, company: &CompanyId, key: &BindingKey) -> Result<BindingView, ServiceError> {
+    pub async fn binding(
+        &self,
+        company: &CompanyId,
+        key: &BindingKey,
+    ) -> Result<BindingView, ServiceError> {
         let binding = self.bindings.get(company, key)?;
         let state = self.serving.state(&binding).await?;
         let builds = self.plugins.builds(&binding.provider_key);
@@ -167,7 +173,9 @@ impl Service {
             is_default: false,
             agents: Vec::new(),
             warnings: warnings(&binding, &builds, state.as_ref(), &choice),
-            serving: state.as_ref().map(|state| BuildView { digest: state.digest, version: state.version.clone() }),
+            serving: state
+                .as_ref()
+                .map(|state| BuildView { digest: state.digest, version: state.version.clone() }),
             waiting: choice.waiting.iter().map(WaitingView::from).collect(),
             rejected_versions: state.map(|state| state.rejected_versions).unwrap_or_default(),
             breaker: warm.as_ref().map_or(BreakerState::Closed, |serving| serving.breaker.state()),
@@ -177,15 +185,20 @@ impl Service {
         };
         for name in self.serving.missing_secrets(&binding).await {
             view.warnings.push(format!(
-                "the secret `{name}` is granted and not set, or not with this key; `memhost secret create {name}` sets it"
+                "the secret `{name}` is granted and not set, or not with this key; `memhost secret \
+                 create {name}` sets it"
             ));
         }
         view.warnings.extend(self.waiting_warning(&binding));
         let unwell = view.health.as_ref().and_then(|found| found.error.as_ref());
-        view.warnings.extend(unwell.map(|error| format!("the provider says that it cannot work: {}", error.message)));
+        view.warnings.extend(
+            unwell.map(|error| format!("the provider says that it cannot work: {}", error.message)),
+        );
         // That of the build that serves, or would.
-        let serves =
-            view.serving.as_ref().and_then(|serving| builds.iter().find(|build| build.digest() == serving.digest));
+        let serves = view
+            .serving
+            .as_ref()
+            .and_then(|serving| builds.iter().find(|build| build.digest() == serving.digest));
         if let Some(build) = serves.or(choice.plugin.as_ref()) {
             view.warnings.extend(ungranted(&binding, build));
         }
@@ -208,7 +221,11 @@ impl Service {
     ///
     /// # Errors
     /// Where there is none of this key.
-    pub fn stored_binding(&self, company: &CompanyId, key: &BindingKey) -> Result<Arc<Binding>, ServiceError> {
+    pub fn stored_binding(
+        &self,
+        company: &CompanyId,
+        key: &BindingKey,
+    ) -> Result<Arc<Binding>, ServiceError> {
         Ok(self.bindings.get(company, key)?)
     }
 
@@ -234,11 +251,17 @@ impl Service {
     ///
     /// # Errors
     /// Where there is none of this key.
-    pub fn grants(&self, company: &CompanyId, key: &BindingKey) -> Result<GrantsView, ServiceError> {
+    pub fn grants(
+        &self,
+        company: &CompanyId,
+        key: &BindingKey,
+    ) -> Result<GrantsView, ServiceError> {
         let binding = self.bindings.get(company, key)?;
         let builds = self.plugins.builds(&binding.provider_key);
         let newest = builds.iter().find(|build| build.is_allowed_by(&binding.version));
-        let described = newest.map(|build| build.component.description().permissions.as_slice()).unwrap_or_default();
+        let described = newest
+            .map(|build| build.component.description().permissions.as_slice())
+            .unwrap_or_default();
         let requests = newest.map(|build| asked_by(build, &binding.config)).unwrap_or_default();
         let unreviewed = memhost_types::unreviewed(&binding.reviewed, &requests);
         let view = |(request, described): (&PermissionRequest, &PermissionRequest)| AskedView {
@@ -268,7 +291,11 @@ impl Service {
     ) -> Result<ResolvedView, ServiceError> {
         let resolution = self.bindings.resolve(company, agent, named)?;
         let binding = self.binding(company, &resolution.binding.key).await?;
-        Ok(ResolvedView { binding, why: resolution.why, steps: self.bindings.explain(company, agent, named) })
+        Ok(ResolvedView {
+            binding,
+            why: resolution.why,
+            steps: self.bindings.explain(company, agent, named),
+        })
     }
 }
 
@@ -278,18 +305,31 @@ impl BindingView {
         let why = self.failing.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         let breaker = match self.breaker {
             BreakerState::Closed => None,
-            BreakerState::Open { .. } => Some(format!("its circuit is open, because the provider keeps failing{why}")),
-            BreakerState::HalfOpen => Some(format!("its circuit is half open, and the provider is being tried{why}")),
+            BreakerState::Open { .. } => {
+                Some(format!("its circuit is open, because the provider keeps failing{why}"))
+            }
+            BreakerState::HalfOpen => {
+                Some(format!("its circuit is half open, and the provider is being tried{why}"))
+            }
         };
-        let rejected = self.rejected_versions.iter().map(|kept| format!("version {} was rejected", kept.version));
-        let waiting = self.waiting.iter().map(|kept| format!("version {} waits for a grant", kept.build.version));
+        let rejected = self
+            .rejected_versions
+            .iter()
+            .map(|kept| format!("version {} was rejected", kept.version));
+        let waiting = self
+            .waiting
+            .iter()
+            .map(|kept| format!("version {} waits for a grant", kept.build.version));
         breaker.into_iter().chain(self.warnings.iter().cloned()).chain(rejected).chain(waiting)
     }
 }
 
 impl From<&WaitingBuild> for WaitingView {
     fn from(WaitingBuild { plugin, asks }: &WaitingBuild) -> Self {
-        Self { build: BuildView { digest: plugin.digest(), version: plugin.version().clone() }, asks: asks.clone() }
+        Self {
+            build: BuildView { digest: plugin.digest(), version: plugin.version().clone() },
+            asks: asks.clone(),
+        }
     }
 }
 
@@ -323,16 +363,19 @@ fn configured(request: &PermissionRequest) -> Option<&AskedOrigin> {
     }
 }
 
-/// What the provider lacks, a sentence each: what it cannot do without, and what the configuration says without a grant.
+/// What the provider lacks, a sentence each: what it cannot do without, and what the configuration
+/// says without a grant.
 fn ungranted(binding: &Binding, build: &Plugin) -> Vec<String> {
     let (key, described) = (&binding.key, &build.component.description().permissions);
     let mut all = Vec::new();
     for (request, described) in asked_by(build, &binding.config).iter().zip(described) {
-        let is_granted = binding.grants.effective(std::slice::from_ref(request)) != Grants::default();
+        let is_granted =
+            binding.grants.effective(std::slice::from_ref(request)) != Grants::default();
         match configured(described).map(|asked| (asked, asked.resolve(&binding.config))) {
             _ if is_granted => {}
             Some((asked, Ok(origin))) => all.push(format!(
-                "the configuration sends the provider to {origin} (`{asked}`), which is not granted; \
+                "the configuration sends the provider to {origin} (`{asked}`), which is not \
+                 granted; \
                  `memhost binding grant {key}` decides"
             )),
             Some((_, Err(wrong))) if !request.optional || !wrong.is_absent => {
@@ -342,7 +385,8 @@ fn ungranted(binding: &Binding, build: &Plugin) -> Vec<String> {
                 ));
             }
             None if !request.optional => all.push(format!(
-                "the provider needs {}, which is not granted; `memhost binding grant {key}` decides",
+                "the provider needs {}, which is not granted; `memhost binding grant {key}` \
+                 decides",
                 request.permission
             )),
             _ => {}
@@ -351,19 +395,32 @@ fn ungranted(binding: &Binding, build: &Plugin) -> Vec<String> {
     all
 }
 
-fn warnings(binding: &Binding, builds: &[Plugin], state: Option<&ServingVersion>, choice: &Choice) -> Vec<String> {
+fn warnings(
+    binding: &Binding,
+    builds: &[Plugin],
+    state: Option<&ServingVersion>,
+    choice: &Choice,
+) -> Vec<String> {
     let Some(ServingVersion { version, digest, .. }) = state else {
         let missing = choice.plugin.is_none().then(|| {
-            format!("no build of `{}` may serve; put its `.wasm` into the plugins directory", binding.provider_key)
+            format!(
+                "no build of `{}` may serve; put its `.wasm` into the plugins directory",
+                binding.provider_key
+            )
         });
         return missing.into_iter().collect();
     };
     let mut all = Vec::new();
     if !builds.iter().any(|build| build.digest() == *digest && build.is_present()) {
-        all.push(format!("the file of version {version}, which serves, is gone; a copy goes on serving"));
+        all.push(format!(
+            "the file of version {version}, which serves, is gone; a copy goes on serving"
+        ));
     }
     if !binding.version.allows(version, *digest) {
-        all.push(format!("version {version} serves although the binding {}: no other build may", binding.version));
+        all.push(format!(
+            "version {version} serves although the binding {}: no other build may",
+            binding.version
+        ));
     }
     all
 }

@@ -12,13 +12,14 @@ use crate::error::ServiceError;
 use crate::records::Records;
 use memhost_store::{self as store, Change, Table, Transacted};
 use memhost_types::{
-    Binding, BindingId, BindingKey, CompanyId, DeliveryStatus, FieldError, Operation, RecordHandle, Scope, Snippet,
-    limits, plain_syntax,
+    Binding, BindingId, BindingKey, CompanyId, DeliveryStatus, FieldError, Operation, RecordHandle,
+    Scope, Snippet, limits, plain_syntax,
 };
 
 /// Bytes that are written between two waits for the disk.
 const MOST_UNFLUSHED: usize = 4 << 20;
-/// A line that is longer is read on a thread for blocking work. Shorter ones take less than a millisecond.
+/// A line that is longer is read on a thread for blocking work. Shorter ones take less than a
+/// millisecond.
 const LONG_LINE: usize = 32 << 10;
 /// The most bindings of an import. Each one is checked by its provider.
 const MAX_BINDINGS: usize = 1_000;
@@ -45,7 +46,11 @@ pub(super) struct Importing<'a> {
 }
 
 impl<'a> Importing<'a> {
-    pub(super) fn new(service: &'a Service, company: &'a CompanyId, options: ImportOptions) -> Self {
+    pub(super) fn new(
+        service: &'a Service,
+        company: &'a CompanyId,
+        options: ImportOptions,
+    ) -> Self {
         Self {
             service,
             company,
@@ -68,8 +73,10 @@ impl<'a> Importing<'a> {
     pub(super) async fn line(&mut self, text: String) -> Result<(), ServiceError> {
         self.number += 1;
         if self.number > MAX_LINES || text.len() > MAX_LINE {
-            let message =
-                format!("is too long, or one of more than {MAX_LINES} lines; a line has at most {MAX_LINE} bytes");
+            let message = format!(
+                "is too long, or one of more than {MAX_LINES} lines; a line has at most {MAX_LINE} \
+                 bytes"
+            );
             return Err(self.wrong(&message));
         }
         if text.trim().is_empty() {
@@ -77,11 +84,14 @@ impl<'a> Importing<'a> {
         }
         let bytes = text.len();
         let line = match bytes > LONG_LINE {
-            true => memhost_ports::spawn_blocking(move || row::line(&text)).await.map_err(ServiceError::host)?,
+            true => memhost_ports::spawn_blocking(move || row::line(&text))
+                .await
+                .map_err(ServiceError::host)?,
             false => row::line(&text),
         };
-        let line =
-            line.map_err(|message| self.wrong(&format!("is no line of an export: {}", plain_syntax(&message))))?;
+        let line = line.map_err(|message| {
+            self.wrong(&format!("is no line of an export: {}", plain_syntax(&message)))
+        })?;
         if !matches!(line, Line::Own { .. }) {
             self.hand_over(true).await?;
         }
@@ -91,7 +101,10 @@ impl<'a> Importing<'a> {
         match line {
             Line::Company { format, company_id, .. } => {
                 if self.number != 1 || format != FORMAT || company_id != *self.company {
-                    let message = format!("is not the beginning of an export of {} in format {FORMAT}", self.company);
+                    let message = format!(
+                        "is not the beginning of an export of {} in format {FORMAT}",
+                        self.company
+                    );
                     return Err(self.wrong(&message));
                 }
                 Ok(())
@@ -100,9 +113,12 @@ impl<'a> Importing<'a> {
             Line::Row { table, key, value } => {
                 let (table, key) = self.place(&table, &key)?;
                 let company = self.company.clone();
-                let read = move || row::row(&company, table, &key, &value).map(|row| (row, key, value));
+                let read =
+                    move || row::row(&company, table, &key, &value).map(|row| (row, key, value));
                 let read = match bytes > LONG_LINE {
-                    true => memhost_ports::spawn_blocking(read).await.map_err(ServiceError::host)?,
+                    true => {
+                        memhost_ports::spawn_blocking(read).await.map_err(ServiceError::host)?
+                    }
                     false => read(),
                 };
                 match read.map_err(|message| self.wrong(&message))? {
@@ -122,7 +138,10 @@ impl<'a> Importing<'a> {
                 self.ended = true;
                 match lines == self.number - 1 {
                     true => Ok(()),
-                    false => Err(self.wrong(&format!("counts {lines} lines, and {} came", self.number - 1))),
+                    false => {
+                        Err(self
+                            .wrong(&format!("counts {lines} lines, and {} came", self.number - 1)))
+                    }
                 }
             }
         }
@@ -134,7 +153,8 @@ impl<'a> Importing<'a> {
             return Err(self.wrong("the last line is missing: the export was cut off"));
         }
         if self.last_summed > self.last_operation.unwrap_or(0) {
-            let message = "the sums contain operations that come after the last one; their costs would not be counted";
+            let message = "the sums contain operations that come after the last one; their costs \
+                           would not be counted";
             return Err(self.wrong(message));
         }
         let service = self.service;
@@ -166,10 +186,13 @@ impl<'a> Importing<'a> {
         if let Row::Binding(binding) = &mut row {
             self.request(binding).await?;
         }
-        let mut changes = vec![Change::insert(table, store::company_key(self.company, &key), row.encode()?)];
+        let mut changes =
+            vec![Change::insert(table, store::company_key(self.company, &key), row.encode()?)];
         match &row {
             Row::Event(event) => changes.extend(events::index_of(event)?),
-            Row::Record(row) => changes.extend(Records::by_source(row).into_iter().map(Change::from)),
+            Row::Record(row) => {
+                changes.extend(Records::by_source(row).into_iter().map(Change::from))
+            }
             _ => {}
         }
         self.write(&changes).await?;
@@ -200,18 +223,28 @@ impl<'a> Importing<'a> {
         match row {
             Row::Binding(binding) => {
                 if self.bindings.len() >= MAX_BINDINGS {
-                    return Err(self.wrong(&format!("is one binding too many; at most {MAX_BINDINGS} are imported")));
+                    return Err(self.wrong(&format!(
+                        "is one binding too many; at most {MAX_BINDINGS} are imported"
+                    )));
                 }
-                if self.bindings.contains_key(&binding.id) || self.service.bindings.has_id(binding.id, self.company) {
+                if self.bindings.contains_key(&binding.id)
+                    || self.service.bindings.has_id(binding.id, self.company)
+                {
                     return Err(self.wrong("has the id of another binding"));
                 }
                 Ok(())
             }
-            Row::Target(target) if !is_known(&target.binding_key) => Err(self.foreign(target.binding_key.as_str())),
-            Row::Budget(budget) if budget.binding_key.as_ref().is_some_and(|key| !is_known(key)) => {
+            Row::Target(target) if !is_known(&target.binding_key) => {
+                Err(self.foreign(target.binding_key.as_str()))
+            }
+            Row::Budget(budget)
+                if budget.binding_key.as_ref().is_some_and(|key| !is_known(key)) =>
+            {
                 Err(self.wrong("is a budget of a binding that is not in the file before it"))
             }
-            Row::Review(item) => self.is_of_binding(item.binding_id, &item.binding_key, item.subject.record(), false),
+            Row::Review(item) => {
+                self.is_of_binding(item.binding_id, &item.binding_key, item.subject.record(), false)
+            }
             Row::Record(row) => self.is_of_known(row.binding_id, Some(&row.handle)),
             Row::Private(row) => self.is_of_known(row.binding_id, None),
             Row::Job(job) => {
@@ -219,7 +252,8 @@ impl<'a> Importing<'a> {
                 self.is_of_binding(job.binding_id, &job.binding_key, job.records.iter(), ended)
             }
             Row::Delivery(delivery) => {
-                let ended = !matches!(delivery.status, DeliveryStatus::Pending | DeliveryStatus::Held);
+                let ended =
+                    !matches!(delivery.status, DeliveryStatus::Pending | DeliveryStatus::Held);
                 self.is_of_binding(
                     delivery.binding_id,
                     &delivery.binding_key,
@@ -232,10 +266,19 @@ impl<'a> Importing<'a> {
     }
 
     /// Checks that a row about a record is of a binding of the file, and of its provider.
-    fn is_of_known(&self, id: BindingId, record: Option<&RecordHandle>) -> Result<(), ServiceError> {
+    fn is_of_known(
+        &self,
+        id: BindingId,
+        record: Option<&RecordHandle>,
+    ) -> Result<(), ServiceError> {
         let binding = self.bindings.get(&id);
-        let fits = binding.is_some_and(|own| record.is_none_or(|record| record.provider_key == own.provider_key));
-        if fits { Ok(()) } else { Err(self.wrong("is of a binding that is not in the file before it")) }
+        let fits = binding
+            .is_some_and(|own| record.is_none_or(|record| record.provider_key == own.provider_key));
+        if fits {
+            Ok(())
+        } else {
+            Err(self.wrong("is of a binding that is not in the file before it"))
+        }
     }
 
     /// Checks what a row says of its binding. `ended`: it may be of a binding that was deleted.
@@ -248,7 +291,9 @@ impl<'a> Importing<'a> {
     ) -> Result<(), ServiceError> {
         let mut records = records.into_iter();
         match self.bindings.get(&id) {
-            Some(own) => match own.key == *key && records.all(|record| record.provider_key == own.provider_key) {
+            Some(own) => match own.key == *key
+                && records.all(|record| record.provider_key == own.provider_key)
+            {
                 true => Ok(()),
                 false => Err(self.wrong("does not fit its binding")),
             },
@@ -258,15 +303,20 @@ impl<'a> Importing<'a> {
     }
 
     fn foreign(&self, key: &str) -> ServiceError {
-        self.wrong(&format!("names the binding `{key}`, which is not in the file before it, or has another id there"))
+        self.wrong(&format!(
+            "names the binding `{key}`, which is not in the file before it, or has another id there"
+        ))
     }
 
-    /// Makes a request of what a binding of the file may reach and use, unless the operator accepts it.
+    /// Makes a request of what a binding of the file may reach and use, unless the operator accepts
+    /// it.
     async fn request(&mut self, binding: &mut Binding) -> Result<(), ServiceError> {
         let service = self.service;
-        service.request_grants(binding, self.options.accepts_grants).await.map_err(|error| match error {
-            ServiceError::Field(field) => self.wrong(&field.to_string()),
-            error => error,
+        service.request_grants(binding, self.options.accepts_grants).await.map_err(|error| {
+            match error {
+                ServiceError::Field(field) => self.wrong(&field.to_string()),
+                error => error,
+            }
         })?;
         if binding.requested.is_some() {
             self.done.requested.push(binding.key.clone());
@@ -276,7 +326,8 @@ impl<'a> Importing<'a> {
 
     /// Writes a row, and what finds it. What is not on disk yet is bounded.
     async fn write(&mut self, changes: &[Change]) -> Result<(), ServiceError> {
-        let size = |change: &Change| change.key.len() + change.new.as_ref().map_or(0, Vec::len) + 64;
+        let size =
+            |change: &Change| change.key.len() + change.new.as_ref().map_or(0, Vec::len) + 64;
         let bytes = changes.iter().map(size).sum();
         match self.service.store.transact(changes).await? {
             Transacted::Done(commit) => drop(commit),
@@ -296,7 +347,8 @@ impl<'a> Importing<'a> {
     }
 
     async fn operation(&mut self, operation: Operation, bytes: usize) -> Result<(), ServiceError> {
-        row::operation(self.company, &operation, self.last_operation).map_err(|message| self.wrong(&message))?;
+        row::operation(self.company, &operation, self.last_operation)
+            .map_err(|message| self.wrong(&message))?;
         self.last_operation = Some(operation.id.sequence());
         self.service.store.import_operation(operation).await?;
         self.done.operations += 1;
@@ -309,7 +361,8 @@ impl<'a> Importing<'a> {
         found.cloned().ok_or_else(|| self.foreign(key.as_str()))
     }
 
-    /// A line in the provider's own format. Such lines are collected up to the size that one call may have.
+    /// A line in the provider's own format. Such lines are collected up to the size that one call
+    /// may have.
     async fn own(&mut self, binding_key: BindingKey, line: &str) -> Result<(), ServiceError> {
         let (key, lines) = &self.collected;
         let is_full = lines.len() + line.len() >= limits::MAX_TRANSFER_BYTES;
@@ -331,12 +384,19 @@ impl<'a> Importing<'a> {
         if binding.requested.is_some() {
             return self.wait(&binding, &Waiting::Own(lines)).await;
         }
-        let taken = self.service.import_lines(Scope::company(self.company.clone()), &key, lines, is_last).await?;
+        let taken = self
+            .service
+            .import_lines(Scope::company(self.company.clone()), &key, lines, is_last)
+            .await?;
         self.done.records += u64::from(taken);
         Ok(())
     }
 
-    async fn record(&mut self, binding_key: &BindingKey, snippet: Snippet) -> Result<(), ServiceError> {
+    async fn record(
+        &mut self,
+        binding_key: &BindingKey,
+        snippet: Snippet,
+    ) -> Result<(), ServiceError> {
         let binding = self.binding(binding_key)?;
         row::record(self.company, &snippet).map_err(|message| self.wrong(&message))?;
         if snippet.handle.provider_key != binding.provider_key {
@@ -345,8 +405,10 @@ impl<'a> Importing<'a> {
         let row = self.service.records.row(&binding, &snippet.handle.provider_record_id).await?;
         if row.is_none() && snippet.scope.is_none() && !self.options.accepts_unscoped {
             let message = format!(
-                "is a record of the binding `{binding_key}`, whose provider cannot export scopes: a note of one agent \
-                 would become visible to the whole company; repeat the import with `--scope company` if that may be"
+                "is a record of the binding `{binding_key}`, whose provider cannot export scopes: \
+                 a note of one agent \
+                 would become visible to the whole company; repeat the import with `--scope \
+                 company` if that may be"
             );
             return Err(self.wrong(&message));
         }

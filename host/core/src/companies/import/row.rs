@@ -1,5 +1,6 @@
-//! What a line of an import may say. Every row is read as what its table holds, must have the key that follows from it, and
-//! may name nothing that is not its own company's. Nothing here depends on the state of the host.
+//! What a line of an import may say. Every row is read as what its table holds, must have the key
+//! that follows from it, and may name nothing that is not its own company's. Nothing here depends
+//! on the state of the host.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -13,8 +14,9 @@ use crate::work::due_queue::{Due, key as due_key};
 use memhost_ports::to_json;
 use memhost_store::{self as store, CostsTrimmed, Table};
 use memhost_types::{
-    Activity, Binding, Budget, CompanyId, CostEvent, Delivery, Event, FinanceEvent, HookContext, Job, Operation,
-    OperationId, Outcome, RecordRow, ReviewItem, Scope, Snippet, SourcePayload, SourceRef, check_json, limits,
+    Activity, Binding, Budget, CompanyId, CostEvent, Delivery, Event, FinanceEvent, HookContext,
+    Job, Operation, OperationId, Outcome, RecordRow, ReviewItem, Scope, Snippet, SourcePayload,
+    SourceRef, check_json, limits,
 };
 
 /// The most JSON values in one line. The largest record, with 256 KiB of metadata, has fewer.
@@ -47,8 +49,8 @@ pub(super) enum Row {
     Sums,
 }
 
-/// Reads a line. The number of its values is bounded before anything is allocated for them; their depth is bounded by the
-/// parser.
+/// Reads a line. The number of its values is bounded before anything is allocated for them; their
+/// depth is bounded by the parser.
 pub(super) fn line(text: &str) -> Result<Line, String> {
     if values(text.as_bytes()) > MOST_VALUES {
         return Err(format!("has more than {MOST_VALUES} JSON values"));
@@ -72,7 +74,12 @@ fn values(text: &[u8]) -> usize {
 }
 
 /// Reads a row of a table, and checks that `key` is its own.
-pub(super) fn row(company: &CompanyId, table: Table, key: &[u8], value: &Value) -> Result<Row, String> {
+pub(super) fn row(
+    company: &CompanyId,
+    table: Table,
+    key: &[u8],
+    value: &Value,
+) -> Result<Row, String> {
     if is_of_another(company, value) {
         return Err("belongs to another company".to_owned());
     }
@@ -85,9 +92,10 @@ pub(super) fn row(company: &CompanyId, table: Table, key: &[u8], value: &Value) 
         Table::Deliveries => Row::Delivery(read(value)?),
         Table::CostEvents => Row::CostEvent(read(value)?),
         Table::CostOrder => match store::cost_number(company, &store::company_key(company, key)) {
-            Some(number) => {
-                Row::CostPlace(number, store::encode("order of cost events", value).map_err(|error| error.to_string())?)
-            }
+            Some(number) => Row::CostPlace(
+                number,
+                store::encode("order of cost events", value).map_err(|error| error.to_string())?,
+            ),
             None => Row::CostsTrimmed(read(value)?),
         },
         Table::FinanceEvents => Row::FinanceEvent(read(value)?),
@@ -106,7 +114,8 @@ pub(super) fn row(company: &CompanyId, table: Table, key: &[u8], value: &Value) 
     Ok(row)
 }
 
-/// From bytes, as the store reads rows: reading values would be a second copy of the code of each type.
+/// From bytes, as the store reads rows: reading values would be a second copy of the code of each
+/// type.
 fn read<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
     let json = to_json(value).map_err(|error| error.to_string())?;
     serde_json::from_slice(&json).map_err(|error| error.to_string())
@@ -142,28 +151,45 @@ impl Row {
             Self::Retention(_) => is(b"retention"),
             Self::Binding(row) => row.company_id == *company && is(row.key.as_str().as_bytes()),
             Self::Target(row) => row.company_id == *company && is(row.row_key().as_bytes()),
-            Self::Activity(row) => row.company_id == *company && found == store::newest_first(company, row.id),
-            Self::Job(row) => row.company_id == *company && found == due_key::<Job>(company, row.id()),
-            Self::Delivery(row) => row.company_id == *company && found == due_key::<Delivery>(company, row.id()),
+            Self::Activity(row) => {
+                row.company_id == *company && found == store::newest_first(company, row.id)
+            }
+            Self::Job(row) => {
+                row.company_id == *company && found == due_key::<Job>(company, row.id())
+            }
+            Self::Delivery(row) => {
+                row.company_id == *company && found == due_key::<Delivery>(company, row.id())
+            }
             Self::CostEvent(row) => {
                 let of_operation = store::newest_first(company, row.operation_id.uuid());
-                row.company_id == *company && found.starts_with(&of_operation) && found.len() == of_operation.len() + 4
+                row.company_id == *company
+                    && found.starts_with(&of_operation)
+                    && found.len() == of_operation.len() + 4
             }
             Self::CostPlace(number, place) => {
                 let event = store::newest_first(company, uuid::Uuid::nil()).len() + 4;
-                let is_place = store::cost_place(company, place).is_ok_and(|place| place.len() == event);
+                let is_place =
+                    store::cost_place(company, place).is_ok_and(|place| place.len() == event);
                 is_place && found == store::cost_number_key(company, *number)
             }
             Self::CostsTrimmed(_) => found == store::costs_trimmed_key(company),
-            Self::FinanceEvent(row) => row.company_id == *company && found == store::newest_first(company, row.id),
-            Self::Budget(row) => {
-                row.company_id == *company && is(budget_key(row.binding_key.as_ref(), row.period).as_bytes())
+            Self::FinanceEvent(row) => {
+                row.company_id == *company && found == store::newest_first(company, row.id)
             }
-            Self::Review(row) => row.company_id == *company && found == store::newest_first(company, row.id.0),
-            Self::Event(row) => row.company_id == *company && found == store::newest_first(company, row.id),
+            Self::Budget(row) => {
+                row.company_id == *company
+                    && is(budget_key(row.binding_key.as_ref(), row.period).as_bytes())
+            }
+            Self::Review(row) => {
+                row.company_id == *company && found == store::newest_first(company, row.id.0)
+            }
+            Self::Event(row) => {
+                row.company_id == *company && found == store::newest_first(company, row.id)
+            }
             Self::Record(row) => {
                 row.company_id == *company
-                    && found == records::key(company, row.binding_id, &row.handle.provider_record_id)
+                    && found
+                        == records::key(company, row.binding_id, &row.handle.provider_record_id)
             }
             Self::Private(row) => row.company_id == *company && found == row.key(),
             Self::Sums => true,
@@ -192,7 +218,8 @@ impl Row {
                 row.payload.as_ref().map_or(Ok(()), SourcePayload::check).map_err(say)?;
                 check_json("metadata", row.metadata.as_ref()).map_err(say)
             }
-            Self::CostPlace(number, _) | Self::CostsTrimmed(CostsTrimmed { through: number, .. })
+            Self::CostPlace(number, _)
+            | Self::CostsTrimmed(CostsTrimmed { through: number, .. })
                 if *number == 0 || *number > MOST_COUNT =>
             {
                 Err(format!("has the number {number} of a cost event"))
@@ -204,7 +231,10 @@ impl Row {
             Self::Event(row) => row.event.check().map_err(say),
             Self::Record(row) => {
                 row.scope.check().map_err(say)?;
-                row.source.as_ref().map_or(Ok(()), |source| source.check(&row.scope)).map_err(say)?;
+                row.source
+                    .as_ref()
+                    .map_or(Ok(()), |source| source.check(&row.scope))
+                    .map_err(say)?;
                 match row.written_by.len() <= limits::MAX_RECORD_ID_BYTES {
                     true => Ok(()),
                     false => Err("has a `writtenBy` that is too long".to_owned()),
@@ -216,33 +246,51 @@ impl Row {
 }
 
 /// Checks what a row says it is about: the host shows it, and keeps it in memory.
-fn about(scope: &Scope, source: Option<&SourceRef>, hook: Option<&HookContext>) -> Result<(), String> {
+fn about(
+    scope: &Scope,
+    source: Option<&SourceRef>,
+    hook: Option<&HookContext>,
+) -> Result<(), String> {
     let checked = scope.check().and_then(|()| source.map_or(Ok(()), |source| source.check(scope)));
-    checked.and_then(|()| hook.map_or(Ok(()), HookContext::check)).map_err(|error| error.to_string())
+    checked
+        .and_then(|()| hook.map_or(Ok(()), HookContext::check))
+        .map_err(|error| error.to_string())
 }
 
 /// Checks an operation; `after` is the number of the one before it.
-pub(super) fn operation(company: &CompanyId, operation: &Operation, after: Option<u64>) -> Result<(), String> {
-    /// Numbers without a record between two operations: those of calls that a crash has cut off, and of refusals.
+pub(super) fn operation(
+    company: &CompanyId,
+    operation: &Operation,
+    after: Option<u64>,
+) -> Result<(), String> {
+    /// Numbers without a record between two operations: those of calls that a crash has cut off,
+    /// and of refusals.
     const MOST_GAP: u64 = 1 << 24;
     /// What is left for the company's own operations.
     const LEFT: u64 = 1 << 32;
     let foreign = |found: &CompanyId| found != company;
     let sources = operation.source.iter().map(|source| &source.company_id);
-    if [&operation.company_id, &operation.scope.company_id].into_iter().chain(sources).any(foreign) {
+    if [&operation.company_id, &operation.scope.company_id].into_iter().chain(sources).any(foreign)
+    {
         return Err("belongs to another company".to_owned());
     }
     let sequence = operation.id.sequence();
     let is_next = after.is_none_or(|after| sequence > after && sequence - after <= MOST_GAP);
     if sequence == 0 || sequence > OperationId::MAX_SEQUENCE - LEFT || !is_next {
-        return Err(format!("has the number {sequence}, which does not follow on the operation before it"));
+        return Err(format!(
+            "has the number {sequence}, which does not follow on the operation before it"
+        ));
     }
     if operation.outcome == Outcome::InProgress || operation.count == 0 {
         return Err("is an operation that has not ended".to_owned());
     }
-    let bytes = operation.log.iter().map(|line| line.text.len()).sum::<usize>() + operation.principal.len();
+    let bytes =
+        operation.log.iter().map(|line| line.text.len()).sum::<usize>() + operation.principal.len();
     if operation.records.len() > limits::MAX_ITEMS || bytes > MOST_LOG {
-        return Err(format!("has more than {} records, or a log of more than {MOST_LOG} bytes", limits::MAX_ITEMS));
+        return Err(format!(
+            "has more than {} records, or a log of more than {MOST_LOG} bytes",
+            limits::MAX_ITEMS
+        ));
     }
     about(&operation.scope, operation.source.as_ref(), operation.hook.as_ref())
 }
@@ -250,7 +298,9 @@ pub(super) fn operation(company: &CompanyId, operation: &Operation, after: Optio
 /// Checks what a record says of where it came from.
 pub(super) fn record(company: &CompanyId, snippet: &Snippet) -> Result<(), String> {
     match &snippet.source {
-        Some(source) if source.company_id != *company => Err("has a source of another company".to_owned()),
+        Some(source) if source.company_id != *company => {
+            Err("has a source of another company".to_owned())
+        }
         _ => Ok(()),
     }
 }

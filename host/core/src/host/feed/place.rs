@@ -1,5 +1,5 @@
-//! Where a follower is in the feed, as an opaque id: the feed is one for all companies, and nobody is to count the events
-//! of others by the ids of its own.
+//! Where a follower is in the feed, as an opaque id: the feed is one for all companies, and nobody
+//! is to count the events of others by the ids of its own.
 
 use jiff::Timestamp;
 
@@ -38,8 +38,8 @@ impl Places {
         format!("{:x}-{salt:x}-{hidden:x}-{}", place.run, place.at.as_millisecond())
     }
 
-    /// The place of an id. That of an earlier run, or of one that somebody made up, has a number without a meaning: it is
-    /// looked for and not found.
+    /// The place of an id. That of an earlier run, or of one that somebody made up, has a number
+    /// without a meaning: it is looked for and not found.
     pub(super) fn parse(&self, text: &str) -> Option<Place> {
         let mut parts = text.splitn(4, '-');
         let mut hex = || u64::from_str_radix(parts.next()?, 16).ok();
@@ -60,20 +60,30 @@ mod tests {
     #[test]
     fn an_id_leads_back_and_its_number_cannot_be_read() {
         let places = Places::new([1, 2]);
-        let ids: Vec<String> = (0..100).map(|number| places.id(place(number), number * 31)).collect();
+        let ids: Vec<String> =
+            (0..100).map(|number| places.id(place(number), number * 31)).collect();
         for (number, id) in (0..).zip(&ids) {
             assert_eq!(places.parse(id), Some(place(number)));
-            assert_ne!(Places::new([1, 3]).parse(id), Some(place(number)), "only this run can read it");
+            assert_ne!(
+                Places::new([1, 3]).parse(id),
+                Some(place(number)),
+                "only this run can read it"
+            );
         }
         // Neighbours have nothing in common: the hidden numbers differ in about half of their bits.
         let hidden = |id: &String| u64::from_str_radix(id.split('-').nth(2).unwrap(), 16).unwrap();
-        let differing: u32 = ids.windows(2).map(|two| (hidden(&two[0]) ^ hidden(&two[1])).count_ones()).sum();
+        let differing: u32 =
+            ids.windows(2).map(|two| (hidden(&two[0]) ^ hidden(&two[1])).count_ones()).sum();
         assert!((25..40).contains(&(differing / 99)), "{differing}");
     }
 
     #[test]
     fn what_is_no_place_is_none() {
         let places = Places::new([1, 2]);
-        assert!(["", "x", "1-2-3", "1-2-3-x", "g-1-1-1", "1-2-3-4-5"].iter().all(|text| places.parse(text).is_none()));
+        assert!(
+            ["", "x", "1-2-3", "1-2-3-x", "g-1-1-1", "1-2-3-4-5"]
+                .iter()
+                .all(|text| places.parse(text).is_none())
+        );
     }
 }

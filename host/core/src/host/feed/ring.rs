@@ -27,11 +27,18 @@ impl Ring {
         self.first + self.kept.len() as u64
     }
 
-    /// Puts a reset in the place of each notice of an erased company: the numbers of the others stay.
+    /// Puts a reset in the place of each notice of an erased company: the numbers of the others
+    /// stay.
     pub(super) fn forget(&mut self, company: &CompanyId) {
-        for notice in self.kept.iter_mut().filter(|notice| notice.company_id.as_ref() == Some(company)) {
+        for notice in
+            self.kept.iter_mut().filter(|notice| notice.company_id.as_ref() == Some(company))
+        {
             self.bytes -= weight(&notice.happened);
-            *notice = Arc::new(Notice { id: notice.id.clone(), company_id: None, happened: HostEvent::Reset });
+            *notice = Arc::new(Notice {
+                id: notice.id.clone(),
+                company_id: None,
+                happened: HostEvent::Reset,
+            });
             self.bytes += weight(&notice.happened);
         }
     }

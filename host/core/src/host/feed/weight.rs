@@ -16,8 +16,10 @@ pub(super) fn weight(happened: &HostEvent) -> usize {
 
 fn of_operation(operation: &Operation) -> usize {
     let handles = operation.records.iter().chain(&operation.cited).map(of_handle);
-    let jobs =
-        operation.jobs.iter().map(|job| 256 + job.provider_job_id.len() + job.error.as_ref().map_or(0, String::len));
+    let jobs = operation
+        .jobs
+        .iter()
+        .map(|job| 256 + job.provider_job_id.len() + job.error.as_ref().map_or(0, String::len));
     let texts = [
         operation.error.as_ref().map(|error| &error.message),
         operation.source.as_ref().and_then(|source| source.external_ref.as_ref()),
@@ -36,5 +38,7 @@ fn of_job(job: &Job) -> usize {
 }
 
 fn of_handle(handle: &RecordHandle) -> usize {
-    size_of::<RecordHandle>() + handle.provider_record_id.as_str().len() + handle.provider_key.as_str().len()
+    size_of::<RecordHandle>()
+        + handle.provider_record_id.as_str().len()
+        + handle.provider_key.as_str().len()
 }

@@ -20,15 +20,20 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The key in `env_value` if there is one, else in the file at `path`, which is made with a random key and mode 0600 where
-/// it is missing. Either is 64 hex digits, or the base64 of 32 bytes. An empty `env_value` is an error, not a reason to
-/// use the file.
+/// The key in `env_value` if there is one, else in the file at `path`, which is made with a random
+/// key and mode 0600 where it is missing. Either is 64 hex digits, or the base64 of 32 bytes. An
+/// empty `env_value` is an error, not a reason to use the file.
 ///
 /// # Errors
-/// Where the text is not a key of 32 bytes, the group or others may use the file, or it cannot be read or made.
-pub(crate) fn key_from_env_or_file(env_value: Option<&str>, path: &Path) -> Result<[u8; KEY], VaultError> {
+/// Where the text is not a key of 32 bytes, the group or others may use the file, or it cannot be
+/// read or made.
+pub(crate) fn key_from_env_or_file(
+    env_value: Option<&str>,
+    path: &Path,
+) -> Result<[u8; KEY], VaultError> {
     if let Some(text) = env_value {
-        return parse(text).ok_or_else(|| VaultError::KeyText { place: "the environment".to_owned() });
+        return parse(text)
+            .ok_or_else(|| VaultError::KeyText { place: "the environment".to_owned() });
     }
     match fs::File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => make(path)?,
@@ -50,11 +55,13 @@ fn read(path: &Path) -> Result<[u8; KEY], VaultError> {
     key.ok_or_else(|| VaultError::KeyText { place: path.display().to_string() })
 }
 
-/// Makes the file completely or not at all, and never replaces another: with a lost key all secrets are lost.
+/// Makes the file completely or not at all, and never replaces another: with a lost key all secrets
+/// are lost.
 fn make(path: &Path) -> Result<(), VaultError> {
     let mut key = [0; KEY];
     getrandom::fill(&mut key).map_err(VaultError::Random)?;
-    let text: String = key.iter().map(|byte| format!("{byte:02x}")).chain(["\n".to_owned()]).collect();
+    let text: String =
+        key.iter().map(|byte| format!("{byte:02x}")).chain(["\n".to_owned()]).collect();
     let made = memhost_files::durable::write_new(path, text.as_bytes(), 0o600);
     match made {
         // Another process made it first; its key is used.
@@ -96,7 +103,9 @@ mod tests {
         for text in [HEX, B64, &B64[..43], &format!(" {HEX}\n")] {
             assert_eq!(key_from_env_or_file(Some(text), missing).unwrap(), expected);
         }
-        for text in ["", "hunter2", &HEX[..62], &format!("{HEX}00"), &B64[..40], &HEX.replace("00", "+0")] {
+        for text in
+            ["", "hunter2", &HEX[..62], &format!("{HEX}00"), &B64[..40], &HEX.replace("00", "+0")]
+        {
             let error = key_from_env_or_file(Some(text), missing).unwrap_err();
             assert!(matches!(&error, VaultError::KeyText { place } if place == "the environment"));
             assert!(text.is_empty() || !format!("{error} {error:?}").contains(text));
@@ -134,7 +143,9 @@ mod tests {
         for bytes in [&b""[..], &[7; 32], &[0xff; 64], &[b'a'; 63], &[b'a'; 5000]] {
             fs::write(&path, bytes).unwrap();
             let error = key_from_env_or_file(None, &path).unwrap_err();
-            assert!(matches!(&error, VaultError::KeyText { place } if *place == path.display().to_string()));
+            assert!(
+                matches!(&error, VaultError::KeyText { place } if *place == path.display().to_string())
+            );
         }
     }
 }

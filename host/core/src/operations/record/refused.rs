@@ -13,8 +13,8 @@ impl Recorder {
         OTHERS.to_owned()
     }
 
-    /// Writes the numbers of the minutes that have ended; with `also_this` those of the current minute, too. They are on
-    /// disk when this returns.
+    /// Writes the numbers of the minutes that have ended; with `also_this` those of the current
+    /// minute, too. They are on disk when this returns.
     pub(crate) async fn write_refusals(&self, also_this: bool) -> Result<(), StoreError> {
         let _writing = self.refusals.writing.lock().await;
         self.write_counted(self.refusals.ended(self.clock.now(), also_this)).await
@@ -29,8 +29,8 @@ impl Recorder {
         self.write_counted(counted).await
     }
 
-    /// Writes numbers into their records. A number may be written again: it is the whole count. What the store does not
-    /// take is kept for the next minute.
+    /// Writes numbers into their records. A number may be written again: it is the whole count.
+    /// What the store does not take is kept for the next minute.
     async fn write_counted(&self, mut counted: Vec<Counted>) -> Result<(), StoreError> {
         counted.retain(|counted| counted.count > 1);
         let written = self.try_write_counted(&counted).await;

@@ -14,8 +14,8 @@ use crate::host::Audit;
 use crate::operations::refusals::Taken;
 use memhost_store::TableWrite;
 use memhost_types::{
-    Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, Scope, SourceKind, SourceRef,
-    Visibility,
+    Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, Scope,
+    SourceKind, SourceRef, Visibility,
 };
 
 macro_rules! states {
@@ -44,7 +44,8 @@ states! {
     Opened,
     /// What must be on disk before the provider is called is on disk.
     Intended,
-    /// The provider was called, or the host refused the operation before. Only the completion is missing.
+    /// The provider was called, or the host refused the operation before. Only the completion is
+    /// missing.
     Ending
 }
 
@@ -61,7 +62,8 @@ impl<R> Ended<R> {
     pub(crate) fn or_failed(self, failure: Refusal) -> Self {
         match self {
             Self::Failed(first) => {
-                tracing::error!(error = %failure.error.message, "the host failed while it ended an operation");
+                tracing::error!(error = %failure.error.message, "the host failed while it ended an \
+                    operation");
                 Self::Failed(first)
             }
             Self::Succeeded(_) | Self::Held(..) => Self::Failed(failure),
@@ -69,7 +71,8 @@ impl<R> Ended<R> {
     }
 }
 
-/// The answer to the caller of an operation whose completion was written. Only [`Ending::complete`] makes one.
+/// The answer to the caller of an operation whose completion was written. Only [`Ending::complete`]
+/// makes one.
 #[must_use]
 pub(crate) struct Concluded<R>(Result<R, ServiceError>);
 
@@ -143,7 +146,10 @@ impl Opened {
     }
 
     /// Writes the intent of a write, durably, in one step with `beside`. A read leaves none.
-    pub(crate) async fn write_intent(mut self, mut beside: Vec<TableWrite>) -> Result<Intended, ServiceError> {
+    pub(crate) async fn write_intent(
+        mut self,
+        mut beside: Vec<TableWrite>,
+    ) -> Result<Intended, ServiceError> {
         beside.extend(self.0.forgetting()?);
         self.0.private = self.0.planned.take().filter(|_| self.0.operation.kind.is_write());
         if let Some(private) = &self.0.private {
@@ -154,7 +160,9 @@ impl Opened {
         if !operation.kind.is_write() {
             return Ok(Intended(self.0));
         }
-        if let Err(error) = recorder.store.write_operation(Arc::clone(operation), beside.clone()).await {
+        if let Err(error) =
+            recorder.store.write_operation(Arc::clone(operation), beside.clone()).await
+        {
             let error = ServiceError::Audit(error);
             let refusal = Refusal::new(OperationErrorCode::Host, error.to_string());
             self.0.end(refusal.outcome, Some(refusal.error));
@@ -206,16 +214,23 @@ enum Recorded {
 }
 
 impl Ending {
-    /// Ends the operation. With durable audit, and always for a write, its record is on disk when this returns.
-    pub(crate) async fn complete<R>(self, ended: Ended<R>, beside: Vec<TableWrite>) -> Concluded<R> {
+    /// Ends the operation. With durable audit, and always for a write, its record is on disk when
+    /// this returns.
+    pub(crate) async fn complete<R>(
+        self,
+        ended: Ended<R>,
+        beside: Vec<TableWrite>,
+    ) -> Concluded<R> {
         let operation_id = self.id();
         let (answer, outcome, error) = match ended {
             Ended::Succeeded(answer) => (Ok(answer), Outcome::Succeeded, None),
             // What is held was taken: nothing failed.
             Ended::Held(answer, Refusal { outcome, error }) => (Ok(answer), outcome, Some(error)),
-            Ended::Failed(Refusal { outcome, error }) => {
-                (Err(ServiceError::Operation { operation_id, outcome, error: error.clone() }), outcome, Some(error))
-            }
+            Ended::Failed(Refusal { outcome, error }) => (
+                Err(ServiceError::Operation { operation_id, outcome, error: error.clone() }),
+                outcome,
+                Some(error),
+            ),
         };
         Concluded(match self.record(answer.is_err(), outcome, error, beside).await {
             Recorded::Written => answer,
@@ -224,7 +239,8 @@ impl Ending {
         })
     }
 
-    /// Writes the record. No type of an answer is known here, so it is compiled once and not for each step.
+    /// Writes the record. No type of an answer is known here, so it is compiled once and not for
+    /// each step.
     async fn record(
         self,
         is_failure: bool,
@@ -238,7 +254,9 @@ impl Ending {
         if record.stage != Stage::Open {
             match record.forgetting() {
                 Ok(row) => record.beside.extend(row),
-                Err(error) => tracing::error!(%error, "it could not be noted that something was removed"),
+                Err(error) => {
+                    tracing::error!(%error, "it could not be noted that something was removed")
+                }
             }
         }
         match record.end_private(error.as_ref().filter(|_| is_failure).map(|error| error.code)) {
@@ -254,9 +272,16 @@ impl Ending {
         record.add_event();
         let recorder = Arc::clone(&record.recorder);
         if let Some(reason) = reason {
-            match recorder.refusals.take(&record.operation.company_id, reason, operation_id, recorder.clock.now()) {
+            match recorder.refusals.take(
+                &record.operation.company_id,
+                reason,
+                operation_id,
+                recorder.clock.now(),
+            ) {
                 Taken::Again(first) => {
-                    recorder.store.return_sequence(&record.operation.company_id, operation_id.sequence());
+                    recorder
+                        .store
+                        .return_sequence(&record.operation.company_id, operation_id.sequence());
                     return Recorded::Counted(first);
                 }
                 Taken::First { is_of_others, ended } => {
@@ -264,14 +289,16 @@ impl Ending {
                         record.change().principal = Recorder::principal_of_others();
                     }
                     if let Err(error) = recorder.write_displaced(ended).await {
-                        tracing::error!(%error, "the number of earlier refusals could not be written");
+                        tracing::error!(%error, "the number of earlier refusals could not be \
+                            written");
                     }
                 }
             }
         }
         let operation = Arc::clone(&record.operation);
         let is_write = operation.kind.is_write();
-        let write = || recorder.store.write_operation(Arc::clone(&operation), record.beside.clone());
+        let write =
+            || recorder.store.write_operation(Arc::clone(&operation), record.beside.clone());
         let commit = write();
         // A refusal that is written always waits for the disk, also with relaxed audit.
         let may_go_on = recorder.audit == Audit::Relaxed && !is_write && operation.error.is_none();
@@ -280,12 +307,13 @@ impl Ending {
             return Recorded::Written;
         }
         let mut committed = commit.await;
-        // The provider may have done the write and its intent is on disk: failing the request at once would make the caller
-        // repeat it. What is not on disk after a second try may be lost with the next crash, and the record will say
-        // `interrupted`: the caller must know.
+        // The provider may have done the write and its intent is on disk: failing the request at
+        // once would make the caller repeat it. What is not on disk after a second try may be lost
+        // with the next crash, and the record will say `interrupted`: the caller must know.
         let may_be_done = is_write && may_be_done;
         if let (Err(error), true) = (&committed, may_be_done) {
-            tracing::error!(%error, operation = %operation_id, "a completion could not be recorded; trying again");
+            tracing::error!(%error, operation = %operation_id, "a completion could not be \
+                recorded; trying again");
             committed = write().await;
         }
         match committed {
@@ -301,7 +329,9 @@ impl Ending {
                 }
                 Recorded::Written
             }
-            Err(error) if may_be_done => Recorded::Not(ServiceError::Unrecorded { operation_id, error }),
+            Err(error) if may_be_done => {
+                Recorded::Not(ServiceError::Unrecorded { operation_id, error })
+            }
             Err(error) => {
                 recorder.refusals.not_written(&operation.company_id, operation_id);
                 Recorded::Not(ServiceError::Audit(error))

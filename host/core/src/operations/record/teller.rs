@@ -20,7 +20,9 @@ impl Record {
         let Some(projects) = projects else { return };
         match projects.rows(&self.operation, &self.teller, self.recorder.clock.now()) {
             Ok(rows) => self.beside.extend(rows),
-            Err(error) => tracing::error!(%error, "the event of a project's memory could not be written"),
+            Err(error) => {
+                tracing::error!(%error, "the event of a project's memory could not be written")
+            }
         }
     }
 }

@@ -8,13 +8,15 @@ use crate::operations::prelude::*;
 use crate::operations::runner::Target;
 use memhost_sandbox::ErasureAnswer;
 use memhost_store::{self as store, Change};
-use memhost_types::{BindingKey, FieldError, ForgetEffect, RecordHandle, RecordId, RecordRow, Visibility};
+use memhost_types::{
+    BindingKey, FieldError, ForgetEffect, RecordHandle, RecordId, RecordRow, Visibility,
+};
 
 /// Records whose rows are removed in one step.
 const AT_ONCE: usize = 500;
 
-/// Has a provider forget what is in the partition that a scope names. Records that the scope only attributes to an agent are
-/// in no partition; they are forgotten one by one after this.
+/// Has a provider forget what is in the partition that a scope names. Records that the scope only
+/// attributes to an agent are in no partition; they are forgotten one by one after this.
 pub(super) struct ForgetAtOnce {
     wanted: Wanted,
     key: BindingKey,
@@ -40,7 +42,8 @@ impl ForgetAtOnce {
         }
     }
 
-    /// Whether the provider sees a record in the partition: an agent is one only of its own records.
+    /// Whether the provider sees a record in the partition: an agent is one only of its own
+    /// records.
     fn is_in_partition(&self, row: &RecordRow) -> bool {
         self.wanted.scope.agent_id.is_none() || row.visibility == Visibility::Agent
     }
@@ -69,7 +72,12 @@ impl Step for ForgetAtOnce {
         self.wanted.scope.check()
     }
 
-    async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+    async fn prepare(
+        &mut self,
+        host: &Service,
+        opened: &mut Opened,
+        serving: &Arc<Serving>,
+    ) -> Result<(), Refusal> {
         opened.keep_payload(serving, &self.wanted.scope);
         let (binding, by) = (&serving.binding, opened.id());
         let is_meant = |row: &RecordRow| self.wanted.has(row, by) && self.is_in_partition(row);
@@ -87,7 +95,11 @@ impl Step for ForgetAtOnce {
         Ok(host.remembered_scope(&serving.binding, &self.wanted, id).await?.into())
     }
 
-    async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<ErasureAnswer>, Failure> {
+    async fn call(
+        &self,
+        serving: &Serving,
+        id: OperationId,
+    ) -> Result<Answer<ErasureAnswer>, Failure> {
         serving.instances.forget_scope(id, &self.wanted.scope).await
     }
 
@@ -97,20 +109,30 @@ impl Step for ForgetAtOnce {
         Completion { records: self.known.clone(), record_count, ..Completion::usage(&answer.usage) }
     }
 
-    async fn finish(&mut self, answered: &mut Answered<'_>, answer: ErasureAnswer) -> Result<Gone, Refusal> {
-        let (operation_id, host, binding) = (answered.id(), answered.host, &answered.serving.binding);
+    async fn finish(
+        &mut self,
+        answered: &mut Answered<'_>,
+        answer: ErasureAnswer,
+    ) -> Result<Gone, Refusal> {
+        let (operation_id, host, binding) =
+            (answered.id(), answered.host, &answered.serving.binding);
         self.is_gone = answer.effect == ForgetEffect::Hard;
         let origin = Origin::Scope(&self.wanted.scope, &self.wanted.reader, operation_id);
         host.remove_traces_of(binding, &self.known, origin).await?;
         let records = self.known.iter().map(|handle| &handle.provider_record_id);
         // What is only hidden is still there, and stays whose it is.
-        let gone: Vec<&RecordId> = records.filter(|record| self.is_gone || self.waited.contains(*record)).collect();
+        let gone: Vec<&RecordId> =
+            records.filter(|record| self.is_gone || self.waited.contains(*record)).collect();
         for some in gone.chunks(AT_ONCE) {
             let rows = host.records.remove(answered.ending, binding, some.iter().copied()).await?;
-            store::write(&*host.store, &rows.into_iter().map(Change::from).collect::<Vec<_>>()).await?;
+            store::write(&*host.store, &rows.into_iter().map(Change::from).collect::<Vec<_>>())
+                .await?;
         }
-        let count = answer.count.map_or(number(self.known.len()), |count| u32::try_from(count).unwrap_or(u32::MAX));
-        let (forgotten, hidden) = if self.is_gone { (count, 0) } else { (number(gone.len()), count) };
+        let count = answer
+            .count
+            .map_or(number(self.known.len()), |count| u32::try_from(count).unwrap_or(u32::MAX));
+        let (forgotten, hidden) =
+            if self.is_gone { (count, 0) } else { (number(gone.len()), count) };
         Ok(Gone { operation_id, forgotten, hidden })
     }
 }

@@ -13,8 +13,8 @@ use crate::operations::runner::Target;
 use memhost_sandbox::ForgetAnswer;
 use memhost_store::StoreError;
 use memhost_types::{
-    BindingKey, FieldError, ForgetEffect, ForgetRequest, ListRequest, OperationErrorCode, Outcome, RecordHandle,
-    RecordId, RecordRow, Scope, Snippet, limits,
+    BindingKey, FieldError, ForgetEffect, ForgetRequest, ListRequest, OperationErrorCode, Outcome,
+    RecordHandle, RecordId, RecordRow, Scope, Snippet, limits,
 };
 
 /// Pages of the provider that are read to see what the host does not know.
@@ -48,8 +48,8 @@ impl From<Failure> for Unknown {
     }
 }
 
-/// Forgets what a binding has of a scope, at most 1,000 records: those that the host knows, and then those that only the
-/// provider's list has.
+/// Forgets what a binding has of a scope, at most 1,000 records: those that the host knows, and
+/// then those that only the provider's list has.
 pub(super) struct ForgetScope<'a> {
     host: &'a Service,
     wanted: Wanted,
@@ -61,7 +61,12 @@ pub(super) struct ForgetScope<'a> {
 }
 
 impl<'a> ForgetScope<'a> {
-    pub(super) fn new(host: &'a Service, wanted: &Wanted, key: Option<BindingKey>, tried: HashSet<RecordId>) -> Self {
+    pub(super) fn new(
+        host: &'a Service,
+        wanted: &Wanted,
+        key: Option<BindingKey>,
+        tried: HashSet<RecordId>,
+    ) -> Self {
         let found = Mutex::new(Ok(Found::default()));
         Self { host, wanted: wanted.clone(), key, tried, found, binding: None }
     }
@@ -78,10 +83,13 @@ impl<'a> ForgetScope<'a> {
         calls: &mut Answer<ForgetAnswer>,
     ) -> Result<Found, Unknown> {
         let (host, binding) = (self.host, &serving.binding);
-        let is_meant =
-            |row: &RecordRow| self.wanted.has(row, by) && !self.tried.contains(&row.handle.provider_record_id);
-        let rows = host.records.of_scope(binding, &self.wanted.scope, limits::MAX_ITEMS, is_meant).await?;
-        let mut found = Found { handles: rows.into_iter().map(|row| row.handle).collect(), ..Found::default() };
+        let is_meant = |row: &RecordRow| {
+            self.wanted.has(row, by) && !self.tried.contains(&row.handle.provider_record_id)
+        };
+        let rows =
+            host.records.of_scope(binding, &self.wanted.scope, limits::MAX_ITEMS, is_meant).await?;
+        let mut found =
+            Found { handles: rows.into_iter().map(|row| row.handle).collect(), ..Found::default() };
         if found.handles.len() < limits::MAX_ITEMS {
             self.list(serving, calls, &mut found).await?;
         }
@@ -131,9 +139,13 @@ impl<'a> ForgetScope<'a> {
         Ok(())
     }
 
-    /// Whether the host knows nothing of a record, and the provider says that it was for the scope. What has a row was
-    /// decided by that.
-    async fn is_only_there(&self, serving: &Serving, snippet: &Snippet) -> Result<bool, StoreError> {
+    /// Whether the host knows nothing of a record, and the provider says that it was for the scope.
+    /// What has a row was decided by that.
+    async fn is_only_there(
+        &self,
+        serving: &Serving,
+        snippet: &Snippet,
+    ) -> Result<bool, StoreError> {
         let record = &snippet.handle.provider_record_id;
         let is_within = snippet.scope.as_ref().is_some_and(|scope| self.wanted.scope.covers(scope));
         let is_later = snippet.created_at.is_some_and(|at| at > self.wanted.received);
@@ -167,19 +179,31 @@ impl Step for ForgetScope<'_> {
         self.wanted.scope.check()
     }
 
-    async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+    async fn prepare(
+        &mut self,
+        _: &Service,
+        opened: &mut Opened,
+        serving: &Arc<Serving>,
+    ) -> Result<(), Refusal> {
         opened.keep_payload(serving, &self.wanted.scope);
         self.binding = Some(Arc::clone(serving));
         Ok(())
     }
 
-    /// First it is remembered, by the first operation: what is written from here on is forgotten by whoever writes it.
+    /// First it is remembered, by the first operation: what is written from here on is forgotten by
+    /// whoever writes it.
     async fn intent(&mut self, host: &Service, id: OperationId) -> Result<Writes, Refusal> {
-        let (Some(serving), None) = (&self.binding, self.wanted.by) else { return Ok(Writes::default()) };
+        let (Some(serving), None) = (&self.binding, self.wanted.by) else {
+            return Ok(Writes::default());
+        };
         Ok(host.remembered_scope(&serving.binding, &self.wanted, id).await?.into())
     }
 
-    async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<ForgetAnswer>, Failure> {
+    async fn call(
+        &self,
+        serving: &Serving,
+        id: OperationId,
+    ) -> Result<Answer<ForgetAnswer>, Failure> {
         let mut calls = Answer::without_call(ForgetAnswer::default());
         let found = match self.find(serving, id, &mut calls).await {
             Ok(found) => Ok(found),
@@ -193,7 +217,11 @@ impl Step for ForgetScope<'_> {
         }
         // The rows say whose they are: the provider sees every record in the scope of the company.
         let scope = Scope::company(self.wanted.scope.company_id.clone());
-        match serving.instances.forget(id, &ForgetRequest { binding_key: None, scope, handles }).await {
+        match serving
+            .instances
+            .forget(id, &ForgetRequest { binding_key: None, scope, handles })
+            .await
+        {
             Ok(answer) => {
                 calls.value = calls.add(answer);
                 Ok(calls)
@@ -206,16 +234,23 @@ impl Step for ForgetScope<'_> {
         forgotten(answer)
     }
 
-    async fn finish(&mut self, answered: &mut Answered<'_>, mut answer: ForgetAnswer) -> Result<Gone, Refusal> {
+    async fn finish(
+        &mut self,
+        answered: &mut Answered<'_>,
+        mut answer: ForgetAnswer,
+    ) -> Result<Gone, Refusal> {
         let found = std::mem::replace(&mut *self.found.lock(), Ok(Found::default()))?;
-        let (operation_id, host, binding) = (answered.id(), answered.host, &answered.serving.binding);
+        let (operation_id, host, binding) =
+            (answered.id(), answered.host, &answered.serving.binding);
         let by = self.wanted.by.unwrap_or(operation_id);
         let origin = Origin::Scope(&self.wanted.scope, &self.wanted.reader, by);
         host.remove_traces_of(binding, &found.handles, origin).await?;
         settle(&mut answer, &found.waited);
-        let count =
-            |is: fn(ForgetEffect) -> bool| number(answer.outcomes.iter().filter(|outcome| is(outcome.effect)).count());
-        let hidden = count(|effect| matches!(effect, ForgetEffect::Soft | ForgetEffect::HistoryKept));
+        let count = |is: fn(ForgetEffect) -> bool| {
+            number(answer.outcomes.iter().filter(|outcome| is(outcome.effect)).count())
+        };
+        let hidden =
+            count(|effect| matches!(effect, ForgetEffect::Soft | ForgetEffect::HistoryKept));
         let forgotten = count(|effect| effect == ForgetEffect::Hard);
         let rows = removed_rows(host, answered.ending, binding, &answer).await?;
         answered.ending.write_beside(rows);
@@ -224,11 +259,15 @@ impl Step for ForgetScope<'_> {
         }
         if found.is_endless {
             let message = format!(
-                "the list of the provider of the binding `{}` does not end, so it cannot be said that nothing is left; \
+                "the list of the provider of the binding `{}` does not end, so it cannot be said \
+                 that nothing is left; \
                  report it to the provider's author",
                 binding.key
             );
-            return Err(Refusal { outcome: Outcome::Failed, ..Refusal::new(OperationErrorCode::BadAnswer, message) });
+            return Err(Refusal {
+                outcome: Outcome::Failed,
+                ..Refusal::new(OperationErrorCode::BadAnswer, message)
+            });
         }
         self.tried.extend(found.handles.iter().map(|handle| handle.provider_record_id.clone()));
         *self.found.lock() = Ok(found);

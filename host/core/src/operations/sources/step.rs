@@ -13,8 +13,8 @@ use crate::operations::runner::Target;
 use memhost_sandbox::ForgetAnswer;
 use memhost_store::StoreError;
 use memhost_types::{
-    Binding, BindingKey, FieldError, ForgetEffect, ForgetRequest, RecordHandle, RecordId, RecordRow, SourcesRequest,
-    limits,
+    Binding, BindingKey, FieldError, ForgetEffect, ForgetRequest, RecordHandle, RecordId,
+    RecordRow, SourcesRequest, limits,
 };
 
 /// What one operation has found of sources.
@@ -43,7 +43,14 @@ impl<'a> ForgetSources<'a> {
         key: Option<BindingKey>,
         tried: HashSet<RecordId>,
     ) -> Self {
-        Self { host, request: request.clone(), key, tried, found: Mutex::new(Ok(Found::default())), binding: None }
+        Self {
+            host,
+            request: request.clone(),
+            key,
+            tried,
+            found: Mutex::new(Ok(Found::default())),
+            binding: None,
+        }
     }
 
     /// Whether it found fewer records than it would have taken.
@@ -53,7 +60,11 @@ impl<'a> ForgetSources<'a> {
 
     async fn find(&self, binding: &Binding) -> Result<Found, StoreError> {
         let is_new = |row: &RecordRow| !self.tried.contains(&row.handle.provider_record_id);
-        let rows = self.host.records.of_sources(binding, &self.request.sources, limits::MAX_ITEMS, is_new).await?;
+        let rows = self
+            .host
+            .records
+            .of_sources(binding, &self.request.sources, limits::MAX_ITEMS, is_new)
+            .await?;
         let handles: Vec<RecordHandle> = rows.into_iter().map(|row| row.handle).collect();
         // Before the provider is asked: none of these is given to it any more.
         let waited = self.host.forget_waiting(binding, &handles).await?;
@@ -88,7 +99,12 @@ impl Step for ForgetSources<'_> {
         Ok(names_nobody(&self.request.scope)?)
     }
 
-    async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+    async fn prepare(
+        &mut self,
+        _: &Service,
+        opened: &mut Opened,
+        serving: &Arc<Serving>,
+    ) -> Result<(), Refusal> {
         opened.keep_payload(serving, &self.request);
         self.binding = Some(Arc::clone(serving));
         Ok(())
@@ -100,14 +116,19 @@ impl Step for ForgetSources<'_> {
         Ok(host.remembered(&serving.binding, &self.request, id).await?.into())
     }
 
-    async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<ForgetAnswer>, Failure> {
+    async fn call(
+        &self,
+        serving: &Serving,
+        id: OperationId,
+    ) -> Result<Answer<ForgetAnswer>, Failure> {
         let found = self.find(&serving.binding).await;
         let handles = found.as_ref().map(|found| found.handles.clone()).unwrap_or_default();
         *self.found.lock() = found;
         if handles.is_empty() {
             return Ok(Answer::without_call(ForgetAnswer::default()));
         }
-        let request = ForgetRequest { binding_key: None, scope: self.request.scope.clone(), handles };
+        let request =
+            ForgetRequest { binding_key: None, scope: self.request.scope.clone(), handles };
         serving.instances.forget(id, &request).await
     }
 
@@ -122,13 +143,15 @@ impl Step for ForgetSources<'_> {
     ) -> Result<(OperationId, u32, u32), Refusal> {
         let found = std::mem::replace(&mut *self.found.lock(), Ok(Found::default()))?;
         let (host, binding) = (answered.host, &answered.serving.binding);
-        host.remove_traces_of(binding, &found.handles, Origin::Sources(&self.request.sources)).await?;
+        host.remove_traces_of(binding, &found.handles, Origin::Sources(&self.request.sources))
+            .await?;
         settle(&mut answer, &found.waited);
         let count = |is: fn(ForgetEffect) -> bool| {
             let of = answer.outcomes.iter().filter(|outcome| is(outcome.effect)).count();
             u32::try_from(of).unwrap_or(u32::MAX)
         };
-        let hidden = count(|effect| matches!(effect, ForgetEffect::Soft | ForgetEffect::HistoryKept));
+        let hidden =
+            count(|effect| matches!(effect, ForgetEffect::Soft | ForgetEffect::HistoryKept));
         let rows = removed_rows(host, answered.ending, binding, &answer).await?;
         answered.ending.write_beside(rows);
         if let Some(rest) = answer.rest {

@@ -31,7 +31,8 @@ impl Plugins {
     /// # Errors
     /// Where there is no such build, its copy is not admitted, or is being compiled.
     pub async fn build(self: &Arc<Self>, digest: Digest) -> Result<Plugin, PluginError> {
-        let known = self.admitted.read().values().flatten().find(|build| build.digest() == digest).cloned();
+        let known =
+            self.admitted.read().values().flatten().find(|build| build.digest() == digest).cloned();
         if let Some(build) = known {
             return Ok(build);
         }
@@ -55,7 +56,12 @@ impl Plugins {
             let admitted = admissions.copy(digest).await;
             let Some(plugins) = plugins.upgrade() else { return };
             let loaded = admitted.map_err(|error| error.to_string()).map(|component| {
-                let plugin = Plugin { source: PluginSource::Kept, component, signed: Signed::No, written: (0, 0) };
+                let plugin = Plugin {
+                    source: PluginSource::Kept,
+                    component,
+                    signed: Signed::No,
+                    written: (0, 0),
+                };
                 plugins.insert(plugin.clone());
                 plugin
             });

@@ -1,4 +1,5 @@
-//! Follows the files of the plugins directory: what is new and complete is admitted, beside everything else.
+//! Follows the files of the plugins directory: what is new and complete is admitted, beside
+//! everything else.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -40,8 +41,8 @@ impl Drop for AbortOnDrop {
 }
 
 impl Plugins {
-    /// Begins to admit the files that are in the directory at the start. Calls of their providers are told to wait until
-    /// then.
+    /// Begins to admit the files that are in the directory at the start. Calls of their providers
+    /// are told to wait until then.
     pub async fn begin(self: &Arc<Self>) {
         self.scan_directory(true).await;
         let progress = Arc::clone(&self.progress);
@@ -72,8 +73,8 @@ impl Plugins {
         self.progress.set_ready();
     }
 
-    /// Reads the directory now, and begins to admit what is new. Answers false where a file is being written and must be
-    /// looked at again soon.
+    /// Reads the directory now, and begins to admit what is new. Answers false where a file is
+    /// being written and must be looked at again soon.
     pub async fn scan(self: &Arc<Self>) -> bool {
         self.scan_directory(false).await
     }
@@ -91,7 +92,8 @@ impl Plugins {
             Err(_) => return true,
         };
         let names: HashSet<&PathBuf> = listed.iter().map(|(path, _)| path).collect();
-        let gone: Vec<PathBuf> = seen.keys().filter(|path| !names.contains(path)).cloned().collect();
+        let gone: Vec<PathBuf> =
+            seen.keys().filter(|path| !names.contains(path)).cloned().collect();
         for path in gone {
             seen.remove(&path);
             self.forget_file(&path, None);
@@ -103,7 +105,9 @@ impl Plugins {
             let stage = match known.map(|known| &known.stage) {
                 Some(Stage::Admitting { .. } | Stage::Done) => continue,
                 // Unchanged for a while: it is complete.
-                Some(Stage::Settling(since)) if since.elapsed() >= SETTLE => self.begin_file(path.clone(), fingerprint),
+                Some(Stage::Settling(since)) if since.elapsed() >= SETTLE => {
+                    self.begin_file(path.clone(), fingerprint)
+                }
                 Some(Stage::Settling(_)) => {
                     all_settled = false;
                     continue;
@@ -143,7 +147,9 @@ impl Plugins {
     ) {
         let mut seen = self.files.lock().await;
         // Otherwise it was changed or removed meanwhile.
-        let Some(file) = seen.get_mut(&path).filter(|file| file.fingerprint == fingerprint) else { return };
+        let Some(file) = seen.get_mut(&path).filter(|file| file.fingerprint == fingerprint) else {
+            return;
+        };
         file.stage = match admitted {
             Ok((component, signed)) => {
                 self.register(path, fingerprint, component, signed);

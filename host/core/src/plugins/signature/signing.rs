@@ -1,7 +1,8 @@
 //! Signing: generating a key, storing it in a file, and signing with it.
 //!
-//! Written here and not with the crate `minisign`: that one prints the secret key in its `Debug`, does not wipe keys from
-//! memory, and has its own Ed25519, SHA-512 and BLAKE2b. This file uses `ed25519-dalek` and `blake2`.
+//! Written here and not with the crate `minisign`: that one prints the secret key in its `Debug`,
+//! does not wipe keys from memory, and has its own Ed25519, SHA-512 and BLAKE2b. This file uses
+//! `ed25519-dalek` and `blake2`.
 
 use std::fmt;
 use std::fs;
@@ -21,7 +22,8 @@ const PREHASHED: [u8; 2] = *b"ED";
 const NOT_ENCRYPTED: [u8; 2] = [0; 2];
 const SCRYPT: [u8; 2] = *b"Sc";
 const BLAKE2: [u8; 2] = *b"B2";
-/// What comes before the key in a secret key file: three kinds, salt, two limits of the password's derivation.
+/// What comes before the key in a secret key file: three kinds, salt, two limits of the password's
+/// derivation.
 const SECRET_HEAD: usize = 3 * 2 + 32 + 8 + 8;
 
 /// A key to sign with. It is wiped from memory when dropped, and `Debug` shows its id only.
@@ -37,12 +39,14 @@ impl SigningKey {
     /// Where the system gives no random bytes.
     pub fn generate() -> Result<Self, SignatureError> {
         let (mut id, mut seed) = ([0; 8], [0; 32]);
-        getrandom::fill(&mut id).and_then(|()| getrandom::fill(&mut seed)).map_err(SignatureError::Random)?;
+        getrandom::fill(&mut id)
+            .and_then(|()| getrandom::fill(&mut seed))
+            .map_err(SignatureError::Random)?;
         Ok(Self { id, key: ed25519_dalek::SigningKey::from_bytes(&seed) })
     }
 
-    /// Writes the key, *without encryption*, to a new file with mode 0600: minisign's secret key as `minisign -G -W`
-    /// writes it.
+    /// Writes the key, *without encryption*, to a new file with mode 0600: minisign's secret key as
+    /// `minisign -G -W` writes it.
     ///
     /// # Errors
     /// Where there is a file already, or the new one cannot be written.
@@ -56,16 +60,21 @@ impl SigningKey {
             "{UNTRUSTED}memhost signing key {id}, NOT ENCRYPTED: keep this file secret\n{}\n",
             STANDARD.encode(bytes)
         );
-        memhost_files::durable::write_new(path, text.as_bytes(), 0o600).map_err(|source| match source.kind() {
-            std::io::ErrorKind::AlreadyExists => SignatureError::Exists { path: path.to_owned() },
-            _ => io("writing", path, source),
+        memhost_files::durable::write_new(path, text.as_bytes(), 0o600).map_err(|source| {
+            match source.kind() {
+                std::io::ErrorKind::AlreadyExists => {
+                    SignatureError::Exists { path: path.to_owned() }
+                }
+                _ => io("writing", path, source),
+            }
         })
     }
 
     /// Reads a key that `to_file` or `minisign -G -W` wrote.
     ///
     /// # Errors
-    /// Where the file cannot be read, is no signing key, is damaged, or is encrypted with a password.
+    /// Where the file cannot be read, is no signing key, is damaged, or is encrypted with a
+    /// password.
     pub fn from_file(path: &Path) -> Result<Self, SignatureError> {
         let wrong = |reason| SignatureError::SecretKey { path: path.to_owned(), reason };
         let text = fs::read_to_string(path).map_err(|source| io("reading", path, source))?;
@@ -94,11 +103,12 @@ impl SigningKey {
         TrustedKey { id: self.id, key: self.key.verifying_key().to_bytes() }
     }
 
-    /// The text of a `.minisig` file for `bytes`, in the prehashed form that `minisign` writes. The comment is signed
-    /// with it.
+    /// The text of a `.minisig` file for `bytes`, in the prehashed form that `minisign` writes. The
+    /// comment is signed with it.
     ///
     /// # Errors
-    /// Where the comment is too long, has a control character other than a tab, or begins or ends with a space.
+    /// Where the comment is too long, has a control character other than a tab, or begins or ends
+    /// with a space.
     pub fn sign(&self, bytes: &[u8], trusted_comment: &str) -> Result<String, SignatureError> {
         if trusted_comment.len() > MAX_COMMENT {
             return Err(SignatureError::Comment("is too long"));
@@ -146,9 +156,11 @@ mod tests {
     fn what_is_signed_is_verified() {
         let key = SigningKey::generate().unwrap();
         let other = SigningKey::generate().unwrap();
-        for (bytes, comment) in
-            [(&b""[..], ""), (b"file", "timestamp:1\tfile:x.wasm"), (&[0xff; 100_000], "\u{e9}t\u{e9}")]
-        {
+        for (bytes, comment) in [
+            (&b""[..], ""),
+            (b"file", "timestamp:1\tfile:x.wasm"),
+            (&[0xff; 100_000], "\u{e9}t\u{e9}"),
+        ] {
             let signature = key.sign(bytes, comment).unwrap();
             let verified = verify(bytes, &signature, &[other.public(), key.public()]).unwrap();
             assert_eq!(verified.key, key.public());
@@ -168,7 +180,9 @@ mod tests {
         assert!(mismatch(b"file", &mixed.join("\n")));
         let other = SigningKey::generate().unwrap().public();
         let untrusted = verify(b"file", &signature, &[other]);
-        assert!(matches!(untrusted, Err(SignatureError::Untrusted { id }) if id == key.public().id()));
+        assert!(
+            matches!(untrusted, Err(SignatureError::Untrusted { id }) if id == key.public().id())
+        );
     }
 
     /// The weakness of the format that `verify` warns of; should it ever fail, the warning can go.
@@ -184,7 +198,10 @@ mod tests {
     fn a_comment_of_more_than_a_line_is_refused() {
         let key = SigningKey::generate().unwrap();
         for comment in ["a\nb", "a\rb", "a\u{1b}[0m", " a", "a\t", &"a".repeat(MAX_COMMENT + 1)] {
-            assert!(matches!(key.sign(b"file", comment), Err(SignatureError::Comment(_))), "{comment:?}");
+            assert!(
+                matches!(key.sign(b"file", comment), Err(SignatureError::Comment(_))),
+                "{comment:?}"
+            );
         }
     }
 
@@ -196,7 +213,10 @@ mod tests {
         key.to_file(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let text = fs::read_to_string(&path).unwrap();
-        assert!(text.starts_with("untrusted comment: memhost signing key ") && text.contains("NOT ENCRYPTED"));
+        assert!(
+            text.starts_with("untrusted comment: memhost signing key ")
+                && text.contains("NOT ENCRYPTED")
+        );
         let read = SigningKey::from_file(&path).unwrap();
         assert_eq!(read.public(), key.public());
         assert_eq!(read.sign(b"file", "x").unwrap(), key.sign(b"file", "x").unwrap());
@@ -207,7 +227,10 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
         let missing = directory.path().join("none").join("signing.key");
         assert!(matches!(key.to_file(&missing), Err(SignatureError::Io { action: "writing", .. })));
-        assert!(matches!(SigningKey::from_file(&missing), Err(SignatureError::Io { action: "reading", .. })));
+        assert!(matches!(
+            SigningKey::from_file(&missing),
+            Err(SignatureError::Io { action: "reading", .. })
+        ));
     }
 
     #[test]
@@ -235,8 +258,10 @@ mod tests {
         assert!(reason(changed(2, b"Sc")).contains("password"));
         assert!(reason(changed(0, b"XX")).contains("another kind"));
         assert!(reason(changed(SECRET_HEAD, &[0; 8])).contains("checksum"));
-        let halves =
-            [&key.key.to_bytes()[..], &SigningKey::generate().unwrap().public().key].concat().try_into().unwrap();
+        let halves = [&key.key.to_bytes()[..], &SigningKey::generate().unwrap().public().key]
+            .concat()
+            .try_into()
+            .unwrap();
         let sum = checksum(key.id, &halves);
         let mixed = changed(SECRET_HEAD + 8, &[&halves[..], &sum].concat());
         assert!(reason(mixed).contains("public half"));

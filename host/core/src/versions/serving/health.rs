@@ -7,7 +7,8 @@ use memhost_sandbox::OptionalInterface;
 use memhost_types::Binding;
 
 impl ServingBindings {
-    /// Has the background work ask a provider how the system behind it is, where the provider can say it.
+    /// Has the background work ask a provider how the system behind it is, where the provider can
+    /// say it.
     pub(crate) fn ask_health_soon(&self, serving: &Serving) {
         if serving.plugin.component.exports(OptionalInterface::Health) {
             self.asks_health.lock().push(Arc::clone(&serving.binding));

@@ -1,4 +1,5 @@
-//! What a binding has on this host's disk: its provider's storage and directory, and which build served it last.
+//! What a binding has on this host's disk: its provider's storage and directory, and which build
+//! served it last.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +26,11 @@ impl ServingBindings {
         Ok(Some(self.store.binding_storage(&partition(binding), limit).await?))
     }
 
-    pub(crate) async fn quota(&self, binding: &Binding, bytes: u64) -> Result<Arc<DirectoryQuota>, Refusal> {
+    pub(crate) async fn quota(
+        &self,
+        binding: &Binding,
+        bytes: u64,
+    ) -> Result<Arc<DirectoryQuota>, Refusal> {
         let (path, files) = (self.directory(binding), binding.limits.directory_files);
         let made = memhost_ports::spawn_blocking(move || {
             memhost_files::durable::create_directory(&path, 0o700)?;
@@ -35,15 +40,16 @@ impl ServingBindings {
         Ok(Arc::new(made.await.map_err(Refusal::host)?.map_err(Refusal::host)?))
     }
 
-    /// `memory/<company>/<key>.<end of the id>`: recognizable, and never the directory of another binding.
+    /// `memory/<company>/<key>.<end of the id>`: recognizable, and never the directory of another
+    /// binding.
     pub(crate) fn directory(&self, binding: &Binding) -> PathBuf {
         let id = binding.id.0.simple().to_string();
         let name = format!("{}.{}", binding.key, &id[id.len() - 12..]);
         self.memory_dir.join(binding.company_id.as_str()).join(name)
     }
 
-    /// Whether a binding's provider has stored nothing through the host. A provider without storage, files and requests of
-    /// its own can keep nothing.
+    /// Whether a binding's provider has stored nothing through the host. A provider without
+    /// storage, files and requests of its own can keep nothing.
     pub(crate) async fn stored_nothing(&self, binding: &Binding) -> Result<bool, Refusal> {
         let any = StorageSize { bytes: u64::MAX, keys: u64::MAX };
         if self.store.binding_storage(&partition(binding), any).await?.used().keys > 0 {
@@ -65,7 +71,9 @@ impl ServingBindings {
         let removed = memhost_ports::spawn_blocking(move || {
             remove_tree(&path)?;
             // What was removed must not come back after a power failure.
-            path.parent().filter(|parent| parent.exists()).map_or(Ok(()), memhost_files::durable::sync_directory)
+            path.parent()
+                .filter(|parent| parent.exists())
+                .map_or(Ok(()), memhost_files::durable::sync_directory)
         });
         removed.await.map_err(Refusal::host)?.map_err(Refusal::host)
     }
@@ -84,12 +92,18 @@ impl ServingBindings {
         writes: Vec<StorageWrite>,
     ) -> Result<(), Refusal> {
         let state = store::encode("serving version", state)?;
-        let limit = StorageSize { bytes: binding.grants.storage_bytes, keys: binding.limits.storage_keys };
-        Ok(self.store.write_partition_state(&partition(binding), limit, &state, writes).await?.await?)
+        let limit =
+            StorageSize { bytes: binding.grants.storage_bytes, keys: binding.limits.storage_keys };
+        Ok(self
+            .store
+            .write_partition_state(&partition(binding), limit, &state, writes)
+            .await?
+            .await?)
     }
 }
 
-/// Removes a directory below one of the host's own, however deep a provider made it, and follows no link in it.
+/// Removes a directory below one of the host's own, however deep a provider made it, and follows no
+/// link in it.
 pub(crate) fn remove_tree(path: &Path) -> std::io::Result<()> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
     match Directory::open(parent) {

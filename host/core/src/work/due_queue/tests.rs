@@ -39,7 +39,10 @@ impl Due for Chore {
     }
 
     fn mark(&self) -> (Table, Vec<u8>) {
-        (Table::JobIndex, store::company_key(&self.company, &(self.number % 1_000_000).to_be_bytes()))
+        (
+            Table::JobIndex,
+            store::company_key(&self.company, &(self.number % 1_000_000).to_be_bytes()),
+        )
     }
 
     fn matches(&self, (): &()) -> bool {
@@ -63,7 +66,8 @@ fn chore(number: u32, binding: u128, second: i64) -> Chore {
 }
 
 async fn write(queue: &DueQueue<Chore>, before: Option<&Chore>, after: &Chore) {
-    let changes: Vec<Change> = DueQueue::writes(before, after).unwrap().into_iter().map(Change::from).collect();
+    let changes: Vec<Change> =
+        DueQueue::writes(before, after).unwrap().into_iter().map(Change::from).collect();
     drop(queue.store.transact(&changes).await.unwrap());
 }
 
@@ -144,10 +148,12 @@ async fn nothing_is_accepted_beside_a_known_record_that_may_not_be_answered() {
     let (_directory, queue) = queue();
     let (first, same, other) = (chore(1, 1, 10), chore(1_000_001, 1, 10), chore(2, 1, 10));
     queue.accept(vec![first.clone()]).await.unwrap();
-    let refused = queue.accept_if(vec![other.clone(), same.clone()], |known| *known != first).await.unwrap();
+    let refused =
+        queue.accept_if(vec![other.clone(), same.clone()], |known| *known != first).await.unwrap();
     assert_eq!(refused, None);
     assert!(queue.get(&other.company, other.id()).await.is_err());
-    let accepted = queue.accept_if(vec![other.clone(), same], |known| *known == first).await.unwrap();
+    let accepted =
+        queue.accept_if(vec![other.clone(), same], |known| *known == first).await.unwrap();
     assert_eq!(accepted, Some(vec![(other, true), (first, false)]));
 }
 

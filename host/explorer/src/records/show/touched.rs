@@ -1,4 +1,5 @@
-//! The operations that touched a record, on its page. The list of operations has all of them, with pages.
+//! The operations that touched a record, on its page. The list of operations has all of them, with
+//! pages.
 
 use maud::{Markup, html};
 
@@ -37,10 +38,15 @@ impl Touched {
         };
         let (mut shown, mut looked_at, mut cursor) = (Vec::new(), 0, None::<String>);
         for _ in 0..MOST_PAGES {
-            let page = record.service.operations(&record.view.company, &filter, cursor.as_deref(), PAGE).await?;
+            let page = record
+                .service
+                .operations(&record.view.company, &filter, cursor.as_deref(), PAGE)
+                .await?;
             looked_at += page.items.len();
             // Lists and reads of a record are not worth showing here.
-            let tells = |operation: &Operation| operation.kind.is_write() || operation.kind == OperationKind::Query;
+            let tells = |operation: &Operation| {
+                operation.kind.is_write() || operation.kind == OperationKind::Query
+            };
             shown.extend(page.items.into_iter().filter(tells).take(SHOWN - shown.len()));
             cursor = page.next_cursor;
             if cursor.is_none() || shown.len() == SHOWN {
@@ -54,13 +60,16 @@ impl Touched {
     pub(super) fn panel<P>(&self, record: &RecordView<P>) -> Markup {
         let body = html! {
             @match (self.shown.is_empty(), self.looked_at) {
-                (true, None) => p.soft { "No operation in the log wrote it, found it or cites it." },
+                (true, None) => p.soft { "No operation in the log wrote it, found it or cites \
+                    it." },
                 (true, Some(number)) => {
-                    p.soft { "None of the latest " (number) " operations with it wrote it, found it or cites it." }
+                    p.soft { "None of the latest " (number) " operations with it wrote it, found \
+                        it or cites it." }
                 }
                 (false, _) => ul.list { @for operation in &self.shown { (line(record, operation)) } },
             }
-            p { a href=(all(record)) { "All operations that touched it" } ", with those that only read it" }
+            p { a href=(all(record)) { "All operations that touched it" } ", with those that only \
+                read it" }
         };
         panel("operations", "Operations", &body)
     }
@@ -74,7 +83,8 @@ fn all<P>(record: &RecordView<P>) -> String {
 }
 
 fn line<P>(record: &RecordView<P>, operation: &Operation) -> Markup {
-    // A handle names a provider. Another of its bindings may have a record of the same name, and may cite this one.
+    // A handle names a provider. Another of its bindings may have a record of the same name, and
+    // may cite this one.
     let elsewhere = operation.binding_key.as_ref().filter(|key| **key != record.binding);
     html! {
         li.between data-key=(operation.id) {

@@ -24,14 +24,25 @@ fn every_form_of_a_value_is_masked() {
     for engine in [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD] {
         let form = engine.encode(secrets[0].1);
         assert_eq!(scrub(&secrets, &format!("<{form}>")), "<[secret K]>", "{form}");
-        assert_eq!(scrub(&secrets, &form.replace('/', "\\/").replace('=', "%3D")).matches("[secret K]").count(), 1);
+        assert_eq!(
+            scrub(&secrets, &form.replace('/', "\\/").replace('=', "%3D"))
+                .matches("[secret K]")
+                .count(),
+            1
+        );
     }
-    assert_eq!(scrub(&[("K", "a😀bc")], r"\ud83d\ude00 a\uD83D\ude00bc"), r"\ud83d\ude00 [secret K]");
+    assert_eq!(
+        scrub(&[("K", "a😀bc")], r"\ud83d\ude00 a\uD83D\ude00bc"),
+        r"\ud83d\ude00 [secret K]"
+    );
 }
 
 #[test]
 fn a_percent_or_backslash_of_the_value_itself_is_found_in_both_forms() {
-    assert_eq!(scrub(&[("K", "%25x\\\\")], "%25x\\\\ %2525x%5C%5c %25x\\\\\\\\"), "[secret K] [secret K] [secret K]");
+    assert_eq!(
+        scrub(&[("K", "%25x\\\\")], "%25x\\\\ %2525x%5C%5c %25x\\\\\\\\"),
+        "[secret K] [secret K] [secret K]"
+    );
     assert_eq!(
         scrub(&[("K", "abcd")], "abc ab%63 ab%6 ab% ab\\ ab\\u006 abce"),
         "abc ab%63 ab%6 ab% ab\\ ab\\u006 abce"
@@ -40,7 +51,10 @@ fn a_percent_or_backslash_of_the_value_itself_is_found_in_both_forms() {
 
 #[test]
 fn a_percent_sign_that_was_left_alone_is_found() {
-    assert_eq!(scrub(&[("K", "100% \"25\"")], "100%%20%2225%22 100%25+%2225%22"), "[secret K] [secret K]");
+    assert_eq!(
+        scrub(&[("K", "100% \"25\"")], "100%%20%2225%22 100%25+%2225%22"),
+        "[secret K] [secret K]"
+    );
 }
 
 #[test]
@@ -71,7 +85,8 @@ fn a_value_is_found_that_begins_within_an_escape() {
     assert_eq!(scrub(&[("K", r#"u0061"x"#)], r#"\u0061\"x"#), r"\[secret K]");
 }
 
-/// Every byte of a text that belongs to a value, found by trying every place with every value in every form.
+/// Every byte of a text that belongs to a value, found by trying every place with every value in
+/// every form.
 fn masked_by_trying(values: &[String], text: &[u8]) -> Vec<bool> {
     let mut masked = vec![false; text.len()];
     let engines = [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD];
@@ -81,7 +96,10 @@ fn masked_by_trying(values: &[String], text: &[u8]) -> Vec<bool> {
             for start in 0..text.len() {
                 let rest = &text[start..];
                 let plain = rest.starts_with(needle.as_bytes()).then_some(needle.len());
-                let percent = [false, true].into_iter().filter_map(|stays| percent_length(&needle, rest, stays)).max();
+                let percent = [false, true]
+                    .into_iter()
+                    .filter_map(|stays| percent_length(&needle, rest, stays))
+                    .max();
                 let length = plain.max(percent).max(json_length(&needle, rest));
                 masked[start..start + length.unwrap_or(0)].fill(true);
             }
@@ -103,8 +121,7 @@ fn masked(values: &[String], text: &[u8]) -> Vec<bool> {
 
 /// Few letters, so that values overlap, and those that escapes consist of.
 const VALUE: &str = r#"[a1"/\\u46é]{4,7}"#;
-const TEXT: &str =
-    r#"(a|1|"|/|\\|\\\\|u|4|6|é|%61|%31|%2F|%C3|%A9|%c3%a9|%5c|%|\\u0061|\\u00e9|\\u|\\"|\\/|%22){0,40}"#;
+const TEXT: &str = r#"(a|1|"|/|\\|\\\\|u|4|6|é|%61|%31|%2F|%C3|%A9|%c3%a9|%5c|%|\\u0061|\\u00e9|\\u|\\"|\\/|%22){0,40}"#;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
@@ -127,8 +144,8 @@ proptest! {
         text in r#"(a|4|"| |\+|%61|%20|%2B|%25|%22|\\"){0,40}"#,
         picks in prop::collection::vec(0..3_usize, 0..3),
     ) {
-        // An encoder that leaves `%` alone, where it reads like an escape, and escapes other bytes is not known, and not
-        // looked for. What follows the value may be digits.
+        // An encoder that leaves `%` alone, where it reads like an escape, and escapes other bytes
+        // is not known, and not looked for. What follows the value may be digits.
         let has_escape = |value: &str| {
             let followed = format!("{value}00");
             let bytes = followed.as_bytes();
@@ -144,8 +161,8 @@ proptest! {
     }
 }
 
-/// Eight kilobytes that end otherwise than they begin, in an answer that only begins like them: each of a million places
-/// would be compared with all of it.
+/// Eight kilobytes that end otherwise than they begin, in an answer that only begins like them:
+/// each of a million places would be compared with all of it.
 #[test]
 fn a_value_that_almost_fits_everywhere_takes_one_pass() {
     let value = format!("{}b", "a".repeat(8_191));
@@ -159,8 +176,8 @@ fn a_value_that_almost_fits_everywhere_takes_one_pass() {
     assert_eq!(scrubber.scrub(text.as_bytes()).as_ref(), b"[secret K]", "all of it overlaps");
 }
 
-// Encoders differ in what they escape, so that each byte may be escaped or not. Only for `%` it must be known: the URL
-// standard leaves it alone, while the encoding of a component escapes it.
+// Encoders differ in what they escape, so that each byte may be escaped or not. Only for `%` it
+// must be known: the URL standard leaves it alone, while the encoding of a component escapes it.
 fn percent_length(text: &str, bytes: &[u8], percent_stays: bool) -> Option<usize> {
     let mut at = 0;
     for wanted in text.bytes() {
@@ -176,7 +193,8 @@ fn percent_length(text: &str, bytes: &[u8], percent_stays: bool) -> Option<usize
     Some(at)
 }
 
-// The same for the escapes of a JSON string, where only `\` always is escaped; a value has no control characters.
+// The same for the escapes of a JSON string, where only `\` always is escaped; a value has no
+// control characters.
 fn json_length(text: &str, bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     for wanted in text.chars() {
@@ -200,7 +218,9 @@ fn json_length(text: &str, bytes: &[u8]) -> Option<usize> {
                 }
                 at += 6;
             }
-        } else if matches!(wanted, '"' | '\\' | '/') && bytes.get(at + 1).copied().map(char::from) == Some(wanted) {
+        } else if matches!(wanted, '"' | '\\' | '/')
+            && bytes.get(at + 1).copied().map(char::from) == Some(wanted)
+        {
             at += 2;
         } else {
             return None;

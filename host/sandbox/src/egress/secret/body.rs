@@ -11,20 +11,22 @@ const MAX_DEPTH: usize = 128;
 const MAX_KEY_BYTES: usize = 6 * 128;
 
 impl Secrets {
-    /// A JSON body with the secrets in their places: strings that are nothing but a placeholder, at the secret's pointer.
-    /// Keys, other strings and every other byte stay as they are. So does a placeholder in another place or of a secret that
-    /// is not there, and a body that is not JSON.
+    /// A JSON body with the secrets in their places: strings that are nothing but a placeholder, at
+    /// the secret's pointer. Keys, other strings and every other byte stay as they are. So does a
+    /// placeholder in another place or of a secret that is not there, and a body that is not JSON.
     ///
     /// # Errors
     /// Where the body would grow by more than 64 KiB.
     pub fn in_json<'a>(&self, body: &'a [u8]) -> Result<Cow<'a, [u8]>, SecretError> {
         let same = Cow::Borrowed(body);
         let is_for_bodies = |used_as: &SecretUse| matches!(used_as, SecretUse::Body { .. });
-        if !self.secrets.iter().any(|(_, used_as)| is_for_bodies(used_as)) || find_open(body, 0, false).is_none() {
+        if !self.secrets.iter().any(|(_, used_as)| is_for_bodies(used_as))
+            || find_open(body, 0, false).is_none()
+        {
             return Ok(same);
         }
-        // Writing a parsed value out again would change numbers, spaces and doubled keys. So it is only checked, and
-        // since it is JSON, its strings can be found by their quotes.
+        // Writing a parsed value out again would change numbers, spaces and doubled keys. So it is
+        // only checked, and since it is JSON, its strings can be found by their quotes.
         let Ok(text) = std::str::from_utf8(body) else { return Ok(same) };
         if serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() {
             return Ok(same);
@@ -114,8 +116,8 @@ impl Place {
         }
     }
 
-    /// Whether this JSON Pointer leads here. Nothing is made of the levels: a body may have very many strings, each of
-    /// them behind very many keys.
+    /// Whether this JSON Pointer leads here. Nothing is made of the levels: a body may have very
+    /// many strings, each of them behind very many keys.
     fn is_at(&self, pointer: &str) -> bool {
         let mut rest = pointer;
         let is_here = self.depth <= MAX_DEPTH
@@ -137,7 +139,8 @@ fn is_index(part: &str, index: usize) -> bool {
     part.parse() == Ok(index) && (part == "0" || !part.starts_with(['0', '+']))
 }
 
-/// A key, as it is written in JSON, in the form that it has in a JSON Pointer; none where it is no text.
+/// A key, as it is written in JSON, in the form that it has in a JSON Pointer; none where it is no
+/// text.
 fn token(written: &str) -> Option<String> {
     let key: String = match written.contains('\\') {
         true => serde_json::from_str(&format!("\"{written}\"")).ok()?,
@@ -146,8 +149,8 @@ fn token(written: &str) -> Option<String> {
     Some(if key.contains(['~', '/']) { key.replace('~', "~0").replace('/', "~1") } else { key })
 }
 
-/// What is up to and with the next quote of a JSON text, the string in the quotes as it is written, and what follows,
-/// beginning with the closing quote.
+/// What is up to and with the next quote of a JSON text, the string in the quotes as it is written,
+/// and what follows, beginning with the closing quote.
 fn next_string(json: &str) -> Option<(&str, &str, &str)> {
     let start = json.find('"')? + 1;
     let mut escaped = false;

@@ -1,4 +1,5 @@
-//! AWS Signature Version 4 of requests whose header `authorization` is `{{sigv4:NAME}}`. The secret key stays here.
+//! AWS Signature Version 4 of requests whose header `authorization` is `{{sigv4:NAME}}`. The secret
+//! key stays here.
 
 use std::fmt::Write as _;
 
@@ -16,8 +17,10 @@ const OPEN: &str = "{{sigv4:";
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const DATE: &str = "x-amz-date";
 const TOKEN: &str = "x-amz-security-token";
-/// What the parts of a path are encoded but for, which are encoded already: services other than S3 encode twice.
-const PATH_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// What the parts of a path are encoded but for, which are encoded already: services other than S3
+/// encode twice.
+const PATH_ESCAPES: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// What signs a request, and for which service.
 pub(in crate::egress) struct SigningKey<'s> {
@@ -32,15 +35,25 @@ impl Secrets {
     /// What signs a request with this header; none where the header asks for no signature.
     ///
     /// # Errors
-    /// Where the placeholder is not the whole value, or names a secret that is not granted or is not for signing.
-    pub(in crate::egress) fn signing(&self, name: &str, text: &str) -> Result<Option<SigningKey<'_>>, SecretError> {
+    /// Where the placeholder is not the whole value, or names a secret that is not granted or is
+    /// not for signing.
+    pub(in crate::egress) fn signing(
+        &self,
+        name: &str,
+        text: &str,
+    ) -> Result<Option<SigningKey<'_>>, SecretError> {
         if name != AUTHORIZATION || !text.contains(OPEN) {
             return Ok(None);
         }
         let asked = text.trim().strip_prefix(OPEN).and_then(|rest| rest.strip_suffix(CLOSE));
-        let asked = asked.filter(|name| name.bytes().all(is_name_byte)).ok_or(SecretError::NotWhole("header"))?;
-        let Some((secret, used_as)) = self.secrets.iter().find(|(secret, _)| secret.name == asked) else {
-            return Err(SecretError::NotGranted(asked.chars().take(super::MAX_NAME_BYTES).collect()));
+        let asked = asked
+            .filter(|name| name.bytes().all(is_name_byte))
+            .ok_or(SecretError::NotWhole("header"))?;
+        let Some((secret, used_as)) = self.secrets.iter().find(|(secret, _)| secret.name == asked)
+        else {
+            return Err(SecretError::NotGranted(
+                asked.chars().take(super::MAX_NAME_BYTES).collect(),
+            ));
         };
         let mut parts = secret.value.split(':');
         match (used_as, parts.next(), parts.next()) {
@@ -57,8 +70,9 @@ impl Secrets {
 }
 
 impl SigningKey<'_> {
-    /// Signs a request that is complete but for this: `headers` get the time, the session token and the signature. What the
-    /// guest wrote there is gone. Signed are the host, the type of the content and what begins with `x-amz-`.
+    /// Signs a request that is complete but for this: `headers` get the time, the session token and
+    /// the signature. What the guest wrote there is gone. Signed are the host, the type of the
+    /// content and what begins with `x-amz-`.
     ///
     /// # Errors
     /// The header that cannot be sent.
@@ -85,12 +99,17 @@ impl SigningKey<'_> {
         );
         let (day, service, region) = (&time[..8], self.service, self.region);
         let scope = format!("{day}/{region}/{service}/aws4_request");
-        let text = format!("{ALGORITHM}\n{time}\n{scope}\n{}", hex(&Sha256::digest(request.as_bytes())));
+        let text =
+            format!("{ALGORITHM}\n{time}\n{scope}\n{}", hex(&Sha256::digest(request.as_bytes())));
         let first = format!("AWS4{}", self.secret).into_bytes();
-        let key = [day, region, service, "aws4_request", &text].iter().fold(first, |key, part| mac(&key, part));
+        let key = [day, region, service, "aws4_request", &text]
+            .iter()
+            .fold(first, |key, part| mac(&key, part));
         let signature = hex(&key);
         let id = self.id;
-        let value = format!("{ALGORITHM} Credential={id}/{scope}, SignedHeaders={names}, Signature={signature}");
+        let value = format!(
+            "{ALGORITHM} Credential={id}/{scope}, SignedHeaders={names}, Signature={signature}"
+        );
         headers.insert(AUTHORIZATION, sensitive(&value).ok_or("authorization")?);
         Ok(())
     }
@@ -103,7 +122,8 @@ fn sensitive(text: &str) -> Option<HeaderValue> {
 }
 
 fn mac(key: &[u8], text: &str) -> Vec<u8> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
+    let mut mac = Hmac::<Sha256>::new_from_slice(key)
+        .unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
     mac.update(text.as_bytes());
     mac.finalize().into_bytes().to_vec()
 }
@@ -117,14 +137,19 @@ fn hex(bytes: &[u8]) -> String {
 
 /// The names of the headers that are signed, and a line for each.
 fn signed_headers(headers: &HeaderMap) -> (String, String) {
-    let is_signed = |name: &&str| [HOST.as_str(), CONTENT_TYPE.as_str()].contains(name) || name.starts_with("x-amz-");
-    let mut names: Vec<&str> = headers.keys().map(http::HeaderName::as_str).filter(is_signed).collect();
+    let is_signed = |name: &&str| {
+        [HOST.as_str(), CONTENT_TYPE.as_str()].contains(name) || name.starts_with("x-amz-")
+    };
+    let mut names: Vec<&str> =
+        headers.keys().map(http::HeaderName::as_str).filter(is_signed).collect();
     names.sort_unstable();
     let lines = names.iter().fold(String::new(), |mut lines, name| {
-        let values = headers
-            .get_all(*name)
-            .iter()
-            .map(|value| String::from_utf8_lossy(value.as_bytes()).split_whitespace().collect::<Vec<_>>().join(" "));
+        let values = headers.get_all(*name).iter().map(|value| {
+            String::from_utf8_lossy(value.as_bytes())
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+        });
         let _ = writeln!(lines, "{name}:{}", values.collect::<Vec<_>>().join(","));
         lines
     });
@@ -142,14 +167,16 @@ fn canonical_path(path: &str) -> String {
         }
     }
     let end = if path.ends_with('/') && !parts.is_empty() { "/" } else { "" };
-    let encoded: Vec<_> = parts.into_iter().map(|part| utf8_percent_encode(part, PATH_ESCAPES).to_string()).collect();
+    let encoded: Vec<_> =
+        parts.into_iter().map(|part| utf8_percent_encode(part, PATH_ESCAPES).to_string()).collect();
     format!("/{}{end}", encoded.join("/"))
 }
 
 /// The parameters in order, as they are encoded.
 fn canonical_query(query: &str) -> String {
     let pair = |pair: &str| {
-        pair.split_once('=').map_or((pair.to_owned(), String::new()), |(a, b)| (a.to_owned(), b.to_owned()))
+        pair.split_once('=')
+            .map_or((pair.to_owned(), String::new()), |(a, b)| (a.to_owned(), b.to_owned()))
     };
     let mut pairs: Vec<_> = query.split('&').filter(|pair| !pair.is_empty()).map(pair).collect();
     pairs.sort_unstable();

@@ -44,22 +44,29 @@ pub(crate) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     types.func_wrap("[method]descriptor.append-via-stream", |mut store: Store<'_>, (file,)| {
         answer(store.data_mut().append_stream(file))
     })?;
-    types.func_wrap("[method]descriptor.read-via-stream", |mut store: Store<'_>, (file, offset)| {
-        answer(store.data_mut().read_stream(file, offset))
-    })?;
+    types.func_wrap(
+        "[method]descriptor.read-via-stream",
+        |mut store: Store<'_>, (file, offset)| answer(store.data_mut().read_stream(file, offset)),
+    )?;
     types.resource_async("descriptor", ResourceType::host::<Descriptor>(), |mut store, rep| {
         Box::new(async move { store.data_mut().close(Resource::new_own(rep)).await })
     })?;
-    types.func_wrap("[method]descriptor.read-directory", |mut store: Store<'_>, (directory,)| {
-        answer(store.data_mut().list(&directory))
-    })?;
-    types.func_wrap("[method]directory-entry-stream.read-directory-entry", |mut store: Store<'_>, (listing,)| {
-        answer(store.data_mut().next_entry(&listing))
-    })?;
-    types.resource("directory-entry-stream", ResourceType::host::<Listed>(), |mut store, rep| {
-        store.data_mut().table.delete(Resource::<Listed>::new_own(rep))?;
-        Ok(())
-    })?;
+    types
+        .func_wrap("[method]descriptor.read-directory", |mut store: Store<'_>, (directory,)| {
+            answer(store.data_mut().list(&directory))
+        })?;
+    types.func_wrap(
+        "[method]directory-entry-stream.read-directory-entry",
+        |mut store: Store<'_>, (listing,)| answer(store.data_mut().next_entry(&listing)),
+    )?;
+    types.resource(
+        "directory-entry-stream",
+        ResourceType::host::<Listed>(),
+        |mut store, rep| {
+            store.data_mut().table.delete(Resource::<Listed>::new_own(rep))?;
+            Ok(())
+        },
+    )?;
     linker.allow_shadowing(false);
     Ok(())
 }

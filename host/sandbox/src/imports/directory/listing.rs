@@ -1,12 +1,14 @@
-//! Listings of directories, one page after the other. WASI's own reads the whole directory into the host's memory and
-//! looks at each file, in one call.
+//! Listings of directories, one page after the other. WASI's own reads the whole directory into the
+//! host's memory and looks at each file, in one call.
 
 use std::sync::Arc;
 
 use rustix::fs::AtFlags;
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::FsResult;
-use wasmtime_wasi::p2::bindings::filesystem::types::{Descriptor, DescriptorType, DirectoryEntry, ErrorCode};
+use wasmtime_wasi::p2::bindings::filesystem::types::{
+    Descriptor, DescriptorType, DirectoryEntry, ErrorCode,
+};
 
 use super::File;
 use crate::imports::State;
@@ -14,7 +16,8 @@ use crate::limiter::Held;
 use crate::open_files::Opened;
 use memhost_files::{Kind, Listing, PAGE_BYTES};
 
-/// What one listing counts as in the guest's memory, in bytes: a page, and the names that were made of it.
+/// What one listing counts as in the guest's memory, in bytes: a page, and the names that were made
+/// of it.
 const LISTING_BYTES: usize = 4 * PAGE_BYTES;
 
 /// A listing that a guest has open.
@@ -33,20 +36,33 @@ impl State {
             Descriptor::File(_) => return Err(ErrorCode::NotDirectory.into()),
         };
         self.room_for_a_file()?;
-        let memory = self.limiter.memory().hold(LISTING_BYTES).ok_or(ErrorCode::InsufficientMemory)?;
-        let listed = Listed { listing: Listing::of(&directory)?, directory, _open: Arc::new(()), _memory: memory };
+        let memory =
+            self.limiter.memory().hold(LISTING_BYTES).ok_or(ErrorCode::InsufficientMemory)?;
+        let listed = Listed {
+            listing: Listing::of(&directory)?,
+            directory,
+            _open: Arc::new(()),
+            _memory: memory,
+        };
         let open: Opened = Arc::clone(&listed._open) as _;
         self.files.add(&open);
         Ok(self.table.push(listed)?)
     }
 
-    pub(super) fn next_entry(&mut self, listing: &Resource<Listed>) -> FsResult<Option<DirectoryEntry>> {
+    pub(super) fn next_entry(
+        &mut self,
+        listing: &Resource<Listed>,
+    ) -> FsResult<Option<DirectoryEntry>> {
         let listed = self.table.get_mut(listing)?;
         let Some(entry) = listed.listing.next_entry()? else { return Ok(None) };
         let kind = match entry.kind {
             // A file system that does not say it in its listing.
-            Kind::Unknown => rustix::fs::statat(&listed.directory, &entry.name, AtFlags::SYMLINK_NOFOLLOW)
-                .map_or(Kind::Unknown, |stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).into()),
+            Kind::Unknown => {
+                rustix::fs::statat(&listed.directory, &entry.name, AtFlags::SYMLINK_NOFOLLOW)
+                    .map_or(Kind::Unknown, |stat| {
+                        rustix::fs::FileType::from_raw_mode(stat.st_mode).into()
+                    })
+            }
             kind => kind,
         };
         let type_ = match kind {

@@ -1,5 +1,5 @@
-//! Streams of files. Each has a buffer of the host, which counts as the guest's memory, and one that writes asks for
-//! room before it does.
+//! Streams of files. Each has a buffer of the host, which counts as the guest's memory, and one
+//! that writes asks for room before it does.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::WasiFilesystemView;
 use wasmtime_wasi::p2::bindings::filesystem::types::{ErrorCode, Filesize, HostDescriptor};
 use wasmtime_wasi::p2::{
-    DynInputStream, DynOutputStream, FsResult, InputStream, OutputStream, Pollable, StreamError, StreamResult,
+    DynInputStream, DynOutputStream, FsResult, InputStream, OutputStream, Pollable, StreamError,
+    StreamResult,
 };
 
 use super::File;
@@ -22,7 +23,11 @@ const EDQUOT: i32 = 122;
 const STREAM_BYTES: usize = 64 << 10;
 
 impl State {
-    pub(super) async fn write_stream(&mut self, file: File, offset: Filesize) -> FsResult<Resource<DynOutputStream>> {
+    pub(super) async fn write_stream(
+        &mut self,
+        file: File,
+        offset: Filesize,
+    ) -> FsResult<Resource<DynOutputStream>> {
         let gap = self.gap(&file, offset).await?;
         self.take(bytes(gap)).await?;
         let stream = self.filesystem().write_via_stream(file, offset)?;
@@ -34,14 +39,22 @@ impl State {
         self.bounded(stream)
     }
 
-    fn bounded(&mut self, stream: Resource<DynOutputStream>) -> FsResult<Resource<DynOutputStream>> {
+    fn bounded(
+        &mut self,
+        stream: Resource<DynOutputStream>,
+    ) -> FsResult<Resource<DynOutputStream>> {
         let inner = self.table.delete(stream)?;
         let held = self.buffer()?;
-        let bounded: DynOutputStream = Box::new(Writing { inner, quota: self.quota.clone(), _memory: held });
+        let bounded: DynOutputStream =
+            Box::new(Writing { inner, quota: self.quota.clone(), _memory: held });
         Ok(self.table.push(bounded)?)
     }
 
-    pub(super) fn read_stream(&mut self, file: File, offset: Filesize) -> FsResult<Resource<DynInputStream>> {
+    pub(super) fn read_stream(
+        &mut self,
+        file: File,
+        offset: Filesize,
+    ) -> FsResult<Resource<DynInputStream>> {
         let stream = self.filesystem().read_via_stream(file, offset)?;
         let inner = self.table.delete(stream)?;
         let held = self.buffer()?;

@@ -17,8 +17,8 @@ use crate::sled::trees::Trees;
 use crate::{DiskStep, StoreError};
 use memhost_types::CompanyId;
 
-/// How long a group waits for the callers of the group before it, at most: this part of what that group took. A longer wait
-/// makes larger but fewer groups: 64 callers write as much in a second.
+/// How long a group waits for the callers of the group before it, at most: this part of what that
+/// group took. A longer wait makes larger but fewer groups: 64 callers write as much in a second.
 const LINGER_PART: u32 = 8;
 /// Records of at most so many bytes are kept in memory until they are indexed.
 const SHORT: usize = 4 << 10;
@@ -36,8 +36,8 @@ pub(super) struct Worker {
 impl Worker {
     /// Goes on until the log is dropped.
     pub(super) fn run(self) {
-        // Callers of the last group often write again at once. A group that begins without them makes each of them wait for
-        // two flushes, so it waits for them, a little.
+        // Callers of the last group often write again at once. A group that begins without them
+        // makes each of them wait for two flushes, so it waits for them, a little.
         let (mut expected, mut linger) = (0, Duration::ZERO);
         loop {
             let (items, late, erasures) = {
@@ -56,7 +56,8 @@ impl Worker {
                     }
                 }
                 queue.wanted = 0;
-                // Touches only the items of this group: writers wait for this lock, and the queue may be long.
+                // Touches only the items of this group: writers wait for this lock, and the queue
+                // may be long.
                 let count = queue.items.len().min(self.max_batch);
                 let (late, items): (Vec<Item>, Vec<Item>) =
                     queue.items.drain(..count).partition(|item| self.is_late(item));
@@ -64,9 +65,11 @@ impl Worker {
                 (queue.in_flight, queue.flushing) = (Arc::clone(&items), Arc::clone(&items));
                 queue.taken += count as u64;
                 let taken = queue.taken;
-                let waiters: Vec<_> = queue.waiters.extract_if(.., |(after, _)| *after <= taken).collect();
+                let waiters: Vec<_> =
+                    queue.waiters.extract_if(.., |(after, _)| *after <= taken).collect();
                 queue.waiting = waiters.into_iter().map(|(_, waiter)| waiter).collect();
-                let erasures: Vec<_> = queue.erasures.extract_if(.., |(after, ..)| *after <= taken).collect();
+                let erasures: Vec<_> =
+                    queue.erasures.extract_if(.., |(after, ..)| *after <= taken).collect();
                 (items, late, erasures)
             };
             self.give_up(late.iter());
@@ -74,7 +77,8 @@ impl Worker {
                 item.answer(Err(StoreError::Erased { company: item.operation.company_id.clone() }));
             }
             let began = Instant::now();
-            // Where the disk is full in the middle, what was written before is in the log, and counts.
+            // Where the disk is full in the middle, what was written before is in the log, and
+            // counts.
             let mut written = vec![false; items.len()];
             let applied = self.apply(&items, &mut written);
             // Readers find the records in the tree from here on.
@@ -83,8 +87,12 @@ impl Worker {
                 true => self.trees.disk.flush(),
                 false => applied.clone(),
             };
-            let done_of = |number: usize| if written[number] { flushed.clone() } else { applied.clone() };
-            let failed = items.iter().enumerate().filter(|(number, _)| !written[*number] || flushed.is_err());
+            let done_of =
+                |number: usize| if written[number] { flushed.clone() } else { applied.clone() };
+            let failed = items
+                .iter()
+                .enumerate()
+                .filter(|(number, _)| !written[*number] || flushed.is_err());
             self.give_up(failed.map(|(_, item)| item));
             let done = applied.clone().and(flushed.clone());
             let _ = self.trees.disk.step(DiskStep::Answer);
@@ -100,13 +108,17 @@ impl Worker {
             items.iter().enumerate().for_each(|(number, item)| item.answer(done_of(number)));
             self.shared.queue.lock().flushing = Arc::default();
             if flushed.is_ok() {
-                let in_log = items.iter().zip(&written).filter(|(item, is_written)| **is_written && item.has_ended());
+                let in_log = items
+                    .iter()
+                    .zip(&written)
+                    .filter(|(item, is_written)| **is_written && item.has_ended());
                 for (item, _) in in_log {
                     let message = match item.bytes <= SHORT {
                         true => Message::Ended(Arc::clone(&item.operation)),
                         false => Message::Applied(Applied::of(&item.operation)),
                     };
-                    // The indexer ends after this thread. What it did not receive is indexed at the next opening.
+                    // The indexer ends after this thread. What it did not receive is indexed at the
+                    // next opening.
                     let _ = self.index.send(message);
                 }
             }
@@ -116,7 +128,8 @@ impl Worker {
         }
     }
 
-    /// Writes nothing until the company is removed. Most of it is gone by then, see `erase_company`.
+    /// Writes nothing until the company is removed. Most of it is gone by then, see
+    /// `erase_company`.
     fn erase(&self, company: CompanyId, reply: Erased) {
         let erased = self.remove(company);
         let flushed = self.trees.disk.flush();
@@ -125,20 +138,21 @@ impl Worker {
 
     fn remove(&self, company: CompanyId) -> Result<u64, StoreError> {
         if is_settled(&self.companies, &company) {
-            // At most the batch that is being indexed is waited for, not all that waits for the thread of the index: that
-            // thread has a low priority, and nobody writes meanwhile.
+            // At most the batch that is being indexed is waited for, not all that waits for the
+            // thread of the index: that thread has a low priority, and nobody writes meanwhile.
             let _indexing = self.trees.indexing.lock();
             return remove::company(&self.trees, &company);
         }
-        // What waits for the index must not come after the removal. The indexer has received everything before this.
+        // What waits for the index must not come after the removal. The indexer has received
+        // everything before this.
         let (sender, receiver) = oneshot::channel();
         let gone = || failed("erasing")("the store was closed meanwhile");
         self.index.send(Message::Erase(company, sender)).map_err(|_| gone())?;
         receiver.blocking_recv().unwrap_or_else(|_| Err(gone()))
     }
 
-    /// Whether the item's company was closed while its operation was in progress. An erasure is queued after that, so it
-    /// removes what was written before.
+    /// Whether the item's company was closed while its operation was in progress. An erasure is
+    /// queued after that, so it removes what was written before.
     fn is_late(&self, item: &Item) -> bool {
         self.trees.gate.is_late(&item.operation.company_id, item.sequence())
     }
@@ -157,11 +171,13 @@ impl Worker {
         }
     }
 
-    /// Records without further writes share a transaction. A record with further writes has one of its own, after those: one
-    /// of them may contain the intent that it completes. Notes which ones are written, also where it fails.
+    /// Records without further writes share a transaction. A record with further writes has one of
+    /// its own, after those: one of them may contain the intent that it completes. Notes which ones
+    /// are written, also where it fails.
     fn apply(&self, items: &[Item], written: &mut [bool]) -> Result<(), StoreError> {
         let numbered = items.iter().enumerate();
-        let (alone, joined): (Vec<(usize, &Item)>, Vec<_>) = numbered.partition(|(_, item)| item.beside.is_empty());
+        let (alone, joined): (Vec<(usize, &Item)>, Vec<_>) =
+            numbered.partition(|(_, item)| item.beside.is_empty());
         let (mut changes, mut bytes, mut first) = (Vec::new(), 0, 0);
         for (number, (_, item)) in alone.iter().enumerate() {
             changes.extend_from_slice(&item.changes);
@@ -169,7 +185,8 @@ impl Worker {
             if bytes >= PIECE || number + 1 == alone.len() {
                 let writing = self.trees.enter(Need::Present, std::mem::take(&mut bytes))?;
                 let piece = &alone[first..=number];
-                writing.note(|| piece.iter().flat_map(|(_, item)| item.places()).collect::<Vec<_>>());
+                writing
+                    .note(|| piece.iter().flat_map(|(_, item)| item.places()).collect::<Vec<_>>());
                 self.trees.transact(&changes, &[])?;
                 piece.iter().for_each(|(place, _)| written[*place] = true);
                 changes.clear();
@@ -180,7 +197,8 @@ impl Worker {
             let order = cost_order::rows(&self.trees, &item.operation.company_id, &item.beside)?;
             let numbered = (!order.is_empty()).then(|| [&item.beside[..], &order].concat());
             let beside = numbered.as_ref().unwrap_or(&item.beside);
-            let bytes: usize = beside.iter().filter_map(|write| write.new.as_ref()).map(Vec::len).sum();
+            let bytes: usize =
+                beside.iter().filter_map(|write| write.new.as_ref()).map(Vec::len).sum();
             let writing = self.trees.enter(Need::Present, item.bytes + bytes)?;
             writing.note(|| {
                 let beside = beside.iter().map(|write| (write.table.name(), write.key.clone()));

@@ -1,4 +1,5 @@
-//! What happens between a write and its answer, on a disk that is full or broken, and to a store that does not open.
+//! What happens between a write and its answer, on a disk that is full or broken, and to a store
+//! that does not open.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -72,7 +73,11 @@ fn write(store: &SledStore, kind: OperationKind, outcome: Outcome) -> Result<(),
 }
 
 fn change(table: Table, name: &str, new: Option<&[u8]>) -> Vec<Change> {
-    vec![Change::always(table, company_key(&company("acme"), name.as_bytes()), new.map(<[u8]>::to_vec))]
+    vec![Change::always(
+        table,
+        company_key(&company("acme"), name.as_bytes()),
+        new.map(<[u8]>::to_vec),
+    )]
 }
 
 fn transact(store: &SledStore, changes: &[Change]) -> Result<(), StoreError> {
@@ -111,10 +116,19 @@ fn nobody_is_answered_before_the_disk_has_it() {
     taken("a transaction");
     let limit = StorageSize { bytes: 1 << 20, keys: 100 };
     let storage = block_on(store.binding_storage(b"acme\0binding", limit)).unwrap();
-    storage.apply(vec![StorageWrite::Put(StorageEntry { key: b"k".to_vec(), value: vec![7; 300_000] })]).unwrap();
+    storage
+        .apply(vec![StorageWrite::Put(StorageEntry {
+            key: b"k".to_vec(),
+            value: vec![7; 300_000],
+        })])
+        .unwrap();
     block_on(store.commit()).unwrap();
     taken("a provider's storage");
-    block_on(block_on(store.write_partition_state(b"acme\0binding", limit, b"state", Vec::new())).unwrap()).unwrap();
+    block_on(
+        block_on(store.write_partition_state(b"acme\0binding", limit, b"state", Vec::new()))
+            .unwrap(),
+    )
+    .unwrap();
     taken("the state of a partition");
     block_on(block_on(store.remove_partition(b"acme\0binding")).unwrap()).unwrap();
     taken("a removed partition");
@@ -144,12 +158,17 @@ fn a_disk_that_fails_ends_the_store_and_every_call_says_so() {
         assert!(error.to_string().contains("start the host again"), "{error}");
         // The disk works again, and nobody knows what it has.
         *seam.fails_at.lock() = None;
-        let is_fatal = |error: StoreError| assert!(matches!(error, StoreError::Fatal { .. }), "{step:?}: {error}");
+        let is_fatal = |error: StoreError| {
+            assert!(matches!(error, StoreError::Fatal { .. }), "{step:?}: {error}")
+        };
         is_fatal(write(&store, OperationKind::Query, Outcome::Succeeded).unwrap_err());
         is_fatal(transact(&store, &change(Table::Tokens, "token", Some(b"row"))).unwrap_err());
         is_fatal(block_on(store.get(Table::Tokens, b"key")).unwrap_err());
         is_fatal(block_on(store.scan(Table::Tokens, b"", None, 1)).unwrap_err());
-        is_fatal(block_on(store.operations(&company("acme"), &OperationFilter::default(), None, 1)).unwrap_err());
+        is_fatal(
+            block_on(store.operations(&company("acme"), &OperationFilter::default(), None, 1))
+                .unwrap_err(),
+        );
         is_fatal(block_on(store.commit()).unwrap_err());
         is_fatal(block_on(store.verify()).unwrap_err());
         is_fatal(block_on(store.erase_company(&company("acme"))).unwrap_err());
@@ -177,7 +196,8 @@ fn a_full_disk_refuses_new_data_then_everything_and_goes_on_by_itself() {
     is_full(transact(&store, &kept("new")));
     let limit = StorageSize { bytes: 1 << 20, keys: 100 };
     let storage = block_on(store.binding_storage(b"acme\0binding", limit)).unwrap();
-    let put = |bytes| vec![StorageWrite::Put(StorageEntry { key: b"k".to_vec(), value: vec![7; bytes] })];
+    let put =
+        |bytes| vec![StorageWrite::Put(StorageEntry { key: b"k".to_vec(), value: vec![7; bytes] })];
     assert!(storage.apply(put(100_000)).is_err(), "a provider's storage is new data");
     // What is there can end, change and go, and reads are recorded.
     write(&store, OperationKind::Query, Outcome::Succeeded).unwrap();
@@ -218,15 +238,21 @@ fn nothing_is_written_to_a_disk_that_was_filled_during_a_flush() {
     let Opened { directory: _directory, store, seam, .. } = opened();
     let reserve = store.disk().reserve_bytes;
     seam.free.store(reserve * 2, Ordering::SeqCst);
-    let storage = block_on(store.binding_storage(b"acme\0binding", StorageSize { bytes: 1 << 20, keys: 9 })).unwrap();
-    let put = || vec![StorageWrite::Put(StorageEntry { key: b"k".to_vec(), value: vec![7; 300_000] })];
+    let storage =
+        block_on(store.binding_storage(b"acme\0binding", StorageSize { bytes: 1 << 20, keys: 9 }))
+            .unwrap();
+    let put =
+        || vec![StorageWrite::Put(StorageEntry { key: b"k".to_vec(), value: vec![7; 300_000] })];
     seam.steps.lock().clear();
     seam.free_after_flush.store(reserve / 16 - 1, Ordering::SeqCst);
     let first_refused = (0..9).find(|_| storage.apply(put()).is_err());
     assert!(first_refused.is_some(), "there was a flush");
     let steps = seam.steps.lock().clone();
     let last = |step| steps.iter().rposition(|found| *found == step);
-    assert!(last(DiskStep::Write) < last(DiskStep::Flush), "written after the disk was full: {steps:?}");
+    assert!(
+        last(DiskStep::Write) < last(DiskStep::Flush),
+        "written after the disk was full: {steps:?}"
+    );
 }
 
 #[test]
@@ -239,7 +265,10 @@ fn the_level_does_not_change_with_every_write() {
         let _ = write(&store, OperationKind::Capture, Outcome::InProgress);
         levels.push(store.disk().level);
     }
-    assert_eq!(levels, [DiskLevel::Low, DiskLevel::Low, DiskLevel::Low, DiskLevel::Plenty, DiskLevel::Plenty]);
+    assert_eq!(
+        levels,
+        [DiskLevel::Low, DiskLevel::Low, DiskLevel::Low, DiskLevel::Plenty, DiskLevel::Plenty]
+    );
 }
 
 /// Long values are in files of their own.
@@ -256,12 +285,19 @@ fn a_store_that_does_not_open_is_repaired_with_everything_that_can_be_read() {
         transact(&store, &change(Table::Tokens, &format!("token {number}"), Some(b"row"))).unwrap();
         write(&store, OperationKind::Query, Outcome::Succeeded).unwrap();
     }
-    let long = TableWrite::new(Table::Events, company_key(&company("acme"), b"long"), Some(vec![7; 400_000]));
+    let long = TableWrite::new(
+        Table::Events,
+        company_key(&company("acme"), b"long"),
+        Some(vec![7; 400_000]),
+    );
     transact(&store, &[Change::from(long)]).unwrap();
     drop(store);
     drop(open(directory.path()));
-    let snapshot = std::fs::read_dir(directory.path().join("store")).unwrap().map(|entry| entry.unwrap().path());
-    let snapshots: Vec<_> = snapshot.filter(|path| path.to_string_lossy().contains("snap.")).collect();
+    let snapshot = std::fs::read_dir(directory.path().join("store"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let snapshots: Vec<_> =
+        snapshot.filter(|path| path.to_string_lossy().contains("snap.")).collect();
     assert!(!snapshots.is_empty() && !blobs(directory.path()).is_empty());
     for path in snapshots {
         std::fs::write(path, b"what a disk has after a power failure").unwrap();
@@ -275,7 +311,10 @@ fn a_store_that_does_not_open_is_repaired_with_everything_that_can_be_read() {
     assert_eq!(repaired.saved["operations"], 50);
     assert!(repaired.lost.iter().any(|lost| lost.contains("snap.")), "{:?}", repaired.lost);
     // The long value is gone with its file, and this is said.
-    assert!(repaired.lost.iter().any(|lost| lost.contains("blobs/") || lost.contains("`events`")), "{repaired:?}");
+    assert!(
+        repaired.lost.iter().any(|lost| lost.contains("blobs/") || lost.contains("`events`")),
+        "{repaired:?}"
+    );
     assert!(repaired.damaged.is_dir());
     let store = open(directory.path());
     assert_eq!(all(&store, "acme", &OperationFilter::default(), 100).len(), 50);
@@ -301,7 +340,10 @@ fn those_who_wait_are_answered_when_the_database_does_not() {
     let directory = TempDir::new().unwrap();
     let (release, held) = std::sync::mpsc::channel();
     let stuck = Arc::new(Stuck(AtomicBool::new(false), Mutex::new(Some(held))));
-    let options = SledOptions { seam: Some(Arc::clone(&stuck) as Arc<dyn DiskSeam>), ..SledOptions::default() };
+    let options = SledOptions {
+        seam: Some(Arc::clone(&stuck) as Arc<dyn DiskSeam>),
+        ..SledOptions::default()
+    };
     let store = SledStore::open(directory.path(), options).unwrap();
     stuck.0.store(true, Ordering::SeqCst);
     let made = operation(&store, "acme", None, OperationKind::Query, Outcome::Succeeded);
@@ -320,8 +362,9 @@ fn those_who_wait_are_answered_when_the_database_does_not() {
     drop(release);
 }
 
-/// A caller that writes again soon gets into the next group. Without the wait for it, those who come back first are a
-/// group without the others, and each write waits for two flushes from then on.
+/// A caller that writes again soon gets into the next group. Without the wait for it, those who
+/// come back first are a group without the others, and each write waits for two flushes from then
+/// on.
 #[test]
 fn callers_that_return_soon_share_each_flush() {
     const CALLERS: u64 = 8;
@@ -334,7 +377,8 @@ fn callers_that_return_soon_share_each_flush() {
             scope.spawn(move || {
                 for _ in 0..ROUNDS {
                     write(&opened.store, OperationKind::Query, Outcome::Succeeded).unwrap();
-                    // One half returns when the other half has waited for it, and both long before the flush would end.
+                    // One half returns when the other half has waited for it, and both long before
+                    // the flush would end.
                     std::thread::sleep(Duration::from_micros(200 + 1_000 * (number % 2)));
                 }
             });
@@ -344,8 +388,8 @@ fn callers_that_return_soon_share_each_flush() {
     assert!((ROUNDS..ROUNDS * 3 / 2).contains(&groups), "{groups} groups for {ROUNDS} rounds");
 }
 
-/// A group is written in pieces. What was written before the disk was full is in the log and in the index, and is
-/// acknowledged; the rest is refused.
+/// A group is written in pieces. What was written before the disk was full is in the log and in the
+/// index, and is acknowledged; the rest is refused.
 #[test]
 fn a_group_of_which_a_part_has_no_room_is_written_in_part() {
     let Opened { directory: _directory, store, seam, .. } = opened();
@@ -360,10 +404,13 @@ fn a_group_of_which_a_part_has_no_room_is_written_in_part() {
         }
         let writers: Vec<_> = (0..8)
             .map(|_| {
-                let mut made = operation(&store, "acme", None, OperationKind::Query, Outcome::Succeeded);
+                let mut made =
+                    operation(&store, "acme", None, OperationKind::Query, Outcome::Succeeded);
                 made.principal = "x".repeat(60_000);
                 let store = &store;
-                scope.spawn(move || block_on(store.write_operation(Arc::new(made), Vec::new())).is_ok())
+                scope.spawn(move || {
+                    block_on(store.write_operation(Arc::new(made), Vec::new())).is_ok()
+                })
             })
             .collect();
         first.join().unwrap().unwrap();
@@ -375,6 +422,7 @@ fn a_group_of_which_a_part_has_no_room_is_written_in_part() {
     assert!(done.contains(&true) && done.contains(&false), "{done:?}");
     indexed(&store);
     assert_eq!(block_on(store.verify()).unwrap(), Vec::<String>::new());
-    let page = block_on(store.operations(&company("acme"), &OperationFilter::default(), None, 100)).unwrap();
+    let page = block_on(store.operations(&company("acme"), &OperationFilter::default(), None, 100))
+        .unwrap();
     assert_eq!(page.operations.len(), 1 + done.iter().filter(|done| **done).count(), "{done:?}");
 }

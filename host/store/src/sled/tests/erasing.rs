@@ -32,7 +32,8 @@ impl DiskSeam for Stop {
     }
 }
 
-/// A store that stops such a thread at its write of this number; how to know of it, and how to let it go on.
+/// A store that stops such a thread at its write of this number; how to know of it, and how to let
+/// it go on.
 fn stopping(
     directory: &TempDir,
     number: usize,
@@ -41,7 +42,8 @@ fn stopping(
     let (reached, is_reached) = channel();
     let (go_on, may_go_on) = channel();
     let (reached, go) = (Mutex::new(reached), Mutex::new(may_go_on));
-    let stop = Stop { thread: Box::new(thread), writes_left: Mutex::new(number), reached, go_on: go };
+    let stop =
+        Stop { thread: Box::new(thread), writes_left: Mutex::new(number), reached, go_on: go };
     let options = SledOptions { seam: Some(Arc::new(stop)), ..SledOptions::default() };
     (SledStore::open(directory.path(), options).unwrap(), is_reached, go_on)
 }
@@ -79,19 +81,25 @@ fn others_write_while_a_large_company_is_erased() {
         go_on.send(()).unwrap();
         assert_eq!(erased.join().unwrap(), 5_000);
     });
-    assert_eq!((left(&store, "large"), all(&store, "small", &OperationFilter::default(), 9)), (0, vec![1]));
+    assert_eq!(
+        (left(&store, "large"), all(&store, "small", &OperationFilter::default(), 9)),
+        (0, vec![1])
+    );
 }
 
 #[test]
 fn what_is_being_indexed_leaves_nothing_of_an_erased_company() {
     let directory = TempDir::new().unwrap();
-    // Sums, then chunks, then how far the index is: by then the operation is no longer known as one that waits.
-    let (store, is_reached, go_on) = stopping(&directory, 3, || thread::current().name() == Some("memhost-index"));
+    // Sums, then chunks, then how far the index is: by then the operation is no longer known as one
+    // that waits.
+    let (store, is_reached, go_on) =
+        stopping(&directory, 3, || thread::current().name() == Some("memhost-index"));
     write(&store, "acme");
     is_reached.recv().unwrap();
     thread::scope(|scope| {
         let erased = scope.spawn(|| block_on(store.erase_company(&company("acme"))).unwrap());
-        // An erasure that does not wait for the index ends by then, and what the index writes next stays.
+        // An erasure that does not wait for the index ends by then, and what the index writes next
+        // stays.
         let until = Instant::now() + Duration::from_millis(300);
         while !erased.is_finished() && Instant::now() < until {
             thread::yield_now();
@@ -119,11 +127,14 @@ fn nothing_is_written_of_a_closed_company_but_what_begins_later() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path());
     write(&store, "acme");
-    let (limit, prefix) = (StorageSize { bytes: 1_000, keys: 10 }, company_key(&company("acme"), b"binding\0"));
+    let (limit, prefix) =
+        (StorageSize { bytes: 1_000, keys: 10 }, company_key(&company("acme"), b"binding\0"));
     let storage = block_on(store.binding_storage(&prefix, limit)).unwrap();
     let in_progress = operation(&store, "acme", None, OperationKind::Query, Outcome::Succeeded);
     block_on(store.close_company(&company("acme"))).unwrap();
-    let row = |name: &str| [Change::always(Table::Events, company_key(&company(name), b"e"), Some(b"text".to_vec()))];
+    let row = |name: &str| {
+        [Change::always(Table::Events, company_key(&company(name), b"e"), Some(b"text".to_vec()))]
+    };
     assert!(matches!(block_on(store.transact(&row("acme"))), Err(StoreError::Erased { .. })));
     let ended = block_on(store.write_operation(Arc::new(in_progress), Vec::new()));
     assert!(matches!(ended, Err(StoreError::Erased { .. })), "{ended:?}");

@@ -30,16 +30,28 @@ fn what_a_company_has_is_counted_exactly_in_every_write() {
     let directory = TempDir::new().unwrap();
     let store = open(&directory.path().join("data"));
     for name in ["acme", "acm"] {
-        make(&store, &[row(name, Table::Events, b"a", Some(&[1; 500])), row(name, Table::Host, b"h", Some(&[1; 99]))])
-            .unwrap();
+        make(
+            &store,
+            &[
+                row(name, Table::Events, b"a", Some(&[1; 500])),
+                row(name, Table::Host, b"h", Some(&[1; 99])),
+            ],
+        )
+        .unwrap();
         // Longer, shorter, and gone.
         make(&store, &[row(name, Table::Events, b"b", Some(&[1; 50]))]).unwrap();
         make(&store, &[row(name, Table::Events, b"b", Some(&[1; 5_000]))]).unwrap();
-        make(&store, &[row(name, Table::Events, b"a", Some(b"")), row(name, Table::Events, b"c", None)]).unwrap();
+        make(
+            &store,
+            &[row(name, Table::Events, b"a", Some(b"")), row(name, Table::Events, b"c", None)],
+        )
+        .unwrap();
         for number in 0..10 {
-            let made = operation(&store, name, Some("ada"), OperationKind::Query, Outcome::Succeeded);
+            let made =
+                operation(&store, name, Some("ada"), OperationKind::Query, Outcome::Succeeded);
             block_on(store.write_operation(Arc::new(made), Vec::new())).unwrap();
-            let mut made = operation(&store, name, None, OperationKind::Capture, Outcome::InProgress);
+            let mut made =
+                operation(&store, name, None, OperationKind::Capture, Outcome::InProgress);
             let intent = store.write_operation(Arc::new(made.clone()), Vec::new());
             made.outcome = Outcome::Succeeded;
             let key = company_key(&company(name), &[number]);
@@ -79,15 +91,26 @@ fn a_company_at_its_quota_gets_no_new_rows_and_others_do() {
     assert_eq!(block_on(store.held(&company("acme"))).unwrap().level(), DiskLevel::Low);
     for table in [Table::Events, Table::Deliveries, Table::Reviews, Table::Jobs, Table::Waiting] {
         let refused = make(&store, &[row("acme", table, b"b", Some(b"1"))]);
-        assert!(matches!(refused, Err(StoreError::CompanyFull { quota: 1_000, .. })), "{table:?}: {refused:?}");
+        assert!(
+            matches!(refused, Err(StoreError::CompanyFull { quota: 1_000, .. })),
+            "{table:?}: {refused:?}"
+        );
     }
     // What changes or removes something, what a deletion writes, and what ends an operation.
     make(&store, &[row("acme", Table::Deliveries, b"a", Some(&[1; 1_100]))]).unwrap();
     make(&store, &[row("acme", Table::Activity, b"a", Some(b"1"))]).unwrap();
     let done = operation(&store, "acme", None, OperationKind::Query, Outcome::Succeeded);
-    let beside = vec![TableWrite::new(Table::Reviews, company_key(&company("acme"), b"r"), Some(b"1".to_vec()))];
+    let beside = vec![TableWrite::new(
+        Table::Reviews,
+        company_key(&company("acme"), b"r"),
+        Some(b"1".to_vec()),
+    )];
     block_on(store.write_operation(Arc::new(done), beside)).unwrap();
     make(&store, &[row("other", Table::Events, b"b", Some(b"1"))]).unwrap();
-    make(&store, &[row("acme", Table::Deliveries, b"a", None), row("acme", Table::Events, b"x", None)]).unwrap();
+    make(
+        &store,
+        &[row("acme", Table::Deliveries, b"a", None), row("acme", Table::Events, b"x", None)],
+    )
+    .unwrap();
     make(&store, &[row("acme", Table::Events, b"b", Some(b"1"))]).unwrap();
 }

@@ -31,7 +31,10 @@ fn a_stored_store_of_this_format_opens_and_a_newer_one_does_not() {
     for line in std::fs::read_to_string(path).unwrap().lines() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         let part = |name: &str| line[name].as_str().unwrap();
-        db.open_tree(part("tree")).unwrap().insert(bytes(part("key")), bytes(part("value"))).unwrap();
+        db.open_tree(part("tree"))
+            .unwrap()
+            .insert(bytes(part("key")), bytes(part("value")))
+            .unwrap();
     }
     db.flush().unwrap();
     drop(db);
@@ -40,15 +43,24 @@ fn a_stored_store_of_this_format_opens_and_a_newer_one_does_not() {
     for _ in 0..2 {
         let store = open(directory.path());
         assert_eq!(block_on(store.verify()).unwrap(), Vec::<String>::new());
-        let captures = OperationFilter { kind: Some(OperationKind::Capture), ..OperationFilter::default() };
+        let captures =
+            OperationFilter { kind: Some(OperationKind::Capture), ..OperationFilter::default() };
         assert_eq!(all(&store, "acme", &captures, 7).len(), 20);
-        let agents = OperationFilter { agent_id: Some("ada".to_owned()), ..OperationFilter::default() };
+        let agents =
+            OperationFilter { agent_id: Some("ada".to_owned()), ..OperationFilter::default() };
         assert_eq!(all(&store, "acme", &agents, 7).len(), 20);
-        let days = block_on(store.rollups(&company("acme"), date(2026, 1, 1), date(2030, 1, 1))).unwrap();
+        let days =
+            block_on(store.rollups(&company("acme"), date(2026, 1, 1), date(2030, 1, 1))).unwrap();
         assert_eq!(days.iter().map(|(_, row)| row.operations).sum::<u64>(), 24);
-        assert_eq!(block_on(store.scan(Table::Bindings, b"acme\0", None, 10)).unwrap().entries.len(), 2);
+        assert_eq!(
+            block_on(store.scan(Table::Bindings, b"acme\0", None, 10)).unwrap().entries.len(),
+            2
+        );
         drop(store);
-        assert_eq!(std::fs::read_to_string(directory.path().join("FORMAT")).unwrap(), "memhost-data 1\n");
+        assert_eq!(
+            std::fs::read_to_string(directory.path().join("FORMAT")).unwrap(),
+            "memhost-data 1\n"
+        );
     }
     std::fs::write(directory.path().join("FORMAT"), "memhost-data 2\n").unwrap();
     let error = SledStore::open(directory.path(), SledOptions::default()).err().unwrap();
@@ -66,11 +78,18 @@ fn every_operation_is_summed_once_whether_or_not_it_is_indexed_again() {
             let rows = sums(&store, "acme");
             assert_eq!(rows.len(), 1, "{rows:?}");
             let (key, row) = &rows[0];
-            assert_eq!((key.day, row.queries, row.empty_queries), (date(1970, 1, 1), 10 * round, 10 * round));
+            assert_eq!(
+                (key.day, row.queries, row.empty_queries),
+                (date(1970, 1, 1), 10 * round, 10 * round)
+            );
             indexed(&store);
         }
         // As if it had crashed before the watermark was written.
-        store.trees.index.insert(super::super::keys::watermark(&company("acme")), &0_u64.to_be_bytes()).unwrap();
+        store
+            .trees
+            .index
+            .insert(super::super::keys::watermark(&company("acme")), &0_u64.to_be_bytes())
+            .unwrap();
     }
 }
 
@@ -82,13 +101,20 @@ fn what_is_written_beside_an_operation_is_there_with_it() {
     let intent = store.write_operation(Arc::new(done.clone()), Vec::new());
     done.outcome = Outcome::Succeeded;
     let key = company_key(&company("acme"), b"job");
-    let beside = vec![TableWrite { table: Table::Jobs, key: key.clone(), new: Some(b"queued".to_vec()) }];
+    let beside =
+        vec![TableWrite { table: Table::Jobs, key: key.clone(), new: Some(b"queued".to_vec()) }];
     block_on(store.write_operation(Arc::new(done.clone()), beside)).unwrap();
     block_on(intent).unwrap();
     drop(store);
     let store = open(directory.path());
-    assert_eq!(block_on(store.operation(&company("acme"), done.id)).unwrap().unwrap().outcome, Outcome::Succeeded);
-    assert_eq!(block_on(store.get(Table::Jobs, &key)).unwrap().as_deref(), Some(b"queued".as_slice()));
+    assert_eq!(
+        block_on(store.operation(&company("acme"), done.id)).unwrap().unwrap().outcome,
+        Outcome::Succeeded
+    );
+    assert_eq!(
+        block_on(store.get(Table::Jobs, &key)).unwrap().as_deref(),
+        Some(b"queued".as_slice())
+    );
 }
 
 /// So many that copying them takes longer than a few writes.
@@ -107,7 +133,8 @@ fn a_backup_holds_what_was_stored_at_its_end_although_writing_went_on() {
     for n in 0..KEYS {
         drop(block_on(store.transact(&[change(n, b"old")])).unwrap());
     }
-    let storage = block_on(store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1 << 20, 1_000))).unwrap();
+    let storage =
+        block_on(store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1 << 20, 1_000))).unwrap();
     storage.apply(vec![put(b"k", b"old")]).unwrap();
     let (is_over, steps) = (AtomicBool::new(false), AtomicU32::new(0));
     let file = directory.path().join("backup");
@@ -149,7 +176,10 @@ fn a_backup_holds_what_was_stored_at_its_end_although_writing_went_on() {
     damaged[middle] ^= 1;
     std::fs::write(&file, &damaged).unwrap();
     let error = SledStore::restore(&file, &directory.path().join("third")).unwrap_err().to_string();
-    assert!(error.contains("not a whole backup") && !directory.path().join("third").exists(), "{error}");
+    assert!(
+        error.contains("not a whole backup") && !directory.path().join("third").exists(),
+        "{error}"
+    );
 }
 
 #[test]
@@ -170,13 +200,17 @@ fn two_backups_at_once_are_both_whole() {
         let (seen, at_the_end) = std::sync::mpsc::channel();
         let now = Arc::clone(&store);
         let file = directory.path().join(name);
-        block_on(store.backup(&file, Box::new(move || seen.send(everything(&now)).unwrap()))).unwrap();
+        block_on(store.backup(&file, Box::new(move || seen.send(everything(&now)).unwrap())))
+            .unwrap();
         at_the_end.recv().unwrap()
     };
     let ends = std::thread::scope(|scope| {
         scope.spawn(|| {
             for step in 1_u32.. {
-                drop(block_on(store.transact(&[change(step.wrapping_mul(7_919) % KEYS, step)])).unwrap());
+                drop(
+                    block_on(store.transact(&[change(step.wrapping_mul(7_919) % KEYS, step)]))
+                        .unwrap(),
+                );
                 if is_over.load(Ordering::Relaxed) {
                     break;
                 }
@@ -211,7 +245,9 @@ fn a_compacted_store_holds_the_same_in_less() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path());
     let large = vec![7; 4_000];
-    let storage = block_on(store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1 << 30, 1_000_000))).unwrap();
+    let storage =
+        block_on(store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1 << 30, 1_000_000)))
+            .unwrap();
     for n in 0..2_000_u32 {
         storage.apply(vec![put(&n.to_be_bytes(), &large)]).unwrap();
     }
@@ -268,11 +304,20 @@ fn an_erased_company_leaves_nothing_and_its_namesakes_stay() {
     for name in ["acme", "acme2", "acm"] {
         written(&store, name, "ada");
         let key = company_key(&company(name), b"x");
-        let change = Change { table: Table::Secrets, key, expected: Expected::Absent, new: Some(b"1".to_vec()) };
+        let change = Change {
+            table: Table::Secrets,
+            key,
+            expected: Expected::Absent,
+            new: Some(b"1".to_vec()),
+        };
         drop(block_on(store.transact(&[change])).unwrap());
         let partition = company_key(&company(name), b"aaaaaaaaaaaaaaaa");
-        let commit =
-            block_on(store.write_partition_state(&partition, size(1_000, 10), b"state", vec![put(b"k", b"v")]));
+        let commit = block_on(store.write_partition_state(
+            &partition,
+            size(1_000, 10),
+            b"state",
+            vec![put(b"k", b"v")],
+        ));
         block_on(commit.unwrap()).unwrap();
     }
     indexed(&store);
@@ -280,11 +325,18 @@ fn an_erased_company_leaves_nothing_and_its_namesakes_stay() {
     let left = |tree: &super::super::tree::Tree| {
         tree.iter().keys().filter(|key| find(key.as_ref().unwrap(), b"acme\0")).count()
     };
-    assert_eq!(store.trees.kept().map(|(_, tree)| left(tree)).sum::<usize>() + left(&store.trees.index), 0);
-    let rest: Vec<String> = block_on(store.companies()).unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        store.trees.kept().map(|(_, tree)| left(tree)).sum::<usize>() + left(&store.trees.index),
+        0
+    );
+    let rest: Vec<String> =
+        block_on(store.companies()).unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(rest, ["acm", "acme2"]);
     assert_eq!(all(&store, "acme2", &OperationFilter::default(), 3), [1]);
-    assert_eq!(block_on(store.binding_storage(b"acme2\0aaaaaaaaaaaaaaaa", size(9, 9))).unwrap().used(), size(2, 1));
+    assert_eq!(
+        block_on(store.binding_storage(b"acme2\0aaaaaaaaaaaaaaaa", size(9, 9))).unwrap().used(),
+        size(2, 1)
+    );
 }
 
 fn find(key: &[u8], part: &[u8]) -> bool {

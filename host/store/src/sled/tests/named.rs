@@ -5,7 +5,10 @@ use super::*;
 use memhost_types::RecordHandle;
 
 pub(super) fn handle(provider: &str, id: &str) -> RecordHandle {
-    RecordHandle { provider_key: provider.parse().unwrap(), provider_record_id: id.parse().unwrap() }
+    RecordHandle {
+        provider_key: provider.parse().unwrap(),
+        provider_record_id: id.parse().unwrap(),
+    }
 }
 
 pub(super) fn naming(provider: &str, id: &str) -> OperationFilter {
@@ -28,7 +31,8 @@ fn returned(store: &SledStore, ids: &[&str]) -> crate::Commit {
 fn many(store: &SledStore) {
     let mut last = None;
     for number in 0..9_000 {
-        let mut ids: Vec<String> = (0..9).map(|n| format!("record {}", (number * 9 + n) % 5_000)).collect();
+        let mut ids: Vec<String> =
+            (0..9).map(|n| format!("record {}", (number * 9 + n) % 5_000)).collect();
         ids.push(if number % 1_000 == 0 { "rare".to_owned() } else { "often".to_owned() });
         last = Some(returned(store, &ids.iter().map(String::as_str).collect::<Vec<_>>()));
     }
@@ -43,11 +47,15 @@ fn keys_below(store: &SledStore, prefix: &[u8]) -> usize {
     store.trees.index.scan_prefix(prefix).count()
 }
 
-/// Waits until the whole blocks are sorted, which is done a little after their operations are indexed.
+/// Waits until the whole blocks are sorted, which is done a little after their operations are
+/// indexed.
 fn sorted(store: &SledStore, blocks: std::ops::Range<u64>) {
     indexed(store);
     for _ in 0..3_000 {
-        if blocks.clone().all(|block| keys_below(store, &keys::named_rows(&company("acme"), block)) == 0) {
+        if blocks
+            .clone()
+            .all(|block| keys_below(store, &keys::named_rows(&company("acme"), block)) == 0)
+        {
             return;
         }
         std::thread::sleep(Duration::from_millis(10));
@@ -115,14 +123,18 @@ fn what_is_indexed_again_is_neither_lost_nor_there_twice() {
     block_on(returned(&store, &["b"])).unwrap();
     indexed(&store);
     let filter = OperationFilter::default();
-    let first = block_on(store.operations(&company("acme"), &filter, Some(2), 1)).unwrap().operations.remove(0);
+    let first = block_on(store.operations(&company("acme"), &filter, Some(2), 1))
+        .unwrap()
+        .operations
+        .remove(0);
     block_on(store.write_operation(Arc::new(first.clone()), Vec::new())).unwrap();
     // And so it does in a block that is sorted already.
     many(&store);
     sorted(&store, 0..2);
     let changed = Operation { records: vec![handle("p", "a"), handle("p", "late")], ..first };
     block_on(store.write_operation(Arc::new(changed), Vec::new())).unwrap();
-    let found = |store: &SledStore| ["a", "b", "late"].map(|id| all(store, "acme", &naming("p", id), 4));
+    let found =
+        |store: &SledStore| ["a", "b", "late"].map(|id| all(store, "acme", &naming("p", id), 4));
     for _ in 0..2_000 {
         if found(&store) == [vec![1], vec![2], vec![1]] {
             break;
@@ -132,7 +144,8 @@ fn what_is_indexed_again_is_neither_lost_nor_there_twice() {
     assert_eq!(found(&store), [vec![1], vec![2], vec![1]]);
     sorted(&store, 0..2);
     assert_eq!(block_on(store.verify()).unwrap(), nothing());
-    // After a crash before the watermark was written, and with an index of before this one had records.
+    // After a crash before the watermark was written, and with an index of before this one had
+    // records.
     for prefix in [b"acme\0-".as_slice(), b"acme\0n"] {
         for key in store.trees.index.scan_prefix(prefix).keys() {
             store.trees.index.remove(key.unwrap()).unwrap();
@@ -180,10 +193,15 @@ fn damage_is_reported() {
     assert!(finding().contains("does not fit the log"));
     assert!(all(&store, "acme", &naming("p", "a"), 1).is_empty());
     store.trees.index.insert(keys::named_part(&company("acme"), 9, 0), row).unwrap();
-    assert_eq!(block_on(store.verify()).unwrap().len(), 2, "missing in one block, and too much in another");
+    assert_eq!(
+        block_on(store.verify()).unwrap().len(),
+        2,
+        "missing in one block, and too much in another"
+    );
     store.trees.index.remove(keys::named_part(&company("acme"), 9, 0)).unwrap();
     store.trees.index.insert(&key, &[1, 2, 3]).unwrap();
     assert!(finding().contains("damaged"));
-    let error = block_on(store.operations(&company("acme"), &naming("p", "a"), None, 1)).unwrap_err();
+    let error =
+        block_on(store.operations(&company("acme"), &naming("p", "a"), None, 1)).unwrap_err();
     assert!(error.to_string().contains("verify"), "{error}");
 }

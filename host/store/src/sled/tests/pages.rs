@@ -43,12 +43,17 @@ fn a_filter_that_matches_nothing_reads_so_many_for_a_page_and_ends() {
     let (_directory, store) = filled(MANY, &[handle("p", "often")]);
     let most = MOST_PASSED as u64;
     assert_eq!(left_behind(&store, &naming("q", "often"), MANY), [most, most, 500]);
-    assert_eq!(all(&store, "acme", &naming("p", "often"), 1_000).len(), MANY, "what matches is found as before");
+    assert_eq!(
+        all(&store, "acme", &naming("p", "often"), 1_000).len(),
+        MANY,
+        "what matches is found as before"
+    );
 }
 
 #[test]
 fn long_operations_count_as_more() {
-    let handles: Vec<RecordHandle> = (0..500).map(|number| handle("p", &format!("record {number}"))).collect();
+    let handles: Vec<RecordHandle> =
+        (0..500).map(|number| handle("p", &format!("record {number}"))).collect();
     let (_directory, store) = filled(300, &handles);
     // About 256 bytes for each handle.
     let most = (MOST_PASSED_BYTES / (500 * 256)) as u64;
@@ -60,7 +65,8 @@ fn long_operations_count_as_more() {
 fn a_page_by_time_is_whole_although_its_neighbours_are_read() {
     let (_directory, store) = filled(MANY, &[]);
     let at = |second: i64| Some(jiff::Timestamp::from_second(second).unwrap());
-    let filter = OperationFilter { since: at(1_500), until: at(1_600), ..OperationFilter::default() };
+    let filter =
+        OperationFilter { since: at(1_500), until: at(1_600), ..OperationFilter::default() };
     let page = block_on(store.operations(&company("acme"), &filter, None, 1_000)).unwrap();
     assert_eq!((page.operations.len(), page.next_before), (100, None));
 }
@@ -68,7 +74,8 @@ fn a_page_by_time_is_whole_although_its_neighbours_are_read() {
 #[test]
 fn other_tasks_run_while_a_page_is_read() {
     let (_directory, store) = filled(1_000, &[handle("p", "often")]);
-    let (acme, filter, turns, is_read) = (company("acme"), naming("q", "often"), Cell::new(0), Cell::new(false));
+    let (acme, filter, turns, is_read) =
+        (company("acme"), naming("q", "often"), Cell::new(0), Cell::new(false));
     let reading = async {
         store.operations(&acme, &filter, None, 1).await.unwrap();
         is_read.set(true);

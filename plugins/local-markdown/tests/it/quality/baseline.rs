@@ -1,4 +1,5 @@
-//! What the provider is measured against: plain BM25 over whole records, with the same stemmer and stop words.
+//! What the provider is measured against: plain BM25 over whole records, with the same stemmer and
+//! stop words.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,8 @@ const B: f64 = 0.75;
 #[allow(clippy::cast_precision_loss, reason = "counts for a formula")]
 pub(crate) fn measure(body: &Body) -> Scores {
     let stemmer = Stemmer::create(Algorithm::English);
-    let records: Vec<HashMap<String, f64>> = body.records.iter().map(|record| counts(&stemmer, &record.text)).collect();
+    let records: Vec<HashMap<String, f64>> =
+        body.records.iter().map(|record| counts(&stemmer, &record.text)).collect();
     let length = |record: &HashMap<String, f64>| record.values().sum::<f64>();
     let average = records.iter().map(length).sum::<f64>() / records.len() as f64;
     score(body, |question| {
@@ -33,7 +35,8 @@ pub(crate) fn measure(body: &Body) -> Scores {
             };
             weights.iter().map(part).sum::<f64>()
         };
-        let mut found: Vec<(usize, f64)> = records.iter().map(of).enumerate().filter(|(_, s)| *s > 0.0).collect();
+        let mut found: Vec<(usize, f64)> =
+            records.iter().map(of).enumerate().filter(|(_, s)| *s > 0.0).collect();
         found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         found.into_iter().take(TOP).map(|(number, _)| number).collect()
     })

@@ -1,11 +1,13 @@
-//! Bodies of text with questions, none of them the one that the defaults were chosen on, and how well a ranking finds
-//! their answers. Used by the test and by the example of the same name.
+//! Bodies of text with questions, none of them the one that the defaults were chosen on, and how
+//! well a ranking finds their answers. Used by the test and by the example of the same name.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::models;
 use memhost_local_markdown::LocalMarkdown;
-use memhost_sdk::types::{CaptureRequest, HookContext, HookKind, QueryRequest, Scope, SourceKind, SourceRef};
+use memhost_sdk::types::{
+    CaptureRequest, HookContext, HookKind, QueryRequest, Scope, SourceKind, SourceRef,
+};
 use memhost_sdk::{Provider, testing};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -48,15 +50,21 @@ pub(crate) struct Scores {
     pub(crate) mrr: f64,
 }
 
-/// The memory of a small company: conversations with long answers beside short turns, notes, comments, documents.
+/// The memory of a small company: conversations with long answers beside short turns, notes,
+/// comments, documents.
 pub(crate) fn work() -> Body {
     body("a company's work", include_str!("work.jsonl"), include_str!("work-questions.jsonl"))
 }
 
-/// This project's documents as they were in November 2026, a record for each section and for each paragraph of the
-/// contract. They are a copy, so that a change of a document does not change what the test measures.
+/// This project's documents as they were in November 2026, a record for each section and for each
+/// paragraph of the contract. They are a copy, so that a change of a document does not change what
+/// the test measures.
 pub(crate) fn documents() -> Body {
-    body("the project's documents", include_str!("documents.jsonl"), include_str!("documents-questions.jsonl"))
+    body(
+        "the project's documents",
+        include_str!("documents.jsonl"),
+        include_str!("documents-questions.jsonl"),
+    )
 }
 
 /// A body in the form of those here.
@@ -68,12 +76,13 @@ pub(crate) fn body(name: &str, records: &str, questions: &str) -> Body {
         relevant: BTreeSet<String>,
     }
     let questions = lines::<Line>(questions).into_iter();
-    let questions = questions.map(|line| Question { text: line.question, relevant: line.relevant }).collect();
+    let questions =
+        questions.map(|line| Question { text: line.question, relevant: line.relevant }).collect();
     Body { name: name.to_owned(), records: lines(records), questions }
 }
 
-/// Notes, and questions that ask for them in other words. `misleading`: beside notes that have words of the questions
-/// and answer none of them.
+/// Notes, and questions that ask for them in other words. `misleading`: beside notes that have
+/// words of the questions and answer none of them.
 pub(crate) fn paraphrases(misleading: bool) -> Body {
     let name = if misleading { "in other words, beside misleading ones" } else { "in other words" };
     let mut body = Body { name: name.to_owned(), records: Vec::new(), questions: Vec::new() };
@@ -82,7 +91,8 @@ pub(crate) fn paraphrases(misleading: bool) -> Body {
             continue;
         }
         let id = number.to_string();
-        body.questions.extend(question.map(|text| Question { text, relevant: [id.clone()].into() }));
+        body.questions
+            .extend(question.map(|text| Question { text, relevant: [id.clone()].into() }));
         body.records.push(Text { id, text, ..Text::default() });
     }
     body
@@ -95,11 +105,16 @@ fn paraphrase_lines() -> Vec<(String, Option<String>)> {
         text: String,
         question: Option<String>,
     }
-    lines::<Line>(include_str!("paraphrases.jsonl")).into_iter().map(|line| (line.text, line.question)).collect()
+    lines::<Line>(include_str!("paraphrases.jsonl"))
+        .into_iter()
+        .map(|line| (line.text, line.question))
+        .collect()
 }
 
 fn lines<T: for<'de> Deserialize<'de>>(text: &str) -> Vec<T> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
 }
 
 /// How the provider does with a ranking, `{}` for the defaults.
@@ -115,14 +130,19 @@ pub(crate) fn measure_with(model: Option<models::Model>, body: &Body, ranking: &
     if let Some(model) = model {
         testing::embed_with("model", models::DIMENSIONS, model);
     }
-    let ids: HashMap<String, usize> =
-        body.records.iter().zip(0..).map(|(text, number)| (write_capture(&mut provider, text), number)).collect();
+    let ids: HashMap<String, usize> = body
+        .records
+        .iter()
+        .zip(0..)
+        .map(|(text, number)| (write_capture(&mut provider, text), number))
+        .collect();
     if model.is_some() {
         models::run_jobs(&mut provider);
     }
     score(body, |question| {
         let top_k = u32::try_from(TOP).unwrap();
-        let found = provider.query(QueryRequest { top_k, ..testing::query(question) }).unwrap().snippets;
+        let found =
+            provider.query(QueryRequest { top_k, ..testing::query(question) }).unwrap().snippets;
         found.iter().map(|snippet| ids[&snippet.id]).collect()
     })
 }
@@ -142,7 +162,11 @@ pub(crate) fn score(body: &Body, mut ask: impl FnMut(&str) -> Vec<usize>) -> Sco
         sums.mrr += found.iter().position(is_hit).map_or(0.0, |rank| 1.0 / (rank as f64 + 1.0));
     }
     let count = body.questions.len() as f64;
-    Scores { recall_3: sums.recall_3 / count, recall_10: sums.recall_10 / count, mrr: sums.mrr / count }
+    Scores {
+        recall_3: sums.recall_3 / count,
+        recall_10: sums.recall_10 / count,
+        mrr: sums.mrr / count,
+    }
 }
 
 fn write_capture(provider: &mut LocalMarkdown, text: &Text) -> String {
@@ -152,10 +176,11 @@ fn write_capture(provider: &mut LocalMarkdown, text: &Text) -> String {
         actor_agent_id: None,
         heartbeat_run_id: None,
     });
-    let metadata: serde_json::Map<String, Value> = [("speaker", &text.speaker), ("kind", &text.kind)]
-        .into_iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), Value::String(value.clone()?))))
-        .collect();
+    let metadata: serde_json::Map<String, Value> =
+        [("speaker", &text.speaker), ("kind", &text.kind)]
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), Value::String(value.clone()?))))
+            .collect();
     let request = CaptureRequest {
         scope: Scope { session_key: text.session.clone(), ..testing::scope() },
         source: SourceRef {

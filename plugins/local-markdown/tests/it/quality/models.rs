@@ -1,4 +1,5 @@
-//! Embedding models for tests: some that know nothing, and one that knows which question a note answers.
+//! Embedding models for tests: some that know nothing, and one that knows which question a note
+//! answers.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -18,15 +19,22 @@ pub(crate) type Model = fn(&str) -> Vec<f32>;
 pub(crate) const IGNORANT: [(&str, Model); 4] = [
     ("random", |text| unit(noise(text))),
     ("the same for everything", |_| unit(vec![1.0; DIMENSIONS as usize])),
-    ("random in a narrow cone", |text| unit(noise(text).into_iter().map(|number| number + 3.0).collect())),
+    ("random in a narrow cone", |text| {
+        unit(noise(text).into_iter().map(|number| number + 3.0).collect())
+    }),
     ("without numbers", |_| vec![f32::NAN; DIMENSIONS as usize]),
 ];
 
 /// A note and its question are as near as with a good model, everything else as far as with any.
 pub(crate) fn understands(text: &str) -> Vec<f32> {
     let body = paraphrases(true);
-    let of_question = body.questions.iter().find(|question| question.text == text).map(|question| &question.relevant);
-    let of_record = body.records.iter().find(|record| record.text == text).map(|record| record.id.clone());
+    let of_question = body
+        .questions
+        .iter()
+        .find(|question| question.text == text)
+        .map(|question| &question.relevant);
+    let of_record =
+        body.records.iter().find(|record| record.text == text).map(|record| record.id.clone());
     let about = of_question.and_then(|relevant| relevant.first().cloned()).or(of_record);
     let own = noise(text);
     unit(match about {
@@ -48,7 +56,8 @@ fn noise(text: &str) -> Vec<f32> {
     let number = |at: u32| {
         let mut hasher = DefaultHasher::new();
         (text, at).hash(&mut hasher);
-        let sum: f64 = hasher.finish().to_le_bytes().iter().map(|byte| f64::from(*byte) / 127.5 - 1.0).sum();
+        let sum: f64 =
+            hasher.finish().to_le_bytes().iter().map(|byte| f64::from(*byte) / 127.5 - 1.0).sum();
         (sum / (8.0_f64 / 3.0).sqrt()) as f32
     };
     (0..DIMENSIONS).map(number).collect()

@@ -32,8 +32,10 @@ fn signed(value: &str, line: &Value, at: Timestamp) -> HeaderMap {
 
 #[test]
 fn a_signature_is_that_of_botocore() {
-    let lines: Vec<Value> =
-        include_str!("botocore.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> = include_str!("botocore.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let at: Timestamp = lines[0]["at"].as_str().unwrap().parse().unwrap();
     for line in &lines[1..] {
         let token = line["token"].as_str();
@@ -53,12 +55,15 @@ fn only_a_secret_for_signing_signs_and_it_goes_nowhere_else() {
     let signing = secrets(KEY, "sigv4:s:r");
     assert!(signing.signing("x-note", "{{sigv4:AWS}}").unwrap().is_none());
     assert!(signing.signing("authorization", "Bearer x").unwrap().is_none());
-    let error = |secrets: &Secrets, text: &str| secrets.signing("authorization", text).err().unwrap().to_string();
+    let error = |secrets: &Secrets, text: &str| {
+        secrets.signing("authorization", text).err().unwrap().to_string()
+    };
     assert!(error(&signing, "AWS {{sigv4:AWS}}").contains("whole value"));
     assert!(error(&signing, "{{sigv4:A B}}").contains("whole value"));
     assert!(error(&signing, "{{sigv4:OTHER}}").contains("OTHER"));
     assert!(error(&secrets(KEY, "basic"), "{{sigv4:AWS}}").contains("for `basic` only"));
-    let plain = signing.in_header("authorization", "Bearer {{secret:AWS}}").unwrap_err().to_string();
+    let plain =
+        signing.in_header("authorization", "Bearer {{secret:AWS}}").unwrap_err().to_string();
     assert!(plain.contains("for `sigv4:s:r` only"), "{plain}");
 }
 
@@ -67,10 +72,15 @@ fn basic_is_encoded_and_every_secret_part_is_masked() {
     let basic = secrets("ada:correct horse", "basic");
     let header = basic.in_header("authorization", "Basic {{secret:AWS}}").unwrap();
     assert_eq!(header, "Basic YWRhOmNvcnJlY3QgaG9yc2U=");
-    for (name, text) in
-        [("authorization", "Bearer {{secret:AWS}}"), ("authorization", "{{secret:AWS}}"), ("x", "Basic {{secret:AWS}}")]
-    {
-        assert!(basic.in_header(name, text).unwrap_err().to_string().contains("for `basic` only"), "{name}: {text}");
+    for (name, text) in [
+        ("authorization", "Bearer {{secret:AWS}}"),
+        ("authorization", "{{secret:AWS}}"),
+        ("x", "Basic {{secret:AWS}}"),
+    ] {
+        assert!(
+            basic.in_header(name, text).unwrap_err().to_string().contains("for `basic` only"),
+            "{name}: {text}"
+        );
     }
     assert_eq!(
         basic.scrub_text("ada said correct horse, YWRhOmNvcnJlY3QgaG9yc2U="),
