@@ -14,7 +14,7 @@ use super::passes::{Activate, Add, Buffer, Norm, Put, Read, Rows, padded};
 use super::shape::Shape;
 use super::weights::{Bytes, Weights};
 
-/// Texts are computed together up to this many tokens. 96 to 512 are as fast (decision 0080).
+/// Texts are computed together up to this many tokens. Any number from 96 to 512 is as fast.
 const TOGETHER: usize = 128;
 
 struct Layer {

@@ -6,7 +6,7 @@
 use crate::index::{DocId, Index, stands_alone};
 use crate::meaning::{Near, Nearest};
 
-/// How much of a short record's similarity is that of the records beside it (decision 0084).
+/// How much of a short record's similarity is that of the records beside it (decision 0081).
 const SHARE: f32 = 0.5;
 /// Up to so many words, half a passage, a record is short. A passage or more says by itself what it
 /// is about.

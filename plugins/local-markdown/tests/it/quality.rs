@@ -14,7 +14,7 @@ use bodies::{Body, Scores, documents, measure, measure_with, paraphrases, work};
 const TOLERANCE: f64 = 0.02;
 /// The same for the whole record's score. It costs the first place of some questions about a detail
 /// of a section, and on texts that are asked for as a whole it gains more than that (decision
-/// 0083). Recall must not fall.
+/// 0081). Recall must not fall.
 const TOLERANCE_RECORD: f64 = 0.07;
 
 fn floor(body: &Body, most_behind: f64) -> Scores {
