@@ -1,5 +1,5 @@
 //! Turns at what few may do at a time, fair by company: whoever waits comes after one turn of each
-//! other company, however many turns the others wait for. Of several turns one company has all but
+//! other company, however many turns the others wait for. One company has at most all turns but
 //! one, so that another need not wait until the work of the first is done.
 
 use std::collections::{HashMap, VecDeque};
@@ -16,8 +16,8 @@ struct Waiting {
     most: usize,
     /// How many each company has. None has 0.
     held: HashMap<String, usize>,
-    /// Of each company that waits, in the order in which they come next. No queue is empty. While a
-    /// turn is free, only companies wait that have as many as they may have.
+    /// The waiting tasks of each company, in the order in which the companies come next. No queue
+    /// is empty. While a turn is free, only companies that have all the turns they may have wait.
     queues: VecDeque<(String, VecDeque<oneshot::Sender<Turn>>)>,
 }
 

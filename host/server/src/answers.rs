@@ -95,8 +95,8 @@ mod tests {
     use super::super::sum::Sum;
     use super::*;
 
-    /// Of a long answer, in the parts of `paced`, the connection has the last ones when the body is
-    /// gone.
+    /// A long answer goes out in the parts of `paced`; when its body is gone, the connection still
+    /// has the last ones.
     #[tokio::test]
     async fn an_answer_counts_until_the_last_part_of_it_is_sent() {
         let sum = Sum::new(1 << 20);

@@ -1,7 +1,7 @@
 //! What the host holds of requests in progress: of their bodies, and of answers that are being
 //! sent.
 //!
-//! There are three sums. Of each body the first 64 KiB count in one, and what follows in another:
+//! There are three sums. The first 64 KiB of each body count in one, and what follows in another:
 //! so the large bodies of some never refuse an ordinary request of others. The first 64 KiB count
 //! at all because a request goes on without its connection, so that the number of connections does
 //! not bound them. The third one is in `answers`.
@@ -89,8 +89,8 @@ struct Held {
 }
 
 impl Held {
-    /// Adds bytes that came. Answers whether they are not too many. Of a body that is longer than
-    /// any that is kept as a whole, such as the lines of a company, no more is counted.
+    /// Adds bytes that came. Answers whether they are not too many. A body that is longer than any
+    /// that is kept as a whole, such as the lines of a company, counts only up to that length.
     fn add(&self, bytes: usize) -> bool {
         let first = bytes.min(BEGINNING.saturating_sub(self.beginning.bytes()));
         let rest =

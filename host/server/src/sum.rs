@@ -22,7 +22,7 @@ pub(crate) struct Sum {
 #[derive(Debug, Default)]
 struct Held {
     all: usize,
-    /// Of each company that has some now. None has 0.
+    /// The bytes of each company that has some now; no entry is 0.
     companies: HashMap<CompanyId, usize>,
 }
 

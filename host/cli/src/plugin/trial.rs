@@ -27,18 +27,18 @@ pub(super) struct Setup {
     pub(super) file: PathBuf,
     pub(super) company: CompanyId,
     pub(super) key: BindingKey,
-    /// The provider's configuration; none: the binding's, or an empty one.
+    /// The provider's configuration. `None`: the binding's, or an empty one.
     pub(super) config: Option<JsonObject>,
-    /// The limits; none: the defaults.
+    /// The limits. `None`: the defaults.
     pub(super) limits: Option<BindingLimits>,
-    /// What the build may reach; none: no network and no secrets. It may send its data anywhere.
+    /// What the build may reach, and so send its data to. `None`: no network and no secrets.
     pub(super) network: Option<Network>,
     /// Whether due jobs and deliveries run.
     pub(super) has_background: bool,
 }
 
 impl Setup {
-    /// Of a file, for the company `dev` and its binding `default`.
+    /// The trial of a file, for the company `dev` and its binding `default`.
     pub(super) fn of(file: &Path) -> Result<Self, CliError> {
         Ok(Self {
             file: file.to_owned(),

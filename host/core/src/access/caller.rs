@@ -19,7 +19,7 @@ pub struct Caller {
     company: Option<CompanyId>,
     agent: Option<AgentId>,
     run: Option<String>,
-    /// All that its token may do; none: what the role may.
+    /// The permissions that limit its token. `None`: those of its role.
     operations: Option<Vec<Act>>,
     expires_at: Option<Timestamp>,
     /// What an integration may do at most for the one that its request names.
@@ -185,7 +185,7 @@ impl Caller {
         self.run.as_deref()
     }
 
-    /// The only company that the caller reaches; none: all of them.
+    /// The only company that the caller reaches. `None`: all companies.
     pub fn company(&self) -> Option<&CompanyId> {
         self.company.as_ref()
     }

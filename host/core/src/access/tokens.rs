@@ -59,7 +59,7 @@ struct Entry {
     caller: Arc<Caller>,
     expires_at: Option<Timestamp>,
     is_revoked: bool,
-    /// When the value was replaced, and until when it works; none: it is the token's value.
+    /// Until when this value works after it was replaced. `None`: it is the current value.
     replaced_until: Option<Timestamp>,
     last_hour: LastHour,
 }
@@ -306,7 +306,7 @@ impl Tokens {
     }
 }
 
-/// When a token ended, by then; none: it is valid.
+/// When a token ended. `None`: it is still valid at `now`.
 fn ended_at(token: &Token, now: Timestamp) -> Option<Timestamp> {
     let expired = token.expires_at.filter(|end| *end <= now);
     [token.revoked_at, expired].into_iter().flatten().min()

@@ -274,7 +274,7 @@ impl Service {
     async fn give(&self, binding: &Binding) -> Result<bool, ServiceError> {
         let (mut after, mut is_all): (Option<Vec<u8>>, bool) = (None, true);
         loop {
-            // Of two tasks, the second one finds nothing. One lock for each row: a record may be
+            // The second of two tasks finds nothing. One lock for each row: a record may be
             // forgotten in between.
             let _lock = self.store.lock(LockKind::Waiting, binding.id.0.as_bytes()).await?;
             if self.closed(&binding.company_id).is_some() {

@@ -52,7 +52,7 @@ pub struct BackupRequest {
 pub struct BackupView {
     /// Where it is.
     pub directory: PathBuf,
-    /// Of the store.
+    /// The report about the store.
     #[serde(flatten)]
     pub store: BackupReport,
     /// Files of providers and builds.

@@ -69,7 +69,7 @@ impl HostEvent {
 pub struct Notice {
     /// Where to go on from after this one; opaque.
     pub id: String,
-    /// Whose; none: the host's.
+    /// The company it belongs to. `None`: the host.
     pub company_id: Option<CompanyId>,
     /// What.
     pub happened: HostEvent,

@@ -193,8 +193,8 @@ impl Ledger {
         let rows =
             self.store.rollups(company, Period::Month.start(now), Period::Day.start(now)).await?;
         let rows = rows.into_iter().map(|(key, sums)| (key, sums.cost));
-        // Of two tasks that read at the same time, the first one counts: operations are counted on
-        // top of it already.
+        // If two tasks read at the same time, the first one counts: operations are already counted
+        // on top of it.
         self.spending.lock().entry(company.clone()).or_insert_with(|| Spending::new(now, rows));
         Ok(())
     }

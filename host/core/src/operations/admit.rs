@@ -41,8 +41,7 @@ fn may_cost(kind: OperationKind, serving: &Serving) -> MayCost {
 
 impl Service {
     /// Begins an operation of a caller. A caller that may not do it gets a refusal, in its own
-    /// company's log. Of a scope that is not as it must be, the record has the company and the
-    /// agent.
+    /// company's log. If the scope is invalid, the operation has only its company and agent.
     pub(crate) async fn begin(
         &self,
         caller: &Caller,

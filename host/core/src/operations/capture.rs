@@ -24,7 +24,7 @@ pub(crate) trait Attempt: Sync {
         own
     }
 
-    /// Who sent the event; none: the caller.
+    /// The sender of the event. `None`: the caller.
     fn sender(&self) -> Option<&str> {
         None
     }
@@ -39,12 +39,13 @@ pub(crate) trait Attempt: Sync {
         false
     }
 
-    /// Whether a replacement takes what is private to others, too; none: whether the caller's does.
+    /// Whether a replacement also takes records that are private to others. `None`: if the caller
+    /// may take them.
     fn replaces_of_everybody(&self) -> Option<bool> {
         None
     }
 
-    /// When the event came; none: now.
+    /// When the host received the event. `None`: now.
     fn received_at(&self) -> Option<Timestamp> {
         None
     }

@@ -133,7 +133,7 @@ impl Service {
         }
     }
 
-    /// Keeps the answer of what was done; none: it was not done, and the key is free again.
+    /// Keeps the answer. `None`: nothing was done, and the key is free again.
     ///
     /// # Errors
     /// Where the store fails.

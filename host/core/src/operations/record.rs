@@ -87,7 +87,7 @@ pub(crate) struct Record {
     /// so.
     planned: Option<PrivateWrite>,
     private: Option<PrivateWrite>,
-    /// Of whom it removes private records, or gives them to others.
+    /// The owners whose private records it removes or gives to others.
     taken_from: BTreeSet<Owner>,
     /// Whether the provider has records of it whose rows are not among what is written.
     lacks_rows: bool,

@@ -27,7 +27,7 @@ pub(crate) const OTHERS: &str = "other tokens";
 /// What is counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Reason {
-    /// The caller's key; none: further tokens, together.
+    /// The caller's key. `None`: all further tokens together.
     pub(crate) token: Option<String>,
     pub(crate) kind: OperationKind,
     pub(crate) code: OperationErrorCode,

@@ -112,7 +112,7 @@ pub(crate) trait Step: Send + Sync {
         None
     }
 
-    /// Since when the host has what it writes; none: since it began.
+    /// When the host received the material that it writes. `None`: with this request.
     fn since(&self) -> Option<Since> {
         None
     }

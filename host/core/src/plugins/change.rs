@@ -18,7 +18,7 @@ pub enum PluginOutcome {
         provider_key: ProviderKey,
         /// Its version.
         version: Version,
-        /// Of its bytes.
+        /// The digest of its bytes.
         digest: Digest,
     },
     /// It was refused.

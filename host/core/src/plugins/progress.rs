@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 /// Counts what begins and what ends.
 #[derive(Default)]
 pub(crate) struct Progress {
-    /// Of each, whether it takes long and waits for nobody but its like.
+    /// Whether each takes long, and so waits only for others that take long.
     running: Mutex<BTreeMap<(PathBuf, u64), bool>>,
     number: AtomicU64,
     changed: Notify,

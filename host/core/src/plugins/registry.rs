@@ -51,7 +51,7 @@ pub struct Plugin {
     pub component: Component,
     /// Whose it is.
     pub signed: Signed,
-    /// Of two builds of one version the one that was written later is the newer.
+    /// When its file was written: the later of two builds of one version is the newer.
     pub(super) written: (i64, i64),
 }
 

@@ -162,8 +162,8 @@ impl Service {
             return Ok(());
         }
         if whose.owner.is_some() || self.records.has_private(binding.id) {
-            // Of two operations that write one record, the second one sees whose the first one made
-            // it.
+            // If two operations write one record, the second one sees the owner that the first one
+            // gave it.
             let lock = self.records.lock(binding.id).await?;
             ending.hold(lock);
         }

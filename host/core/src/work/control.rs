@@ -381,8 +381,8 @@ pub struct ChangedCount {
     pub more: bool,
 }
 
-/// An agent knows of its own jobs, and of those of no agent. Of a job whose records are private
-/// only those know who may read them.
+/// An agent knows its own jobs and those of no agent. A job whose records are private is known only
+/// to those who may read them.
 fn is_known_to(caller: &Caller, job: &Job) -> bool {
     let mut scope = Scope::company(job.company_id.clone());
     if caller.confine(&mut scope).is_err() {

@@ -99,7 +99,7 @@ impl Service {
             recall: Some((&recall).into()),
             ..before.clone()
         };
-        // Of two that ask at the same time, the first one is kept.
+        // If two ask at the same time, the first answer is kept.
         self.deliveries.write(&before, &after).await?;
         Ok((after, recall))
     }

@@ -11,7 +11,7 @@ use memhost_types::{Delivery, DeliveryStatus, OperationErrorCode, SourceRef};
 impl Service {
     /// Whether the source or the scope of a delivery was forgotten, or the source replaced, after
     /// it came. One that may have reached the provider is tried all the same: only that says which
-    /// records it has made. Of two that replace one source, one waits.
+    /// records it has made. If two replace one source, one waits.
     pub(super) async fn is_old(
         &self,
         delivery: &Delivery,

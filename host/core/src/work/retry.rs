@@ -29,8 +29,8 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// When to try again after so many failures; none: it is given up. `asked` is what the other
-    /// side asked for at least.
+    /// When to try again after so many failures. `None`: it is given up. `asked` is the shortest
+    /// wait that the other side asked for.
     pub fn next(
         &self,
         clock: &dyn Clock,

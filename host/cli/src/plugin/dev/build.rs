@@ -15,7 +15,7 @@ pub(super) struct Build {
 }
 
 impl Build {
-    /// Of a project, with cargo unless another command is given.
+    /// The build of a project: with cargo, unless another command is given.
     pub(super) fn of(
         project: &Path,
         command: Option<&str>,

@@ -278,7 +278,7 @@ impl Place {
         let found =
             items(&bindings, "items").iter().find(|binding| binding["providerKey"] == *provider);
         if let Some(binding) = found {
-            // Of an earlier run, which may have had other flags.
+            // From an earlier run, which may have had other flags.
             let before: Grants =
                 serde_json::from_value(binding["grants"].clone()).map_err(CliError::host)?;
             let now = Grants { http: grants.http, secrets: grants.secrets, ..before };

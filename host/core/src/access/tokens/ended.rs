@@ -18,8 +18,8 @@ const AT_ONCE: usize = 500;
 
 impl Tokens {
     /// The changes that remove tokens which ended long ago, and the first of too many that have
-    /// ended: at most 500. Where more are left, the next call has them. `only` is the company;
-    /// none: all of them, and the operators' tokens.
+    /// ended: at most 500. Where more are left, the next call has them. `only` is the company.
+    /// `None`: all companies, and the operators' tokens.
     ///
     /// # Errors
     /// Where a row cannot be read.

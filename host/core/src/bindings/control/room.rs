@@ -32,8 +32,8 @@ fn room(
 }
 
 impl Service {
-    /// Checks that a company may have one more binding. Of a key that is there already, something
-    /// else is said.
+    /// Checks that a company may have one more binding. A key that exists already passes here and
+    /// gets an error of its own.
     pub(super) fn check_room(
         &self,
         company: &CompanyId,

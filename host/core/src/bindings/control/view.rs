@@ -84,23 +84,23 @@ pub struct WaitingView {
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageView {
-    /// Of `memoryBytes`: the most that one instance had after a call.
+    /// The most memory that one instance had after a call (limit `memoryBytes`).
     pub memory_bytes: u64,
-    /// Of `storageBytes`.
+    /// Bytes in storage (limit `storageBytes`).
     pub storage_bytes: u64,
-    /// Of `storageKeys`.
+    /// Keys in storage (limit `storageKeys`).
     pub storage_keys: u64,
-    /// Of `directoryBytes`, at most.
+    /// Bytes in the directory, at most (limit `directoryBytes`).
     pub directory_bytes: u64,
-    /// Of `directoryFiles`, at most.
+    /// Files in the directory, at most (limit `directoryFiles`).
     pub directory_files: u64,
-    /// Of `concurrentCalls`.
+    /// Calls in progress (limit `concurrentCalls`).
     pub calls_in_flight: u32,
-    /// Of `queuedCalls`.
+    /// Calls that wait (limit `queuedCalls`).
     pub calls_waiting: u32,
-    /// Of `outgoingRequestsPerMinute`, about.
+    /// Requests of the last minute, about (limit `outgoingRequestsPerMinute`).
     pub outgoing_requests_per_minute: u32,
-    /// Of `outgoingConnections`.
+    /// Open connections (limit `outgoingConnections`).
     pub outgoing_connections: u32,
 }
 

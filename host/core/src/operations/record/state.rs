@@ -239,7 +239,7 @@ impl Ending {
         })
     }
 
-    /// Writes the record. No type of an answer is known here, so it is compiled once and not for
+    /// Writes the operation. It knows no type of an answer, so it is compiled once and not for
     /// each step.
     async fn record(
         self,
