@@ -191,8 +191,8 @@ impl Request<'_> {
         Self { reads: true, ..self }
     }
 
-    /// Of the answer's JSON only what is at this JSON Pointer is read, such as `/results`. An
-    /// answer without it is [`Error::Answer`].
+    /// Reads only the part of the answer's JSON at this JSON Pointer, such as `/results`. An answer
+    /// without it is [`Error::Answer`].
     #[must_use]
     pub fn at(self, pointer: &'static str) -> Self {
         Self { at: pointer, ..self }

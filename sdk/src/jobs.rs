@@ -242,8 +242,8 @@ impl<T: Serialize + DeserializeOwned> Jobs<T> {
     }
 
     /// Creates a job for everything that waits to be done, or answers the one that waits already.
-    /// If the host has stopped running that one, it is cancelled and replaced. Of the older jobs
-    /// the `most` newest stay.
+    /// If the host has stopped running that one, it is cancelled and replaced. The `most` newest of
+    /// the older jobs stay.
     ///
     /// # Errors
     /// If storage fails.

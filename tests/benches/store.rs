@@ -29,7 +29,7 @@ fn operation(sequence: u64) -> Operation {
         run_id: Some(format!("run-{}", sequence / 16)),
         ..Scope::company(company.clone())
     };
-    // Of 10,000 records, in no order.
+    // From 10,000 records, in no order.
     let records = (0..5)
         .map(|n| (sequence * 5 + n).wrapping_mul(0x9e37_79b9_7f4a_7c15) % 10_000)
         .map(|n| RecordHandle {

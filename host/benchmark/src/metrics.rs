@@ -78,7 +78,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Of these durations, in any order.
+    /// The latency of these durations, in any order.
     pub fn of(mut durations: Vec<Duration>) -> Self {
         durations.sort_unstable();
         let at = |share: usize| {
@@ -93,9 +93,9 @@ impl Latency {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Scores {
-    /// Of all questions.
+    /// Scores over all questions.
     pub overall: Score,
-    /// Of each kind of question.
+    /// Scores by kind of question.
     pub categories: BTreeMap<Category, Score>,
 }
 

@@ -45,9 +45,9 @@ pub struct Evaluation {
     /// The retrieval measures.
     #[serde(flatten)]
     pub scores: Scores,
-    /// Of the queries, from the caller's side.
+    /// The latency of queries, from the caller's side.
     pub query: Latency,
-    /// Of the captures, from the caller's side.
+    /// The latency of captures, from the caller's side.
     pub capture: Latency,
     /// For each conversation and question the ranked ids of turns.
     #[serde(skip)]

@@ -24,7 +24,7 @@ pub struct ConfigError {
     pub message: String,
 }
 
-/// The errors of a configuration, at most [`MAX_ERRORS`]; none: it fits.
+/// The errors of a configuration, at most [`MAX_ERRORS`]. It is valid if there are none.
 ///
 /// # Errors
 /// The schema itself cannot be used, and why.

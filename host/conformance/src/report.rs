@@ -71,7 +71,7 @@ pub struct Counts {
 pub struct Report {
     /// The provider and its version, if it was admitted.
     pub provider: Option<(ProviderKey, semver::Version)>,
-    /// Of the component's bytes, if it was admitted.
+    /// The digest of the component's bytes, if it was admitted.
     pub digest: Option<Digest>,
     /// Whether it asks for an origin.
     pub wants_network: bool,

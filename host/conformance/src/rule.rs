@@ -56,7 +56,7 @@ pub struct Rule {
     pub contract: Sentence,
     /// The checks that test it.
     pub mode: Mode,
-    /// The optional interface that it is about; none: every provider.
+    /// The optional interface that it is about. `None`: the rule is for every provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<OptionalInterface>,
     /// What a provider declares that need not keep it.

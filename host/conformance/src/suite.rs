@@ -37,7 +37,7 @@ pub struct CheckOptions {
     pub config: JsonObject,
     /// The metadata of every record of the check, for providers that need some.
     pub metadata: JsonObject,
-    /// What it may reach of the origins that it requests; none: no network.
+    /// The requested origins that it may reach. `None`: no network.
     pub network: Option<Network>,
     /// Requested permissions to refuse, by the name of their kind: `storage`, `directory`,
     /// `embeddings`, `clock`.

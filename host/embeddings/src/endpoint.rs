@@ -8,11 +8,11 @@ use super::{EmbeddingsError, Model};
 use memhost_ports::EmbeddingModel;
 use memhost_types::{BillingType, Microcents, Usage};
 
-/// Of a batch, with all requests that it takes. Shorter than a call of a provider may take by
-/// default, so that it is the endpoint that is named as late.
+/// The time limit of a batch, with all of its requests. It is shorter than the default limit of a
+/// provider call, so that the error names the endpoint.
 const TIMEOUT: Duration = Duration::from_secs(25);
-/// Of an answer, in bytes: for each number with its space, for what is around a vector, and for
-/// what is around all.
+/// The most bytes of an answer: for each number with its space, for the JSON around a vector, and
+/// for the JSON around all.
 const NUMBER: u64 = 48;
 const VECTOR: u64 = 1 << 10;
 const ENVELOPE: u64 = 64 << 10;

@@ -21,7 +21,7 @@ pub(super) struct WordPiece {
 }
 
 impl WordPiece {
-    /// Of a `vocab.txt`: a piece a line, numbered from 0.
+    /// Reads a `vocab.txt`: a piece a line, numbered from 0.
     ///
     /// # Errors
     /// Where one of the pieces that every text needs is missing.

@@ -23,7 +23,7 @@ pub struct LinkTemplate {
 }
 
 impl LinkTemplate {
-    /// Of an issue: has `{issueId}`.
+    /// A template for issues: has `{issueId}`.
     ///
     /// # Errors
     /// What is wrong with it, and how to write it.
@@ -31,7 +31,7 @@ impl LinkTemplate {
         Self::new(text, ISSUE)
     }
 
-    /// Of a run: has `{runId}`.
+    /// A template for runs: has `{runId}`.
     ///
     /// # Errors
     /// What is wrong with it, and how to write it.

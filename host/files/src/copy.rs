@@ -55,7 +55,7 @@ impl Directory {
             let Some(mut file) = one.directory.file(one.name).map_err(in_path)? else {
                 return Ok(Then::Past);
             };
-            // Of the open file: what has the name may be another one by now.
+            // From the open file: another one may have the name by now.
             let metadata = file.metadata()?;
             let seen = Seen { bytes: metadata.len(), modified: metadata.modified().ok() };
             if known.files.get(&path) != Some(&seen) {

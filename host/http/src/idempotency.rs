@@ -195,8 +195,8 @@ fn is_refused_tool(parts: &axum::http::response::Parts, body: &[u8]) -> bool {
 
 /// Whether a request was refused because there is no such company, or because the company's quota
 /// is used up. Nothing is kept of it: the company may be made, what is not there has no rows, and
-/// the quota may be raised. Of a provider's own quota there is an operation, and its effect is not
-/// known.
+/// the quota may be raised. A refusal by a provider's own quota is kept: it is an operation whose
+/// effect is unknown.
 fn is_of_the_company(status: StatusCode, body: &[u8]) -> bool {
     matches!(status, StatusCode::NOT_FOUND | StatusCode::INSUFFICIENT_STORAGE)
         && serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|problem| {

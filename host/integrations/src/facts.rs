@@ -50,17 +50,17 @@ pub enum FactOwner {
 pub struct Fact {
     /// The record's id: the same in tools and on the record's page.
     pub id: String,
-    /// Of a user's fact: whose.
+    /// The user that the fact is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
-    /// Of a drive's fact: whose.
+    /// The drive that the fact belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drive_id: Option<String>,
     /// One sentence.
     pub fact: String,
     /// When it was added, where it is known.
     pub created_at: Option<Timestamp>,
-    /// Of a fact that is no user's: who added it, where it is known.
+    /// Who added it, if it is known. A user's fact has no such member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_by: Option<Option<String>>,
     /// `ai` or `user`.
@@ -286,7 +286,7 @@ impl Facts {
             drive_id: owner.filter(|_| kind == DRIVE),
             fact: record.text,
             created_at: kept.or(record.created_at),
-            // Of a record that the host has no row of nobody knows who made it.
+            // Without a row nobody knows who made the record.
             created_by: (kind != USER).then(|| text(metadata, "createdBy")),
             source: Some(text(metadata, "source").unwrap_or_else(|| "user".to_owned())),
         }

@@ -109,7 +109,7 @@ impl OwnerRecords {
                     "userId" if self.owner.0 == "userId" => {
                         owner == writer.id || self.field.get(&row.scope) == Some(owner)
                     }
-                    // Of another kind of owner than the request's, or shared with whoever names it.
+                    // Another kind of owner than the request's, or shared with whoever names it.
                     _ => names(&row.scope, owner) || (name == "userId" && owner == writer.id),
                 };
                 if metadata.get(name).and_then(Value::as_str).is_some_and(|owner| !is_known(owner))

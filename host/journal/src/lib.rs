@@ -33,7 +33,7 @@ pub struct Entry<'a> {
     pub anchor: Option<&'a str>,
     /// The JSON that memhost wrote beside the text. Whoever edits the file can change it.
     pub note: Option<&'a str>,
-    /// The text. Of a section that is no entry of a journal: with its heading.
+    /// The text. A section that is no entry of a journal has its heading in it.
     pub text: Cow<'a, str>,
 }
 

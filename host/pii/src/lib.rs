@@ -163,8 +163,8 @@ impl Finding {
 
 /// Finds personal data and credentials in `text`.
 ///
-/// The findings are sorted by start and do not overlap. Of two that overlap the riskier one stays.
-/// If both have the same risk they become one finding over both ranges with the kind of the longer
+/// The findings are sorted by start and do not overlap. The riskier of two that overlap stays. If
+/// both have the same risk they become one finding over both ranges with the kind of the longer
 /// one, so that redaction leaves no fragment of the other.
 #[must_use]
 pub fn scan(text: &str) -> Vec<Finding> {

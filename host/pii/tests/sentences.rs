@@ -25,11 +25,11 @@ fn read(file: &'static str) -> Vec<Sentence> {
 
 /// What a file's sentences are found to be.
 struct Figures {
-    /// Of the sentences of level 2, the share that is found to be of level 2.
+    /// The share of the sentences of level 2 that is found to be of level 2.
     recall: f64,
-    /// Of the sentences that are found to be of level 2, the share that is.
+    /// The share of the sentences found to be of level 2 that is of level 2.
     precision: f64,
-    /// Of the sentences of level 1, the share that is found to be of level 1 or 2.
+    /// The share of the sentences of level 1 that is found to be of level 1 or 2.
     flagged: f64,
     /// The sentences at another level than theirs.
     wrong: Vec<String>,

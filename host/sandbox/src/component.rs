@@ -15,7 +15,7 @@ use memhost_types::{Digest, ProviderDescription};
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Inspection {
-    /// Of the file's bytes.
+    /// The digest of the file's bytes.
     pub digest: Digest,
     /// The file's size in bytes.
     pub bytes: u64,

@@ -86,7 +86,7 @@ pub struct Egress {
 
 #[derive(Default)]
 struct Granted {
-    /// Of each secret, in their order.
+    /// The origins of each secret, in their order.
     origins: Vec<Vec<Origin>>,
     all: Secrets,
 }

@@ -29,7 +29,7 @@ pub struct SandboxOptions {
     /// A PEM file of certificate authorities that outgoing requests trust beside the well-known
     /// ones.
     pub outgoing_roots: Option<PathBuf>,
-    /// Where the cost of each call is noted; none: nothing is counted, and no guest is slowed down.
+    /// Where the cost of each call is noted. `None`: nothing is counted, and no guest slows down.
     pub meter: Option<Meter>,
     /// Where components are compiled.
     pub compiler: Compiler,

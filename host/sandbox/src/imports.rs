@@ -190,7 +190,7 @@ impl storage::Host for State {
             storage::Write::Put(entry) => entry.key.len() + entry.value.len(),
             storage::Write::Delete(key) => key.len(),
         });
-        // Of small writes the number counts: each is looked up.
+        // Small writes cost by their number: each is looked up.
         let bytes = bytes.sum::<usize>() + batch.len() * SCANNED_BYTES;
         answer(self.storage().and_then(|storage| {
             let batch = batch

@@ -122,8 +122,7 @@ impl Table {
     pub(crate) fn longest(&self, text: &[u8]) -> Token {
         let mut range = self.seeks[seek_of(text)] as usize;
         if text.len() > 1 {
-            // Of the tokens that begin with the same two bytes, those that are not greater than the
-            // text.
+            // The tokens with the same two first bytes that are not greater than the text.
             let end = self.seeks.get(seek_of(text) + 1).map_or(TOKENS, |end| *end as usize);
             let (mut low, mut high) = (range, end);
             while low < high {
@@ -155,8 +154,8 @@ impl Table {
             if self.merge(left, right).is_some_and(|merged| self.ranks[merged as usize] < limit) {
                 return false;
             }
-            // The later of the two merges is undone. Of two with one rank the left one comes first,
-            // and so does the merge across the seam before the right one.
+            // The later of the two merges is undone. If both have one rank, the left one comes
+            // first, and so does the merge across the seam before the right one.
             let (of_left, of_right) = (self.ranks[left as usize], self.ranks[right as usize]);
             let (undone, half) = if of_left > of_right {
                 limit = of_left;

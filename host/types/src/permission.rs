@@ -224,7 +224,7 @@ impl HttpGrant {
 }
 
 impl Grants {
-    /// Exactly what is asked for. Of an origin that a configuration gives: nothing before it is
+    /// Grants for exactly these requests. An origin from a configuration is left out until it is
     /// resolved.
     pub fn all_of(requests: &[PermissionRequest]) -> Self {
         let mut grants = Self::default();

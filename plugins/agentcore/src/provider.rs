@@ -114,7 +114,7 @@ impl Service for AgentCore {
         self.delete_at(&format!("memoryRecords/{}", segment(id)))
     }
 
-    /// Of an extracted record the events stay until they expire.
+    /// The events of an extracted record stay until they expire.
     fn left_of(&self, gone: &Record) -> Result<ForgetEffect, Error> {
         Ok(ForgetEffect::hard_unless(gone.is_extracted))
     }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 const MESSAGES: usize = 100;
 const LONGEST: usize = 100_000;
 
-/// A message for each turn, and more for a long one. Of more than an event takes, what comes first
-/// is told as one text that says who said what, so that nothing is left out.
+/// A message for each turn, and more for a long one. If there are more than an event takes, the
+/// first turns become one text that says who said what, so that nothing is left out.
 pub(crate) fn messages(turns: &[Turn]) -> Vec<Value> {
     let all: Vec<Value> = turns.iter().flat_map(message).collect();
     if all.len() <= MESSAGES {

@@ -43,7 +43,7 @@ impl From<Observation> for Record {
             seen.metadata.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
         let record = match metadata.get(NAME).and_then(|kept| Kept::deserialize(kept).ok()) {
             Some(kept) => kept.record(seen.id.to_string(), seen.narrative.unwrap_or_default()),
-            // Of somebody else, or of claude-mem's model.
+            // Written by somebody else, or by claude-mem's model.
             None => {
                 let facts: Vec<String> = seen
                     .facts

@@ -29,8 +29,8 @@ pub struct Config {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteBack {
-    /// The statements of the persons in it, each an item of its type. Of a conversation without one
-    /// nothing is stored.
+    /// The statements of the persons in it, each an item of its type. A conversation without one
+    /// stores nothing.
     #[default]
     Items,
     /// The conversation itself, as one `task_context`.

@@ -17,8 +17,8 @@ const K1: f32 = 1.2;
 const B: f32 = 0.75;
 /// How many items by words and by signs are compared with a question's vector, at least.
 const COMPARED: usize = 256;
-/// From so many items on a word that most of them have tells nothing. Of a few it may be what is
-/// asked for.
+/// From this number of items on, a word that most of them have tells nothing. Among fewer it may be
+/// the one that the question is about.
 const MANY: usize = 100;
 const DAY: f64 = 86_400e6;
 
@@ -143,7 +143,7 @@ impl Ask<'_> {
         }
         let near = meaning.nearest(question, compared, |doc| self.admits(store, doc));
         worded.extend(near.into_iter().map(|doc| (doc, 0.0)));
-        // Of two entries for one item the one with words is kept.
+        // If an item has two entries, the one with words is kept.
         worded.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
         worded.dedup_by_key(|(doc, _)| *doc);
         let mut found = Vec::with_capacity(worded.len());

@@ -14,7 +14,7 @@ const HASH: usize = 16;
 pub(crate) enum Kind {
     /// About a user. It follows the user everywhere.
     User,
-    /// Of a workspace, whose members share it.
+    /// About a workspace, whose members share it.
     Drive,
 }
 

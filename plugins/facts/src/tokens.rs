@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 /// See `build.rs`.
 static TABLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tokens.bin"));
 
-/// How the encoding splits a text before it looks for tokens. Of its rules for blanks only those
-/// are here that apply to a line: there is one space between words, and none at the end.
+/// How the encoding splits a text before it looks for tokens. It has only those rules for blanks
+/// that apply to a line: there is one space between words, and none at the end.
 static PIECES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let upper = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]";
     let lower = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]";

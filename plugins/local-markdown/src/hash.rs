@@ -90,7 +90,7 @@ mod tests {
         for bits in [|hash: u64| hash & 0xffff, |hash: u64| hash >> 48] {
             let distinct: std::collections::HashSet<u64> =
                 hashes.iter().map(|hash| bits(*hash)).collect();
-            // Of 20,000 random numbers below 65,536 about 17,200 are distinct.
+            // About 17,200 of 20,000 random numbers below 65,536 are distinct.
             assert!(distinct.len() > 16_900, "{}", distinct.len());
         }
         assert_ne!(seeded.hash_one("a"), Seeded::default().hash_one("a"));

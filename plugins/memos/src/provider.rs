@@ -22,7 +22,7 @@ fn message(turn: &Turn) -> Value {
 impl Service for Memos {
     type Config = Config;
 
-    /// Of memories and of preferences each.
+    /// The most hits, of memories and of preferences each.
     const MOST_HITS: usize = 25;
     const KEEPS_TEXTS: bool = false;
     const TAKES_INSTRUCTIONS: bool = true;
@@ -57,7 +57,7 @@ impl Service for Memos {
         self.user = owner(self.config.user_id.as_deref(), company);
     }
 
-    /// Of a replacement it takes the text.
+    /// It takes only the text of a replacement.
     fn takes(&self, _: &str, tag: &Tag) -> Result<(), types::Error> {
         if tag.summary.is_none() && tag.metadata.is_none() && tag.expires_at.is_none() {
             return Ok(());

@@ -89,7 +89,7 @@ pub(crate) fn rank(
         };
         hits.push((Hit { id: item.id.clone(), kind: item.kind, score, parts }, since));
     }
-    // Of two that have faded the newer one is first.
+    // If two have faded, the newer one is first.
     hits.sort_by(|(a, old), (b, new)| {
         b.score.total_cmp(&a.score).then(new.cmp(old)).then_with(|| a.id.cmp(&b.id))
     });

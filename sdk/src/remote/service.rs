@@ -17,10 +17,10 @@ pub struct Record {
     pub key: Option<String>,
     /// Its text.
     pub text: String,
-    /// What it was written with. Of a record that somebody else wrote: what the service knows of
-    /// metadata and times.
+    /// What it was written with. If somebody else wrote it: the metadata and times that the service
+    /// knows.
     pub tag: Tag,
-    /// Of a hit.
+    /// The score of a hit.
     pub score: Option<Score>,
     /// When it was last changed.
     pub updated_at: Option<String>,
@@ -63,7 +63,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Of a record that is added. `changes`: the service would change this text.
+    /// The entry of a record that is added. `changes`: the service would change this text.
     pub fn new(key: &str, text: &str, tag: &Tag, changes: bool) -> Self {
         Self { key: key.to_owned(), tag: tag.clone(), text: changes.then(|| text.to_owned()) }
     }
@@ -192,7 +192,7 @@ pub trait Service: Sized + 'static {
     fn delete(&self, id: &str) -> Result<(), Error>;
 
     /// How far a record is forgotten that was deleted, and that [`Service::find`] does not find any
-    /// more. Of the record there are its id, its scope and whether it was extracted.
+    /// more. `gone` has its id, its scope and whether it was extracted.
     ///
     /// # Errors
     /// What the request answers.

@@ -43,7 +43,7 @@ pub struct Tag {
 const MEMBER: &str = "memhost";
 
 impl Tag {
-    /// Of what is captured.
+    /// The tag of captured material.
     ///
     /// # Errors
     /// An invalid request if the metadata of the payload or of the request is no object.
@@ -91,8 +91,8 @@ impl Tag {
         Self::read(all.get(MEMBER)?)
     }
 
-    /// Of a record that somebody else wrote and of which a service knows this metadata; without
-    /// members whose names this SDK gives.
+    /// The tag of a record that somebody else wrote, from the metadata that a service knows,
+    /// without the members that this SDK sets.
     pub fn foreign(metadata: &Map<String, Value>) -> Self {
         let is_own = |name: &str| name == MEMBER || PARTITION.contains(&name);
         let all: Map<_, _> =
@@ -130,7 +130,7 @@ impl Tag {
         self.expires_at.as_deref().is_some_and(|at| millis(at) <= millis(&now()))
     }
 
-    /// Of a record that is written as it is. `source` is that of the request.
+    /// The tag of a record that is written as it is. `source` is that of the request.
     pub fn written(record: &RecordWrite, scope: &Scope, source: Option<&SourceRef>) -> Self {
         Self {
             id: record.id.clone(),
@@ -143,7 +143,7 @@ impl Tag {
         }
     }
 
-    /// Of a record that replaces this one: what the new one does not say of source and time stays.
+    /// The tag of a record that replaces this one: source and time stay where the new one has none.
     #[must_use]
     pub fn replaced_by(self, new: Self) -> Self {
         Self {

@@ -134,7 +134,7 @@ async fn what_waits_of_an_import_goes_with_its_source() {
         let path = "/control/v1/companies/acme/import?scope=company";
         let done = there.send(Method::Post, path, Some(more.collect()), &[]).await.fine();
         assert_eq!((&done["waiting"], &done["requested"]), (&json!(2), &json!([key])), "{done}");
-        // Of the whole company, also here.
+        // Only for the whole company, also here.
         let confined = json!({"scope": {"companyId": "acme", "agentId": "ada"}, "sources": [{"commentId": "c1"}]});
         assert_eq!(there.post(FORGET, &confined).await.status, 400, "{provider}");
         let gone = there.post(FORGET, &of(&json!([{"commentId": "c1"}]))).await.fine();

@@ -95,7 +95,7 @@ async fn an_incomplete_file_is_not_read_and_a_bad_one_is_read_again_after_a_chan
     use std::io::Write;
     let host = TestHost::new(&[]).await.unwrap();
     let bytes = build("1.0.0", &json!({}));
-    // Of two parts in quick succession the second one is noticed while the first is still settling.
+    // The second of two parts in quick succession is noticed while the first is still settling.
     let mut slow = std::fs::File::create(file(&host, "slow.wasm")).unwrap();
     for (part, pause) in bytes.chunks(bytes.len() / 12 + 1).zip([30, 90].into_iter().cycle()) {
         slow.write_all(part).unwrap();

@@ -219,7 +219,7 @@ async fn what_waits_for_a_person_replaces_nothing_before_it_is_approved() {
     assert_eq!(texts(&api).await, ["revision 3"]);
     decide(&api, json!({"decision": "approve"})).await;
     assert_eq!(texts(&api).await, ["job revision 4"]);
-    // Of two that wait, the one that came later wins, whichever is approved first.
+    // The later of two that wait wins, whichever is approved first.
     ada.post(CAPTURE, &replacing("revision 5")).await.fine();
     ada.post(CAPTURE, &replacing("revision 6")).await.fine();
     let items = pending(&api).await;

@@ -24,7 +24,7 @@ pub(super) const RULES: &[Rule] = rules! { None;
         provider("list-records", EXACTLY_ONCE)
         => binding(while_others_write).unless(Exception::ExactlyOnceLists);
     "LST-03" "A page has at most the requested number of items"
-        "Of five records, a page with the limit 2 has at most two."
+        "A page with the limit 2 of five records has at most two."
         provider("list-request.limit", "1 to 1,000: at most this many items.")
         => binding(limit);
     "LST-04" "A list can be filtered"

@@ -22,7 +22,7 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Review);
         optional("list-pending", WAITS)
         => binding(waiting::oldest_first);
     "REV-03" "A page of waiting records has at most the requested number"
-        "Of three waiting records, a page with the limit 2 has at most two."
+        "A page with the limit 2 of three waiting records has at most two."
         optional("list-pending", WAITS)
         => binding(waiting::limit);
     "REV-04" "Each waiting record is listed once"

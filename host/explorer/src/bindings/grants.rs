@@ -37,7 +37,7 @@ fn coverage(granted: &Grants, request: &PermissionRequest) -> Coverage {
     let covers = match &request.permission {
         Permission::Storage(size) => effective.storage_bytes >= *size,
         Permission::Directory(size) => effective.directory_bytes >= *size,
-        // Of what cannot be granted nothing is.
+        // A permission that cannot be granted is never covered.
         _ => effective == asked && asked != Grants::default(),
     };
     match (covers, effective == Grants::default()) {

@@ -41,7 +41,7 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
     request.extensions_mut().insert(long.clone());
     let length = || if long.0.load(Ordering::Relaxed) { usize::MAX } else { message.len() };
     let mut response = away(length, next.run(request)).await;
-    // Whoever has no room for a long answer may refuse it then. Of a short one nobody asks.
+    // A long answer to a read may be refused if there is no room for it; a short one never is.
     let is_long = response.body().size_hint().lower() > MAX_INLINE_BYTES as u64;
     if is_long && off_executor(message.len(), || is_read(&message)) {
         response.extensions_mut().insert(OnlyRead);

@@ -51,8 +51,8 @@ impl GuestHttp {
     }
 }
 
-/// What the log of the call says of a request. Of its address it has no query: that may have what
-/// was said.
+/// What the call's log says about a request. It leaves out the query of the address, which may
+/// contain people's text.
 struct Told {
     method: http::Method,
     path: String,

@@ -40,7 +40,7 @@ struct Needles {
 
 /// What is looked for in one form.
 struct Automata {
-    /// Of the reversed texts; none: there is nothing to look for.
+    /// The automaton of the reversed texts. `None`: there is nothing to look for.
     nfa: Option<(NFA, StateID)>,
     /// The number of the mask and the length in bytes, by the number of the pattern.
     patterns: Vec<(usize, usize)>,

@@ -1,6 +1,6 @@
 //! Compaction of a store that is in use: everything is copied into a new database, which takes the
-//! place of the present one. Of what was removed or overwritten, sled keeps bytes in its files for
-//! an unlimited time; the new one has none.
+//! place of the present one. sled keeps the bytes of removed and overwritten values in its files
+//! indefinitely; the new database has none of them.
 //!
 //! The copy goes on beside all operations. The gate lists what is written meanwhile, and those keys
 //! are copied again. At the end the gate is shut for the few that are left: then nobody writes, the

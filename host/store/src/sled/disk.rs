@@ -190,7 +190,7 @@ impl Disk {
     pub(super) fn flush(&self) -> Result<(), StoreError> {
         self.alive()?;
         let now = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
-        // Of several at the same time the first one is watched.
+        // The first of several at the same time is watched.
         let is_watched = self
             .since
             .compare_exchange(0, now.max(1), Ordering::Relaxed, Ordering::Relaxed)

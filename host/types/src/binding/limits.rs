@@ -36,7 +36,7 @@ pub struct Limit {
     pub default: u64,
     /// The lowest value that is allowed.
     pub min: u64,
-    /// The highest value that is allowed; none: the host's own maximum of memory.
+    /// The highest value that is allowed. `None`: the host's own maximum of memory.
     pub max: Option<u64>,
     value: fn(&BindingLimits) -> u64,
 }

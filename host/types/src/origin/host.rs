@@ -16,7 +16,7 @@ pub enum Host {
     /// A name of at most 253 bytes with labels of 1 to 63 bytes.
     Domain(String),
     /// All subdomains at any depth of this domain, which has two labels or more, but not the domain
-    /// itself. Whether the domain is a public suffix such as `co.uk` is not known here.
+    /// itself. Nothing checks whether the domain is a public suffix such as `co.uk`.
     Wildcard(String),
     /// An address.
     Ip(IpAddr),

@@ -25,7 +25,7 @@ impl CrossAgent {
             config: &self.config,
         };
         let mut hits = ask.best(&self.store, &self.meaning, &mut self.scratch)?;
-        // Of nonsense every item is about equally dissimilar.
+        // Every item is about equally dissimilar to nonsense.
         if let Some(question) = &ask.question
             && !self.scratch.has_words()
         {

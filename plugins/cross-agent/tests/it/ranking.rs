@@ -152,7 +152,7 @@ fn a_common_word_is_left_out_among_many_items_only() {
     assert_eq!(ids(&mut provider, &project("p"), "heron").len(), 4);
     let found = ids(&mut provider, &project("p"), "heron server");
     assert_eq!((found.len(), found[0].as_str()), (4, "a2"));
-    // Of a hundred items most have the word, so it tells nothing.
+    // Most of a hundred items have the word, so it tells nothing.
     for number in 0..93 {
         put(&mut provider, &project("p"), &format!("b{number}"), "heron", &json!({}));
     }

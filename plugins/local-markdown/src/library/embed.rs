@@ -98,8 +98,8 @@ impl Library {
         })
     }
 
-    /// Of the records that are similar to a question with no known word those that are more similar
-    /// than made-up words are: nothing fits nonsense.
+    /// Keeps the records that are more similar to a question without a known word than made-up
+    /// words are: nothing fits nonsense.
     pub(crate) fn beyond_nonsense(&mut self, question: &str, mut nearest: Nearest) -> Nearest {
         if nearest.records.is_empty() {
             return nearest;

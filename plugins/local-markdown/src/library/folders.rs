@@ -17,7 +17,7 @@ const SMALL: usize = 128;
 /// A folder.
 #[derive(Debug, Default)]
 pub(super) struct Folder {
-    /// Its state when it was listed; none: it must be listed.
+    /// Its state when it was listed. `None`: it must be listed.
     pub(super) listed: Option<Stamp>,
     /// Its records.
     pub(super) docs: HashSet<DocId, Seeded>,
@@ -92,7 +92,7 @@ impl Folders {
         }
     }
 
-    /// Sets the state in which a folder was listed; none: it must be listed.
+    /// Sets the state in which a folder was listed. `None`: it must be listed.
     pub(super) fn set(&mut self, path: &str, listed: Option<Stamp>) {
         let folder = self.all.entry(path.to_owned()).or_default();
         let listed = listed.filter(|stamp| folder.docs.len() > SMALL || is_settled(*stamp));

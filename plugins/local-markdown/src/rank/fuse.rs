@@ -86,8 +86,8 @@ struct Scale {
 }
 
 impl Scale {
-    /// From the best score behind the first [`COMPARED`], at least `least`, to the best. Of fewer
-    /// scores from `least`.
+    /// From the best score behind the first [`COMPARED`], at least `least`, to the best. With fewer
+    /// scores it begins at `least`.
     fn of(scores: impl Iterator<Item = f32>, least: f32) -> Self {
         let mut scores: Vec<f32> = scores.collect();
         let to = scores.iter().copied().fold(least, f32::max);

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use super::{Record, instant};
 use crate::text::passage_starts;
 
-/// A record up to this many characters is the text of a hit. Of a longer record the text is the
-/// best passage with the passages around it.
+/// A hit shows a record of up to this many characters as a whole, and the best passage of a longer
+/// one with the passages around it.
 const WHOLE_TEXT: usize = 4_000;
 /// About what a snippet takes beside its texts, in bytes.
 const BESIDE: usize = 512;
@@ -22,7 +22,7 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// Of a record.
+    /// Prepares a record.
     pub(crate) fn of(id: &str, record: Record, company: &str) -> Self {
         let is_long = record.text.len() > WHOLE_TEXT && record.text.chars().count() > WHOLE_TEXT;
         let starts = is_long.then(|| passage_starts(&record.text).into());

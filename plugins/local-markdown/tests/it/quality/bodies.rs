@@ -155,7 +155,7 @@ pub(crate) fn score(body: &Body, mut ask: impl FnMut(&str) -> Vec<usize>) -> Sco
         let found = ask(&question.text);
         let is_hit = |number: &usize| question.relevant.contains(&body.records[*number].id);
         let hits = |k: usize| found.iter().take(k).filter(|number| is_hit(number)).count() as f64;
-        // Of more than k answers no ranking can have all among the first k.
+        // No ranking can have more than k answers among the first k.
         let most = |k: usize| question.relevant.len().min(k) as f64;
         sums.recall_3 += hits(3) / most(3);
         sums.recall_10 += hits(TOP) / most(TOP);

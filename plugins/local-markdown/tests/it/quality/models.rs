@@ -9,7 +9,7 @@ use memhost_sdk::types::Scope;
 
 use super::bodies::paraphrases;
 
-/// Of every vector here.
+/// The dimensions of every vector here.
 pub(crate) const DIMENSIONS: u32 = 384;
 
 /// Text to a vector.
