@@ -95,7 +95,7 @@ impl fmt::Display for Grouped {
 /// default; the lowest and the highest value; and what happens at the limit.
 macro_rules! binding_limits {
     ($(
-        #[doc = $about:literal]
+        $(#[doc = $about:literal])+
         $field:ident: $type:ty = $name:literal, $unit:ident, $default:expr, $min:expr => $max:expr, $reached:literal;
     )+) => {
         /// What one binding's provider may use. Every limit has a default that protects its
@@ -103,7 +103,7 @@ macro_rules! binding_limits {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, default)]
         pub struct BindingLimits {
-            $(#[doc = $about] #[serde(rename = $name)] pub $field: $type,)+
+            $($(#[doc = $about])+ #[serde(rename = $name)] pub $field: $type,)+
         }
 
         impl Default for BindingLimits {
@@ -118,7 +118,7 @@ macro_rules! binding_limits {
                 Limit {
                     name: $name,
                     unit: LimitUnit::$unit,
-                    about: $about.trim_ascii(),
+                    about: concat!($($about),+).trim_ascii(),
                     reached: $reached,
                     default: $default,
                     min: $min,
