@@ -16,7 +16,7 @@ use memhost_sandbox::{AdmissionError, CallError};
 use memhost_store::StoreError;
 use memhost_types::{
     BindingKey, CompanyId, FieldError, OperationError, OperationErrorCode, OperationId, Outcome,
-    ProviderError, visible,
+    Refusal, visible,
 };
 
 /// Why a host did not start.
@@ -241,124 +241,6 @@ impl From<Refusal> for ServiceError {
             OperationErrorCode::DiskFull => Self::DiskFull(refusal.error.message),
             OperationErrorCode::QuotaExceeded => Self::CompanyFull(refusal.error.message),
             _ => Self::Host(refusal.error.message),
-        }
-    }
-}
-
-/// Why an operation is not a success, before that is recorded.
-#[derive(Debug)]
-pub(crate) struct Refusal {
-    pub(crate) outcome: Outcome,
-    pub(crate) error: OperationError,
-}
-
-impl Refusal {
-    pub(crate) fn new(code: OperationErrorCode, message: impl Into<String>) -> Self {
-        let error =
-            OperationError { code, message: message.into(), field: None, retry_after_ms: None };
-        Self { outcome: Outcome::Refused, error }
-    }
-
-    /// The host itself failed.
-    pub(crate) fn host(error: impl Display) -> Self {
-        Self::new(OperationErrorCode::Host, error.to_string())
-    }
-
-    /// The same with the time after which another try makes sense.
-    pub(crate) fn retry_after(mut self, wait: std::time::Duration) -> Self {
-        self.error.retry_after_ms =
-            Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
-        self
-    }
-}
-
-/// The store failed: the operation is refused before its provider is called, and failed after that.
-impl From<StoreError> for Refusal {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::DiskFull { .. } => {
-                Self::new(OperationErrorCode::DiskFull, error.to_string())
-            }
-            StoreError::CompanyFull { .. } => {
-                Self::new(OperationErrorCode::QuotaExceeded, error.to_string())
-            }
-            StoreError::Erased { .. } => {
-                Self::new(OperationErrorCode::CompanyErased, error.to_string())
-            }
-            error => Self::host(error),
-        }
-    }
-}
-
-impl From<&Denied> for Refusal {
-    fn from(denied: &Denied) -> Self {
-        let mut refusal = Self::new(OperationErrorCode::Forbidden, denied.reason());
-        refusal.error.field = denied.field.map(str::to_owned);
-        refusal
-    }
-}
-
-impl From<FieldError> for Refusal {
-    fn from(field: FieldError) -> Self {
-        let mut refusal = Self::new(OperationErrorCode::InvalidRequest, field.message);
-        refusal.error.field = Some(field.field);
-        refusal
-    }
-}
-
-impl From<BindingError> for Refusal {
-    fn from(error: BindingError) -> Self {
-        match error {
-            BindingError::Store(error) => error.into(),
-            error => Self::new(OperationErrorCode::NoBinding, error.to_string()),
-        }
-    }
-}
-
-impl From<&CallError> for Refusal {
-    fn from(call: &CallError) -> Self {
-        use OperationErrorCode as Code;
-        let (outcome, code) = match call {
-            CallError::Provider(error) => return error.into(),
-            CallError::Busy { .. } | CallError::NoInstance { .. } | CallError::Retired => {
-                (Outcome::Refused, Code::Busy)
-            }
-            CallError::NoInterface(_) => (Outcome::Refused, Code::Unsupported),
-            CallError::TimedOut { .. } => (Outcome::TimedOut, Code::TimedOut),
-            CallError::LimitExceeded { .. } => (Outcome::Trapped, Code::LimitExceeded),
-            CallError::Trapped { .. } => (Outcome::Trapped, Code::Trapped),
-            CallError::BadAnswer(_) => (Outcome::Failed, Code::BadAnswer),
-        };
-        Self { outcome, ..Self::new(code, call.to_string()) }
-    }
-}
-
-impl From<&ProviderError> for Refusal {
-    fn from(error: &ProviderError) -> Self {
-        use OperationErrorCode as Code;
-        let (code, field, retry_after_ms) = match error {
-            ProviderError::InvalidRequest { field, .. } => {
-                (Code::InvalidRequest, field.clone(), None)
-            }
-            ProviderError::NotFound(_) => (Code::NotFound, None, None),
-            ProviderError::Unsupported(_) => (Code::Unsupported, None, None),
-            ProviderError::Unauthorized(_) => (Code::Unauthorized, None, None),
-            ProviderError::RateLimited { retry_after_ms, .. } => {
-                (Code::RateLimited, None, *retry_after_ms)
-            }
-            ProviderError::Unavailable { retry_after_ms, .. } => {
-                (Code::Unavailable, None, *retry_after_ms)
-            }
-            ProviderError::QuotaExceeded(_) => (Code::QuotaExceeded, None, None),
-            ProviderError::Internal(_) => (Code::Internal, None, None),
-        };
-        let message = match error {
-            ProviderError::InvalidRequest { message, .. } => message.clone(),
-            other => other.to_string(),
-        };
-        Self {
-            outcome: Outcome::Failed,
-            error: OperationError { code, message, field, retry_after_ms },
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The errors of this crate.
 
 use super::compiler::{CompileLimits, CompileStop};
-use memhost_types::{Digest, LogLine, ProviderError, Usage};
+use memhost_types::{Digest, LogLine, OperationErrorCode, Outcome, ProviderError, Refusal, Usage};
 
 /// Why a component is not admitted.
 #[derive(Debug, thiserror::Error)]
@@ -197,4 +197,22 @@ pub struct Failure {
     pub provider_us: u64,
     /// What the host's own imports used before, and what the provider reported.
     pub metered: Vec<Usage>,
+}
+
+impl From<&CallError> for Refusal {
+    fn from(call: &CallError) -> Self {
+        use OperationErrorCode as Code;
+        let (outcome, code) = match call {
+            CallError::Provider(error) => return error.into(),
+            CallError::Busy { .. } | CallError::NoInstance { .. } | CallError::Retired => {
+                (Outcome::Refused, Code::Busy)
+            }
+            CallError::NoInterface(_) => (Outcome::Refused, Code::Unsupported),
+            CallError::TimedOut { .. } => (Outcome::TimedOut, Code::TimedOut),
+            CallError::LimitExceeded { .. } => (Outcome::Trapped, Code::LimitExceeded),
+            CallError::Trapped { .. } => (Outcome::Trapped, Code::Trapped),
+            CallError::BadAnswer(_) => (Outcome::Failed, Code::BadAnswer),
+        };
+        Self { outcome, ..Self::new(code, call.to_string()) }
+    }
 }

@@ -1,6 +1,6 @@
 //! Errors of the store.
 
-use memhost_types::CompanyId;
+use memhost_types::{CompanyId, OperationErrorCode, Refusal};
 
 /// Why a call of the store failed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -52,4 +52,22 @@ pub enum StoreError {
     Fatal { action: &'static str, message: String },
     #[error("the stored {what} cannot be read: {message}")]
     Corrupt { what: String, message: String },
+}
+
+/// The store failed: the operation is refused before its provider is called, and failed after that.
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::DiskFull { .. } => {
+                Self::new(OperationErrorCode::DiskFull, error.to_string())
+            }
+            StoreError::CompanyFull { .. } => {
+                Self::new(OperationErrorCode::QuotaExceeded, error.to_string())
+            }
+            StoreError::Erased { .. } => {
+                Self::new(OperationErrorCode::CompanyErased, error.to_string())
+            }
+            error => Self::host(error),
+        }
+    }
 }

@@ -1,6 +1,11 @@
-//! What a provider's call can fail with, as the contract's error variant has it.
+//! Why a call of a provider fails, as the contract's error variant has it, and why an operation
+//! does.
+
+use std::fmt;
+use std::time::Duration;
 
 use super::limits;
+use super::operation::{OperationError, OperationErrorCode, Outcome};
 
 /// A field of a request and what is wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -65,4 +70,73 @@ pub fn cut_message(mut message: String) -> String {
         message.push('…');
     }
     message
+}
+
+/// Why an operation does not succeed, before its row says so. What refuses converts its own error
+/// into this one, beside that error.
+#[derive(Debug)]
+pub struct Refusal {
+    /// How the operation ends with it.
+    pub outcome: Outcome,
+    /// The error that the operation's row and the caller get.
+    pub error: OperationError,
+}
+
+impl Refusal {
+    /// The operation is refused before its provider is called.
+    pub fn new(code: OperationErrorCode, message: impl Into<String>) -> Self {
+        let error =
+            OperationError { code, message: message.into(), field: None, retry_after_ms: None };
+        Self { outcome: Outcome::Refused, error }
+    }
+
+    /// The host itself failed.
+    pub fn host(error: impl fmt::Display) -> Self {
+        Self::new(OperationErrorCode::Host, error.to_string())
+    }
+
+    /// The same with the time after which another try makes sense.
+    pub fn retry_after(mut self, wait: Duration) -> Self {
+        self.error.retry_after_ms =
+            Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
+        self
+    }
+}
+
+impl From<FieldError> for Refusal {
+    fn from(field: FieldError) -> Self {
+        let mut refusal = Self::new(OperationErrorCode::InvalidRequest, field.message);
+        refusal.error.field = Some(field.field);
+        refusal
+    }
+}
+
+impl From<&ProviderError> for Refusal {
+    fn from(error: &ProviderError) -> Self {
+        use OperationErrorCode as Code;
+        let (code, field, retry_after_ms) = match error {
+            ProviderError::InvalidRequest { field, .. } => {
+                (Code::InvalidRequest, field.clone(), None)
+            }
+            ProviderError::NotFound(_) => (Code::NotFound, None, None),
+            ProviderError::Unsupported(_) => (Code::Unsupported, None, None),
+            ProviderError::Unauthorized(_) => (Code::Unauthorized, None, None),
+            ProviderError::RateLimited { retry_after_ms, .. } => {
+                (Code::RateLimited, None, *retry_after_ms)
+            }
+            ProviderError::Unavailable { retry_after_ms, .. } => {
+                (Code::Unavailable, None, *retry_after_ms)
+            }
+            ProviderError::QuotaExceeded(_) => (Code::QuotaExceeded, None, None),
+            ProviderError::Internal(_) => (Code::Internal, None, None),
+        };
+        let message = match error {
+            ProviderError::InvalidRequest { message, .. } => message.clone(),
+            other => other.to_string(),
+        };
+        Self {
+            outcome: Outcome::Failed,
+            error: OperationError { code, message, field, retry_after_ms },
+        }
+    }
 }

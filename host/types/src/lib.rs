@@ -53,8 +53,7 @@ pub use delivery::{
     DeliveryStatus, HookEvent, HookReceipt, NotTaken, Recall, Recalled,
 };
 pub use event::{Event, EventFilter, EventType, NewEvent};
-pub use failure::cut_message;
-pub use failure::{FieldError, ProviderError};
+pub use failure::{FieldError, ProviderError, Refusal, cut_message};
 pub use forget_scope::{ForgetScopeRequest, ForgottenScope};
 pub use ids::{
     AgentId, BindingId, BindingKey, CompanyId, DeliveryId, IdError, OperationId, ProviderKey,

@@ -5,14 +5,14 @@ use crate::access::{
     AccessError, Act, ActAs, ActingError, Caller, CreateToken, Denied, Known, RotateToken,
 };
 use crate::bindings::{BindingError, NewActivity};
-use crate::error::{Refusal, ServiceError};
+use crate::error::ServiceError;
 use crate::operations::record::Opened;
 use crate::operations::refusals::Reason;
 use async_recursion::async_recursion as boxed;
 use memhost_store::{self as store, Change};
 use memhost_types::{
-    ActivityAction, AgentId, CompanyId, NewToken, OperationErrorCode, OperationKind, Scope, Token,
-    TokenId,
+    ActivityAction, AgentId, CompanyId, NewToken, OperationErrorCode, OperationKind, Refusal,
+    Scope, Token, TokenId,
 };
 
 /// The result of authentication.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use memhost_types::{Act, Role};
+use memhost_types::{Act, OperationErrorCode, Refusal, Role};
 
 /// The caller may not do this. The message is the same whether or not the thing exists.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -83,5 +83,13 @@ impl fmt::Display for Denied {
             Some(field) => write!(f, "{field}: {}", self.reason()),
             None => f.write_str(&self.reason()),
         }
+    }
+}
+
+impl From<&Denied> for Refusal {
+    fn from(denied: &Denied) -> Self {
+        let mut refusal = Self::new(OperationErrorCode::Forbidden, denied.reason());
+        refusal.error.field = denied.field.map(str::to_owned);
+        refusal
     }
 }

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::denied::Denied;
 use super::writer::{Writer, is_confined, is_mcp};
 use crate::Service;
-use crate::error::Refusal;
-use memhost_types::{Binding, BindingKey, CompanyId, JsonObject, RecordId, RecordRow, Scope};
+use memhost_types::{
+    Binding, BindingKey, CompanyId, JsonObject, RecordId, RecordRow, Refusal, Scope,
+};
 
 /// Whose facts are counted.
 #[derive(Debug, Clone)]

@@ -13,12 +13,12 @@ use crate::Service;
 use crate::access::{Act, Caller};
 use crate::bindings::deletion;
 use crate::bindings::{BindingError, NewActivity, NewBinding, Resolution};
-use crate::error::{Refusal, ServiceError};
+use crate::error::ServiceError;
 use crate::plugins::{LOCAL_MARKDOWN_KEY, Plugin, PluginError, PluginSource};
 use crate::versions::asked::asked_by;
 use memhost_types::{
     ActivityAction, AgentId, Binding, BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants,
-    HookEvent, JsonObject, Permission, ProviderKey, RequestedGrants, Scope, VersionChoice,
+    HookEvent, JsonObject, Permission, ProviderKey, Refusal, RequestedGrants, Scope, VersionChoice,
 };
 
 mod check;

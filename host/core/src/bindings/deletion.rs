@@ -4,12 +4,11 @@
 //! start, or when the company is erased.
 
 use crate::companies::waiting;
-use crate::error::Refusal;
 use crate::records;
 use crate::review::Reviews;
 use crate::versions::serving::ServingBindings;
 use memhost_store::{self as store, Change, Store, StoreError, Table};
-use memhost_types::{Binding, CompanyId};
+use memhost_types::{Binding, CompanyId, Refusal};
 
 /// The prefix of the marks.
 const DELETING: &[u8] = b"deleting\0";

@@ -1,7 +1,7 @@
 //! Why calls about bindings fail.
 
 use memhost_store::StoreError;
-use memhost_types::{AgentId, BindingKey, CompanyId};
+use memhost_types::{AgentId, BindingKey, CompanyId, OperationErrorCode, Refusal};
 
 /// Why a binding was not made, changed or found.
 #[derive(Debug, thiserror::Error)]
@@ -36,4 +36,13 @@ pub enum BindingError {
     Changed { what: &'static str },
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<BindingError> for Refusal {
+    fn from(error: BindingError) -> Self {
+        match error {
+            BindingError::Store(error) => error.into(),
+            error => Self::new(OperationErrorCode::NoBinding, error.to_string()),
+        }
+    }
 }

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use crate::Service;
 use crate::access::{Act, Caller};
-use crate::error::{Refusal, ServiceError};
+use crate::error::ServiceError;
 use crate::money::MayCost;
 use crate::operations::record::Opened;
 use crate::versions::RateState;
 use crate::versions::serving::Serving;
 use memhost_store::{DiskLevel, StoreError};
 use memhost_types::{
-    AgentId, AttributionMode, BindingKey, CompanyId, OperationErrorCode, OperationKind, Scope,
+    AgentId, AttributionMode, BindingKey, CompanyId, OperationErrorCode, OperationKind, Refusal,
+    Scope,
 };
 
 /// Whether a call may cost something. A used-up budget stops only such calls: what a company has

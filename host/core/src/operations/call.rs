@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Service;
-use crate::error::Refusal;
 use crate::operations::record::{Ending, Intended};
 use crate::operations::runner::Step;
 use crate::versions::breaker::Admitted;
 use crate::versions::serving::Serving;
 use memhost_sandbox::CallError;
-use memhost_types::{OperationErrorCode, OperationKind, ProviderError};
+use memhost_types::{OperationErrorCode, OperationKind, ProviderError, Refusal};
 
 /// The build that answered and its answer, or why there is none.
 pub(crate) type Called<T> = Result<(Arc<Serving>, T), Refusal>;

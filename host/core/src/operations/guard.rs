@@ -2,12 +2,11 @@
 //! query.
 
 use crate::Service;
-use crate::error::Refusal;
 use crate::records::Reader;
 use crate::versions::serving::Serving;
 use memhost_sandbox::CallError;
 use memhost_types::{
-    FieldError, OperationErrorCode, Outcome, QueryDigest, RecordHandle, RecordId, Scope,
+    FieldError, OperationErrorCode, Outcome, QueryDigest, RecordHandle, RecordId, Refusal, Scope,
 };
 
 /// A handle of another provider names nothing here, whatever its record id.

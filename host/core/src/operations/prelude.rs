@@ -4,10 +4,10 @@ pub(crate) use std::sync::Arc;
 
 pub(crate) use crate::Service;
 pub(crate) use crate::access::{Caller, Denied};
-pub(crate) use crate::error::{Refusal, ServiceError};
+pub(crate) use crate::error::ServiceError;
 pub(crate) use crate::operations::record::{Completion, Ended, Ending, Opened};
 pub(crate) use crate::operations::runner::{Answered, Step, Writes, asks_with};
 pub(crate) use crate::records::{Reader, Whose};
 pub(crate) use crate::versions::serving::Serving;
 pub(crate) use memhost_sandbox::{Answer, Failure};
-pub(crate) use memhost_types::{OperationId, OperationKind};
+pub(crate) use memhost_types::{OperationId, OperationKind, Refusal};

@@ -3,13 +3,12 @@
 
 use serde_json::Value;
 
-use crate::error::Refusal;
 use crate::versions::serving::Serving;
 use memhost_pii::{self as pii, PiiRisk};
 use memhost_ports::{expect_off_executor, off_executor};
 use memhost_types::{
     CaptureRequest, CorrectRequest, ImportRequest, JsonObject, OperationErrorCode, PiiPolicy,
-    QueryRequest, RecordWrite, UpsertRequest,
+    QueryRequest, RecordWrite, Refusal, UpsertRequest,
 };
 
 /// A request whose texts can be read and rewritten.

@@ -15,7 +15,6 @@ use tokio::sync::Notify;
 
 pub(crate) use self::state::{Concluded, Ended, Ending, Intended, Opened};
 use crate::companies::project_events::{ProjectEvents, Teller};
-use crate::error::Refusal;
 use crate::host::Audit;
 use crate::host::compaction::Forgotten;
 use crate::host::feed::Feed;
@@ -31,7 +30,7 @@ use memhost_store::{Lease, Store, StoreError, TableWrite};
 use memhost_types::{
     AttributionMode, Binding, ExtractionJob, HookContext, Job, JsonObject, LogLine, Operation,
     OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, PayloadSnapshot,
-    RecordHandle, Scope, Snapshots, SourceRef, Usage, limits,
+    RecordHandle, Refusal, Scope, Snapshots, SourceRef, Usage, limits,
 };
 
 /// Where operations are recorded.

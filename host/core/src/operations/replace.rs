@@ -5,11 +5,11 @@ use std::collections::HashSet;
 
 use crate::Service;
 use crate::access::{Act, Caller, Denied};
-use crate::error::{Refusal, ServiceError};
+use crate::error::ServiceError;
 use crate::records::Reader;
 use memhost_store::{self as store, Change};
 use memhost_types::{
-    Binding, CompanyId, OperationKind, RecordHandle, RecordRow, Replacement, ReviewItem,
+    Binding, CompanyId, OperationKind, RecordHandle, RecordRow, Refusal, Replacement, ReviewItem,
     ReviewStatus, ReviewSubject, Scope, SourceRef, SourceSelector, limits,
 };
 

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use crate::Service;
 use crate::access::{Caller, Denied};
-use crate::error::{Refusal, ServiceError};
+use crate::error::ServiceError;
 use crate::operations::record::{Completion, Concluded, Ended, Ending, Intended, Opened};
 use crate::records::Whose;
 use crate::records::sources::Since;
@@ -36,7 +36,7 @@ use memhost_sandbox::{Answer, Failure};
 use memhost_store::{Lease, StoreError, TableWrite};
 use memhost_types::{
     BindingKey, FieldError, OperationId, OperationKind, RecordHandle, RecordId, RecordRow,
-    RecordWrite, Scope, Snippet, Usage, limits,
+    RecordWrite, Refusal, Scope, Snippet, Usage, limits,
 };
 
 /// The most records that are asked for beside short requests.

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use crate::Service;
 use crate::access::Caller;
-use crate::error::{Refusal, ServiceError};
-use memhost_types::{Binding, BindingKey, FieldError, RecordHandle, RecordRow, Scope, Snippet};
+use crate::error::ServiceError;
+use memhost_types::{
+    Binding, BindingKey, FieldError, RecordHandle, RecordRow, Refusal, Scope, Snippet,
+};
 
 impl Service {
     /// What the host knows of records that an operation of this caller and scope has answered, in

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::Service;
 use crate::access::Caller;
-use crate::error::{Refusal, ServiceError};
+use crate::error::ServiceError;
 use crate::operations::idempotency;
 use crate::operations::runner::Answered;
 use crate::review::control::whole;
@@ -16,7 +16,7 @@ use crate::review::written::{Author, Decided};
 use memhost_store::StoreError;
 use memhost_types::{
     Binding, CorrectRequest, CorrectionPatch, Decision, ForgetRequest, HeldChange, InReview,
-    OperationErrorCode, OperationId, OperationKind, RecordHandle, RecordId, RecordWrite,
+    OperationErrorCode, OperationId, OperationKind, RecordHandle, RecordId, RecordWrite, Refusal,
     ReviewDecision, ReviewItem, ReviewStatus, Scope, UpsertRequest,
 };
 

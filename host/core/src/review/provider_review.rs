@@ -4,7 +4,7 @@
 
 use crate::Service;
 use crate::access::Caller;
-use crate::error::{Refusal, ServiceError};
+use crate::error::ServiceError;
 use crate::operations::record::Completion;
 use crate::operations::runner::{Answered, Step, Target};
 use crate::review::control::{digest, queued, whole};
@@ -14,8 +14,8 @@ use memhost_sandbox::{Answer, Failure, OptionalInterface};
 use memhost_store::StoreError;
 use memhost_types::{
     Decision, JsonObject, OperationErrorCode, OperationId, OperationKind, Pages, RecordHandle,
-    RecordId, RecordWrite, ReviewDecision, ReviewHolder, ReviewItem, ReviewPolicy, ReviewStatus,
-    Scope, Snippet,
+    RecordId, RecordWrite, Refusal, ReviewDecision, ReviewHolder, ReviewItem, ReviewPolicy,
+    ReviewStatus, Scope, Snippet,
 };
 
 /// The most records that are read at a time. Further ones are read when some of these are decided.

@@ -10,7 +10,6 @@ use std::time::Duration;
 use parking_lot::{Mutex, RwLock};
 
 use crate::bindings::Bindings;
-use crate::error::Refusal;
 use crate::host::secret_store::SecretStore;
 use crate::plugins::{Plugin, PluginError, Plugins};
 use crate::versions::asked::effective;
@@ -25,8 +24,8 @@ use memhost_sandbox::{
 };
 use memhost_store::{Lease, LockKind, Store, StoreError};
 use memhost_types::{
-    Binding, BindingId, BindingKey, CompanyId, Grants, OperationErrorCode, RejectedVersion,
-    ServingVersion, VersionChoice,
+    Binding, BindingId, BindingKey, CompanyId, Grants, OperationErrorCode, Refusal,
+    RejectedVersion, ServingVersion, VersionChoice,
 };
 
 mod health;

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use crate::bindings::NewActivity;
-use crate::error::Refusal;
 use crate::plugins::{Plugin, PluginError};
 use crate::versions::asked::effective;
 use crate::versions::migration_storage::MigrationStorage;
@@ -15,7 +14,7 @@ use memhost_sandbox::{
     Directory, DirectoryAccess, Failure, InstanceSetup, Instances, OptionalInterface,
 };
 use memhost_types::{
-    ActivityAction, Binding, ListRequest, OperationErrorCode, RejectedVersion, Scope,
+    ActivityAction, Binding, ListRequest, OperationErrorCode, Refusal, RejectedVersion, Scope,
     ServingVersion,
 };
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::Service;
 use crate::access::{Act, Caller, Denied};
-use crate::error::{Refusal, ServiceError};
+use crate::error::ServiceError;
 use crate::operations::capture::Attempt;
 use crate::records::written::check_owner;
 use crate::review::Reviews;
@@ -22,7 +22,7 @@ use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
     Binding, CaptureRequest, CaptureResponse, ContextBlock, DEFAULT_TOKEN_BUDGET, Delivery,
     DeliveryId, DeliveryStatus, HookEvent, HookKind, HookReceipt, OnBudget, OperationErrorCode,
-    OperationId, OperationKind, Recall, SourcePayload, SourceRef,
+    OperationId, OperationKind, Recall, Refusal, SourcePayload, SourceRef,
 };
 
 impl Service {

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::Service;
 use crate::access::Caller;
-use crate::error::{Refusal, ServiceError};
+use crate::error::ServiceError;
 use crate::operations::record::{Completion, Ended, Ending, Opened};
 use crate::operations::runner::{Answered, Step, Target, Writes};
 use crate::records::sources::Since;
@@ -21,7 +21,7 @@ use crate::work::jobs::Jobs;
 use memhost_sandbox::{Answer, Failure, JobAnswer};
 use memhost_types::{
     ExtractionJob, Job, JobRunner, JobStatus, OperationErrorCode, OperationId, OperationKind,
-    Outcome, Scope, limits,
+    Outcome, Refusal, Scope, limits,
 };
 
 /// How long a job is leased beyond the longest call of its binding.

@@ -2,11 +2,11 @@
 
 use crate::Service;
 use crate::access::Caller;
-use crate::error::{Refusal, ServiceError};
+use crate::error::ServiceError;
 use crate::operations::record::Opened;
 use memhost_types::{
     Binding, ContextBlock, DEFAULT_TOKEN_BUDGET, HookEvent, HookKind, HookReceipt, NotTaken,
-    OperationErrorCode, OperationKind, SubscribedWhen,
+    OperationErrorCode, OperationKind, Refusal, SubscribedWhen,
 };
 
 /// Bindings that the reason names.

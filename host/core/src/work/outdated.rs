@@ -2,11 +2,10 @@
 //! after they came.
 
 use crate::Service;
-use crate::error::Refusal;
 use crate::records::Whose;
 use crate::records::sources::Since;
 use memhost_store::{Lease, StoreError};
-use memhost_types::{Delivery, DeliveryStatus, OperationErrorCode, SourceRef};
+use memhost_types::{Delivery, DeliveryStatus, OperationErrorCode, Refusal, SourceRef};
 
 impl Service {
     /// Whether the source or the scope of a delivery was forgotten, or the source replaced, after

@@ -6,11 +6,10 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::Service;
-use crate::error::Refusal;
 use crate::operations::call::circuit_open;
 use crate::versions::BreakerState;
 use crate::work::retry::wait_for;
-use memhost_types::{BindingId, BindingKey, CompanyId, OperationErrorCode};
+use memhost_types::{BindingId, BindingKey, CompanyId, OperationErrorCode, Refusal};
 
 /// How long a call that is on trial is waited for.
 const TRIAL: Duration = Duration::from_secs(1);

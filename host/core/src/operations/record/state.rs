@@ -9,13 +9,13 @@ use std::time::Instant;
 use super::{Record, Recorder, Stage};
 use crate::access::Caller;
 use crate::companies::project_events::Teller;
-use crate::error::{Refusal, ServiceError};
+use crate::error::ServiceError;
 use crate::host::Audit;
 use crate::operations::refusals::Taken;
 use memhost_store::TableWrite;
 use memhost_types::{
-    Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, Scope,
-    SourceKind, SourceRef, Visibility,
+    Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, Refusal,
+    Scope, SourceKind, SourceRef, Visibility,
 };
 
 macro_rules! states {

@@ -4,13 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::Refusal;
 use crate::versions::serving::ServingBindings;
 use memhost_files::Directory;
 use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 use memhost_sandbox::DirectoryQuota;
 use memhost_store as store;
-use memhost_types::{Binding, Grants, ServingVersion};
+use memhost_types::{Binding, Grants, Refusal, ServingVersion};
 
 impl ServingBindings {
     /// The private storage of a binding, if it may have one.
