@@ -5,7 +5,7 @@ _default:
 
 # Build everything and show what memhost does, then stay up.
 demo *ARGS:
-    cargo run --release -- demo {{ARGS}}
+    cargo run -- demo {{ARGS}}
 
 # Run the host.
 serve *ARGS:
@@ -44,9 +44,13 @@ vendors *NAMES="agentcore claude-mem mem0 memori memos memsearch openviking supe
 vendors-record *NAMES="agentcore claude-mem mem0 memori memos openviking supermemory":
     for name in {{NAMES}}; do tests/vendors/$name/record || exit 1; done
 
-# What CI runs.
-ci:
-    .ci/run
+# What CI checks, with the tools that are here; `just ci-setup` installs the others.
+check:
+    .ci/check
+
+# The tools that CI's checks need. Needs root.
+ci-setup:
+    .ci/setup
 
 # Format everything, the guests too.
 fmt:

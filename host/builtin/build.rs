@@ -6,6 +6,7 @@
 
 use std::env;
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -78,10 +79,7 @@ fn ensure_target() {
     if has_target() {
         return;
     }
-    println!(
-        "cargo::warning=installing the Rust target {TARGET}, once, with `rustup target add \
-         {TARGET}`"
-    );
+    say(&format!("installing the Rust target {TARGET} with `rustup target add {TARGET}`"));
     let added = Command::new("rustup").args(["target", "add", TARGET]).output();
     if !has_target() {
         let said = added.map(|output| String::from_utf8_lossy(&output.stderr).trim().to_owned());
@@ -90,6 +88,13 @@ fn ensure_target() {
             "the Rust target {TARGET} is missing and could not be installed ({said}); type: rustup \
              target add {TARGET}"
         ));
+    }
+}
+
+/// Tells the person at the terminal, once. Cargo would show a warning again at every later command.
+fn say(what: &str) {
+    if let Ok(mut terminal) = File::options().write(true).open("/dev/tty") {
+        let _ = writeln!(terminal, "memhost: {what}");
     }
 }
 
