@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use crate::access::{AccessError, Denied};
 use crate::bindings::BindingError;
 use crate::host::vault::VaultError;
-use crate::money::LedgerError;
 use crate::plugins::PluginError;
 use crate::review::ReviewError;
 use crate::work::WorkError;
 use memhost_embeddings::EmbeddingsError;
+use memhost_oplog::billing::BillingError;
 use memhost_sandbox::{AdmissionError, CallError};
 use memhost_store::StoreError;
 use memhost_types::{
@@ -154,7 +154,7 @@ pub enum ServiceError {
     #[error(transparent)]
     Review(#[from] ReviewError),
     #[error(transparent)]
-    Ledger(#[from] LedgerError),
+    Billing(#[from] BillingError),
     /// The provider failed during a control-plane request.
     #[error(transparent)]
     Call(#[from] CallError),
@@ -224,7 +224,7 @@ impl ServiceError {
             | Self::Access(AccessError::Store(error))
             | Self::Work(WorkError::Store(error))
             | Self::Review(ReviewError::Store(error))
-            | Self::Ledger(LedgerError::Store(error)) => Some(error),
+            | Self::Billing(BillingError::Store(error)) => Some(error),
             _ => None,
         }
     }

@@ -1,10 +1,11 @@
 //! The operations of a host, and what they need: bindings, access, versions of providers, hooks and
-//! jobs, review, money.
+//! jobs, review, billing.
 //!
 //! A [`Service`] is a host. HTTP, the explorer and the command line are built on its methods. Each
 //! method authorizes its caller, and each memory operation leaves a record.
 
 mod access;
+mod billing;
 mod bindings;
 mod companies;
 mod error;
@@ -33,18 +34,19 @@ pub use companies::{
 };
 pub use error::{OpenError, ServiceError};
 pub use host::{
-    AdmittedPlugin, Audit, BackupRequest, BackupView, Check, Follower, Health, HostEvent, Notice,
-    PluginView, SecretView, Service, ServiceOptions, SetSecret, VaultError, Workbench, WrapStore,
-    check_backup, restore_backup,
+    AdmittedPlugin, Audit, BackupRequest, BackupView, Check, Health, PluginView, SecretView,
+    Service, ServiceOptions, SetSecret, VaultError, Workbench, WrapStore, check_backup,
+    restore_backup,
 };
+pub use memhost_oplog::billing::{
+    BillingError, CostEventPage, Evaluation, EvaluationReport, GroupBy, Sums, SumsQuery, SumsRow,
+    SumsView,
+};
+pub use memhost_oplog::feed::{Follower, HostEvent, Notice};
 pub use memhost_ports::{
     MAX_INLINE_BYTES, expect_off_executor, is_long, off_executor, spawn_long, spawn_short, to_json,
 };
 pub use memhost_sandbox::{CompileLimits, Compiler, CompilerProcess};
-pub use money::{
-    CostEventPage, Evaluation, EvaluationReport, GroupBy, LedgerError, Sums, SumsQuery, SumsRow,
-    SumsView,
-};
 pub use operations::{Idempotent, KeptAnswer, Ticket};
 pub use paging::Page;
 pub use review::ReviewError;

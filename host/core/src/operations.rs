@@ -23,7 +23,6 @@ pub(crate) mod prelude;
 pub(crate) mod privacy;
 pub(crate) mod query;
 pub(crate) mod record;
-pub(crate) mod refusals;
 mod replace;
 pub(crate) mod runner;
 mod scopes;

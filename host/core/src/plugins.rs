@@ -2,7 +2,6 @@
 //! their versions.
 
 mod admissions;
-mod change;
 mod error;
 mod files;
 mod kept;
@@ -13,9 +12,9 @@ mod signature;
 mod trust;
 mod watch;
 
-pub use change::{PluginChange, PluginOutcome};
 pub use error::PluginError;
 pub use memhost_builtin::LOCAL_MARKDOWN_KEY;
+pub use memhost_types::{PluginChange, PluginOutcome};
 pub use registry::{Plugin, PluginSource, Plugins, PluginsOptions, RefusedPlugin};
 pub use signature::{SignatureError, SigningKey, TrustedKey, Verified, verify};
 pub use trust::{Signed, Trust, TrustError, signature_path};

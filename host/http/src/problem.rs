@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::MAX_BODY_BYTES;
 use super::rate::set_rate;
 use memhost_core::{
-    AccessError, BindingError, LedgerError, RateState, ReviewError, ServiceError, WorkError,
+    AccessError, BillingError, BindingError, RateState, ReviewError, ServiceError, WorkError,
 };
 use memhost_types::{OperationErrorCode, OperationId};
 
@@ -176,7 +176,7 @@ fn code_of(error: &ServiceError) -> ProblemCode {
         ServiceError::Operation { error, .. } => error.code.into(),
         ServiceError::Field(_)
         | ServiceError::Access(AccessError::Field(_))
-        | ServiceError::Ledger(LedgerError::Field(_)) => Code::InvalidRequest,
+        | ServiceError::Billing(BillingError::Field(_)) => Code::InvalidRequest,
         ServiceError::Config { .. } => Code::InvalidConfig,
         ServiceError::NoProvider { .. } => Code::NoProvider,
         ServiceError::NoVersion { .. } => Code::NoVersion,
@@ -206,7 +206,7 @@ fn code_of(error: &ServiceError) -> ProblemCode {
         ServiceError::Work(WorkError::JobStatus { .. }) => Code::JobStatus,
         ServiceError::Review(ReviewError::NotFound { .. }) => Code::NoReview,
         ServiceError::Review(ReviewError::Decided { .. }) => Code::AlreadyDecided,
-        ServiceError::Ledger(LedgerError::NoBudget { .. }) => Code::NoBudget,
+        ServiceError::Billing(BillingError::NoBudget { .. }) => Code::NoBudget,
         ServiceError::Host(_)
         | ServiceError::DiskFull(_)
         | ServiceError::CompanyFull(_)
@@ -217,7 +217,7 @@ fn code_of(error: &ServiceError) -> ProblemCode {
         | ServiceError::Access(AccessError::NoRandomness(_) | AccessError::Store(_))
         | ServiceError::Work(WorkError::Store(_))
         | ServiceError::Review(ReviewError::Store(_))
-        | ServiceError::Ledger(LedgerError::Store(_)) => Code::Host,
+        | ServiceError::Billing(BillingError::Store(_)) => Code::Host,
     }
 }
 
@@ -236,7 +236,7 @@ impl From<ServiceError> for Problem {
             },
             ServiceError::Field(field)
             | ServiceError::Access(AccessError::Field(field))
-            | ServiceError::Ledger(LedgerError::Field(field)) => problem.at(field.field),
+            | ServiceError::Billing(BillingError::Field(field)) => problem.at(field.field),
             ServiceError::Config { errors } => {
                 let errors = errors
                     .into_iter()

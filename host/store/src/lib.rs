@@ -10,6 +10,7 @@
 
 mod change;
 mod commit;
+mod compaction_mark;
 mod coordination;
 mod cost_order;
 mod disk;
@@ -26,6 +27,7 @@ mod value;
 
 pub use self::change::{Change, Expected, TablePage, TableWrite, Transacted};
 pub use self::commit::Commit;
+pub use self::compaction_mark::CompactionMark;
 pub use self::coordination::{
     ChangeFeed, Coordination, Lease, Leases, LocalLeases, LocalLocks, LockKind,
 };

@@ -90,7 +90,10 @@ pub use source::{
     SourceRecords, SourceSelector, SourcesRequest,
 };
 pub use usage::{AttributionMode, BillingType, Microcents, Usage};
-pub use version::{Digest, DigestError, RejectedVersion, ServingVersion, VersionChoice};
+pub use version::{
+    Digest, DigestError, PluginChange, PluginOutcome, RejectedVersion, ServingVersion,
+    VersionChoice,
+};
 use whose::is_about;
 pub use whose::{RecordFilter, RecordRow, Visibility};
 pub use words::{Plain, counted, nearest, plain, plain_syntax, visible};

@@ -1,6 +1,7 @@
 //! Versions of a provider: what a component is told by, and which of them may serve a binding.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::bounds::check_bytes;
-use super::{FieldError, limits};
+use super::{FieldError, ProviderKey, limits};
 
 const PREFIX: &str = "sha256:";
 
@@ -158,6 +159,40 @@ pub struct RejectedVersion {
     pub version: Version,
     /// Why, for the person who runs the host.
     pub reason: String,
+}
+
+/// The result of a change of a file in the plugins directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "change")]
+pub enum PluginOutcome {
+    /// It can serve.
+    #[serde(rename_all = "camelCase")]
+    Admitted {
+        /// Its provider.
+        provider_key: ProviderKey,
+        /// Its version.
+        version: Version,
+        /// The digest of its bytes.
+        digest: Digest,
+    },
+    /// It was refused.
+    Refused {
+        /// Why, and what to do about it.
+        reason: String,
+    },
+    /// It was removed; its build goes on for the bindings that it served.
+    Gone,
+}
+
+/// A file of the plugins directory that was added, changed or removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PluginChange {
+    /// Which file.
+    pub path: PathBuf,
+    /// The result.
+    #[serde(flatten)]
+    pub outcome: PluginOutcome,
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use crate::access::{
 use crate::bindings::{BindingError, NewActivity};
 use crate::error::ServiceError;
 use crate::operations::record::Opened;
-use crate::operations::refusals::Reason;
 use async_recursion::async_recursion as boxed;
+use memhost_oplog::refusals::Reason;
 use memhost_store::{self as store, Change};
 use memhost_types::{
     ActivityAction, AgentId, CompanyId, NewToken, OperationErrorCode, OperationKind, Refusal,

@@ -13,7 +13,6 @@ use crate::bindings::NewActivity;
 use crate::companies::cache::Retention;
 use crate::companies::events;
 use crate::error::ServiceError;
-use crate::money;
 use crate::work::due_queue::Due;
 use memhost_store::{self as store, Change, Expected, Store, StoreError, Table};
 use memhost_types::{
@@ -92,13 +91,9 @@ impl Service {
             sweep.rows(Table::Deliveries, b"d", kept.deliveries_max_age_days, delivery).await?;
         count += sweep.rows(Table::Jobs, b"", kept.jobs_max_age_days, job).await?;
         count += sweep.rows(Table::Events, b"", kept.events_max_age_days, event).await?;
-        if let Some(cutoff) = kept.cost_events_max_age_days.and_then(|days| days_before(now, days))
-        {
-            count += money::trim_cost_events(&*self.store, company, cutoff).await?;
+        if let Some(days) = kept.cost_events_max_age_days {
+            count += self.recorder.ledger.trim_cost_events(company, days).await?;
         }
-        // What no row of the order leads to, which only an import can bring.
-        let orphans = kept.cost_events_max_age_days.map(|days| days.saturating_add(1));
-        count += sweep.rows(Table::CostEvents, b"", orphans, |_, _| Ok(Old::remove())).await?;
         count += sweep
             .rows(Table::Activity, b"", kept.activity_max_age_days, |_, _| Ok(Old::remove()))
             .await?;

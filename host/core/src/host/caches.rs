@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::Service;
 use crate::error::ServiceError;
 use memhost_store::{self as store, Table, TableWrite};
-use memhost_types::{CostEvent, ReviewItem};
+use memhost_types::ReviewItem;
 
 impl Service {
     /// Keeps the caches current with the writes of other processes. Does nothing where this process
@@ -43,7 +43,7 @@ impl Service {
             (Table::Bindings | Table::Targets, Some(company), _) => {
                 self.bindings.reload(&company).await?
             }
-            (Table::Budgets, Some(company), _) => self.recorder.ledger.reload(&company).await?,
+            (Table::Budgets | Table::CostEvents, ..) => self.recorder.ledger.follow(row).await?,
             (Table::Companies, Some(company), _) => self.reload_retention(&company).await?,
             (Table::Tokens, _, value) => self.tokens.reload(&row.key, value)?,
             (Table::PrivateWrites, Some(company), _) => {
@@ -51,9 +51,6 @@ impl Service {
             }
             (Table::Reviews, _, Some(value)) => {
                 self.reviews.apply(&store::decode::<ReviewItem>("review", value)?)
-            }
-            (Table::CostEvents, _, Some(value)) => {
-                self.recorder.ledger.count(&store::decode::<CostEvent>("cost event", value)?);
             }
             (Table::Host, ..) => {
                 self.bindings.known.reload(&*self.store).await?;
@@ -73,12 +70,10 @@ mod tests {
     use super::*;
     use crate::access::{Caller, CreateToken, Known, Tokens};
     use crate::bindings::{Bindings, NewBinding};
-    use crate::money::{Ledger, MayCost};
     use memhost_ports::{Clock, SystemClock};
     use memhost_store::{Change, SledOptions, SledStore, Store};
     use memhost_types::{
-        BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Microcents, Period,
-        VersionChoice,
+        BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, VersionChoice,
     };
 
     /// One store, and a clock, that two hosts share in these tests.
@@ -150,33 +145,5 @@ mod tests {
         here.delete(&acme, (&made.key, made.id), None, "operator").await.unwrap();
         there.reload(&acme).await.unwrap();
         assert!(there.list(&acme).is_empty());
-    }
-
-    #[tokio::test]
-    async fn budgets_and_costs_of_another_host_count_here() {
-        let (_directory, store, clock) = shared();
-        let acme: CompanyId = "acme".parse().unwrap();
-        let here = Ledger::open(Arc::clone(&store), Arc::clone(&clock)).await.unwrap();
-        let there = Ledger::open(Arc::clone(&store), Arc::clone(&clock)).await.unwrap();
-        let set = serde_json::from_value(json!({"limitCents": 5})).unwrap();
-        let (_, _, change) = here.set_budget(&acme, None, Period::Day, Some(set)).unwrap();
-        write(&store, &change).await;
-        there.reload(&acme).await.unwrap();
-        assert_eq!(there.budgets(&acme).await.unwrap().len(), 1);
-        let key = "default".parse().unwrap();
-        assert!(there.check(&acme, &key, MayCost::Something).await.unwrap().is_none());
-        let event = json!({
-            "id": uuid::Uuid::nil(), "companyId": "acme", "operationId": memhost_types::OperationId::new(1, 1, 1),
-            "agentId": "ada", "model": "m", "provider": "p", "billingType": "metered_api", "costStatus": "reported", "inputTokens": 0,
-            "cachedInputTokens": 0, "outputTokens": 0, "embeddingTokens": 0, "costCents": 7,
-            "occurredAt": clock.now(),
-        });
-        let event: CostEvent = serde_json::from_value(event).unwrap();
-        assert!(event.cost > Microcents::default());
-        there.count(&event);
-        assert!(
-            there.check(&acme, &key, MayCost::Something).await.unwrap().is_some(),
-            "what the other host spent counts"
-        );
     }
 }

@@ -9,9 +9,9 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::Service;
 use crate::error::ServiceError;
-use crate::host::metrics::KindLabels;
 use crate::money::{FactFigures, Figures};
 use crate::versions::BreakerState;
+use memhost_oplog::metrics::KindLabels;
 use memhost_store::DiskLevel;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]

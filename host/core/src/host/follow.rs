@@ -10,7 +10,7 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::Service;
 use crate::access::Caller;
 use crate::error::ServiceError;
-use crate::host::feed::{Follower, HostEvent, MAX_FOLLOWERS_OF_CALLER, Notice};
+use memhost_oplog::feed::{Follower, HostEvent, MAX_FOLLOWERS_OF_CALLER, Notice};
 use memhost_types::{CompanyId, FieldError, Operation, OperationFilter};
 
 /// The most operations that are read from the log for a follower that was away too long.

@@ -17,17 +17,12 @@ use crate::companies::import;
 use crate::companies::waiting::WaitingRecords;
 use crate::error::OpenError;
 use crate::host::ServiceOptions;
-use crate::host::compaction::Forgotten;
-use crate::host::feed::Feed;
 use crate::host::keys::Keys;
-use crate::host::metrics::Metrics;
 use crate::host::privacy;
 use crate::host::secret_store::SecretStore;
 use crate::host::vault::{self, Vault};
-use crate::money::Ledger;
 use crate::operations::corrections::Corrections;
 use crate::operations::record::Recorder;
-use crate::operations::refusals::Refusals;
 use crate::plugins::{Plugins, PluginsOptions, Trust};
 use crate::records::Records;
 use crate::review::Reviews;
@@ -37,8 +32,12 @@ use crate::work::deliver_batch::BatchOrder;
 use crate::work::deliveries::Deliveries;
 use crate::work::jobs::Jobs;
 use memhost_embeddings::Embeddings;
+use memhost_oplog::billing::Ledger;
+use memhost_oplog::feed::Feed;
+use memhost_oplog::metrics::Metrics;
+use memhost_oplog::refusals::Refusals;
 use memhost_sandbox::{CacheKey, Sandbox};
-use memhost_store::{SledStore, Store, Table};
+use memhost_store::{CompactionMark, SledStore, Store, Table};
 
 impl Service {
     /// Opens a host on its data directory, which it has for itself until it is dropped.
@@ -123,7 +122,7 @@ impl Service {
         let records = Arc::new(Records::open(Arc::clone(&store), now).await?);
         let recorder = Arc::new(Recorder {
             records: Arc::clone(&records),
-            forgotten: Forgotten::open(&*store, now, options.compact_after).await?,
+            compaction: CompactionMark::open(&*store, now, options.compact_after).await?,
             store: Arc::clone(&store),
             clock: Arc::clone(&options.clock),
             audit: options.audit,

@@ -11,12 +11,13 @@ use jiff::{SignedDuration, Timestamp};
 use crate::Service;
 use crate::access::{FactOwners, Owner};
 use crate::error::ServiceError;
-use crate::money::evaluation::MOST_READ;
 use memhost_store::{self as store, Table};
 use memhost_types::{
     BindingKey, Operation, OperationFilter, OperationKind, Outcome, RecordHandle, RecordRow,
 };
 
+/// Rows and operations that are read for the figures at most, the newest ones.
+const MOST_READ: usize = 200_000;
 /// The days that the figures are about.
 const DAYS: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// A fact that is removed within this time was not worth keeping.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::Service;
 use crate::access::{Act, Caller};
 use crate::error::ServiceError;
-use crate::money::MayCost;
 use crate::operations::record::Opened;
 use crate::versions::RateState;
 use crate::versions::serving::Serving;
+use memhost_oplog::billing::MayCost;
 use memhost_store::{DiskLevel, StoreError};
 use memhost_types::{
     AgentId, AttributionMode, BindingKey, CompanyId, OperationErrorCode, OperationKind, Refusal,

@@ -16,17 +16,17 @@ use tokio::sync::Notify;
 pub(crate) use self::state::{Concluded, Ended, Ending, Intended, Opened};
 use crate::companies::project_events::{ProjectEvents, Teller};
 use crate::host::Audit;
-use crate::host::compaction::Forgotten;
-use crate::host::feed::Feed;
-use crate::host::metrics::Metrics;
-use crate::money::{Counted, Ledger};
-use crate::operations::refusals::{Reason, Refusals};
+use crate::money::Counted;
 use crate::records::{Owner, PrivateWrite, Records, Whose};
 use crate::versions::serving::Serving;
 use crate::work::jobs::Jobs;
+use memhost_oplog::billing::Ledger;
+use memhost_oplog::feed::Feed;
+use memhost_oplog::metrics::Metrics;
+use memhost_oplog::refusals::{Reason, Refusals};
 use memhost_ports::{Clock, to_json};
 use memhost_sandbox::{Answer, Failure};
-use memhost_store::{Lease, Store, StoreError, TableWrite};
+use memhost_store::{CompactionMark, Lease, Store, StoreError, TableWrite};
 use memhost_types::{
     AttributionMode, Binding, ExtractionJob, HookContext, Job, JsonObject, LogLine, Operation,
     OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, PayloadSnapshot,
@@ -42,7 +42,8 @@ pub(crate) struct Recorder {
     pub(crate) ledger: Ledger,
     pub(crate) feed: Arc<Feed>,
     pub(crate) refusals: Refusals,
-    pub(crate) forgotten: Forgotten,
+    /// Says what was removed and is still in the store's files.
+    pub(crate) compaction: CompactionMark,
     pub(crate) records: Arc<Records>,
     /// Whose projects have events of their memory.
     pub(crate) projects: RwLock<Option<ProjectEvents>>,
@@ -294,7 +295,7 @@ impl Record {
     fn forgetting(&self) -> Result<Option<TableWrite>, StoreError> {
         match self.operation.kind {
             OperationKind::Forget | OperationKind::Correct | OperationKind::Review => {
-                self.recorder.forgotten.mark(self.recorder.clock.now())
+                self.recorder.compaction.mark(self.recorder.clock.now())
             }
             _ => Ok(None),
         }

@@ -17,13 +17,13 @@ use tokio::sync::broadcast;
 use self::copies::Copies;
 use self::scan::SeenFile;
 use crate::plugins::admissions::{Admissions, read_alone};
-use crate::plugins::change::{PluginChange, PluginOutcome};
 use crate::plugins::error::PluginError;
 use crate::plugins::files::{self, Fingerprint};
 use crate::plugins::kept::KeptComponents;
 use crate::plugins::progress::Progress;
 use crate::plugins::remembered::Remembered;
 use crate::plugins::trust::{Signed, Trust};
+use crate::plugins::{PluginChange, PluginOutcome};
 use memhost_sandbox::{CacheKey, Component, Sandbox};
 use memhost_types::{Digest, ProviderKey, VersionChoice};
 

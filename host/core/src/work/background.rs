@@ -64,7 +64,7 @@ pub(crate) fn start(service: &Arc<Service>) {
             service.compact_if_due();
             service.ask_open_circuits();
             let other =
-                [service.recorder.forgotten.wait(service.clock.now()), service.waiting.wait()];
+                [service.recorder.compaction.wait(service.clock.now()), service.waiting.wait()];
             let sleep = other
                 .into_iter()
                 .flatten()

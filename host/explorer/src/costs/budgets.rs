@@ -132,7 +132,7 @@ pub(crate) async fn set(
     let (binding, period) = (given.binding_key.as_ref(), given.period.unwrap_or(Period::Month));
     match view.service.set_budget(&view.caller, &view.company, binding, period, Some(set)).await {
         Ok(_) => {}
-        Err(ServiceError::Ledger(memhost_core::LedgerError::Field(error))) => {
+        Err(ServiceError::Billing(memhost_core::BillingError::Field(error))) => {
             return wrong(&error.to_string()).await;
         }
         Err(error) => return Err(error.into()),

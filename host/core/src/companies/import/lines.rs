@@ -10,6 +10,7 @@ use crate::companies::export::{FORMAT, Line, TABLES};
 use crate::companies::waiting::{Waiting, upsert_of};
 use crate::error::ServiceError;
 use crate::records::Records;
+use memhost_oplog::billing::{self, BillingRow};
 use memhost_store::{self as store, Change, Table, Transacted};
 use memhost_types::{
     Binding, BindingId, BindingKey, CompanyId, DeliveryStatus, FieldError, Operation, RecordHandle,
@@ -173,12 +174,12 @@ impl<'a> Importing<'a> {
     }
 
     async fn sums(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), ServiceError> {
-        let key = store::company_key(self.company, &key);
-        let Some(last) = self.service.store.check_sums(self.company, &key, &value) else {
+        let read = billing::import_sums(&*self.service.store, self.company, &key, value);
+        let Some((last, change)) = read else {
             return Err(self.wrong("has sums that are none, or under a key that is not their own"));
         };
         self.last_summed = self.last_summed.max(last);
-        self.write(&[Change::insert(Table::Sums, key, value)]).await
+        self.write(&[change]).await
     }
 
     async fn row(&mut self, table: Table, key: Vec<u8>, mut row: Row) -> Result<(), ServiceError> {
@@ -211,7 +212,9 @@ impl<'a> Importing<'a> {
                 service.reviews.apply_older(&item);
                 Ok(())
             }
-            Row::Budget(_) => Ok(service.recorder.ledger.reload(self.company).await?),
+            Row::Billing(BillingRow::Budget(_)) => {
+                Ok(service.recorder.ledger.reload(self.company).await?)
+            }
             Row::Retention(_) => service.reload_retention(self.company).await,
             _ => Ok(()),
         }
@@ -237,7 +240,7 @@ impl<'a> Importing<'a> {
             Row::Target(target) if !is_known(&target.binding_key) => {
                 Err(self.foreign(target.binding_key.as_str()))
             }
-            Row::Budget(budget)
+            Row::Billing(BillingRow::Budget(budget))
                 if budget.binding_key.as_ref().is_some_and(|key| !is_known(key)) =>
             {
                 Err(self.wrong("is a budget of a binding that is not in the file before it"))

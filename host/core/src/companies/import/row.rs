@@ -8,15 +8,14 @@ use serde_json::Value;
 use crate::bindings::StoredTarget;
 use crate::companies::Retention;
 use crate::companies::export::Line;
-use crate::money::budget_key;
 use crate::records::{self, Mark};
 use crate::work::due_queue::{Due, key as due_key};
+use memhost_oplog::billing::BillingRow;
 use memhost_ports::to_json;
-use memhost_store::{self as store, CostsTrimmed, Table};
+use memhost_store::{self as store, Table};
 use memhost_types::{
-    Activity, Binding, Budget, CompanyId, CostEvent, Delivery, Event, FinanceEvent, HookContext,
-    Job, Operation, OperationId, Outcome, RecordRow, ReviewItem, Scope, Snippet, SourcePayload,
-    SourceRef, check_json, limits,
+    Activity, Binding, CompanyId, Delivery, Event, HookContext, Job, Operation, OperationId,
+    Outcome, RecordRow, ReviewItem, Scope, Snippet, SourcePayload, SourceRef, check_json, limits,
 };
 
 /// The most JSON values in one line. The largest record, with 256 KiB of metadata, has fewer.
@@ -35,12 +34,7 @@ pub(super) enum Row {
     Activity(Activity),
     Job(Box<Job>),
     Delivery(Box<Delivery>),
-    CostEvent(CostEvent),
-    /// A row of the order of cost events: its number, and where the event is, as it is stored.
-    CostPlace(u64, Vec<u8>),
-    CostsTrimmed(CostsTrimmed),
-    FinanceEvent(FinanceEvent),
-    Budget(Budget),
+    Billing(BillingRow),
     Review(Box<ReviewItem>),
     Event(Box<Event>),
     Record(Box<RecordRow>),
@@ -90,22 +84,16 @@ pub(super) fn row(
         Table::Activity => Row::Activity(read(value)?),
         Table::Jobs => Row::Job(read(value)?),
         Table::Deliveries => Row::Delivery(read(value)?),
-        Table::CostEvents => Row::CostEvent(read(value)?),
-        Table::CostOrder => match store::cost_number(company, &store::company_key(company, key)) {
-            Some(number) => Row::CostPlace(
-                number,
-                store::encode("order of cost events", value).map_err(|error| error.to_string())?,
-            ),
-            None => Row::CostsTrimmed(read(value)?),
-        },
-        Table::FinanceEvents => Row::FinanceEvent(read(value)?),
-        Table::Budgets => Row::Budget(read(value)?),
         Table::Reviews => Row::Review(read(value)?),
         Table::Events => Row::Event(read(value)?),
         Table::Records => Row::Record(read(value)?),
         Table::PrivateWrites => Row::Private(read(value)?),
         Table::Sums => return Ok(Row::Sums),
-        _ => return Err("is of a table that is not imported".to_owned()),
+        _ => {
+            let billing = BillingRow::read(company, table, key, value)?;
+            let none = || "is of a table that is not imported".to_owned();
+            return billing.map(Row::Billing).ok_or_else(none);
+        }
     };
     if !row.has_key(company, key) {
         return Err("has a key that is not its own".to_owned());
@@ -131,11 +119,7 @@ impl Row {
             Self::Activity(row) => store::encode("activity", row),
             Self::Job(row) => store::encode("job", row),
             Self::Delivery(row) => store::encode("delivery", row),
-            Self::CostEvent(row) => store::encode("cost event", row),
-            Self::CostPlace(_, place) => Ok(place.clone()),
-            Self::CostsTrimmed(row) => store::encode("trimmed cost events", row),
-            Self::FinanceEvent(row) => store::encode("finance event", row),
-            Self::Budget(row) => store::encode("budget", row),
+            Self::Billing(row) => row.encode(),
             Self::Review(row) => store::encode("review", row),
             Self::Event(row) => store::encode("event", row),
             Self::Record(row) => store::encode("record row", row),
@@ -160,26 +144,6 @@ impl Row {
             Self::Delivery(row) => {
                 row.company_id == *company && found == due_key::<Delivery>(company, row.id())
             }
-            Self::CostEvent(row) => {
-                let of_operation = store::newest_first(company, row.operation_id.uuid());
-                row.company_id == *company
-                    && found.starts_with(&of_operation)
-                    && found.len() == of_operation.len() + 4
-            }
-            Self::CostPlace(number, place) => {
-                let event = store::newest_first(company, uuid::Uuid::nil()).len() + 4;
-                let is_place =
-                    store::cost_place(company, place).is_ok_and(|place| place.len() == event);
-                is_place && found == store::cost_number_key(company, *number)
-            }
-            Self::CostsTrimmed(_) => found == store::costs_trimmed_key(company),
-            Self::FinanceEvent(row) => {
-                row.company_id == *company && found == store::newest_first(company, row.id)
-            }
-            Self::Budget(row) => {
-                row.company_id == *company
-                    && is(budget_key(row.binding_key.as_ref(), row.period).as_bytes())
-            }
             Self::Review(row) => {
                 row.company_id == *company && found == store::newest_first(company, row.id.0)
             }
@@ -192,7 +156,8 @@ impl Row {
                         == records::key(company, row.binding_id, &row.handle.provider_record_id)
             }
             Self::Private(row) => row.company_id == *company && found == row.key(),
-            Self::Sums => true,
+            // They were checked as they were read.
+            Self::Billing(_) | Self::Sums => true,
         }
     }
 
@@ -217,16 +182,6 @@ impl Row {
                 about(&row.scope, row.source.as_ref(), Some(&row.hook))?;
                 row.payload.as_ref().map_or(Ok(()), SourcePayload::check).map_err(say)?;
                 check_json("metadata", row.metadata.as_ref()).map_err(say)
-            }
-            Self::CostPlace(number, _)
-            | Self::CostsTrimmed(CostsTrimmed { through: number, .. })
-                if *number == 0 || *number > MOST_COUNT =>
-            {
-                Err(format!("has the number {number} of a cost event"))
-            }
-            Self::FinanceEvent(row) => row.entered.check().map_err(say),
-            Self::Budget(row) if !(0.0..=1.0).contains(&row.set.warn_share) => {
-                Err(format!("has the warnShare {}; 0 to 1 is allowed", row.set.warn_share))
             }
             Self::Event(row) => row.event.check().map_err(say),
             Self::Record(row) => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Recorder;
-use crate::operations::refusals::{Counted, OTHERS};
+use memhost_oplog::refusals::{Counted, OTHERS};
 use memhost_store::StoreError;
 use memhost_types::Operation;
 

@@ -11,7 +11,7 @@ use crate::access::Caller;
 use crate::companies::project_events::Teller;
 use crate::error::ServiceError;
 use crate::host::Audit;
-use crate::operations::refusals::Taken;
+use memhost_oplog::refusals::Taken;
 use memhost_store::TableWrite;
 use memhost_types::{
     Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, Refusal,

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use tokio::task::AbortHandle;
 
-use crate::plugins::change::PluginOutcome;
+use crate::plugins::PluginOutcome;
 use crate::plugins::error::PluginError;
 use crate::plugins::files::{self, Fingerprint, SETTLE};
 use crate::plugins::registry::Plugins;

@@ -5,11 +5,12 @@ use jiff::Timestamp;
 
 /// The position of a follower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct Place {
     /// The run of the host.
     pub(super) run: u64,
     pub(super) number: u64,
-    pub(crate) at: Timestamp,
+    /// When it was published.
+    pub at: Timestamp,
 }
 
 /// Makes ids of places and reads them.

@@ -8,29 +8,26 @@
 //! it was. A follower that was away for longer, or during a restart, gets a reset and the
 //! operations that ended meanwhile, from the log.
 
+mod place;
+mod ring;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
-use crate::plugins::PluginChange;
+pub use self::place::Place;
+use self::place::Places;
+use self::ring::{Found, Ring};
 use memhost_ports::Clock;
 use memhost_store::{self as store, Table, TableWrite};
-use memhost_types::{BudgetView, CompanyId, Job, Operation};
-
-mod place;
-mod ring;
-mod weight;
-
-pub(crate) use self::place::Place;
-use self::place::Places;
-use self::ring::Ring;
+use memhost_types::{BudgetView, CompanyId, Job, Operation, PluginChange};
 
 /// Followers that one token, or one session of the explorer, may have at a time.
-pub(crate) const MAX_FOLLOWERS_OF_CALLER: usize = 32;
+pub const MAX_FOLLOWERS_OF_CALLER: usize = 32;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,11 +72,8 @@ pub struct Notice {
     pub happened: HostEvent,
 }
 
-/// The number after the last notice; none where the host stops.
-type End = Option<u64>;
-
 /// The feed of a host.
-pub(crate) struct Feed {
+pub struct Feed {
     run: u64,
     places: Places,
     /// Makes each id another one.
@@ -87,12 +81,17 @@ pub(crate) struct Feed {
     /// Followers by the key of their caller.
     followers: Mutex<HashMap<String, usize>>,
     clock: Arc<dyn Clock>,
-    ring: Mutex<Ring>,
-    end: watch::Sender<End>,
+    ring: Ring,
+    /// Whether a follower waits for the next notice. Who publishes takes the lock in `wake` only
+    /// then, and once for all that wait.
+    is_awaited: AtomicBool,
+    wake: Notify,
+    is_closed: AtomicBool,
 }
 
 impl Feed {
-    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+    /// An empty feed of a new run of the host.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
         let run = u64::try_from(clock.random() & u128::from(u64::MAX)).unwrap_or(1);
         let places = Places::new([clock.random(), clock.random()]);
         Self {
@@ -101,8 +100,10 @@ impl Feed {
             salt: AtomicU64::new(0),
             followers: Mutex::default(),
             clock,
-            ring: Mutex::default(),
-            end: watch::Sender::new(Some(0)),
+            ring: Ring::default(),
+            is_awaited: AtomicBool::new(false),
+            wake: Notify::new(),
+            is_closed: AtomicBool::new(false),
         }
     }
 
@@ -111,31 +112,40 @@ impl Feed {
     }
 
     /// The place of an id that a follower came back with.
-    pub(crate) fn place(&self, id: &str) -> Option<Place> {
+    pub fn place(&self, id: &str) -> Option<Place> {
         self.places.parse(id)
     }
 
     /// The id of a position of no run: a follower that continues from here reads the log again.
-    pub(crate) fn id_in_the_log(&self, at: Timestamp) -> String {
+    pub fn id_in_the_log(&self, at: Timestamp) -> String {
         self.id(Place { run: 0, number: 0, at })
     }
 
-    pub(crate) fn publish(&self, company: Option<&CompanyId>, happened: HostEvent) {
+    /// Tells the followers of a company what happened; with `None` those of the whole host.
+    pub fn publish(&self, company: Option<&CompanyId>, happened: HostEvent) {
         let at = self.clock.now();
-        let mut ring = self.ring.lock();
-        let id = self.id(Place { run: self.run, number: ring.end(), at });
-        ring.push(Arc::new(Notice { id, company_id: company.cloned(), happened }));
-        let end = ring.end();
-        drop(ring);
-        self.end.send_modify(|known| *known = known.map(|known| known.max(end)));
+        self.ring.push(|number| {
+            let id = self.id(Place { run: self.run, number, at });
+            Notice { id, company_id: company.cloned(), happened }
+        });
+        self.wake();
+    }
+
+    fn wake(&self) {
+        // A follower says that it waits and then looks once more. So either it sees the notice, or
+        // this sees that it waits.
+        if self.is_awaited.swap(false, Ordering::SeqCst) {
+            self.wake.notify_waiters();
+        }
     }
 
     /// Removes what is kept of an erased company.
-    pub(crate) fn forget(&self, company: &CompanyId) {
-        self.ring.lock().forget(company);
+    pub fn forget(&self, company: &CompanyId) {
+        self.ring.forget(company);
     }
 
-    pub(crate) fn operation(&self, operation: &Arc<Operation>) {
+    /// Publishes an operation that has ended.
+    pub fn operation(&self, operation: &Arc<Operation>) {
         let told = match operation.log.is_empty() && operation.payload.is_none() {
             true => Arc::clone(operation),
             false => Arc::new(Operation {
@@ -147,13 +157,14 @@ impl Feed {
         self.publish(Some(&operation.company_id), HostEvent::Operation(told));
     }
 
-    pub(crate) fn job(&self, job: Job) {
+    /// Publishes a job that is new or has changed.
+    pub fn job(&self, job: Job) {
         let company = job.company_id.clone();
         self.publish(Some(&company), HostEvent::Job(Box::new(job)));
     }
 
     /// Publishes the jobs among the table writes of an operation.
-    pub(crate) fn jobs(&self, written: &[TableWrite]) {
+    pub fn jobs(&self, written: &[TableWrite]) {
         for write in written.iter().filter(|write| write.table == Table::Jobs) {
             match write.new.as_deref().map(|value| store::decode::<Job>("job", value)) {
                 Some(Ok(job)) => self.job(job),
@@ -165,18 +176,20 @@ impl Feed {
         }
     }
 
-    pub(crate) fn budget(&self, view: BudgetView) {
+    /// Publishes a budget whose state has changed.
+    pub fn budget(&self, view: BudgetView) {
         let company = view.budget.company_id.clone();
         self.publish(Some(&company), HostEvent::Budget(Box::new(view)));
     }
 
     /// Ends all followers, also new ones.
-    pub(crate) fn close(&self) {
-        self.end.send_replace(None);
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.wake();
     }
 
     /// A place among the followers of a caller. None: the caller has as many as one may have.
-    pub(crate) fn seat(self: &Arc<Self>, caller: &str) -> Option<Seat> {
+    pub fn seat(self: &Arc<Self>, caller: &str) -> Option<Seat> {
         let mut followers = self.followers.lock();
         let count = followers.entry(caller.to_owned()).or_default();
         if *count >= MAX_FOLLOWERS_OF_CALLER {
@@ -188,21 +201,17 @@ impl Feed {
 
     /// A follower of what happens after an earlier notice, or from now on. Answers false with it
     /// where notices in between are no longer kept; it begins with a reset then.
-    pub(crate) fn follower(
+    pub fn follower(
         self: &Arc<Self>,
         seat: Seat,
         company: Option<&CompanyId>,
         after: Option<Place>,
     ) -> (Follower, bool) {
-        let (first, end) = {
-            let ring = self.ring.lock();
-            (ring.first, ring.end())
-        };
+        let (first, end) = (self.ring.first(), self.ring.end());
         let mut follower = Follower {
             feed: Arc::clone(self),
             company: company.cloned(),
             number: end,
-            end: self.end.subscribe(),
             caught_up: VecDeque::new(),
             _seat: seat,
         };
@@ -224,7 +233,7 @@ impl Feed {
 }
 
 /// A place among the followers of a caller. Dropping it gives the place back.
-pub(crate) struct Seat {
+pub struct Seat {
     feed: Arc<Feed>,
     caller: String,
 }
@@ -246,63 +255,75 @@ pub struct Follower {
     feed: Arc<Feed>,
     company: Option<CompanyId>,
     number: u64,
-    end: watch::Receiver<End>,
     caught_up: VecDeque<Arc<Notice>>,
     _seat: Seat,
 }
 
 impl Follower {
     /// Adds notices that come before the next event.
-    pub(crate) fn catch_up(&mut self, notices: Vec<Arc<Notice>>) {
+    pub fn catch_up(&mut self, notices: Vec<Arc<Notice>>) {
         self.caught_up.extend(notices);
     }
 
-    /// Waits for the next event; none where the host stops.
+    /// Waits for the next event. `None`: the host stops.
     pub async fn next(&mut self) -> Option<Arc<Notice>> {
+        let feed = Arc::clone(&self.feed);
         loop {
             if let Some(notice) = self.caught_up.pop_front() {
                 return Some(notice);
             }
-            let end = (*self.end.borrow_and_update())?;
-            while self.number < end {
-                let kept = {
-                    let ring = self.feed.ring.lock();
-                    match self.number.checked_sub(ring.first) {
-                        Some(index) => usize::try_from(index)
-                            .ok()
-                            .and_then(|index| ring.kept.get(index).cloned()),
-                        None => {
-                            // A follower that reads too slowly misses events.
-                            self.number = ring.first;
-                            return Some(Arc::new(
-                                self.feed.reset(self.company.as_ref(), ring.first),
-                            ));
-                        }
+            if feed.is_closed.load(Ordering::SeqCst) {
+                return None;
+            }
+            if let Some(notice) = self.published() {
+                return Some(notice);
+            }
+            let woken = feed.wake.notified();
+            tokio::pin!(woken);
+            woken.as_mut().enable();
+            feed.is_awaited.store(true, Ordering::SeqCst);
+            // What was published before the line above has woken nobody.
+            if feed.is_closed.load(Ordering::SeqCst) {
+                return None;
+            }
+            if let Some(notice) = self.published() {
+                return Some(notice);
+            }
+            woken.await;
+        }
+    }
+
+    /// The next notice that is published and is for this follower.
+    fn published(&mut self) -> Option<Arc<Notice>> {
+        let ring = &self.feed.ring;
+        loop {
+            match ring.read(self.number) {
+                Found::NotYet => return None,
+                Found::Gone => {
+                    // A follower that reads too slowly misses events.
+                    self.number = ring.first();
+                    let company = self.company.as_ref();
+                    return Some(Arc::new(self.feed.reset(company, self.number)));
+                }
+                Found::Notice(notice) => {
+                    self.number += 1;
+                    if self.company.is_none() || notice.company_id == self.company {
+                        return Some(notice);
                     }
-                };
-                self.number += 1;
-                let is_mine = |notice: &Arc<Notice>| {
-                    self.company.is_none() || notice.company_id == self.company
-                };
-                if let Some(notice) = kept.filter(is_mine) {
-                    return Some(notice);
                 }
             }
-            self.end.changed().await.ok()?;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::ring::{KEPT, MAX_KEPT_BYTES};
-    use super::weight::weight;
+    use super::ring::{KEPT, MAX_KEPT_BYTES, weight};
     use super::*;
-    use crate::plugins::PluginOutcome;
     use memhost_ports::SystemClock;
-    use memhost_types::OperationId;
+    use memhost_types::{OperationId, PluginOutcome};
 
-    fn told(feed: &Feed, count: usize) {
+    fn told(feed: &Feed, count: u64) {
         (0..count).for_each(|_| feed.publish(None, HostEvent::Reset));
     }
 
@@ -310,9 +331,13 @@ mod tests {
     fn only_the_last_notices_are_kept_and_their_numbers_go_on() {
         let feed = Feed::new(Arc::new(SystemClock));
         told(&feed, KEPT + 10);
-        let ring = feed.ring.lock();
-        assert_eq!((ring.first, ring.end(), ring.kept.len()), (10, KEPT as u64 + 10, KEPT));
-        let place = feed.place(&ring.kept[0].id).unwrap();
+        let (kept, _) = feed.ring.kept();
+        assert_eq!((feed.ring.first(), feed.ring.end()), (10, KEPT + 10));
+        assert_eq!(
+            kept.iter().map(|(number, _)| *number).collect::<Vec<_>>(),
+            (10..KEPT + 10).collect::<Vec<_>>()
+        );
+        let place = feed.place(&kept[0].1.id).unwrap();
         assert_eq!((place.run, place.number), (feed.run, 10));
     }
 
@@ -328,15 +353,13 @@ mod tests {
             .into_iter()
             .for_each(|company| feed.publish(Some(company), change()));
         feed.forget(&acme);
-        let ring = feed.ring.lock();
+        let (notices, bytes) = feed.ring.kept();
         let kept =
-            ring.kept.iter().map(|notice| (notice.company_id.clone(), notice.happened.clone()));
+            notices.iter().map(|(_, notice)| (notice.company_id.clone(), notice.happened.clone()));
         let gone = (None, HostEvent::Reset);
         assert_eq!(kept.collect::<Vec<_>>(), [gone.clone(), (Some(other), change()), gone]);
-        assert_eq!(
-            ring.bytes,
-            ring.kept.iter().map(|notice| weight(&notice.happened)).sum::<usize>()
-        );
+        let weights = notices.iter().map(|(_, notice)| weight(&notice.happened));
+        assert_eq!(bytes, weights.sum::<usize>());
     }
 
     #[test]
@@ -360,14 +383,9 @@ mod tests {
             .unwrap();
             feed.job(job);
         }
-        let ring = feed.ring.lock();
-        assert!(
-            ring.kept.len() < 8 && ring.bytes <= MAX_KEPT_BYTES,
-            "{} with {} bytes",
-            ring.kept.len(),
-            ring.bytes
-        );
-        assert_eq!(ring.end(), 20, "their numbers go on");
+        let (kept, bytes) = feed.ring.kept();
+        assert!(kept.len() < 8 && bytes <= MAX_KEPT_BYTES, "{} with {bytes} bytes", kept.len());
+        assert_eq!(feed.ring.end(), 20, "their numbers go on");
     }
 
     #[test]
@@ -393,7 +411,7 @@ mod tests {
             2,
             "whoever comes back with it goes on behind the gap"
         );
-        for number in 3..KEPT as u64 + 3 {
+        for number in 3..KEPT + 3 {
             assert_eq!(feed.place(&follower.next().await.unwrap().id).unwrap().number, number);
         }
         feed.close();

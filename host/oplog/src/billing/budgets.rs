@@ -18,7 +18,7 @@ use memhost_types::{
     budget.binding_key.as_ref().map_or_else(|| "company's \
         budget".to_owned(), |key| format!("budget of the binding `{key}`")),
     cents(budget.set.limit), budget.period, cents(*spent))]
-pub(crate) struct Exceeded {
+pub struct Exceeded {
     /// Which.
     pub budget: Budget,
     /// What was spent of it.
@@ -41,7 +41,7 @@ struct Spent {
 
 /// What one company has spent in the present day and month, by binding.
 #[derive(Debug)]
-pub(crate) struct Spending {
+pub(super) struct Spending {
     day: Date,
     month: Date,
     by_binding: HashMap<Option<BindingKey>, Spent>,
@@ -49,7 +49,7 @@ pub(crate) struct Spending {
 
 impl Spending {
     /// From the sums of the present month.
-    pub(crate) fn new(
+    pub(super) fn new(
         now: Timestamp,
         rows: impl IntoIterator<Item = (RollupKey, Microcents)>,
     ) -> Self {
@@ -72,12 +72,12 @@ impl Spending {
         }
     }
 
-    pub(crate) fn count_event(&mut self, event: &CostEvent) {
+    pub(super) fn count_event(&mut self, event: &CostEvent) {
         self.count(Period::Day.start(event.occurred_at), event.binding_key.clone(), event.cost);
     }
 
     /// A new day, or a new month, begins with nothing spent.
-    pub(crate) fn turn(&mut self, now: Timestamp) {
+    pub(super) fn turn(&mut self, now: Timestamp) {
         let (day, month) = (Period::Day.start(now), Period::Month.start(now));
         if day != self.day {
             self.day = day;
@@ -90,12 +90,12 @@ impl Spending {
     }
 
     /// What a binding has spent in the present month.
-    pub(crate) fn of_binding(&self, binding: &BindingKey) -> Microcents {
+    pub(super) fn of_binding(&self, binding: &BindingKey) -> Microcents {
         Microcents(self.by_binding.get(&Some(binding.clone())).map_or(0, |spent| spent.month))
     }
 
     /// What was spent of a budget.
-    pub(crate) fn of(&self, budget: &Budget) -> Microcents {
+    pub(super) fn of(&self, budget: &Budget) -> Microcents {
         let period = |spent: &Spent| match budget.period {
             Period::Day => spent.day,
             Period::Month => spent.month,
@@ -109,7 +109,7 @@ impl Spending {
 }
 
 /// A budget with what was spent of it.
-pub(crate) fn view(budget: &Budget, spent: Microcents, now: Timestamp) -> BudgetView {
+pub(super) fn view(budget: &Budget, spent: Microcents, now: Timestamp) -> BudgetView {
     #[allow(clippy::cast_precision_loss, reason = "a share that somebody chose by eye")]
     let is_near = spent.0 as f64 >= budget.set.limit.0 as f64 * budget.set.warn_share;
     let state = match spent >= budget.set.limit {

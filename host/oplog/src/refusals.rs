@@ -1,13 +1,17 @@
-//! Refusals, counted: one record for each token, minute, kind of operation and reason. The first
-//! refusal of a minute is written like every operation. Later ones are counted here, and the number
-//! is written into the first one's record when the minute has ended, or when the host stops. A
-//! caller that floods the host with refused calls thus writes two small records in a minute and not
-//! one for each call.
+//! Refusals, counted: one operation for each token, minute, kind and reason. The first refusal of a
+//! minute is written like every operation. Later ones are counted here, and the number is written
+//! into the first one's row when the minute has ended, or when the host stops. A caller that floods
+//! the host with refused calls thus writes two small rows in a minute and not one for each call.
+//!
+//! Each company's counters have a lock of their own, so no refusal waits for another company's. The
+//! numbers stay exact: a counter is changed and taken away under its company's lock only.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use memhost_types::{
     CompanyId, Operation, OperationErrorCode, OperationId, OperationKind, Outcome,
@@ -21,19 +25,21 @@ const MOST: usize = 16_384;
 /// Numbers that could not be written and are kept for another try. Further ones are lost.
 const MOST_FAILED: usize = 4_096;
 const MINUTE_MS: i64 = 60_000;
-/// The principal of the record for refusals of further tokens.
-pub(crate) const OTHERS: &str = "other tokens";
+/// The principal of an operation that stands for refusals of further tokens.
+pub const OTHERS: &str = "other tokens";
 
 /// What is counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Reason {
+pub struct Reason {
     /// The caller's key. `None`: all further tokens together.
-    pub(crate) token: Option<String>,
-    pub(crate) kind: OperationKind,
-    pub(crate) code: OperationErrorCode,
+    pub token: Option<String>,
+    /// Of the operation.
+    pub kind: OperationKind,
+    /// Why it was refused.
+    pub code: OperationErrorCode,
 }
 
-/// A record that stands for several refusals.
+/// An operation that stands for several refusals.
 #[derive(Debug, Clone, Copy)]
 struct Counter {
     minute: i64,
@@ -41,38 +47,45 @@ struct Counter {
     count: u64,
 }
 
-/// A number that is to be written into a record.
+/// A number that is to be written into the row of an operation.
 #[derive(Debug, Clone)]
-pub(crate) struct Counted {
-    pub(crate) company: CompanyId,
-    pub(crate) first: OperationId,
-    pub(crate) count: u64,
+pub struct Counted {
+    /// The company of the operation.
+    pub company: CompanyId,
+    /// The operation.
+    pub first: OperationId,
+    /// How many refusals it stands for.
+    pub count: u64,
 }
 
 /// What became of a refusal.
-pub(crate) enum Taken {
-    /// It is the first one of its minute, and it is to be written. `is_of_others`: it stands for
-    /// further tokens.
-    First { is_of_others: bool, ended: Vec<Counted> },
-    /// It is counted in this record.
+pub enum Taken {
+    /// It is the first one of its minute, and it is to be written.
+    First {
+        /// Whether it stands for further tokens.
+        is_of_others: bool,
+        /// Numbers that it has displaced, and that are to be written before it.
+        ended: Vec<Counted>,
+    },
+    /// It is counted in this operation.
     Again(OperationId),
 }
 
-#[derive(Default)]
-struct Counters {
-    by_company: HashMap<CompanyId, HashMap<Reason, Counter>>,
-    len: usize,
-}
+type Counters = HashMap<Reason, Counter>;
 
 /// The refusals of the current minute.
 #[derive(Default)]
-pub(crate) struct Refusals {
-    counters: Mutex<Counters>,
+pub struct Refusals {
+    /// The lock of the map is taken exclusively only where a company gets its first counters, and
+    /// where companies without counters are removed.
+    companies: RwLock<HashMap<CompanyId, Arc<Mutex<Counters>>>>,
+    /// The counters of all companies.
+    len: AtomicUsize,
     /// Numbers that the store did not take, for example because the disk is full.
     failed: Mutex<Vec<Counted>>,
-    /// Held while numbers are written: an erasure must not come between reading a record and
-    /// writing it.
-    pub(crate) writing: tokio::sync::Mutex<()>,
+    /// Held while numbers are written: an erasure must not come between reading a row and writing
+    /// it.
+    pub writing: tokio::sync::Mutex<()>,
 }
 
 fn minute(now: Timestamp) -> i64 {
@@ -80,20 +93,30 @@ fn minute(now: Timestamp) -> i64 {
 }
 
 impl Refusals {
-    /// Counts a refusal if its reason was recorded in this minute already. Answers that record.
-    pub(crate) fn again(
+    fn known(&self, company: &CompanyId) -> Option<Arc<Mutex<Counters>>> {
+        self.companies.read().get(company).cloned()
+    }
+
+    fn counters(&self, company: &CompanyId) -> Arc<Mutex<Counters>> {
+        let known = self.known(company);
+        known.unwrap_or_else(|| {
+            Arc::clone(self.companies.write().entry(company.clone()).or_default())
+        })
+    }
+
+    /// Counts a refusal if its reason was recorded in this minute already. Answers the operation in
+    /// which it is counted.
+    pub fn again(
         &self,
         company: &CompanyId,
         reason: &Reason,
         now: Timestamp,
     ) -> Option<OperationId> {
-        let mut counters = self.counters.lock();
-        let of_company = counters.by_company.get_mut(company)?;
-        let counter = match of_company.contains_key(reason) {
-            true => of_company.get_mut(reason),
-            false if of_company.len() >= MOST_OF_A_COMPANY => {
-                of_company.get_mut(&reason.of_others())
-            }
+        let counters = self.known(company)?;
+        let mut counters = counters.lock();
+        let counter = match counters.contains_key(reason) {
+            true => counters.get_mut(reason),
+            false if counters.len() >= MOST_OF_A_COMPANY => counters.get_mut(&reason.of_others()),
             false => None,
         }?;
         if counter.minute != minute(now) {
@@ -104,7 +127,7 @@ impl Refusals {
     }
 
     /// Counts a refusal whose operation has this id.
-    pub(crate) fn take(
+    pub fn take(
         &self,
         company: &CompanyId,
         reason: Reason,
@@ -115,17 +138,17 @@ impl Refusals {
             return Taken::Again(first);
         }
         let mut ended = Vec::new();
-        let mut counters = self.counters.lock();
-        if counters.len >= MOST {
-            ended = counters.drain(|_| true);
+        if self.len.load(Ordering::SeqCst) >= MOST {
+            ended = self.drain(|_| true);
         }
-        let of_company = counters.by_company.entry(company.clone()).or_default();
-        let is_known = of_company.contains_key(&reason) || of_company.len() < MOST_OF_A_COMPANY;
+        let counters = self.counters(company);
+        let mut counters = counters.lock();
+        let is_known = counters.contains_key(&reason) || counters.len() < MOST_OF_A_COMPANY;
         let reason = if is_known { reason } else { reason.of_others() };
         let is_of_others = !is_known;
         let new = Counter { minute: minute(now), first: id, count: 1 };
-        match of_company.get_mut(&reason) {
-            // Another task was first, between the two locks.
+        match counters.get_mut(&reason) {
+            // Another task was first, since `again`.
             Some(counter) if counter.minute == new.minute => {
                 counter.count += 1;
                 return Taken::Again(counter.first);
@@ -139,43 +162,63 @@ impl Refusals {
                 });
             }
             None => {
-                of_company.insert(reason, new);
-                counters.len += 1;
+                counters.insert(reason, new);
+                self.len.fetch_add(1, Ordering::SeqCst);
             }
         }
         Taken::First { is_of_others, ended }
     }
 
     /// Forgets a counter whose first refusal could not be written: the next one is written.
-    pub(crate) fn not_written(&self, company: &CompanyId, id: OperationId) {
-        let mut counters = self.counters.lock();
-        let Counters { by_company, len } = &mut *counters;
-        if let Some(of_company) = by_company.get_mut(company) {
-            let before = of_company.len();
-            of_company.retain(|_, counter| counter.first != id);
-            *len -= before - of_company.len();
+    pub fn not_written(&self, company: &CompanyId, id: OperationId) {
+        if let Some(counters) = self.known(company) {
+            let mut counters = counters.lock();
+            let before = counters.len();
+            counters.retain(|_, counter| counter.first != id);
+            self.len.fetch_sub(before - counters.len(), Ordering::SeqCst);
         }
     }
 
     /// Forgets an erased company. The caller holds `writing`.
-    pub(crate) fn forget(&self, company: &CompanyId) {
-        let mut counters = self.counters.lock();
-        let gone = counters.by_company.remove(company).map_or(0, |of_company| of_company.len());
-        counters.len -= gone;
+    pub fn forget(&self, company: &CompanyId) {
+        if let Some(counters) = self.known(company) {
+            let mut counters = counters.lock();
+            self.len.fetch_sub(counters.len(), Ordering::SeqCst);
+            counters.clear();
+        }
         self.failed.lock().retain(|counted| counted.company != *company);
     }
 
     /// The numbers of the minutes that have ended; with `also_this` those of the current minute,
     /// too.
-    pub(crate) fn ended(&self, now: Timestamp, also_this: bool) -> Vec<Counted> {
+    pub fn ended(&self, now: Timestamp, also_this: bool) -> Vec<Counted> {
         let this = minute(now);
         let mut ended = std::mem::take(&mut *self.failed.lock());
-        ended.extend(self.counters.lock().drain(|counter| also_this || counter.minute != this));
+        ended.extend(self.drain(|counter| also_this || counter.minute != this));
         ended
     }
 
+    fn drain(&self, is_wanted: impl Fn(&Counter) -> bool) -> Vec<Counted> {
+        let mut drained = Vec::new();
+        let all: Vec<_> =
+            self.companies.read().iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+        for (company, counters) in all {
+            for (_, counter) in counters.lock().extract_if(|_, counter| is_wanted(counter)) {
+                self.len.fetch_sub(1, Ordering::SeqCst);
+                let (first, count) = (counter.first, counter.count);
+                drained.push(Counted { company: company.clone(), first, count });
+            }
+        }
+        // Who is about to count shares its company's counters, so those stay.
+        let is_in_use = |counters: &mut Arc<Mutex<Counters>>| {
+            Arc::get_mut(counters).is_none_or(|counters| !counters.get_mut().is_empty())
+        };
+        self.companies.write().retain(|_, counters| is_in_use(counters));
+        drained
+    }
+
     /// Keeps numbers that the store did not take, until the next try.
-    pub(crate) fn keep(&self, counted: Vec<Counted>) {
+    pub fn keep(&self, counted: Vec<Counted>) {
         let mut failed = self.failed.lock();
         let room = MOST_FAILED.saturating_sub(failed.len());
         if counted.len() > room {
@@ -187,22 +230,21 @@ impl Refusals {
         failed.extend(counted.into_iter().take(room));
     }
 
-    /// When there is something to write; none where nothing is counted.
-    pub(crate) fn due_at(&self, now: Timestamp) -> Option<Timestamp> {
-        let is_empty = self.counters.lock().len == 0 && self.failed.lock().is_empty();
+    /// When there is something to write. `None`: nothing is counted.
+    pub fn due_at(&self, now: Timestamp) -> Option<Timestamp> {
+        let is_empty = self.len.load(Ordering::SeqCst) == 0 && self.failed.lock().is_empty();
         let end = (minute(now) + 1).saturating_mul(MINUTE_MS);
         (!is_empty).then(|| Timestamp::from_millisecond(end).unwrap_or(Timestamp::MAX))
     }
 
     /// Shows the numbers that are not written yet.
-    pub(crate) fn show(&self, company: &CompanyId, operations: &mut [Operation]) {
-        let counters = self.counters.lock();
-        let Some(of_company) = counters.by_company.get(company) else { return };
+    pub fn show(&self, company: &CompanyId, operations: &mut [Operation]) {
+        let Some(counters) = self.known(company) else { return };
+        let counters = counters.lock();
         for operation in
             operations.iter_mut().filter(|operation| operation.outcome == Outcome::Refused)
         {
-            if let Some(counter) = of_company.values().find(|counter| counter.first == operation.id)
-            {
+            if let Some(counter) = counters.values().find(|counter| counter.first == operation.id) {
                 operation.count = counter.count;
             }
         }
@@ -212,24 +254,6 @@ impl Refusals {
 impl Reason {
     fn of_others(&self) -> Self {
         Self { token: None, kind: OperationKind::Control, code: self.code }
-    }
-}
-
-impl Counters {
-    fn drain(&mut self, is_wanted: impl Fn(&Counter) -> bool) -> Vec<Counted> {
-        let mut drained = Vec::new();
-        for (company, of_company) in &mut self.by_company {
-            for (_, counter) in of_company.extract_if(|_, counter| is_wanted(counter)) {
-                self.len -= 1;
-                drained.push(Counted {
-                    company: company.clone(),
-                    first: counter.first,
-                    count: counter.count,
-                });
-            }
-        }
-        self.by_company.retain(|_, of_company| !of_company.is_empty());
-        drained
     }
 }
 
@@ -254,8 +278,7 @@ mod tests {
         let refusals = Refusals::default();
         let now = Timestamp::from_millisecond(90_000).unwrap();
         let (mut written, mut sum) = (0, 0);
-        let mut record =
-            |ended: Vec<Counted>| ended.iter().for_each(|counted| sum += counted.count);
+        let mut add = |ended: Vec<Counted>| ended.iter().for_each(|counted| sum += counted.count);
         // Two rounds of many tokens of each of many companies.
         for n in 0..2 * 100 * 400_u64 {
             let (token, company) =
@@ -263,20 +286,21 @@ mod tests {
             match refusals.take(&company.parse().unwrap(), reason(token), id(n), now) {
                 Taken::First { ended, .. } => {
                     written += 1;
-                    record(ended);
+                    add(ended);
                 }
                 Taken::Again(_) => {}
             }
-            let counters = refusals.counters.lock();
+            let companies = refusals.companies.read();
             assert!(
-                counters.len <= MOST
-                    && counters.by_company.values().all(|of| of.len() <= MOST_OF_A_COMPANY + 1)
+                refusals.len.load(Ordering::SeqCst) <= MOST
+                    && companies.values().all(|of| of.lock().len() <= MOST_OF_A_COMPANY + 1)
             );
         }
-        record(refusals.ended(now, true));
+        add(refusals.ended(now, true));
         assert_eq!(sum, 2 * 100 * 400);
         assert!(written < 2 * 100 * 300, "{written}");
-        assert_eq!(refusals.counters.lock().len, 0);
+        assert_eq!(refusals.len.load(Ordering::SeqCst), 0);
+        assert!(refusals.companies.read().is_empty());
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! Counters for Prometheus. Labels are bounded: operations by kind and outcome, providers by key,
 //! limits by name. Companies are a label only where the operator configures that.
 
+mod histogram;
+
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use self::histogram::Histogram;
 use memhost_types::{CompanyId, HookKind, Operation, OperationKind, Outcome, ProviderKey};
 
 /// Seconds: from a warm query in the fastest provider to the longest call.
@@ -21,9 +23,11 @@ struct OperationLabels {
     company: Option<String>,
 }
 
+/// The label `kind`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct KindLabels {
-    pub(crate) kind: &'static str,
+pub struct KindLabels {
+    /// The kind.
+    pub kind: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -41,15 +45,16 @@ const TOKEN_BUCKETS: [f64; 10] =
     [25.0, 50.0, 100.0, 200.0, 300.0, 400.0, 500.0, 750.0, 1_000.0, 4_000.0];
 
 fn tokens() -> Histogram {
-    Histogram::new(TOKEN_BUCKETS)
+    Histogram::new(&TOKEN_BUCKETS, 1.0)
 }
 
+/// Of microseconds.
 fn seconds() -> Histogram {
-    Histogram::new(BUCKETS)
+    Histogram::new(&BUCKETS, 1e6)
 }
 
 /// The counters of the host.
-pub(crate) struct Metrics {
+pub struct Metrics {
     operations: Family<OperationLabels, Counter>,
     seconds: Family<KindLabels, Histogram, fn() -> Histogram>,
     provider_seconds: Family<ProviderLabels, Histogram, fn() -> Histogram>,
@@ -62,7 +67,8 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    pub(crate) fn new(has_company: bool) -> Self {
+    /// Counters at 0. `has_company`: companies are a label.
+    pub fn new(has_company: bool) -> Self {
         Self {
             operations: Family::default(),
             seconds: Family::new_with_constructor(seconds),
@@ -77,18 +83,16 @@ impl Metrics {
     }
 
     /// Counts an operation that has ended.
-    pub(crate) fn observe(&self, operation: &Operation) {
-        #[allow(clippy::cast_precision_loss, reason = "seconds for a histogram")]
-        let seconds = |us: u64| us as f64 / 1e6;
+    pub fn observe(&self, operation: &Operation) {
         let provider = operation.provider_key.as_ref().map(ToString::to_string).unwrap_or_default();
         if let Some(us) = operation.provider_us {
             self.provider_seconds
                 .get_or_create(&ProviderLabels { provider: provider.clone() })
-                .observe(seconds(us));
+                .observe(us);
         }
         let kind = operation.kind.as_str();
         if let Some(us) = operation.latency_us {
-            self.seconds.get_or_create(&KindLabels { kind }).observe(seconds(us));
+            self.seconds.get_or_create(&KindLabels { kind }).observe(us);
         }
         let company = self.has_company.then(|| operation.company_id.to_string());
         let labels =
@@ -96,8 +100,8 @@ impl Metrics {
         self.operations.get_or_create(&labels).inc();
     }
 
-    /// Counts a refusal that is in an earlier record.
-    pub(crate) fn refused(&self, kind: OperationKind, company: &CompanyId) {
+    /// Counts a refusal that is counted in an earlier operation.
+    pub fn refused(&self, kind: OperationKind, company: &CompanyId) {
         let company = self.has_company.then(|| company.to_string());
         let (kind, outcome) = (kind.as_str(), Outcome::Refused.as_str());
         self.operations
@@ -106,17 +110,17 @@ impl Metrics {
     }
 
     /// Counts a request with an invalid token.
-    pub(crate) fn unauthenticated(&self) {
+    pub fn unauthenticated(&self) {
         self.unauthenticated.inc();
     }
 
     /// Counts a request to a company that this host does not have.
-    pub(crate) fn unknown_company(&self) {
+    pub fn unknown_company(&self) {
         self.unknown_company.inc();
     }
 
     /// Counts an event that no binding took. Kinds of a platform's own share a label.
-    pub(crate) fn hook_not_taken(&self, kind: &HookKind) {
+    pub fn hook_not_taken(&self, kind: &HookKind) {
         let kind = match kind {
             HookKind::PreRunHydrate => "pre_run_hydrate",
             HookKind::PostRunCapture => "post_run_capture",
@@ -129,20 +133,19 @@ impl Metrics {
     }
 
     /// Counts the tokens of a preamble.
-    pub(crate) fn preamble(&self, provider: &ProviderKey, tokens: usize) {
-        #[allow(clippy::cast_precision_loss, reason = "tokens for a histogram")]
-        let tokens = tokens as f64;
+    pub fn preamble(&self, provider: &ProviderKey, tokens: usize) {
         self.preamble_tokens
             .get_or_create(&ProviderLabels { provider: provider.to_string() })
-            .observe(tokens);
+            .observe(tokens as u64);
     }
 
     /// Counts a call that reached a limit of its binding.
-    pub(crate) fn limit_hit(&self, limit: &'static str) {
+    pub fn limit_hit(&self, limit: &'static str) {
         self.limits.get_or_create(&LimitLabels { limit }).inc();
     }
 
-    pub(crate) fn register(&self, registry: &mut Registry) {
+    /// Adds them to what is shown.
+    pub fn register(&self, registry: &mut Registry) {
         registry.register("operations", "Operations that have ended", self.operations.clone());
         let help = "How long operations took, the wait for the provider included";
         registry.register_with_unit(

@@ -1,6 +1,5 @@
 //! Metrics of how good memory is, computed from the operation log.
 
-use async_recursion::async_recursion as boxed;
 use std::collections::{HashMap, HashSet};
 
 use jiff::civil::Date;
@@ -9,9 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::Service;
-use crate::error::ServiceError;
-use crate::money::sums::{SumsQuery, days};
+use super::sums::{SumsQuery, days};
+use super::{BillingError, Ledger};
 use memhost_store as store;
 use memhost_types::{
     BindingKey, CompanyId, FieldError, Operation, OperationFilter, OperationKind, Outcome,
@@ -21,7 +19,7 @@ use memhost_types::{
 /// A record counts as used when that happens within this time after the query that returned it.
 const USED_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 /// Operations that are read for the hit rate at most, the newest ones.
-pub(super) const MOST_READ: usize = 200_000;
+const MOST_READ: usize = 200_000;
 
 /// The metrics of one binding, or of a whole company.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -72,20 +70,17 @@ struct Hits {
     hit: u64,
 }
 
-impl Service {
-    /// How good memory was on some days.
+impl Ledger {
+    /// How good memory was on some days. It reads much of the log.
     ///
     /// # Errors
     /// Where the days are not valid or the records cannot be read.
-    #[boxed]
     pub async fn evaluation(
         &self,
         company: &CompanyId,
         query: &SumsQuery,
-    ) -> Result<EvaluationReport, ServiceError> {
+    ) -> Result<EvaluationReport, BillingError> {
         let (since, until) = days(query, self.clock.now())?;
-        // It reads much of the log.
-        memhost_ports::go_long().await;
         let mut sums: HashMap<Option<BindingKey>, Rollup> = HashMap::new();
         let mut total = Rollup::default();
         for (key, row) in self.store.rollups(company, since, until).await? {
@@ -120,7 +115,7 @@ impl Service {
         company: &CompanyId,
         since: Date,
         until: Date,
-    ) -> Result<(HashMap<Option<BindingKey>, Hits>, bool), ServiceError> {
+    ) -> Result<(HashMap<Option<BindingKey>, Hits>, bool), BillingError> {
         let start = |day: Date| day.to_zoned(TimeZone::UTC).map(|day| day.timestamp());
         let wrong = |error: jiff::Error| FieldError::new("since", error.to_string());
         let (from, to) =

@@ -1,6 +1,5 @@
-//! What memory costs: budgets, cost and finance events, and sums in groups.
+//! Sums over operations, by day, binding, agent, provider and model.
 
-use async_recursion::async_recursion as boxed;
 use std::collections::BTreeMap;
 
 use jiff::civil::Date;
@@ -9,16 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Service;
-use crate::access::Caller;
-use crate::bindings::NewActivity;
-use crate::error::ServiceError;
-use crate::paging::Page;
-use memhost_types::{
-    ActivityAction, BindingKey, BudgetView, CompanyId, Delivery, DeliveryFilter, DeliveryStatus,
-    FieldError, FinanceEvent, Microcents, NewFinanceEvent, OperationErrorCode, Period, Rollup,
-    RollupKey, SetBudget,
-};
+use super::{BillingError, Ledger};
+use memhost_types::{BindingKey, CompanyId, FieldError, Microcents, Rollup, RollupKey};
 
 /// How sums are grouped.
 #[derive(
@@ -162,13 +153,12 @@ pub struct SumsQuery {
     pub binding_key: Option<BindingKey>,
 }
 
-impl Service {
+impl Ledger {
     /// Sums over a company's operations.
     ///
     /// # Errors
     /// Where the days are not valid or the sums cannot be read.
-    #[boxed]
-    pub async fn sums(&self, company: &CompanyId, query: &SumsQuery) -> Result<Sums, ServiceError> {
+    pub async fn sums(&self, company: &CompanyId, query: &SumsQuery) -> Result<Sums, BillingError> {
         let (since, until) = days(query, self.clock.now())?;
         let mut total = Rollup::default();
         let mut rows: BTreeMap<[Option<String>; 5], (RollupKey, Rollup)> = BTreeMap::new();
@@ -199,135 +189,10 @@ impl Service {
         };
         Ok(Sums { since, until, rows: rows.into_iter().map(row).collect(), total: (&total).into() })
     }
-
-    /// A company's budgets as they stand.
-    ///
-    /// # Errors
-    /// Where what was spent cannot be read.
-    #[boxed]
-    pub async fn budgets(&self, company: &CompanyId) -> Result<Vec<BudgetView>, ServiceError> {
-        Ok(self.recorder.ledger.budgets(company).await?)
-    }
-
-    /// Sets a budget, or removes it. Deliveries that wait for it are tried again.
-    ///
-    /// # Errors
-    /// Where a field is not valid, there is no such binding, or there is nothing to remove.
-    #[boxed]
-    pub async fn set_budget(
-        &self,
-        caller: &Caller,
-        company: &CompanyId,
-        binding: Option<&BindingKey>,
-        period: Period,
-        set: Option<SetBudget>,
-    ) -> Result<Vec<BudgetView>, ServiceError> {
-        if let Some(binding) = binding.filter(|_| set.is_some()) {
-            self.bindings.get(company, binding)?;
-        }
-        let ledger = &self.recorder.ledger;
-        let (before, after, change) = ledger.set_budget(company, binding, period, set)?;
-        let subject = match binding {
-            Some(binding) => format!("binding {binding}, per {period}"),
-            None => format!("company, per {period}"),
-        };
-        let entry = NewActivity::new(caller.principal(), ActivityAction::BudgetChanged, subject);
-        let entry = entry.with(before.as_ref(), after.as_ref());
-        self.bindings.record_with(company, entry, vec![change]).await?;
-        ledger.apply(company, binding, period, after);
-        let all = self.budgets(company).await?;
-        let is_it = |view: &&BudgetView| {
-            view.budget.binding_key.as_ref() == binding && view.budget.period == period
-        };
-        if let Some(view) = all.iter().find(is_it) {
-            self.recorder.feed.budget(view.clone());
-        }
-        self.hurry(company).await?;
-        Ok(all)
-    }
-
-    /// Makes deliveries that wait for a budget due now instead of at the next period.
-    async fn hurry(&self, company: &CompanyId) -> Result<(), ServiceError> {
-        let filter =
-            DeliveryFilter { status: Some(DeliveryStatus::Pending), ..DeliveryFilter::default() };
-        let for_budget = |delivery: &Delivery| {
-            delivery
-                .error
-                .as_ref()
-                .is_some_and(|error| error.code == OperationErrorCode::BudgetExceeded)
-        };
-        let mut waiting = self.deliveries.all(company);
-        while let Some(before) = waiting.next().await? {
-            if filter.matches(&before) && for_budget(&before) {
-                let after = Delivery { due_at: Some(self.clock.now()), ..before.clone() };
-                // A delivery that was changed meanwhile is left as it is.
-                self.deliveries.write(&before, &after).await?;
-            }
-        }
-        self.wake.notify_one();
-        Ok(())
-    }
-
-    /// Enters a flat charge.
-    ///
-    /// # Errors
-    /// Where a field is not valid.
-    #[boxed]
-    pub async fn add_finance_event(
-        &self,
-        caller: &Caller,
-        company: &CompanyId,
-        entered: NewFinanceEvent,
-    ) -> Result<FinanceEvent, ServiceError> {
-        if let Some(key) = &entered.binding_key
-            && self.bindings.get(company, key).is_err()
-        {
-            let message = format!(
-                "is `{key}`, and the company has no such binding; `memhost binding list` shows its \
-                 own"
-            );
-            return Err(FieldError::new("bindingKey", message).into());
-        }
-        if let Some(id) = entered.cost_event_id
-            && !self.recorder.ledger.has_cost_event(company, id).await?
-        {
-            let message = format!(
-                "is {id}, and the company has no such cost event; `memhost cost list` shows those \
-                 that it has"
-            );
-            return Err(FieldError::new("costEventId", message).into());
-        }
-        let (event, change) =
-            self.recorder.ledger.finance_event(company, caller.principal(), entered)?;
-        let entry = NewActivity::new(
-            caller.principal(),
-            ActivityAction::FinanceEventAdded,
-            event.id.to_string(),
-        );
-        let entry = entry.with(None::<&FinanceEvent>, Some(&event));
-        self.bindings.record_with(company, entry, vec![change]).await?;
-        Ok(event)
-    }
-
-    /// One page of a company's finance events, newest first.
-    ///
-    /// # Errors
-    /// Where the cursor or the limit is not valid.
-    #[boxed]
-    pub async fn finance_events(
-        &self,
-        company: &CompanyId,
-        cursor: Option<&str>,
-        limit: Option<u32>,
-    ) -> Result<Page<FinanceEvent>, ServiceError> {
-        let page = self.page_of("finance-events", company, &(), cursor, limit)?;
-        let found = self.recorder.ledger.finance_events(company, page.from(), page.limit).await?;
-        Ok(self.sealed(&page, found))
-    }
 }
 
 /// The first and the last day of a query.
-pub(crate) fn days(query: &SumsQuery, now: Timestamp) -> Result<(Date, Date), FieldError> {
+pub(super) fn days(query: &SumsQuery, now: Timestamp) -> Result<(Date, Date), FieldError> {
     let until = query.until.unwrap_or_else(|| TimeZone::UTC.to_datetime(now).date());
     let since = query
         .since
