@@ -14,7 +14,6 @@ mod money;
 mod operations;
 mod paging;
 pub mod plugins;
-mod records;
 mod review;
 mod versions;
 mod work;

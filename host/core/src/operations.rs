@@ -24,6 +24,7 @@ pub(crate) mod privacy;
 pub(crate) mod query;
 pub(crate) mod record;
 mod replace;
+pub(crate) mod rows;
 pub(crate) mod runner;
 mod scopes;
 mod sources;

@@ -85,6 +85,11 @@ impl RecordRow {
     pub fn is_private(&self) -> bool {
         self.visibility != Visibility::Company
     }
+
+    /// Whether it is for an agent only.
+    pub fn is_agents(&self) -> bool {
+        self.visibility == Visibility::Agent
+    }
 }
 
 /// Whether something is about an agent, an issue and a run, where those are wanted: by its scope,

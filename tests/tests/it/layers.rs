@@ -17,6 +17,7 @@ const ROWS: &[&[&str]] = &[
     &["http"],
     &["core"],
     &["oplog"],
+    &["records"],
     &["store", "sandbox", "embeddings", "pii", "builtin"],
     &["ports"],
     &["types", "tokens", "config-schema", "files", "journal"],

@@ -200,7 +200,7 @@ impl Service {
         // No call may use the storage when it is removed.
         self.serving.close(deleted.id).await;
         deletion::finish(&*self.store, &self.serving, Some(&self.reviews), &deleted).await?;
-        self.records.forget(deleted.id);
+        self.records.forget_binding(deleted.id);
         self.note_forgetting().await?;
         tracing::info!(%company, binding = %key, by = caller.principal(), "a binding was deleted");
         Ok(())

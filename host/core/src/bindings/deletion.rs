@@ -4,7 +4,6 @@
 //! start, or when the company is erased.
 
 use crate::companies::waiting;
-use crate::records;
 use crate::review::Reviews;
 use crate::versions::serving::ServingBindings;
 use memhost_store::{self as store, Change, Store, StoreError, Table};
@@ -35,7 +34,7 @@ pub(crate) async fn finish(
     }
     Reviews::remove(store, &binding.company_id, binding.id).await?;
     waiting::remove(store, &binding.company_id, binding.id).await?;
-    records::remove_all(store, &binding.company_id, binding.id).await?;
+    memhost_records::remove_binding(store, &binding.company_id, binding.id).await?;
     serving.remove_stored(binding).await?;
     store::write(store, &[Change::always(Table::Host, key(binding), None)]).await?;
     Ok(())

@@ -3,7 +3,6 @@
 
 use crate::Service;
 use crate::error::ServiceError;
-use memhost_store::{self as store, Table};
 use memhost_types::{Binding, OperationFilter, OperationKind, Outcome};
 
 /// Kinds of operations after which a provider may have something.
@@ -22,9 +21,8 @@ impl Service {
     /// # Errors
     /// Where the store or the directory cannot be read.
     pub(crate) async fn holds_no_data(&self, binding: &Binding) -> Result<bool, ServiceError> {
-        let rows = store::company_key(&binding.company_id, binding.id.0.as_bytes());
         if !binding.grants.http.is_empty()
-            || !self.store.scan(Table::Records, &rows, None, 1).await?.entries.is_empty()
+            || self.records.has_any(binding).await?
             || !self.serving.stored_nothing(binding).await?
         {
             return Ok(false);

@@ -201,7 +201,7 @@ impl Service {
             if !self.bindings.has_id(binding.id, company) {
                 self.serving.forget(binding.id);
                 self.reviews.forget(binding.id);
-                self.records.forget(binding.id);
+                self.records.forget_binding(binding.id);
             }
             self.serving.remove_stored(&binding).await?;
         }

@@ -157,7 +157,7 @@ impl Service {
             self.serving.remove_stored(binding).await?;
             self.reviews.forget(binding.id);
             self.corrections.forget(binding.id);
-            self.records.forget(binding.id);
+            self.records.forget_binding(binding.id);
         }
         deletion::finish_cut(&*self.store, &self.serving, Some(company)).await?;
         // Requests that were admitted before the tombstone may still be on their way, such as those

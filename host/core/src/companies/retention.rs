@@ -99,7 +99,7 @@ impl Service {
             .await?;
         count += sweep.rows(Table::Reviews, b"", kept.review_texts_max_age_days, review).await?;
         count += self.records.sweep(company, now).await?;
-        count += self.records.sweep_sources(company, now).await?;
+        count += self.records.sweep_forgotten(company, now).await?;
         if count > 0 {
             self.note_forgetting().await?;
         }

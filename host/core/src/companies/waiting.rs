@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Service;
 use crate::error::ServiceError;
-use crate::records::written::check_owner;
+use memhost_records::check_owner;
 use memhost_store::{self as store, Change, LockKind, Store, StoreError, Table};
 use memhost_types::{
     Binding, BindingId, CompanyId, RecordHandle, RecordId, RecordRow, RecordWrite, Scope, Snippet,

@@ -24,7 +24,6 @@ use crate::host::vault::{self, Vault};
 use crate::operations::corrections::Corrections;
 use crate::operations::record::Recorder;
 use crate::plugins::{Plugins, PluginsOptions, Trust};
-use crate::records::Records;
 use crate::review::Reviews;
 use crate::versions::serving::ServingBindings;
 use crate::work::background;
@@ -36,6 +35,7 @@ use memhost_oplog::billing::Ledger;
 use memhost_oplog::feed::Feed;
 use memhost_oplog::metrics::Metrics;
 use memhost_oplog::refusals::Refusals;
+use memhost_records::Records;
 use memhost_sandbox::{CacheKey, Sandbox};
 use memhost_store::{CompactionMark, SledStore, Store, Table};
 

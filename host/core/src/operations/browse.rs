@@ -19,7 +19,7 @@ impl Service {
         caller: &Caller,
         request: BrowseRequest,
     ) -> Result<BrowsePage, ServiceError> {
-        self.operate(caller, &mut Browse { request, cursor: None, reader: Reader::default() }).await
+        self.operate(caller, &mut Browse { request, cursor: None }).await
     }
 }
 
@@ -27,7 +27,6 @@ struct Browse {
     request: BrowseRequest,
     /// The provider's own cursor.
     cursor: Option<String>,
-    reader: Reader,
 }
 
 impl Browse {
@@ -45,11 +44,6 @@ impl Step for Browse {
 
     fn wanted(&self) -> u32 {
         self.request.limit.unwrap_or_default()
-    }
-
-    fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
-        self.reader = Reader::of(caller, &self.request.scope);
-        Ok(())
     }
 
     async fn prepare(
@@ -86,11 +80,12 @@ impl Step for Browse {
         let next_cursor =
             answer.next.map(|cursor| answered.host.cursors.seal(&digest, cursor.as_bytes()));
         let (records, binding) = (&answered.host.records, &answered.serving.binding);
+        let reader = answered.ending.reader();
         let mut nodes = Vec::with_capacity(answer.nodes.len());
         for node in answer.nodes {
             let may = match &node.record {
                 Some(handle) => {
-                    records.may_read(binding, &self.reader, &handle.provider_record_id).await?
+                    records.may_read(binding, reader, &handle.provider_record_id).await?
                 }
                 None => true,
             };

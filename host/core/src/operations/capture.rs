@@ -4,11 +4,10 @@
 use crate::access::says_drive;
 use crate::operations::prelude::*;
 use crate::operations::privacy::{must_wait, private};
-use crate::records::sources::Since;
-use crate::records::written::check_owner;
 use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
 use jiff::Timestamp;
+use memhost_records::{Since, check_owner};
 use memhost_sandbox::CaptureAnswer;
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
@@ -121,23 +120,14 @@ struct Capture<'a, A> {
     attempt: &'a A,
     /// Made where the host keeps the capture instead of calling the provider.
     kept: Option<Delivery>,
-    writer: Reader,
-    whose: Option<Whose>,
+    ownership: Option<Ownership>,
     /// What it takes the place of.
     replaces: Option<Replacement>,
 }
 
 impl<'a, A: Attempt> Capture<'a, A> {
     fn new(caller: &'a Caller, request: CaptureRequest, attempt: &'a A) -> Self {
-        Self {
-            caller,
-            request,
-            attempt,
-            kept: None,
-            writer: Reader::default(),
-            whose: None,
-            replaces: None,
-        }
+        Self { caller, request, attempt, kept: None, ownership: None, replaces: None }
     }
 
     /// What came before from the same source and is to be forgotten.
@@ -165,7 +155,6 @@ impl<A: Attempt> Step for Capture<'_, A> {
     }
 
     fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
-        self.writer = Reader::of(caller, &self.request.scope);
         if self.request.replaces_source {
             caller.may_replace(&self.request.scope.company_id)?;
         }
@@ -193,13 +182,14 @@ impl<A: Attempt> Step for Capture<'_, A> {
         opened: &mut Opened,
         serving: &Arc<Serving>,
     ) -> Result<(), Refusal> {
-        let whose = Whose::of(&serving.binding, &self.request.scope, self.request.visibility)?;
+        let ownership =
+            Ownership::of(&serving.binding, &self.request.scope, self.request.visibility)?;
         self.replaces = self.replacement(opened);
         let CaptureRequest { scope, payload, .. } = &mut self.request;
         let metadata = std::iter::once(&mut payload.metadata);
         host.tell_source(&opened.operation().principal, scope, &serving.binding, metadata);
         let received_at = self.attempt.received_at();
-        self.whose = Some(whose.by(&self.writer).of_material(received_at, self.replaces.clone()));
+        self.ownership = Some(ownership.of_material(received_at, self.replaces.clone()));
         if !self.attempt.is_approved().await {
             if must_wait(serving, &mut self.request) {
                 let message = "there is personal data in it, and a person must look at it before \
@@ -218,8 +208,8 @@ impl<A: Attempt> Step for Capture<'_, A> {
             || says_drive(self.request.metadata.as_ref())
     }
 
-    fn whose(&self) -> Option<&Whose> {
-        self.whose.as_ref()
+    fn ownership(&self) -> Option<&Ownership> {
+        self.ownership.as_ref()
     }
 
     async fn intent(&mut self, _: &Service, id: OperationId) -> Result<Writes, Refusal> {
@@ -236,9 +226,9 @@ impl<A: Attempt> Step for Capture<'_, A> {
         id: OperationId,
     ) -> Result<Answer<CaptureAnswer>, Failure> {
         let scope = self
-            .whose
+            .ownership
             .as_ref()
-            .map_or_else(|| self.request.scope.clone(), |whose| whose.scope(&self.request.scope));
+            .map_or_else(|| self.request.scope.clone(), |own| own.scope(&self.request.scope));
         let request = CaptureRequest { scope, ..self.request.clone() };
         serving.instances.capture(self.attempt.told(id), &request).await
     }

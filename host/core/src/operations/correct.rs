@@ -34,14 +34,7 @@ impl Service {
         request: CorrectRequest,
         author: Author,
     ) -> Result<CorrectResponse, ServiceError> {
-        let mut step = Correct {
-            request,
-            author,
-            reader: Reader::default(),
-            row: None,
-            whose: None,
-            held: None,
-        };
+        let mut step = Correct { request, author, row: None, ownership: None, held: None };
         self.operate(caller, &mut step).await
     }
 }
@@ -49,10 +42,9 @@ impl Service {
 struct Correct {
     request: CorrectRequest,
     author: Author,
-    reader: Reader,
     /// What the host knows of the record as it is.
     row: Option<RecordRow>,
-    whose: Option<Whose>,
+    ownership: Option<Ownership>,
     /// Where it waits for a person.
     held: Option<ReviewItem>,
 }
@@ -64,11 +56,6 @@ impl Step for Correct {
 
     asks_with!(request);
 
-    fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
-        self.reader = Reader::of(caller, &self.request.scope);
-        Ok(())
-    }
-
     async fn prepare(
         &mut self,
         host: &Service,
@@ -78,7 +65,7 @@ impl Step for Correct {
         let handle = self.request.handle.clone();
         own_handles(serving, "handle", std::slice::from_ref(&handle))?;
         let (binding, record) = (&serving.binding, &handle.provider_record_id);
-        if !host.records.may_read(binding, &self.reader, record).await? {
+        if !host.records.may_read(binding, opened.reader(), record).await? {
             return Err(not_there(record));
         }
         host.check_drive_facts(&opened.operation().principal, binding, std::iter::once(record))
@@ -93,11 +80,10 @@ impl Step for Correct {
             binding,
             metadata.filter(|metadata| metadata.is_some()),
         );
-        let whose = match &self.row {
-            Some(row) => Whose::like(row),
-            None => Whose::of(binding, &self.request.scope, None)?,
-        };
-        self.whose = Some(whose.by(&self.reader));
+        self.ownership = Some(match &self.row {
+            Some(row) => Ownership::like(row),
+            None => Ownership::of(binding, &self.request.scope, None)?,
+        });
         private(serving, &mut self.request)?;
         opened.keep_payload(serving, &self.request);
         if !serving.plugin.component.exports(OptionalInterface::Correction) {
@@ -114,8 +100,8 @@ impl Step for Correct {
         Ok(())
     }
 
-    fn whose(&self) -> Option<&Whose> {
-        self.whose.as_ref()
+    fn ownership(&self) -> Option<&Ownership> {
+        self.ownership.as_ref()
     }
 
     fn origin(&self, _: usize) -> Option<&RecordRow> {

@@ -2,8 +2,8 @@
 
 use crate::operations::prelude::*;
 use crate::operations::privacy::private;
-use crate::records::partition::OwnPartitions;
 use async_recursion::async_recursion as boxed;
+use memhost_records::HostPartitions;
 use memhost_sandbox::ExplainAnswer;
 use memhost_types::{Explanation, QueryRequest, limits};
 
@@ -19,13 +19,12 @@ impl Service {
         caller: &Caller,
         request: QueryRequest,
     ) -> Result<Explanation, ServiceError> {
-        self.operate(caller, &mut Explain { request, reader: Reader::default() }).await
+        self.operate(caller, &mut Explain { request }).await
     }
 }
 
 struct Explain {
     request: QueryRequest,
-    reader: Reader,
 }
 
 impl Step for Explain {
@@ -37,11 +36,6 @@ impl Step for Explain {
 
     fn wanted(&self) -> u32 {
         self.request.top_k.unwrap_or_default()
-    }
-
-    fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
-        self.reader = Reader::of(caller, &self.request.scope);
-        Ok(())
     }
 
     async fn prepare(
@@ -74,14 +68,15 @@ impl Step for Explain {
         answer: ExplainAnswer,
     ) -> Result<Explanation, Refusal> {
         let (records, binding) = (&answered.host.records, &answered.serving.binding);
+        let reader = answered.ending.reader();
         let mut hits = Vec::with_capacity(answer.hits.len());
         let declarations = &answered.serving.plugin.component.description().declarations;
-        let own = OwnPartitions::of(declarations, &self.request.scope);
+        let own = HostPartitions::of(declarations, &self.request.scope);
         for hit in answer.hits {
-            if !records.is_of(binding, &own, &hit.handle.provider_record_id).await? {
+            if !records.is_in(binding, &own, &hit.handle.provider_record_id).await? {
                 continue;
             }
-            if records.may_read(binding, &self.reader, &hit.handle.provider_record_id).await? {
+            if records.may_read(binding, reader, &hit.handle.provider_record_id).await? {
                 hits.push(hit);
             }
         }

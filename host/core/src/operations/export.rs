@@ -47,12 +47,11 @@ struct Export {
     /// The provider's own cursor.
     cursor: Option<String>,
     shows_hidden: bool,
-    reader: Reader,
 }
 
 impl Export {
     fn new(request: ExportRequest, shows_hidden: bool) -> Self {
-        Self { request, cursor: None, shows_hidden, reader: Reader::default() }
+        Self { request, cursor: None, shows_hidden }
     }
 
     fn digest(&self, serving: &Serving) -> QueryDigest {
@@ -67,21 +66,16 @@ impl Step for Export {
 
     asks_with!(request);
 
-    fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
-        self.reader = Reader::of(caller, &self.request.scope);
-        Ok(())
-    }
-
     async fn prepare(
         &mut self,
         host: &Service,
-        _: &mut Opened,
+        opened: &mut Opened,
         serving: &Arc<Serving>,
     ) -> Result<(), Refusal> {
         if !self.shows_hidden {
             host.holds_nothing(serving)?;
         }
-        host.shows_all(serving, &self.reader)?;
+        host.shows_all(serving, opened.reader())?;
         self.cursor =
             host.provider_cursor(&self.digest(serving), self.request.cursor.as_deref())?;
         Ok(())

@@ -2,9 +2,10 @@
 
 use crate::operations::guard::{own_handles, partly};
 use crate::operations::prelude::*;
+use crate::operations::rows::reader_of;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::ForgetAnswer;
-use memhost_store::{StoreError, TableWrite};
+use memhost_store::StoreError;
 use memhost_types::{
     Binding, ForgetEffect, ForgetOutcome, ForgetRequest, ForgetResponse, RecordHandle, RecordId,
     Scope, SourceRef,
@@ -70,7 +71,7 @@ impl Service {
             self.begin(caller, OperationKind::Forget, &mut request.scope, true).await?;
         opened.set_binding(binding);
         let mut ending = opened.write_intent(Vec::new()).await?.called();
-        let reader = Reader::of(caller, &request.scope);
+        let reader = reader_of(caller, &request.scope);
         let mut known = Vec::new();
         for handle in &request.handles {
             if self.records.may_read(binding, &reader, &handle.provider_record_id).await? {
@@ -90,11 +91,9 @@ impl Service {
         };
         let outcomes = request.handles.into_iter().map(outcome).collect();
         let answer = ForgetResponse { operation_id: ending.id(), outcomes, usage: Vec::new() };
-        let rows = self
-            .records
-            .remove(&mut ending, binding, gone.iter().map(|handle| &handle.provider_record_id))
-            .await?;
-        ending.complete(Ended::Succeeded(answer), rows).await.into_result()
+        let removed = gone.iter().map(|handle| &handle.provider_record_id);
+        ending.change_rows(self.records.remove(binding, removed).await?);
+        ending.complete(Ended::Succeeded(answer), Vec::new()).await.into_result()
     }
 }
 
@@ -115,25 +114,22 @@ pub(super) fn settle(answer: &mut ForgetAnswer, waited: &HashSet<RecordId>) {
     }
 }
 
-/// What removes the rows of records that are gone. What is only hidden is still there, and stays
-/// whose it is.
-pub(super) async fn removed_rows(
-    host: &Service,
-    ending: &mut Ending,
-    binding: &Binding,
-    answer: &ForgetAnswer,
-) -> Result<Vec<TableWrite>, StoreError> {
-    let gone = answer.outcomes.iter().filter(|outcome| outcome.effect == ForgetEffect::Hard);
-    host.records
-        .remove(ending, binding, gone.map(|outcome| &outcome.handle.provider_record_id))
-        .await
+impl Answered<'_> {
+    /// Removes the rows of records that are gone. A record that is only hidden is still there, and
+    /// keeps its owner.
+    pub(super) async fn remove_rows(&mut self, answer: &ForgetAnswer) -> Result<(), StoreError> {
+        let gone = answer.outcomes.iter().filter(|outcome| outcome.effect == ForgetEffect::Hard);
+        let gone = gone.map(|outcome| &outcome.handle.provider_record_id);
+        let changes = self.host.records.remove(&self.serving.binding, gone).await?;
+        self.ending.change_rows(changes);
+        Ok(())
+    }
 }
 
 struct Forget {
     request: ForgetRequest,
     /// Records of an import that had not reached the provider yet.
     waited: HashSet<RecordId>,
-    reader: Reader,
     /// The handles of the request that the caller may not know of are not among these.
     known: Vec<RecordHandle>,
     /// For whom the host does it, and of which source.
@@ -142,13 +138,7 @@ struct Forget {
 
 impl Forget {
     fn new(request: ForgetRequest) -> Self {
-        Self {
-            request,
-            waited: HashSet::new(),
-            reader: Reader::default(),
-            known: Vec::new(),
-            of: None,
-        }
+        Self { request, waited: HashSet::new(), known: Vec::new(), of: None }
     }
 }
 
@@ -158,11 +148,6 @@ impl Step for Forget {
     type Response = ForgetResponse;
 
     asks_with!(request);
-
-    fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
-        self.reader = Reader::of(caller, &self.request.scope);
-        Ok(())
-    }
 
     fn describe(&self, opened: &mut Opened) {
         if let Some((principal, source)) = &self.of {
@@ -187,7 +172,7 @@ impl Step for Forget {
         for handle in &self.request.handles {
             if host
                 .records
-                .may_read(&serving.binding, &self.reader, &handle.provider_record_id)
+                .may_read(&serving.binding, opened.reader(), &handle.provider_record_id)
                 .await?
             {
                 self.known.push(handle.clone());
@@ -227,8 +212,7 @@ impl Step for Forget {
             answer.outcomes.iter().map(|outcome| outcome.handle.clone()).collect();
         let binding = &answered.serving.binding;
         answered.host.remove_traces(binding, &gone).await?;
-        let rows = removed_rows(answered.host, answered.ending, binding, &answer).await?;
-        answered.ending.write_beside(rows);
+        answered.remove_rows(&answer).await?;
         if let Some(rest) = answer.rest {
             return Err(partly("forgotten", gone.len(), self.known.len(), &rest));
         }

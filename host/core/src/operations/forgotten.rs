@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use crate::Service;
 use crate::companies::waiting;
 use crate::operations::idempotency;
-use crate::records::{Owner, Reader};
+use memhost_records::Reader;
 use memhost_store::{self as store, StoreError, Table};
 use memhost_types::{
     Binding, Operation, OperationFilter, OperationId, Outcome, RecordHandle, RecordId, ReviewItem,
@@ -41,11 +41,9 @@ impl Origin<'_> {
                 .as_ref()
                 .is_some_and(|source| sources.iter().any(|one| one.matches(source))),
             Self::Scope(scope, reader, before) => {
-                let owner = Owner::of(operation.visibility, &operation.scope);
-                let may_read = owner.is_none_or(|owner| reader.is(&owner));
                 operation.id.sequence() < before.sequence()
                     && scope.covers(&operation.scope)
-                    && may_read
+                    && reader.may_forget_of(operation.visibility, &operation.scope)
             }
         }
     }

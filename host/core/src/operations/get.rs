@@ -2,8 +2,8 @@
 
 use crate::operations::guard::own_handles;
 use crate::operations::prelude::*;
-use crate::records::shown::assert_source;
 use async_recursion::async_recursion as boxed;
+use memhost_records::assert_source;
 use memhost_types::{GetRequest, GetResponse, RecordHandle, Snippet, Usage};
 
 impl Service {
@@ -17,13 +17,12 @@ impl Service {
         caller: &Caller,
         request: GetRequest,
     ) -> Result<GetResponse, ServiceError> {
-        self.operate(caller, &mut Get { request, reader: Reader::default() }).await
+        self.operate(caller, &mut Get { request }).await
     }
 }
 
 struct Get {
     request: GetRequest,
-    reader: Reader,
 }
 
 impl Step for Get {
@@ -32,11 +31,6 @@ impl Step for Get {
     type Response = GetResponse;
 
     asks_with!(request);
-
-    fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
-        self.reader = Reader::of(caller, &self.request.scope);
-        Ok(())
-    }
 
     fn handles(&self) -> &[RecordHandle] {
         std::slice::from_ref(&self.request.handle)
@@ -71,8 +65,8 @@ impl Step for Get {
         (record, usage): Self::Answer,
     ) -> Result<GetResponse, Refusal> {
         let mut found: Vec<Snippet> = record.into_iter().collect();
-        answered.keep_partition(&self.request.scope, &mut found).await?;
-        answered.only(&self.reader, None, &mut found).await?;
+        answered.keep_partitions(&self.request.scope, &mut found).await?;
+        answered.keep_visible(None, &mut found).await?;
         answered.hide(&mut found).await?;
         answered.show_corrections(&mut found).await?;
         answered.returns(&found);

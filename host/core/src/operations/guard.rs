@@ -2,8 +2,8 @@
 //! query.
 
 use crate::Service;
-use crate::records::Reader;
 use crate::versions::serving::Serving;
+use memhost_records::Reader;
 use memhost_sandbox::CallError;
 use memhost_types::{
     FieldError, OperationErrorCode, Outcome, QueryDigest, RecordHandle, RecordId, Refusal, Scope,

@@ -38,12 +38,11 @@ struct List {
     /// The provider's own cursor.
     cursor: Option<String>,
     shows_hidden: bool,
-    reader: Reader,
 }
 
 impl List {
     fn new(request: ListRequest, shows_hidden: bool) -> Self {
-        Self { request, cursor: None, shows_hidden, reader: Reader::default() }
+        Self { request, cursor: None, shows_hidden }
     }
 
     fn digest(&self, serving: &Serving) -> QueryDigest {
@@ -86,11 +85,6 @@ impl Step for List {
         self.request.limit.unwrap_or_default()
     }
 
-    fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
-        self.reader = Reader::of(caller, &self.request.scope);
-        Ok(())
-    }
-
     async fn prepare(
         &mut self,
         host: &Service,
@@ -120,8 +114,8 @@ impl Step for List {
         moves_on(answered.serving, self.cursor.as_deref(), next.as_deref())?;
         for page in 1.. {
             let found = items.len();
-            answered.keep_partition(&self.request.scope, &mut items).await?;
-            answered.only(&self.reader, self.request.filter.as_ref(), &mut items).await?;
+            answered.keep_partitions(&self.request.scope, &mut items).await?;
+            answered.keep_visible(self.request.filter.as_ref(), &mut items).await?;
             // Where everything was taken out, what the reader wants may be on the next page.
             let is_emptied = found > 0 && items.is_empty() && page < MOST_PAGES;
             if !self.shows_hidden {
@@ -135,7 +129,7 @@ impl Step for List {
             (items, next, truncated) = (further.items, further.next, further.truncated);
         }
         if !self.shows_hidden {
-            answered.show_sources(&mut items).await?;
+            answered.assert_sources(&mut items).await?;
         }
         answered.show_corrections(&mut items).await?;
         answered.returns(&items);

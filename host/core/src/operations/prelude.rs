@@ -7,7 +7,7 @@ pub(crate) use crate::access::{Caller, Denied};
 pub(crate) use crate::error::ServiceError;
 pub(crate) use crate::operations::record::{Completion, Ended, Ending, Opened};
 pub(crate) use crate::operations::runner::{Answered, Step, Writes, asks_with};
-pub(crate) use crate::records::{Reader, Whose};
 pub(crate) use crate::versions::serving::Serving;
+pub(crate) use memhost_records::Ownership;
 pub(crate) use memhost_sandbox::{Answer, Failure};
 pub(crate) use memhost_types::{OperationId, OperationKind, Refusal};

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use crate::operations::prelude::*;
 use crate::operations::privacy::private;
 use crate::operations::summary::{lines_of, only_of};
-use crate::records::partition::OwnPartitions;
 use async_recursion::async_recursion as boxed;
 use memhost_ports::off_executor;
+use memhost_records::{HostPartitions, Reader};
 use memhost_sandbox::QueryAnswer;
 use memhost_types::{
     ContextBundle, HookContext, Intent, JsonObject, QueryRequest, Snippet, limits,
@@ -39,11 +39,7 @@ impl Service {
         hook: Option<ForHook<'_>>,
     ) -> Result<ContextBundle, ServiceError> {
         let wanted = request.top_k.unwrap_or(limits::DEFAULT_TOP_K);
-        self.operate(
-            caller,
-            &mut Query { request, hook, wanted, reader: Reader::default(), hides: false },
-        )
-        .await
+        self.operate(caller, &mut Query { request, hook, wanted, hides: false }).await
     }
 }
 
@@ -62,25 +58,24 @@ struct Query<'a> {
     /// How many snippets the caller wants. The provider is asked for more where some may have to be
     /// hidden.
     wanted: u32,
-    reader: Reader,
     /// Whether the provider was asked while the reader must not see some of its records.
     hides: bool,
 }
 
 impl Query<'_> {
     /// Whether the host has to take records out of the answer.
-    fn narrows(&self, host: &Service, serving: &Serving) -> bool {
+    fn narrows(&self, host: &Service, serving: &Serving, reader: &Reader) -> bool {
         let is_filtered = self.request.filter.as_ref().is_some_and(|filter| !filter.is_empty());
         let declarations = &serving.plugin.component.description().declarations;
-        let keeps_partition = !OwnPartitions::of(declarations, &self.request.scope).is_empty();
-        is_filtered || keeps_partition || host.records.hides_from(serving.binding.id, &self.reader)
+        let keeps_partition = !HostPartitions::of(declarations, &self.request.scope).is_empty();
+        is_filtered || keeps_partition || host.records.hides_from(serving.binding.id, reader)
     }
 
     /// Whether a summary may be made of records that the caller must not see: they are private to
     /// others, or wait for a person.
-    fn hides_some(&self, host: &Service, serving: &Serving) -> bool {
+    fn hides_some(&self, host: &Service, serving: &Serving, reader: &Reader) -> bool {
         serving.binding.policy.review.is_some()
-            || host.records.hides_from(serving.binding.id, &self.reader)
+            || host.records.hides_from(serving.binding.id, reader)
     }
 
     /// What the provider answers beside a summary of which something may have to be hidden, as
@@ -95,8 +90,8 @@ impl Query<'_> {
         answered: &Answered<'_>,
         snippets: &mut Vec<Snippet>,
     ) -> Result<(), Refusal> {
-        answered.keep_partition(&self.request.scope, snippets).await?;
-        Ok(answered.only(&self.reader, self.request.filter.as_ref(), snippets).await?)
+        answered.keep_partitions(&self.request.scope, snippets).await?;
+        Ok(answered.keep_visible(self.request.filter.as_ref(), snippets).await?)
     }
 
     /// Asks the provider for as many as it may answer, as a part of the same operation.
@@ -143,11 +138,6 @@ impl Step for Query<'_> {
         self.wanted
     }
 
-    fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
-        self.reader = Reader::of(caller, &self.request.scope);
-        Ok(())
-    }
-
     fn describe(&self, opened: &mut Opened) {
         if let Some(hook) = self.hook {
             opened.set_provenance(None, Some(hook.context));
@@ -164,8 +154,8 @@ impl Step for Query<'_> {
     ) -> Result<(), Refusal> {
         private(serving, &mut self.request)?;
         opened.keep_payload(serving, &self.request);
-        self.hides = self.hides_some(host, serving);
-        let wanted = match self.narrows(host, serving) {
+        self.hides = self.hides_some(host, serving, opened.reader());
+        let wanted = match self.narrows(host, serving, opened.reader()) {
             true => self.wanted.saturating_mul(SPARE).min(limits::MAX_PAGE),
             false => self.wanted,
         };
@@ -195,13 +185,13 @@ impl Step for Query<'_> {
             profile_summary = answered.summary(&self.request).await;
         }
         // After the provider was asked for it, too.
-        self.hides |= self.hides_some(answered.host, answered.serving);
+        self.hides |= self.hides_some(answered.host, answered.serving, answered.ending.reader());
         let asked = self.request.top_k.unwrap_or(self.wanted);
         let may_be_more = snippets.len() >= asked as usize && asked < limits::MAX_PAGE;
         let mut answers = self.lines_of(profile_summary.as_deref(), &snippets);
         self.only(answered, &mut snippets).await?;
-        let are_too_few =
-            snippets.len() < self.wanted as usize && self.narrows(answered.host, answered.serving);
+        let are_too_few = snippets.len() < self.wanted as usize
+            && self.narrows(answered.host, answered.serving, answered.ending.reader());
         if may_be_more && (are_too_few || (self.hides && profile_summary.is_some())) {
             snippets = self.all(answered).await?;
             answers = self.lines_of(profile_summary.as_deref(), &snippets);

@@ -1,11 +1,9 @@
 //! One operation's record, from its opening to its end. Rule: no operation without a record.
 
 mod refused;
-mod settling;
 mod state;
 mod teller;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,7 +15,6 @@ pub(crate) use self::state::{Concluded, Ended, Ending, Intended, Opened};
 use crate::companies::project_events::{ProjectEvents, Teller};
 use crate::host::Audit;
 use crate::money::Counted;
-use crate::records::{Owner, PrivateWrite, Records, Whose};
 use crate::versions::serving::Serving;
 use crate::work::jobs::Jobs;
 use memhost_oplog::billing::Ledger;
@@ -25,6 +22,7 @@ use memhost_oplog::feed::Feed;
 use memhost_oplog::metrics::Metrics;
 use memhost_oplog::refusals::{Reason, Refusals};
 use memhost_ports::{Clock, to_json};
+use memhost_records::{OperationMarks, Ownership, Progress, Reader, Records, RowChanges};
 use memhost_sandbox::{Answer, Failure};
 use memhost_store::{CompactionMark, Lease, Store, StoreError, TableWrite};
 use memhost_types::{
@@ -83,14 +81,10 @@ pub(crate) struct Record {
     metered: Vec<Usage>,
     /// Written in one step with the completion.
     beside: Vec<TableWrite>,
-    /// What it will write that is not for the whole company, and the same once a mark on disk says
-    /// so.
-    planned: Option<PrivateWrite>,
-    private: Option<PrivateWrite>,
-    /// The owners whose private records it removes or gives to others.
-    taken_from: BTreeSet<Owner>,
-    /// Whether the provider has records of it whose rows are not among what is written.
-    lacks_rows: bool,
+    /// Who is answered.
+    reader: Reader,
+    /// What it leaves in the marks of private records.
+    marks: OperationMarks,
     has_new_jobs: bool,
     /// Who asks, for the event of a project's memory.
     teller: Teller,
@@ -172,10 +166,26 @@ impl Record {
         operation.provider_key = Some(binding.provider_key.clone());
     }
 
-    /// Records whose the records are that it writes.
-    pub(crate) fn set_whose(&mut self, binding: &Binding, whose: &Whose) {
-        self.planned = whose.private_write(&self.operation, binding);
-        self.change().visibility = whose.visibility;
+    /// Who is answered. Until the runner says it, somebody who may read no private record.
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    pub(crate) fn set_reader(&mut self, reader: Reader) {
+        self.reader = reader;
+    }
+
+    /// Records the ownership of the records that it writes.
+    pub(crate) fn set_ownership(&mut self, binding: &Binding, ownership: &Ownership) {
+        self.marks.plan(&self.operation, binding, ownership);
+        self.change().visibility = ownership.visibility();
+    }
+
+    /// Changes rows of records in one step with the completion.
+    pub(crate) fn change_rows(&mut self, changes: RowChanges) {
+        self.beside.extend(changes.writes);
+        self.marks.take_from(changes.taken_from);
+        self.locks.extend(changes.lock);
     }
 
     /// Writes these rows in one step with the completion.
@@ -185,22 +195,33 @@ impl Record {
 
     /// The provider has records whose rows could not be made.
     pub(crate) fn rows_are_missing(&mut self) {
-        self.lacks_rows = true;
+        self.marks.rows_are_missing();
     }
 
-    /// The rows that the end of a private write changes, where it was one. Not every failure says
-    /// that nothing was written.
-    fn end_private(
-        &self,
-        error: Option<OperationErrorCode>,
-    ) -> Result<Vec<TableWrite>, StoreError> {
-        let Some(private) = &self.private else { return Ok(Vec::new()) };
-        let is_known = match self.stage {
-            Stage::Open => true,
-            Stage::Answered => !self.lacks_rows,
-            Stage::Called | Stage::Ended => error.is_some_and(|code| !code.is_worth_another_try()),
+    /// The marks that its end changes, where it wrote private records.
+    fn end_marks(&self, error: Option<OperationErrorCode>) -> Result<Vec<TableWrite>, StoreError> {
+        let progress = match self.stage {
+            Stage::Open => Progress::NotCalled,
+            Stage::Answered => Progress::Answered,
+            Stage::Called | Stage::Ended => Progress::Called(error),
         };
-        self.recorder.records.end(private, is_known, self.recorder.clock.now())
+        self.marks.end(&self.recorder.records, progress, self.recorder.clock.now())
+    }
+
+    /// The operation is on disk. Owners who had private records and have none any more hide nothing
+    /// from here on. A failure costs others a summary until the next sweep.
+    async fn end_on_disk(&mut self) {
+        let records = Arc::clone(&self.recorder.records);
+        let owners = self.marks.ended(&records, &self.beside);
+        let Some(binding) = self.operation.binding_id.filter(|_| !owners.is_empty()) else {
+            return;
+        };
+        self.locks.clear();
+        if let Err(error) = records.remove_stale(&self.operation.company_id, binding, owners).await
+        {
+            tracing::warn!(%error, "the marks of owners without private records could not be \
+                                    removed");
+        }
     }
 
     pub(crate) fn set_version(&mut self, serving: &Serving) {

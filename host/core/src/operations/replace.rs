@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use crate::Service;
 use crate::access::{Act, Caller, Denied};
 use crate::error::ServiceError;
-use crate::records::Reader;
+use crate::operations::rows::reader_of;
+use memhost_records::{Reader, Selection};
 use memhost_store::{self as store, Change};
 use memhost_types::{
     Binding, CompanyId, OperationKind, RecordHandle, RecordRow, Refusal, Replacement, ReviewItem,
@@ -70,12 +71,13 @@ impl Service {
     ) -> Result<(), Refusal> {
         let Some(selector) = SourceSelector::of(source) else { return Ok(()) };
         let sources = [selector];
+        let what = Selection::Sources(&sources);
         let reader =
-            if by.of_everybody { Reader::All } else { Reader::of(&Caller::worker(), scope) };
+            if by.of_everybody { Reader::All } else { reader_of(&Caller::worker(), scope) };
         // First it is remembered: what is written from here on of older material is forgotten by
         // whoever writes it.
         let (id, before, now) = (by.operation_id, by.received_at, self.clock.now());
-        let rows = self.records.forgets(&reader, binding, &sources, id, before, now).await?;
+        let rows = self.records.forgets(&reader, binding, what, id, (before, now)).await?;
         store::write(&*self.store, &rows.into_iter().map(Change::from).collect::<Vec<_>>()).await?;
         let not_theirs = self.kept_facts(&by.principal, binding);
         // What a provider only hides stays, and is not asked for a second time.
@@ -86,8 +88,7 @@ impl Service {
                     && !not_theirs.as_ref().is_some_and(|facts| facts.has(row));
                 is_before(row, by) && is_theirs && !kept.contains(&row.handle)
             };
-            let older =
-                self.records.of_sources(binding, &sources, limits::MAX_ITEMS, is_older).await?;
+            let older = self.records.select(binding, what, limits::MAX_ITEMS, is_older).await?;
             let older: Vec<RecordHandle> = older.into_iter().map(|row| row.handle).collect();
             let is_last = older.len() < limits::MAX_ITEMS;
             kept.extend(older.iter().cloned());

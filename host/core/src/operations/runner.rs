@@ -27,11 +27,10 @@ use crate::Service;
 use crate::access::{Caller, Denied};
 use crate::error::ServiceError;
 use crate::operations::record::{Completion, Concluded, Ended, Ending, Intended, Opened};
-use crate::records::Whose;
-use crate::records::sources::Since;
-use crate::records::written::Made;
+use crate::operations::rows::reader_of;
 use crate::versions::serving::Serving;
 use memhost_ports::go_long;
+use memhost_records::{Made, Ownership, Since};
 use memhost_sandbox::{Answer, Failure};
 use memhost_store::{Lease, StoreError, TableWrite};
 use memhost_types::{
@@ -106,9 +105,8 @@ pub(crate) trait Step: Send + Sync {
         false
     }
 
-    /// Whose the records are that it writes; none where it writes none. Asked after
-    /// [`Step::prepare`].
-    fn whose(&self) -> Option<&Whose> {
+    /// The ownership of the records that it writes, after [`Step::prepare`]. `None`: it writes none.
+    fn ownership(&self) -> Option<&Ownership> {
         None
     }
 
@@ -253,6 +251,7 @@ impl Service {
             Ok(()) => match step.stamp(caller) {
                 Ok(()) => {
                     step.describe(&mut opened);
+                    opened.set_reader(reader_of(caller, step.target().0));
                     self.ready(step, &mut opened).await
                 }
                 Err(denied) => Err((&denied).into()),
@@ -281,11 +280,11 @@ impl Service {
     ) -> Result<(Arc<Serving>, Writes), Refusal> {
         step.check(self)?;
         let scope = step.target().0.clone();
-        let home = match step.target().1.is_none() && !step.handles().is_empty() {
-            true => self.home_of(&scope, step.handles()).await?,
+        let binding = match step.target().1.is_none() && !step.handles().is_empty() {
+            true => self.binding_of(&scope, step.handles()).await?,
             false => None,
         };
-        let serving = self.admit(opened, &scope, home.as_ref().or(step.target().1)).await?;
+        let serving = self.admit(opened, &scope, binding.as_ref().or(step.target().1)).await?;
         if !step.names_exactly() {
             self.keep_to_owners(step.target().0, &serving.binding);
         }
@@ -306,8 +305,8 @@ impl Service {
         }
         let prepared = step.prepare(self, opened, &serving).await;
         // Also where the change waits for a person: its operation has the text.
-        if let Some(whose) = step.whose() {
-            opened.set_whose(&serving.binding, whose);
+        if let Some(ownership) = step.ownership() {
+            opened.set_ownership(&serving.binding, ownership);
         }
         prepared?;
         let intent = step.intent(self, opened.id()).await?;
@@ -325,7 +324,7 @@ impl Service {
             Err(refusal) => Ended::Failed(refusal),
             Ok((serving, answer)) => {
                 let Completion { records, record_count, usage } = step.completion(&answer);
-                let written = if step.whose().is_some() { records.clone() } else { Vec::new() };
+                let written = if step.ownership().is_some() { records.clone() } else { Vec::new() };
                 ending.set_records(records, record_count);
                 ending.add_usage(usage);
                 let mut answered = Answered { host: self, serving: &serving, ending: &mut ending };
@@ -357,7 +356,7 @@ impl Service {
         serving: &Serving,
         written: &[RecordHandle],
     ) -> Result<HashSet<RecordId>, Refusal> {
-        if step.whose().is_none() || ending.is_systems() {
+        if step.ownership().is_none() || ending.is_systems() {
             return Ok(HashSet::new());
         }
         let of_operation = &ending.operation().source;
@@ -370,7 +369,7 @@ impl Service {
         };
         let arrived = written.iter().enumerate().map(with_source).collect();
         let since = step.since().unwrap_or(Since::Operation(ending.id()));
-        let owner = step.whose().and_then(Whose::owner);
+        let owner = step.ownership().and_then(Ownership::owner);
         self.forget_arrived(&serving.binding, &ending.operation().scope, arrived, owner, since)
             .await
     }
@@ -384,14 +383,14 @@ impl Service {
         serving: &Serving,
         written: &[RecordHandle],
     ) -> Result<(), StoreError> {
-        let Some(whose) = step.whose() else { return Ok(()) };
+        let Some(ownership) = step.ownership() else { return Ok(()) };
         let made = |(number, handle)| Made {
             handle,
             origin: step.origin(number),
             write: step.record(number),
         };
         let made: Vec<Made<'_>> = written.iter().enumerate().map(made).collect();
-        self.note_rows(ending, &serving.binding, whose, &made)
+        self.note_rows(ending, &serving.binding, ownership, &made)
             .await
             .inspect_err(|_| ending.rows_are_missing())
     }
@@ -420,7 +419,7 @@ impl Service {
     }
 }
 
-/// The others of some records.
+/// `records` minus `gone`.
 fn without(mut records: Vec<RecordHandle>, gone: &HashSet<RecordId>) -> Vec<RecordHandle> {
     records.retain(|handle| !gone.contains(&handle.provider_record_id));
     records

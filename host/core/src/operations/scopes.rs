@@ -15,9 +15,9 @@ use self::step::ForgetScope;
 use crate::access::{Act, KeptFacts};
 use crate::operations::forgotten::Origin;
 use crate::operations::prelude::*;
+use crate::operations::rows::reader_of;
 use crate::operations::sources::{MOST_ROUNDS, nothing_at};
-use crate::records::Owner;
-use crate::records::partition::OwnPartitions;
+use memhost_records::{HostPartitions, Reader, Selection};
 use memhost_sandbox::OptionalInterface;
 use memhost_store::{self as store, LockKind, StoreError, TableWrite};
 use memhost_types::{
@@ -79,7 +79,7 @@ impl Service {
             self.store.lock(LockKind::Records, &store::company_key(&company, b"a scope")).await?;
         let reader = match caller.is_for_everybody() {
             true => Reader::All,
-            false => Reader::of(caller, &scope),
+            false => reader_of(caller, &scope),
         };
         let wanted = Wanted { scope, reader, received: self.clock.now(), by: None, kept: None };
         let asked: Vec<Arc<Binding>> = match &binding_key {
@@ -104,12 +104,12 @@ impl Service {
             self.operate(caller, &mut step).await?;
         }
         let is_meant = |delivery: &Delivery| {
-            let owner = Owner::of(delivery.visibility.unwrap_or_default(), &delivery.scope);
+            let visibility = delivery.visibility.unwrap_or_default();
             let is_asked = binding_key.is_none()
                 || asked.iter().any(|binding| binding.id == delivery.binding_id);
             is_asked
                 && wanted.scope.covers(&delivery.scope)
-                && owner.is_none_or(|owner| wanted.reader.is(&owner))
+                && wanted.reader.may_forget_of(visibility, &delivery.scope)
         };
         let discarded = self.discard_of(caller, &company, wanted.received, is_meant).await?;
         Ok(ForgottenScope { bindings, discarded, is_complete })
@@ -223,7 +223,7 @@ impl Service {
         let Ok(serving) = self.serving.get(binding).await else { return false };
         let component = &serving.plugin.component;
         component.exports(OptionalInterface::Erasure)
-            && OwnPartitions::of(&component.description().declarations, &wanted.scope).is_empty()
+            && HostPartitions::of(&component.description().declarations, &wanted.scope).is_empty()
     }
 
     /// The same at a binding that came with an import and waits for a decision as a whole: its
@@ -257,12 +257,10 @@ impl Service {
                     .to_owned(),
             );
         }
-        let rows = self
-            .records
-            .remove(&mut ending, binding, gone.iter().map(|handle| &handle.provider_record_id))
-            .await?;
+        let removed = gone.iter().map(|handle| &handle.provider_record_id);
+        ending.change_rows(self.records.remove(binding, removed).await?);
         ending.set_records(gone, waited.len());
-        ending.complete(Ended::Succeeded(at), rows).await.into_result()
+        ending.complete(Ended::Succeeded(at), Vec::new()).await.into_result()
     }
 
     /// All records of a scope at a binding that the host knows and that are to be forgotten.
@@ -272,10 +270,9 @@ impl Service {
         wanted: &Wanted,
         by: OperationId,
     ) -> Result<Vec<RecordHandle>, StoreError> {
-        let rows = self
-            .records
-            .of_scope(binding, &wanted.scope, usize::MAX, |row: &RecordRow| wanted.has(row, by))
-            .await?;
+        let (what, is_meant) =
+            (Selection::Scope(&wanted.scope), |row: &RecordRow| wanted.has(row, by));
+        let rows = self.records.select(binding, what, usize::MAX, is_meant).await?;
         Ok(rows.into_iter().map(|row| row.handle).collect())
     }
 
@@ -289,7 +286,8 @@ impl Service {
     ) -> Result<Vec<TableWrite>, StoreError> {
         let Wanted { scope, reader, received, .. } = wanted;
         let before = received.checked_add(SignedDuration::from_nanos(1)).unwrap_or(*received);
-        self.records.forgets_scope(reader, binding, scope, by, before, self.clock.now()).await
+        let what = Selection::Scope(scope);
+        self.records.forgets(reader, binding, what, by, (before, self.clock.now())).await
     }
 }
 

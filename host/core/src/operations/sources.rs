@@ -12,8 +12,8 @@ use self::step::ForgetSources;
 use crate::access::{Act, Denied};
 use crate::operations::forgotten::Origin;
 use crate::operations::prelude::*;
-use crate::records::Owner;
-use crate::records::sources::Since;
+use crate::operations::rows::reader_of;
+use memhost_records::{Owner, Reader, Selection, Since};
 use memhost_store::{self as store, Lease, LockKind, StoreError, TableWrite};
 use memhost_types::{
     Binding, BindingKey, CompanyId, FieldError, ForgetRequest, ForgottenAt, ForgottenSources,
@@ -128,8 +128,8 @@ impl Service {
         }
         let rows = self.remembered(binding, request, opened.id()).await?;
         let mut ending = opened.write_intent(rows).await?.called();
-        let found =
-            self.records.of_sources(binding, &request.sources, usize::MAX, |_| true).await?;
+        let what = Selection::Sources(&request.sources);
+        let found = self.records.select(binding, what, usize::MAX, |_| true).await?;
         let found: Vec<RecordHandle> = found.into_iter().map(|row| row.handle).collect();
         let waited = self.forget_waiting(binding, &found).await?;
         self.remove_traces_of(binding, &found, Origin::Sources(&request.sources)).await?;
@@ -149,12 +149,10 @@ impl Service {
                     .to_owned(),
             );
         }
-        let rows = self
-            .records
-            .remove(&mut ending, binding, gone.iter().map(|handle| &handle.provider_record_id))
-            .await?;
+        let removed = gone.iter().map(|handle| &handle.provider_record_id);
+        ending.change_rows(self.records.remove(binding, removed).await?);
         ending.set_records(gone, waited.len());
-        ending.complete(Ended::Succeeded(at), rows).await.into_result()
+        ending.complete(Ended::Succeeded(at), Vec::new()).await.into_result()
     }
 
     /// The rows that remember that sources are forgotten from this operation on.
@@ -166,7 +164,8 @@ impl Service {
     ) -> Result<Vec<TableWrite>, StoreError> {
         let now = self.clock.now();
         let before = now.checked_add(SignedDuration::from_nanos(1)).unwrap_or(now);
-        self.records.forgets(&Reader::All, binding, &request.sources, by, before, now).await
+        let what = Selection::Sources(&request.sources);
+        self.records.forgets(&Reader::All, binding, what, by, (before, now)).await
     }
 
     /// What is known of the records that came from sources, in all bindings, of those that the
@@ -225,7 +224,7 @@ impl Service {
         request: &SourcesRequest,
     ) -> Result<SourceRecords, StoreError> {
         let company = &request.scope.company_id;
-        let reader = Reader::of(caller, &request.scope);
+        let reader = reader_of(caller, &request.scope);
         let waits =
             |row: &RecordRow| self.reviews.waits(row.binding_id, &row.handle.provider_record_id);
         let user = request.scope.subject_id.as_ref();
@@ -242,7 +241,8 @@ impl Service {
                 may && self.check_user(caller.principal(), &row.scope, &binding).is_ok()
             };
             let most = MAX_SOURCE_RECORDS + 1 - records.len();
-            let rows = self.records.of_sources(&binding, &request.sources, most, may_list).await?;
+            let what = Selection::Sources(&request.sources);
+            let rows = self.records.select(&binding, what, most, may_list).await?;
             records.extend(rows.into_iter().filter_map(|row| {
                 Some(SourceRecord {
                     binding_key: binding.key.clone(),
@@ -281,21 +281,7 @@ impl Service {
         owner: Option<&Owner>,
         since: Since,
     ) -> Result<HashSet<RecordId>, Refusal> {
-        if arrived.is_empty() {
-            return Ok(HashSet::new());
-        }
-        let is_all_gone = self.records.is_scope_forgotten(binding, scope, owner, since).await?;
-        let mut gone = Vec::new();
-        for (handle, source) in arrived {
-            let is_gone = match &source {
-                _ if is_all_gone => true,
-                Some(source) => self.records.is_forgotten(binding, source, owner, since).await?,
-                None => false,
-            };
-            if is_gone {
-                gone.push(handle);
-            }
-        }
+        let gone = self.records.forgotten_of(binding, scope, owner, since, arrived).await?;
         self.forget_for_host(binding, gone.clone(), None).await?;
         Ok(gone.into_iter().map(|handle| handle.provider_record_id).collect())
     }

@@ -4,10 +4,10 @@ use crate::access::says_drive;
 use crate::operations::guard::partly;
 use crate::operations::prelude::*;
 use crate::operations::privacy::private;
-use crate::records::written::check_owner;
 use crate::review::change;
 use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
+use memhost_records::check_owner;
 use memhost_sandbox::RecordsAnswer;
 use memhost_types::{
     Binding, FieldError, HeldChange, HeldRecord, InReview, Outcome, RecordHandle, RecordRow,
@@ -54,8 +54,7 @@ impl Service {
 struct Upsert {
     request: UpsertRequest,
     author: Author,
-    writer: Reader,
-    whose: Option<Whose>,
+    ownership: Option<Ownership>,
     /// What another host knew of the one record of an import.
     row: Option<RecordRow>,
     /// Records that would take the place of others and wait for a person, with their numbers in the
@@ -65,37 +64,35 @@ struct Upsert {
 
 impl Upsert {
     fn new(request: UpsertRequest, author: Author) -> Self {
-        Self {
-            request,
-            author,
-            writer: Reader::default(),
-            whose: None,
-            row: None,
-            held: Vec::new(),
-        }
+        Self { request, author, ownership: None, row: None, held: Vec::new() }
     }
 
-    /// Whose the records are: what the request says, or what they are whose place they take. A
-    /// record that is somebody else's is not replaced.
-    async fn owned(&self, host: &Service, serving: &Serving) -> Result<Whose, Refusal> {
-        let Self { request, writer, .. } = self;
-        let mut whose = Whose::of(&serving.binding, &request.scope, request.visibility)?;
+    /// The ownership of the records: what the request says, or that of the records which they
+    /// replace. A record that is somebody else's is not replaced.
+    async fn owned(
+        &self,
+        host: &Service,
+        opened: &Opened,
+        serving: &Serving,
+    ) -> Result<Ownership, Refusal> {
+        let Self { request, .. } = self;
+        let mut ownership = Ownership::of(&serving.binding, &request.scope, request.visibility)?;
         if !host.records.has_private(serving.binding.id) {
-            return Ok(whose);
+            return Ok(ownership);
         }
         for (number, record) in request.records.iter().enumerate() {
             let Some(id) = &record.id else { continue };
             let Some(row) = host.records.row(&serving.binding, id).await? else { continue };
-            if !writer.may_read(&row) {
+            if !opened.reader().may_read(&row) {
                 let message =
                     "is the id of a record that is not yours; leave it out, or choose another one";
                 return Err(FieldError::new(format!("records.{number}.id"), message).into());
             }
             if row.is_private() && request.visibility.is_none() {
-                whose = Whose::like(&row);
+                ownership = Ownership::like(&row);
             }
         }
-        Ok(whose)
+        Ok(ownership)
     }
 
     /// Takes out of the request what would take the place of records that are there, and must wait
@@ -156,7 +153,6 @@ impl Step for Upsert {
     }
 
     fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
-        self.writer = Reader::of(caller, &self.request.scope);
         if self.author.is_decision() {
             // It has the stamp of who asked for it.
             return Ok(());
@@ -178,7 +174,7 @@ impl Step for Upsert {
         serving: &Arc<Serving>,
     ) -> Result<(), Refusal> {
         let times = self.request.records.iter().filter_map(|record| record.created_at);
-        self.whose = Some(self.owned(host, serving).await?.by(&self.writer).made_at(times));
+        self.ownership = Some(self.owned(host, opened, serving).await?.made_at(times));
         let ids = self.request.records.iter().filter_map(|record| record.id.as_ref());
         host.check_drive_facts(&opened.operation().principal, &serving.binding, ids).await?;
         let Self { request: UpsertRequest { scope, records, .. }, .. } = self;
@@ -200,8 +196,8 @@ impl Step for Upsert {
         self.request.records.iter().any(|record| says_drive(record.metadata.as_ref()))
     }
 
-    fn whose(&self) -> Option<&Whose> {
-        self.whose.as_ref()
+    fn ownership(&self) -> Option<&Ownership> {
+        self.ownership.as_ref()
     }
 
     fn origin(&self, _: usize) -> Option<&RecordRow> {
@@ -218,9 +214,9 @@ impl Step for Upsert {
         id: OperationId,
     ) -> Result<Answer<RecordsAnswer>, Failure> {
         let scope = self
-            .whose
+            .ownership
             .as_ref()
-            .map_or_else(|| self.request.scope.clone(), |whose| whose.scope(&self.request.scope));
+            .map_or_else(|| self.request.scope.clone(), |own| own.scope(&self.request.scope));
         let request = UpsertRequest { scope, ..self.request.clone() };
         serving.instances.upsert(id, &request).await
     }

@@ -7,8 +7,8 @@ use crate::Service;
 use crate::access::{Act, Caller};
 use crate::bindings::NewActivity;
 use crate::error::ServiceError;
+use crate::operations::rows::reader_of;
 use crate::paging::Page;
-use crate::records::{Owner, Reader};
 use crate::work::WorkError;
 use memhost_types::{
     ActivityAction, CompanyId, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, Job,
@@ -388,12 +388,7 @@ fn is_known_to(caller: &Caller, job: &Job) -> bool {
     if caller.confine(&mut scope).is_err() {
         return false;
     }
-    let reader = Reader::of(caller, &scope);
-    let may_read = match Owner::of(job.visibility, &job.scope) {
-        Some(owner) => reader.is(&owner),
-        None => job.visibility.is_company() || reader == Reader::All,
-    };
-    may_read
+    reader_of(caller, &scope).may_read_of(job.visibility, &job.scope)
         && caller
             .agent()
             .is_none_or(|agent| job.scope.agent_id.as_ref().is_none_or(|of| of == agent))

@@ -8,7 +8,6 @@ use crate::Service;
 use crate::access::{Act, Caller, Denied};
 use crate::error::ServiceError;
 use crate::operations::capture::Attempt;
-use crate::records::written::check_owner;
 use crate::review::Reviews;
 use crate::versions::serving::binding_deleted;
 use crate::work::deliveries::Deliveries;
@@ -18,6 +17,7 @@ use crate::work::retry::{RetryPolicy, wait_for};
 use crate::work::subscribers::subscribers;
 use jiff::Timestamp;
 use memhost_ports::{in_turn, new_id};
+use memhost_records::check_owner;
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
     Binding, CaptureRequest, CaptureResponse, ContextBlock, DEFAULT_TOKEN_BUDGET, Delivery,

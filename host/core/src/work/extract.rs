@@ -12,12 +12,11 @@ use crate::access::Caller;
 use crate::error::ServiceError;
 use crate::operations::record::{Completion, Ended, Ending, Opened};
 use crate::operations::runner::{Answered, Step, Target, Writes};
-use crate::records::sources::Since;
-use crate::records::{Reader, Whose};
 use crate::review::written::Author;
 use crate::versions::serving::{Serving, binding_deleted};
 use crate::work::due_queue::Taken;
 use crate::work::jobs::Jobs;
+use memhost_records::{Ownership, Since};
 use memhost_sandbox::{Answer, Failure, JobAnswer};
 use memhost_types::{
     ExtractionJob, Job, JobRunner, JobStatus, OperationErrorCode, OperationId, OperationKind,
@@ -62,7 +61,7 @@ impl Service {
             serving: None,
             during: None,
             after: None,
-            whose: None,
+            ownership: None,
         };
         if let Err(error) = recorded(self.operate(&Caller::worker(), &mut step).await) {
             // Nothing was recorded, so it is still due. The disk may need a moment.
@@ -256,7 +255,7 @@ struct Work<'a> {
     during: Option<Job>,
     /// The job as the provider's answer describes it.
     after: Option<Job>,
-    whose: Option<Whose>,
+    ownership: Option<Ownership>,
 }
 
 impl Step for Work<'_> {
@@ -283,17 +282,16 @@ impl Step for Work<'_> {
         serving: &Arc<Serving>,
     ) -> Result<(), Refusal> {
         self.serving = Some(Arc::clone(serving));
-        let whose =
-            Whose::of(&serving.binding, &self.scope, Some(self.before.visibility))?.unasked();
-        let whose = whose.by(&Reader::of(&Caller::worker(), &self.scope));
+        let asked = Some(self.before.visibility);
+        let ownership = Ownership::of(&serving.binding, &self.scope, asked)?.unasked();
         let replaces = self.before.replaces.clone();
         let received_at = replaces.as_ref().map_or(self.before.submitted_at, |by| by.received_at);
-        self.whose = Some(whose.of_material(Some(received_at), replaces));
+        self.ownership = Some(ownership.of_material(Some(received_at), replaces));
         Ok(())
     }
 
-    fn whose(&self) -> Option<&Whose> {
-        self.whose.as_ref()
+    fn ownership(&self) -> Option<&Ownership> {
+        self.ownership.as_ref()
     }
 
     /// What it works on came with the capture.

@@ -2,8 +2,7 @@
 //! after they came.
 
 use crate::Service;
-use crate::records::Whose;
-use crate::records::sources::Since;
+use memhost_records::{Ownership, Since};
 use memhost_store::{Lease, StoreError};
 use memhost_types::{Delivery, DeliveryStatus, OperationErrorCode, Refusal, SourceRef};
 
@@ -24,14 +23,11 @@ impl Service {
             return Ok((lock, false));
         };
         let since = Since::Received(delivery.received_at);
-        let whose = Whose::of(&binding, &delivery.scope, delivery.visibility).ok();
-        let owner = whose.as_ref().and_then(Whose::owner);
+        let ownership = Ownership::of(&binding, &delivery.scope, delivery.visibility).ok();
+        let owner = ownership.as_ref().and_then(Ownership::owner);
+        let of = (&delivery.scope, source);
         let is_old = delivery.operation_id.is_none()
-            && (self.records.is_forgotten(&binding, source, owner, since).await?
-                || self
-                    .records
-                    .is_scope_forgotten(&binding, &delivery.scope, owner, since)
-                    .await?);
+            && self.records.is_forgotten(&binding, of, owner, since).await?;
         Ok((lock, is_old))
     }
 

@@ -9,8 +9,8 @@ use crate::companies::events;
 use crate::companies::export::{FORMAT, Line, TABLES};
 use crate::companies::waiting::{Waiting, upsert_of};
 use crate::error::ServiceError;
-use crate::records::Records;
 use memhost_oplog::billing::{self, BillingRow};
+use memhost_records::Records;
 use memhost_store::{self as store, Change, Table, Transacted};
 use memhost_types::{
     Binding, BindingId, BindingKey, CompanyId, DeliveryStatus, FieldError, Operation, RecordHandle,
@@ -192,7 +192,7 @@ impl<'a> Importing<'a> {
         match &row {
             Row::Event(event) => changes.extend(events::index_of(event)?),
             Row::Record(row) => {
-                changes.extend(Records::by_source(row).into_iter().map(Change::from))
+                changes.extend(Records::index_of(row).into_iter().map(Change::from))
             }
             _ => {}
         }

@@ -8,10 +8,10 @@ use serde_json::Value;
 use crate::bindings::StoredTarget;
 use crate::companies::Retention;
 use crate::companies::export::Line;
-use crate::records::{self, Mark};
 use crate::work::due_queue::{Due, key as due_key};
 use memhost_oplog::billing::BillingRow;
 use memhost_ports::to_json;
+use memhost_records::{Mark, Records};
 use memhost_store::{self as store, Table};
 use memhost_types::{
     Activity, Binding, CompanyId, Delivery, Event, HookContext, Job, Operation, OperationId,
@@ -150,12 +150,8 @@ impl Row {
             Self::Event(row) => {
                 row.company_id == *company && found == store::newest_first(company, row.id)
             }
-            Self::Record(row) => {
-                row.company_id == *company
-                    && found
-                        == records::key(company, row.binding_id, &row.handle.provider_record_id)
-            }
-            Self::Private(row) => row.company_id == *company && found == row.key(),
+            Self::Record(row) => row.company_id == *company && Records::is_key_of(row, &found),
+            Self::Private(row) => row.company_id == *company && row.has_key(&found),
             // They were checked as they were read.
             Self::Billing(_) | Self::Sums => true,
         }

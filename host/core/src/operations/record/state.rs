@@ -1,6 +1,5 @@
 //! The three states of an operation that is being run, and the only way from each to the next.
 
-use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use crate::companies::project_events::Teller;
 use crate::error::ServiceError;
 use crate::host::Audit;
 use memhost_oplog::refusals::Taken;
+use memhost_records::{OperationMarks, Reader};
 use memhost_store::TableWrite;
 use memhost_types::{
     Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, Refusal,
@@ -135,10 +135,8 @@ impl Opened {
             stage: Stage::Open,
             metered: Vec::new(),
             beside: Vec::new(),
-            planned: None,
-            private: None,
-            taken_from: BTreeSet::new(),
-            lacks_rows: false,
+            reader: Reader::default(),
+            marks: OperationMarks::default(),
             has_new_jobs: false,
             teller: Teller::default(),
             locks: Vec::new(),
@@ -151,12 +149,10 @@ impl Opened {
         mut beside: Vec<TableWrite>,
     ) -> Result<Intended, ServiceError> {
         beside.extend(self.0.forgetting()?);
-        self.0.private = self.0.planned.take().filter(|_| self.0.operation.kind.is_write());
-        if let Some(private) = &self.0.private {
-            // Before the provider is called: from here on a record without a row may be this one's.
-            beside.extend(self.0.recorder.records.begin(private)?);
+        let Record { recorder, operation, marks, .. } = &mut self.0;
+        if operation.kind.is_write() {
+            beside.extend(marks.begin(&recorder.records)?);
         }
-        let Record { recorder, operation, .. } = &self.0;
         if !operation.kind.is_write() {
             return Ok(Intended(self.0));
         }
@@ -166,9 +162,8 @@ impl Opened {
             let error = ServiceError::Audit(error);
             let refusal = Refusal::new(OperationErrorCode::Host, error.to_string());
             self.0.end(refusal.outcome, Some(refusal.error));
-            if let Some(private) = self.0.private.take() {
-                self.0.recorder.records.ended(&private);
-            }
+            let Record { recorder, marks, .. } = &mut self.0;
+            marks.abandon(&recorder.records);
             self.0.write_unawaited();
             return Err(error);
         }
@@ -259,7 +254,7 @@ impl Ending {
                 }
             }
         }
-        match record.end_private(error.as_ref().filter(|_| is_failure).map(|error| error.code)) {
+        match record.end_marks(error.as_ref().filter(|_| is_failure).map(|error| error.code)) {
             Ok(rows) => record.beside.extend(rows),
             Err(error) => tracing::error!(%error, "the end of a private write could not be noted"),
         }
@@ -318,10 +313,7 @@ impl Ending {
         }
         match committed {
             Ok(()) => {
-                if let Some(private) = &record.private {
-                    recorder.records.ended(private);
-                }
-                record.settle().await;
+                record.end_on_disk().await;
                 recorder.feed.operation(&operation);
                 recorder.feed.jobs(&record.beside);
                 if record.has_new_jobs {

@@ -6,11 +6,10 @@ use super::{Gone, Wanted, number};
 use crate::operations::forgotten::Origin;
 use crate::operations::prelude::*;
 use crate::operations::runner::Target;
+use memhost_records::{RowChanges, Selection};
 use memhost_sandbox::ErasureAnswer;
 use memhost_store::{self as store, Change};
-use memhost_types::{
-    BindingKey, FieldError, ForgetEffect, RecordHandle, RecordId, RecordRow, Visibility,
-};
+use memhost_types::{BindingKey, FieldError, ForgetEffect, RecordHandle, RecordId, RecordRow};
 
 /// Records whose rows are removed in one step.
 const AT_ONCE: usize = 500;
@@ -45,7 +44,7 @@ impl ForgetAtOnce {
     /// Whether the provider sees a record in the partition: an agent is one only of its own
     /// records.
     fn is_in_partition(&self, row: &RecordRow) -> bool {
-        self.wanted.scope.agent_id.is_none() || row.visibility == Visibility::Agent
+        self.wanted.scope.agent_id.is_none() || row.is_agents()
     }
 }
 
@@ -81,7 +80,8 @@ impl Step for ForgetAtOnce {
         opened.keep_payload(serving, &self.wanted.scope);
         let (binding, by) = (&serving.binding, opened.id());
         let is_meant = |row: &RecordRow| self.wanted.has(row, by) && self.is_in_partition(row);
-        let rows = host.records.of_scope(binding, &self.wanted.scope, usize::MAX, is_meant).await?;
+        let what = Selection::Scope(&self.wanted.scope);
+        let rows = host.records.select(binding, what, usize::MAX, is_meant).await?;
         self.known = rows.into_iter().map(|row| row.handle).collect();
         // First: none of these is given to the provider any more.
         self.waited = host.forget_waiting(binding, &self.known).await?;
@@ -124,9 +124,10 @@ impl Step for ForgetAtOnce {
         let gone: Vec<&RecordId> =
             records.filter(|record| self.is_gone || self.waited.contains(*record)).collect();
         for some in gone.chunks(AT_ONCE) {
-            let rows = host.records.remove(answered.ending, binding, some.iter().copied()).await?;
-            store::write(&*host.store, &rows.into_iter().map(Change::from).collect::<Vec<_>>())
-                .await?;
+            let changes = host.records.remove(binding, some.iter().copied()).await?;
+            let writes: Vec<Change> = changes.writes.into_iter().map(Change::from).collect();
+            answered.ending.change_rows(RowChanges { writes: Vec::new(), ..changes });
+            store::write(&*host.store, &writes).await?;
         }
         let count = answer
             .count

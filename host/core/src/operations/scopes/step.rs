@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use parking_lot::Mutex;
 
 use super::{Gone, Wanted, number};
-use crate::operations::forget::{forgotten, removed_rows, settle};
+use crate::operations::forget::{forgotten, settle};
 use crate::operations::forgotten::Origin;
 use crate::operations::guard::partly;
 use crate::operations::prelude::*;
 use crate::operations::runner::Target;
+use memhost_records::Selection;
 use memhost_sandbox::ForgetAnswer;
 use memhost_store::StoreError;
 use memhost_types::{
@@ -86,8 +87,8 @@ impl<'a> ForgetScope<'a> {
         let is_meant = |row: &RecordRow| {
             self.wanted.has(row, by) && !self.tried.contains(&row.handle.provider_record_id)
         };
-        let rows =
-            host.records.of_scope(binding, &self.wanted.scope, limits::MAX_ITEMS, is_meant).await?;
+        let what = Selection::Scope(&self.wanted.scope);
+        let rows = host.records.select(binding, what, limits::MAX_ITEMS, is_meant).await?;
         let mut found =
             Found { handles: rows.into_iter().map(|row| row.handle).collect(), ..Found::default() };
         if found.handles.len() < limits::MAX_ITEMS {
@@ -119,7 +120,10 @@ impl<'a> ForgetScope<'a> {
             let page = calls.add(serving.instances.list(&request, cursor.clone()).await?);
             calls.metered.extend(page.usage);
             let mut items = page.items;
-            self.host.records.only(&serving.binding, &self.wanted.reader, None, &mut items).await?;
+            self.host
+                .records
+                .keep_visible(&serving.binding, &self.wanted.reader, None, &mut items)
+                .await?;
             for snippet in items {
                 let is_new = seen.insert(snippet.handle.provider_record_id.clone());
                 if is_new && self.is_only_there(serving, &snippet).await? {
@@ -252,8 +256,7 @@ impl Step for ForgetScope<'_> {
         let hidden =
             count(|effect| matches!(effect, ForgetEffect::Soft | ForgetEffect::HistoryKept));
         let forgotten = count(|effect| effect == ForgetEffect::Hard);
-        let rows = removed_rows(host, answered.ending, binding, &answer).await?;
-        answered.ending.write_beside(rows);
+        answered.remove_rows(&answer).await?;
         if let Some(rest) = answer.rest {
             return Err(partly("forgotten", answer.outcomes.len(), found.handles.len(), &rest));
         }

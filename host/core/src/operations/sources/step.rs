@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use parking_lot::Mutex;
 
 use super::names_nobody;
-use crate::operations::forget::{forgotten, removed_rows, settle};
+use crate::operations::forget::{forgotten, settle};
 use crate::operations::forgotten::Origin;
 use crate::operations::guard::partly;
 use crate::operations::prelude::*;
 use crate::operations::runner::Target;
+use memhost_records::Selection;
 use memhost_sandbox::ForgetAnswer;
 use memhost_store::StoreError;
 use memhost_types::{
@@ -60,11 +61,8 @@ impl<'a> ForgetSources<'a> {
 
     async fn find(&self, binding: &Binding) -> Result<Found, StoreError> {
         let is_new = |row: &RecordRow| !self.tried.contains(&row.handle.provider_record_id);
-        let rows = self
-            .host
-            .records
-            .of_sources(binding, &self.request.sources, limits::MAX_ITEMS, is_new)
-            .await?;
+        let what = Selection::Sources(&self.request.sources);
+        let rows = self.host.records.select(binding, what, limits::MAX_ITEMS, is_new).await?;
         let handles: Vec<RecordHandle> = rows.into_iter().map(|row| row.handle).collect();
         // Before the provider is asked: none of these is given to it any more.
         let waited = self.host.forget_waiting(binding, &handles).await?;
@@ -152,8 +150,7 @@ impl Step for ForgetSources<'_> {
         };
         let hidden =
             count(|effect| matches!(effect, ForgetEffect::Soft | ForgetEffect::HistoryKept));
-        let rows = removed_rows(host, answered.ending, binding, &answer).await?;
-        answered.ending.write_beside(rows);
+        answered.remove_rows(&answer).await?;
         if let Some(rest) = answer.rest {
             return Err(partly("forgotten", answer.outcomes.len(), found.handles.len(), &rest));
         }

@@ -36,7 +36,7 @@ pub(super) fn change(
 
 impl Records {
     /// At most so many rows of a binding whose source is one of these and that are wanted.
-    pub(crate) async fn of_sources(
+    pub(super) async fn of_sources(
         &self,
         binding: &Binding,
         sources: &[SourceSelector],
@@ -67,75 +67,5 @@ impl Records {
             }
         }
         Ok(found)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use memhost_types::{Scope, SourceKind, SourceRef};
-
-    fn row(comment: &str) -> RecordRow {
-        let company: CompanyId = "acme".parse().unwrap();
-        let source = SourceRef {
-            comment_id: Some(comment.to_owned()),
-            issue_id: Some("i1".to_owned()),
-            ..SourceRef::new(SourceKind::IssueComment, company.clone())
-        };
-        RecordRow {
-            binding_id: BindingId(uuid::Uuid::nil()),
-            handle: memhost_types::RecordHandle {
-                provider_key: "p".parse().unwrap(),
-                provider_record_id: "r".parse().unwrap(),
-            },
-            scope: Scope::company(company.clone()),
-            company_id: company,
-            source: Some(source),
-            hook_kind: None,
-            written_by: "agent:ada".to_owned(),
-            operation_id: memhost_types::OperationId::new(1, 1, 1),
-            created_at: jiff::Timestamp::UNIX_EPOCH,
-            expires_at: None,
-            visibility: memhost_types::Visibility::Company,
-            received_at: None,
-            replaces: None,
-            corrected_by: None,
-            corrected_via: None,
-        }
-    }
-
-    /// How many entries a change adds and removes.
-    fn changed(before: Option<&RecordRow>, after: Option<&RecordRow>) -> (usize, usize) {
-        let mut writes = Vec::new();
-        change(before, after, &mut writes);
-        let added = writes.iter().filter(|write| write.new.is_some()).count();
-        (added, writes.len() - added)
-    }
-
-    #[test]
-    fn a_row_has_an_entry_for_each_field_and_takes_them_along() {
-        let (one, other) = (row("c1"), row("c2"));
-        assert_eq!(changed(None, Some(&one)), (2, 0));
-        assert_eq!(changed(Some(&one), Some(&one)), (0, 0));
-        assert_eq!(changed(Some(&one), Some(&other)), (1, 1), "the issue is the same");
-        assert_eq!(changed(Some(&other), None), (0, 2));
-        assert_eq!(changed(Some(&one), Some(&RecordRow { source: None, ..one.clone() })), (0, 2));
-    }
-
-    #[test]
-    fn every_selector_that_means_a_source_begins_at_one_of_its_entries() {
-        let source = row("c1").source.unwrap();
-        let source = SourceRef {
-            document_key: Some("plan".to_owned()),
-            run_id: Some("run".to_owned()),
-            external_ref: Some("elsewhere".to_owned()),
-            ..source
-        };
-        let things: Vec<_> = SourceSelector::things_of(&source).collect();
-        assert_eq!(things.len(), 5);
-        let own = SourceSelector::of(&source);
-        for selector in SourceSelector::all_of(&source).chain(own) {
-            assert!(things.contains(&selector.thing().unwrap()), "{selector:?}");
-        }
     }
 }

@@ -1,14 +1,16 @@
-//! What a reader is answered: records that it may see, and of those the ones that a filter wants.
+//! What a reader is answered: the records that it may see and that a filter wants.
 
 use super::{Owner, Reader, Records};
-use crate::operations::runner::Answered;
 use memhost_ports::off_executor;
 use memhost_store::StoreError;
 use memhost_types::{Binding, RecordFilter, RecordId, RecordRow, Snippet, SourceRef};
 
 impl Records {
     /// Removes what the reader may not see and what the filter does not want.
-    pub(crate) async fn only(
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn keep_visible(
         &self,
         binding: &Binding,
         reader: &Reader,
@@ -47,7 +49,10 @@ impl Records {
     }
 
     /// Whether a reader may know of a record, where only its name is known.
-    pub(crate) async fn may_read(
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn may_read(
         &self,
         binding: &Binding,
         reader: &Reader,
@@ -60,11 +65,31 @@ impl Records {
         let row = self.row(binding, record).await?;
         Ok(row.map_or(!may_be_private, |row| reader.may_read(&row)))
     }
+
+    /// Adds who asserts where records come from.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn assert_sources(
+        &self,
+        binding: &Binding,
+        found: &mut [Snippet],
+    ) -> Result<(), StoreError> {
+        for snippet in found {
+            if snippet.source.as_ref().is_some_and(|source| source.asserted_by.is_some()) {
+                continue;
+            }
+            if let Some(row) = self.row(binding, &snippet.handle.provider_record_id).await? {
+                assert_source(snippet, &row);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Adds who asserts where a record comes from: only the host knows that. What a provider says
 /// otherwise of the source stays as it is.
-pub(crate) fn assert_source(snippet: &mut Snippet, row: &RecordRow) {
+pub fn assert_source(snippet: &mut Snippet, row: &RecordRow) {
     let Some(known) = &row.source else { return };
     let is_same = |said: &SourceRef| {
         SourceRef { asserted_by: known.asserted_by.clone(), ..said.clone() } == *known
@@ -88,34 +113,4 @@ fn says(filter: &RecordFilter, snippet: &Snippet) -> bool {
         let wanted = wanted.to_lowercase();
         snippet.text.to_lowercase().contains(&wanted) || summary.to_lowercase().contains(&wanted)
     })
-}
-
-impl Answered<'_> {
-    /// Adds who asserts where records come from.
-    pub(crate) async fn show_sources(&self, found: &mut [Snippet]) -> Result<(), StoreError> {
-        for snippet in found {
-            if snippet.source.as_ref().is_some_and(|source| source.asserted_by.is_some()) {
-                continue;
-            }
-            let row = self
-                .host
-                .records
-                .row(&self.serving.binding, &snippet.handle.provider_record_id)
-                .await?;
-            if let Some(row) = row {
-                assert_source(snippet, &row);
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes what the reader may not see and what the filter does not want.
-    pub(crate) async fn only(
-        &self,
-        reader: &Reader,
-        filter: Option<&RecordFilter>,
-        found: &mut Vec<Snippet>,
-    ) -> Result<(), StoreError> {
-        self.host.records.only(&self.serving.binding, reader, filter, found).await
-    }
 }

@@ -4,38 +4,58 @@
 //! completion removes it in one step with the records' rows. In between the provider may have a
 //! record without a row: a read does not return such a record to others. A write that ended without
 //! an answer, or with a crash, leaves the time in which it ran. A record without a row that may
-//! have been made in that time stays invisible to others. The mark of an owner goes with the last
-//! private record ([`settled`](super::settled)).
+//! have been made in that time stays invisible to others. The mark of an owner is removed with the
+//! last private record ([`Records::remove_stale`]).
 
 use std::collections::{BTreeSet, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{Owner, Reader, Records};
+use super::{Owner, Ownership, Reader, Records, prefix};
 use memhost_store::{self as store, Change, Store, StoreError, Table, TableWrite};
-use memhost_types::{Binding, BindingId, CompanyId, OperationId};
+use memhost_types::{Binding, BindingId, CompanyId, Operation, OperationId, RecordRow};
 
 /// How far a provider's clock may be from the host's.
 const SLACK: SignedDuration = SignedDuration::from_mins(10);
 
-/// A private write that goes on.
+/// A private write that runs.
 #[derive(Debug, Clone)]
-pub(crate) struct PrivateWrite {
-    pub(crate) company_id: CompanyId,
-    pub(crate) binding_id: BindingId,
-    pub(crate) operation_id: OperationId,
-    pub(crate) owner: Owner,
+pub(super) struct PrivateWrite {
+    pub(super) company_id: CompanyId,
+    pub(super) binding_id: BindingId,
+    pub(super) operation_id: OperationId,
+    pub(super) owner: Owner,
     /// No record that it makes says that it is older.
-    pub(crate) since: Timestamp,
+    pub(super) since: Timestamp,
 }
 
-/// A row of the table.
+impl PrivateWrite {
+    /// The private write that an operation is. `None`: it writes for the company.
+    pub(super) fn of(
+        operation: &Operation,
+        binding: &Binding,
+        ownership: &Ownership,
+    ) -> Option<Self> {
+        let began = operation.started_at;
+        Some(Self {
+            company_id: binding.company_id.clone(),
+            binding_id: binding.id,
+            operation_id: operation.id,
+            owner: ownership.owner()?.clone(),
+            since: ownership.oldest.map_or(began, |oldest| oldest.min(began)),
+        })
+    }
+}
+
+/// A row of the table, as an import reads it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Mark {
-    pub(crate) company_id: CompanyId,
-    pub(crate) binding_id: BindingId,
+pub struct Mark {
+    /// The company of the binding.
+    pub company_id: CompanyId,
+    /// The binding that the mark is about.
+    pub binding_id: BindingId,
     owner: Owner,
     what: What,
 }
@@ -53,12 +73,16 @@ enum What {
 
 impl Mark {
     /// That an owner has private records at a binding.
-    pub(crate) fn owns(company: &CompanyId, binding: BindingId, owner: Owner) -> Self {
+    pub(super) fn owns(company: &CompanyId, binding: BindingId, owner: Owner) -> Self {
         Self { company_id: company.clone(), binding_id: binding, owner, what: What::Owns }
     }
 
-    /// Its key.
-    pub(crate) fn key(&self) -> Vec<u8> {
+    /// Whether the mark has this key in its table.
+    pub fn has_key(&self, found: &[u8]) -> bool {
+        found == self.key()
+    }
+
+    fn key(&self) -> Vec<u8> {
         let owner = match &self.owner {
             Owner::Agent(agent) => ["a\0", agent.as_str()],
             Owner::Person(person) => ["p\0", person],
@@ -74,13 +98,13 @@ impl Mark {
         )
     }
 
-    /// Whose it is, where it says no more than that they have private records.
-    pub(super) fn owner_only(self) -> Option<(BindingId, Owner)> {
+    /// The owner, if the mark says no more than that they have private records.
+    fn owner_only(self) -> Option<(BindingId, Owner)> {
         (self.what == What::Owns).then_some((self.binding_id, self.owner))
     }
 
     /// The row as it is written.
-    pub(crate) fn write(&self) -> Result<TableWrite, StoreError> {
+    pub(super) fn write(&self) -> Result<TableWrite, StoreError> {
         Ok(TableWrite::new(
             Table::PrivateWrites,
             self.key(),
@@ -210,7 +234,7 @@ impl Records {
 
     /// The rows that a private write leaves with its intent. From here on records without a row may
     /// be its own.
-    pub(crate) fn begin(&self, write: &PrivateWrite) -> Result<Vec<TableWrite>, StoreError> {
+    pub(super) fn begin(&self, write: &PrivateWrite) -> Result<Vec<TableWrite>, StoreError> {
         let PrivateWrite { company_id, binding_id, operation_id, owner, since } = write.clone();
         let what = What::Goes { operation_id, since };
         let going = Mark { company_id: company_id.clone(), binding_id, owner: owner.clone(), what };
@@ -225,7 +249,7 @@ impl Records {
 
     /// The rows that the end of a private write changes. `is_known`: each record that it made has a
     /// row.
-    pub(crate) fn end(
+    pub(super) fn end(
         &self,
         write: &PrivateWrite,
         is_known: bool,
@@ -252,13 +276,13 @@ impl Records {
     }
 
     /// The end of a private write is on disk.
-    pub(crate) fn ended(&self, write: &PrivateWrite) {
+    pub(super) fn ended(&self, write: &PrivateWrite) {
         self.marks.write().of(write.binding_id).going.remove(&write.operation_id);
     }
 
     /// Whether a record without a row, made at this time as far as that is known, may be a private
     /// one of somebody else.
-    pub(crate) fn may_be_private(
+    pub(super) fn may_be_private(
         &self,
         binding: &Binding,
         reader: &Reader,
@@ -274,6 +298,84 @@ impl Records {
             || of.unknown.iter().any(|(owner, (since, until))| {
                 !reader.is(owner) && not_before(*since) && not_after(*until)
             })
+    }
+}
+
+/// Removes marks that nobody needs any more: an owner whose last private record of a binding is
+/// gone hides nothing there.
+///
+/// Different operations write the rows of private records and the mark of their owner, so a mark is
+/// removed in a step of its own, after the rows. A private write that begins meanwhile writes the
+/// mark again with its intent; where that was too early, it is written here once more, before the
+/// write can end. A crash in between loses nothing: a write that runs, or whose end is not known,
+/// says by its own mark that its owner has private records.
+impl Records {
+    /// Removes the marks of those of these owners who have no private record at a binding any more.
+    /// It reads rows of the binding until it has found one of each of them.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn remove_stale(
+        &self,
+        company: &CompanyId,
+        binding: BindingId,
+        mut owners: BTreeSet<Owner>,
+    ) -> Result<(), StoreError> {
+        owners.retain(|owner| self.marks.read().is_idle(binding, owner));
+        if owners.is_empty() {
+            return Ok(());
+        }
+        // No private write ends from here on: its rows are written under this lock.
+        let _lock = self.lock(binding).await?;
+        owners.retain(|owner| self.marks.read().is_idle(binding, owner));
+        let mut rows = store::scan_all(&*self.store, Table::Records, &prefix(company, binding));
+        while !owners.is_empty()
+            && let Some((_, row)) = rows.next_row::<RecordRow>("record row").await?
+        {
+            if let Some(owner) = Owner::of_row(&row) {
+                owners.remove(&owner);
+            }
+        }
+        drop(rows);
+        let marks: Vec<Mark> =
+            owners.iter().map(|owner| Mark::owns(company, binding, owner.clone())).collect();
+        let gone: Vec<Change> = marks
+            .iter()
+            .map(|mark| Change::always(Table::PrivateWrites, mark.key(), None))
+            .collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        store::write(&*self.store, &gone).await?;
+        let began = self.marks.write().disown(binding, &owners);
+        let mut again = Vec::new();
+        for owner in began {
+            again.push(Change::from(Mark::owns(company, binding, owner).write()?));
+        }
+        if !again.is_empty() {
+            store::write(&*self.store, &again).await?;
+        }
+        Ok(())
+    }
+
+    /// The same for all marks of a company, where `seen` are the owners of its private rows: what a
+    /// crash left behind.
+    pub(super) async fn remove_stale_of(
+        &self,
+        company: &CompanyId,
+        seen: &BTreeSet<(BindingId, Owner)>,
+    ) -> Result<(), StoreError> {
+        let prefix = store::company_key(company, b"");
+        let mut rows = store::scan_all(&*self.store, Table::PrivateWrites, &prefix);
+        let mut stale = Vec::new();
+        while let Some((_, mark)) = rows.next_row::<Mark>("private write").await? {
+            stale.extend(mark.owner_only().filter(|owned| !seen.contains(owned)));
+        }
+        drop(rows);
+        for (binding, owner) in stale {
+            self.remove_stale(company, binding, BTreeSet::from([owner])).await?;
+        }
+        Ok(())
     }
 }
 

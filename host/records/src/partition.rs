@@ -2,45 +2,38 @@
 //! namespace is not answered to another.
 
 use super::Records;
-use crate::operations::runner::Answered;
 use memhost_store::StoreError;
 use memhost_types::{
     AgentId, Binding, Declarations, HostWork, RecordId, RecordRow, Scope, Snippet, Visibility,
 };
 
-/// What a scope names of the partitions that the host keeps.
+/// The partitions of a scope that the host keeps for a provider.
 #[derive(Debug, Default)]
-pub(crate) struct OwnPartitions<'a> {
+pub struct HostPartitions<'a> {
     agent: Option<&'a AgentId>,
     subject: Option<&'a str>,
     namespace: Option<&'a str>,
 }
 
-impl<'a> OwnPartitions<'a> {
-    pub(crate) fn of(declarations: &Declarations, scope: &'a Scope) -> Self {
+impl<'a> HostPartitions<'a> {
+    /// Those of this scope that a provider with these declarations leaves to the host.
+    pub fn of(declarations: &Declarations, scope: &'a Scope) -> Self {
+        let leaves = |work: HostWork| declarations.leaves(work);
         Self {
-            agent: scope
-                .agent_id
-                .as_ref()
-                .filter(|_| declarations.leaves(HostWork::AgentPartition)),
-            subject: scope
-                .subject_id
-                .as_deref()
-                .filter(|_| declarations.leaves(HostWork::SubjectPartition)),
-            namespace: scope
-                .namespace
-                .as_deref()
-                .filter(|_| declarations.leaves(HostWork::NamespacePartition)),
+            agent: scope.agent_id.as_ref().filter(|_| leaves(HostWork::AgentPartition)),
+            subject: scope.subject_id.as_deref().filter(|_| leaves(HostWork::SubjectPartition)),
+            namespace: scope.namespace.as_deref().filter(|_| leaves(HostWork::NamespacePartition)),
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether the host keeps none.
+    pub fn is_empty(&self) -> bool {
         self.agent.is_none() && self.subject.is_none() && self.namespace.is_none()
     }
 
-    /// Whether a record is of these partitions. One whose scope nobody knows is of none.
+    /// Whether a record is in these partitions. One whose scope nobody knows is in none.
     fn has(&self, row: Option<&RecordRow>, snippet: Option<&Snippet>) -> bool {
-        // The agent of a row is a partition only where the record is the agent's own.
+        // The agent of a row is a partition only if the record belongs to the agent.
         let of_row = row.map(|row| (&row.scope, row.visibility == Visibility::Agent));
         let of_snippet =
             snippet.and_then(|snippet| snippet.scope.as_ref()).map(|scope| (scope, true));
@@ -60,37 +53,36 @@ fn fits<T: PartialEq>(asked: Option<T>, found: Option<T>) -> bool {
 }
 
 impl Records {
-    /// Whether a record of which only the name is known is of these partitions.
-    pub(crate) async fn is_of(
+    /// Whether a record of which only the name is known is in these partitions.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn is_in(
         &self,
         binding: &Binding,
-        own: &OwnPartitions<'_>,
+        partitions: &HostPartitions<'_>,
         record: &RecordId,
     ) -> Result<bool, StoreError> {
-        Ok(own.is_empty() || own.has(self.row(binding, record).await?.as_ref(), None))
+        Ok(partitions.is_empty() || partitions.has(self.row(binding, record).await?.as_ref(), None))
     }
-}
 
-impl Answered<'_> {
-    /// Takes out the records of other partitions, where the provider cannot.
-    pub(crate) async fn keep_partition(
+    /// Removes the records of other partitions.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn keep_partitions(
         &self,
-        scope: &Scope,
+        binding: &Binding,
+        partitions: &HostPartitions<'_>,
         found: &mut Vec<Snippet>,
     ) -> Result<(), StoreError> {
-        let own =
-            OwnPartitions::of(&self.serving.plugin.component.description().declarations, scope);
-        if own.is_empty() {
+        if partitions.is_empty() {
             return Ok(());
         }
         let mut kept = Vec::with_capacity(found.len());
         for snippet in found.drain(..) {
-            let row = self
-                .host
-                .records
-                .row(&self.serving.binding, &snippet.handle.provider_record_id)
-                .await?;
-            if own.has(row.as_ref(), Some(&snippet)) {
+            let row = self.row(binding, &snippet.handle.provider_record_id).await?;
+            if partitions.has(row.as_ref(), Some(&snippet)) {
                 kept.push(snippet);
             }
         }
