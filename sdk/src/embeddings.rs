@@ -9,7 +9,10 @@
 //!     Some(_) => Some(memhost_sdk::embeddings::embed(&["a question".to_owned()])?.vectors),
 //!     None => None, // rank by words alone
 //! };
-//! assert!(vectors.is_none(), "a native test has no model until `testing::embed_with` gives it one");
+//! assert!(
+//!     vectors.is_none(),
+//!     "a native test has no model until `testing::embed_with` gives it one",
+//! );
 //! # Ok::<(), memhost_sdk::embeddings::Error>(())
 //! ```
 //!

@@ -8,10 +8,14 @@
 //! `?`.
 //!
 //! ```
-//! use memhost_sdk::{http::Client, testing::http::{serve, Answer}};
+//! use memhost_sdk::{
+//!     http::Client,
+//!     testing::http::{Answer, serve},
+//! };
 //! use serde_json::{Value, json};
 //!
-//! let client = Client::new("https://api.example.com")?.secret("authorization", "Bearer", "example-key");
+//! let client =
+//!     Client::new("https://api.example.com")?.secret("authorization", "Bearer", "example-key");
 //! serve(|sent| {
 //!     assert_eq!(sent.header("authorization"), Some("Bearer {{secret:example-key}}"));
 //!     Ok(Answer::json(200, json!({"found": [sent.body["query"]]})))

@@ -10,25 +10,37 @@
 //! provider natively under `cargo test`.
 //!
 //! ```
-//! use memhost_sdk::{types::*, Provider};
+//! use memhost_sdk::{Provider, types::*};
 //!
 //! struct Echo;
 //!
 //! impl Provider for Echo {
 //!     type Config = memhost_sdk::NoConfig;
 //!     fn describe() -> Description {
-//!         Description::new("echo", env!("CARGO_PKG_VERSION"), "Remembers nothing and repeats the question")
+//!         Description::new(
+//!             "echo",
+//!             env!("CARGO_PKG_VERSION"),
+//!             "Remembers nothing and repeats the question",
+//!         )
 //!     }
-//!     fn open(_: Self::Config) -> Result<Self, Error> { Ok(Echo) }
-//!     fn capture(&mut self, _: CaptureRequest) -> Result<CaptureResponse, Error> { Ok(CaptureResponse::default()) }
+//!     fn open(_: Self::Config) -> Result<Self, Error> {
+//!         Ok(Echo)
+//!     }
+//!     fn capture(&mut self, _: CaptureRequest) -> Result<CaptureResponse, Error> {
+//!         Ok(CaptureResponse::default())
+//!     }
 //!     fn upsert_records(&mut self, _: UpsertRequest) -> Result<UpsertResponse, Error> {
 //!         Err(Error::unsupported("echo keeps no records"))
 //!     }
 //!     fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
 //!         Ok(ContextBundle::from(vec![Snippet::new("echo", request.query)]))
 //!     }
-//!     fn list_records(&mut self, _: ListRequest) -> Result<ListPage, Error> { Ok(ListPage::default()) }
-//!     fn get_record(&mut self, _: RecordId, _: Scope) -> Result<GetResponse, Error> { Ok(GetResponse::default()) }
+//!     fn list_records(&mut self, _: ListRequest) -> Result<ListPage, Error> {
+//!         Ok(ListPage::default())
+//!     }
+//!     fn get_record(&mut self, _: RecordId, _: Scope) -> Result<GetResponse, Error> {
+//!         Ok(GetResponse::default())
+//!     }
 //!     fn forget(&mut self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
 //!         Ok(ForgetResponse::all(request.ids, ForgetEffect::NotFound))
 //!     }

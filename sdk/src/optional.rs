@@ -18,13 +18,16 @@ macro_rules! interface {
         /// The interface's row in the guide.
         #[cfg(test)]
         pub(crate) const ROW: &str = concat!(
-            "| [`", stringify!($trait), "`](src/optional/", stringify!($module), ".rs) | \
-                `", stringify!($export), "!` | ",
+            "| [`", stringify!($trait), "`](src/optional/", stringify!($module), ".rs) | `",
+            stringify!($export), "!` | ",
             $about, " | ", $host, " |"
         );
 
         #[doc(hidden)]
-        #[allow(missing_docs, unsafe_code, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]
+        #[allow(
+            missing_docs, unsafe_code, unreachable_pub, unused_qualifications, clippy::all,
+            clippy::pedantic,
+        )]
         #[allow(clippy::unwrap_used, clippy::expect_used, reason = "generated")]
         pub mod bindings {
             wit_bindgen::generate!({
@@ -33,7 +36,10 @@ macro_rules! interface {
                 pub_export_macro: true,
                 export_macro_name: $world_macro_name,
                 additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
-                with: { "paperclip:memory/types@0.1.0": crate::bindings::provider::paperclip::memory::types },
+                with: {
+                    "paperclip:memory/types@0.1.0":
+                        crate::bindings::provider::paperclip::memory::types,
+                },
             });
         }
 
@@ -44,14 +50,16 @@ macro_rules! interface {
         }
 
         #[doc = concat!(
-            "Makes the component export the interface `", stringify!($module), "`. The type \
-                implements [`",
+            "Makes the component export the interface `", stringify!($module),
+            "`. The type implements [`",
             stringify!($trait), "`]."
         )]
         #[macro_export]
         macro_rules! $export {
             ($dollar provider:ty) => {
-                $crate::__export_world!($dollar provider, optional::$module::bindings, $world_macro);
+                $crate::__export_world!(
+                    $dollar provider, optional::$module::bindings, $world_macro
+                );
             };
         }
     };
@@ -80,8 +88,10 @@ macro_rules! interfaces {
 
         /// The types of all interfaces.
         pub mod types {
-            $(#[allow(unused_imports, unreachable_pub, reason = "an interface may have no types of \
-                its own")]
+            $(#[allow(
+                unused_imports, unreachable_pub,
+                reason = "an interface may have no types of its own",
+            )]
               pub use super::$module::types::*;)+
         }
     };

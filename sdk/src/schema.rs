@@ -20,7 +20,10 @@ use schemars::generate::SchemaSettings;
 /// }
 ///
 /// let schema = memhost_sdk::schema::of::<Config>();
-/// assert!(schema.contains(r#""description":"Where the service is.""#) && schema.contains(r#""required":["url"]"#));
+/// assert!(
+///     schema.contains(r#""description":"Where the service is.""#)
+///         && schema.contains(r#""required":["url"]"#)
+/// );
 /// ```
 pub fn of<T: JsonSchema>() -> String {
     let settings =

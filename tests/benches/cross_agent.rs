@@ -41,9 +41,11 @@ fn item(number: usize, state: &mut u64) -> RecordWrite {
     let agent = if number.is_multiple_of(2) { "codex" } else { "claude" };
     #[allow(clippy::cast_precision_loss)]
     let confidence = (random(state) % 100) as f64 / 100.0;
-    let metadata = json!({"type": kinds[number % 5], "agentKind": agent, "sessionId": format!("s{}", number / 50),
-        "confidence": confidence, "visibility": "project", "source": "inferred", "tags": [word(state)],
-        "createdAt": at, "updatedAt": at});
+    let metadata = json!({
+        "type": kinds[number % 5], "agentKind": agent, "sessionId": format!("s{}", number / 50),
+        "confidence": confidence, "visibility": "project", "source": "inferred",
+        "tags": [word(state)], "createdAt": at, "updatedAt": at,
+    });
     RecordWrite { text, metadata: Some(object(&metadata)), ..RecordWrite::default() }
 }
 

@@ -80,7 +80,8 @@ fn load(url: &str, directory: &Path, requests: &str) -> Load {
         local n = 0
         {requests}
         function done(summary, latency, requests)
-            local wrong = summary.errors.status + summary.errors.read + summary.errors.write + summary.errors.timeout
+            local errors = summary.errors
+            local wrong = errors.status + errors.read + errors.write + errors.timeout
             io.write(string.format("RESULT %d %d %d %d %d\n", summary.requests, summary.duration,
                 latency:percentile(50), latency:percentile(99), wrong))
         end
@@ -170,8 +171,11 @@ fn main() {
         |n: usize| ["launch", "budget", "gate", "invoice", "holiday", "release", "contract"][n % 7];
     for start in (0..RECORDS).step_by(100) {
         let record = |n: usize| {
-            json!({"text": format!("Note {n}: the {} of team {} moved to week \
-            {}", topic(n), n % 31, n % 52)})
+            json!({
+                "text": format!(
+                    "Note {n}: the {} of team {} moved to week {}", topic(n), n % 31, n % 52,
+                ),
+            })
         };
         let records: Vec<Value> = (start..start + 100).map(record).collect();
         let body =

@@ -16,10 +16,12 @@ const CALLS: usize = 2_000;
 
 fn memories() -> Value {
     let memory = |n: usize| {
-        json!({"id": format!("00000000-0000-4000-8000-{n:012}"), "memory": format!("Gate {n} is \
-            green and leads to the \
-            garden behind the old mill"), "user_id": "memhost-acme", "metadata": {}, "score": 0.5,
-            "created_at": "2026-11-23T13:57:02+00:00"})
+        json!({
+            "id": format!("00000000-0000-4000-8000-{n:012}"),
+            "memory": format!("Gate {n} is green and leads to the garden behind the old mill"),
+            "user_id": "memhost-acme", "metadata": {}, "score": 0.5,
+            "created_at": "2026-11-23T13:57:02+00:00",
+        })
     };
     json!({"results": (0..10).map(memory).collect::<Vec<_>>()})
 }
@@ -35,8 +37,9 @@ async fn measure() {
 
     let agent = ureq::Agent::new_with_defaults();
     let address = format!("{origin}/search");
-    let body = json!({"query": "which gate is \
-                                green", "filters": {"user_id": "memhost-acme"}, "top_k": 10});
+    let body = json!({
+        "query": "which gate is green", "filters": {"user_id": "memhost-acme"}, "top_k": 10,
+    });
     let bare = repeat(CALLS, || async {
         let (agent, address, body) = (agent.clone(), address.clone(), body.clone());
         let ask = move || {

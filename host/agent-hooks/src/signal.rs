@@ -52,7 +52,8 @@ impl Signals<'_> {
                     None => ("tool_call.succeeded", "succeeded"),
                 };
                 let fields = json!({
-                    "toolId": clean(tool), "status": status, "durationMs": duration_ms.or(noted).unwrap_or_default(),
+                    "toolId": clean(tool), "status": status,
+                    "durationMs": duration_ms.or(noted).unwrap_or_default(),
                     "error": error.as_deref().map(|error| cut(error, MAX_ERROR)),
                 });
                 vec![self.host_event(kind, &[id], fields)]
@@ -153,11 +154,13 @@ impl Signals<'_> {
     fn hook(&self, kind: &str, id: &str, fields: Value) -> Value {
         let Settings { agent, run, issue, .. } = self.settings;
         let scope = without_nulls(json!({
-            "companyId": self.company, "projectId": self.project_id(), "sessionKey": clean(&self.event.session),
+            "companyId": self.company, "projectId": self.project_id(),
+            "sessionKey": clean(&self.event.session),
             "agentId": agent, "runId": run, "issueId": issue,
         }));
         let hook = json!({
-            "hookKind": kind, "hookId": id, "triggeredAt": self.now.to_string(), "actorAgentId": agent,
+            "hookKind": kind, "hookId": id, "triggeredAt": self.now.to_string(),
+            "actorAgentId": agent,
             "heartbeatRunId": run, "scope": scope,
         });
         with(hook, fields)
@@ -166,8 +169,10 @@ impl Signals<'_> {
     fn host_event(&self, kind: &str, parts: &[&str], fields: Value) -> Entry {
         let event = json!({
             "eventId": self.id(kind, parts), "type": kind, "projectId": self.project_id(),
-            "sessionId": clean(&self.event.session), "agentKind": self.tool.name(), "agentId": self.settings.agent,
-            "runId": self.settings.run, "occurredAt": self.now.to_string(), "details": self.event.details,
+            "sessionId": clean(&self.event.session), "agentKind": self.tool.name(),
+            "agentId": self.settings.agent,
+            "runId": self.settings.run, "occurredAt": self.now.to_string(),
+            "details": self.event.details,
         });
         let body = json!({"events": [with(event, fields)]});
         Entry { path: format!("/runtime/v1/companies/{}/events", self.company), body }

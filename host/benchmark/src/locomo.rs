@@ -163,9 +163,11 @@ mod tests {
 
     #[test]
     fn a_small_file_is_read() {
-        let text = r#"[{"sample_id":"s","conversation":{"speaker_a":"A","session_1_date_time":"1:56 pm on 8 May, 2023",
+        let text = r#"[{"sample_id":"s","conversation":{"speaker_a":"A",
+            "session_1_date_time":"1:56 pm on 8 May, 2023",
             "session_1":[{"dia_id":"D1:1","speaker":"A","text":"hello","blip_caption":"a cat"},
-                         {"dia_id":"D1:2","speaker":"B","text":"hi"}],"session_2_date_time":"1:00 am on 9 May, 2023"},
+                         {"dia_id":"D1:2","speaker":"B","text":"hi"}],
+                             "session_2_date_time":"1:00 am on 9 May, 2023"},
             "qa":[{"question":"q1","evidence":["D:1:1; D1:2","D9:9"],"category":1},
                   {"question":"q2","evidence":["D9:9"],"category":2},
                   {"question":"q3","evidence":["D1:1"],"category":5}]}]"#;
@@ -183,7 +185,8 @@ mod tests {
         assert!(error.contains("x.json") && error.contains("conversation"), "{error}");
         let error = read(
             "x.json",
-            r#"[{"sample_id":"s","conversation":{"session_1":[],"session_1_date_time":"now"},"qa":[]}]"#,
+            r#"[{"sample_id":"s","conversation":{"session_1":[],"session_1_date_time":"now"},
+                "qa":[]}]"#,
         );
         assert!(error.unwrap_err().to_string().contains("session_1_date_time"));
     }

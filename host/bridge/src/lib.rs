@@ -6,10 +6,12 @@
 //!
 //! ```text
 //! memhost-bridge claude-mem read FILE
-//!     writes  {"table": "sdk_sessions", "row": {…}}, all sessions, then `observations` and `session_summaries`
+//!     writes  {"table": "sdk_sessions", "row": {…}}, all sessions,
+//!             then `observations` and `session_summaries`,
 //!             {"end": true}
 //! memhost-bridge memori read FILE
-//!     writes  {"table": "memori_entity_fact", "row": {…}}, and so on for `memori_process_attribute`,
+//!     writes  {"table": "memori_entity_fact", "row": {…}},
+//!             and so on for `memori_process_attribute`,
 //!             `memori_knowledge_graph` and `memori_conversation`, then {"end": true}
 //! memhost-bridge claude-mem write FILE [--copy-of FILE]
 //!     reads   {"table": "observations", "session": {…}, "row": {…}}

@@ -101,9 +101,11 @@ mod tests {
     fn line() -> Value {
         json!({
             "table": "observations",
-            "session": {"content_session_id": "s", "memory_session_id": "m", "project": "p", "started_at": "t",
+            "session": {"content_session_id": "s", "memory_session_id": "m", "project": "p",
+                "started_at": "t",
                 "started_at_epoch": 1},
-            "row": {"memory_session_id": "m", "project": "p", "type": "discovery", "created_at": "t",
+            "row": {"memory_session_id": "m", "project": "p", "type": "discovery",
+                "created_at": "t",
                 "created_at_epoch": 1, "odd": 2},
         })
     }

@@ -262,13 +262,18 @@ mod tests {
         let twice = json!({"$dynamicRef": "#x"});
         let dynamic = json!({"$dynamicAnchor": "x", "anyOf": [twice, twice]});
         assert!(of_config(&dynamic, &json!({})).is_err());
-        let embedded = json!({"$defs": {"a": {"$id": "b.json", "properties": {"c": {"$ref": "b.json"}}}}, "$ref": "b.json"});
+        let embedded = json!({
+            "$defs": {"a": {"$id": "b.json", "properties": {"c": {"$ref": "b.json"}}}},
+            "$ref": "b.json",
+        });
         assert_eq!(of_config(&embedded, &json!({"c": {"c": {}}})), Ok(()));
     }
 
     #[test]
     fn long_texts_and_large_patterns_do_not_meet() {
-        let schema = json!({"properties": {"a": {"pattern": "[ab]*a[ab]{1000}c"}, "b": {"pattern": "^a+$"}}});
+        let schema = json!({
+            "properties": {"a": {"pattern": "[ab]*a[ab]{1000}c"}, "b": {"pattern": "^a+$"}},
+        });
         let long = "a".repeat(200 << 10);
         assert_eq!(of_config(&schema, &json!({"a": "a", "b": long})), Ok(()));
         assert!(of_config(&schema, &json!({"a": long})).unwrap_err().contains("too much work"));
@@ -283,7 +288,10 @@ mod tests {
             "type": "object",
             "properties": {
                 "url": {"type": "string", "format": "uri", "pattern": "^https://"},
-                "models": {"type": "array", "items": {"oneOf": [{"type": "string"}, {"$ref": "#/$defs/model"}]}},
+                "models": {
+                    "type": "array",
+                    "items": {"oneOf": [{"type": "string"}, {"$ref": "#/$defs/model"}]},
+                },
             },
             "required": ["url"], "additionalProperties": false,
             "$defs": {"model": {"type": "object", "properties": {"name": {"enum": ["a", "b"]}}}},

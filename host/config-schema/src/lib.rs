@@ -108,7 +108,9 @@ mod tests {
 
     #[test]
     fn errors_name_the_value() {
-        let schema = json!({"properties": {"url": {"type": "string", "pattern": "^https://"}}, "required": ["url"]});
+        let schema = json!({
+            "properties": {"url": {"type": "string", "pattern": "^https://"}}, "required": ["url"],
+        });
         assert_eq!(errors(&schema, &json!({"url": "https://x"})), Ok(vec![]));
         let found = errors(&schema, &json!({"url": "ftp://x"})).unwrap();
         assert_eq!(found.len(), 1);

@@ -84,7 +84,9 @@ impl std::fmt::Debug for Rule {
 /// for those kinds of [`Run`]. `.thorough()` and `.refused_with(REFUSAL)` may follow.
 macro_rules! rules {
     (@admission) => { $crate::rule::Run::Admission };
-    (@component $test:path) => { $crate::rule::Run::Component(|candidate| Box::pin($test(candidate))) };
+    (@component $test:path) => {
+        $crate::rule::Run::Component(|candidate| Box::pin($test(candidate)))
+    };
     (@binding $test:path) => { $crate::rule::Run::Binding(|subject| Box::pin($test(subject))) };
     ($interface:expr; $(
         $id:tt $title:literal $expects:literal $contract:expr

@@ -300,9 +300,10 @@ mod tests {
         let embeddings = Embeddings { patience: Duration::from_millis(20), ..model };
         let one = Arc::new(embeddings).for_binding(&acme(), binding(1));
         let texts = |count: usize| vec!["text".to_owned(); count];
-        assert!(
-            matches!(one.embed(texts(1)).await, Err(EmbeddingError::Failed(message)) if message.contains("within"))
-        );
+        assert!(matches!(
+            one.embed(texts(1)).await,
+            Err(EmbeddingError::Failed(message)) if message.contains("within"),
+        ));
         assert_eq!(one.embed(texts(5)).await.unwrap().vectors.len(), 5);
     }
 

@@ -17,8 +17,10 @@ const HIDDEN: usize = 4;
 
 fn config() -> Value {
     json!({
-        "model_type": "bert", "hidden_act": "gelu", "hidden_size": HIDDEN, "num_hidden_layers": 1, "num_attention_heads": 2,
-        "intermediate_size": 8, "layer_norm_eps": 1e-12, "max_position_embeddings": 16, "vocab_size": 8, "type_vocab_size": 2
+        "model_type": "bert", "hidden_act": "gelu", "hidden_size": HIDDEN, "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 8, "layer_norm_eps": 1e-12, "max_position_embeddings": 16,
+        "vocab_size": 8, "type_vocab_size": 2
     })
 }
 

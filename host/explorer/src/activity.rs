@@ -36,7 +36,11 @@ pub(super) async fn list(
                 }
             }))
         } @else {
-            ol.log { (off_executor(usize::MAX, || html! { @for entry in &page.items { (change(&view, entry)) } })) }
+            ol.log {
+                (off_executor(
+                    usize::MAX, || html! { @for entry in &page.items { (change(&view, entry)) } },
+                ))
+            }
             (pager(&view, &params, page.next_cursor.as_deref(), "changes"))
         }
     };
@@ -109,8 +113,9 @@ fn change(view: &View, entry: &Activity) -> Markup {
                 (diff::table(&changes))
             } @else if !changes.is_empty() {
                 details.more {
-                    summary { @if entry.before.is_none() { "Show fields" } @else { "Show \
-                        changes" } }
+                    summary {
+                        @if entry.before.is_none() { "Show fields" } @else { "Show changes" }
+                    }
                     (diff::table(&changes))
                 }
             }

@@ -65,15 +65,18 @@ pub(super) async fn list(view: CompanyView<permission::View>) -> Result<Markup, 
     });
     let new = html! {
         a.button href=(view.at(&["resolve"])) { "Resolve binding" }
-        @if view.allows(Act::Administer) { a.button.primary href=(view.at(&["new-binding"])) { "Create binding" } }
+        @if view.allows(Act::Administer) {
+            a.button.primary href=(view.at(&["new-binding"])) { "Create binding" }
+        }
     };
     let body = html! {
         div #rows data-live {
             @if bindings.is_empty() {
                 (empty("No bindings yet", &html! {
                     "The first operation of this company creates one for the built-in provider: "
-                    code { "memhost note --company " (view.company) " 'Deploys are frozen on \
-                        Fridays'" }
+                    code {
+                        "memhost note --company " (view.company) " 'Deploys are frozen on Fridays'"
+                    }
                 }))
             } @else {
                 (table("Bindings", rows))
@@ -115,8 +118,9 @@ pub(super) async fn resolve(
                             Some(agent) => { "Agent " strong { (agent) } " uses " },
                             None => "Requests without an agent use ",
                         }
-                        (binding_link(&view, key)) ", served \
-                            by " (resolved.binding.binding.provider_key) ". "
+                        (binding_link(&view, key)) ", served by " (
+                            resolved.binding.binding.provider_key
+                        ) ". "
                         (health(&resolved.binding))
                     }
                     ol.steps {

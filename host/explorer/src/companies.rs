@@ -42,10 +42,11 @@ pub(super) async fn list(view: View) -> Result<Response, Problem> {
         html! {
             @for company in &erasing {
                 p.wrong role="alert" {
-                    "The erasure of " (company) " is not complete: a provider has not confirmed \
-                        it. "
-                    code { "memhost company delete \
-                            --company " (company) " --confirm " (company) } " goes on with it."
+                    "The erasure of " (company)
+                        " is not complete: a provider has not confirmed it. "
+                    code {
+                        "memhost company delete --company " (company) " --confirm " (company)
+                    } " goes on with it."
                 }
             }
             (table("Companies", rows))

@@ -150,12 +150,17 @@ fn totals(sums: &Sums) -> Markup {
     html! {
         dl.stats {
             div {
-                dt { "Billed" } dd { (money(total.cost)) small { (money(total.reported_cost)) " reported in total" } }
+                dt { "Billed" }
+                dd {
+                    (money(total.cost)) small { (money(total.reported_cost)) " reported in total" }
+                }
             }
             div {
                 dt { "Operations" } dd {
                     (count(counted(total, "operations"))) small {
-                        (count(counted(total, "failed"))) " failed, " (count(counted(total, "refused"))) " refused"
+                        (count(counted(total, "failed"))) " failed, " (
+                            count(counted(total, "refused"))
+                        ) " refused"
                     }
                 }
             }

@@ -57,14 +57,16 @@ pub(super) async fn list(
         .await?;
     let rows = page.items.iter().map(|event| row(&view, &params, event));
     let none = html! {
-        "Install the hooks of your agent tool: " code { "memhost agent-hooks --help" } " names the \
-            tools."
+        "Install the hooks of your agent tool: " code {
+            "memhost agent-hooks --help"
+        } " names the tools."
     };
     let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
     let body = html! {
         (FilterForm::of(&view, &params))
-        (listing(&view, &params, "events", page_of, ("No events \
-            yet", &none), &table("Events", rows)))
+        (listing(
+            &view, &params, "events", page_of, ("No events yet", &none), &table("Events", rows),
+        ))
     };
     Ok(Page::new(&view, "Events", "Sessions and tool calls of agents, newest first.").render(&body))
 }
@@ -72,7 +74,11 @@ pub(super) async fn list(
 fn row(view: &View, params: &ListParams<EventFilter>, kept: &Event) -> Row {
     let event = &kept.event;
     // Each value links to the list with that filter.
-    let only = |name: &str, value: &str| html! { a href=(params.with(view, name, Some(value))) { (value) } };
+    let only = |name: &str, value: &str| {
+        html! {
+            a href=(params.with(view, name, Some(value))) { (value) }
+        }
+    };
     let agent = match &event.agent_id {
         Some(agent) => format!("{agent} ({})", event.agent_kind),
         None => event.agent_kind.clone(),

@@ -161,7 +161,9 @@ async fn page(
     let body = html! {
         @if let Some(params) = params {
             @let filter = FilterForm::new(view, params).submit("Show");
-            @let filter = if own_user(&view.caller).is_none() { filter.text("user", "User") } else { filter };
+            @let filter = if own_user(&view.caller).is_none() {
+                filter.text("user", "User")
+            } else { filter };
             (filter.text("drive", "Drive"))
         }
         @if shown.user.is_none() && shown.drive.is_none() {
@@ -192,11 +194,13 @@ fn section(
     let may_remove = facts.allows(OperationKind::Forget);
     let rows = all.iter().take(MOST_SHOWN).map(|fact| row(shown, whose, fact, may_remove));
     let body = html! {
-        @if whose == Whose::Company { p.about { "They name no user and no drive: everybody has \
-            them in every context." } }
+        @if whose == Whose::Company {
+            p.about { "They name no user and no drive: everybody has them in every context." }
+        }
         @if all.is_empty() { p.soft { "No facts." } } @else { (table(&title, rows)) }
-        @if all.len() > MOST_SHOWN { p.soft { "The first " (MOST_SHOWN) " of " (all.len()) ". The \
-            route lists all." } }
+        @if all.len() > MOST_SHOWN {
+            p.soft { "The first " (MOST_SHOWN) " of " (all.len()) ". The route lists all." }
+        }
         @if facts.allows(OperationKind::RecordUpsert) { (add_form(shown, whose, refused)) }
         @if may_remove && !all.is_empty() {
             div.actions {
@@ -241,7 +245,8 @@ fn add_form(shown: &Shown<'_>, whose: Whose, refused: Option<Refused<'_>>) -> Ma
         (shown.hidden(whose))
         div.field {
             label for=(id) { "New fact about the " (whose.as_str()) }
-            input #(id) name="fact" value=(text) required maxlength=(MAX_FACT_CHARS) autocomplete="off"
+            input #(id) name="fact" value=(text) required maxlength=(MAX_FACT_CHARS)
+                autocomplete="off"
                 aria-describedby=(help);
             p.help #(help) { "One sentence, 1 to " (MAX_FACT_CHARS) " characters." }
         }

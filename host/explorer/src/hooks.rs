@@ -87,15 +87,18 @@ pub(super) async fn list(
     });
     let is_first = !params.is_filtered() && query.cursor.is_none();
     let none = html! {
-        "Send events to " code { "POST /runtime/v1/companies/" (view.company) "/hooks" } ", or \
-            install "
+        "Send events to " code {
+            "POST /runtime/v1/companies/" (view.company) "/hooks"
+        } ", or install "
         code { "memhost agent-hooks" } "."
     };
     let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
     let body = html! {
         (FilterForm::of(&view, &params))
-        (listing(&view, &params, "deliveries", page_of, ("No deliveries \
-            yet", &none), &table("Deliveries", rows)))
+        (listing(
+            &view, &params, "deliveries", page_of, ("No deliveries yet", &none),
+            &table("Deliveries", rows),
+        ))
         @if is_first { (panel("subscriptions", "Subscriptions", &subscriptions(&view).await?)) }
     };
     let dead =
@@ -135,7 +138,8 @@ pub(super) async fn show(
         @if view.allows(Act::Administer) {
             @match delivery.status {
                 DeliveryStatus::Dead => (replay_form(&view, &delivery, true)),
-                DeliveryStatus::Held => a.button href=(view.at(&["reviews", &delivery.id.0.to_string()])) { "Review" },
+                DeliveryStatus::Held => a.button
+                    href=(view.at(&["reviews", &delivery.id.0.to_string()])) { "Review" },
                 _ => {}
             }
         }
@@ -230,7 +234,9 @@ fn came(view: &View, delivery: &Delivery) -> Markup {
                 li { "Record " (record_link(view, delivery.binding_key.as_str(), handle)) }
             }
             @for job in &delivery.jobs {
-                li.between { span { "Job " code { (job.provider_job_id) } } (job_status(job.status)) }
+                li.between {
+                    span { "Job " code { (job.provider_job_id) } } (job_status(job.status))
+                }
             }
             @if let Some(recall) = recall {
                 li { "Recalled " (count(u64::from(recall.record_count))) " records." }

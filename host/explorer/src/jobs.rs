@@ -20,7 +20,8 @@ filter_fields! {
     JobFilter {
         "status", "Status", Control::Select(statuses), read_text(status);
         "bindingKey", "Binding", Control::Binding, read_text(binding_key);
-        "sourceKind", "Source", Control::Select(|| choices(SourceKind::ALL)), read_text(source_kind);
+        "sourceKind", "Source", Control::Select(|| choices(SourceKind::ALL)),
+        read_text(source_kind);
         "since", "From", Control::Day, read_since(since);
         "until", "Until", Control::Day, read_until(until);
         advanced:
@@ -55,8 +56,9 @@ pub(super) async fn list(
             .maybe(long("Last error"), job.error.as_deref().map(sentence))
     });
     let none = html! {
-        "A capture creates a job if its provider extracts later. See " code { "memhost capture \
-            --help" } "."
+        "A capture creates a job if its provider extracts later. See " code {
+            "memhost capture --help"
+        } "."
     };
     let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
     let body = html! {
@@ -103,10 +105,14 @@ fn actions(view: &View, job: &Job) -> Markup {
     html! {
         @if view.allows(Act::Administer) {
             @if matches!(job.status, JobStatus::Failed | JobStatus::Cancelled) {
-                (form(view, &view.at(&["jobs", &id, "retry"]), &html! { button.primary { "Retry" } }))
+                (form(
+                    view, &view.at(&["jobs", &id, "retry"]),
+                    &html! { button.primary { "Retry" } },
+                ))
             }
-            @if !job.status.is_end() { a.button href=(view.at(&["jobs", &id, "cancel"])) { "Cancel \
-                job" } }
+            @if !job.status.is_end() {
+                a.button href=(view.at(&["jobs", &id, "cancel"])) { "Cancel job" }
+            }
         }
     }
 }
@@ -158,7 +164,11 @@ fn records(view: &View, job: &Job) -> Markup {
         @if job.records.is_empty() {
             p.soft { @if job.status.is_end() { "No records." } @else { "No records yet." } }
         } @else {
-            ul.list { @for handle in &job.records { li { (record_link(view, job.binding_key.as_str(), handle)) } } }
+            ul.list {
+                @for handle in &job.records {
+                    li { (record_link(view, job.binding_key.as_str(), handle)) }
+                }
+            }
             @if made > shown { p.help { (count(u64::from(made - shown))) " more." } }
         }
     }

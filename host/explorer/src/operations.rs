@@ -31,7 +31,8 @@ filter_fields! {
         "projectId", "Project", Control::Text, read_text(project_id);
         "runId", "Run", Control::Text, read_text(run_id);
         "sessionKey", "Session", Control::Text, read_text(session_key);
-        "sourceKind", "Source", Control::Select(|| choices(SourceKind::ALL)), read_text(source_kind);
+        "sourceKind", "Source", Control::Select(|| choices(SourceKind::ALL)),
+        read_text(source_kind);
         "hookKind", "Hook", Control::Select(hook_kinds), read_text(hook_kind);
         "bindingId", "Binding ID", Control::Text, read_text(binding_id);
         "providerRecordId", "Record", Control::Text, read_text(provider_record_id);

@@ -44,8 +44,9 @@ pub(super) async fn show(
     let page = Page::new(&view, "Overview", "Health, usage and cost of this company's memory.");
     if latest.is_empty() {
         let body = html! {
-            @if !bindings.is_empty() { (panel("bindings", "Bindings in \
-                use", &bindings_in_use(&view, &bindings))) }
+            @if !bindings.is_empty() {
+                (panel("bindings", "Bindings in use", &bindings_in_use(&view, &bindings)))
+            }
             (first_steps(company))
         };
         return Ok(page.live("operations").render(&body));
@@ -71,16 +72,18 @@ pub(super) async fn show(
                 (panel("budgets", "Budgets", &budgets(&view).await?))
             }
             section.panel #latest aria-labelledby="latest-h" {
-                h2 #latest-h { "Latest operations" a.quiet href=(view.at(&["operations"])) { "All \
-                    operations" } }
+                h2 #latest-h {
+                    "Latest operations" a.quiet href=(view.at(&["operations"])) { "All operations" }
+                }
                 (operations::rows(&view, "Latest operations", &latest))
             }
             @if doctor { (panel("doctor", "Health checks", &checks(&view).await)) }
         }
     };
     let action = html! {
-        @if is_operator && !doctor { a.button href={ (view.at(&[])) "?doctor=yes#doctor" } { "Run \
-            health checks" } }
+        @if is_operator && !doctor {
+            a.button href={ (view.at(&[])) "?doctor=yes#doctor" } { "Run health checks" }
+        }
     };
     let page = page.action(action);
     // The checks read the whole log, so this page does not refresh itself at every operation.
@@ -101,8 +104,9 @@ fn first_steps(company: &CompanyId) -> Markup {
             p.help {
                 "The first operation creates a binding for the built-in provider, which stores \
                  Markdown files on this "
-                "machine. To connect Claude Code, use " code { "memhost agent-hooks claude \
-                    install" } "."
+                "machine. To connect Claude Code, use " code {
+                    "memhost agent-hooks claude install"
+                } "."
             }
         }
     }
@@ -115,7 +119,9 @@ fn bindings_in_use(view: &View, bindings: &[BindingView]) -> Markup {
         .flat_map(|shown| shown.agents.iter().map(move |agent| (agent, shown)))
         .collect();
     let row = |shown: &BindingView| {
-        html! { (binding_link(view, shown.binding.key.as_str())) " " (super::bindings::health(shown)) }
+        html! {
+            (binding_link(view, shown.binding.key.as_str())) " " (super::bindings::health(shown))
+        }
     };
     html! {
         ul.list data-active=[default.map(|shown| shown.binding.key.as_str())] {
@@ -126,7 +132,9 @@ fn bindings_in_use(view: &View, bindings: &[BindingView]) -> Markup {
                     None => (badge(Tone::Warning, "no default binding")),
                 }
             }
-            @for (agent, shown) in agents { li.between { span { "Agent " strong { (agent) } } span { (row(shown)) } } }
+            @for (agent, shown) in agents {
+                li.between { span { "Agent " strong { (agent) } } span { (row(shown)) } }
+            }
         }
         @if let Some(shown) = default {
             (Details::default()
@@ -142,7 +150,10 @@ async fn budgets<P>(view: &CompanyView<P>) -> Result<Markup, Problem> {
     Ok(html! {
         @if all.is_empty() { p.soft { "No budget: spending is not limited." } }
         @else { ul.meters { @for found in &all { (budget(view, found)) } } }
-        p { a href=(view.at(&["budgets"])) { "Budgets" } " · " a href=(view.at(&["costs"])) { "Costs" } }
+        p {
+            a href=(view.at(&["budgets"])) { "Budgets" }
+            " · " a href=(view.at(&["costs"])) { "Costs" }
+        }
     })
 }
 
@@ -179,13 +190,17 @@ fn figures(days: &Sums, quality: Option<&Evaluation>, usage: CompanyUsage) -> Ma
             div {
                 dt { "Operations, 30 days" } dd {
                     (count(total.counted("operations"))) small {
-                        (count(total.counted("reads"))) " reads, " (count(total.counted("writes"))) " writes"
+                        (count(total.counted("reads"))) " reads, " (
+                            count(total.counted("writes"))
+                        ) " writes"
                     }
                 }
             }
             div {
                 dt { "Failed" } dd {
-                    (count(total.counted("failed"))) small { (count(total.counted("refused"))) " refused" }
+                    (count(total.counted("failed"))) small {
+                        (count(total.counted("refused"))) " refused"
+                    }
                 }
             }
             div {
@@ -202,14 +217,22 @@ fn figures(days: &Sums, quality: Option<&Evaluation>, usage: CompanyUsage) -> Ma
                     }
                 }
             }
-            div { dt { "Empty queries" } dd { (rate(empty)) small { "of " (count(queries)) " queries" } } }
             div {
-                dt { "Billed" } dd { (money(total.cost)) small { (money(total.reported_cost)) " reported in total" } }
+                dt { "Empty queries" }
+                dd { (rate(empty)) small { "of " (count(queries)) " queries" } }
+            }
+            div {
+                dt { "Billed" }
+                dd {
+                    (money(total.cost)) small { (money(total.reported_cost)) " reported in total" }
+                }
             }
             div {
                 dt { "Kept by the host" } dd {
                     (bytes(usage.held_bytes)) small {
-                        @match usage.max_bytes { Some(most) => { "of " (bytes(most)) }, None => { "no quota" } }
+                        @match usage.max_bytes {
+                            Some(most) => { "of " (bytes(most)) }, None => { "no quota" }
+                        }
                     }
                 }
             }
@@ -270,7 +293,11 @@ async fn checks(view: &View) -> Markup {
             Health::Error => (Tone::Bad, "error"),
         };
         let found = html! {
-            p.reason { (sentence(&check.found)) @if !check.advice.is_empty() { ". " (sentence(&check.advice)) } }
+            p.reason {
+                (sentence(&check.found)) @if !check.advice.is_empty() {
+                    ". " (sentence(&check.advice))
+                }
+            }
         };
         let row = Row::new().key(check.name).cell("Check", check.name);
         row.cell("Status", badge(tone, word)).cell(long("Result"), found)

@@ -137,7 +137,10 @@ fn shown(view: &View, answer: &Answer) -> Markup {
     html! {
         dl.stats {
             div { dt { "Results" } dd data-found=(found) { (count(found)) } }
-            div { dt { "Duration" } dd { (duration_us(u64::try_from(answer.took.as_micros()).unwrap_or(u64::MAX))) } }
+            div {
+                dt { "Duration" }
+                dd { (duration_us(u64::try_from(answer.took.as_micros()).unwrap_or(u64::MAX))) }
+            }
             div { dt { "Binding" } dd { (answer.binding) } }
             div { dt { "Operation" } dd { (recorded(view, answer)) } }
         }
@@ -146,9 +149,12 @@ fn shown(view: &View, answer: &Answer) -> Markup {
         }
         @if found == 0 {
             (empty("No results", &html! {
-                @let records = address(&view.at(&["records"]), Some(&answer.binding), &answer.scope);
-                "Try other words or another scope. " a href=(records) { "Show the records of this \
-                    scope" }
+                @let records = address(
+                    &view.at(&["records"]), Some(&answer.binding), &answer.scope,
+                );
+                "Try other words or another scope. " a href=(records) {
+                    "Show the records of this scope"
+                }
             }))
         } @else {
             div.two {
@@ -167,7 +173,9 @@ fn shown(view: &View, answer: &Answer) -> Markup {
 fn recorded(view: &View, answer: &Answer) -> Markup {
     let id = answer.bundle.operation_id;
     html! {
-        @if view.allows(Act::View) { (operation_link(view, id)) } @else { (super::components::short_id(id)) }
+        @if view.allows(Act::View) { (operation_link(view, id)) } @else {
+            (super::components::short_id(id))
+        }
     }
 }
 
@@ -186,7 +194,9 @@ fn hits(view: &View, answer: &Answer) -> Markup {
                     (head(view, answer, hit))
                     p.text { (clipped(&hit.text, SHOWN)) }
                     p.soft { (provenance(view, hit)) }
-                    @if let Some(parts) = explained.and_then(|explained| parts(explained, &hit.handle)) {
+                    @if let Some(parts) = explained.and_then(
+                        |explained| parts(explained, &hit.handle)
+                    ) {
                         (bars(parts, largest))
                     }
                 }
@@ -204,9 +214,13 @@ fn head(view: &View, answer: &Answer, hit: &Snippet) -> Markup {
             a.title href=(record_path(view, &answer.binding, id, &answer.scope)) { (title) }
             @if let Some(score) = hit.score {
                 span.score {
-                    meter min="0" max="1" value=(score) aria-label="Score" { (format!("{score:.3}")) }
+                    meter min="0" max="1" value=(score) aria-label="Score" {
+                        (format!("{score:.3}"))
+                    }
                     span { (format!("{score:.3}")) }
-                    @if let Some(kind) = hit.score_kind { span.tag title=(means(kind)) { (called(kind)) } }
+                    @if let Some(kind) = hit.score_kind {
+                        span.tag title=(means(kind)) { (called(kind)) }
+                    }
                 }
             } @else { span.soft { "no score" } }
         }
@@ -246,7 +260,8 @@ fn bars(parts: &[Contribution], largest: f64) -> Markup {
                 div {
                     dt { (words(&part.name)) }
                     dd {
-                        meter min="0" max=(largest) value=(part.value.abs()) aria-label=(part.name) { (part.value) }
+                        meter min="0" max=(largest) value=(part.value.abs())
+                            aria-label=(part.name) { (part.value) }
                         span { (format!("{:.3}", part.value)) }
                     }
                 }
@@ -267,8 +282,8 @@ fn block(answer: &Answer) -> Markup {
         off_executor(size, || render_recall(&[(answer.binding.as_str(), &recall)], answer.budget));
     html! {
         p.help {
-            "These results as " code { "pre_run_hydrate" } " renders \
-                them: " (count(u64::from(block.tokens))) " of "
+            "These results as " code { "pre_run_hydrate" }
+            " renders them: " (count(u64::from(block.tokens))) " of "
             (count(u64::from(block.token_budget))) " tokens, " (bytes(block.text.len() as u64)) ", "
             (count(u64::from(block.included))) " results included"
             @if block.omitted > 0 { ", " (count(u64::from(block.omitted))) " omitted" } "."
@@ -282,7 +297,9 @@ fn block(answer: &Answer) -> Markup {
 fn read(explained: &Result<Explanation, String>) -> Markup {
     html! {
         @match explained {
-            Ok(explained) => pre { (serde_json::to_string_pretty(&explained.query).unwrap_or_default()) },
+            Ok(explained) => pre {
+                (serde_json::to_string_pretty(&explained.query).unwrap_or_default())
+            },
             Err(reason) => p.soft { (sentence(reason)) },
         }
     }

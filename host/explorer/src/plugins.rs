@@ -89,8 +89,8 @@ pub(super) async fn list(view: View, _: HostAuthorized) -> Markup {
         }
         @if plugins.refused.is_empty() {
             p.soft #refused {
-                "No refused files. The host loads a " code { ".wasm" } " file in the plugins \
-                    directory within seconds."
+                "No refused files. The host loads a " code { ".wasm" }
+                    " file in the plugins directory within seconds."
             }
         } @else {
             (panel("refused", "Refused files", &table("Refused files", refused)))
@@ -251,12 +251,18 @@ fn interfaces(plugin: &AdmittedPlugin) -> Markup {
     let list =
         |names: &[String]| html! { ul.list { @for name in names { li { code { (name) } } } } };
     html! {
-        p { "Optional interfaces: " @if names.is_empty() { "none" } @else { (names.join(", ")) } "." }
+        p {
+            "Optional interfaces: " @if names.is_empty() { "none" } @else { (names.join(", ")) } "."
+        }
         div.two {
-            details.more { summary { "Exports \
-                                      (" (inspection.exports.len()) ")" } (list(&inspection.exports)) }
-            details.more { summary { "Imports \
-                                      (" (inspection.imports.len()) ")" } (list(&inspection.imports)) }
+            details.more {
+                summary { "Exports (" (inspection.exports.len()) ")" }
+                (list(&inspection.exports))
+            }
+            details.more {
+                summary { "Imports (" (inspection.imports.len()) ")" }
+                (list(&inspection.imports))
+            }
         }
     }
 }

@@ -119,18 +119,25 @@ pub(super) async fn list(
             };
             let page = view.service.list(&view.caller, request).await?;
             html! {
-                @if page.items.is_empty() && page.next_cursor.is_none() { (nothing(&view, &params)) } @else {
+                @if page.items.is_empty() && page.next_cursor.is_none() {
+                    (nothing(&view, &params))
+                } @else {
                     // A text may begin with very many spaces.
                     (off_executor(usize::MAX, || rows(&view, binding, &scope, &page.items)))
-                    @if page.truncated { p.help { "There may be more records. The provider cannot \
-                        list them." } }
+                    @if page.truncated {
+                        p.help { "There may be more records. The provider cannot list them." }
+                    }
                     (pager(&view, &params, page.next_cursor.as_deref(), "records"))
                 }
             }
         }
     };
     let body = html! {
-        (fields(&view, FilterForm::new(&view, &params).text("text", "Text").day("since", "From").day("until", "Until"))
+        (fields(
+                &view,
+                FilterForm::new(&view, &params)
+                    .text("text", "Text").day("since", "From").day("until", "Until"),
+            )
             .select("sourceKind", "Source", choices(SourceKind::ALL))
             .text("authorId", "Written by agent")
             .text("commentId", "Comment")
@@ -156,8 +163,11 @@ fn nothing(view: &View, params: &QueryParams<RecordQuery>) -> Markup {
     }
     empty(
         "No records yet",
-        &html! { "Captured runs, comments and documents become records. See " code { "memhost \
-        capture --help" } "." },
+        &html! {
+            "Captured runs, comments and documents become records. See " code {
+                "memhost capture --help"
+            } "."
+        },
     )
 }
 
@@ -167,8 +177,9 @@ pub(super) fn no_binding(view: &View) -> Markup {
         "No binding for this scope",
         &html! {
             @if view.allows(Act::View) {
-                "Create a binding, or set a default, \
-                 under " a href=(view.at(&["bindings"])) { "Bindings" } "."
+                "Create a binding, or set a default, under " a
+                    href=(view.at(&["bindings"])) { "Bindings" }
+                "."
             } @else { "Ask an administrator to create one." }
         },
     )

@@ -72,7 +72,9 @@ pub fn page(document: &Value, style: &str) -> Markup {
                                 section id={ (name) "-" (text(group.tag, "name")) } {
                                     h3 { (text(group.tag, "name")) }
                                     (prose(text(group.tag, "description")))
-                                    @for operation in &group.operations { (article(document, &schemas, operation)) }
+                                    @for operation in &group.operations {
+                                        (article(document, &schemas, operation))
+                                    }
                                 }
                             }
                         }
@@ -122,10 +124,14 @@ fn contents(planes: &[(Plane, Vec<Group<'_>>)]) -> Markup {
             details open[*name == "runtime"] {
                 summary { (title) }
                 @for group in groups {
-                    a.tag href={ "#" (name) "-" (text(group.tag, "name")) } { (text(group.tag, "name")) }
+                    a.tag href={ "#" (name) "-" (text(group.tag, "name")) }
+                    { (text(group.tag, "name")) }
                     ul {
                         @for operation in &group.operations {
-                            li { a href={ "#" (operation.id()) } { (text(operation.json, "summary")) } }
+                            li {
+                                a href={ "#" (operation.id()) }
+                                { (text(operation.json, "summary")) }
+                            }
                         }
                     }
                 }
@@ -152,7 +158,9 @@ fn article(document: &Value, schemas: &Schemas<'_>, operation: &Operation<'_>) -
                 span class={ "method " (operation.method) } { (operation.method.to_uppercase()) }
                 " " code.path { (breakable(operation.path)) }
             }
-            p.summary { (text(json, "summary")) " " a.id href={ "#" (operation.id()) } { (operation.id()) } }
+            p.summary {
+                (text(json, "summary")) " " a.id href={ "#" (operation.id()) } { (operation.id()) }
+            }
             (prose(text(json, "description")))
             p.roles {
                 @if roles.is_empty() { "Public: no token is needed." } @else {
@@ -164,7 +172,8 @@ fn article(document: &Value, schemas: &Schemas<'_>, operation: &Operation<'_>) -
                 dl.members {
                     @for parameter in parameters {
                         dt {
-                            code { (text(parameter, "name")) } " " span.kind { (text(parameter, "in")) }
+                            code { (text(parameter, "name")) }
+                            " " span.kind { (text(parameter, "in")) }
                             @if parameter["required"] == true { " " span.required { "required" } }
                         }
                         dd {
@@ -178,7 +187,8 @@ fn article(document: &Value, schemas: &Schemas<'_>, operation: &Operation<'_>) -
                 h5 { "Body" }
                 @for (media, body) in content {
                     p.media {
-                        code { (media) } @if body["schema"].is_object() { ": " (schemas.inline(&body["schema"])) }
+                        code { (media) }
+                        @if body["schema"].is_object() { ": " (schemas.inline(&body["schema"])) }
                     }
                     (schemas.members(&body["schema"]))
                 }
@@ -194,7 +204,9 @@ fn article(document: &Value, schemas: &Schemas<'_>, operation: &Operation<'_>) -
                             (text(answer, "description").lines().next().unwrap_or_default())
                         } @else {
                             (prose(text(answer, "description")))
-                            @for (media, body) in answer["content"].as_object().into_iter().flatten() {
+                            @for (
+                                media, body
+                            ) in answer["content"].as_object().into_iter().flatten() {
                                 p.media {
                                     code { (media) } @if body["schema"].is_object() {
                                         ": " (schemas.inline(&body["schema"]))
@@ -202,7 +214,9 @@ fn article(document: &Value, schemas: &Schemas<'_>, operation: &Operation<'_>) -
                                 }
                             }
                             @let headers = answer["headers"].as_object().into_iter().flatten();
-                            @let headers: Vec<&str> = headers.map(|(name, _)| name.as_str()).collect();
+                            @let headers: Vec<&str> = headers.map(
+                                |(name, _)| name.as_str()
+                            ).collect();
                             @if !headers.is_empty() { p.media { "Headers: " (headers.join(", ")) } }
                         }
                     }
@@ -217,11 +231,14 @@ fn problems(document: &Value) -> Markup {
     html! {
         h2 { "Problems" }
         p {
-            "Errors are returned as " code { "application/problem+json" } ", \
-                whose " code { "code" } " is one of these."
+            "Errors are returned as " code { "application/problem+json" }
+            ", whose " code { "code" }
+            " is one of these."
         }
         dl.members {
-            @for (_, answer) in document["components"]["responses"].as_object().into_iter().flatten() {
+            @for (_, answer) in document[
+                "components"
+            ]["responses"].as_object().into_iter().flatten() {
                 @for code in answer["x-codes"].as_array().into_iter().flatten() {
                     dt id={ "problem-" (text(code, "code")) } {
                         code { (text(code, "code")) } " " span.kind { (code["status"]) }

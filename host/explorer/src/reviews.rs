@@ -72,15 +72,17 @@ pub(super) async fn list(
             .cell("Created", time(item.created_at, view.now))
     });
     let none = html! {
-        "A binding whose policy has " code { "review" } " holds back uncertain or personal \
-            records. Set it under "
+        "A binding whose policy has " code { "review" }
+            " holds back uncertain or personal records. Set it under "
         a href=(view.at(&["bindings"])) { "Bindings" } "."
     };
     let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
     let body = html! {
         (FilterForm::of(&view, &params))
-        (listing(&view, &params, "items", page_of, ("No items to review", &none), &table("Review \
-            queue", rows)))
+        (listing(
+            &view, &params, "items", page_of, ("No items to review", &none),
+            &table("Review queue", rows),
+        ))
     };
     Ok(Page::new(&view, "Review queue", "Records and captures that need approval, newest first.")
         .live("operations")
@@ -152,7 +154,9 @@ fn details(view: &View, item: &ReviewItem, source: Option<&SourceRef>) -> Detail
     let subject = match &item.subject {
         ReviewSubject::Record(handle) => record_link(view, binding, handle),
         ReviewSubject::Delivery(id) => {
-            html! { a href=(view.at(&["hooks", &id.0.to_string()])) { "Delivery " (short_id(id.0)) } }
+            html! {
+                a href=(view.at(&["hooks", &id.0.to_string()])) { "Delivery " (short_id(id.0)) }
+            }
         }
     };
     Details::default()

@@ -88,7 +88,8 @@ fn form(tie: &str, next: Option<&str>, wrong: Option<&str>) -> Markup {
                 @if let Some(next) = next { input type="hidden" name="next" value=(next); }
                 div.field {
                     label for="in-token" { "Token" }
-                    input #in-token name="token" type="password" required autocomplete="current-password"
+                    input #in-token name="token" type="password" required
+                        autocomplete="current-password"
                         spellcheck="false" autofocus aria-describedby="token-help";
                     p.help #token-help {
                         "The host printed the operator's token when it first started. "

@@ -58,8 +58,9 @@ pub(super) async fn list(owner: TokenOwner<permission::View>) -> Markup {
     let body = html! {
         @if tokens.is_empty() {
             (empty("No tokens", &html! {
-                "Create one for each agent, administrator or auditor, here or \
-                 with " code { "memhost token create" } "."
+                "Create one for each agent, administrator or auditor, here or with " code {
+                    "memhost token create"
+                } "."
             }))
         } @else {
             (table(owner.title(), rows))
@@ -155,7 +156,10 @@ fn confirmation<P>(
 ) -> Result<Markup, Problem> {
     let token = find(owner, id)?;
     let body = html! {
-        (panel("about", "Details", &html! { (details(&token).row("Created", time(token.created_at, owner.now))) }))
+        (panel(
+            "about", "Details",
+            &html! { (details(&token).row("Created", time(token.created_at, owner.now))) },
+        ))
         (confirm(owner, &owner.path, title.trim_end_matches('?'), &[], &owner.path("")))
     };
     Ok(owner.page(title, about).render(&body))

@@ -64,8 +64,10 @@ macro_rules! routes {
         $($method:ident $handler:expr => $id:literal, $summary:literal $(, $description:expr)?;)+
     })+) => {
         aide::axum::ApiRouter::new()
-            $(.api_route($path, aide::axum::routing::ApiMethodRouter::new()$(.merge($crate::api::route!(
-                $method $handler, $crate::api::describe($id, $summary, None$(.or(Some($description)))?)
+            $(.api_route($path, aide::axum::routing::ApiMethodRouter::new()
+                $(.merge($crate::api::route!(
+                $method $handler,
+                $crate::api::describe($id, $summary, None$(.or(Some($description)))?)
             )))+))+
             .with_path_items(|item| item.tag($tag))
     };

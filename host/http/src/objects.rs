@@ -24,10 +24,12 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
     type Error = D::Error;
 
     forward! {
-        deserialize_any deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
-        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64
-        deserialize_char deserialize_str deserialize_string deserialize_bytes deserialize_byte_buf deserialize_option
-        deserialize_unit deserialize_seq deserialize_map deserialize_identifier deserialize_ignored_any
+        deserialize_any deserialize_bool
+        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
+        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
+        deserialize_f32 deserialize_f64 deserialize_char deserialize_str deserialize_string
+        deserialize_bytes deserialize_byte_buf deserialize_option deserialize_unit deserialize_seq
+        deserialize_map deserialize_identifier deserialize_ignored_any
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -98,8 +100,9 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Objects<V> {
     }
 
     visit! {
-        visit_bool(bool) visit_i8(i8) visit_i16(i16) visit_i32(i32) visit_i64(i64) visit_i128(i128) visit_u8(u8)
-        visit_u16(u16) visit_u32(u32) visit_u64(u64) visit_u128(u128) visit_f32(f32) visit_f64(f64) visit_char(char)
+        visit_bool(bool) visit_i8(i8) visit_i16(i16) visit_i32(i32) visit_i64(i64) visit_i128(i128)
+        visit_u8(u8) visit_u16(u16) visit_u32(u32) visit_u64(u64) visit_u128(u128)
+        visit_f32(f32) visit_f64(f64) visit_char(char)
         visit_str(&str) visit_borrowed_str(&'de str) visit_string(String) visit_bytes(&[u8])
         visit_borrowed_bytes(&'de [u8]) visit_byte_buf(Vec<u8>)
     }
@@ -245,13 +248,15 @@ mod tests {
             )
             .contains("a list")
         );
-        let source = r#"{"scope":{"companyId":"a"},"source":{"kind":"run","companyId":"a"},"payload":["t"]}"#;
+        let source = r#"{"scope":{"companyId":"a"},"source":{"kind":"run","companyId":"a"},
+            "payload":["t"]}"#;
         assert!(refused::<CaptureRequest>(source).contains("a list"));
     }
 
     #[test]
     fn what_is_an_object_is_read_as_before() {
-        let query = r#"{"scope":{"companyId":"a"},"query":"q","topK":3,"metadataFilter":{"a":[1,{"b":null}]}}"#;
+        let query = r#"{"scope":{"companyId":"a"},"query":"q","topK":3,"metadataFilter":{"a":[1,
+            {"b":null}]}}"#;
         let read = read_json::<QueryRequest>(query.as_bytes()).unwrap();
         assert_eq!(read, serde_json::from_str(query).unwrap());
         let event = r#"{"type":"session.started","projectId":"p","sessionId":"s","agentKind":"k"}"#;

@@ -70,7 +70,9 @@ macro_rules! path_segments {
 path_segments! {
     BindingKey = "key", NoBinding, |text| parse("bindingKey", text);
     Period = "period", NoBudget, |text| parse("period", text);
-    OperationId = "id", NoOperation, |text| id("operationId", text).and_then(|_| parse("operationId", text));
+    OperationId = "id", NoOperation, |text| id("operationId", text).and_then(
+        |_| parse("operationId", text)
+    );
     JobId = "id", NoJob, |text| id("jobId", text).map(JobId);
     DeliveryId = "id", NoDelivery, |text| id("deliveryId", text).map(DeliveryId);
     ReviewId = "id", NoReview, |text| id("reviewId", text).map(ReviewId);

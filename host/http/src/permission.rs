@@ -16,7 +16,12 @@ pub trait Permission: Send + Sync {
 }
 
 macro_rules! permissions {
-    ($($(#[$doc:meta])* $name:ident = $act:expr $(, may_be_first: $first:expr)? $(, is_for_all: $all:literal)?;)+) => {$(
+    (
+        $(
+            $(#[$doc:meta])* $name:ident = $act:expr
+                $(, may_be_first: $first:expr)? $(, is_for_all: $all:literal)?;
+        )+
+    ) => {$(
         $(#[$doc])*
         pub struct $name;
         impl Permission for $name {
@@ -30,7 +35,13 @@ macro_rules! permissions {
 /// The permission for each kind of operation has the kind's name. A company begins with what is
 /// captured for it.
 macro_rules! permissions_of_kinds {
-    ($($(#[$doc:meta])* $kind:ident = $name:literal, $effect:ident, [$($route:tt)*], $did:literal, $wanted:literal;)+) => {
+    (
+        $(
+            $(#[$doc:meta])* $kind:ident = $name:literal, $effect:ident, [
+                $($route:tt)*
+            ], $did:literal, $wanted:literal;
+        )+
+    ) => {
         permissions! {
             $(
                 #[doc = concat!("To ", $wanted, ".")]

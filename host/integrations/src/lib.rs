@@ -18,15 +18,15 @@
 //! | `POST /api/memory/drive/{driveId}` | |
 //! | `DELETE /api/memory/drive/{id}` | |
 //! | `DELETE /api/memory/drive/{driveId}/all` | |
-//! | `GET`, `POST /api/memory/company`, `DELETE /api/memory/company/{id}` | the same for facts without a user and a drive |
+//! | `GET`, `POST /api/memory/company`, `DELETE /api/memory/company/{id}` | the same for facts of neither |
 //!
 //! | field of a fact | from | to |
 //! | --- | --- | --- |
 //! | `id` | the provider | the record's id |
-//! | `userId` | the header, or the agent of the token | the scope's `subjectId` (`user`), metadata `userId` |
+//! | `userId` | the header, or the token's agent | the scope's `subjectId`, metadata `userId` |
 //! | `driveId` | the address | the scope's `namespace` (`drive`), metadata `driveId` |
 //! | `fact` | the body, 1 to 200 characters | the record's text |
-//! | `source` | the body: `ai` or `user`; where absent `ai` for an agent, else `user` | metadata `source` |
+//! | `source` | the body: `ai` or `user`; else `ai` for an agent and `user` for others | metadata |
 //! | `createdBy` (drive) | the header, or the agent of the token | metadata `createdBy` |
 //! | `createdAt` | the host | metadata `createdAt` |
 //!
@@ -36,24 +36,24 @@
 //! | --- | --- | --- |
 //! | `POST /memory` | an item | `upsert`; 201, the item |
 //! | `GET /memory?limit=&cursor=&type=&agentKind=&sessionId=` | | `list`; `{items, nextCursor}` |
-//! | `GET`, `PATCH`, `DELETE /memory/{id}` | the changed fields | `get`, `upsert`, `forget`; the item |
+//! | `GET`, `PATCH`, `DELETE /memory/{id}` | changed fields | `get`, `upsert`, `forget`; the item |
 //! | `POST /memory/search` | `{query, limit}` | `query`; `{items}`, each with its `score` |
-//! | `POST /memory/recall` | `{query, limit, maxChars}` | `query` for the start of a run; `{items, context}` |
-//! | `POST /memory/import` | `{items}`, at most 1,000 | `list`, `upsert`; `{imported, unchanged, ids}` |
-//! | `POST /memory/export` | `{cursor}` or nothing | `list`; `{projectId, exportedAt, items, nextCursor}` |
+//! | `POST /memory/recall` | `{query, limit, maxChars}` | `query` before a run; `{items, context}` |
+//! | `POST /memory/import` | `{items}`, up to 1,000 | `list`, `upsert`; `{imported, unchanged, ids}` |
+//! | `POST /memory/export` | `{cursor}` or none | `list`; `{projectId, exportedAt, items, nextCursor}` |
 //!
 //! | field of an item | from | to |
 //! | --- | --- | --- |
-//! | `id` | the host; at import also the body | the record's id, which begins with the project's mark |
-//! | `projectId` | the address; a body must have the same | the scope's `projectId` (`project`), metadata `projectId` |
+//! | `id` | the host; at import also the body | the record's id, after the project's mark |
+//! | `projectId` | the address; a body must agree | the scope's `projectId`, metadata `projectId` |
 //! | `sessionId` | the body, or null | metadata; context of the scope |
 //! | `agentKind` | the body, or null | metadata |
 //! | `type` | the body, one of the five; `fact` where absent | metadata |
 //! | `content` | the body | the record's text |
 //! | `tags` | the body, at most 32 | metadata |
 //! | `visibility` | the body: `project` or `global`; `project` where absent | metadata |
-//! | `confidence` | the body, 0 to 1; 1 where absent | metadata; the binding's review policy judges it |
-//! | `source` | the body: `manual`, `inferred`, `imported`; `manual`, at import `imported`, where absent | metadata |
+//! | `confidence` | the body, 0 to 1; absent: 1 | metadata; the binding's review policy judges it |
+//! | `source` | the body: `manual` (default), `inferred`, `imported` (default at import) | metadata |
 //! | `createdAt`, `updatedAt` | the host; at import also the body | metadata |
 //!
 //! Importing an item again replaces it if it differs. An item of another project gets another id.

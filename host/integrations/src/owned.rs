@@ -318,7 +318,8 @@ mod tests {
     #[test]
     fn a_record_weighs_about_what_it_has() {
         let record: Snippet = serde_json::from_value(serde_json::json!({
-            "handle": {"providerKey": "p", "providerRecordId": "r"}, "text": "x".repeat(1_000), "summary": "y".repeat(100),
+            "handle": {"providerKey": "p", "providerRecordId": "r"}, "text": "x".repeat(1_000),
+            "summary": "y".repeat(100),
             "metadata": {"vector": vec![0.5; 1_000], "a": {"b": ["z".repeat(500), null]}},
         }))
         .unwrap();

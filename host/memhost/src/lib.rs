@@ -9,7 +9,9 @@
 //! [`ServiceOptions::zero_config`] its first operation creates a binding of the built-in provider.
 //!
 //! ```
-//! use memhost::types::{CompanyId, Intent, QueryRequest, RecordWrite, Scope, TextId, UpsertRequest};
+//! use memhost::types::{
+//!     CompanyId, Intent, QueryRequest, RecordWrite, Scope, TextId, UpsertRequest
+//! };
 //! use memhost::{Caller, Service, ServiceOptions};
 //!
 //! #[tokio::main]

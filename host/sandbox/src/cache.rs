@@ -162,7 +162,9 @@ fn is_compiled(name: &str) -> bool {
         part.len() == digits && part.bytes().all(|byte| byte.is_ascii_hexdigit())
     };
     let parts: Vec<&str> = name.split('-').collect();
-    matches!(parts.as_slice(), ["sha256", digest, engine] if is_hex(digest, 64) && is_hex(engine, 16))
+    matches!(
+        parts.as_slice(), ["sha256", digest, engine] if is_hex(digest, 64) && is_hex(engine, 16),
+    )
 }
 
 #[cfg(test)]

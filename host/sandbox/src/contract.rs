@@ -61,8 +61,14 @@ macro_rules! optional_interfaces {
     ($($variant:ident, $module:ident, $name:literal, $world:literal, { $($answer:ident),* };)+) => {
         $(
             pub(crate) mod $module {
-                #[allow(missing_docs, unsafe_code, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]
-                #[allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value, reason = "generated")]
+                #[allow(
+                    missing_docs, unsafe_code, unreachable_pub, unused_qualifications,
+                    clippy::all, clippy::pedantic,
+                )]
+                #[allow(
+                    clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value,
+                    reason = "generated",
+                )]
                 mod generated {
                     wasmtime::component::bindgen!({
                         path: "../../wit",
@@ -86,7 +92,10 @@ macro_rules! optional_interfaces {
         )+
 
         /// The optional interfaces of the contract.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+            JsonSchema,
+        )]
         #[serde(rename_all = "snake_case")]
         #[allow(missing_docs, reason = "`wit/optional.wit` says what each is")]
         pub enum OptionalInterface {
@@ -117,7 +126,9 @@ macro_rules! optional_interfaces {
 
         impl ExportIndices {
             /// Fails where an interface is exported by name, but not as the contract defines it.
-            pub(crate) fn find<T>(pre: &InstancePre<T>, exported: &[OptionalInterface]) -> Result<Self> {
+            pub(crate) fn find<T>(
+                pre: &InstancePre<T>, exported: &[OptionalInterface],
+            ) -> Result<Self> {
                 Ok(Self {
                     provider: provider::GuestIndices::new(pre)?,
                     $($module: match exported.contains(&OptionalInterface::$variant) {
@@ -127,10 +138,17 @@ macro_rules! optional_interfaces {
                 })
             }
 
-            pub(crate) fn load(&self, mut store: impl AsContextMut, instance: &Instance) -> Result<Exports> {
+            pub(crate) fn load(
+                &self, mut store: impl AsContextMut, instance: &Instance,
+            ) -> Result<Exports> {
                 Ok(Exports {
                     provider: self.provider.load(&mut store, instance)?,
-                    $($module: self.$module.as_ref().map(|found| found.load(&mut store, instance)).transpose()?,)+
+                    $(
+                        $module: self.$module
+                            .as_ref()
+                            .map(|found| found.load(&mut store, instance))
+                            .transpose()?,
+                    )+
                 })
             }
         }

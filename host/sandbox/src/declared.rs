@@ -246,7 +246,8 @@ mod tests {
     #[test]
     fn a_record_matches_a_filter_if_it_has_every_member() {
         let snippet: Snippet = serde_json::from_value(serde_json::json!({
-            "handle": {"providerKey": "p", "providerRecordId": "r"}, "text": "x", "metadata": {"a": 1, "b": [true]},
+            "handle": {"providerKey": "p", "providerRecordId": "r"}, "text": "x",
+            "metadata": {"a": 1, "b": [true]},
         }))
         .unwrap();
         let fits = |filter: serde_json::Value| matches(filter.as_object().unwrap(), &snippet);

@@ -63,7 +63,7 @@ type Called<T> = wasmtime::Result<Result<T, wit::Error>>;
 /// Calls a function of a guest with [`Instances::call`]: `call!(self, wire.call_query(&request),
 /// check)`.
 macro_rules! call {
-    ($instances:expr, $wire:ident.$function:ident($($argument:expr),*), $check:expr) => {
+    ($instances:expr, $wire:ident.$function:ident($($argument:expr),*), $check:expr $(,)?) => {
         $instances.call(
             async |guest: &$wire::Guest, store: &mut $crate::imports::GuestStore| {
                 guest.$function(store, $($argument),*).await

@@ -75,7 +75,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_sum_is_the_count_of_the_whole(lines in prop::collection::vec("[ \t/)a-z0-9.\r-é語]{0,8}", 0..12), limit in 0..60_usize) {
+        fn the_sum_is_the_count_of_the_whole(
+            lines in prop::collection::vec("[ \t/)a-z0-9.\r-é語]{0,8}", 0..12), limit in 0..60_usize,
+        ) {
             let (mut all, mut bounded) = (Lines::new(usize::MAX), Lines::new(limit));
             for line in lines.iter().map(|line| format!("{line}\n")) {
                 prop_assert!(all.push(&line));

@@ -101,7 +101,9 @@ mod tests {
         }
 
         #[test]
-        fn a_changed_cursor_is_refused(position: Vec<u8>, at: prop::sample::Index, flip in 1..=255_u8) {
+        fn a_changed_cursor_is_refused(
+            position: Vec<u8>, at: prop::sample::Index, flip in 1..=255_u8,
+        ) {
             let key = CursorKey::new([7; 32]);
             let query = QueryDigest::new([b"q".as_slice()]);
             let mut bytes = URL_SAFE_NO_PAD.decode(key.seal(&query, &position)).unwrap();
@@ -112,7 +114,9 @@ mod tests {
 
         #[test]
         fn junk_is_refused(text: String) {
-            prop_assert_eq!(CursorKey::new([7; 32]).open(&QueryDigest::new([]), &text), Err(CursorError));
+            prop_assert_eq!(
+                CursorKey::new([7; 32]).open(&QueryDigest::new([]), &text), Err(CursorError),
+            );
         }
     }
 

@@ -141,7 +141,8 @@ mod tests {
     #[test]
     fn all_scopes_around_one_cover_it_and_each_is_there_once() {
         let full = scope(
-            r#"{"companyId":"a","agentId":"b","projectId":"c","issueId":"d","runId":"e","subjectId":"f","sessionKey":"g",
+            r#"{"companyId":"a","agentId":"b","projectId":"c","issueId":"d","runId":"e",
+                "subjectId":"f","sessionKey":"g",
                "namespace":"h"}"#,
         );
         let all: Vec<Scope> = full.all_around().collect();

@@ -123,11 +123,15 @@ macro_rules! text_id {
 
 text_id!(
     /// A company: the outermost partition. Nothing is ever shared between two of them.
-    CompanyId, "companyId", |what, text| check_outside_id(what, text, limits::MAX_OUTSIDE_ID_BYTES), schema::outside_id
+    CompanyId, "companyId", |what, text| check_outside_id(
+        what, text, limits::MAX_OUTSIDE_ID_BYTES,
+    ), schema::outside_id
 );
 text_id!(
     /// An agent of one company.
-    AgentId, "agentId", |what, text| check_outside_id(what, text, limits::MAX_OUTSIDE_ID_BYTES), schema::outside_id
+    AgentId, "agentId", |what, text| check_outside_id(
+        what, text, limits::MAX_OUTSIDE_ID_BYTES,
+    ), schema::outside_id
 );
 text_id!(
     /// The stable name of a binding inside its company: `[a-z0-9]` first, then `[a-z0-9._-]`, at
@@ -254,15 +258,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_operation_id_carries_its_sequence(ms in 0..(1_u64 << 48), sequence in 0..=OperationId::MAX_SEQUENCE, random: u64) {
+        fn an_operation_id_carries_its_sequence(
+            ms in 0..(1_u64 << 48), sequence in 0..=OperationId::MAX_SEQUENCE, random: u64,
+        ) {
             let id = OperationId::new(ms, sequence, random);
             prop_assert_eq!(id.sequence(), sequence);
             prop_assert_eq!(id.to_string().parse::<OperationId>().unwrap(), id);
         }
 
         #[test]
-        fn ids_sort_as_their_operations(ms in 0..(1_u64 << 48) - 1, sequence in 0..OperationId::MAX_SEQUENCE, random: u64) {
-            prop_assert!(OperationId::new(ms, sequence, random) < OperationId::new(ms + 1, sequence + 1, random));
+        fn ids_sort_as_their_operations(
+            ms in 0..(1_u64 << 48) - 1, sequence in 0..OperationId::MAX_SEQUENCE, random: u64,
+        ) {
+            prop_assert!(
+                OperationId::new(ms, sequence, random) < OperationId::new(
+                    ms + 1, sequence + 1, random,
+                )
+            );
         }
     }
 

@@ -2,9 +2,16 @@
 //! in messages.
 
 macro_rules! named {
-    ($(#[$doc:meta])* $name:ident, $json:literal { $($(#[$variant_meta:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+    (
+        $(#[$doc:meta])* $name:ident, $json:literal {
+            $($(#[$variant_meta:meta])* $variant:ident = $text:literal),+ $(,)?
+        }
+    ) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize,
+            serde::Deserialize, schemars::JsonSchema,
+        )]
         #[serde(rename_all = "snake_case")]
         pub enum $name { $($(#[$variant_meta])* $variant),+ }
 
@@ -27,10 +34,12 @@ macro_rules! named {
                 Self::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| {
                     let all: Vec<_> = Self::ALL.iter().map(|value| value.as_str()).collect();
                     let near = $crate::nearest(text, all.iter().copied());
-                    let near = near.map(|near| format!("; did you mean \
-                        `{near}`?")).unwrap_or_default();
-                    $crate::IdError { what: $json, problem: format!("is none of \
-                        {}{near}", all.join(", ")) }
+                    let near = near.map(
+                        |near| format!("; did you mean `{near}`?")
+                    ).unwrap_or_default();
+                    $crate::IdError {
+                        what: $json, problem: format!("is none of {}{near}", all.join(", "))
+                    }
                 })
             }
         }

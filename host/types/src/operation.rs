@@ -17,7 +17,12 @@ use super::{
 
 macro_rules! define_kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal, $effect:ident,
-        [$($route:literal $method:ident($request:ty) -> $response:ty, $id:literal, $about:literal)?],
+        [
+            $(
+                $route:literal $method:ident($request:ty) -> $response:ty, $id:literal,
+                $about:literal
+            )?
+        ],
         $did:literal, $wanted:literal;)+) => {
         named!(
             /// What was asked of a provider: the plan's operation types, and what the host does
@@ -33,7 +38,9 @@ macro_rules! define_kinds {
             /// The last part of its route on the runtime plane; none where a client does not ask
             /// for it there.
             pub fn route(self) -> Option<&'static str> {
-                match self { $(Self::$kind => [$($route.trim_start_matches('/'))?].first().copied(),)+ }
+                match self {
+                    $(Self::$kind => [$($route.trim_start_matches('/'))?].first().copied(),)+
+                }
             }
 
             /// What somebody did, after a name: `captured content`.
@@ -67,55 +74,73 @@ enum Effect {
 macro_rules! operation_kinds {
     ($with:ident) => {
         $with! {
-                /// Something that happened was taken in.
-                Capture = "capture", Write, ["/capture" capture(memhost_types::CaptureRequest) -> memhost_types::CaptureResponse,
-                    "capture", "Hand something that happened to the provider"], "captured \
-                        content", "capture content";
-                /// Curated records were written.
-                RecordUpsert = "record_upsert", Write, ["/records" upsert(memhost_types::UpsertRequest) -> memhost_types::UpsertResponse,
-                    "upsertRecords", "Write curated records"], "wrote records", "write records";
-                /// Something was looked for.
-                Query = "query", Read, ["/query" query(memhost_types::QueryRequest) -> memhost_types::ContextBundle,
-                    "query", "Find the records that fit, best first"], "searched", "search";
-                /// Records were listed.
-                List = "list", Read, ["/list" list(memhost_types::ListRequest) -> memhost_types::ListPage,
-                    "listRecords", "List records, page by page"], "listed records", "list records";
-                /// One record was read.
-                Get = "get", Read, ["/get" get(memhost_types::GetRequest) -> memhost_types::GetResponse,
-                    "getRecord", "Read one record"], "read a record", "read a record";
-                /// A query was run again to be told how.
-                Explain = "explain", Read, ["/explain" explain(memhost_types::QueryRequest) -> memhost_types::Explanation,
-                    "explainQuery", "Explain how a query is answered"], "explained a \
-                        query", "explain a query";
-                /// The provider's own tree was looked at.
-                Browse = "browse", Read, ["/browse" browse(memhost_types::BrowseRequest) -> memhost_types::BrowsePage,
-                    "browse", "Read the provider's own tree of records"], "browsed the provider's \
-                        tree", "browse the provider's tree";
-                /// Records were made unreachable.
-                Forget = "forget", Write, ["/forget" forget(memhost_types::ForgetRequest) -> memhost_types::ForgetResponse,
-                    "forget", "Make records unreachable"], "forgot records", "forget records";
-                /// A record was corrected.
-                Correct = "correct", Write, ["/correct" correct(memhost_types::CorrectRequest) -> memhost_types::CorrectResponse,
-                    "correct", "Correct a record"], "corrected a record", "correct a record";
-                /// A person's decision about what a provider itself holds was carried out.
-                Review = "review", Write, [],
-                    "reviewed records at the provider", "review records at the provider";
-                /// Everything that a binding holds was read, in the provider's own lines.
-                Export = "export", Read, ["/export" export_records(memhost_types::ExportRequest) -> memhost_types::ExportPage,
-                    "exportRecords", "Export all records, page by page"], "exported \
-                        records", "export records";
-                /// Lines of an export were taken in.
-                Import = "import", Write, ["/import" import_records(memhost_types::ImportRequest) -> memhost_types::ImportResponse,
-                    "importRecords", "Import the lines of an export"], "imported records", "import \
-                        records";
-                /// A provider was given time for a job that a capture had left.
-                Extraction = "extraction", Write, [], "ran a job", "run a job";
-                /// A provider was asked whether the system behind it can be reached.
-                Health = "health", Neither, [], "checked a provider's health", "check a provider's \
-                    health";
-                /// Something was asked of the host that is no memory operation. Only its refusal is
-                /// recorded here: what was changed is in the activity log.
-                Control = "control", Neither, [], "called the host", "call the host";
+            /// Something that happened was taken in.
+            Capture = "capture", Write, [
+                "/capture" capture(memhost_types::CaptureRequest) ->
+                    memhost_types::CaptureResponse,
+                "capture", "Hand something that happened to the provider"
+            ], "captured content", "capture content";
+            /// Curated records were written.
+            RecordUpsert = "record_upsert", Write, [
+                "/records" upsert(memhost_types::UpsertRequest) ->
+                    memhost_types::UpsertResponse, "upsertRecords", "Write curated records"
+            ], "wrote records", "write records";
+            /// Something was looked for.
+            Query = "query", Read, [
+                "/query" query(memhost_types::QueryRequest) ->
+                    memhost_types::ContextBundle, "query", "Find the records that fit, best first"
+            ], "searched", "search";
+            /// Records were listed.
+            List = "list", Read, [
+                "/list" list(memhost_types::ListRequest) ->
+                    memhost_types::ListPage, "listRecords", "List records, page by page"
+            ], "listed records", "list records";
+            /// One record was read.
+            Get = "get", Read, [
+                "/get" get(memhost_types::GetRequest) ->
+                    memhost_types::GetResponse, "getRecord", "Read one record"
+            ], "read a record", "read a record";
+            /// A query was run again to be told how.
+            Explain = "explain", Read, [
+                "/explain" explain(memhost_types::QueryRequest) ->
+                    memhost_types::Explanation, "explainQuery", "Explain how a query is answered"
+            ], "explained a query", "explain a query";
+            /// The provider's own tree was looked at.
+            Browse = "browse", Read, [
+                "/browse" browse(memhost_types::BrowseRequest) ->
+                    memhost_types::BrowsePage, "browse", "Read the provider's own tree of records"
+            ], "browsed the provider's tree", "browse the provider's tree";
+            /// Records were made unreachable.
+            Forget = "forget", Write, [
+                "/forget" forget(memhost_types::ForgetRequest) ->
+                    memhost_types::ForgetResponse, "forget", "Make records unreachable"
+            ], "forgot records", "forget records";
+            /// A record was corrected.
+            Correct = "correct", Write, [
+                "/correct" correct(memhost_types::CorrectRequest) ->
+                    memhost_types::CorrectResponse, "correct", "Correct a record"
+            ], "corrected a record", "correct a record";
+            /// A person's decision about what a provider itself holds was carried out.
+            Review = "review", Write, [],
+                "reviewed records at the provider", "review records at the provider";
+            /// Everything that a binding holds was read, in the provider's own lines.
+            Export = "export", Read, [
+                "/export" export_records(memhost_types::ExportRequest) ->
+                    memhost_types::ExportPage, "exportRecords", "Export all records, page by page"
+            ], "exported records", "export records";
+            /// Lines of an export were taken in.
+            Import = "import", Write, [
+                "/import" import_records(memhost_types::ImportRequest) ->
+                    memhost_types::ImportResponse, "importRecords", "Import the lines of an export"
+            ], "imported records", "import records";
+            /// A provider was given time for a job that a capture had left.
+            Extraction = "extraction", Write, [], "ran a job", "run a job";
+            /// A provider was asked whether the system behind it can be reached.
+            Health = "health", Neither, [],
+                "checked a provider's health", "check a provider's health";
+            /// Something was asked of the host that is no memory operation. Only its refusal is
+            /// recorded here: what was changed is in the activity log.
+            Control = "control", Neither, [], "called the host", "call the host";
         }
     };
 }

@@ -4,7 +4,9 @@
 ///
 /// ```
 /// # use memhost_types::Pages;
-/// # fn list(cursor: Option<String>) -> (Vec<u8>, Option<String>) { (vec![1], cursor.is_none().then(|| "2".to_owned())) }
+/// # fn list(cursor: Option<String>) -> (Vec<u8>, Option<String>) {
+/// #     (vec![1], cursor.is_none().then(|| "2".to_owned()))
+/// # }
 /// let (mut pages, mut all) = (Pages::default(), Vec::new());
 /// while let Some(cursor) = pages.next() {
 ///     let (items, next) = list(cursor);

@@ -89,7 +89,10 @@ pub fn origin(schema: &mut Schema) {
     let examples = ["https://api.example.com", "http://10.0.0.5:8080", "https://*.example.com"];
     set(
         schema,
-        json!({ "pattern": r"^[Hh][Tt][Tt][Pp][Ss]?://[^\s/?#@]+/?$", "maxLength": 270, "examples": examples }),
+        json!({
+            "pattern": r"^[Hh][Tt][Tt][Pp][Ss]?://[^\s/?#@]+/?$", "maxLength": 270,
+            "examples": examples,
+        }),
     );
 }
 
@@ -103,7 +106,10 @@ pub fn version_range(schema: &mut Schema) {
 
 /// A range of addresses.
 pub fn ip_ranges(schema: &mut Schema) {
-    let one = json!({ "type": "string", "pattern": r"^[0-9A-Fa-f:.]+/\d{1,3}$", "examples": ["10.0.0.0/8", "fd00::/8"] });
+    let one = json!({
+        "type": "string", "pattern": r"^[0-9A-Fa-f:.]+/\d{1,3}$",
+        "examples": ["10.0.0.0/8", "fd00::/8"],
+    });
     set(schema, json!({ "type": "array", "items": one, "maxItems": limits::MAX_FEW }));
 }
 
@@ -134,7 +140,9 @@ pub fn free_json(schema: &mut Schema) {
 pub fn event_details(schema: &mut Schema) {
     set(
         schema,
-        json!({ "x-max-bytes": limits::MAX_EVENT_DETAILS_BYTES, "x-max-depth": limits::MAX_JSON_DEPTH }),
+        json!({
+            "x-max-bytes": limits::MAX_EVENT_DETAILS_BYTES, "x-max-depth": limits::MAX_JSON_DEPTH,
+        }),
     );
 }
 
@@ -163,7 +171,9 @@ pub fn secret_names(schema: &mut Schema) {
     few(schema);
     set(
         schema,
-        json!({ "items": { "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$", "maxLength": 64 } }),
+        json!({
+            "items": { "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$", "maxLength": 64 },
+        }),
     );
 }
 

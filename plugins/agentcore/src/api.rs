@@ -201,6 +201,11 @@ pub(crate) fn now() -> f64 {
 }
 
 pub(crate) fn filters<'a>(members: impl Iterator<Item = (&'a str, &'a str)>) -> Value {
-    let equal = |(name, text): (&str, &str)| json!({"left": {"metadataKey": name}, "operator": "EQUALS_TO", "right": {"metadataValue": {"stringValue": text}}});
+    let equal = |(name, text): (&str, &str)| {
+        json!({
+            "left": {"metadataKey": name}, "operator": "EQUALS_TO",
+            "right": {"metadataValue": {"stringValue": text}},
+        })
+    };
     members.map(equal).collect()
 }

@@ -160,8 +160,10 @@ impl Service for AgentCore {
             .filter(|session| session.len() <= 100)
             .unwrap_or_else(|| place::escaped(capture.key));
         let (actor, asked) = (place::actor(capture.scope), now());
-        let body = json!({"actorId": actor, "sessionId": session, "eventTimestamp": asked, "payload": messages(capture.turns),
-            "clientToken": capture.key});
+        let body = json!({
+            "actorId": actor, "sessionId": session, "eventTimestamp": asked,
+            "payload": messages(capture.turns), "clientToken": capture.key,
+        });
         let id: String = self.post("events", &body).at("/event/eventId").answer()?;
         meter::charge("agentcore", "add", self.config.add_microcents);
         let path = format!(

@@ -74,7 +74,9 @@ impl Service for ClaudeMem {
             tag.summary.as_deref().unwrap_or(text.trim()).chars().take(TITLE).collect();
         let start = start.split_whitespace().collect::<Vec<_>>().join(" ");
         let title = format!("{start} [{} {:08x}]", plain(key), fingerprint(&kept.to_string()));
-        let body = json!({"text": text, "title": title, "project": self.project, "metadata": {NAME: kept}});
+        let body = json!({
+            "text": text, "title": title, "project": self.project, "metadata": {NAME: kept},
+        });
         Ok(self.http.post("/api/memory/save").json(&body).at("/id").answer::<u64>()?.to_string())
     }
 
@@ -150,17 +152,22 @@ impl Service for ClaudeMem {
     fn learn(&self, capture: &Capture<'_>) -> Result<Learnt, Error> {
         let (id, started) = (session(capture.key), capture.tag.created_at.as_deref());
         let at = started.and_then(to_unix_millis).or_else(|| to_unix_millis(&now()));
-        let session = json!({"content_session_id": id, "memory_session_id": null, "project": self.project,
+        let session = json!({
+            "content_session_id": id, "memory_session_id": null, "project": self.project,
             "platform_source": NAME, "user_prompt": null, "started_at": started.unwrap_or_default(),
-            "started_at_epoch": at, "completed_at": null, "completed_at_epoch": null, "status": "active"});
+            "started_at_epoch": at, "completed_at": null, "completed_at_epoch": null,
+            "status": "active",
+        });
         let imported =
             self.http.post("/api/import").json(&json!({"sessions": [session]})).at("/success");
         if !imported.answer::<bool>()? {
             return Err(Error::unexpected("POST /api/import", "it does not say that it succeeded"));
         }
-        let body = json!({"contentSessionId": id, "platformSource": NAME, "tool_name": NAME, "tool_input": {},
-            "tool_response": capture.text, "tool_use_id": id, "agentId": partition_name(capture.scope),
-            "agentType": NAME});
+        let body = json!({
+            "contentSessionId": id, "platformSource": NAME, "tool_name": NAME, "tool_input": {},
+            "tool_response": capture.text, "tool_use_id": id,
+            "agentId": partition_name(capture.scope), "agentType": NAME,
+        });
         let path = "/api/sessions/observations";
         let queued: Value = self.http.post(path).json(&body).answer()?;
         match self.use_of(&id)? {

@@ -123,7 +123,12 @@ impl Config {
 pub(crate) fn schema() -> String {
     let default = Config::default();
     let names: Vec<&str> = LANGUAGES.iter().map(|(name, _)| *name).collect();
-    let weight = |default: f64, most: f64, purpose: &str| json!({"type": "number", "minimum": 0, "maximum": most, "default": default, "description": purpose});
+    let weight = |default: f64, most: f64, purpose: &str| {
+        json!({
+            "type": "number", "minimum": 0, "maximum": most, "default": default,
+            "description": purpose,
+        })
+    };
     let weights = &default.weights;
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -143,14 +148,20 @@ pub(crate) fn schema() -> String {
                 "additionalProperties": false,
                 "description": "relevance × (1 - recency × (1 - r)) × (1 - confidence × (1 - c))",
                 "properties": {
-                    "words": weight(weights.words, MAX_LEG, "The share of words in relevance; more \
-                        than 0"),
-                    "meaning": weight(weights.meaning, MAX_LEG, "The share of meaning in \
-                        relevance, where there is a model"),
-                    "recency": weight(weights.recency, 1.0, "What an item that is infinitely old \
-                        loses of its score"),
-                    "confidence": weight(weights.confidence, 1.0, "What an item of confidence 0 \
-                        loses of its score")
+                    "words": weight(
+                        weights.words, MAX_LEG, "The share of words in relevance; more than 0",
+                    ),
+                    "meaning": weight(
+                        weights.meaning, MAX_LEG,
+                        "The share of meaning in relevance, where there is a model",
+                    ),
+                    "recency": weight(
+                        weights.recency, 1.0,
+                        "What an item that is infinitely old loses of its score",
+                    ),
+                    "confidence": weight(
+                        weights.confidence, 1.0, "What an item of confidence 0 loses of its score",
+                    )
                 }
             }
         }

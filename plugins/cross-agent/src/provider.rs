@@ -187,7 +187,8 @@ impl Explain for CrossAgent {
         let (weights, days) = (&self.config.weights, self.config.half_life_days);
         let query = json!({
             "score": "relevance × recency × confidence",
-            "weights": {"words": weights.words, "meaning": weights.meaning, "recency": weights.recency,
+            "weights": {"words": weights.words, "meaning": weights.meaning,
+                "recency": weights.recency,
                 "confidence": weights.confidence},
             "halfLifeDays": days,
             "project": request.scope.project_id,

@@ -57,7 +57,12 @@ impl Config {
 /// The JSON Schema of [`Config`].
 pub(crate) fn schema() -> String {
     let default = Config::default();
-    let number = |value: u32, (least, most): (u32, u32), what: &str| json!({"type": "integer", "minimum": least, "maximum": most, "default": value, "description": what});
+    let number = |value: u32, (least, most): (u32, u32), what: &str| {
+        json!({
+            "type": "integer", "minimum": least, "maximum": most, "default": value,
+            "description": what,
+        })
+    };
     let choice =
         |value: bool, what: &str| json!({"type": "boolean", "default": value, "description": what});
     json!({
@@ -65,15 +70,20 @@ pub(crate) fn schema() -> String {
         "type": "object",
         "additionalProperties": false,
         "properties": {
-            "maxFacts": number(default.max_facts, (1, MOST_FACTS), "The most facts of one user or \
-                one workspace"),
-            "maxCharacters": number(default.max_characters, (1, MOST_CHARACTERS), "The longest \
-                fact, in characters"),
-            "tokenBudget": number(default.token_budget, BUDGETS, "The most tokens of a preamble's \
-                lists"),
+            "maxFacts": number(
+                default.max_facts, (1, MOST_FACTS), "The most facts of one user or one workspace",
+            ),
+            "maxCharacters": number(
+                default.max_characters, (1, MOST_CHARACTERS), "The longest fact, in characters",
+            ),
+            "tokenBudget": number(
+                default.token_budget, BUDGETS, "The most tokens of a preamble's lists",
+            ),
             "detectDuplicates":
-                choice(default.detect_duplicates, "Whether a fact that exists already is not \
-                    written again")
+                choice(
+                    default.detect_duplicates,
+                    "Whether a fact that exists already is not written again",
+                )
         }
     })
     .to_string()

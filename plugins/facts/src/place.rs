@@ -121,8 +121,7 @@ impl Place {
             Some(Kind::Drive) => Owner::drive(scope).ok_or_else(|| {
                 Error::invalid(
                     "scope.projectId",
-                    "is missing: it names the workspace of a fact \
-                    with the scope `drive`",
+                    "is missing: it names the workspace of a fact with the scope `drive`",
                 )
             }),
         }?;
@@ -229,7 +228,9 @@ mod tests {
         ] {
             let error = Place::of_write(&scope, kind).unwrap_err();
             assert!(
-                matches!(&error, Error::InvalidRequest(wrong) if wrong.field.as_deref() == Some(field)),
+                matches!(
+                    &error, Error::InvalidRequest(wrong) if wrong.field.as_deref() == Some(field),
+                ),
                 "{error:?}"
             );
         }

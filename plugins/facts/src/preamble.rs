@@ -271,8 +271,13 @@ mod tests {
 
         #[test]
         fn the_budget_holds_and_the_sum_is_the_count(
-            facts in prop::collection::vec((any::<bool>(), any::<bool>(), "[a-zA-Z0-9 \
-                .,/'()-]{1,60}|\\PC{1,40}|(?s).{1,30}"), 0..30),
+            facts in prop::collection::vec(
+                (
+                    any::<bool>(), any::<bool>(),
+                    "[a-zA-Z0-9 .,/'()-]{1,60}|\\PC{1,40}|(?s).{1,30}",
+                ),
+                0..30,
+            ),
             budget in 50..400_usize,
         ) {
             let facts: Vec<(Kind, Fact)> = (0..)
@@ -283,14 +288,17 @@ mod tests {
                     (kind, fact(number, if is_ai { By::Ai } else { By::User }, &text))
                 })
                 .collect();
-            let sum = (0..facts.len()).fold(Count::default(), |count, at| count.with(&facts, at)).tokens(&facts);
+            let sum = (0..facts.len()).fold(
+                Count::default(), |count, at| count.with(&facts, at),
+            ).tokens(&facts);
             let whole = assemble(facts.clone(), usize::MAX);
             prop_assert_eq!(count(whole.text.as_deref().unwrap_or_default()), sum);
             let within = assemble(facts.clone(), budget);
             prop_assert!(count(within.text.as_deref().unwrap_or_default()) <= budget);
             prop_assert_eq!(within.facts.len() + within.left_out, facts.len());
-            prop_assert!((sum <= budget) == (within.left_out == 0), "nothing gives way where there \
-                is room");
+            prop_assert!(
+                (sum <= budget) == (within.left_out == 0), "nothing gives way where there is room",
+            );
         }
     }
 }

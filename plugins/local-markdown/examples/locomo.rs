@@ -50,7 +50,8 @@ fn main() {
         let share = |sum: f64| 100.0 * sum / sums.questions;
         let [five, ten, twenty] = sums.recall.map(share);
         println!(
-            "{name:<12} {:>5}  {five:>4.1}  {ten:>4.1}  {twenty:>4.1}  {:>4.1}   {:>4.1}    {:>4.1}",
+            "{name:<12} {:>5}  {five:>4.1}  {ten:>4.1}  {twenty:>4.1}  \
+             {:>4.1}   {:>4.1}    {:>4.1}",
             sums.questions,
             share(sums.hit),
             share(sums.ndcg),

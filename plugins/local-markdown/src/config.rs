@@ -205,8 +205,10 @@ pub(crate) fn schema() -> String {
         .map(|(name, value, most, purpose)| {
             // Through text, because 0.3 as a double is 0.30000001192092896.
             let value: f64 = value.to_string().parse().unwrap_or_default();
-            let schema =
-                json!({"type": "number", "minimum": 0, "maximum": most, "default": value, "description": purpose});
+            let schema = json!({
+                "type": "number", "minimum": 0, "maximum": most, "default": value,
+                "description": purpose,
+            });
             (name.to_owned(), schema)
         })
         .collect();
@@ -218,8 +220,7 @@ pub(crate) fn schema() -> String {
             "language": {
                 "enum": LANGUAGES,
                 "default": default.language,
-                "description": "Which stemmer finds other forms of a word; a change rebuilds the \
-                                index"
+                "description": "The stemmer for other forms of a word; a change rebuilds the index"
             },
             "durable": {
                 "type": "boolean",
@@ -231,8 +232,7 @@ pub(crate) fn schema() -> String {
                 "minimum": 0,
                 "maximum": LONGEST_CHECK,
                 "default": default.check_ms,
-                "description": "How long a change by hand may stay unseen while calls come, in \
-                                milliseconds"
+                "description": "How long a change by hand may stay unseen between calls, in milliseconds"
             },
             "ranking": {
                 "type": "object",

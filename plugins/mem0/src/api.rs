@@ -142,7 +142,11 @@ impl Mem0 {
     ) -> Value {
         if self.is_hosted() {
             let members = members.map(|(name, text)| json!({"metadata": {name: text}}));
-            return json!({"AND": std::iter::once(json!({"user_id": self.user})).chain(members).collect::<Vec<_>>()});
+            return json!({
+                "AND": std::iter::once(
+                    json!({"user_id": self.user})
+                ).chain(members).collect::<Vec<_>>(),
+            });
         }
         members
             .chain([("user_id", self.user.as_str())])

@@ -83,8 +83,10 @@ impl Memos {
     }
 
     pub(crate) fn page(&self, page: u32, size: usize) -> Result<Lists, Error> {
-        let body = json!({"user_id": self.user, "include_preference": true, "include_tool_memory": false,
-            "page": page, "size": size});
+        let body = json!({
+            "user_id": self.user, "include_preference": true, "include_tool_memory": false,
+            "page": page, "size": size,
+        });
         Ok(self.post("/get/memory", &body)?.unwrap_or_default())
     }
 

@@ -120,10 +120,15 @@ impl Service for Memos {
     fn search(&self, search: &Search<'_>) -> Result<Vec<Record>, Error> {
         let body = filled(
             json!({"query": search.query, "user_id": self.user, "memory_limit_number": search.most,
-            "include_preference": true, "preference_limit_number": search.most, "include_tool_memory": false,
+            "include_preference": true, "preference_limit_number": search.most,
+            "include_tool_memory": false,
             "relativity": self.config.threshold}),
         );
-        let either = |(name, values): (&str, [String; 2])| json!({"or": values.map(|value| json!({name: value}))});
+        let either = |(name, values): (&str, [String; 2])| {
+            json!({
+                "or": values.map(|value| json!({name: value})),
+            })
+        };
         let members =
             search.members.iter().map(|(name, text)| json!({format!("{MEMBER}{name}"): text}));
         let narrow: Vec<_> =
@@ -151,8 +156,10 @@ impl Service for Memos {
         let conversation = old.key.as_deref().filter(|key| !key.is_empty());
         let feedback = format!("{OURS}feedback");
         let said = format!("{instruction}\n\nThis is about: {}", old.text);
-        let body = json!({"user_id": self.user, "conversation_id": conversation.unwrap_or(&feedback),
-            "feedback_content": said});
+        let body = json!({
+            "user_id": self.user, "conversation_id": conversation.unwrap_or(&feedback),
+            "feedback_content": said,
+        });
         self.added("/add/feedback", &body).map(drop)
     }
 
@@ -162,8 +169,10 @@ impl Service for Memos {
         let messages: Vec<_> = capture.turns.iter().map(message).collect();
         let mut info = capture.tag.members(MEMBER);
         info.insert(USER.to_owned(), self.user.as_str().into());
-        let body = json!({"messages": messages, "user_id": self.user, "conversation_id": conversation, "info": info,
-            "async_mode": true, "allow_public": false});
+        let body = json!({
+            "messages": messages, "user_id": self.user, "conversation_id": conversation,
+            "info": info, "async_mode": true, "allow_public": false,
+        });
         let task = self.added("/add/message", &body)?.task_id;
         Ok(Learnt {
             details: json!({"task": task, "tag": capture.tag}),

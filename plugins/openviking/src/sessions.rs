@@ -37,7 +37,11 @@ pub(crate) fn session(operation_id: &str) -> String {
 /// What was said, by the peer of its partition.
 pub(crate) fn messages(capture: &Capture<'_>, peer: &str) -> Vec<Value> {
     let role = |turn: &Turn| if turn.role == "assistant" { "assistant" } else { "user" };
-    let message = |turn: &Turn| json!({"role": role(turn), "content": turn.text, "peer_id": peer, "created_at": turn.at});
+    let message = |turn: &Turn| {
+        json!({
+            "role": role(turn), "content": turn.text, "peer_id": peer, "created_at": turn.at,
+        })
+    };
     capture.turns.iter().map(message).collect()
 }
 

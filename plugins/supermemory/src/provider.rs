@@ -68,7 +68,9 @@ impl Service for Supermemory {
 
     fn add(&self, key: &str, text: &str, tag: &Tag) -> Result<String, Error> {
         let id = format!("{OWN}{key}");
-        let memory = json!({"content": text, "metadata": metadata(Some(&id), tag), "forgetAfter": tag.expires_at});
+        let memory = json!({
+            "content": text, "metadata": metadata(Some(&id), tag), "forgetAfter": tag.expires_at,
+        });
         let body = json!({"memories": [filled(memory)], "containerTag": self.container});
         self.http.post("/v4/memories").json(&body).answer::<Value>()?;
         meter::charge("supermemory", "add", self.config.add_microcents);
@@ -103,11 +105,11 @@ impl Service for Supermemory {
     }
 
     fn search(&self, search: &Search<'_>) -> Result<Vec<Record>, Error> {
-        let body = filled(
-            json!({"q": search.query, "containerTag": self.container, "limit": search.most,
-            "searchMode": "memories", "include": {"documents": true}, "threshold": self.config.threshold,
-            "filters": filters(search.members)}),
-        );
+        let body =
+            filled(json!({"q": search.query, "containerTag": self.container, "limit": search.most,
+            "searchMode": "memories", "include": {"documents": true},
+            "threshold": self.config.threshold,
+            "filters": filters(search.members)}));
         let request = self.http.post("/v4/search").json(&body).reads().at("/results");
         let found: Option<Vec<Memory>> = request.answer_if_found()?;
         meter::charge("supermemory", "search", self.config.search_microcents);
@@ -126,8 +128,10 @@ impl Service for Supermemory {
     /// A capture is a document, which is read back. The same key again is the same document.
     fn learn(&self, capture: &Capture<'_>) -> Result<Learnt, Error> {
         let custom_id = escaped(capture.key, '.', "-_");
-        let body = json!({"content": capture.text, "containerTag": self.container, "customId": custom_id,
-            "metadata": metadata(None, capture.tag)});
+        let body = json!({
+            "content": capture.text, "containerTag": self.container, "customId": custom_id,
+            "metadata": metadata(None, capture.tag),
+        });
         let id: String = self.http.post("/v3/documents").json(&body).at("/id").answer()?;
         meter::charge("supermemory", "add", self.config.add_microcents);
         match self.document(&id)? {
@@ -159,7 +163,11 @@ impl Elsewhere for Supermemory {
 impl Profile for Supermemory {
     fn get_profile(&mut self, scope: Scope) -> Result<ProfileResponse, types::Error> {
         self.serve(&scope.company_id);
-        let either = |(name, values): (_, [String; 2])| json!({"OR": values.map(|value| equal(name, &value))});
+        let either = |(name, values): (_, [String; 2])| {
+            json!({
+                "OR": values.map(|value| equal(name, &value)),
+            })
+        };
         let filters = all_of(partition_choices(&scope).into_iter().map(either));
         let body = filled(json!({"containerTag": self.container, "filters": filters}));
         let request = self.http.post("/v4/profile").json(&body).reads().at("/profile");

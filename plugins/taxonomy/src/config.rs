@@ -171,8 +171,18 @@ pub(crate) fn schema() -> String {
             )
         })
         .collect();
-    let days = |least: u32, default: u32, purpose: &str| json!({"type": "integer", "minimum": least, "maximum": MOST_DAYS, "default": default, "description": purpose});
-    let object = |purpose: &str, properties: Value| json!({"type": "object", "additionalProperties": false, "description": purpose, "properties": properties});
+    let days = |least: u32, default: u32, purpose: &str| {
+        json!({
+            "type": "integer", "minimum": least, "maximum": MOST_DAYS, "default": default,
+            "description": purpose,
+        })
+    };
+    let object = |purpose: &str, properties: Value| {
+        json!({
+            "type": "object", "additionalProperties": false, "description": purpose,
+            "properties": properties,
+        })
+    };
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
@@ -182,21 +192,24 @@ pub(crate) fn schema() -> String {
                 "description": "document: approved from 0.60, what a person approves stays as it \
                                 is; strict: a threshold for each kind from 0.50 to 0.85, and raw \
                                 personal data is never approved"},
-            "thresholds": object("The confidence from which an item of a kind is approved without \
-                                  review", thresholds.into()),
-            "rejectBelow": {"type": "number", "minimum": 0, "maximum": 1, "default": default.reject_below,
+            "thresholds": object(
+                "The confidence from which an item of a kind is approved without review",
+                thresholds.into(),
+            ),
+            "rejectBelow": {"type": "number", "minimum": 0, "maximum": 1,
+                "default": default.reject_below,
                 "description": "Extracted candidates below this confidence are dropped"},
             "pii": {"enum": ["pending", "redact"], "default": default.pii,
                 "description": "Whether an item with raw personal data waits for a person or is \
                                 redacted at once"},
             "todo": object("How long a todo lives", json!({
-                "defaultDays": days(1, default.todo.default_days, "Days that one without a date \
-                    lives"),
-                "graceDays": days(0, default.todo.grace_days, "Days that one is shown behind its \
-                    date")})),
+                "defaultDays": days(
+                    1, default.todo.default_days, "Days that one without a date lives",
+                ),
+                "graceDays": days(0, default.todo.grace_days,
+                    "Days that one is shown after its date")})),
             "fact": object("How a fact ages", json!({
-                "halfLifeDays": days(1, default.fact.half_life_days, "Days after which an unused \
-                    fact weighs half")})),
+                "halfLifeDays": days(1, default.fact.half_life_days, "Days until an unused fact weighs half")})),
             "hypothesis": object("How long a hypothesis lives", json!({
                 "days": days(0, default.hypothesis.days, "Days until it expires; 0: never")})),
         }

@@ -9,13 +9,22 @@ use crate::types::{Error, NodePage, Scope};
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/notes/provider.rs"));
 /// impl memhost_sdk::Browse for Notes {
-///     fn list_children(&mut self, path: String, scope: Scope, cursor: Option<String>, limit: u32) -> Result<NodePage, Error> {
+///     fn list_children(
+///         &mut self,
+///         path: String,
+///         scope: Scope,
+///         cursor: Option<String>,
+///         limit: u32,
+///     ) -> Result<NodePage, Error> {
 ///         if !path.is_empty() {
-///             return Err(Error::NotFound(format!("there is nothing below {path}; notes lie flat")));
+///             return Err(Error::NotFound(format!(
+///                 "there is nothing below {path}; notes lie flat"
+///             )));
 ///         }
 ///         let mut all = self.all(&scope)?;
 ///         all.retain(|(id, _)| cursor.as_ref().is_none_or(|last| id > last));
-///         let next_cursor = all.get(limit as usize).and(all.get(limit as usize - 1)).map(|(id, _)| id.clone());
+///         let next_cursor =
+///             all.get(limit as usize).and(all.get(limit as usize - 1)).map(|(id, _)| id.clone());
 ///         all.truncate(limit as usize);
 ///         let node = |(id, note): (RecordId, Note)| Node {
 ///             path: id.clone(),

@@ -11,7 +11,9 @@ use crate::types::{CorrectRequest, CorrectResponse, Error};
 /// impl memhost_sdk::Correction for Notes {
 ///     fn correct(&mut self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
 ///         let Patch::Replacement(record) = request.patch else {
-///             return Err(Error::unsupported("notes cannot read instructions; send the record as it should be"));
+///             return Err(Error::unsupported(
+///                 "notes cannot read instructions; send the record as it should be",
+///             ));
 ///         };
 ///         let Some(note) = self.find(&request.id, &request.scope)? else {
 ///             return Err(Error::NotFound(format!("there is no note {}", request.id)));
@@ -25,12 +27,17 @@ use crate::types::{CorrectRequest, CorrectResponse, Error};
 /// # fn main() {
 /// use memhost_sdk::{Correction, testing};
 /// let mut notes = testing::open::<Notes>(serde_json::json!({})).unwrap();
-/// let id = notes.capture(testing::capture("op-1", "the gate code is 17")).unwrap().records.remove(0);
+/// let id =
+///     notes.capture(testing::capture("op-1", "the gate code is 17")).unwrap().records.remove(0);
 /// let right = RecordWrite { text: "the gate code is 18".into(), ..RecordWrite::default() };
 /// let patch = Patch::Replacement(right);
-/// let request = CorrectRequest { operation_id: "op-2".into(), id, scope: testing::scope(), patch };
+/// let request =
+///     CorrectRequest { operation_id: "op-2".into(), id, scope: testing::scope(), patch };
 /// notes.correct(request).unwrap();
-/// assert_eq!(notes.query(testing::query("gate")).unwrap().snippets[0].text, "the gate code is 18");
+/// assert_eq!(
+///     notes.query(testing::query("gate")).unwrap().snippets[0].text,
+///     "the gate code is 18",
+/// );
 /// # }
 /// ```
 pub trait Correction: Provider {

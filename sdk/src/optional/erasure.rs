@@ -9,10 +9,18 @@ use crate::types::{Error, ForgetScopeRequest, ForgetScopeResponse};
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/notes/provider.rs"));
 /// impl memhost_sdk::Erasure for Notes {
-///     fn forget_scope(&mut self, request: ForgetScopeRequest) -> Result<ForgetScopeResponse, Error> {
-///         let ids: Vec<String> = self.all(&request.scope)?.into_iter().map(|(id, _)| id).collect();
+///     fn forget_scope(
+///         &mut self,
+///         request: ForgetScopeRequest,
+///     ) -> Result<ForgetScopeResponse, Error> {
+///         let ids: Vec<String> =
+///             self.all(&request.scope)?.into_iter().map(|(id, _)| id).collect();
 ///         let count = ids.len() as u64;
-///         self.forget(ForgetRequest { operation_id: request.operation_id, scope: request.scope, ids })?;
+///         self.forget(ForgetRequest {
+///             operation_id: request.operation_id,
+///             scope: request.scope,
+///             ids,
+///         })?;
 ///         Ok(ForgetScopeResponse { extent: Extent::Hard, count: Some(count), usage: Vec::new() })
 ///     }
 /// }

@@ -10,13 +10,18 @@ use crate::types::{Error, Explanation, QueryRequest};
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/notes/provider.rs"));
 /// impl memhost_sdk::Explain for Notes {
 ///     fn explain_query(&mut self, request: QueryRequest) -> Result<Explanation, Error> {
-///         let query = serde_json::json!({ "words": request.query.to_lowercase().split_whitespace().collect::<Vec<_>>() });
+///         let query = serde_json::json!({
+///             "words": request.query.to_lowercase().split_whitespace().collect::<Vec<_>>(),
+///         });
 ///         let hits = self.query(request)?.snippets.into_iter().map(|hit| {
 ///             let value = match hit.score {
 ///                 Score::Rank(share) => share,
 ///                 _ => 0.0,
 ///             };
-///             HitTrace { id: hit.id, contributions: vec![Contribution { name: "words.share".into(), value }] }
+///             HitTrace {
+///                 id: hit.id,
+///                 contributions: vec![Contribution { name: "words.share".into(), value }],
+///             }
 ///         });
 ///         Ok(Explanation { query: query.to_string(), hits: hits.collect() })
 ///     }

@@ -15,7 +15,8 @@ use crate::types::{Error, ExtractionJob, JobPage, JobResult, Scope};
 /// #[derive(serde::Serialize, serde::Deserialize)]
 /// struct Reading(Note);
 ///
-/// /// They are stored, so that they outlive the instance, and stay when they have ended, so that nothing is done twice.
+/// /// They are stored, so that they outlive the instance, and stay when they have ended, so that
+/// /// nothing is done twice.
 /// fn jobs() -> Jobs<Reading> {
 ///     Jobs::new("jobs")
 /// }
@@ -41,8 +42,18 @@ use crate::types::{Error, ExtractionJob, JobPage, JobResult, Scope};
 ///     fn get_job(&mut self, id: String) -> Result<Option<JobResult>, Error> {
 ///         Ok(jobs().find(&id)?.map(|job| job.result()))
 ///     }
-///     fn list_jobs(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {
-///         jobs().page(cursor.as_deref(), limit, |job| job.work.0.is_visible_in(&scope), Job::shown)
+///     fn list_jobs(
+///         &mut self,
+///         scope: Scope,
+///         cursor: Option<String>,
+///         limit: u32,
+///     ) -> Result<JobPage, Error> {
+///         jobs().page(
+///             cursor.as_deref(),
+///             limit,
+///             |job| job.work.0.is_visible_in(&scope),
+///             Job::shown,
+///         )
 ///     }
 ///     fn cancel_job(&mut self, id: String) -> Result<ExtractionJob, Error> {
 ///         Ok(jobs().cancel(&id, SystemTime::now())?.shown())
@@ -56,12 +67,17 @@ use crate::types::{Error, ExtractionJob, JobPage, JobResult, Scope};
 /// # fn main() {
 /// use memhost_sdk::{Extraction, testing};
 /// let mut notes = testing::open::<Notes>(serde_json::json!({})).unwrap();
-/// let reading = Reading(Note::of(&testing::scope(), "The gate is green. The key is in the drawer"));
+/// let reading =
+///     Reading(Note::of(&testing::scope(), "The gate is green. The key is in the drawer"));
 /// jobs().put(&Job::new("job-1", SystemTime::now(), reading)).unwrap();
 /// let first = notes.run_job("job-1".into()).unwrap().records;
 /// assert_eq!(first, ["job-1-0", "job-1-1"]);
 /// assert_eq!(notes.run_job("job-1".into()).unwrap().records, first, "done once");
-/// assert_eq!(notes.cancel_job("job-1".into()).unwrap().status, JobStatus::Succeeded, "it has ended");
+/// assert_eq!(
+///     notes.cancel_job("job-1".into()).unwrap().status,
+///     JobStatus::Succeeded,
+///     "it has ended",
+/// );
 /// assert_eq!(notes.query(testing::query("drawer")).unwrap().snippets.len(), 1);
 /// # }
 /// ```

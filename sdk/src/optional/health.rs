@@ -35,8 +35,8 @@ interface! {
     ($) health, Health, { Report },
     world "health-provider", "export_health_provider", export_health_provider,
     export export_health,
-    about "whether the system behind it can be reached", host "asks when a binding is made, in \
-        `doctor`, and when calls fail"
+    about "whether the system behind it can be reached",
+    host "asks when a binding is made, in `doctor`, and when calls fail"
 }
 
 impl<P: Health> bindings::exports::paperclip::memory::health::Guest for Adapter<P> {

@@ -9,10 +9,16 @@ use crate::types::{Decision, Error, ListPage, RecordId, Scope, Snippet};
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/notes/provider.rs"));
 /// impl memhost_sdk::Review for Notes {
-///     fn list_pending(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<ListPage, Error> {
+///     fn list_pending(
+///         &mut self,
+///         scope: Scope,
+///         cursor: Option<String>,
+///         limit: u32,
+///     ) -> Result<ListPage, Error> {
 ///         let mut pending = self.all(&scope)?;
-///         // The host's ids of operations grow with time, and so do those of the notes: the oldest comes first.
-///         pending.retain(|(id, note)| note.pending && cursor.as_ref().is_none_or(|last| id > last));
+///         // The host's operation ids grow with time, and so do the notes' ids: oldest first.
+///         pending
+///             .retain(|(id, note)| note.pending && cursor.as_ref().is_none_or(|last| id > last));
 ///         let has_more = pending.len() > limit as usize;
 ///         pending.truncate(limit as usize);
 ///         let continuation = match pending.last() {
@@ -22,7 +28,12 @@ use crate::types::{Decision, Error, ListPage, RecordId, Scope, Snippet};
 ///         let items = pending.into_iter().map(|(id, note)| Snippet::new(id, note.text)).collect();
 ///         Ok(ListPage { items, continuation, ..ListPage::default() })
 ///     }
-///     fn decide(&mut self, id: RecordId, scope: Scope, decision: Decision) -> Result<Option<Snippet>, Error> {
+///     fn decide(
+///         &mut self,
+///         id: RecordId,
+///         scope: Scope,
+///         decision: Decision,
+///     ) -> Result<Option<Snippet>, Error> {
 ///         let decided = Collection::<String>::new("decided");
 ///         let (note, before) = (self.find(&id, &scope)?, decided.get(&id)?);
 ///         let name = match &decision {
@@ -38,13 +49,18 @@ use crate::types::{Decision, Error, ListPage, RecordId, Scope, Snippet};
 ///         match (note, before) {
 ///             (_, Some(before)) if before == name && is_same => {}
 ///             (_, Some(before)) => {
-///                 return Err(Error::invalid("decision", format!("`{before}` was decided about {id}")));
+///                 return Err(Error::invalid(
+///                     "decision",
+///                     format!("`{before}` was decided about {id}"),
+///                 ));
 ///             }
 ///             (Some(note), None) if note.pending => {
 ///                 let mut batch = Batch::new();
 ///                 batch.put(&decided, &id, &name.to_owned())?;
 ///                 match decision {
-///                     Decision::Approve => batch.put(&self.notes, &id, &Note { pending: false, ..note })?,
+///                     Decision::Approve => {
+///                         batch.put(&self.notes, &id, &Note { pending: false, ..note })?
+///                     }
 ///                     Decision::Edit(RecordWrite { text, summary, metadata, .. }) => {
 ///                         let edited = Note { text, summary, metadata, pending: false, ..note };
 ///                         batch.put(&self.notes, &id, &edited)?;
@@ -65,10 +81,16 @@ use crate::types::{Decision, Error, ListPage, RecordId, Scope, Snippet};
 /// let mut notes = testing::open::<Notes>(serde_json::json!({})).unwrap();
 /// let scope = testing::scope();
 /// notes.notes.put("n1", &Note { pending: true, ..Note::of(&scope, "a guess") }).unwrap();
-/// assert!(notes.query(testing::query("guess")).unwrap().snippets.is_empty(), "what waits is not found");
+/// assert!(
+///     notes.query(testing::query("guess")).unwrap().snippets.is_empty(),
+///     "what waits is not found",
+/// );
 /// assert_eq!(notes.list_pending(scope.clone(), None, 10).unwrap().items.len(), 1);
 /// for _ in 0..2 {
-///     assert_eq!(notes.decide("n1".into(), scope.clone(), Decision::Approve).unwrap().unwrap().text, "a guess");
+///     assert_eq!(
+///         notes.decide("n1".into(), scope.clone(), Decision::Approve).unwrap().unwrap().text,
+///         "a guess",
+///     );
 /// }
 /// assert!(notes.decide("n1".into(), scope, Decision::Reject).is_err(), "it was approved");
 /// assert_eq!(notes.query(testing::query("guess")).unwrap().snippets.len(), 1);
@@ -102,8 +124,8 @@ interface! {
     ($) review, Review, { Decision },
     world "review-provider", "export_review_provider", export_review_provider,
     export export_review,
-    about "records that wait for a person", host "shows them in its review queue, and tells the \
-        provider the decision"
+    about "records that wait for a person",
+    host "shows them in its review queue, and tells the provider the decision"
 }
 
 impl<P: Review> bindings::exports::paperclip::memory::review::Guest for Adapter<P> {

@@ -34,7 +34,8 @@ use crate::types::{Chunk, Error, ImportReport, ImportRequest, Scope};
 ///         let (mut batch, mut imported, mut unchanged) = (Batch::new(), 0, 0);
 ///         for (n, line) in request.lines.lines().enumerate() {
 ///             let wrong = |message: String| Error::invalid(&format!("lines.{n}"), message);
-///             let Line { id, note } = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
+///             let Line { id, note } =
+///                 serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
 ///             // A line of another agent, subject or namespace is refused.
 ///             if !note.is_visible_in(&request.scope) {
 ///                 return Err(wrong("is of another agent, subject or namespace".to_owned()));
@@ -58,8 +59,17 @@ use crate::types::{Chunk, Error, ImportReport, ImportRequest, Scope};
 /// notes.upsert_records(testing::upsert("op-1", &["one", "two"])).unwrap();
 /// let chunk = notes.export_records(testing::scope(), None).unwrap();
 /// let mut empty = testing::open::<Notes>(serde_json::json!({})).unwrap();
-/// assert_eq!(empty.import_records(testing::import(testing::scope(), chunk.lines.clone())).unwrap().imported, 2);
-/// assert_eq!(empty.import_records(testing::import(testing::scope(), chunk.lines)).unwrap().unchanged, 2);
+/// assert_eq!(
+///     empty
+///         .import_records(testing::import(testing::scope(), chunk.lines.clone()))
+///         .unwrap()
+///         .imported,
+///     2,
+/// );
+/// assert_eq!(
+///     empty.import_records(testing::import(testing::scope(), chunk.lines)).unwrap().unchanged,
+///     2,
+/// );
 /// # }
 /// ```
 pub trait Transfer: Provider {

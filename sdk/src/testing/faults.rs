@@ -9,7 +9,12 @@
 //!
 //! everywhere(|number, fault| {
 //!     let other_ids = |body: &str| body.replace("id-1", "id-2");
-//!     let requests = serve(|_| Answer::json(200, serde_json::json!({"id": "id-1"})), number, fault, other_ids);
+//!     let requests = serve(
+//!         |_| Answer::json(200, serde_json::json!({"id": "id-1"})),
+//!         number,
+//!         fault,
+//!         other_ids,
+//!     );
 //!     let client = Client::new("https://api.example.com").unwrap();
 //!     drop(client.get("/notes/1").send());
 //!     // From now on all is well.

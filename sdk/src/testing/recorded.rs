@@ -5,7 +5,13 @@
 //! ```no_run
 //! use memhost_sdk::testing::recorded::Recording;
 //!
-//! let recording = Recording::serve("tests/recorded/server.jsonl", "acme 1.2", "MEMHOST_RECORD_ACME", &[("x-api-key", "KEY")], &[]);
+//! let recording = Recording::serve(
+//!     "tests/recorded/server.jsonl",
+//!     "acme 1.2",
+//!     "MEMHOST_RECORD_ACME",
+//!     &[("x-api-key", "KEY")],
+//!     &[],
+//! );
 //! // … what the provider does and what must come out …
 //! recording.end();
 //! ```

@@ -3,16 +3,18 @@
 /// Sorted, as the search needs it. Also what is left of `don't` or `we've` at the apostrophe.
 #[rustfmt::skip]
 const ENGLISH: &[&str] = &[
-    "a", "about", "above", "after", "again", "against", "all", "also", "am", "an", "and", "any", "are", "as", "at",
-    "be", "because", "been", "before", "being", "below", "between", "both", "but", "by", "can", "could", "d", "did",
-    "do", "does", "doing", "don", "down", "during", "each", "few", "for", "from", "further", "had", "has", "have",
-    "having", "he", "her", "here", "hers", "herself", "him", "himself", "his", "how", "i", "if", "in", "into", "is",
-    "it", "its", "itself", "just", "let", "ll", "m", "me", "might", "more", "most", "must", "my", "myself", "no",
-    "nor", "not", "now", "of", "off", "on", "once", "only", "or", "other", "our", "ours", "ourselves", "out", "over",
-    "own", "re", "s", "same", "shall", "she", "should", "so", "some", "such", "t", "than", "that", "the", "their",
-    "theirs", "them", "themselves", "then", "there", "these", "they", "this", "those", "through", "to", "too",
-    "under", "until", "up", "us", "ve", "very", "was", "we", "were", "what", "when", "where", "which", "while",
-    "who", "whom", "why", "will", "with", "would", "you", "your", "yours", "yourself", "yourselves",
+    "a", "about", "above", "after", "again", "against", "all", "also", "am", "an", "and", "any",
+    "are", "as", "at", "be", "because", "been", "before", "being", "below", "between", "both",
+    "but", "by", "can", "could", "d", "did", "do", "does", "doing", "don", "down", "during", "each",
+    "few", "for", "from", "further", "had", "has", "have", "having", "he", "her", "here", "hers",
+    "herself", "him", "himself", "his", "how", "i", "if", "in", "into", "is", "it", "its", "itself",
+    "just", "let", "ll", "m", "me", "might", "more", "most", "must", "my", "myself", "no", "nor",
+    "not", "now", "of", "off", "on", "once", "only", "or", "other", "our", "ours", "ourselves",
+    "out", "over", "own", "re", "s", "same", "shall", "she", "should", "so", "some", "such", "t",
+    "than", "that", "the", "their", "theirs", "them", "themselves", "then", "there", "these",
+    "they", "this", "those", "through", "to", "too", "under", "until", "up", "us", "ve", "very",
+    "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "why", "will",
+    "with", "would", "you", "your", "yours", "yourself", "yourselves",
 ];
 
 /// Whether an English word only holds sentences together, such as `the`, `which` or `don't`. Such a
@@ -22,8 +24,9 @@ const ENGLISH: &[&str] = &[
 /// ```
 /// use memhost_sdk::words::is_function_word;
 ///
-/// let asked = "What's the weather in the Bahamas?".split([' ', '?']).filter(|word| !word.is_empty());
-/// assert_eq!(asked.filter(|word| !is_function_word(word)).collect::<Vec<_>>(), ["weather", "Bahamas"]);
+/// let words = "What's the weather in the Bahamas?".split([' ', '?']);
+/// let asked = words.filter(|word| !word.is_empty() && !is_function_word(word));
+/// assert_eq!(asked.collect::<Vec<_>>(), ["weather", "Bahamas"]);
 /// ```
 #[must_use]
 pub fn is_function_word(word: &str) -> bool {

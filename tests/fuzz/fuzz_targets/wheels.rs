@@ -11,9 +11,10 @@ use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 use zip::write::SimpleFileOptions;
 
-const CONFIG: &str = r#"{"model_type": "bert", "hidden_act": "gelu", "hidden_size": 4, "num_hidden_layers": 1,
-    "num_attention_heads": 2, "intermediate_size": 8, "layer_norm_eps": 1e-12, "max_position_embeddings": 16,
-    "vocab_size": 8, "type_vocab_size": 2}"#;
+const CONFIG: &str = r#"{"model_type": "bert", "hidden_act": "gelu", "hidden_size": 4,
+    "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8,
+    "layer_norm_eps": 1e-12, "max_position_embeddings": 16, "vocab_size": 8,
+    "type_vocab_size": 2}"#;
 const VOCABULARY: &str = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nred\nblue\n##ish\n,\n";
 
 fn weights() -> Vec<u8> {

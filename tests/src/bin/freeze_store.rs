@@ -23,7 +23,9 @@ async fn main() -> Result<()> {
     for name in db.tree_names() {
         for entry in &db.open_tree(&name)? {
             let (key, value) = entry?;
-            let line = json!({"tree": String::from_utf8_lossy(&name), "key": hex(&key), "value": hex(&value)});
+            let line = json!({
+                "tree": String::from_utf8_lossy(&name), "key": hex(&key), "value": hex(&value),
+            });
             writeln!(out, "{line}")?;
         }
     }
@@ -54,8 +56,9 @@ async fn fill(host: &TestHost) -> Result<()> {
         serde_json::from_value(json!({"agentId": "bob", "bindingKey": "second"}))?;
     service.set_target(&caller(), &acme, target).await?;
     let used_as = json!({"kind": "header", "name": "authorization", "prefix": "Bearer"});
-    let secret: SetSecret = serde_json::from_value(json!({"value": "a secret of \
-                         eight", "origins": ["https://api.example.com"], "usedAs": used_as}))?;
+    let secret: SetSecret = serde_json::from_value(json!({
+        "value": "a secret of eight", "origins": ["https://api.example.com"], "usedAs": used_as,
+    }))?;
     service.set_secret(&caller(), &acme, "API_KEY", secret).await?;
     let mut refused = query("acme", "nobody answers");
     refused.binding_key = Some(parse("missing"));

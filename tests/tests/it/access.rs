@@ -128,12 +128,18 @@ fn body(path: &str, company: &str) -> Value {
         "forget" => json!({"scope": scope, "handles": [handle]}),
         "correct" => json!({"scope": scope, "handle": handle, "patch": {"instruction": "t"}}),
         "hooks" => {
-            json!({"hookKind": "manual_capture", "hookId": "h", "triggeredAt": "2026-11-20T00:00:00Z",
-            "scope": scope, "source": source, "payload": {"text": "t"}})
+            json!({
+                "hookKind": "manual_capture", "hookId": "h", "triggeredAt": "2026-11-20T00:00:00Z",
+                "scope": scope, "source": source, "payload": {"text": "t"},
+            })
         }
         "batch" if path.ends_with("hooks/batch") => json!({"events": [body("hooks", company)]}),
         "events" => {
-            json!({"events": [{"type": "session.started", "projectId": "p", "sessionId": "s", "agentKind": "c"}]})
+            json!({
+                "events": [{
+                    "type": "session.started", "projectId": "p", "sessionId": "s", "agentKind": "c",
+                }],
+            })
         }
         "bindings" | "default-binding" => json!({"key": "k", "providerKey": "p"}),
         "targets" => json!({"bindingKey": "k"}),
@@ -143,8 +149,10 @@ fn body(path: &str, company: &str) -> Value {
         "decision" => json!({"decision": "approve"}),
         "erase" => json!({"confirm": "nobody"}),
         "{name}" => {
-            json!({"value": "a value of \
-                             eight", "origins": ["https://a.example"], "usedAs": {"kind": "query", "parameter": "key"}})
+            json!({
+                "value": "a value of eight", "origins": ["https://a.example"],
+                "usedAs": {"kind": "query", "parameter": "key"},
+            })
         }
         "{period}" => json!({"limitCents": 1}),
         "backups" => json!({"directory": "relative"}),

@@ -32,7 +32,9 @@ fn operations() -> impl Strategy<Value = Option<Vec<&'static str>>> {
     prop_oneof![
         1 => Just(None),
         // `administer` and `host` are what makes tokens: without them a chain ends at once.
-        3 => (proptest::sample::subsequence(names, 1..6), any::<bool>()).prop_map(|(mut some, is_company)| {
+        3 => (
+            proptest::sample::subsequence(names, 1..6), any::<bool>(),
+        ).prop_map(|(mut some, is_company)| {
             let more = if is_company { "administer" } else { "host" };
             if !some.contains(&more) {
                 some.push(more);
@@ -92,7 +94,10 @@ async fn rights(api: &Api) -> BTreeSet<String> {
             (
                 Method::Post,
                 runtime("capture"),
-                json!({"scope": scope, "source": {"kind": "manual_note", "companyId": company}, "payload": {"text": "t"}}),
+                json!({
+                    "scope": scope, "source": {"kind": "manual_note", "companyId": company},
+                    "payload": {"text": "t"},
+                }),
             ),
             (Method::Post, runtime("query"), json!({"scope": scope, "query": "t"})),
             (Method::Post, runtime("list"), json!({"scope": scope})),
@@ -102,12 +107,18 @@ async fn rights(api: &Api) -> BTreeSet<String> {
                 Method::Post,
                 runtime("hooks"),
                 json!({"hookKind": "x", "hookId": "h", "triggeredAt": "2026-11-20T00:00:00Z",
-                "scope": scope, "bindingKey": "none", "source": {"kind": "manual_note", "companyId": company}, "payload": {"text": "t"}}),
+                "scope": scope, "bindingKey": "none",
+                "source": {"kind": "manual_note", "companyId": company}, "payload": {"text": "t"}}),
             ),
             (
                 Method::Post,
                 runtime("events"),
-                json!({"events": [{"type": "session.started", "projectId": "p", "sessionId": "s", "agentKind": "c", "eventId": "e"}]}),
+                json!({
+                    "events": [{
+                        "type": "session.started", "projectId": "p", "sessionId": "s",
+                        "agentKind": "c", "eventId": "e",
+                    }],
+                }),
             ),
             (Method::Get, control("bindings"), Value::Null),
             (Method::Get, control("tokens"), Value::Null),
@@ -249,7 +260,9 @@ async fn operations_limit_both_planes() {
     }
     assert_eq!(admin.query("acme", "something").await.len(), 1);
     // One that may administer gives what it has, and no more.
-    let some = json!({"name": "c", "role": "company_administrator", "operations": ["query", "administer"]});
+    let some = json!({
+        "name": "c", "role": "company_administrator", "operations": ["query", "administer"],
+    });
     let some = make(&operator, Some("acme"), &some).await.unwrap();
     let some = operator.with(&some.api_token);
     let refused = some.post(tokens, &unlimited).await;

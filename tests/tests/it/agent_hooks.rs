@@ -296,8 +296,10 @@ async fn the_end_of_a_tool_call_has_status_and_duration() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn recall_is_printed_in_the_form_that_the_tool_reads() {
     let (_host, api, machine) = machine().await;
-    let note = json!({"scope": {"companyId": "acme"}, "records": [{"text": "widgets: deploys are \
-        frozen on Fridays"}]});
+    let note = json!({
+        "scope": {"companyId": "acme"},
+        "records": [{"text": "widgets: deploys are frozen on Fridays"}],
+    });
     api.post("/runtime/v1/companies/acme/records", &note).await.fine();
     for tool in &tools() {
         let printed = machine.hook(tool, "session-start");
@@ -358,8 +360,10 @@ async fn a_paperclip_run_is_reported_with_its_run_id() {
     let event = known(&api, 1).await.remove(0);
     assert_eq!((&event["agentId"], &event["runId"]), (&json!("ada"), &json!("run-7")), "{event}");
     let captured = captures(&api, 1).await.remove(0);
-    let scope = json!({"companyId": "acme", "agentId": "ada", "projectId": "widgets", "issueId": "issue-9",
-        "runId": "run-7", "sessionKey": "00893aaf-19fa-41d2-8238-13269b9b3ca0"});
+    let scope = json!({
+        "companyId": "acme", "agentId": "ada", "projectId": "widgets", "issueId": "issue-9",
+        "runId": "run-7", "sessionKey": "00893aaf-19fa-41d2-8238-13269b9b3ca0",
+    });
     assert_eq!(captured["scope"], scope);
     assert_eq!(
         (&captured["source"]["kind"], &captured["source"]["runId"]),

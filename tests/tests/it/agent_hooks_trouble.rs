@@ -337,7 +337,10 @@ async fn the_spool_is_bounded_and_drops_the_oldest_events() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_that_the_host_refuses_does_not_block_the_others() {
     let (_host, api, machine) = machine().await;
-    let bad = json!({"url": machine.url, "path": "/runtime/v1/companies/acme/events", "body": {"events": [{"type": "x"}]}});
+    let bad = json!({
+        "url": machine.url, "path": "/runtime/v1/companies/acme/events",
+        "body": {"events": [{"type": "x"}]},
+    });
     is_well(&tool_use(&machine, 1));
     settle(&machine, 0).await;
     let spool = files(&machine.path("state/spool")).remove(0);

@@ -27,9 +27,12 @@ async fn records_are_shown_with_who_asserts_their_source() {
     for provider in ["local-markdown", "cross-agent", "facts", "taxonomy"] {
         let (_host, api) = with(provider).await;
         let ada = api.agent("ada").await;
-        let source = json!({"kind": "issue_comment", "companyId": "acme", "commentId": "c9", "issueId": "i1"});
-        let record = json!({"text": "The bell rings at \
-                                     nine", "metadata": {"kind": "fact", "confidence": 0.99}});
+        let source = json!({
+            "kind": "issue_comment", "companyId": "acme", "commentId": "c9", "issueId": "i1",
+        });
+        let record = json!({
+            "text": "The bell rings at nine", "metadata": {"kind": "fact", "confidence": 0.99},
+        });
         let body = json!({"scope": {"companyId": "acme"}, "source": source, "records": [record]});
         let handle =
             ada.post(&format!("{RUNTIME}/records"), &body).await.fine()["records"][0].clone();
@@ -54,8 +57,9 @@ async fn a_handle_needs_no_project() {
     for provider in ["local-markdown", "cross-agent", "facts", "taxonomy"] {
         let (_host, api) = with(provider).await;
         let ada = api.agent("ada").await;
-        let record = json!({"text": "The bell rings at \
-                                     nine", "metadata": {"kind": "fact", "confidence": 0.99}});
+        let record = json!({
+            "text": "The bell rings at nine", "metadata": {"kind": "fact", "confidence": 0.99},
+        });
         let body = json!({"scope": {"companyId": "acme", "projectId": "p1"}, "records": [record]});
         let handle =
             ada.post(&format!("{RUNTIME}/records"), &body).await.fine()["records"][0].clone();
@@ -95,8 +99,10 @@ async fn an_event_for_a_disabled_binding_is_told_how_to_enable_it() {
     let (_host, api) = with("local-markdown").await;
     api.patch(&format!("{BINDINGS}/memory"), &json!({"enabled": false})).await.fine();
     let source = json!({"kind": "manual_note", "companyId": "acme"});
-    let event = json!({"hookKind": "manual_capture", "hookId": "h1", "triggeredAt": "2026-11-20T10:00:00Z",
-        "scope": {"companyId": "acme"}, "source": source, "payload": {"text": "a fact"}});
+    let event = json!({
+        "hookKind": "manual_capture", "hookId": "h1", "triggeredAt": "2026-11-20T10:00:00Z",
+        "scope": {"companyId": "acme"}, "source": source, "payload": {"text": "a fact"},
+    });
     let answer = api.post(&format!("{RUNTIME}/hooks"), &event).await.fine();
     let reason = answer["notTaken"]["reason"].as_str().unwrap();
     assert!(reason.contains("memhost binding update memory --enabled true"), "{reason}");

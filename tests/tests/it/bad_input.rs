@@ -118,7 +118,8 @@ async fn components_that_do_not_fit_the_pool_are_refused() {
         let instances = "(core instance (instantiate $module))".repeat(count);
         let text = format!(
             r#"(component (core module $module {module}) {instances}
-                (instance $provider) (export "paperclip:memory/provider@0.1.0" (instance $provider)))"#
+                (instance $provider)
+                (export "paperclip:memory/provider@0.1.0" (instance $provider)))"#
         );
         wat::parse_str(text).unwrap()
     };

@@ -71,7 +71,9 @@ async fn a_refused_request_is_recorded_without_what_was_not_checked() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_of_very_many_values_is_refused() {
     let (_host, api) = host().await;
-    let body = json!({"scope": {"companyId": "acme"}, "query": "q", "metadataFilter": {"a": vec![0; 1_000_001]}});
+    let body = json!({
+        "scope": {"companyId": "acme"}, "query": "q", "metadataFilter": {"a": vec![0; 1_000_001]},
+    });
     let refused = api.post(QUERY, &body).await;
     assert_eq!(refused.problem(), (400, "invalid_request"));
     assert!(refused.text.contains("JSON values"), "{}", refused.text);
@@ -81,8 +83,10 @@ async fn a_body_of_very_many_values_is_refused() {
 async fn nothing_of_a_hook_is_stored_unchecked() {
     let (_host, api) = host().await;
     let event = |field: &str, value: Value| {
-        let mut event = json!({"hookKind": "pre_run_hydrate", "hookId": "h", "triggeredAt": "2026-01-01T00:00:00Z",
-            "scope": {"companyId": "acme"}, "query": "q"});
+        let mut event = json!({
+            "hookKind": "pre_run_hydrate", "hookId": "h", "triggeredAt": "2026-01-01T00:00:00Z",
+            "scope": {"companyId": "acme"}, "query": "q",
+        });
         event[field] = value;
         event
     };
@@ -145,8 +149,11 @@ async fn a_page_ends_when_it_is_large() {
 
     // Rows of a table, which are found in another way than operations.
     for number in 0..30 {
-        let fee = json!({"eventKind": "fee", "biller": "b", "amountCents": 1, "occurredAt": "2026-11-20T10:00:00Z",
-            "externalInvoiceId": format!("i{number}"), "metadataJson": {"text": large(240_000)}});
+        let fee = json!({
+            "eventKind": "fee", "biller": "b", "amountCents": 1,
+            "occurredAt": "2026-11-20T10:00:00Z", "externalInvoiceId": format!("i{number}"),
+            "metadataJson": {"text": large(240_000)},
+        });
         api.post(FEES, &fee).await.fine();
     }
     let (count, largest) = read_all(&api, FEES).await;
@@ -196,8 +203,11 @@ async fn nothing_large_is_computed_on_the_executor() {
     api.post(QUERY, &json!({"scope": scope, "query": "memory", "topK": 1_000})).await.fine();
     let open = json!({"policy": {}});
     api.patch("/control/v1/companies/acme/bindings/default", &open).await.fine();
-    let hydrate = json!({"hookKind": "pre_run_hydrate", "hookId": "h", "triggeredAt": "2026-01-01T00:00:00Z", "scope": scope,
-        "query": "memory words", "topK": 1_000, "tokenBudget": 100_000, "deadlineMs": 30_000});
+    let hydrate = json!({
+        "hookKind": "pre_run_hydrate", "hookId": "h", "triggeredAt": "2026-01-01T00:00:00Z",
+        "scope": scope, "query": "memory words", "topK": 1_000, "tokenBudget": 100_000,
+        "deadlineMs": 30_000,
+    });
     let context = api.post(HOOKS, &hydrate).await.fine()["context"].clone();
     assert!(context["included"].as_u64().unwrap() > 10, "{}", context["degraded"]);
     assert!(context["tokens"].as_u64().unwrap() <= 100_000);
@@ -211,10 +221,18 @@ async fn nothing_large_is_computed_on_the_executor() {
     }
     let list = json!({"scope": scope, "limit": 1_000});
     api.post("/runtime/v1/companies/acme/list", &list).await.fine();
-    let capture = json!({"scope": scope, "source": {"kind": "run", "companyId": "acme"}, "payload": {"text": large(1_000_000)}});
+    let capture = json!({
+        "scope": scope, "source": {"kind": "run", "companyId": "acme"},
+        "payload": {"text": large(1_000_000)},
+    });
     api.post("/runtime/v1/companies/acme/capture", &capture).await.fine();
     let events: Vec<Value> = (0..1_000)
-        .map(|_| json!({"type": "session.started", "projectId": "p", "sessionId": "s", "agentKind": "k", "details": {"a": large(5_000)}}))
+        .map(|_| {
+            json!({
+                "type": "session.started", "projectId": "p", "sessionId": "s", "agentKind": "k",
+                "details": {"a": large(5_000)},
+            })
+        })
         .collect();
     api.post("/runtime/v1/companies/acme/events", &json!({"events": events})).await.fine();
     let (count, largest) = read_all(&api, "/control/v1/companies/acme/events").await;

@@ -140,8 +140,15 @@ async fn a_database_is_imported_once_and_exported_unchanged() {
     let events = place.api.get("/control/v1/companies/acme/events?sessionId=s1").await;
     assert_eq!(events["items"].as_array().unwrap().len(), 2, "{events}");
     // A record that was not imported is exported, too.
-    let own = json!({"scope": {"companyId": "acme", "projectId": "widgets"}, "records": [{"text": "Own words\nand more",
-        "metadata": {"projectId": "widgets", "type": "fact", "agentKind": "codex", "sessionId": "s9", "tags": ["t"]}}]});
+    let own = json!({
+        "scope": {"companyId": "acme", "projectId": "widgets"},
+        "records": [{
+            "text": "Own words\nand more", "metadata": {
+                "projectId": "widgets", "type": "fact", "agentKind": "codex", "sessionId": "s9",
+                "tags": ["t"],
+            },
+        }],
+    });
     place.api.post("/runtime/v1/companies/acme/records", &own).await.fine();
     let report = place.fine(&["export", out, "--project", "widgets"]).await;
     assert_eq!(report, json!({"records": 451, "written": 451, "unchanged": 0}));
@@ -175,7 +182,10 @@ async fn the_schema_of_a_database_is_not_trusted() {
     let trigger = "CREATE TRIGGER calls AFTER INSERT ON observations BEGIN SELECT \
                    rtreecheck('observations'); END;";
     Connection::open(&file).unwrap().execute_batch(trigger).unwrap();
-    let own = json!({"scope": {"companyId": "acme", "projectId": "widgets"}, "records": [{"text": "Paint it green"}]});
+    let own = json!({
+        "scope": {"companyId": "acme", "projectId": "widgets"},
+        "records": [{"text": "Paint it green"}],
+    });
     place.api.post("/runtime/v1/companies/acme/records", &own).await.fine();
     let [file, out] = [&file, &out].map(|path| path.to_str().unwrap());
     let export = ["claude-mem", "export", out, "--copy-of", file, "--project", "widgets"];
@@ -187,7 +197,12 @@ async fn the_schema_of_a_database_is_not_trusted() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_export_has_one_projects_items_and_keeps_preferences() {
     let place = Place::new().await;
-    let write = |project: &str, text: &str, metadata: Value| json!({"scope": {"companyId": "acme", "projectId": project}, "records": [{"text": text, "metadata": metadata}]});
+    let write = |project: &str, text: &str, metadata: Value| {
+        json!({
+            "scope": {"companyId": "acme", "projectId": project},
+            "records": [{"text": text, "metadata": metadata}],
+        })
+    };
     for body in [
         write("widgets", "Prefers short answers", json!({"type": "preference"})),
         write("other", "For every project", json!({"visibility": "global"})),
@@ -286,9 +301,12 @@ const store = new SessionStore(process.argv[3]);
 if (process.argv[4] === "make") {
   const id = store.createSDKSession("content-1", "widgets", "lock the gate", "Gates", "claude");
   store.updateMemorySessionId(id, "memory-1");
-  store.storeObservation("memory-1", "widgets", { type: "decision", title: "The gate is locked", subtitle: "at night",
-    facts: ["by nine"], narrative: "Somebody walked in.", concepts: ["doors"], files_read: ["a.rs"], files_modified: [] }, 1);
-  store.storeSummary("memory-1", "widgets", { request: "lock the gate", investigated: "doors", learned: "it was open",
+  store.storeObservation("memory-1", "widgets", {
+    type: "decision", title: "The gate is locked", subtitle: "at night", facts: ["by nine"],
+    narrative: "Somebody walked in.", concepts: ["doors"], files_read: ["a.rs"],
+    files_modified: [] }, 1);
+  store.storeSummary("memory-1", "widgets", {
+    request: "lock the gate", investigated: "doors", learned: "it was open",
     completed: "locked", next_steps: "paint it", notes: null }, 1);
 }
 console.log(JSON.stringify({ observations: store.db.query("select * from observations order by id").all(),
@@ -334,8 +352,12 @@ async fn a_database_of_the_real_package_is_imported_and_exported() {
     assert_eq!((&report["rows"], &report["imported"]), (&json!(2), &json!(2)), "{report}");
     assert_eq!(place.fine(&["import", &real]).await["imported"], 0);
     assert_eq!(place.api.query_in("acme", "widgets", "who walked in?").await.len(), 1);
-    let own = json!({"scope": {"companyId": "acme", "projectId": "widgets"}, "records": [{"text": "Paint it green",
-        "metadata": {"type": "preference", "agentKind": "codex"}}]});
+    let own = json!({
+        "scope": {"companyId": "acme", "projectId": "widgets"},
+        "records": [{
+            "text": "Paint it green", "metadata": {"type": "preference", "agentKind": "codex"},
+        }],
+    });
     place.api.post("/runtime/v1/companies/acme/records", &own).await.fine();
     for (name, file, arguments) in [
         ("out.db", &out, &["--project", "widgets"][..]),

@@ -61,9 +61,13 @@ async fn journals_are_imported_once_and_exported_and_imported_elsewhere() {
     fs::write(&day, fs::read_to_string(&day).unwrap().replace("likes tea", "likes green tea"))
         .unwrap();
     assert_eq!(fine(&place, &import).await["imported"], 1);
-    let own = json!({"scope": {"companyId": "acme", "projectId": "widgets", "sessionKey": "s9"}, "records": [{"id": "own",
-        "text": "### 10:00\nOwn words\n\n# with headings", "summary": "own --> \
-            words", "metadata": {"projectId": "widgets", "n": 1.5}}]});
+    let own = json!({
+        "scope": {"companyId": "acme", "projectId": "widgets", "sessionKey": "s9"},
+        "records": [{
+            "id": "own", "text": "### 10:00\nOwn words\n\n# with headings",
+            "summary": "own --> words", "metadata": {"projectId": "widgets", "n": 1.5},
+        }],
+    });
     place.api.post("/runtime/v1/companies/acme/records", &own).await.fine();
     let report = fine(&place, &["memsearch", "export", text(&out), "--project", "widgets"]).await;
     assert_eq!(report["records"], 5);
@@ -99,11 +103,17 @@ async fn journals_are_imported_once_and_exported_and_imported_elsewhere() {
 async fn a_journal_replaces_no_record_that_it_only_names() {
     let place = Place::new().await;
     let own = json!({"scope": {"companyId": "acme", "projectId": "widgets"},
-        "records": [{"id": "gate", "text": "The gate code is \
-            17", "metadata": {"projectId": "widgets"}}]});
+        "records": [{"id": "gate", "text": "The gate code is 17",
+            "metadata": {"projectId": "widgets"}}]});
     place.api.post("/runtime/v1/companies/acme/records", &own).await.fine();
     let file = place.file("2026-03-01.md");
-    let note = json!({"id": "gate", "tag": {"createdAt": "2026-03-01T12:00:00Z", "metadata": json!({"projectId": "widgets"}).to_string()}});
+    let note = json!({
+        "id": "gate",
+        "tag": {
+            "createdAt": "2026-03-01T12:00:00Z",
+            "metadata": json!({"projectId": "widgets"}).to_string(),
+        },
+    });
     let entry =
         |text: &str| format!("### 12:00\n<!-- memhost {} {note} -->\n{text}\n\n", text.len());
     fs::write(&file, entry("The gate code is 99") + &entry("There is no gate")).unwrap();
@@ -111,7 +121,11 @@ async fn a_journal_replaces_no_record_that_it_only_names() {
     let report = fine(&place, &import).await;
     assert_eq!((&report["imported"], &report["apart"]), (&json!(2), &json!(2)), "{report}");
     let gate = |records: &Vec<Value>| {
-        records.iter().find(|record| record["handle"]["providerRecordId"] == "gate").unwrap()["text"].clone()
+        records
+            .iter()
+            .find(|record| record["handle"]["providerRecordId"] == "gate")
+            .unwrap()["text"]
+            .clone()
     };
     let first = place.records("widgets").await;
     assert_eq!((gate(&first), first.len()), (json!("The gate code is 17"), 3));

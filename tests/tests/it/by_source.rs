@@ -31,7 +31,8 @@ pub(super) fn of(sources: &Value) -> Value {
 pub(super) fn revision(id: &str, source: &Value, text: &str) -> Value {
     json!({
         "hookKind": "post_run_capture", "hookId": id, "triggeredAt": "2026-11-20T10:00:00Z",
-        "scope": {"companyId": "acme"}, "source": source, "payload": {"text": text}, "replacesSource": true,
+        "scope": {"companyId": "acme"}, "source": source, "payload": {"text": text},
+        "replacesSource": true,
     })
 }
 

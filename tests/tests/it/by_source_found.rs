@@ -18,7 +18,9 @@ async fn found(api: &Api, sources: &Value) -> usize {
 async fn a_record_is_found_once_by_each_name_of_its_source_here_and_where_its_company_goes() {
     let (_host, api) = extracting().await;
     let run = json!({"kind": "run", "companyId": "acme", "issueId": "i2", "runId": "r1"});
-    let outside = json!({"kind": "external_document", "companyId": "acme", "externalRef": "https://example.com/a"});
+    let outside = json!({
+        "kind": "external_document", "companyId": "acme", "externalRef": "https://example.com/a",
+    });
     for (source, text) in
         [(comment("c1"), "one"), (document("i1"), "two"), (run, "three"), (outside, "four")]
     {
@@ -38,7 +40,10 @@ async fn a_record_is_found_once_by_each_name_of_its_source_here_and_where_its_co
             (json!([{"runId": "r1"}, {"issueId": "i2"}]), 1),
             (json!([{"externalRef": "https://example.com/a"}]), 1),
             (
-                json!([{"commentId": "c1"}, {"issueId": "i1"}, {"issueId": "i1", "kind": "issue_comment"}]),
+                json!([
+                    {"commentId": "c1"}, {"issueId": "i1"},
+                    {"issueId": "i1", "kind": "issue_comment"},
+                ]),
                 2,
             ),
             (json!([{"commentId": "c1", "kind": "run"}]), 0),

@@ -84,7 +84,9 @@ async fn more_records_than_one_operation_forgets_are_forgotten_or_hidden_once_ea
         for count in [1_000, 1] {
             let records: Vec<Value> =
                 (0..count).map(|number| json!({"text": format!("{word} {number}")})).collect();
-            let body = json!({"scope": {"companyId": "acme"}, "source": comment(source), "records": records});
+            let body = json!({
+                "scope": {"companyId": "acme"}, "source": comment(source), "records": records,
+            });
             api.post(RECORDS, &body).await.fine();
         }
         let gone = api.post(FORGET, &of(&json!([{"commentId": source}]))).await.fine();
@@ -135,7 +137,9 @@ async fn what_waits_of_an_import_goes_with_its_source() {
         let done = there.send(Method::Post, path, Some(more.collect()), &[]).await.fine();
         assert_eq!((&done["waiting"], &done["requested"]), (&json!(2), &json!([key])), "{done}");
         // Only for the whole company, also here.
-        let confined = json!({"scope": {"companyId": "acme", "agentId": "ada"}, "sources": [{"commentId": "c1"}]});
+        let confined = json!({
+            "scope": {"companyId": "acme", "agentId": "ada"}, "sources": [{"commentId": "c1"}],
+        });
         assert_eq!(there.post(FORGET, &confined).await.status, 400, "{provider}");
         let gone = there.post(FORGET, &of(&json!([{"commentId": "c1"}]))).await.fine();
         assert_eq!(

@@ -159,8 +159,7 @@ async fn records_have_every_verb() {
     assert!(hits.contains("weekly") && hits.contains("SCORE"), "{hits}");
     let id = terminal
         .json(
-            "search 'gate code' --agent \
-                            ada",
+            "search 'gate code' --agent ada",
         )
         .await["snippets"][0]["handle"]["providerRecordId"]
         .clone();
@@ -277,7 +276,8 @@ async fn background_work_is_listed_and_shown() {
     t.in_every_form(&format!("operation show {id}"), "", "capture").await;
     let job = t.json("job list").await["items"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(t.json(&format!("job show {job}")).await["id"], job.as_str());
-    let event = r#"{"hookKind":"manual_capture","hookId":"h1","triggeredAt":"2026-01-01T00:00:00Z","waitMs":20000,
+    let event = r#"{"hookKind":"manual_capture","hookId":"h1",
+        "triggeredAt":"2026-01-01T00:00:00Z","waitMs":20000,
         "scope":{"companyId":"acme"},"source":{"kind":"run","companyId":"acme","runId":"r"},"payload":{"text":"fact: x"}}"#;
     let made = t.run_with("hook create -o json", event).await;
     assert_eq!(made.code, 0, "{made:?}");

@@ -55,13 +55,19 @@ pub(super) async fn fill(api: &Api) {
     api.capture("acme", "metered 7").await.fine();
     api.capture("acme", "job makes a record").await.fine();
     api.until(&path("jobs"), |jobs| jobs["items"][0]["status"] == "succeeded").await;
-    let fee = json!({"eventKind": "fee", "biller": "b", "amountCents": 1, "occurredAt": "2026-11-20T00:00:00Z"});
+    let fee = json!({
+        "eventKind": "fee", "biller": "b", "amountCents": 1, "occurredAt": "2026-11-20T00:00:00Z",
+    });
     api.post(&path("finance-events"), &fee).await.fine();
-    let event = json!({"type": "session.started", "projectId": "p", "sessionId": "s", "agentKind": "claude"});
+    let event = json!({
+        "type": "session.started", "projectId": "p", "sessionId": "s", "agentKind": "claude",
+    });
     api.post("/runtime/v1/companies/acme/events", &json!({"events": [event]})).await.fine();
-    let hook = json!({"hookKind": "post_run_capture", "hookId": "h", "triggeredAt": "2026-11-20T00:00:00Z",
-        "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"}, "payload": {"text": "by hook"},
-        "waitMs": 10_000});
+    let hook = json!({
+        "hookKind": "post_run_capture", "hookId": "h", "triggeredAt": "2026-11-20T00:00:00Z",
+        "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"},
+        "payload": {"text": "by hook"}, "waitMs": 10_000,
+    });
     api.post("/runtime/v1/companies/acme/hooks", &hook).await.fine();
     api.put(&path("retention"), &json!({"operationsMaxAgeDays": 30})).await.fine();
 }
@@ -338,9 +344,11 @@ async fn ids_that_resemble_other_keys_do_not_collide() {
     assert_eq!(answer.problem(), (403, "forbidden"));
     // Keys of due deliveries begin with `d`, those of jobs with `j`. Names of companies may, too.
     api.patch(&path("bindings/extracts"), &json!({"enabled": false})).await.fine();
-    let hook = json!({"hookKind": "post_run_capture", "hookId": "h", "triggeredAt": "2026-11-20T00:00:00Z",
-        "bindingKey": "extracts", "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"},
-        "payload": {"text": "a fact"}});
+    let hook = json!({
+        "hookKind": "post_run_capture", "hookId": "h", "triggeredAt": "2026-11-20T00:00:00Z",
+        "bindingKey": "extracts", "scope": {"companyId": "acme"},
+        "source": {"kind": "run", "companyId": "acme"}, "payload": {"text": "a fact"},
+    });
     let waiting = api.post("/runtime/v1/companies/acme/hooks", &hook).await.fine();
     for company in ["d", "j", "tombstone"] {
         bind(&api, company, "extracts", &json!({})).await;

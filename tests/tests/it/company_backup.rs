@@ -13,7 +13,9 @@ async fn a_backup_of_a_running_host_is_restored_unchanged() {
     fill(&api).await;
     let local = json!({"key": "local", "providerKey": "local-markdown"});
     api.post(&path("bindings"), &local).await.fine();
-    let note = json!({"bindingKey": "local", "scope": {"companyId": "acme"}, "records": [{"text": "in a file"}]});
+    let note = json!({
+        "bindingKey": "local", "scope": {"companyId": "acme"}, "records": [{"text": "in a file"}],
+    });
     api.post("/runtime/v1/companies/acme/records", &note).await.fine();
     let to = host.directory().join("backup");
     let made = api.post("/control/v1/backups", &json!({"directory": to})).await.fine();

@@ -16,7 +16,8 @@ const QUOTA: u64 = 200 << 10;
 
 async fn emit(api: &Api, company: &str, number: usize) -> Answer {
     let event = json!({
-        "eventId": format!("e{number}"), "type": "session.started", "projectId": "p", "sessionId": "s",
+        "eventId": format!("e{number}"), "type": "session.started", "projectId": "p",
+        "sessionId": "s",
         "agentKind": "claude", "details": { "text": "x".repeat(8_000) },
     });
     api.post(&format!("/runtime/v1/companies/{company}/events"), &json!({ "events": [event] }))

@@ -33,7 +33,9 @@ async fn a_binding_that_was_never_granted_is_in_nobodys_way() {
         )
         .await
         .fine();
-        let record = json!({"scope": {"companyId": "acme"}, "bindingKey": "md", "records": [{"text": "a note"}]});
+        let record = json!({
+            "scope": {"companyId": "acme"}, "bindingKey": "md", "records": [{"text": "a note"}],
+        });
         api.post("/runtime/v1/companies/acme/records", &record).await.fine();
         let ask = json!({"scope": {"companyId": "acme"}, "bindingKey": "fx", "query": "x"});
         assert_ne!(

@@ -325,7 +325,9 @@ async fn nothing_is_kept_of_bodies_that_come_after_their_company_was_erased() {
         (format!("{head}content-length: {length}\r\n\r\n"), body)
     };
     let company = |rest: &str| format!("/control/v1/companies/acme/{rest}");
-    let event = json!({"type": "session.started", "projectId": "p", "sessionId": "late", "agentKind": "claude"});
+    let event = json!({
+        "type": "session.started", "projectId": "p", "sessionId": "late", "agentKind": "claude",
+    });
     let used_as = json!({"kind": "query", "parameter": "late"});
     let all = [
         ("POST", "/runtime/v1/companies/acme/events".to_owned(), json!({"events": [event]})),

@@ -21,8 +21,10 @@ async fn host(config: &Value) -> (TestHost, Api) {
 }
 
 async fn bind(api: &Api, config: &Value) {
-    let binding = json!({"key": "shared", "providerKey": "cross-agent", "config": config, "default": true,
-        "grants": {"storageBytes": 256 << 20}});
+    let binding = json!({
+        "key": "shared", "providerKey": "cross-agent", "config": config, "default": true,
+        "grants": {"storageBytes": 256 << 20},
+    });
     api.post("/control/v1/companies/acme/bindings", &binding).await.fine();
 }
 
@@ -40,8 +42,10 @@ async fn recall(api: &Api, query: &str) -> Vec<(String, String)> {
 async fn what_one_framework_wrote_another_one_recalls_in_a_later_session() {
     let (mut host, api) = host(&json!({})).await;
     let (codex, claude) = (api.agent("codex-1").await, api.agent("claude-1").await);
-    let item = json!({"sessionId": "s1", "agentKind": "codex", "type": "decision", "confidence": 0.9,
-        "content": "Deployments are frozen on Fridays", "tags": ["release"], "source": "inferred"});
+    let item = json!({
+        "sessionId": "s1", "agentKind": "codex", "type": "decision", "confidence": 0.9,
+        "content": "Deployments are frozen on Fridays", "tags": ["release"], "source": "inferred",
+    });
     let written = codex.post(MEMORY, &item).await.fine();
     codex
         .post("/api/projects/p2/memory", &json!({"content": "Deployments of another project"}))
@@ -73,7 +77,9 @@ async fn tool_calls_are_found_by_project_session_and_tool() {
         [("ada", "codex", "p1", "s1"), ("bob", "claude", "p1", "s2"), ("eve", "claude", "p2", "s3")]
     {
         let event = |what: &str, tool: Option<&str>| {
-            let mut event = json!({"type": what, "projectId": project, "sessionId": session, "agentKind": kind});
+            let mut event = json!({
+                "type": what, "projectId": project, "sessionId": session, "agentKind": kind,
+            });
             if let Some(tool) = tool {
                 event["toolId"] = json!(tool);
             }
@@ -84,8 +90,13 @@ async fn tool_calls_are_found_by_project_session_and_tool() {
             }
             event
         };
-        let events = json!({"events": [event("session.started", None), event("tool_call.started", Some("Bash")),
-            event("tool_call.failed", Some("Bash")), event("tool_call.started", Some("mcp__memhost__search"))]});
+        let events = json!({
+            "events": [
+                event("session.started", None), event("tool_call.started", Some("Bash")),
+                event("tool_call.failed", Some("Bash")),
+                event("tool_call.started", Some("mcp__memhost__search")),
+            ],
+        });
         let token = api.agent(name).await;
         token.post("/runtime/v1/companies/acme/events", &events).await.fine();
     }
@@ -120,9 +131,10 @@ async fn every_agent_gets_the_same_results_in_the_same_order() {
     let (codex, claude) = (api.agent("codex-1").await, api.agent("claude-1").await);
     for (number, writer) in [&codex, &claude].into_iter().cycle().take(12).enumerate() {
         let kind = if number % 2 == 0 { "codex" } else { "claude" };
-        let item = json!({"agentKind": kind, "content": format!("The gate has {number} \
-            locks"), "type": "fact",
-            "confidence": 1.0 - f64::from(u8::try_from(number).unwrap()) / 20.0});
+        let item = json!({
+            "agentKind": kind, "content": format!("The gate has {number} locks"), "type": "fact",
+            "confidence": 1.0 - f64::from(u8::try_from(number).unwrap()) / 20.0,
+        });
         writer.post(MEMORY, &item).await.fine();
     }
     let (first, second) =
@@ -156,7 +168,9 @@ async fn apropos_routes_work_with_cross_agent() {
     let parts = told["hits"][0]["contributions"].as_array().unwrap();
     let names: Vec<&str> = parts.iter().map(|part| part["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["words", "coverage", "relevance", "recency", "confidence"]);
-    let record = json!({"scope": {"companyId": "acme"}, "records": [{"text": "x", "metadata": {"type": "rumour"}}]});
+    let record = json!({
+        "scope": {"companyId": "acme"}, "records": [{"text": "x", "metadata": {"type": "rumour"}}],
+    });
     let refused = api.post("/runtime/v1/companies/acme/records", &record).await;
     assert_eq!(
         (refused.status, &refused.json["field"]),

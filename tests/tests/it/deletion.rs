@@ -28,7 +28,9 @@ async fn host() -> (TestHost, Api, Arc<Faults>) {
         .fine();
         for key in ["extracts", "files"] {
             let text = format!("{SECRET} of {company}");
-            let body = json!({"bindingKey": key, "scope": {"companyId": company}, "records": [{"text": text}]});
+            let body = json!({
+                "bindingKey": key, "scope": {"companyId": company}, "records": [{"text": text}],
+            });
             api.post(&format!("/runtime/v1/companies/{company}/records"), &body).await.fine();
         }
     }

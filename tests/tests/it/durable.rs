@@ -41,7 +41,9 @@ async fn host() -> (TestHost, Api, Arc<Room>) {
 
 async fn write(api: &Api, text: &str) -> Answer {
     let source = json!({ "kind": "manual_note", "companyId": "acme" });
-    let body = json!({ "scope": { "companyId": "acme" }, "source": source, "records": [{ "text": text }] });
+    let body = json!({
+        "scope": { "companyId": "acme" }, "source": source, "records": [{ "text": text }],
+    });
     api.post("/runtime/v1/companies/acme/records", &body).await
 }
 
@@ -92,7 +94,9 @@ async fn a_full_disk_refuses_new_data_and_goes_on_by_itself() {
         &api.post(&format!("{company}/tokens"), &json!({ "name": "new", "role": "auditor" })).await,
     );
     refused(&api.put(&format!("{company}/secrets/new"), &secret).await);
-    let event = json!({ "type": "session.started", "projectId": "p", "sessionId": "s", "agentKind": "claude" });
+    let event = json!({
+        "type": "session.started", "projectId": "p", "sessionId": "s", "agentKind": "claude",
+    });
     refused(&api.post("/runtime/v1/companies/acme/events", &json!({ "events": [event] })).await);
     let hook = json!({
         "hookKind": "manual_capture", "hookId": "h", "triggeredAt": "2026-01-01T00:00:00Z",
@@ -160,7 +164,8 @@ const TOKEN: &str = "a-token-of-the-operator";
 
 fn emit(agent: &ureq::Agent, url: &str, name: &str, bytes: usize) -> Result<u16, ureq::Error> {
     let event = json!({
-        "eventId": name, "type": "session.started", "projectId": "p", "sessionId": "s", "agentKind": "claude",
+        "eventId": name, "type": "session.started", "projectId": "p", "sessionId": "s",
+        "agentKind": "claude",
         "details": { "text": "x".repeat(bytes) },
     });
     let request = agent.post(format!("{url}/runtime/v1/companies/acme/events"));

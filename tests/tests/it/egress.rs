@@ -150,7 +150,10 @@ impl Setup {
     }
 
     pub(super) async fn send(&self, company: &str, change: Value) -> String {
-        let mut request = json!({"method": "GET", "scheme": "http", "path": "/", "authority": format!("localhost:{}", self.port)});
+        let mut request = json!({
+            "method": "GET", "scheme": "http", "path": "/",
+            "authority": format!("localhost:{}", self.port),
+        });
         for (name, value) in change.as_object().unwrap() {
             request[name] = value.clone();
         }

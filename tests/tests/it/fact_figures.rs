@@ -68,8 +68,9 @@ async fn the_success_metrics_of_facts_are_computed() {
             .await;
     }
     // Another company's facts are no part of it.
-    let other = json!({"scope": {"companyId": "zeta", "subjectId": "u9"}, "records": [{"text": "of \
-        zeta"}]});
+    let other = json!({
+        "scope": {"companyId": "zeta", "subjectId": "u9"}, "records": [{"text": "of zeta"}],
+    });
     api.post("/runtime/v1/companies/zeta/records", &other).await.fine();
     assert_eq!(figures(&api, "user").await, [5.0, 2.0, 2.0, 1.0, 4.0, 0.0]);
     assert_eq!(figures(&api, "drive").await, [2.0, 2.0, 2.0, 2.0, 2.0, 0.0]);
@@ -91,7 +92,9 @@ async fn the_success_metrics_of_facts_are_computed() {
     // The agent acted for u1; it is no user of its own.
     assert_eq!(figures(&api, "user").await, [2.0, 2.0, 2.0, 1.0, 4.0, 1.0]);
     // The size of a context, in tokens.
-    let recall = json!({"scope": {"companyId": "acme", "subjectId": "u1"}, "query": "", "intent": "agent_preamble"});
+    let recall = json!({
+        "scope": {"companyId": "acme", "subjectId": "u1"}, "query": "", "intent": "agent_preamble",
+    });
     let preamble = api.post("/runtime/v1/companies/acme/query", &recall).await.fine();
     assert_eq!(preamble["profileSummary"], "## About This User\n\n- Four\n\n");
     let text = metrics(&api).await;

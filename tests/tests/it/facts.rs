@@ -26,7 +26,8 @@ async fn host(config: Value) -> (TestHost, Api) {
     let api = Api::new(&host);
     for company in ["acme", "zeta"] {
         let body = json!({"key": "facts", "providerKey": "facts", "default": true, "config": config,
-            "grants": {"storageBytes": 64 << 20, "clock": true}, "policy": {"mcp": {"aliases": true}}});
+            "grants": {"storageBytes": 64 << 20, "clock": true},
+            "policy": {"mcp": {"aliases": true}}});
         api.post(&format!("/control/v1/companies/{company}/bindings"), &body).await.fine();
     }
     (host, api)
@@ -243,10 +244,9 @@ async fn what_the_user_sees_is_what_the_ai_gets() {
         .await;
     assert!(wrong.contains("not a fact of the scope `user`"), "{wrong}");
     assert_eq!(api.get("/api/memory/drive/d1").await.as_array().unwrap().len(), 1);
-    assert_eq!(
-        ada.does("remove_memory", json!({"scope": "drive", "factId": of_drive["factId"]})).await["isRemoved"],
-        true
-    );
+    let removed =
+        ada.does("remove_memory", json!({"scope": "drive", "factId": of_drive["factId"]})).await;
+    assert_eq!(removed["isRemoved"], true);
     let scope = Scope { namespace: Some("d1".to_owned()), ..of("u1", "") };
     assert!(preamble(&host, scope.clone()).await.unwrap().contains("allergic"));
     let cleared = api.send(Method::Delete, "/api/memory/user/all", None, &user).await.fine();

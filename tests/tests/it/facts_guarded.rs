@@ -54,8 +54,10 @@ async fn a_fact_that_the_provider_takes_for_an_administrators_stays_the_administ
     let (_host, _, gateway, _) = host_with(json!({"detectDuplicates": true}), pagespace).await;
     let fact = post(&gateway, ADMIN, DRIVE, json!({"fact": "Builds run on Mondays."})).await.fine();
     let scope = json!({"companyId": "acme", "namespace": "d1"});
-    let same = json!({"scope": scope, "records": [{"text": "builds run on \
-        mondays", "metadata": {"scope": "drive"}}]});
+    let same = json!({
+        "scope": scope,
+        "records": [{"text": "builds run on mondays", "metadata": {"scope": "drive"}}],
+    });
     let taken = post(&gateway, MEMBER, RECORDS, same).await.fine();
     assert_eq!(
         taken["records"][0]["providerRecordId"], fact["id"],
@@ -84,7 +86,9 @@ async fn a_members_capture_replaces_no_fact_of_an_administrator() {
     let pagespace = json!({"company": "acme", "binding": "facts"});
     let (_host, _, gateway, _) = host_with(json!({}), pagespace).await;
     let scope = json!({"companyId": "acme", "namespace": "d1"});
-    let source = json!({"kind": "issue_document", "companyId": "acme", "issueId": "i1", "documentKey": "plan"});
+    let source = json!({
+        "kind": "issue_document", "companyId": "acme", "issueId": "i1", "documentKey": "plan",
+    });
     let capture = |text: &str| {
         json!({"scope": scope, "source": source, "mode": "capture_record", "replacesSource": true,
             "payload": {"text": text, "metadata": {"scope": "drive"}}})
@@ -107,8 +111,9 @@ async fn no_member_crowds_an_administrators_fact_out_of_the_preamble() {
     for metadata in [json!({"scope": "drive", "source": "user"}), json!({"scope": "drive"})] {
         let records: Vec<Value> = (0..8)
             .map(|n| {
-                json!({"text": format!("{n} {}", "words of a \
-                member ".repeat(6)), "metadata": metadata})
+                json!({
+                    "text": format!("{n} {}", "words of a member ".repeat(6)), "metadata": metadata,
+                })
             })
             .collect();
         post(&gateway, MEMBER, RECORDS, json!({"scope": scope, "records": records})).await.fine();

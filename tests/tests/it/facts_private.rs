@@ -19,8 +19,10 @@ async fn facts() -> TestHost {
         .await
         .unwrap()
         .surfaces(|surfaces| surfaces.integrations = integrations);
-    let binding = json!({"key": "facts", "providerKey": "facts", "default": true, "config": {"tokenBudget": 5_000},
-        "grants": {"storageBytes": 64 << 20, "clock": true}, "policy": {"mcp": {"aliases": true}}});
+    let binding = json!({
+        "key": "facts", "providerKey": "facts", "default": true, "config": {"tokenBudget": 5_000},
+        "grants": {"storageBytes": 64 << 20, "clock": true}, "policy": {"mcp": {"aliases": true}},
+    });
     Api::new(&host).post("/control/v1/companies/acme/bindings", &binding).await.fine();
     host
 }
@@ -33,8 +35,11 @@ async fn gateway(api: &Api) -> Api {
 
 /// What a run of this user in the drive d1 gets of memory, by the hook before it.
 async fn hydrated(gateway: &Api, user: &str, id: &str) -> Value {
-    let event = json!({"hookKind": "pre_run_hydrate", "hookId": id, "triggeredAt": "2026-11-20T10:00:00Z", "query": "",
-        "scope": {"companyId": "acme", "namespace": "d1"}, "deadlineMs": 30_000, "tokenBudget": 5_000});
+    let event = json!({
+        "hookKind": "pre_run_hydrate", "hookId": id, "triggeredAt": "2026-11-20T10:00:00Z",
+        "query": "", "scope": {"companyId": "acme", "namespace": "d1"}, "deadlineMs": 30_000,
+        "tokenBudget": 5_000,
+    });
     let headers = [("x-memhost-act-as-person", user)];
     let path = "/runtime/v1/companies/acme/hooks";
     gateway.send(Method::Post, path, Some(event.to_string()), &headers).await.fine()["context"]
@@ -121,7 +126,9 @@ async fn a_private_note_takes_no_fact_from_anybodys_context() {
 
 /// The summary of a provider that does not name its records, in the scope of the agent carol.
 async fn of_carol(api: &Api, provider: &str) -> (Value, Value) {
-    let query = json!({"scope": {"companyId": "acme", "agentId": "carol"}, "query": "", "intent": "agent_preamble"});
+    let query = json!({
+        "scope": {"companyId": "acme", "agentId": "carol"}, "query": "", "intent": "agent_preamble",
+    });
     let bundle = api.post("/runtime/v1/companies/acme/query", &query).await.fine();
     assert!(!bundle.to_string().contains(SECRET), "{provider}: {bundle}");
     (bundle["profileSummary"].clone(), bundle["degraded"].clone())
@@ -181,8 +188,10 @@ async fn a_summary_comes_back_when_the_last_private_record_is_gone() {
 async fn a_summary_that_mixes_agents_tells_nobody_of_private_records() {
     let host = TestHost::new(&["wrong"]).await.unwrap();
     let api = Api::new(&host);
-    let binding = json!({"key": "wrong", "providerKey": "wrong", "default": true, "config": {"break": "PRF-03"},
-        "grants": {"storageBytes": 64 << 20, "directoryBytes": 64 << 20}});
+    let binding = json!({
+        "key": "wrong", "providerKey": "wrong", "default": true, "config": {"break": "PRF-03"},
+        "grants": {"storageBytes": 64 << 20, "directoryBytes": 64 << 20},
+    });
     api.post("/control/v1/companies/acme/bindings", &binding).await.fine();
     let records = "/runtime/v1/companies/acme/records";
     let write = async |agent: &str, text: &str, visibility: &str| {

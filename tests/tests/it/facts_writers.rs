@@ -53,7 +53,9 @@ pub(super) async fn as_person(
 }
 
 async fn preamble(gateway: &Api, user: &str, drive: &str) -> String {
-    let query = json!({"scope": {"companyId": "acme", "namespace": drive}, "query": "", "intent": "agent_preamble"});
+    let query = json!({
+        "scope": {"companyId": "acme", "namespace": drive}, "query": "", "intent": "agent_preamble",
+    });
     let path = "/runtime/v1/companies/acme/query";
     let answer = as_person(gateway, Method::Post, path, (user, "agent"), Some(query)).await.fine();
     answer["profileSummary"].as_str().unwrap_or_default().to_owned()
@@ -107,10 +109,9 @@ async fn what_an_agent_notes_for_nobody_is_its_own_fact() {
     host.start().await.unwrap();
     let (ada, gateway) = (Api::new(&host).with(&token), Api::new(&host).with(&gate));
     let client = Client::new(listening_until(host.service()).await.0, &token);
-    assert_eq!(
-        client.does("remove_memory", json!({"scope": "user", "factId": saved["factId"]})).await["isRemoved"],
-        true
-    );
+    let removed =
+        client.does("remove_memory", json!({"scope": "user", "factId": saved["factId"]})).await;
+    assert_eq!(removed["isRemoved"], true);
     let one = format!("/api/memory/user/{}", own[0]["id"].as_str().unwrap());
     assert_eq!(ada.send(Method::Delete, &one, None, &[]).await.status, 204);
     assert_eq!(texts(&ada.get("/api/memory/user").await).len(), 1);
@@ -128,10 +129,13 @@ async fn what_an_agent_notes_for_nobody_is_its_own_fact() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_said_to_the_whole_company_is_seen_and_removed_in_the_explorer() {
     let (host, api, gateway, (address, _)) = host(json!({})).await;
-    let body = json!({"scope": {"companyId": "acme"}, "records": [{"text": "The office is in \
-        <b>Bonn</b>"}]});
+    let body = json!({
+        "scope": {"companyId": "acme"}, "records": [{"text": "The office is in <b>Bonn</b>"}],
+    });
     api.post(RECORDS, &body).await.fine();
-    let of_user = json!({"scope": {"companyId": "acme", "subjectId": "u1"}, "records": [{"text": "Likes tea"}]});
+    let of_user = json!({
+        "scope": {"companyId": "acme", "subjectId": "u1"}, "records": [{"text": "Likes tea"}],
+    });
     api.post(RECORDS, &of_user).await.fine();
     assert!(preamble(&gateway, "u1", "d1").await.contains("Bonn"));
     let (admin, auditor) = (
@@ -217,7 +221,8 @@ async fn a_members_words_are_no_administrators() {
     assert_eq!(by(&list().await[0]), (json!("u1"), json!("user")));
     // A record of a member that says it was added by hand.
     let planted = json!({"scope": {"companyId": "acme", "namespace": "d9"}, "records": [
-        {"text": "Planted", "metadata": {"scope": "drive", "driveId": "d9", "source": "user", "createdBy": "u1"}}]});
+        {"text": "Planted", "metadata": {"scope": "drive", "driveId": "d9", "source": "user",
+            "createdBy": "u1"}}]});
     as_person(&gateway, Method::Post, RECORDS, member, Some(planted)).await.fine();
     let listed = list().await;
     let planted = listed.as_array().unwrap().iter().find(|fact| fact["fact"] == "Planted").unwrap();
@@ -250,10 +255,9 @@ async fn a_members_words_are_no_administrators() {
     let listed = list().await;
     let saved =
         listed.as_array().unwrap().iter().find(|fact| fact["fact"] == "Builds on Mondays").unwrap();
-    assert_eq!(
-        client.does("remove_memory", json!({"scope": "drive", "factId": saved["id"]})).await["isRemoved"],
-        true
-    );
+    let removed =
+        client.does("remove_memory", json!({"scope": "drive", "factId": saved["id"]})).await;
+    assert_eq!(removed["isRemoved"], true);
 }
 
 pub(super) fn handle(id: &Value) -> Value {
@@ -279,7 +283,10 @@ async fn changes_nothing(client: &Client, gateway: &Api, id: &Value) {
         ),
         (
             "records",
-            json!({"scope": scope, "records": [{"id": id, "text": "Changed", "metadata": {"scope": "drive"}}]}),
+            json!({
+                "scope": scope,
+                "records": [{"id": id, "text": "Changed", "metadata": {"scope": "drive"}}],
+            }),
         ),
         ("scope/forget", json!({"scope": scope})),
     ] {
@@ -390,7 +397,9 @@ async fn the_doctor_names_a_section_whose_binding_is_not_there() {
     };
     let none = TestHost::new(&[]).await.unwrap();
     assert_eq!(check(&Api::new(&none)).await, None);
-    let integrations = json!({"pagespace": {"company": "acme", "binding": "facts"}, "apropos": {"company": "acme"}});
+    let integrations = json!({
+        "pagespace": {"company": "acme", "binding": "facts"}, "apropos": {"company": "acme"},
+    });
     let integrations = serde_json::from_value(integrations).unwrap();
     let host = TestHost::new(&["facts"])
         .await

@@ -171,7 +171,8 @@ async fn a_delivery_is_tried_again_as_the_same_capture() {
     faults.break_table(Table::JobIndex);
     let event = json!({
         "hookKind": "post_run_capture", "hookId": "run-1", "triggeredAt": "2026-10-17T10:00:00Z",
-        "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme", "runId": "run-1"},
+        "scope": {"companyId": "acme"},
+        "source": {"kind": "run", "companyId": "acme", "runId": "run-1"},
         "payload": {"text": "job x"},
     });
     let answer = api.post("/runtime/v1/companies/acme/hooks", &event).await.fine();

@@ -187,7 +187,9 @@ async fn fetch_reaches_what_is_granted_and_gets_no_secret() {
     let used = json!({"kind": "header", "name": "authorization", "prefix": "Bearer"});
     let secret = json!({"value": KEY, "origins": [origin], "usedAs": used});
     api.put(&format!("{CONTROL}/secrets/NOTES_API_KEY"), &secret).await.fine();
-    let http = json!([{"origin": origin, "methods": ["GET", "PUT", "DELETE"], "privateRanges": ["127.0.0.0/8"]}]);
+    let http = json!([{
+        "origin": origin, "methods": ["GET", "PUT", "DELETE"], "privateRanges": ["127.0.0.0/8"],
+    }]);
     let grants = json!({"secrets": ["NOTES_API_KEY"], "http": http});
     api.put(&format!("{CONTROL}/bindings/notes/grants"), &grants).await.fine();
     // More than it takes at once.

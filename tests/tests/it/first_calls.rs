@@ -15,8 +15,10 @@ async fn a_new_company_accepts_many_first_events_at_once() {
             let (api, company) = (Api::new(&host), format!("new{round}"));
             events.spawn(async move {
                 let event = json!({
-                    "hookKind": "manual_capture", "hookId": format!("first-{n}"), "triggeredAt": "2026-11-20T10:00:00Z",
-                    "scope": {"companyId": company}, "source": {"kind": "manual_note", "companyId": company},
+                    "hookKind": "manual_capture", "hookId": format!("first-{n}"),
+                    "triggeredAt": "2026-11-20T10:00:00Z",
+                    "scope": {"companyId": company},
+                    "source": {"kind": "manual_note", "companyId": company},
                     "payload": {"text": "a first fact"}, "waitMs": 10_000,
                 });
                 api.post(&format!("/runtime/v1/companies/{company}/hooks"), &event).await.fine()
@@ -45,16 +47,21 @@ async fn a_new_company_accepts_many_first_calls_of_every_kind_at_once() {
                 let scope = json!({"companyId": company});
                 let source = json!({"kind": "manual_note", "companyId": company});
                 let hook = json!({
-                    "hookKind": "manual_capture", "hookId": format!("h{n}"), "triggeredAt": "2026-11-20T10:00:00Z",
+                    "hookKind": "manual_capture", "hookId": format!("h{n}"),
+                    "triggeredAt": "2026-11-20T10:00:00Z",
                     "scope": scope, "source": source, "payload": {"text": "a fact"},
                 });
                 let (path, body) = match n % kinds {
-                    0 => ("capture", json!({"scope": scope, "source": source, "payload": {"text": "a fact"}})),
+                    0 => (
+                        "capture",
+                        json!({"scope": scope, "source": source, "payload": {"text": "a fact"}}),
+                    ),
                     1 => ("records", json!({"scope": scope, "records": [{"text": "a fact"}]})),
                     2 => ("query", json!({"scope": scope, "query": "a fact"})),
                     _ => ("hooks", hook),
                 };
-                let answer = api.post(&format!("/runtime/v1/companies/{company}/{path}"), &body).await;
+                let answer =
+                    api.post(&format!("/runtime/v1/companies/{company}/{path}"), &body).await;
                 (path, answer.status, answer.text)
             });
         }

@@ -28,7 +28,10 @@ async fn host(provider: &str, policy: &Value) -> (TestHost, Api) {
     .unwrap();
     let api = Api::new(&host);
     let grants = json!({"storageBytes": 64 << 20, "directoryBytes": 64 << 20});
-    let body = json!({"key": "memory", "providerKey": provider, "grants": grants, "default": true, "policy": policy});
+    let body = json!({
+        "key": "memory", "providerKey": provider, "grants": grants, "default": true,
+        "policy": policy,
+    });
     api.post(&format!("{CONTROL}/bindings"), &body).await.fine();
     (host, api)
 }
@@ -43,8 +46,10 @@ fn scope() -> Value {
 }
 
 fn hydrate(id: &str) -> Value {
-    json!({"hookKind": "pre_run_hydrate", "hookId": id, "triggeredAt": "2026-11-20T10:00:00Z", "scope": scope(),
-        "query": "which vendor", "deadlineMs": 30_000})
+    json!({
+        "hookKind": "pre_run_hydrate", "hookId": id, "triggeredAt": "2026-11-20T10:00:00Z",
+        "scope": scope(), "query": "which vendor", "deadlineMs": 30_000,
+    })
 }
 
 async fn write(api: &Api, text: &str) -> Value {
@@ -131,7 +136,9 @@ async fn is_gone_from_disk(host: &TestHost) {
 }
 
 async fn forget(api: &Api, handle: &Value) {
-    let body = json!({"scope": {"companyId": "acme", "subjectId": "u1", "projectId": "p1"}, "handles": [handle]});
+    let body = json!({
+        "scope": {"companyId": "acme", "subjectId": "u1", "projectId": "p1"}, "handles": [handle],
+    });
     let answer = api.post(&format!("{RUNTIME}/forget"), &body).await.fine();
     assert_eq!(answer["outcomes"][0]["effect"], "hard", "{answer}");
 }
@@ -284,8 +291,9 @@ async fn only_what_was_forgotten_is_gone() {
     let handle = write(&api, &format!("The vendor is {WORD}")).await;
     let body = json!({"scope": scope(), "records": [{"text": "The vendor of paper is Smith"}]});
     let other = api.post(&format!("{RUNTIME}/records"), &body).await.fine();
-    let theirs = json!({"scope": {"companyId": "zeta"}, "records": [{"text": format!("zeta knows \
-        {WORD}")}]});
+    let theirs = json!({
+        "scope": {"companyId": "zeta"}, "records": [{"text": format!("zeta knows {WORD}")}],
+    });
     api.post("/runtime/v1/companies/zeta/records", &theirs).await.fine();
     forget(&api, &handle).await;
     let snapshot = format!("{CONTROL}/operations/{}", other["operationId"].as_str().unwrap());
@@ -354,17 +362,25 @@ async fn a_discarded_or_rejected_capture_is_gone() {
     let (host, api) = super::support::extracting_with(2).await;
     let policy = json!({"policy": {"pii": "hold"}});
     api.patch(&format!("{CONTROL}/bindings/extracts"), &policy).await.fine();
-    let body = json!({"scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"},
-        "payload": {"text": format!("Write to \
-                                     {WORD}@mail.example"), "object": {"to": format!("{WORD}@mail.example")}},
-        "metadata": {"to": format!("{WORD}@mail.example")}});
+    let body = json!({
+        "scope": {"companyId": "acme"},
+        "source": {"kind": "run", "companyId": "acme"},
+        "payload": {
+            "text": format!("Write to {WORD}@mail.example"),
+            "object": {"to": format!("{WORD}@mail.example")},
+        },
+        "metadata": {"to": format!("{WORD}@mail.example")},
+    });
     api.post(&format!("{RUNTIME}/capture"), &body).await.fine();
     let item = only_review(&api).await;
     let path = format!("{CONTROL}/reviews/{}/decision", item["id"].as_str().unwrap());
     api.post(&path, &json!({"decision": "reject"})).await.fine();
-    let event = json!({"hookKind": "manual_capture", "hookId": "dead", "triggeredAt": "2026-11-20T10:00:00Z",
-        "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"}, "waitMs": 10_000,
-        "payload": {"text": format!("flaky 9 {WORD}")}, "metadata": {"note": WORD}});
+    let event = json!({
+        "hookKind": "manual_capture", "hookId": "dead", "triggeredAt": "2026-11-20T10:00:00Z",
+        "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"},
+        "waitMs": 10_000, "payload": {"text": format!("flaky 9 {WORD}")},
+        "metadata": {"note": WORD},
+    });
     let dead = api.post(&format!("{RUNTIME}/hooks"), &event).await.fine();
     assert_eq!(dead["deliveries"][0]["status"], "dead", "{dead}");
     let done =

@@ -56,7 +56,8 @@ async fn each_event_has_its_own_result_and_one_that_is_refused_stops_no_other() 
          "scope": {"companyId": "acme"}, "query": "x"},
         ["not", "an", "object"],
         {"hookKind": "unheard_of", "hookId": "u", "triggeredAt": "2026-11-20T10:00:00Z",
-         "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"}, "payload": {"text": "t"}},
+         "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"},
+         "payload": {"text": "t"}},
         elsewhere_bound,
         unawaited("b2", "last"),
     ]);
@@ -217,7 +218,8 @@ async fn an_event_of_another_run_is_refused_alone() {
     let sent = |id: &str| {
         json!({
             "hookKind": "post_run_capture", "hookId": id, "triggeredAt": "2026-11-20T10:00:00Z",
-            "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"}, "payload": {"text": id},
+            "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"},
+            "payload": {"text": id},
         })
     };
     let answer = first.post(BATCH, &json!({"events": [sent("end")]})).await.fine();

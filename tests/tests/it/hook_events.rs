@@ -186,8 +186,10 @@ async fn operations_of_hooks_say_who_sent_the_event_and_for_whom() {
 async fn agents_see_the_jobs_that_they_may_know_of() {
     let (_host, api) = extracting().await;
     let agents = [api.agent("ada").await, api.agent("bob").await];
-    let body = json!({"scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"},
-        "payload": {"text": "job 1"}});
+    let body = json!({
+        "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"},
+        "payload": {"text": "job 1"},
+    });
     agents[0].post("/runtime/v1/companies/acme/capture", &body).await.fine();
     let jobs = "/runtime/v1/companies/acme/jobs";
     let mine = agents[0].until(jobs, |page| page["items"][0]["status"] == "succeeded").await;
@@ -215,19 +217,31 @@ async fn nine_events_under_one_id_are_nine_records_at_every_provider() {
     for provider in providers {
         let hooks: Vec<Value> =
             KINDS.iter().map(|kind| json!({"kind": kind, "when": "always"})).collect();
-        let body = json!({"key": "memory", "providerKey": provider, "default": true, "policy": {"hooks": hooks},
-            "grants": {"storageBytes": 64 << 20, "directoryBytes": 64 << 20}});
+        let body = json!({
+            "key": "memory", "providerKey": provider, "default": true, "policy": {"hooks": hooks},
+            "grants": {"storageBytes": 64 << 20, "directoryBytes": 64 << 20},
+        });
         api.post(&format!("/control/v1/companies/{provider}/bindings"), &body).await.fine();
         for is_again in [false, true] {
             let mut handles = std::collections::BTreeSet::new();
             for kind in KINDS {
                 for agent in ["ada", "bob", "carol"] {
-                    let sent = json!({"hookKind": kind, "hookId": "run-1", "triggeredAt": "2026-11-20T10:00:00Z",
-                        "scope": {"companyId": provider, "agentId": agent, "subjectId": agent, "projectId": "p1"},
-                        "source": {"kind": "run", "companyId": provider, "runId": "run-1"}, "mode": "capture_record",
-                        "payload": {"text": format!("{agent} prefers \
-                            {kind}"), "metadata": {"kind": "preference"}},
-                        "waitMs": 10_000});
+                    let sent = json!({
+                        "hookKind": kind,
+                        "hookId": "run-1",
+                        "triggeredAt": "2026-11-20T10:00:00Z",
+                        "scope": {
+                            "companyId": provider, "agentId": agent, "subjectId": agent,
+                            "projectId": "p1",
+                        },
+                        "source": {"kind": "run", "companyId": provider, "runId": "run-1"},
+                        "mode": "capture_record",
+                        "payload": {
+                            "text": format!("{agent} prefers {kind}"),
+                            "metadata": {"kind": "preference"},
+                        },
+                        "waitMs": 10_000,
+                    });
                     let path = format!("/runtime/v1/companies/{provider}/hooks");
                     let answer = api.post(&path, &sent).await.fine();
                     let delivery = &answer["deliveries"][0];

@@ -36,7 +36,10 @@ async fn hosted(config: &Value) -> (TestHost, Api) {
     let host = TestHost::new(&["hosted"]).await.unwrap();
     let api = Api::new(&host);
     let grants = json!({"storageBytes": 64 << 20});
-    let body = json!({"key": "hosted", "providerKey": "hosted", "config": config, "grants": grants, "default": true});
+    let body = json!({
+        "key": "hosted", "providerKey": "hosted", "config": config, "grants": grants,
+        "default": true,
+    });
     api.post(&format!("{CONTROL}/bindings"), &body).await.fine();
     (host, api)
 }
@@ -47,7 +50,9 @@ async fn told(api: &Api, question: &str) -> String {
 }
 
 async fn ask(api: &Api, port: u16) -> String {
-    let request = json!({"method": "GET", "scheme": "http", "path": "/", "authority": format!("localhost:{port}")});
+    let request = json!({
+        "method": "GET", "scheme": "http", "path": "/", "authority": format!("localhost:{port}"),
+    });
     told(api, &request.to_string()).await
 }
 
@@ -184,7 +189,10 @@ async fn the_host_filters_for_a_provider_that_cannot() {
     )
     .await
     .fine();
-    let body = json!({"scope": {"companyId": "acme"}, "query": "meeting", "topK": 6, "metadataFilter": {"team": "red"}});
+    let body = json!({
+        "scope": {"companyId": "acme"}, "query": "meeting", "topK": 6,
+        "metadataFilter": {"team": "red"},
+    });
     let found = api.post(&format!("{RUNTIME}/query"), &body).await.fine();
     let found = found["snippets"].as_array().unwrap();
     assert_eq!(found.len(), 6, "all of them, although four times as many were asked for at first");
@@ -339,7 +347,8 @@ async fn a_conversation_comes_with_its_turns() {
     let (_host, api) = hosted(&json!({})).await;
     let capture = async |payload: Value| {
         let body = json!({
-            "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme", "runId": "r1"},
+            "scope": {"companyId": "acme"},
+            "source": {"kind": "run", "companyId": "acme", "runId": "r1"},
             "payload": payload, "mode": "capture_record",
         });
         api.post(&format!("{RUNTIME}/capture"), &body).await
@@ -360,7 +369,12 @@ async fn a_conversation_comes_with_its_turns() {
         (json!({"turns": [{"role": "", "text": "x"}]}), "payload.turns.0.role"),
         (json!({"turns": [{"role": "user", "text": "x", "name": ""}]}), "payload.turns.0.name"),
         (
-            json!({"turns": [{"role": "user", "text": "x".repeat(1 << 19)}, {"role": "user", "text": "y".repeat(1 << 20)}]}),
+            json!({
+                "turns": [
+                    {"role": "user", "text": "x".repeat(1 << 19)},
+                    {"role": "user", "text": "y".repeat(1 << 20)},
+                ],
+            }),
             "payload.turns.1.text",
         ),
     ] {

@@ -134,11 +134,19 @@ async fn what_programs_and_tools_wrote_in_a_project_is_an_item_of_it() {
         .unwrap()
         .surfaces(|surfaces| surfaces.integrations = integrations);
     let api = Api::new(&host);
-    let binding = json!({"key": "shared", "providerKey": "cross-agent", "default": true, "grants": {"storageBytes": 1 << 24}});
+    let binding = json!({
+        "key": "shared", "providerKey": "cross-agent", "default": true,
+        "grants": {"storageBytes": 1 << 24},
+    });
     api.post("/control/v1/companies/acme/bindings", &binding).await.fine();
     // As `memory.note` and `memhost note` write: a record in the scope of the project, with no
     // member of Apropos.
-    let write = |project: &str, text: &str, metadata: Value| json!({"scope": {"companyId": "acme", "projectId": project}, "records": [{"text": text, "metadata": metadata}]});
+    let write = |project: &str, text: &str, metadata: Value| {
+        json!({
+            "scope": {"companyId": "acme", "projectId": project},
+            "records": [{"text": text, "metadata": metadata}],
+        })
+    };
     let upsert = "/runtime/v1/companies/acme/records";
     let noted = api
         .post(
@@ -277,7 +285,10 @@ async fn an_agents_token_reaches_no_other_users_facts_on_any_way() {
         );
         assert!(!refused.text.contains("Allergic"), "{route}");
     }
-    let hydrate = json!({"hookKind": "pre_run_hydrate", "hookId": "h1", "triggeredAt": hook, "scope": scope, "query": ""});
+    let hydrate = json!({
+        "hookKind": "pre_run_hydrate", "hookId": "h1", "triggeredAt": hook, "scope": scope,
+        "query": "",
+    });
     let hydrated = ada.post(&format!("{path}/hooks"), &hydrate).await;
     assert!(!hydrated.text.contains("Allergic"), "{}", hydrated.text);
     // Without a subject, or as itself, it has its own facts and not the user's.
@@ -328,7 +339,8 @@ async fn an_agent_that_names_no_user_has_no_users_facts_with_any_provider() {
         as_person(&gateway, Method::Post, "/api/memory/user", ("u1", "agent"), secret).await.fine();
     let handle = json!({"providerKey": "local-markdown", "providerRecordId": made["id"]});
     let source = json!({"scope": {"companyId": "acme", "subjectId": "u1"},
-        "source": {"kind": "issue", "companyId": "acme", "issueId": "I-1"}, "records": [{"text": "Of u1's issue"}]});
+        "source": {"kind": "issue", "companyId": "acme", "issueId": "I-1"},
+        "records": [{"text": "Of u1's issue"}]});
     api.post("/runtime/v1/companies/acme/records", &source).await.fine();
     let ada = token(&api, "acme", "agent", Some("ada")).await;
     let (path, scope) = ("/runtime/v1/companies/acme", json!({"companyId": "acme"}));
@@ -382,8 +394,9 @@ async fn an_agent_writes_no_fact_in_another_ones_name() {
     let ada = token(&api, "acme", "agent", Some("ada")).await;
     let upsert = "/runtime/v1/companies/acme/records";
     let write = |scope: Value, metadata: Value| {
-        json!({"scope": scope, "records": [{"text": "Pay \
-        invoices to Eve", "metadata": metadata}]})
+        json!({
+            "scope": scope, "records": [{"text": "Pay invoices to Eve", "metadata": metadata}],
+        })
     };
     let company = json!({"companyId": "acme"});
     let of_u1 = json!({"userId": "u1", "source": "user", "createdAt": "2026-01-01T00:00:00Z"});

@@ -35,9 +35,15 @@ async fn send(api: &Api, route: &str, body: &Value, headers: &[(&'static str, &s
 
 #[allow(clippy::needless_pass_by_value, reason = "the callers make the values here")]
 fn note(text: &str, scope: Value) -> Value {
-    let mut body = json!({"scope": {"companyId": "acme"}, "payload": {"text": text}, "mode": "capture_record",
+    let mut body = json!({
+        "scope": {"companyId": "acme"},
+        "payload": {"text": text},
+        "mode": "capture_record",
         "source": {"kind": "issue_comment", "companyId": "acme", "commentId": "c1"},
-        "hook": {"hookKind": "manual_capture", "hookId": text, "triggeredAt": "2026-11-20T00:00:00Z"}});
+        "hook": {
+            "hookKind": "manual_capture", "hookId": text, "triggeredAt": "2026-11-20T00:00:00Z",
+        },
+    });
     body["scope"].as_object_mut().unwrap().extend(scope.as_object().unwrap().clone());
     body
 }
@@ -392,7 +398,11 @@ async fn tokens_that_have_ended_leave_the_list() {
             .unwrap();
     let operator = Api::new(&host);
     let soon = |host: &TestHost| host.service().now() + jiff::SignedDuration::from_mins(5);
-    let of_run = |number: usize, end: jiff::Timestamp| json!({"name": format!("run-{number}"), "role": "agent", "agentId": "ada", "expiresAt": end});
+    let of_run = |number: usize, end: jiff::Timestamp| {
+        json!({
+            "name": format!("run-{number}"), "role": "agent", "agentId": "ada", "expiresAt": end,
+        })
+    };
     let end = soon(&host);
     for number in 0..1_010 {
         operator.post(TOKENS, &of_run(number, end)).await.fine();

@@ -184,8 +184,11 @@ async fn bad_facts_are_refused_with_the_field() {
 async fn items_have_the_json_of_apropos() {
     let (_host, api) = host().await;
     let path = "/api/projects/p1/memory";
-    let item = json!({"sessionId": "s1", "agentKind": "codex", "type": "decision", "content": "SQLite instead of Postgres",
-        "tags": ["storage"], "visibility": "project", "confidence": 0.75, "source": "inferred"});
+    let item = json!({
+        "sessionId": "s1", "agentKind": "codex", "type": "decision",
+        "content": "SQLite instead of Postgres", "tags": ["storage"], "visibility": "project",
+        "confidence": 0.75, "source": "inferred",
+    });
     let added = api.post(path, &item).await;
     assert_eq!(added.status, 201, "{}", added.text);
     let fields: Vec<&String> = added.json.as_object().unwrap().keys().collect();
@@ -281,8 +284,11 @@ async fn an_export_can_be_imported_into_the_same_and_another_project() {
     }
     assert_eq!(api.get("/api/projects/p3/memory").await["items"].as_array().unwrap().len(), 5);
     assert_eq!(api.get(path).await["items"].as_array().unwrap().len(), 5);
-    let foreign = json!({"items": [{"id": "mem_42", "content": "from \
-        elsewhere", "createdAt": "2025-01-02T03:04:05Z"}]});
+    let foreign = json!({
+        "items": [{
+            "id": "mem_42", "content": "from elsewhere", "createdAt": "2025-01-02T03:04:05Z",
+        }],
+    });
     let first = api.post("/api/projects/p4/memory/import", &foreign).await.fine();
     assert_eq!((&first["imported"], &first["unchanged"]), (&json!(1), &json!(0)), "{first}");
     // It has another id here, and is there all the same.
@@ -295,8 +301,9 @@ async fn an_export_can_be_imported_into_the_same_and_another_project() {
     let again = api.post("/api/projects/p4/memory/import", &foreign).await.fine();
     assert_eq!((&again["imported"], &again["unchanged"]), (&json!(0), &json!(1)), "{again}");
     assert_eq!((&again["ids"], writes().await), (&first["ids"], before), "nothing was written");
-    let newer = json!({"items": [{"id": "mem_42", "content": "from \
-        there", "createdAt": "2025-01-02T03:04:05Z"}]});
+    let newer = json!({
+        "items": [{"id": "mem_42", "content": "from there", "createdAt": "2025-01-02T03:04:05Z"}],
+    });
     let changed = api.post("/api/projects/p4/memory/import", &newer).await.fine();
     assert_eq!(
         (&changed["imported"], &changed["ids"]),
@@ -461,8 +468,13 @@ async fn routes_of_integrations_follow_the_roles() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_configuration_maps_ids_to_scope_fields() {
-    let configured = json!({"pagespace": {"company": "acme", "binding": "notes", "user": "namespace", "drive": "project_id",
-        "user_header": "x-page-user"}, "apropos": {"company": "acme", "binding": "notes", "project": "subject_id"}});
+    let configured = json!({
+        "pagespace": {
+            "company": "acme", "binding": "notes", "user": "namespace", "drive": "project_id",
+            "user_header": "x-page-user",
+        },
+        "apropos": {"company": "acme", "binding": "notes", "project": "subject_id"},
+    });
     let routes = serde_json::from_value(configured).unwrap();
     let host =
         TestHost::new(&[]).await.unwrap().surfaces(|surfaces| surfaces.integrations = routes);

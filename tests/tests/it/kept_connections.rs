@@ -102,7 +102,9 @@ async fn thirty_records_need_at_most_two_handshakes() {
     let body = json!({"key": "mem0", "providerKey": "mem0", "default": true,
         "config": {"url": origin, "api": "self-hosted", "withoutKey": true}});
     api.post(&format!("{CONTROL}/bindings"), &body).await.fine();
-    let grants = json!({"storageBytes": 64 << 20, "http": [{"origin": origin, "privateRanges": ["127.0.0.0/8"]}]});
+    let grants = json!({
+        "storageBytes": 64 << 20, "http": [{"origin": origin, "privateRanges": ["127.0.0.0/8"]}],
+    });
     api.put(&format!("{CONTROL}/bindings/mem0/grants"), &grants).await.fine();
     let records: Vec<_> = (0..30).map(|n| json!({"text": format!("gate {n} is green")})).collect();
     let body = json!({"scope": {"companyId": "acme"}, "records": records});

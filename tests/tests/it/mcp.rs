@@ -30,7 +30,9 @@ async fn the_tools_depend_on_provider_and_token() {
         Client::new(address, &auditor).tools().await,
         ["memory.search", "memory.browse", "memory.jobs"]
     );
-    let few = json!({"name": "few", "role": "agent", "agentId": "ada", "operations": ["query", "correct"]});
+    let few = json!({
+        "name": "few", "role": "agent", "agentId": "ada", "operations": ["query", "correct"],
+    });
     let few = Client::new(address, &token(&host, "acme", few).await);
     assert_eq!(few.tools().await, ["memory.search", "memory.correct"]);
     // A token without `list` sees no resources, and a listing by its client is not recorded as a
@@ -73,8 +75,9 @@ async fn each_tool_works_and_leaves_an_operation() {
         .await
         .with("memhost-run-id", "run-7")
         .with("memhost-issue-id", "issue-3");
-    let note = json!({"text": "The gate code changes \
-                               monthly", "summary": "gate", "metadata": {"kind": "fact"}});
+    let note = json!({
+        "text": "The gate code changes monthly", "summary": "gate", "metadata": {"kind": "fact"},
+    });
     let noted = agent.does("memory.note", note).await;
     let (id, uri) =
         (noted["record"]["id"].clone(), noted["record"]["uri"].as_str().unwrap().to_owned());
@@ -365,7 +368,8 @@ async fn requests_outside_the_protocol_get_http_errors() {
     // Every revision with a handshake works, without a session.
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
+            "protocolVersion": revision, "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"}}});
         let answer = agent.send("POST", hello.to_string()).await;
         let result = &answer.json["result"];
         assert_eq!(

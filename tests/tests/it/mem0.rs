@@ -81,9 +81,11 @@ impl State {
             ("POST", "/memories") => {
                 let id = format!("00000000-0000-4000-8000-{:012}", self.added);
                 self.added += 1;
-                self.memories
-                    .push(json!({"id": id, "memory": body["messages"][0]["content"], "user_id": body["user_id"],
-                    "metadata": body["metadata"], "created_at": "2026-11-23T13:57:02+00:00", "score": 0.5}));
+                self.memories.push(json!({
+                    "id": id, "memory": body["messages"][0]["content"],
+                    "user_id": body["user_id"], "metadata": body["metadata"],
+                    "created_at": "2026-11-23T13:57:02+00:00", "score": 0.5,
+                }));
                 if self.is_silent {
                     return None;
                 }
@@ -110,7 +112,9 @@ impl State {
 async fn host(port: u16) -> (TestHost, Api) {
     let host = TestHost::new(&["mem0"]).await.unwrap();
     let api = Api::new(&host);
-    let config = json!({"url": format!("http://127.0.0.1:{port}"), "api": "self-hosted", "addMicrocents": 250_000});
+    let config = json!({
+        "url": format!("http://127.0.0.1:{port}"), "api": "self-hosted", "addMicrocents": 250_000,
+    });
     let body = json!({"key": "mem0", "providerKey": "mem0", "default": true, "config": config,
         "limits": {"callTimeoutMs": 2_000}});
     api.post(&format!("{CONTROL}/bindings"), &body).await.fine();
@@ -119,7 +123,9 @@ async fn host(port: u16) -> (TestHost, Api) {
 
 async fn grant(api: &Api, port: u16) {
     let origin = format!("http://127.0.0.1:{port}");
-    let secret = json!({"value": KEY, "origins": [origin], "usedAs": {"kind": "header", "name": "x-api-key"}});
+    let secret = json!({
+        "value": KEY, "origins": [origin], "usedAs": {"kind": "header", "name": "x-api-key"},
+    });
     api.put(&format!("{CONTROL}/secrets/MEM0_API_KEY"), &secret).await.fine();
     let grants = json!({"storageBytes": 64 << 20, "secrets": ["MEM0_API_KEY"],
         "http": [{"origin": origin, "privateRanges": ["127.0.0.0/8"]}]});
@@ -195,9 +201,11 @@ async fn a_check_needs_the_network_and_removes_nothing_of_others() {
     state.lock().unwrap().memories.push(others);
     let home = tempfile::tempdir().unwrap();
     let file = memhost_tests::provider_file("mem0");
-    let config =
-        json!({"url": format!("http://127.0.0.1:{port}"), "api": "self-hosted", "userId": "ada", "withoutKey": true})
-            .to_string();
+    let config = json!({
+        "url": format!("http://127.0.0.1:{port}"), "api": "self-hosted", "userId": "ada",
+        "withoutKey": true,
+    })
+    .to_string();
     let check = async |more: &[&str]| {
         let mut arguments = vec![
             "plugin",

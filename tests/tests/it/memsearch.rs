@@ -24,8 +24,11 @@ async fn host() -> (TestHost, Api) {
 }
 
 async fn write(api: &Api, company: &str, agent: &str, id: &str, text: &str) -> Value {
-    let body = json!({"scope": {"companyId": company, "agentId": agent, "sessionKey": "standup"}, "visibility": "agent",
-        "records": [{"id": id, "text": text, "createdAt": "2026-03-01T12:00:00Z"}]});
+    let body = json!({
+        "scope": {"companyId": company, "agentId": agent, "sessionKey": "standup"},
+        "visibility": "agent",
+        "records": [{"id": id, "text": text, "createdAt": "2026-03-01T12:00:00Z"}],
+    });
     api.post(&format!("{RUNTIME}/{company}/records"), &body).await.fine()["records"][0].clone()
 }
 

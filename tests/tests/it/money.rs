@@ -17,7 +17,10 @@ fn path(rest: &str) -> String {
 async fn only_what_is_billed_directly_makes_a_cost_event() {
     let (mut host, api) = extracting().await;
     let body = json!({
-        "scope": {"companyId": "acme", "agentId": "ada", "issueId": "i1", "runId": "r1", "projectId": "p1"},
+        "scope": {
+            "companyId": "acme", "agentId": "ada", "issueId": "i1", "runId": "r1",
+            "projectId": "p1",
+        },
         "source": {"kind": "run", "companyId": "acme", "runId": "r1"},
         "payload": {"text": "metered 3"},
     });
@@ -32,8 +35,10 @@ async fn only_what_is_billed_directly_makes_a_cost_event() {
     assert_eq!(events["items"].as_array().unwrap().len(), 1, "{events}");
     let event = &events["items"][0];
     let expected = json!({
-        "operationId": captured["operationId"], "agentId": "ada", "issueId": "i1", "heartbeatRunId": "r1",
-        "projectId": "p1", "bindingKey": "extracts", "provider": "expensive", "biller": "biller", "model": "model-1",
+        "operationId": captured["operationId"], "agentId": "ada", "issueId": "i1",
+        "heartbeatRunId": "r1",
+        "projectId": "p1", "bindingKey": "extracts", "provider": "expensive", "biller": "biller",
+        "model": "model-1",
         "billingType": "metered_api", "costStatus": "reported", "costCents": 3, "inputTokens": 100,
         "cachedInputTokens": 10, "outputTokens": 20, "embeddingTokens": 5,
     });
@@ -87,8 +92,10 @@ async fn flat_charges_are_finance_events_and_no_operations() {
     let before = api.get(&path("costs")).await["total"].clone();
     let corrected = api.get(&path("cost-events")).await["items"][0]["id"].clone();
     let charge = json!({
-        "eventKind": "log_storage_charge", "biller": "vendor", "amountCents": 1999, "occurredAt": "2026-11-01T00:00:00Z",
-        "description": "November", "bindingKey": "extracts", "estimated": true, "issueId": "i1", "projectId": "p1",
+        "eventKind": "log_storage_charge", "biller": "vendor", "amountCents": 1999,
+        "occurredAt": "2026-11-01T00:00:00Z",
+        "description": "November", "bindingKey": "extracts", "estimated": true, "issueId": "i1",
+        "projectId": "p1",
         "heartbeatRunId": "r1", "quantity": 3, "unit": "gb_month", "costEventId": corrected,
     });
     let made = api.post(&path("finance-events"), &charge).await.fine();
@@ -121,8 +128,10 @@ async fn a_charge_names_a_cost_event_of_its_own_company() {
     api.capture("zeta", "metered 1").await.fine();
     let theirs = api.get("/control/v1/companies/zeta/cost-events").await["items"][0]["id"].clone();
     let charge = |event: &Value| {
-        json!({"eventKind": "platform_fee", "biller": "vendor", "amountCents": 1, "occurredAt": "2026-11-01T00:00:00Z",
-            "costEventId": event})
+        json!({
+            "eventKind": "platform_fee", "biller": "vendor", "amountCents": 1,
+            "occurredAt": "2026-11-01T00:00:00Z", "costEventId": event,
+        })
     };
     for wrong in [&theirs, &json!("01890000-0000-7000-8000-000000000000")] {
         let refused = api.post(&path("finance-events"), &charge(wrong)).await;
@@ -267,10 +276,8 @@ async fn a_budget_warns_refuses_and_admits_again() {
         api.put(&path("budgets/week"), &json!({"limitCents": 1})).await.json["field"],
         "period"
     );
-    assert_eq!(
-        api.put(&path("budgets/day"), &json!({"limitCents": 1, "warnShare": 2})).await.json["field"],
-        "warnShare"
-    );
+    let refused = api.put(&path("budgets/day"), &json!({"limitCents": 1, "warnShare": 2})).await;
+    assert_eq!(refused.json["field"], "warnShare");
 }
 
 /// With `n` calls at once, at most `n - 1` calls more than the limit are paid.

@@ -60,7 +60,11 @@ async fn metrics_count_what_happened_and_have_no_companies_unless_asked() {
         let series = |company: &str, outcome: &str, provider: &str| {
             let company = if has_company { company } else { "" };
             format!(
-                r#"memhost_operations_total{{kind="query",outcome="{outcome}",provider="{provider}",company="{company}"}}"#
+                concat!(
+                    r#"memhost_operations_total{{kind="query",outcome="{}","#,
+                    r#"provider="{}",company="{}"}}"#
+                ),
+                outcome, provider, company
             )
         };
         assert_eq!(value(&metrics, &series("acme-1", "succeeded", "echo")), 3.0);

@@ -39,7 +39,10 @@ async fn refusals_and_failures_are_recorded() {
     let host = TestHost::with(&["traps"], |options| options.zero_config = false).await.unwrap();
     let none = host.query("acme", "x").await.unwrap_err();
     assert!(
-        matches!(&none, ServiceError::Operation { error, .. } if error.code == OperationErrorCode::NoBinding),
+        matches!(
+            &none,
+            ServiceError::Operation { error, .. } if error.code == OperationErrorCode::NoBinding,
+        ),
         "{none}"
     );
     host.bind("acme", "traps", BindingLimits::default()).await.unwrap();

@@ -38,8 +38,11 @@ async fn a_person_who_names_an_agent_gets_nothing_of_the_agents() {
     let scope = json!({"companyId": "acme", "agentId": "ada"});
     let source = json!({"kind": "manual_note", "companyId": "acme"});
     let hook = |kind: &str| {
-        json!({"hookKind": kind, "hookId": kind, "triggeredAt": "2026-11-20T10:00:00Z", "scope": scope,
-            "source": source, "query": SECRET, "payload": {"text": "planted"}, "visibility": "agent"})
+        json!({
+            "hookKind": kind, "hookId": kind, "triggeredAt": "2026-11-20T10:00:00Z", "scope": scope,
+            "source": source, "query": SECRET, "payload": {"text": "planted"},
+            "visibility": "agent",
+        })
     };
     let planted = json!([{"text": "planted"}]);
     for (route, body) in [
@@ -54,7 +57,10 @@ async fn a_person_who_names_an_agent_gets_nothing_of_the_agents() {
         ),
         (
             "capture",
-            json!({"scope": scope, "source": source, "payload": {"text": "planted"}, "visibility": "agent"}),
+            json!({
+                "scope": scope, "source": source, "payload": {"text": "planted"},
+                "visibility": "agent",
+            }),
         ),
         (
             "correct",
@@ -82,8 +88,10 @@ async fn a_person_who_names_an_agent_gets_nothing_of_the_agents() {
     assert!(seen.contains(SECRET) && !seen.contains("planted"), "{seen}");
     assert_eq!(of_ada(&ada).await, [text.as_str()]);
     // The agent that works for the person may be named, and gives nothing of the agent's.
-    let hydrate = json!({"hookKind": "pre_run_hydrate", "hookId": "h1", "triggeredAt": "2026-11-20T10:00:00Z",
-        "scope": {"companyId": "acme"}, "actorAgentId": "ada", "query": SECRET});
+    let hydrate = json!({
+        "hookKind": "pre_run_hydrate", "hookId": "h1", "triggeredAt": "2026-11-20T10:00:00Z",
+        "scope": {"companyId": "acme"}, "actorAgentId": "ada", "query": SECRET,
+    });
     let found = as_person(&gateway, "hooks", &hydrate).await.fine();
     assert!(!found.to_string().contains(&text), "{found}");
     // Without an agent a person has the person's own.
@@ -154,8 +162,9 @@ async fn a_person_who_forgets_their_scope_ends_no_private_change_of_an_agent() {
         json!({"scope": scope, "visibility": visibility,
             "records": [{"id": handle["providerRecordId"], "text": text}]})
     };
-    let correction = json!({"scope": scope, "handle": handle, "patch": {"record": {"text": "ada's \
-        correction"}}});
+    let correction = json!({
+        "scope": scope, "handle": handle, "patch": {"record": {"text": "ada's correction"}},
+    });
     let mut operations = Vec::new();
     for (route, body) in [
         ("records", change(&handle, "ada's second view", json!("agent"))),

@@ -55,8 +55,9 @@ async fn every_write_and_recall_of_a_project_leaves_one_event() {
     let mut wanted = Vec::new();
     // By the routes: one item, its change, an import of two, and a recall. A search is none, nor is
     // a deletion.
-    let item = json!({"content": "Deploys are frozen on \
-                                  Fridays", "sessionId": "s1", "agentKind": "codex"});
+    let item = json!({
+        "content": "Deploys are frozen on Fridays", "sessionId": "s1", "agentKind": "codex",
+    });
     let made = api.post(path, &item).await.fine();
     wanted.push(row("saved", "codex", "s1", 1));
     let one = format!("{path}/{}", made["id"].as_str().unwrap());
@@ -66,8 +67,9 @@ async fn every_write_and_recall_of_a_project_leaves_one_event() {
     let patched = api.patch(&one, &json!({})).await.fine();
     assert_eq!(patched, unchanged, "a change of nothing leaves no event and no new time");
     assert_eq!(api.get(&one).await, unchanged);
-    let two = json!({"items": [{"content": "The gate has two locks"}, {"content": "The office is \
-        in Bonn"}]});
+    let two = json!({
+        "items": [{"content": "The gate has two locks"}, {"content": "The office is in Bonn"}],
+    });
     api.post(&format!("{path}/import"), &two).await.fine();
     wanted.push(row("saved", "unknown", "none", 2));
     api.post(&format!("{path}/search"), &json!({"query": "deploys"})).await.fine();
@@ -124,18 +126,20 @@ async fn every_write_and_recall_of_a_project_leaves_one_event() {
     api.post("/runtime/v1/companies/acme/records", &record).await.fine();
     wanted.push(row("saved", "unknown", "s3", 1));
     let capture = json!({"scope": scope, "source": {"kind": "manual_note", "companyId": "acme"},
-        "mode": "capture_record", "payload": {"text": "Tea is in the \
-            kitchen", "metadata": {"agentKind": "codex"}}});
+        "mode": "capture_record",
+        "payload": {"text": "Tea is in the kitchen", "metadata": {"agentKind": "codex"}}});
     api.post("/runtime/v1/companies/acme/capture", &capture).await.fine();
     wanted.push(row("saved", "codex", "s3", 1));
     let elsewhere =
         json!({"bindingKey": "other", "scope": scope, "records": [{"text": "Elsewhere"}]});
     api.post("/runtime/v1/companies/acme/records", &elsewhere).await.fine();
     // By a hook, which is delivered once however often it is sent.
-    let hook = json!({"hookKind": "post_run_capture", "hookId": "h1", "triggeredAt": "2026-11-23T12:00:00Z",
-        "scope": scope, "source": {"kind": "external_document", "companyId": "acme"}, "waitMs": 20_000,
-        "payload": {"text": "The printer is on the second \
-                             floor"}, "metadata": {"agentKind": "claude"}});
+    let hook = json!({
+        "hookKind": "post_run_capture", "hookId": "h1", "triggeredAt": "2026-11-23T12:00:00Z",
+        "scope": scope, "source": {"kind": "external_document", "companyId": "acme"},
+        "waitMs": 20_000, "payload": {"text": "The printer is on the second floor"},
+        "metadata": {"agentKind": "claude"},
+    });
     for _ in 0..2 {
         api.post("/runtime/v1/companies/acme/hooks", &hook).await.fine();
     }
@@ -145,12 +149,16 @@ async fn every_write_and_recall_of_a_project_leaves_one_event() {
     {
         assert!(of_session.to_string().contains(text), "{of_session}");
     }
-    let hydrate = json!({"hookKind": "pre_run_hydrate", "hookId": "h2", "triggeredAt": "2026-11-23T12:00:00Z",
-        "scope": scope, "query": "printer", "topK": 1});
+    let hydrate = json!({
+        "hookKind": "pre_run_hydrate", "hookId": "h2", "triggeredAt": "2026-11-23T12:00:00Z",
+        "scope": scope, "query": "printer", "topK": 1,
+    });
     api.post("/runtime/v1/companies/acme/hooks", &hydrate).await.fine();
     wanted.push(row("recalled", "unknown", "s3", 1));
-    let hydrate = json!({"hookKind": "pre_run_hydrate", "hookId": "h3", "triggeredAt": "2026-11-23T12:00:00Z",
-        "scope": scope, "query": "printer", "topK": 1, "metadata": {"agentKind": "claude"}});
+    let hydrate = json!({
+        "hookKind": "pre_run_hydrate", "hookId": "h3", "triggeredAt": "2026-11-23T12:00:00Z",
+        "scope": scope, "query": "printer", "topK": 1, "metadata": {"agentKind": "claude"},
+    });
     api.post("/runtime/v1/companies/acme/hooks", &hydrate).await.fine();
     wanted.push(row("recalled", "claude", "s3", 1));
     assert_eq!(told(&api).await, wanted);

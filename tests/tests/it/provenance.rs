@@ -25,7 +25,8 @@ fn capture(source: Value, hook: Value) -> Value {
 #[allow(clippy::needless_pass_by_value, reason = "the callers make the values here")]
 fn event(id: &str, kind: &str, more: Value) -> Value {
     let mut body = json!({
-        "hookKind": kind, "hookId": id, "triggeredAt": "2026-11-20T00:00:00Z", "scope": {"companyId": "acme"},
+        "hookKind": kind, "hookId": id, "triggeredAt": "2026-11-20T00:00:00Z",
+        "scope": {"companyId": "acme"},
         "waitMs": 10_000,
     });
     match kind {
@@ -156,7 +157,11 @@ async fn records_that_an_agent_writes_name_its_run_only() {
     let of_run = json!({"name": "ada r1", "role": "agent", "agentId": "ada", "runId": "r1"});
     let of_run = token(&operator, of_run).await;
     let path = "/runtime/v1/companies/acme/records";
-    let body = |source: Value| json!({"scope": {"companyId": "acme"}, "source": source, "records": [{"text": "t"}]});
+    let body = |source: Value| {
+        json!({
+            "scope": {"companyId": "acme"}, "source": source, "records": [{"text": "t"}],
+        })
+    };
     let foreign =
         of_run.post(path, &body(json!({"kind": "run", "companyId": "acme", "runId": "r2"}))).await;
     assert_eq!(
@@ -165,7 +170,9 @@ async fn records_that_an_agent_writes_name_its_run_only() {
         "{}",
         foreign.text
     );
-    let claim = json!({"kind": "issue_document", "companyId": "acme", "documentKey": "plan", "runId": "r1"});
+    let claim = json!({
+        "kind": "issue_document", "companyId": "acme", "documentKey": "plan", "runId": "r1",
+    });
     of_run.post(path, &body(claim)).await.fine();
     let operation = last(&operator, "record_upsert").await;
     assert_eq!(operation["source"]["assertedBy"], "agent:ada");

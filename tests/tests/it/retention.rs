@@ -48,9 +48,11 @@ async fn everything_else_is_kept_as_long_as_the_retention_says() {
     let after = swept(31, json!({})).await;
     assert_eq!((after[0], after[1], after[2]), (0, before[1], before[2]), "deliveries go first");
     // The same event is a new one now.
-    let hook = json!({"hookKind": "post_run_capture", "hookId": "h", "triggeredAt": "2026-11-20T00:00:00Z",
-        "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"}, "payload": {"text": "by hook"},
-        "waitMs": 10_000});
+    let hook = json!({
+        "hookKind": "post_run_capture", "hookId": "h", "triggeredAt": "2026-11-20T00:00:00Z",
+        "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"},
+        "payload": {"text": "by hook"}, "waitMs": 10_000,
+    });
     let again = api.post("/runtime/v1/companies/acme/hooks", &hook).await.fine();
     assert_eq!(again["isDuplicate"], false);
     let after = swept(60, json!({"deliveriesMaxAgeDays": null})).await;

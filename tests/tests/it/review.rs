@@ -103,8 +103,12 @@ async fn rejecting_forgets_and_editing_corrects() {
         .filter(|operation| operation.kind.as_str() == "forget");
     assert_eq!(forgotten.count(), 1, "the provider was told");
     // An edited record needs no further decision.
-    let note = json!({"scope": {"companyId": "acme"}, "records": [{"text": "call \
-        jerry@mit.edu", "metadata": {"kind": "todo", "confidence": 0.1}}]});
+    let note = json!({
+        "scope": {"companyId": "acme"},
+        "records": [{
+            "text": "call jerry@mit.edu", "metadata": {"kind": "todo", "confidence": 0.1},
+        }],
+    });
     api.post("/runtime/v1/companies/acme/records", &note).await.fine();
     assert_eq!(api.query("acme", "jerry@mit.edu").await.len(), 1);
     // A record whose text changes is judged again.
@@ -173,7 +177,10 @@ async fn personal_data_is_sent_as_the_policy_says() {
     }
     assert_eq!(api.query("acme", "call").await, [WITH_PII]);
     // A provider without an `http` grant gets the text unchanged.
-    let local = json!({"key": "local", "providerKey": "local-markdown", "policy": {"pii": "redact"}, "default": true});
+    let local = json!({
+        "key": "local", "providerKey": "local-markdown", "policy": {"pii": "redact"},
+        "default": true,
+    });
     api.post("/control/v1/companies/acme/bindings", &local).await.fine();
     let text = json!({"scope": {"companyId": "acme"}, "records": [{"text": WITH_PII}]});
     api.post("/runtime/v1/companies/acme/records", &text).await.fine();

@@ -34,7 +34,9 @@ async fn write(api: &Api, id: Option<&Value>, text: &str) -> Value {
 }
 
 async fn correct(api: &Api, handle: &Value, text: &str) -> Value {
-    let body = json!({"scope": {"companyId": "acme"}, "handle": handle, "patch": {"record": {"text": text}}});
+    let body = json!({
+        "scope": {"companyId": "acme"}, "handle": handle, "patch": {"record": {"text": text}},
+    });
     api.post("/runtime/v1/companies/acme/correct", &body).await.fine()
 }
 
@@ -107,9 +109,10 @@ async fn an_approved_change_is_made_and_counts() {
         decide(&api, &replaced, "approve").await.fine();
         assert_eq!(shown(&ada).await, ["The valve opens at two"], "{provider}");
         // A new record and one that is there, in one request: each has its handle.
-        let records = json!([{"text": "The pump is \
-                                       new"}, {"id": handle["providerRecordId"], "text": "The \
-                                           valve leaks"}]);
+        let records = json!([
+            {"text": "The pump is new"},
+            {"id": handle["providerRecordId"], "text": "The valve leaks"},
+        ]);
         let body = json!({"scope": {"companyId": "acme"}, "records": records});
         let both = ada.post("/runtime/v1/companies/acme/records", &body).await.fine();
         assert_eq!(

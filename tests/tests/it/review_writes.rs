@@ -40,7 +40,9 @@ async fn write(api: &Api, company: &str, text: &str) -> Answer {
 }
 
 async fn correct(api: &Api, handle: &Value, text: &str) -> Value {
-    let body = json!({"scope": {"companyId": "acme"}, "handle": handle, "patch": {"record": {"text": text}}});
+    let body = json!({
+        "scope": {"companyId": "acme"}, "handle": handle, "patch": {"record": {"text": text}},
+    });
     api.post("/runtime/v1/companies/acme/correct", &body).await.fine()
 }
 
@@ -189,12 +191,16 @@ async fn imported_records_are_judged_at_import() {
         let (mut host, api) = holding(provider).await;
         for (namespace, text) in [("north", "The gate is shut"), ("south", "The gate is open")] {
             let record = json!({"text": text, "metadata": {"kind": "fact", "confidence": 0.99}});
-            let body = json!({"scope": {"companyId": "zeta", "namespace": namespace}, "records": [record]});
+            let body = json!({
+                "scope": {"companyId": "zeta", "namespace": namespace}, "records": [record],
+            });
             api.post("/runtime/v1/companies/zeta/records", &body).await.fine();
         }
         let all = json!({"scope": {"companyId": "zeta"}});
         let exported = api.post("/runtime/v1/companies/zeta/export", &all).await.fine();
-        let other = json!({"scope": {"companyId": "acme", "namespace": "east"}, "lines": exported["lines"]});
+        let other = json!({
+            "scope": {"companyId": "acme", "namespace": "east"}, "lines": exported["lines"],
+        });
         let refused = api.post("/runtime/v1/companies/acme/import", &other).await;
         assert_eq!(
             (refused.status, &refused.json["field"]),

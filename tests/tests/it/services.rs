@@ -127,8 +127,10 @@ async fn host_with(
 }
 
 async fn write(api: &Api, agent: &str, id: &str, text: &str) -> Value {
-    let body = json!({"scope": {"companyId": "acme", "agentId": agent}, "records": [{"id": id, "text": text}],
-        "visibility": "agent"});
+    let body = json!({
+        "scope": {"companyId": "acme", "agentId": agent}, "records": [{"id": id, "text": text}],
+        "visibility": "agent",
+    });
     api.post(&format!("{RUNTIME}/records"), &body).await.fine()["records"][0].clone()
 }
 

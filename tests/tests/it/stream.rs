@@ -175,8 +175,11 @@ async fn a_batch_of_captures_has_a_result_for_each_line() {
     host.bind("acme", "reference", Default::default()).await.unwrap();
     let api = Api::new(&host);
     let line = |company: &str, text: &str| {
-        json!({"scope": {"companyId": company}, "source": {"kind": "run", "companyId": company}, "payload": {"text": text}, "mode": "capture_record"})
-            .to_string()
+        json!({
+            "scope": {"companyId": company}, "source": {"kind": "run", "companyId": company},
+            "payload": {"text": text}, "mode": "capture_record",
+        })
+        .to_string()
     };
     let lines = [
         line("acme", "one"),

@@ -256,6 +256,8 @@ pub(crate) async fn bind_provider(api: &Api, company: &str, provider: &str) {
 /// A binding of the guest `extracts` under a key, the company's default.
 pub(crate) async fn bind(api: &Api, company: &str, key: &str, policy: &Value) {
     let grants = json!({"storageBytes": 64 << 20, "http": [{"origin": "https://api.example.com"}]});
-    let body = json!({"key": key, "providerKey": "extracts", "grants": grants, "policy": policy, "default": true});
+    let body = json!({
+        "key": key, "providerKey": "extracts", "grants": grants, "policy": policy, "default": true,
+    });
     api.post(&format!("/control/v1/companies/{company}/bindings"), &body).await.fine();
 }

@@ -48,9 +48,12 @@ async fn a_change_of_limits_and_policy_changes_what_it_names() {
     let (_host, api) = host("extracts").await;
     let binding = path("bindings/memory");
     let patch = async |body: Value| api.patch(&binding, &body).await;
-    patch(json!({"limits": {"callTimeoutMs": 7_000}, "policy": {"pii": "redact", "mcp": {"aliases": true}}}))
-        .await
-        .fine();
+    patch(json!({
+        "limits": {"callTimeoutMs": 7_000},
+        "policy": {"pii": "redact", "mcp": {"aliases": true}},
+    }))
+    .await
+    .fine();
     let after = patch(json!({"limits": {"callsPerSecond": 9}, "policy": {"onBudget": "queue"}}))
         .await
         .fine();

@@ -17,7 +17,8 @@ async fn ready(config: Value) -> (TestHost, Api) {
     .unwrap();
     let api = Api::new(&host);
     let body = json!({
-        "key": "memory", "providerKey": "taxonomy", "grants": {"storageBytes": 256 << 20}, "config": config, "default": true,
+        "key": "memory", "providerKey": "taxonomy", "grants": {"storageBytes": 256 << 20},
+        "config": config, "default": true,
     });
     api.post("/control/v1/companies/acme/bindings", &body).await.fine();
     (host, api)
@@ -76,7 +77,8 @@ async fn raw_data_is_redacted_if_configured() {
 async fn a_wrong_configuration_and_what_is_not_memory_are_refused() {
     let (_host, api) = ready(json!({})).await;
     let body = json!({
-        "key": "other", "providerKey": "taxonomy", "grants": {"storageBytes": 1 << 20}, "config": {"thresholds": {"todo": 2}},
+        "key": "other", "providerKey": "taxonomy", "grants": {"storageBytes": 1 << 20},
+        "config": {"thresholds": {"todo": 2}},
     });
     let refused = api.post("/control/v1/companies/acme/bindings", &body).await;
     assert!(

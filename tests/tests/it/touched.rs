@@ -83,8 +83,10 @@ async fn every_operation_that_touched_a_record_is_found_by_it() {
     ask(&bob, "query", json!({"query": "wall grey", "topK": 1})).await;
     ask(&bob, "get", json!({"handle": gate})).await;
     let source = json!({"kind": "run", "companyId": "acme", "runId": "r1"});
-    let cites = json!({"source": source, "payload": {"text": "asked at the \
-        gate"}, "metadata": {"citedRecords": [gate]}});
+    let cites = json!({
+        "source": source, "payload": {"text": "asked at the gate"},
+        "metadata": {"citedRecords": [gate]},
+    });
     ask(&ada, "capture", cites).await;
     ask(
         &ada,

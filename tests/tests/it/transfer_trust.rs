@@ -287,7 +287,10 @@ async fn grants_and_limits_of_an_import_wait_for_an_operator_and_so_do_the_recor
     // One that waits can be forgotten.
     let is_fact = |line: &Value| line["type"] == "record" && line.to_string().contains("fact 3");
     let record = again.lines().map(parsed).find(is_fact).unwrap();
-    let forget = json!({"scope": {"companyId": "acme"}, "bindingKey": "extracts", "handles": [record["value"]["handle"]]});
+    let forget = json!({
+        "scope": {"companyId": "acme"}, "bindingKey": "extracts",
+        "handles": [record["value"]["handle"]],
+    });
     let forgotten = there.post("/runtime/v1/companies/acme/forget", &forget).await.fine();
     assert_eq!(forgotten["outcomes"][0]["effect"], "hard", "{forgotten}");
     let left = there.send(Method::Get, &path("export"), None, &[]).await.text;

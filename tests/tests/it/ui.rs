@@ -17,8 +17,8 @@ const HOSTILE: &str = "<script>alert(1)<b>\"'&";
 async fn capture(api: &Api, text: &str, agent: &str) -> Value {
     let body = json!({
         "scope": {
-            "companyId": "acme", "agentId": agent, "projectId": "p1", "issueId": "PAP \
-                7", "runId": "r 1",
+            "companyId": "acme", "agentId": agent, "projectId": "p1", "issueId": "PAP 7",
+            "runId": "r 1",
             "sessionKey": "s1", "subjectId": HOSTILE,
         },
         "source": {"kind": "run", "companyId": "acme", "runId": "r 1"},

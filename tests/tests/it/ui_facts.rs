@@ -70,7 +70,10 @@ async fn what_the_page_adds_and_removes_is_what_routes_and_tools_have() {
     let by = [("x-user-id", "u7")];
     let body = json!({"fact": HOSTILE, "source": "ai"}).to_string();
     api.send(Method::Post, "/api/memory/drive/d1", Some(body), &by).await.fine();
-    let noted = json!({"scope": {"companyId": "acme", "subjectId": "u1"}, "records": [{"text": "Allergic to nuts"}]});
+    let noted = json!({
+        "scope": {"companyId": "acme", "subjectId": "u1"},
+        "records": [{"text": "Allergic to nuts"}],
+    });
     let noted = api.post("/runtime/v1/companies/acme/records", &noted).await.fine();
     let page = admin.page(both).await;
     for text in [
@@ -118,8 +121,10 @@ async fn what_the_page_adds_and_removes_is_what_routes_and_tools_have() {
     let cleared = admin.form("/c/acme/facts/clear", &owners("drive")).await;
     assert!(admin.page(&location(&cleared)).await.contains("Removed 2 facts."));
     assert_eq!((of_user(&api, "u1").await.len(), of_drive(&api, "d1").await.len()), (1, 0));
-    let recall = json!({"scope": {"companyId": "acme", "subjectId": "u1", "namespace": "d1"}, "query": "",
-        "intent": "agent_preamble"});
+    let recall = json!({
+        "scope": {"companyId": "acme", "subjectId": "u1", "namespace": "d1"}, "query": "",
+        "intent": "agent_preamble",
+    });
     let preamble = api.post("/runtime/v1/companies/acme/query", &recall).await.fine();
     assert_eq!(preamble["profileSummary"], "## About This User\n\n- Likes tea\n\n");
     // After a restart they are there, and the sessions have ended.

@@ -136,8 +136,10 @@ pub(crate) async fn first(api: &Api, list: &str) -> String {
 
 fn event(id: &str, text: &str) -> Value {
     json!({
-        "hookKind": "post_run_capture", "hookId": id, "triggeredAt": "2026-11-20T10:00:00Z", "waitMs": 20_000,
-        "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme", "runId": "r1"},
+        "hookKind": "post_run_capture", "hookId": id, "triggeredAt": "2026-11-20T10:00:00Z",
+        "waitMs": 20_000,
+        "scope": {"companyId": "acme"},
+        "source": {"kind": "run", "companyId": "acme", "runId": "r1"},
         "payload": {"text": text},
     })
 }

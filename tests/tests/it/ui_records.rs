@@ -20,7 +20,9 @@ async fn keeping(provider: &str) -> (TestHost, Api) {
 async fn write(api: &Api, agent: Option<&str>, record: &Value) -> String {
     let body = json!({
         "scope": {"companyId": "acme", "agentId": agent},
-        "source": {"kind": "issue_comment", "companyId": "acme", "issueId": "PAP-7", "commentId": "c1"},
+        "source": {
+            "kind": "issue_comment", "companyId": "acme", "issueId": "PAP-7", "commentId": "c1",
+        },
         "records": [record],
     });
     let answer = api.post("/runtime/v1/companies/acme/records", &body).await.fine();
@@ -61,8 +63,9 @@ async fn records_are_listed_and_shown_in_full() {
     let id = write(
         &api,
         None,
-        &json!({"id": "team/plan \
-                       1?#%2F", "text": hostile, "summary": "<i>s</i>", "metadata": metadata}),
+        &json!({
+            "id": "team/plan 1?#%2F", "text": hostile, "summary": "<i>s</i>", "metadata": metadata,
+        }),
     )
     .await;
     assert_eq!(id, "team/plan 1?#%2F", "the provider kept the name");

@@ -42,9 +42,10 @@ fn scope(company: &str) -> Value {
 
 fn hook(company: &str, kind: &str) -> Value {
     json!({
-        "hookKind": kind, "hookId": "h1", "triggeredAt": "2026-11-20T10:00:00Z", "scope": scope(company),
-        "source": {"kind": "manual_note", "companyId": company}, "payload": {"text": "a \
-            fact"}, "query": "a fact",
+        "hookKind": kind, "hookId": "h1", "triggeredAt": "2026-11-20T10:00:00Z",
+        "scope": scope(company),
+        "source": {"kind": "manual_note", "companyId": company}, "payload": {"text": "a fact"},
+        "query": "a fact",
     })
 }
 
@@ -188,12 +189,14 @@ async fn each_thing_that_an_operator_makes_makes_its_company() {
     let runtime = |company: &str, rest: &str| format!("/runtime/v1/companies/{company}/{rest}");
     let binding = json!({"key": "main", "providerKey": "local-markdown"});
     let line = json!({
-        "scope": {"companyId": "first-batch"}, "source": {"kind": "manual_note", "companyId": "first-batch"},
+        "scope": {"companyId": "first-batch"},
+        "source": {"kind": "manual_note", "companyId": "first-batch"},
         "payload": {"text": "a fact"},
     });
     let used_as = json!({"kind": "query", "parameter": "key"});
-    let secret = json!({"value": "a value of \
-                                  eight", "origins": ["https://api.example.com"], "usedAs": used_as});
+    let secret = json!({
+        "value": "a value of eight", "origins": ["https://api.example.com"], "usedAs": used_as,
+    });
     let first: Vec<(&str, Method, String, String)> = vec![
         ("first-itself", Method::Put, control("first-itself", ""), String::new()),
         ("first-binding", Method::Post, control("first-binding", "/bindings"), binding.to_string()),

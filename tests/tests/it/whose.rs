@@ -68,7 +68,8 @@ pub(crate) async fn ask(api: &Api, company: &str, what: &str, beside: Value) -> 
 
 fn event(id: &str, query: &str) -> Value {
     json!({
-        "hookKind": "pre_run_hydrate", "hookId": id, "triggeredAt": "2026-11-20T10:00:00Z", "query": query,
+        "hookKind": "pre_run_hydrate", "hookId": id, "triggeredAt": "2026-11-20T10:00:00Z",
+        "query": query,
         "scope": {"companyId": "acme"}, "deadlineMs": 30_000, "tokenBudget": 5_000,
     })
 }
@@ -253,8 +254,10 @@ async fn what_hooks_and_captures_bring_is_as_private_as_they_say() {
     let (host, api) = host("extracts").await;
     let [ada, carol, _] = agents(&host).await;
     let mut event = json!({
-        "hookKind": "post_run_capture", "hookId": "h1", "triggeredAt": "2026-11-20T10:00:00Z", "waitMs": 20_000,
-        "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme", "runId": "r1"},
+        "hookKind": "post_run_capture", "hookId": "h1", "triggeredAt": "2026-11-20T10:00:00Z",
+        "waitMs": 20_000,
+        "scope": {"companyId": "acme"},
+        "source": {"kind": "run", "companyId": "acme", "runId": "r1"},
         "payload": {"text": format!("From a hook: {SECRET}")}, "visibility": "agent",
     });
     let taken = ada.post("/runtime/v1/companies/acme/hooks", &event).await.fine();

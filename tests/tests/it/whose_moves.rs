@@ -25,7 +25,11 @@ async fn records_are_filtered_by_what_the_host_knows_with_every_provider() {
     for provider in PROVIDERS {
         let (host, api) = host(provider).await;
         let [ada, carol, _] = agents(&host).await;
-        let source = |issue: &str| json!({"kind": "issue_comment", "companyId": "acme", "issueId": issue, "commentId": "c1"});
+        let source = |issue: &str| {
+            json!({
+                "kind": "issue_comment", "companyId": "acme", "issueId": issue, "commentId": "c1",
+            })
+        };
         // To `cross-agent` a project is a partition: without it the record would not be listed.
         let project = if provider == "cross-agent" { Value::Null } else { json!("p1") };
         let scope = json!({"companyId": "acme", "projectId": project, "runId": "r1"});
@@ -274,15 +278,17 @@ async fn deliveries_jobs_and_costs_are_filtered_by_agent_issue_run_and_date() {
     let [ada, carol, _] = agents(&host).await;
     for (caller, issue, run) in [(&ada, "i1", "r1"), (&carol, "i2", "r2")] {
         let event = json!({
-            "hookKind": "post_run_capture", "hookId": issue, "triggeredAt": "2026-11-20T10:00:00Z", "waitMs": 20_000,
+            "hookKind": "post_run_capture", "hookId": issue, "triggeredAt": "2026-11-20T10:00:00Z",
+            "waitMs": 20_000,
             "scope": {"companyId": "acme", "issueId": issue, "runId": run},
-            "source": {"kind": "run", "companyId": "acme", "runId": run}, "payload": {"text": "job \
-                a fact"},
+            "source": {"kind": "run", "companyId": "acme", "runId": run},
+            "payload": {"text": "job a fact"},
         });
         caller.post("/runtime/v1/companies/acme/hooks", &event).await.fine();
         let paid = json!({
             "scope": {"companyId": "acme", "issueId": issue, "runId": run},
-            "source": {"kind": "run", "companyId": "acme", "runId": run}, "payload": {"text": "paid 3"},
+            "source": {"kind": "run", "companyId": "acme", "runId": run},
+            "payload": {"text": "paid 3"},
         });
         ask(caller, "acme", "capture", paid).await.fine();
     }

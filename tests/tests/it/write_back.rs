@@ -19,8 +19,10 @@ async fn machine(config: Value) -> (TestHost, Api, Machine, Serving) {
         .surfaces(|surfaces| surfaces.integrations = configured);
     let api = Api::new(&host);
     for company in ["acme", "zeta"] {
-        let binding = json!({"key": "shared", "providerKey": "cross-agent", "default": true, "config": config,
-            "grants": {"storageBytes": 1 << 24}});
+        let binding = json!({
+            "key": "shared", "providerKey": "cross-agent", "default": true, "config": config,
+            "grants": {"storageBytes": 1 << 24},
+        });
         api.post(&format!("/control/v1/companies/{company}/bindings"), &binding).await.fine();
     }
     let mut machine = Machine::new(String::new());

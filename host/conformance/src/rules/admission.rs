@@ -30,8 +30,10 @@ pub(super) const RULES: &[Rule] = rules! { None;
         });
     "DSC-02" "The provider key is valid"
         "`describe` answers a provider key in the contract's form."
-        provider("description.provider-key", "Stable across versions: `[a-z0-9._-]`, 1 to 64 \
-            bytes, a letter or digit first.")
+        provider(
+            "description.provider-key",
+            "Stable across versions: `[a-z0-9._-]`, 1 to 64 bytes, a letter or digit first.",
+        )
         => admission.refused_with(|error| is_of(error, "providerKey"));
     "DSC-03" "The version is semantic"
         "`describe` answers a semantic version."
@@ -43,13 +45,17 @@ pub(super) const RULES: &[Rule] = rules! { None;
         => component(same_description);
     "DSC-05" "The configuration's schema is a JSON Schema"
         "If there is a schema, it is JSON and valid as JSON Schema 2020-12."
-        provider("description.config-schema", "JSON Schema (2020-12) of the configuration; none: \
-            no configuration.")
+        provider(
+            "description.config-schema",
+            "JSON Schema (2020-12) of the configuration; none: no configuration.",
+        )
         => component(schema).refused_with(|error| is_of(error, "configSchema"));
     "DSC-06" "At least one instance may serve"
         "`describe` answers a `max-concurrency` of 1 or more."
-        provider("description.max-concurrency", "How many instances may serve one binding at once, \
-            from 1.")
+        provider(
+            "description.max-concurrency",
+            "How many instances may serve one binding at once, from 1.",
+        )
         => admission.refused_with(|error| is_of(error, "maxConcurrency"));
     "DSC-07" "Each permission has a reason"
         "Each permission that the provider asks for has a reason."
@@ -64,8 +70,10 @@ pub(super) const RULES: &[Rule] = rules! { None;
         "`describe` answers no `max-upsert` and no `max-forget` of 0, and leaves nothing to the \
          host that the host does not \
          know."
-        provider("declarations.max-upsert", "The most records of one `upsert-records`, from 1; \
-            none: 1,000.")
+        provider(
+            "declarations.max-upsert",
+            "The most records of one `upsert-records`, from 1; none: 1,000.",
+        )
         => admission.refused_with(|error| is_of(error, "declarations"));
 };
 

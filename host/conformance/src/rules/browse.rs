@@ -13,8 +13,10 @@ const MOST_NODES: usize = 200;
 pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Browse);
     "BRW-01" "The order of children is stable"
         "The suite lists the children of each node three times. The order is the same."
-        optional("list-children", "The children of a node, in a stable order; at most `limit`, 1 \
-                                   to 1,000.")
+        optional(
+            "list-children",
+            "The children of a node, in a stable order; at most `limit`, 1 to 1,000.",
+        )
         => binding(order);
     "BRW-02" "An unknown path is not found"
         "`list-children` of a path that the provider never gave answers `not-found`."
@@ -22,8 +24,10 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Browse);
         => binding(gone);
     "BRW-03" "Each child is listed once"
         "The children of each node, in pages of one, are the same as on one page."
-        optional("list-children", "The children of a node, in a stable order; at most `limit`, 1 \
-                                   to 1,000.")
+        optional(
+            "list-children",
+            "The children of a node, in a stable order; at most `limit`, 1 to 1,000.",
+        )
         => binding(pages);
     "BRW-04" "The record of a node exists"
         "`get-record` returns each record that a node names."

@@ -16,8 +16,10 @@ const ONCE: &str = "the same `operation-id` must not make a second record, and n
 pub(super) const RULES: &[Rule] = rules! { None;
     "CAP-01" "The records that a capture answers exist"
         "`get-record` returns each record that `capture` answers."
-        provider("capture-response.records", "The records that exist because of this capture, new \
-            or changed.")
+        provider(
+            "capture-response.records",
+            "The records that exist because of this capture, new or changed.",
+        )
         => binding(exists);
     "CAP-02" "The same operation is captured once"
         "The suite delivers a capture three times with the same `operation-id`. The list has as \
@@ -62,8 +64,10 @@ pub(super) const RULES: &[Rule] = rules! { None;
     "CAP-11" "A payload may be a conversation"
         "A capture of a payload that has turns and no text gets an answer. The text of a record of \
          it has what each turn says."
-        types("source-payload.turns", "A conversation, in the order in which it was said; empty: \
-                                       it is none.")
+        types(
+            "source-payload.turns",
+            "A conversation, in the order in which it was said; empty: it is none.",
+        )
         => binding(turns);
 };
 

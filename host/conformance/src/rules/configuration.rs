@@ -16,15 +16,18 @@ pub(super) const RULES: &[Rule] = rules! { None;
         "The suite calls `validate-config` three times with the configuration of the check, and \
          three times with an \
          unknown field added. The answers are the same each time."
-        provider("validate-config", "Whether `config` (an object) is acceptable. Pure, like \
-                                     `describe`.")
+        provider(
+            "validate-config", "Whether `config` (an object) is acceptable. Pure, like `describe`.",
+        )
         => component(same_errors);
     "CFG-02" "An error points at the value"
         "Errors about a configuration with an unknown field, or with a text in place of a field's \
          value, have a JSON \
          Pointer and a message."
-        provider("config-error.pointer", "JSON Pointer (RFC 6901) to the value at fault; empty for \
-            the whole.")
+        provider(
+            "config-error.pointer",
+            "JSON Pointer (RFC 6901) to the value at fault; empty for the whole.",
+        )
         => component(pointers);
     WITHOUT_OPTIONAL "It works without optional permissions"
         "Without the permissions that it calls optional, a write and a query get an answer, which \

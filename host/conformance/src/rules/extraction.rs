@@ -16,32 +16,42 @@ const MOST_RUNS: usize = 20;
 pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Extraction);
     "EXT-01" "Jobs can be looked up"
         "`get-job` knows each job that a capture answered, also on a fresh instance."
-        optional("get-job", "The job as it stands, without working on it: for providers whose jobs \
-                             run elsewhere.")
+        optional(
+            "get-job",
+            "The job as it stands, without working on it: for providers whose jobs run elsewhere.",
+        )
         => binding(known);
     "EXT-02" "A job has its effect once"
         "The suite runs a job again that succeeded. It answers the same records, and the list is \
          unchanged."
-        optional("run-job", "Write what the job makes and that it is done in one batch: then it \
-                             happens once.")
+        optional(
+            "run-job",
+            "Write what the job makes and that it is done in one batch: then it happens once.",
+        )
         => binding(once);
     "EXT-03" "The records of a job exist"
         "`get-record` returns each record that `run-job` answers, unless the record waits for \
          review."
-        types("extraction-job.record-count", "How many records the job made, known once it \
-            succeeded.")
+        types(
+            "extraction-job.record-count",
+            "How many records the job made, known once it succeeded.",
+        )
         => binding(records_exist);
     "EXT-04" "Asking about a job does not work on it"
         "The suite calls `get-job` three times for a queued job. The job stays queued, and no \
          record appears."
-        optional("get-job", "The job as it stands, without working on it: for providers whose jobs \
-                             run elsewhere.")
+        optional(
+            "get-job",
+            "The job as it stands, without working on it: for providers whose jobs run elsewhere.",
+        )
         => binding(asking);
     "EXT-05" "A job that has ended does not change"
         "`cancel-job` of a job that succeeded answers the job unchanged, and so does `get-job` \
          afterwards."
-        optional("cancel-job", "Cancelling a job that has ended changes nothing and answers it as \
-                                it is.")
+        optional(
+            "cancel-job",
+            "Cancelling a job that has ended changes nothing and answers it as it is.",
+        )
         => binding(ended);
     "EXT-06" "The same event leaves the same job"
         "The suite delivers a capture of residue again with the same `operation-id`. It answers \
@@ -52,8 +62,10 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Extraction);
         => binding(same_job).unless(Exception::IdempotentCaptures);
     "EXT-07" "A job says how many records it made"
         "A job that succeeded has a `record-count` that equals the number of its records."
-        types("extraction-job.record-count", "How many records the job made, known once it \
-            succeeded.")
+        types(
+            "extraction-job.record-count",
+            "How many records the job made, known once it succeeded.",
+        )
         => binding(count);
     "EXT-08" "A job that can be tried again is queued again"
         "The suite cancels a queued job. If the job then says `is-retryable`, `retry-job` answers \

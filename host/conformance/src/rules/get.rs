@@ -15,8 +15,10 @@ pub(super) const RULES: &[Rule] = rules! { None;
     "GET-02" "Times are valid"
         "The times of a record, if it has some, are RFC 3339, and it was not changed before it was \
          created."
-        types("timestamp", "RFC 3339 in UTC with up to nanosecond digits, such as \
-                            `2026-03-01T12:00:00Z`.")
+        types(
+            "timestamp",
+            "RFC 3339 in UTC with up to nanosecond digits, such as `2026-03-01T12:00:00Z`.",
+        )
         => binding(times);
     "GET-03" "Metadata is an object"
         "The metadata of a record is a JSON object in every call that returns it."

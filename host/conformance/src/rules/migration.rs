@@ -13,8 +13,10 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Migration);
         "The suite writes records, and a fresh instance migrates from its own version. The same \
          records are listed and \
          found."
-        optional("migration", "bringing what another version stored into the form that this \
-                               version reads.")
+        optional(
+            "migration",
+            "bringing what another version stored into the form that this version reads.",
+        )
         => binding(loses_nothing::<1>);
     "MIG-02" "A migration can be repeated"
         "As MIG-01, but the migration runs three times."

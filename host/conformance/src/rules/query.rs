@@ -15,8 +15,10 @@ const FINDS: &str = "Finds records that fit the query. No effect that a later ca
 pub(super) const RULES: &[Rule] = rules! { None;
     "QRY-01" "A written record is found at once"
         "A query with a record's own words, right after the write, finds the record."
-        provider("query", "A record written by an operation that was answered before this call \
-                           began is found.")
+        provider(
+            "query",
+            "A record written by an operation that was answered before this call began is found.",
+        )
         => binding(found_at_once).unless(Exception::ReadAfterWrite);
     "QRY-02" "An empty result is not an error"
         "A query in a scope without records answers no snippets."

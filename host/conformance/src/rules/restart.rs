@@ -19,8 +19,10 @@ pub(super) const RULES: &[Rule] = rules! { None;
         "If `max-concurrency` is more than 1: an instance that has already answered finds what \
          another instance wrote \
          since, and no longer finds what the other forgot."
-        provider("description.max-concurrency", "Say 1 when instances would not see each other's \
-            writes.")
+        provider(
+            "description.max-concurrency",
+            "Say 1 when instances would not see each other's writes.",
+        )
         => binding(side_by_side).unless(Exception::ReadAfterWrite);
     "RST-03" "A repeated event is recognized after a restart"
         "The suite delivers a capture again, with the same `operation-id`, to a fresh instance. \

@@ -42,13 +42,17 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Transfer);
     "TRF-06" "An export contains nothing that was forgotten"
         "The suite forgets one of two records, whatever the effect is. The export contains nothing \
          of its text."
-        optional("export-records", "Records that wait for a person are included; forgotten records \
-                                    are not.")
+        optional(
+            "export-records",
+            "Records that wait for a person are included; forgotten records are not.",
+        )
         => binding(export::forgotten);
     "TRF-07" "Waiting records are exported, too"
         "The suite exports a waiting record and imports it into an empty binding. It waits there."
-        optional("export-records", "Records that wait for a person are included; forgotten records \
-                                    are not.")
+        optional(
+            "export-records",
+            "Records that wait for a person are included; forgotten records are not.",
+        )
         => binding(import::waits);
     "TRF-08" "An import happens once"
         "The suite imports lines twice, and imports an export into the binding that it came from. \

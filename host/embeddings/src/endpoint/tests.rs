@@ -135,7 +135,9 @@ async fn an_endpoint_that_lies_or_refuses_is_told_of_without_its_words() {
 async fn an_endpoint_makes_no_bill_longer_than_the_text_and_no_vector_longer_than_one() {
     let home = tempfile::tempdir().unwrap();
     for given in [[3e38, 3e38], [1e-42, 1e-42]] {
-        let answer = json!({"data": [{"index": 0, "embedding": given}], "usage": {"total_tokens": u64::MAX}});
+        let answer = json!({
+            "data": [{"index": 0, "embedding": given}], "usage": {"total_tokens": u64::MAX},
+        });
         let (url, server) = serve(move |_| ok(&answer));
         let found = embed(endpoint(url), home.path(), &["four"]).await.unwrap();
         let is_half = |number: &f32| (number - std::f32::consts::FRAC_1_SQRT_2).abs() < 1e-3;
@@ -195,17 +197,20 @@ fn serve_short() -> (String, Arc<AtomicUsize>) {
                 .iter()
                 .map(|text| text.as_str().unwrap())
                 .collect();
-            let answer = if texts
-                .iter()
-                .any(|text| text.chars().count() > 1_000 || text.contains("secret"))
-            {
-                "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
-                    .to_owned()
-            } else {
-                let vector = |(index, text): (usize, &&str)| json!({"index": index, "embedding": [text.len(), 0]});
-                let data: Vec<Value> = texts.iter().enumerate().map(vector).collect();
-                ok(&json!({"data": data, "usage": {"total_tokens": texts.len()}}))
-            };
+            let answer =
+                if texts.iter().any(|text| text.chars().count() > 1_000 || text.contains("secret"))
+                {
+                    "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+                        .to_owned()
+                } else {
+                    let vector = |(index, text): (usize, &&str)| {
+                        json!({
+                            "index": index, "embedding": [text.len(), 0],
+                        })
+                    };
+                    let data: Vec<Value> = texts.iter().enumerate().map(vector).collect();
+                    ok(&json!({"data": data, "usage": {"total_tokens": texts.len()}}))
+                };
             stream.write_all(answer.as_bytes()).unwrap();
         }
     });

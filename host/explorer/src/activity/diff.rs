@@ -118,11 +118,15 @@ pub(super) fn table(changes: &[Change]) -> Markup {
                     div {
                         dt { (label(&change.path)) }
                         dd {
-                            @if let Some(before) = &change.before { del { span.vh { "before " } (before) } }
+                            @if let Some(before) = &change.before {
+                                del { span.vh { "before " } (before) }
+                            }
                             @if change.before.is_some() && change.after.is_some() {
                                 span.arrow aria-hidden="true" { " → " }
                             }
-                            @if let Some(after) = &change.after { ins { span.vh { "after " } (after) } }
+                            @if let Some(after) = &change.after {
+                                ins { span.vh { "after " } (after) }
+                            }
                         }
                     }
                 }
@@ -165,7 +169,9 @@ mod tests {
         let limits = |log: u32| json!({"callTimeoutMs": 5, "logBytes": log});
         let before =
             json!({"enabled": true, "revision": 1, "limits": limits(1024), "agents": ["a", "b"]});
-        let after = json!({"enabled": false, "revision": 2, "limits": limits(2048), "agents": ["a"], "note": "x"});
+        let after = json!({
+            "enabled": false, "revision": 2, "limits": limits(2048), "agents": ["a"], "note": "x",
+        });
         let changes = changes(Some(&before), Some(&after));
         assert_eq!(
             rows(&changes),
@@ -195,7 +201,9 @@ mod tests {
 
     #[test]
     fn removing_the_first_element_of_a_list_leaves_the_others_alone() {
-        let before = json!({"http": [{"origin": "a", "methods": ["GET"]}, {"origin": "b", "methods": ["PUT"]}]});
+        let before = json!({
+            "http": [{"origin": "a", "methods": ["GET"]}, {"origin": "b", "methods": ["PUT"]}],
+        });
         let after = json!({"http": [{"origin": "b", "methods": ["PUT"]}]});
         let changes = changes(Some(&before), Some(&after));
         assert_eq!(

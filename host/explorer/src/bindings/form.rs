@@ -166,7 +166,9 @@ fn general_errors(errors: &FormErrors) -> Markup {
     html! {
         @if !errors.0.is_empty() {
             p.wrong role="alert" {
-                "Not saved. " @for (at, message) in errors.of("") { code { (at) } " " (message) " " }
+                "Not saved. " @for (at, message) in errors.of("") {
+                    code { (at) } " " (message) " "
+                }
             }
         }
     }
@@ -182,7 +184,8 @@ fn common_fields(view: &View, given: &BindingFields, errors: &FormErrors) -> Mar
                 .help("Empty: the provider's defaults."))
         }
         (errors.under("config"))
-        details.more open[errors.of("policy").next().is_some() || errors.of("limits").next().is_some()] {
+        details.more
+            open[errors.of("policy").next().is_some() || errors.of("limits").next().is_some()] {
             summary { "Policy and limits" }
             div.stack {
                 div.json {
@@ -265,7 +268,9 @@ fn edit_page(view: &View, key: &BindingKey, given: &BindingFields, errors: &Form
     let body = html! {
         (general_errors(errors))
         (form(view, &format!("{here}/edit"), &html! {
-            @if let Some(revision) = given.revision { input type="hidden" name="revision" value=(revision); }
+            @if let Some(revision) = given.revision {
+                input type="hidden" name="revision" value=(revision);
+            }
             (common_fields(view, given, errors))
             (submit_or_cancel("Save", &here))
         }))

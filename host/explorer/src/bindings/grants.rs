@@ -135,8 +135,9 @@ pub(super) fn shown(view: &View, binding: &Binding, asks: &GrantsView) -> Markup
                 long("Reason"),
                 html! {
                     (asked.request.reason)
-                    @if let Some(asked) = &asked.configured_by { " The address is in the \
-                        configuration: " code { (asked) } "." }
+                    @if let Some(asked) = &asked.configured_by {
+                        " The address is in the configuration: " code { (asked) } "."
+                    }
                 },
             );
         let choice = || choice(asked, now, instead(&asks.granted, &asked.request).as_deref());
@@ -162,8 +163,10 @@ pub(super) fn shown(view: &View, binding: &Binding, asks: &GrantsView) -> Markup
         .as_ref()
         .map_or_else(|| "No build".to_owned(), |version| format!("Version {version}"));
     let body = html! {
-        p.soft { (asker) " requests these permissions. The provider cannot use anything that is \
-                          not granted." }
+        p.soft {
+            (asker)
+            " requests these permissions. The provider cannot use anything that is not granted."
+        }
         (table("Permissions", rows))
         @if may {
             input type="hidden" name="revision" value=(binding.revision);
@@ -174,7 +177,11 @@ pub(super) fn shown(view: &View, binding: &Binding, asks: &GrantsView) -> Markup
     };
     match may {
         true => {
-            html! { div.wideform { (form(view, &view.at(&["bindings", binding.key.as_str(), "grants"]), &body)) } }
+            html! {
+                div.wideform {
+                    (form(view, &view.at(&["bindings", binding.key.as_str(), "grants"]), &body))
+                }
+            }
         }
         false => body,
     }

@@ -29,12 +29,17 @@ pub(super) fn used(shown: &BindingView) -> Markup {
                     (usage_meter("Directory", use_.directory_bytes, grants.directory_bytes, bytes))
                     (usage_meter("Files", use_.directory_files, limits.directory_files, count))
                 }
-                (usage_meter("Concurrent \
-                              calls", number(use_.calls_in_flight), number(limits.concurrent_calls), count))
-                (usage_meter("Queued \
-                              calls", number(use_.calls_waiting), number(limits.queued_calls), count))
+                (usage_meter(
+                    "Concurrent calls",
+                    number(use_.calls_in_flight), number(limits.concurrent_calls), count,
+                ))
+                (usage_meter(
+                    "Queued calls", number(use_.calls_waiting), number(limits.queued_calls), count,
+                ))
                 @if !grants.http.is_empty() {
-                    @let (used, limit) = (use_.outgoing_requests_per_minute, limits.outgoing_requests_per_minute);
+                    @let (used, limit) = (
+                        use_.outgoing_requests_per_minute, limits.outgoing_requests_per_minute
+                    );
                     (usage_meter("Requests per minute", number(used), number(limit), count))
                     @let (used, limit) = (use_.outgoing_connections, limits.outgoing_connections);
                     (usage_meter("Connections", number(used), number(limit), count))
@@ -55,8 +60,9 @@ pub(super) async fn budgets<P>(view: &CompanyView<P>, key: &BindingKey) -> Resul
     Ok(html! {
         @if mine.is_empty() { p.soft { "No budget: spending is not limited." } }
         ul.meters { @for found in mine { (budget(view, found)) } }
-        @if view.allows(Act::Administer) { p { a href={ (view.at(&["budgets"])) "#set" } { "Set \
-            budget" } } }
+        @if view.allows(Act::Administer) {
+            p { a href={ (view.at(&["budgets"])) "#set" } { "Set budget" } }
+        }
     })
 }
 
@@ -71,8 +77,11 @@ pub(crate) fn budget(view: &View, found: &BudgetView) -> Markup {
     };
     let show: fn(u64) -> String = |amount| money(memhost_types::Microcents(amount));
     html! {
-        (usage_meter(&format!("{whose}, per \
-                               {}", budget.period), found.spent.0, budget.set.limit.0, show))
-        li.between.soft { (badge(tone, state)) span { "resets " (time(found.resets_at, view.now)) } }
+        (usage_meter(
+            &format!("{whose}, per {}", budget.period), found.spent.0, budget.set.limit.0, show,
+        ))
+        li.between.soft {
+            (badge(tone, state)) span { "resets " (time(found.resets_at, view.now)) }
+        }
     }
 }

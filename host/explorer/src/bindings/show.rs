@@ -24,8 +24,9 @@ pub(crate) async fn show(
         @if let BreakerState::Open { retry_after_ms } = shown.breaker {
             p.wrong {
                 "The circuit is open because the provider kept failing. The next attempt is in "
-                (duration_us(retry_after_ms.saturating_mul(1_000))) ". Reset the binding to try \
-                    now."
+                (
+                    duration_us(retry_after_ms.saturating_mul(1_000))
+                ) ". Reset the binding to try now."
                 @if let Some(why) = &shown.failing { " The last call failed: " (sentence(why)) }
             }
         }
@@ -65,7 +66,9 @@ fn actions(view: &View, shown: &BindingView) -> Markup {
             (form(view, &at("switch"), &html! {
                 input type="hidden" name="enabled" value=(!shown.binding.enabled);
                 input type="hidden" name="revision" value=(shown.binding.revision);
-                @if shown.binding.enabled { button { "Disable" } } @else { button.primary { "Enable" } }
+                @if shown.binding.enabled { button { "Disable" } } @else {
+                    button.primary { "Enable" }
+                }
             }))
             a.button href=(at("edit")) { "Edit" }
             a.button href=(at("delete")) { "Delete" }
@@ -127,8 +130,9 @@ fn targets(view: &View, shown: &BindingView) -> Markup {
                 @if may {
                     (form(view, &default, &html! {
                         input type="hidden" name="on" value=(!shown.is_default);
-                        @if shown.is_default { button { "Remove" } } @else { button { "Set as \
-                            default" } }
+                        @if shown.is_default { button { "Remove" } } @else {
+                            button { "Set as default" }
+                        }
                     }))
                 }
             }
@@ -216,11 +220,18 @@ async fn secrets<P>(view: &CompanyView<P>, binding: &Binding) -> Result<Markup, 
                     code { (name) }
                     @match found {
                         Some(secret) => span.soft {
-                            "sent to " (secret.origins.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+                            "sent to " (
+                                secret.origins.iter().map(
+                                    ToString::to_string
+                                ).collect::<Vec<_>>().join(", ")
+                            )
                             " as " code { (secret.used_as) }
                         },
-                        None => { (badge(Tone::Bad, "not set")) " " code { "memhost secret \
-                            create " (name) } }
+                        None => {
+                            (badge(Tone::Bad, "not set")) " " code {
+                                "memhost secret create " (name)
+                            }
+                        }
                     }
                 }
             }

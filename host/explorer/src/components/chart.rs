@@ -46,10 +46,12 @@ impl<'a> Chart<'a> {
                 @for (at, label) in self.labels.iter().enumerate() {
                     g {
                         title { (self.said(at, label)) }
-                        rect.hit x=(num(step * at as f64)) y="0" width=(num(step)) height=(num(HEIGHT)) {}
+                        rect.hit x=(num(step * at as f64)) y="0" width=(num(step))
+                            height=(num(HEIGHT)) {}
                         @for (class, y, height) in self.stack(at, top) {
                             @let x = step * (at as f64 + 0.12);
-                            rect class=(class) x=(num(x)) y=(num(y)) width=(num(step * 0.76)) height=(num(height)) {}
+                            rect class=(class) x=(num(x)) y=(num(y)) width=(num(step * 0.76))
+                                height=(num(height)) {}
                         }
                     }
                 }
@@ -69,7 +71,8 @@ impl<'a> Chart<'a> {
                     path class={ "line " (class) } d=(path(values, top, step, HEIGHT)) {}
                 }
                 @for (at, label) in self.labels.iter().enumerate() {
-                    rect.hit x=(num(step * at as f64)) y="0" width=(num(step)) height=(num(HEIGHT)) {
+                    rect.hit x=(num(step * at as f64)) y="0" width=(num(step))
+                        height=(num(HEIGHT)) {
                         title { (self.said(at, label)) }
                     }
                 }
@@ -111,16 +114,22 @@ impl<'a> Chart<'a> {
             figure.plot #(self.id) {
                 figcaption {
                     span.t { (self.title) }
-                    span.legend { @for (name, class, _) in &self.series { span class={ "key " (class) } { (name) } } }
+                    span.legend {
+                        @for (name, class, _) in &self.series {
+                            span class={ "key " (class) } { (name) }
+                        }
+                    }
                 }
                 div.area {
                     span.top aria-hidden="true" { ((self.show)(top)) }
-                    svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img"
+                    svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none"
+                        role="img"
                         aria-labelledby={ (self.id) "-t " (self.id) "-d" } {
                         title #{ (self.id) "-t" } { (self.title) }
                         desc #{ (self.id) "-d" } { (about) }
                         path.grid d={
-                            "M0 0.5H" (WIDTH) "M0 " (HEIGHT / 2.0) "H" (WIDTH) "M0 " (HEIGHT - 0.5) "H" (WIDTH)
+                            "M0 0.5H" (WIDTH) "M0 " (HEIGHT / 2.0) "H" (WIDTH) "M0 " (HEIGHT - 0.5)
+                                "H" (WIDTH)
                         } {}
                         (drawn)
                     }

@@ -38,7 +38,9 @@ impl Render for Details {
     fn render(&self) -> Markup {
         html! {
             @if !self.0.is_empty() {
-                dl.details { @for (name, value) in &self.0 { div { dt { (name) } dd { (value) } } } }
+                dl.details {
+                    @for (name, value) in &self.0 { div { dt { (name) } dd { (value) } } }
+                }
             }
         }
     }

@@ -53,7 +53,10 @@ macro_rules! filter_fields {
     ($filter:ty {
         $($name:literal, $label:literal, $control:expr, $read:ident($($field:ident).+);)+
         $(advanced:
-            $($more_name:literal, $more_label:literal, $more_control:expr, $more_read:ident($($more_field:ident).+);)+
+            $(
+                $more_name:literal, $more_label:literal, $more_control:expr,
+                $more_read:ident($($more_field:ident).+);
+            )+
         )?
     }) => {
         impl $crate::components::ListFilter for $filter {
@@ -70,7 +73,9 @@ macro_rules! filter_fields {
                     label: $more_label,
                     control: $more_control,
                     is_advanced: true,
-                    read: |filter, value| $crate::components::$more_read(&mut filter.$($more_field).+, value),
+                    read: |filter, value| $crate::components::$more_read(
+                        &mut filter.$($more_field).+, value,
+                    ),
                 },)+)?
             ];
         }

@@ -65,7 +65,8 @@ impl<'a, T> FilterForm<'a, T> {
         let field = html! {
             label.f.whole {
                 span { (label) }
-                input name=(name) value=(self.params.value(name)) data-control="text" autocomplete="off";
+                input name=(name) value=(self.params.value(name)) data-control="text"
+                    autocomplete="off";
             }
         };
         self.add(name, field)
@@ -76,7 +77,8 @@ impl<'a, T> FilterForm<'a, T> {
         let field = html! {
             label.f {
                 span { (label) }
-                input name=(name) value=(self.params.value(name)) data-control="text" autocomplete="off"
+                input name=(name) value=(self.params.value(name)) data-control="text"
+                    autocomplete="off"
                     spellcheck="false";
             }
         };
@@ -87,7 +89,8 @@ impl<'a, T> FilterForm<'a, T> {
     pub(crate) fn day(self, name: &'static str, label: &str) -> Self {
         let field = html! {
             label.f {
-                span { (label) } input type="date" name=(name) value=(self.params.value(name)) data-control="day";
+                span { (label) }
+                input type="date" name=(name) value=(self.params.value(name)) data-control="day";
             }
         };
         self.add(name, field)
@@ -150,7 +153,8 @@ fn select<V: AsRef<str>, L: Render>(
 impl<T> Render for FilterForm<'_, T> {
     fn render(&self) -> Markup {
         html! {
-            form.filter method="get" action=(self.view.path) role="search" aria-label="Filter" data-filter {
+            form.filter method="get" action=(self.view.path) role="search" aria-label="Filter"
+                data-filter {
                 div.fields { @for field in &self.first { (field) } }
                 @if !self.more.is_empty() {
                     details.more open[self.is_open] {

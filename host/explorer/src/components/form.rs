@@ -157,10 +157,12 @@ impl Render for Field<'_> {
             div.field {
                 label for={ "in-" (self.name) } { (self.label) }
                 @if self.rows > 0 {
-                    textarea #{ "in-" (self.name) } name=(self.name) rows=(self.rows) required[self.is_required]
+                    textarea #{ "in-" (self.name) }
+                    name=(self.name) rows=(self.rows) required[self.is_required]
                         aria-describedby=[&described] { (self.value) }
                 } @else {
-                    input #{ "in-" (self.name) } name=(self.name) value=(self.value) required[self.is_required]
+                    input #{ "in-" (self.name) }
+                    name=(self.name) value=(self.value) required[self.is_required]
                         aria-describedby=[&described];
                 }
                 @if let (Some(help), Some(id)) = (self.help, &described) { p.help #(id) { (help) } }
@@ -190,7 +192,9 @@ pub(crate) fn select_field<V: AsRef<str>, N: Render>(
 
 /// A checkbox.
 pub(crate) fn checkbox(name: &str, label: &str, is_on: bool) -> Markup {
-    html! { label.tick { input type="checkbox" name=(name) value="on" checked[is_on]; span { (label) } } }
+    html! {
+        label.tick { input type="checkbox" name=(name) value="on" checked[is_on]; span { (label) } }
+    }
 }
 
 /// Shows a refused form again, with status 422.

@@ -9,7 +9,8 @@ pub(crate) fn usage_meter(name: &str, used: u64, limit: u64, show: fn(u64) -> St
     html! {
         li.used {
             div.between { span { (name) } span.soft { (show(used)) " of " (show(limit)) } }
-            meter min="0" max=(of) low=(of * 0.75) high=(of * 0.95) optimum="0" value=(value) aria-label=(name) {
+            meter min="0" max=(of) low=(of * 0.75) high=(of * 0.95) optimum="0" value=(value)
+                aria-label=(name) {
                 (show(used))
             }
         }

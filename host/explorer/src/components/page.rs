@@ -103,7 +103,9 @@ impl<'a> Page<'a> {
         let main = html! {
             header.bar {
                 a.brand href="/" { (mark()) "memhost" }
-                @if let Some(company) = &view.company { a.company href=(view.at(&[])) { (company) } }
+                @if let Some(company) = &view.company {
+                    a.company href=(view.at(&[])) { (company) }
+                }
                 nav #nav aria-label="Main" {
                     @if view.company.is_some() { (groups(view, COMPANY)) }
                     (groups(view, HOST))
@@ -115,7 +117,11 @@ impl<'a> Page<'a> {
                     div {
                         @if !self.crumbs.is_empty() {
                             nav.crumbs aria-label="Breadcrumb" {
-                                ol { @for (name, href) in &self.crumbs { li { a href=(href) { (name) } } } }
+                                ol {
+                                    @for (name, href) in &self.crumbs {
+                                        li { a href=(href) { (name) } }
+                                    }
+                                }
                             }
                         }
                         h1 { (self.title) }
@@ -123,7 +129,8 @@ impl<'a> Page<'a> {
                     }
                     div.actions {
                         @if self.live.is_some() {
-                            button.live type="button" data-live-switch aria-pressed="true" hidden { "Live" }
+                            button.live type="button" data-live-switch aria-pressed="true"
+                                hidden { "Live" }
                         }
                         @if let Some(action) = &self.action { (action) }
                     }
@@ -147,7 +154,9 @@ pub(crate) fn bare(title: &str, body: &Markup) -> Markup {
         Theme::System,
         title,
         None,
-        &html! { main.bare #main tabindex="-1" { div.brand { (mark()) "memhost" } h1 { (title) } (body) } },
+        &html! {
+            main.bare #main tabindex="-1" { div.brand { (mark()) "memhost" } h1 { (title) } (body) }
+        },
     )
 }
 
@@ -223,14 +232,16 @@ fn who(view: &View) -> Markup {
             form.theme method="post" action="/theme" aria-label="Theme" {
                 input type="hidden" name="csrf" value=(view.csrf);
                 input type="hidden" name="back" value=(view.path);
-                @for (label, theme) in [("Auto", Theme::System), ("Light", Theme::Light), ("Dark", Theme::Dark)] {
+                @for (label, theme) in [
+                    ("Auto", Theme::System), ("Light", Theme::Light), ("Dark", Theme::Dark),
+                ] {
                     (here(label, theme.as_str(), view.theme == theme))
                 }
             }
             form.out method="post" action="/sign-out" {
                 input type="hidden" name="csrf" value=(view.csrf);
-                span.name title={ "Signed in \
-                                   as " (view.caller.principal()) } { (view.caller.principal()) }
+                span.name title={ "Signed in as " (view.caller.principal()) }
+                { (view.caller.principal()) }
                 button { "Sign out" }
             }
         }
@@ -241,7 +252,8 @@ fn who(view: &View) -> Markup {
 fn mark() -> Markup {
     html! {
         svg.mark viewBox="0 0 16 16" aria-hidden="true" {
-            rect x="1" y="1" width="14" height="14" rx="4" fill="none" stroke="currentColor" stroke-width="1.5" {}
+            rect x="1" y="1" width="14" height="14" rx="4" fill="none" stroke="currentColor"
+                stroke-width="1.5" {}
             rect x="5" y="5" width="6" height="6" rx="1.5" fill="currentColor" {}
         }
     }
@@ -252,7 +264,8 @@ pub(crate) fn tabs(view: &View, here: &str, pages: &[(&str, &str)]) -> Markup {
     html! {
         nav.tabs aria-label="Section" {
             @for (path, name) in pages {
-                a href=(view.at(&[path])) aria-current=[(*path == here).then_some("page")] { (name) }
+                a href=(view.at(&[path]))
+                    aria-current=[(*path == here).then_some("page")] { (name) }
             }
         }
     }

@@ -90,7 +90,11 @@ fn page(view: Option<&View>, problem: &ProblemDetails) -> Markup {
         div.problem data-problem=(problem.status) {
             p { (problem.detail) }
             @if !problem.errors.is_empty() {
-                ul { @for error in &problem.errors { li { code { (error.pointer) } " " (error.message) } } }
+                ul {
+                    @for error in &problem.errors {
+                        li { code { (error.pointer) } " " (error.message) }
+                    }
+                }
             }
             (details)
             p.help { (next) }

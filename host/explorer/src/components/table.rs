@@ -148,8 +148,10 @@ pub(crate) fn listing<Q, T>(
                 (rows)
                 (pager(view, params, next_cursor, name))
             } @else if params.is_filtered() {
-                (empty(&format!("No matching {name}"), &html! { a href=(view.path) { "Show \
-                    all " (name) } }))
+                (empty(
+                    &format!("No matching {name}"),
+                    &html! { a href=(view.path) { "Show all " (name) } },
+                ))
                 // A page ends after many that do not match: the next one may have some.
                 @if next_cursor.is_some() { (pager(view, params, next_cursor, name)) }
             } @else {
@@ -174,7 +176,8 @@ pub(crate) fn pager<T>(
         nav.pager aria-label="Pages" {
             @if !is_first { a.button href=(params.with(view, "cursor", None)) { "First page" } }
             @if let Some(cursor) = next_cursor {
-                a.button rel="next" data-next href=(params.with(view, "cursor", Some(cursor))) { "More " (name) }
+                a.button rel="next" data-next
+                    href=(params.with(view, "cursor", Some(cursor))) { "More " (name) }
             }
         }
     }

@@ -39,8 +39,9 @@ async fn page<P>(
         (tabs(view, "budgets", &TABS))
         @if all.is_empty() {
             (empty("No budgets", &html! {
-                "Spending is not limited. Set a budget below, or with " code { "memhost budget \
-                    create" } "."
+                "Spending is not limited. Set a budget below, or with " code {
+                    "memhost budget create"
+                } "."
             }))
         } @else {
             div.two #budgets data-live {
@@ -80,9 +81,12 @@ fn set_panel(view: &View, given: &BudgetFields, wrong: Option<&str>) -> Markup {
             @if let Some(wrong) = wrong { p.wrong role="alert" { (wrong) } }
             (form(view, &view.at(&["budgets"]), &html! {
                 div.inline {
-                    (select_field("bindingKey", "Scope", chosen, whole.chain(binding_choices(view))))
-                    (select_field("period", "Period", period, [("day", "day"), ("month", "calendar \
-                        month")]))
+                    (select_field(
+                        "bindingKey", "Scope", chosen, whole.chain(binding_choices(view)),
+                    ))
+                    (select_field(
+                        "period", "Period", period, [("day", "day"), ("month", "calendar month")],
+                    ))
                     (Field::new("limit", "Limit (USD)", &given.limit).required())
                     (Field::new("warn", "Warn at (%)", warn))
                 }

@@ -75,8 +75,10 @@ pub(crate) async fn events(
     let body = html! {
         (tabs(&view, "cost-events", &TABS))
         (FilterForm::of(&view, &params))
-        (listing(&view, &params, "cost events", page_of, ("No cost events \
-            yet", &none), &table("Cost events", rows)))
+        (listing(
+            &view, &params, "cost events", page_of, ("No cost events yet", &none),
+            &table("Cost events", rows),
+        ))
     };
     Ok(Page::new(&view, "Cost events", "Usage that is billed directly, newest first.")
         .render(&body))
@@ -106,11 +108,18 @@ pub(crate) async fn charges(
     let rows = page.items.iter().map(|event| {
         let entered = &event.entered;
         let whose = entered.binding_key.as_ref().map(|key| key.to_string());
-        let whose = whose.or_else(|| entered.agent_id.as_ref().map(|agent| format!("agent \
-            {agent}")));
+        let whose =
+            whose.or_else(|| entered.agent_id.as_ref().map(|agent| format!("agent {agent}")));
         Row::new()
             .key(event.id)
-            .cell("Type", html! { (words(&entered.event_kind)) @if entered.estimated { " " span.tag { "estimated" } } })
+            .cell(
+                "Type",
+                html! {
+                    (words(&entered.event_kind)) @if entered.estimated {
+                        " " span.tag { "estimated" }
+                    }
+                },
+            )
             .cell("Time", time(entered.occurred_at, view.now))
             .cell("Biller", entered.biller.as_str())
             .maybe(wide("Applies to"), whose)
@@ -127,8 +136,10 @@ pub(crate) async fn charges(
     let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
     let body = html! {
         (tabs(&view, "charges", &TABS))
-        (listing(&view, &params, "charges", page_of, ("No flat charges yet", &none), &table("Flat \
-            charges", rows)))
+        (listing(
+            &view, &params, "charges", page_of, ("No flat charges yet", &none),
+            &table("Flat charges", rows),
+        ))
     };
     Ok(Page::new(
         &view,

@@ -30,7 +30,9 @@ pub(crate) async fn show(
             div.two {
                 div.stack {
                     (panel("provenance", "Provenance", &html! { (provenance(&view, &found)) }))
-                    @if !found.jobs.is_empty() { (panel("jobs", "Jobs", &jobs_of(&view, &found, &jobs))) }
+                    @if !found.jobs.is_empty() {
+                        (panel("jobs", "Jobs", &jobs_of(&view, &found, &jobs)))
+                    }
                 }
                 div.stack {
                     (panel("timing", "Timing", &timing(&view, &found)))
@@ -44,8 +46,8 @@ pub(crate) async fn show(
                     pre tabindex="0" { (pretty(&payload.text)) }
                     @if payload.bytes > payload.text.len() as u64 {
                         p.help {
-                            "The binding's policy stores only the \
-                             first " (bytes(payload.text.len() as u64)) " of "
+                            "The binding's policy stores only the first "
+                                (bytes(payload.text.len() as u64)) " of "
                             (bytes(payload.bytes)) "."
                         }
                     }
@@ -53,7 +55,11 @@ pub(crate) async fn show(
             }
             details.more #raw {
                 summary { "JSON" }
-                pre tabindex="0" { (off_executor(usize::MAX, || serde_json::to_string_pretty(&found).unwrap_or_default())) }
+                pre tabindex="0" {
+                    (off_executor(
+                        usize::MAX, || serde_json::to_string_pretty(&found).unwrap_or_default(),
+                    ))
+                }
             }
         }
     };
@@ -132,8 +138,9 @@ fn wrong(view: &View, operation: &Operation, error: &OperationError) -> Markup {
             p.soft {
                 code { (error.code.as_str()) }
                 @if let Some(field) = &error.field { " at " code { (field) } }
-                @if let Some(ms) = error.retry_after_ms { " · retry \
-                    after " (duration_us(ms.saturating_mul(1_000))) }
+                @if let Some(ms) = error.retry_after_ms {
+                    " · retry after " (duration_us(ms.saturating_mul(1_000)))
+                }
                 @if let Some((href, name)) = next { " · " a href=(href) { (name) } }
             }
         }
@@ -198,7 +205,9 @@ fn provenance(view: &View, operation: &Operation) -> Details {
             .row(
                 "Hook",
                 html! {
-                    a href={ (view.at(&["hooks"])) "?hookId=" (crate::components::escape(&hook.hook_id)) } {
+                    a href={
+                        (view.at(&["hooks"])) "?hookId=" (crate::components::escape(&hook.hook_id))
+                    } {
                         (words(hook.hook_kind.as_str()))
                     }
                 },
@@ -207,9 +216,9 @@ fn provenance(view: &View, operation: &Operation) -> Details {
             .maybe("Hook agent", hook.actor_agent_id.as_ref().map(ToString::to_string))
             .maybe(
                 "Hook run",
-                hook.heartbeat_run_id
-                    .as_deref()
-                    .map(|id| run_link(view, id, hook.actor_agent_id.as_ref().map(AgentId::as_str))),
+                hook.heartbeat_run_id.as_deref().map(|id| {
+                    run_link(view, id, hook.actor_agent_id.as_ref().map(AgentId::as_str))
+                }),
             )
             .maybe("Hook asserted by", hook.asserted_by.as_deref()),
         None => details,
@@ -297,7 +306,9 @@ fn jobs_of(view: &View, operation: &Operation, known: &[Job]) -> Markup {
                 li.between {
                     @match job {
                         Some(job) => {
-                            a href=(view.at(&["jobs", &job.id.0.to_string()])) { (left.provider_job_id) }
+                            a href=(
+                                view.at(&["jobs", &job.id.0.to_string()])
+                            ) { (left.provider_job_id) }
                             (job_status(job.status))
                         },
                         None => { span { (left.provider_job_id) } (job_status(left.status)) },
@@ -328,7 +339,10 @@ fn usage(view: &View, operation: &Operation) -> Markup {
             (table("Usage", operation.usage.iter().map(row)))
             (Details::default()
                 .maybe("Total cost", cost(operation).map(money))
-                .maybe("Cost events", (!operation.cost_event_ids.is_empty()).then(|| cost_events(view, operation))))
+                .maybe(
+                    "Cost events",
+                    (!operation.cost_event_ids.is_empty()).then(|| cost_events(view, operation)),
+                ))
         }
     }
 }
@@ -338,7 +352,9 @@ fn cost_events(view: &View, operation: &Operation) -> Markup {
     let events = CostEvent::of(operation);
     html! {
         ul.list {
-            @for event in events.iter().filter(|event| operation.cost_event_ids.contains(&event.id)) {
+            @for event in events.iter().filter(
+                |event| operation.cost_event_ids.contains(&event.id)
+            ) {
                 li.between data-cost-event=(event.id) {
                     a href=(view.at(&["cost-events"])) { code { (event.id) } } (money(event.cost))
                 }

@@ -45,8 +45,10 @@ pub(super) async fn list<P>(
     if view.caller.may(Act::Host, None).is_ok() {
         let refused = view.service.plugins().refused.len();
         if refused > 0 {
-            let text = html! { (refused) @if refused == 1 { " file" } @else { " files" } " in the \
-            plugins directory" };
+            let text = html! {
+                (refused) @if refused == 1 { " file" } @else { " files" }
+                " in the plugins directory"
+            };
             all.push(Item {
                 tone: Tone::Warning,
                 word: "rejected",
@@ -61,7 +63,9 @@ pub(super) async fn list<P>(
         @if all.is_empty() { p { (badge(Tone::Good, "no problems")) } }
         @else {
             ul.list {
-                @for item in &all { li.between { a href=(item.href) { (item.text) } (badge(item.tone, item.word)) } }
+                @for item in &all {
+                    li.between { a href=(item.href) { (item.text) } (badge(item.tone, item.word)) }
+                }
             }
         }
     };
@@ -95,8 +99,10 @@ fn of_binding(view: &View, shown: &BindingView, all: &mut Vec<Item>) {
         }
     }
     for waiting in &shown.waiting {
-        let text = html! { "Version " (waiting.build.version) " of " (key) " requests permissions \
-        that are not granted" };
+        let text = html! {
+            "Version " (waiting.build.version) " of " (key)
+                " requests permissions that are not granted"
+        };
         add(Tone::Warning, "needs permissions", text);
     }
     for warning in &shown.warnings {

@@ -54,8 +54,9 @@ fn correction<P>(record: &RecordView<P>, given: &CorrectionFields, error: Option
         &html! {
             (Field::new("text", "Text", &value(&given.text)).lines(10).required())
             (Field::new("summary", "Summary", &value(&given.summary)).lines(2))
-            div.json { (Field::new("metadata", "Metadata \
-                (JSON)", &value(&given.metadata)).lines(5)) }
+            div.json {
+                (Field::new("metadata", "Metadata (JSON)", &value(&given.metadata)).lines(5))
+            }
             (submit_or_cancel("Save", &record.path("records")))
         },
     );
@@ -63,18 +64,21 @@ fn correction<P>(record: &RecordView<P>, given: &CorrectionFields, error: Option
         record,
         &action,
         &html! {
-            (Field::new("instruction", "Instruction", &value(&given.instruction)).lines(3).required()
+            (Field::new("instruction", "Instruction", &value(&given.instruction))
+                .lines(3).required()
                 .help("Only a provider with a model supports this. Any other returns an error and \
                        changes nothing."))
             button { "Send to the provider" }
         },
     );
     let body = html! {
-        @if let Some(error) = error { p.wrong role="alert" { "Nothing was \
-            changed. " (sentence(error)) } }
+        @if let Some(error) = error {
+            p.wrong role="alert" { "Nothing was changed. " (sentence(error)) }
+        }
         (as_it_should_be)
-        details.more open[given.instruction.is_some()] { summary { "Describe the correction \
-            instead" } (in_words) }
+        details.more open[given.instruction.is_some()] {
+            summary { "Describe the correction instead" } (in_words)
+        }
     };
     record
         .page("Correct record", "The previous text may no longer be found.")

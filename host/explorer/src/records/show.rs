@@ -133,13 +133,18 @@ pub(crate) async fn show(record: RecordView<permission::Get>) -> Result<Response
                 @if let Some(summary) = &found.summary {
                     (panel("summary", "Summary", &html! { p.text { (summary) } }))
                 }
-                @if let Some(metadata) = found.metadata.as_ref().filter(|metadata| !metadata.is_empty()) {
+                @if let Some(metadata) = found.metadata.as_ref().filter(
+                    |metadata| !metadata.is_empty()
+                ) {
                     (panel("metadata", "Metadata", &listed(metadata)))
                 }
             }
             div.stack {
                 (panel("about", "Details", &html! { (about(&record, &found, row.as_ref())) }))
-                (panel("source", "Source", &source_details(&record, found.source.as_ref(), row.as_ref())))
+                (panel(
+                    "source", "Source",
+                    &source_details(&record, found.source.as_ref(), row.as_ref()),
+                ))
                 @if let Some(touched) = touched { (touched.panel(&record)) }
             }
         }

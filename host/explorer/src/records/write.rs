@@ -51,30 +51,37 @@ fn page<P>(view: &CompanyView<P>, given: &RecordFields, error: Option<&str>) -> 
     let key = given.binding_key.as_ref().map(ToString::to_string).unwrap_or_default();
     let usual = [(String::new(), "Default for the scope".to_owned())];
     let fields = html! {
-        (Field::new("text", "Text", &value(&given.text)).lines(8).required().help("Agents get this \
-            text as it is."))
+        (Field::new("text", "Text", &value(&given.text))
+            .lines(8)
+            .required()
+            .help("Agents get this text as it is."))
         @if view.allows(Act::View) {
-            (select_field("bindingKey", "Binding", &key, usual.into_iter().chain(binding_choices(view))))
-        } @else { (Field::new("bindingKey", "Binding", &key).help("Empty: the default for the \
-            scope.")) }
+            (select_field(
+                "bindingKey", "Binding", &key, usual.into_iter().chain(binding_choices(view)),
+            ))
+        } @else {
+            (Field::new("bindingKey", "Binding", &key).help("Empty: the default for the scope."))
+        }
         fieldset.field {
             legend { "Scope (empty: visible to all agents)" }
             (inputs(view, &given.scope(&view.company)))
         }
-        (select_field("visibility", "Who finds \
-                                     it", given.visibility.map_or("", Visibility::as_str), visibilities()))
+        (select_field(
+            "visibility", "Who finds it",
+            given.visibility.map_or("", Visibility::as_str), visibilities(),
+        ))
         details.more open[error.is_some()] {
             summary { "Summary, metadata and source" }
             div.stack {
                 (Field::new("summary", "Summary", &value(&given.summary)).lines(2))
-                div.json { (Field::new("metadata", "Metadata \
-                    (JSON)", &value(&given.metadata)).lines(4)) }
+                div.json {
+                    (Field::new("metadata", "Metadata (JSON)", &value(&given.metadata)).lines(4))
+                }
                 (Field::new("externalRef", "External reference", &value(&given.external_ref))
                     .help("For example the address of a page. The source also has the issue and \
                            the run above."))
                 (Field::new("id", "Record ID", &id)
-                    .help("Empty: the provider chooses one. A record that has this ID is \
-                           replaced."))
+                    .help("If empty, the provider chooses one. A record with this ID is replaced."))
             }
         }
         (submit_or_cancel("Save", &view.at(&["records"])))

@@ -7,7 +7,11 @@ pub(super) fn prose(text: &str) -> Markup {
     html! {
         @for block in text.split("\n\n").filter(|block| !block.trim().is_empty()) {
             @if block.starts_with("- ") {
-                ul { @for item in block.split("\n- ") { li { (line(item.trim_start_matches("- "))) } } }
+                ul {
+                    @for item in block.split("\n- ") {
+                        li { (line(item.trim_start_matches("- "))) }
+                    }
+                }
             } @else {
                 p { (line(block)) }
             }

@@ -50,7 +50,9 @@ impl<'a> Schemas<'a> {
                 return html! { "one of " (values.join(", ")) };
             }
             return html! {
-                @for (index, one) in either.iter().enumerate() { @if index > 0 { " or " } (self.inline(one)) }
+                @for (index, one) in either.iter().enumerate() {
+                    @if index > 0 { " or " } (self.inline(one))
+                }
             };
         }
         let types: Vec<&str> = match &schema["type"] {
@@ -81,7 +83,9 @@ impl<'a> Schemas<'a> {
     pub(super) fn show(&self, schema: &'a Value) -> Markup {
         html! {
             (prose(schema["description"].as_str().unwrap_or_default()))
-            @if schema["properties"].is_object() || alternatives(schema).is_some() { (self.tree(schema, 0)) }
+            @if schema["properties"].is_object() || alternatives(schema).is_some() {
+                (self.tree(schema, 0))
+            }
             @else { p.media { (self.inline(schema)) } }
         }
     }
@@ -94,7 +98,10 @@ impl<'a> Schemas<'a> {
             @if let Some(members) = schema["properties"].as_object() {
                 dl.members {
                     @for (name, member) in members {
-                        dt { code { (name) } @if is_required(name) { " " span.required { "required" } } }
+                        dt {
+                            code { (name) }
+                            @if is_required(name) { " " span.required { "required" } }
+                        }
                         dd {
                             span.is { (self.inline(member)) }
                             (prose(member["description"].as_str().unwrap_or_default()))

@@ -74,7 +74,9 @@ fn page(
                 (Field::new("runId", "Run", value("runId"))
                     .help("Limits an agent's token to one run. Leave empty for any run."))
             }
-            (select_field("expires", "Expires", expires, LIFETIMES.map(|(value, label, _)| (value, label))))
+            (select_field(
+                "expires", "Expires", expires, LIFETIMES.map(|(value, label, _)| (value, label)),
+            ))
             fieldset.field {
                 legend { "Allowed operations (none selected: all operations of the role)" }
                 div.ticks {

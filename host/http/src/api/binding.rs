@@ -33,10 +33,11 @@ use memhost_types::{AgentId, BindingKey, Grants, JsonObject, ProviderKey, Target
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     routes! { "bindings":
         "/bindings" {
-            get list => "listBindings", "List the bindings of a company", "By key. Without `limit` \
-                a page has 1,000.";
-            post create => "createBinding", "Create a binding", "Its provider checks the \
-                configuration.";
+            get list =>
+                "listBindings", "List the bindings of a company",
+                "By key. Without `limit` a page has 1,000.";
+            post create =>
+                "createBinding", "Create a binding", "Its provider checks the configuration.";
         }
         "/bindings/{key}" {
             get show => "getBinding", "Show a binding", "Its revision is the entity tag.";
@@ -46,12 +47,12 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
                  stay, null resets one to its default. `config` is replaced as a whole. With \
                  `If-Match`, the change \
                  applies only to that revision.";
-            delete remove => "deleteBinding", "Delete a binding and what its provider stored on \
-                this host";
+            delete remove =>
+                "deleteBinding", "Delete a binding and what its provider stored on this host";
         }
         "/bindings/{key}/grants" {
-            get grants => "getGrants", "Show the permissions that a provider has, and those that \
-                                        it requests";
+            get grants =>
+                "getGrants", "Show the permissions that a provider has, and those that it requests";
             put set_grants => "setGrants", "Set what a provider may reach",
                 "Replaces all grants: what is absent is revoked.";
         }
@@ -60,8 +61,8 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
                 "Versions that were rejected for it may be tried again.";
         }
         "/default-binding" {
-            put ensure => "ensureDefaultBinding", "Make sure that the company has a default \
-                binding",
+            put ensure =>
+                "ensureDefaultBinding", "Make sure that the company has a default binding",
                 "A default binding that is there stays as it is. Otherwise the binding of this key \
                  becomes it, and is \
                  created where it is missing. The call can be repeated.";
@@ -72,10 +73,10 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
                  configuration.";
         }
         "/targets" {
-            get targets => "listTargets", "List which bindings the company and its agents are \
-                assigned to";
-            put set_target => "setTarget", "Assign a binding to an agent, or make it the company's \
-                default";
+            get targets =>
+                "listTargets", "List which bindings the company and its agents are assigned to";
+            put set_target =>
+                "setTarget", "Assign a binding to an agent, or make it the company's default";
         }
     }
 }

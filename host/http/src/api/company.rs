@@ -33,8 +33,8 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
     routes! { "companies":
         "/retention" {
             get retention => "getRetention", "Show how long operations are kept";
-            put set_retention => "setRetention", "Set how long operations are kept", "Replaces all \
-                settings.";
+            put set_retention =>
+                "setRetention", "Set how long operations are kept", "Replaces all settings.";
         }
         "/usage" {
             get usage => "getUsage", "Show how much the host keeps of a company",
@@ -62,8 +62,9 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
 /// The routes below `/control/v1`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     routes! { "host":
-        "/tombstones/{company}" { get tombstone => "getTombstone", "Show the tombstone of an \
-            erased company"; }
+        "/tombstones/{company}" {
+            get tombstone => "getTombstone", "Show the tombstone of an erased company";
+        }
         "/backups" {
             post backup => "createBackup", "Write a backup while the host runs",
                 "To a directory of the host's machine.";

@@ -22,8 +22,9 @@ use memhost_types::{
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
     let secrets = routes! { "secrets":
-        "/secrets" { get secrets => "listSecrets", "List a company's secrets", "Without their \
-            values."; }
+        "/secrets" {
+            get secrets => "listSecrets", "List a company's secrets", "Without their values.";
+        }
         "/secrets/{name}" {
             put set_secret => "setSecret", "Set a secret and the origins that it may be sent to",
                 "No answer and no log has its value.";
@@ -32,16 +33,18 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
     };
     let activity = routes! { "activity":
         "/activity" {
-            get activity => "listActivity", "List the changes of a company, with the values before \
-                and after",
+            get activity =>
+                "listActivity", "List the changes of a company, with the values before and after",
                 "Newest first.";
         }
     };
     let operations = routes! { "operations":
-        "/operations" { get operations => "listOperations", "List the operations that \
-            match", "Newest first."; }
-        "/operations/{id}" { get operation => "getOperation", "Show the whole record of an \
-            operation"; }
+        "/operations" {
+            get operations => "listOperations", "List the operations that match", "Newest first.";
+        }
+        "/operations/{id}" {
+            get operation => "getOperation", "Show the whole record of an operation";
+        }
     };
     secrets.merge(activity).merge(operations)
 }
@@ -55,12 +58,14 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
                 "Repeating it changes nothing. A company's first binding, token, secret, import or \
                  written record makes it, too.";
         }
-        "/doctor" { get doctor => "runDoctor", "Check disk, store, clock, keys, plugins and \
-            bindings"; }
+        "/doctor" {
+            get doctor => "runDoctor", "Check disk, store, clock, keys, plugins and bindings";
+        }
     };
     let plugins = routes! { "plugins":
-        "/plugins" { get plugins => "listPlugins", "List the loaded providers and the refused \
-            files"; }
+        "/plugins" {
+            get plugins => "listPlugins", "List the loaded providers and the refused files";
+        }
         "/plugins/scan" { post scan_plugins => "scanPlugins", "Scan the plugins directory now"; }
     };
     host.merge(plugins)

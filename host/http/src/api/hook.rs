@@ -51,18 +51,20 @@ pub(super) fn runtime_routes() -> ApiRouter<Arc<Service>> {
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     routes! { "hooks":
-        "/deliveries" { get list => "listDeliveries", "List the deliveries that match", "Newest \
-            first."; }
+        "/deliveries" {
+            get list => "listDeliveries", "List the deliveries that match", "Newest first.";
+        }
         "/deliveries/{id}" { get show => "getDelivery", "Show a delivery"; }
         "/deliveries/{id}/replay" { post replay => "replayDelivery", "Retry a dead letter"; }
-        "/deliveries/{id}/discard" { post discard => "discardDelivery", "Give up a dead or pending \
-            delivery"; }
+        "/deliveries/{id}/discard" {
+            post discard => "discardDelivery", "Give up a dead or pending delivery";
+        }
         "/deliveries/replay" {
             post replay_all => "replayDeliveries", "Retry the dead letters that match", AT_ONCE;
         }
         "/deliveries/discard" {
-            post discard_all => "discardDeliveries", "Give up the dead and pending deliveries that \
-                match", AT_ONCE;
+            post discard_all =>
+                "discardDeliveries", "Give up the dead and pending deliveries that match", AT_ONCE;
         }
     }
 }

@@ -92,10 +92,13 @@ pub(super) fn runtime_routes() -> ApiRouter<Arc<Service>> {
                          jobs whose records are \
                          private to others.";
     routes! { "jobs":
-        "/jobs" { get list_own => "listOwnJobs", "List the extraction jobs that the caller may \
-            know of", KNOWN; }
-        "/jobs/{id}" { get show_own => "getOwnJob", "Show a job that the caller may know \
-            of", KNOWN; }
+        "/jobs" {
+            get list_own =>
+                "listOwnJobs", "List the extraction jobs that the caller may know of", KNOWN;
+        }
+        "/jobs/{id}" {
+            get show_own => "getOwnJob", "Show a job that the caller may know of", KNOWN;
+        }
     }
 }
 
@@ -105,11 +108,12 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         "/jobs" { get list => "listJobs", "List the extraction jobs that match", "Newest first."; }
         "/jobs/{id}" { get show => "getJob", "Show a job"; }
         "/jobs/{id}/cancel" { post cancel => "cancelJob", "Cancel a job"; }
-        "/jobs/{id}/retry" { post retry => "retryJob", "Queue a job again that failed or was \
-            cancelled"; }
+        "/jobs/{id}/retry" {
+            post retry => "retryJob", "Queue a job again that failed or was cancelled";
+        }
         "/jobs/retry" {
-            post retry_all => "retryJobs", "Queue the jobs again that match and failed or were \
-                cancelled",
+            post retry_all =>
+                "retryJobs", "Queue the jobs again that match and failed or were cancelled",
                 "At most 1,000 at a time; `more` says that others match. Without a filter it needs \
                  `every`.";
         }

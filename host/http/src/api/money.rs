@@ -20,11 +20,13 @@ use memhost_types::{
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     routes! { "costs":
-        "/costs" { get costs => "getCosts", "Sum operations, tokens and costs", "Days are in \
-            UTC."; }
+        "/costs" {
+            get costs => "getCosts", "Sum operations, tokens and costs", "Days are in UTC.";
+        }
         "/evaluation" {
-            get evaluation => "getEvaluation", "Show the quality of recall", "For each binding, \
-                and for the company.";
+            get evaluation =>
+                "getEvaluation", "Show the quality of recall",
+                "For each binding, and for the company.";
         }
         "/cost-events" {
             get cost_events => "listCostEvents", "List the usage that is billed directly",
@@ -34,19 +36,19 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         }
         "/finance-events" {
             get finance_events => "listFinanceEvents", "List flat charges", "Newest first.";
-            post add_finance_event => "createFinanceEvent", "Add a flat charge", "Budgets do not \
-                include it.";
+            post add_finance_event =>
+                "createFinanceEvent", "Add a flat charge", "Budgets do not include it.";
         }
         "/budgets" { get budgets => "listBudgets", "List budgets and what is spent of them"; }
         "/budgets/{period}" {
-            put set_budget => "setBudget", "Set the company's budget", "The answer has all \
-                budgets.";
-            delete remove_budget => "deleteBudget", "Remove the company's budget", "The answer has \
-                the other budgets.";
+            put set_budget =>
+                "setBudget", "Set the company's budget", "The answer has all budgets.";
+            delete remove_budget =>
+                "deleteBudget", "Remove the company's budget", "The answer has the other budgets.";
         }
         "/bindings/{key}/budgets/{period}" {
-            put set_binding_budget => "setBindingBudget", "Set a binding's budget", "The answer \
-                has all budgets.";
+            put set_binding_budget =>
+                "setBindingBudget", "Set a binding's budget", "The answer has all budgets.";
             delete remove_binding_budget => "deleteBindingBudget", "Remove a binding's budget",
                 "The answer has the other budgets.";
         }

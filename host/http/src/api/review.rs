@@ -14,11 +14,14 @@ use memhost_types::{ReviewDecision, ReviewFilter, ReviewId, ReviewItem};
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     routes! { "reviews":
-        "/reviews" { get list => "listReviews", "List the items of the review queue that \
-            match", "Newest first."; }
+        "/reviews" {
+            get list =>
+                "listReviews", "List the items of the review queue that match", "Newest first.";
+        }
         "/reviews/{id}/decision" {
-            post decide => "decideReview", "Approve, edit or reject an item", "The same decision \
-                twice counts once.";
+            post decide =>
+                "decideReview", "Approve, edit or reject an item",
+                "The same decision twice counts once.";
         }
     }
 }

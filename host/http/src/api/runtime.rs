@@ -20,8 +20,8 @@ const RECORDED: &str = "The operation log has a record of it, also if it is refu
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     operations().merge(routes! { "memory":
         "/scope/forget" {
-            post forget_scope => "forgetScope", "Forget what was written in a scope, at every \
-                binding or at one",
+            post forget_scope =>
+                "forgetScope", "Forget what was written in a scope, at every binding or at one",
                 "The scope names something beside the company. The operations of each binding have \
                  a record of it. What waits \
                  to be captured is discarded, and what jobs make later of material that came \
@@ -29,15 +29,15 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
                  Where `isComplete` is false, the same request goes on with what is left.";
         }
         "/sources/forget" {
-            post forget_sources => "forgetSources", "Forget what came from some sources, at every \
-                binding",
+            post forget_sources =>
+                "forgetSources", "Forget what came from some sources, at every binding",
                 "An operation for each binding has a record of it. What waits to be captured is \
                  discarded, and what jobs \
                  make later of material that came before is forgotten, too.";
         }
         "/sources/list" {
-            post list_sources => "listSources", "List what came from some sources, at every \
-                binding",
+            post list_sources =>
+                "listSources", "List what came from some sources, at every binding",
                 "Without texts: from what the host knows of each record. No provider is asked.";
         }
     })
@@ -60,12 +60,16 @@ macro_rules! operations {
         $did:literal, $wanted:literal;)+) => {
         $($(
             async fn $name(
-                AuthorizedByCore { service, caller, company, .. }: AuthorizedByCore<permission::$kind>,
+                AuthorizedByCore {
+                    service, caller, company, ..
+                }: AuthorizedByCore<permission::$kind>,
                 Body(request): Body<$request>,
             ) -> Result<WithRateLimit<$response>, Failure<OperationCodes>> {
                 same_company(&company, &request.scope)?;
                 let (named, agent) = (request.binding_key.clone(), request.scope.agent_id.clone());
-                let rate = || service.rate(&company, agent.as_ref().or(caller.agent()), named.as_ref());
+                let rate = || service.rate(
+                    &company, agent.as_ref().or(caller.agent()), named.as_ref(),
+                );
                 match service.$name(&caller, request).await {
                     Ok(answer) => Ok(WithRateLimit { answer, rate: rate() }),
                     Err(error) => Err(Problem::from(error).with_rate(rate).into()),

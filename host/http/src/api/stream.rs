@@ -62,8 +62,9 @@ impl OperationInput for LastEventId {
 /// The route below `/control/v1/companies/{company}`.
 pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
     routes! { "stream":
-        "/stream" { get of_company => "followCompany", "Stream the events of a \
-            company", DESCRIPTION; }
+        "/stream" {
+            get of_company => "followCompany", "Stream the events of a company", DESCRIPTION;
+        }
     }
 }
 

@@ -23,15 +23,16 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
     routes! { "tokens":
         "/tokens" {
             get list::<Authorized<View>> => "listTokens", "List a company's tokens", NO_VALUES;
-            post create::<Authorized<Establish>> => "createToken", "Create a token of a \
-                company", SHOWN_ONCE;
+            post create::<Authorized<Establish>> =>
+                "createToken", "Create a token of a company", SHOWN_ONCE;
         }
         "/tokens/{id}/rotate" {
-            post rotate::<Authorized<Administer>> => "rotateToken", "Give a token a new \
-                value", SHOWN_ONCE;
+            post rotate::<Authorized<Administer>> =>
+                "rotateToken", "Give a token a new value", SHOWN_ONCE;
         }
-        "/tokens/{id}" { delete revoke::<Authorized<Administer>> => "revokeToken", "Revoke a \
-            token"; }
+        "/tokens/{id}" {
+            delete revoke::<Authorized<Administer>> => "revokeToken", "Revoke a token";
+        }
     }
 }
 
@@ -39,17 +40,18 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     routes! { "tokens":
         "/tokens" {
-            get list::<HostAuthorized> => "listOperatorTokens", "List the operators' \
-                tokens", NO_VALUES;
-            post create::<HostAuthorized> => "createOperatorToken", "Create a token of an \
-                operator", SHOWN_ONCE;
+            get list::<HostAuthorized> =>
+                "listOperatorTokens", "List the operators' tokens", NO_VALUES;
+            post create::<HostAuthorized> =>
+                "createOperatorToken", "Create a token of an operator", SHOWN_ONCE;
         }
         "/tokens/{id}/rotate" {
-            post rotate::<HostAuthorized> => "rotateOperatorToken", "Give an operator's token a \
-                new value", SHOWN_ONCE;
+            post rotate::<HostAuthorized> =>
+                "rotateOperatorToken", "Give an operator's token a new value", SHOWN_ONCE;
         }
-        "/tokens/{id}" { delete revoke::<HostAuthorized> => "revokeOperatorToken", "Revoke an \
-            operator's token"; }
+        "/tokens/{id}" {
+            delete revoke::<HostAuthorized> => "revokeOperatorToken", "Revoke an operator's token";
+        }
     }
 }
 

@@ -179,7 +179,8 @@ mod tests {
         let snippet: Snippet = serde_json::from_str(
             r#"{"handle":{"providerKey":"p","providerRecordId":"r 1"},"text":"äöüß and more",
                 "createdAt":"2026-11-20T01:02:03Z",
-                "source":{"kind":"issue_comment","companyId":"acme","issueId":"i7","commentId":"c1"}}"#,
+                "source":{"kind":"issue_comment","companyId":"acme","issueId":"i7",
+                    "commentId":"c1"}}"#,
         )
         .unwrap();
         let found = |most| SearchResult {

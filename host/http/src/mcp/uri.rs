@@ -35,7 +35,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_address_names_its_record(provider in "[a-z0-9][a-z0-9._-]{0,20}", id in "\\PC{1,60}") {
+        fn an_address_names_its_record(
+            provider in "[a-z0-9][a-z0-9._-]{0,20}", id in "\\PC{1,60}",
+        ) {
             let handle = RecordHandle {
                 provider_key: ProviderKey::parse(&provider).unwrap(),
                 provider_record_id: RecordId::parse(&id).unwrap(),

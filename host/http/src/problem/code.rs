@@ -47,8 +47,8 @@ codes! {
     InvalidRequest = "invalid_request", BadRequest,
         "A field, parameter or header is not valid.",
         "See `field` and `detail`.";
-    UnreadableBody = "unreadable_body", BadRequest, "The body ended early or could not be \
-        read.", "Send it again.";
+    UnreadableBody = "unreadable_body", BadRequest, "The body ended early or could not be read.",
+    "Send it again.";
     Unauthenticated = "unauthenticated", Unauthorized,
         "The token is missing or not accepted.",
         "Send a valid token as `authorization: Bearer …`.";
@@ -74,8 +74,8 @@ codes! {
     NoBinding = "no_binding", NotFound,
         "No binding answers for this company, agent or key.",
         "Create one, or name another.";
-    NoProvider = "no_provider", NotFound, "No provider with this key is loaded.", "See the list of \
-        plugins.";
+    NoProvider = "no_provider", NotFound, "No provider with this key is loaded.",
+    "See the list of plugins.";
     NoVersion = "no_version", NotFound,
         "The binding allows no build of the provider that is loaded.",
         "Widen its version range, or put a build that it allows into the plugins directory.";
@@ -86,19 +86,19 @@ codes! {
     NoToken = "no_token", NotFound, "No token has this id.", "See the list of tokens.";
     NoDelivery = "no_delivery", NotFound, "No delivery has this id.", "See the list of deliveries.";
     NoJob = "no_job", NotFound, "No job has this id.", "See the list of jobs.";
-    NoReview = "no_review", NotFound, "No item of the review queue has this id.", "See the list of \
-        reviews.";
+    NoReview = "no_review", NotFound, "No item of the review queue has this id.",
+    "See the list of reviews.";
     NoBudget = "no_budget", NotFound, "This budget does not exist.", "See the list of budgets.";
-    NoTombstone = "no_tombstone", NotFound, "This company was not erased on this host.", "Nothing \
-        needs to be done.";
+    NoTombstone = "no_tombstone", NotFound, "This company was not erased on this host.",
+    "Nothing needs to be done.";
     MethodNotAllowed = "method_not_allowed", MethodNotAllowed,
         "The address does not accept this method.",
         "The header `allow` names the methods that it accepts.";
     NotAcceptable = "not_acceptable", NotAcceptable,
         "No answer has a type that the request accepts.",
         "`detail` names the types to accept.";
-    BindingDisabled = "binding_disabled", Conflict, "The binding is disabled.", "Enable it, or use \
-        another.";
+    BindingDisabled = "binding_disabled", Conflict, "The binding is disabled.",
+    "Enable it, or use another.";
     ReviewRequired = "review_required", Conflict,
         "A person must approve it first.",
         "Decide about it in the review queue.";
@@ -113,8 +113,8 @@ codes! {
         "The delivery's status does not allow this.",
         "See its status.";
     JobStatus = "job_status", Conflict, "The job's status does not allow this.", "See its status.";
-    AlreadyDecided = "already_decided", Conflict, "It was decided otherwise already.", "Nothing \
-        needs to be done.";
+    AlreadyDecided = "already_decided", Conflict, "It was decided otherwise already.",
+    "Nothing needs to be done.";
     NotForgotten = "not_forgotten", Conflict,
         "A provider has not confirmed that it has forgotten everything of the company.",
         "Send it again when the provider answers, or name its binding in `abandon`.";
@@ -128,8 +128,8 @@ codes! {
     StaleRevision = "stale_revision", PreconditionFailed,
         "The binding has another revision than `if-match` names.",
         "Read it again and repeat the change.";
-    BodyTooLarge = "body_too_large", ContentTooLarge, "The body is larger than 8 MiB.", "Send it \
-        in parts.";
+    BodyTooLarge = "body_too_large", ContentTooLarge, "The body is larger than 8 MiB.",
+    "Send it in parts.";
     UnsupportedMediaType = "unsupported_media_type", UnsupportedMediaType,
         "The body has another media type than the route accepts.",
         "`detail` names the `content-type` to send.";
@@ -145,16 +145,16 @@ codes! {
     TooManyStreams = "too_many_streams", TooManyRequests,
         "The token follows as many streams of events as it may.",
         "End one of them first.";
-    Host = "host", InternalServerError, "The host itself failed.", "See its log, and run `memhost \
-        doctor`.";
+    Host = "host", InternalServerError, "The host itself failed.",
+    "See its log, and run `memhost doctor`.";
     Unauthorized = "unauthorized", BadGateway,
         "The system behind the provider refused the provider's credentials.",
         "Set the secret that it uses again.";
     Internal = "internal", BadGateway,
         "The provider failed.",
         "See the operation's log, and report it to the provider's author.";
-    ProviderFailed = "provider_failed", BadGateway, "The provider failed.", "Report it to the \
-        provider's author.";
+    ProviderFailed = "provider_failed", BadGateway, "The provider failed.",
+    "Report it to the provider's author.";
     Trapped = "trapped", BadGateway,
         "The provider crashed.",
         "See the operation's log, and report it to the provider's author.";
@@ -183,10 +183,10 @@ codes! {
     ProviderLoading = "provider_loading", ServiceUnavailable,
         "The host is still compiling plugins, and the binding's provider may be among them.",
         "Wait as long as `retry-after` says.";
-    Interrupted = "interrupted", ServiceUnavailable, "The host ended during the call.", "Send it \
-        again.";
-    Importing = "importing", ServiceUnavailable, "The company is being imported.", "Wait until the \
-        import ends.";
+    Interrupted = "interrupted", ServiceUnavailable, "The host ended during the call.",
+    "Send it again.";
+    Importing = "importing", ServiceUnavailable, "The company is being imported.",
+    "Wait until the import ends.";
     TooManyConnections = "too_many_connections", ServiceUnavailable,
         "The host has as many connections as it may have.",
         "Wait as long as `retry-after` says.";

@@ -44,8 +44,8 @@ statuses! {
     Gone = GONE, "The company was erased.";
     PreconditionFailed = PRECONDITION_FAILED, "Somebody changed it meanwhile.";
     ContentTooLarge = PAYLOAD_TOO_LARGE, "The body is larger than 8 MiB.";
-    UnsupportedMediaType = UNSUPPORTED_MEDIA_TYPE, "The body has a media type that the route does \
-        not accept.";
+    UnsupportedMediaType = UNSUPPORTED_MEDIA_TYPE,
+    "The body has a media type that the route does not accept.";
     UnprocessableContent = UNPROCESSABLE_ENTITY, "The provider does not support or accept this.";
     TooManyRequests = TOO_MANY_REQUESTS, "A limit on calls per second or on streams is reached.";
     InternalServerError = INTERNAL_SERVER_ERROR, "The host itself failed.";

@@ -131,7 +131,9 @@ impl WasiHttpHooks for GuestHttp {
                 );
                 tokio::select! {
                     () = tally.ended() => Err(EgressError::Ended),
-                    sent = egress.send(&load, request, options.unwrap_or_default()) => held(sent?, &memory, &egress.limits),
+                    sent = egress.send(
+                        &load, request, options.unwrap_or_default(),
+                    ) => held(sent?, &memory, &egress.limits),
                 }
             };
             match computing.counted(sent).await {

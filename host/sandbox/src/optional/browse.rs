@@ -22,7 +22,9 @@ impl Instances {
     ///
     /// # Errors
     /// As [`CallError`](crate::CallError) says.
-    pub async fn browse(&self, request: &BrowseRequest, cursor: Option<&str>) -> Result<Answer<BrowseAnswer>, Failure> {
+    pub async fn browse(
+        &self, request: &BrowseRequest, cursor: Option<&str>,
+    ) -> Result<Answer<BrowseAnswer>, Failure> {
         let (path, scope) = (&request.path, convert::scope(&request.scope));
         let limit = request.limit.unwrap_or(limits::DEFAULT_LIMIT);
         let check = |checks: &Normalize, answer| page(checks, answer, limit);
@@ -44,5 +46,8 @@ fn page(normalize: &Normalize, answer: wire::NodePage, limit: u32) -> Checked<Br
             record: node.record_id.map(|id| normalize.handle(&id)).transpose()?,
         })
     };
-    Ok(BrowseAnswer { nodes: answer.nodes.into_iter().map(node).collect::<Checked<_>>()?, next: answer.next_cursor })
+    Ok(BrowseAnswer {
+        nodes: answer.nodes.into_iter().map(node).collect::<Checked<_>>()?,
+        next: answer.next_cursor
+    })
 }

@@ -22,7 +22,9 @@ impl Instances {
     ///
     /// # Errors
     /// As [`CallError`](crate::CallError) says.
-    pub async fn correct(&self, id: OperationId, request: &CorrectRequest) -> Result<Answer<Correction>, Failure> {
+    pub async fn correct(
+        &self, id: OperationId, request: &CorrectRequest,
+    ) -> Result<Answer<Correction>, Failure> {
         let request = correct_request(id, request);
         call!(self, wire.call_correct(&request), corrected).await
     }

@@ -24,8 +24,12 @@ impl Instances {
     ///
     /// # Errors
     /// As [`CallError`](crate::CallError) says.
-    pub async fn forget_scope(&self, id: OperationId, scope: &Scope) -> Result<Answer<ErasureAnswer>, Failure> {
-        let request = wire::ForgetScopeRequest { operation_id: id.to_string(), scope: convert::scope(scope) };
+    pub async fn forget_scope(
+        &self, id: OperationId, scope: &Scope,
+    ) -> Result<Answer<ErasureAnswer>, Failure> {
+        let request = wire::ForgetScopeRequest {
+            operation_id: id.to_string(), scope: convert::scope(scope)
+        };
         let check = |answer: wire::ForgetScopeResponse| {
             let effect = match answer.extent {
                 wire::Extent::Hard => ForgetEffect::Hard,

@@ -38,7 +38,9 @@ impl Instances {
             Ok(explained) => found.add(explained),
             Err(failure) => return Err(found.into_failure(failure)),
         };
-        let is_wanted = |hit: &HitTrace| found.value.snippets.iter().any(|snippet| snippet.handle == hit.handle);
+        let is_wanted = |hit: &HitTrace| found.value.snippets.iter().any(
+            |snippet| snippet.handle == hit.handle
+        );
         let hits = explained.hits.into_iter().filter(is_wanted).collect();
         Ok(Answer {
             value: ExplainAnswer { hits, ..explained },
@@ -48,13 +50,21 @@ impl Instances {
         })
     }
 
-    async fn explain_as_it_is(&self, request: &QueryRequest) -> Result<Answer<ExplainAnswer>, Failure> {
+    async fn explain_as_it_is(
+        &self, request: &QueryRequest,
+    ) -> Result<Answer<ExplainAnswer>, Failure> {
         let request = convert::query(request);
-        call!(self, wire.call_explain_query(&request), |checks, answer| explained(checks, answer, request.top_k)).await
+        call!(
+            self, wire.call_explain_query(&request), |checks, answer| explained(
+                checks, answer, request.top_k,
+            ),
+        ).await
     }
 }
 
-fn explained(normalize: &Normalize, answer: wire::Explanation, top_k: u32) -> Checked<ExplainAnswer> {
+fn explained(
+    normalize: &Normalize, answer: wire::Explanation, top_k: u32,
+) -> Checked<ExplainAnswer> {
     count("hits", answer.hits.len(), top_k as usize)?;
     text_size("query", &answer.query, limits::MAX_JSON_BYTES)?;
     let query = match serde_json::from_str(&answer.query) {
@@ -63,14 +73,17 @@ fn explained(normalize: &Normalize, answer: wire::Explanation, top_k: u32) -> Ch
     };
     let contribution = |part: wire::Contribution| {
         if !part.value.is_finite() {
-            return bad(format!("the contribution `{}` is {}; numbers are \
-                                finite", part.name, part.value));
+            return bad(
+                format!("the contribution `{}` is {}; numbers are finite", part.name, part.value)
+            );
         }
         Ok(Contribution { name: name("contribution.name", part.name)?, value: part.value })
     };
     let hit = |hit: wire::HitTrace| {
         count("contributions", hit.contributions.len(), limits::MAX_CONTRIBUTIONS)?;
-        let contributions = hit.contributions.into_iter().map(contribution).collect::<Checked<_>>()?;
+        let contributions = hit.contributions.into_iter().map(
+            contribution
+        ).collect::<Checked<_>>()?;
         Ok(HitTrace { handle: normalize.handle(&hit.id)?, contributions })
     };
     Ok(ExplainAnswer { query, hits: answer.hits.into_iter().map(hit).collect::<Checked<_>>()? })

@@ -52,7 +52,9 @@ impl Instances {
         limit: u32,
     ) -> Result<Answer<(Vec<ExtractionJob>, Option<String>)>, Failure> {
         let scope = convert::scope(scope);
-        call!(self, wire.call_list_jobs(&scope, cursor, limit), |_, answer| jobs(answer, limit)).await
+        call!(
+            self, wire.call_list_jobs(&scope, cursor, limit), |_, answer| jobs(answer, limit),
+        ).await
     }
 
     /// Tells the provider that a job is no longer wanted.
@@ -60,7 +62,11 @@ impl Instances {
     /// # Errors
     /// As [`Instances::run_job`].
     pub async fn cancel_job(&self, provider_job_id: &str) -> Result<Answer<JobAnswer>, Failure> {
-        call!(self, wire.call_cancel_job(provider_job_id), |_, answer| job(Some(answer), provider_job_id)).await
+        call!(
+            self, wire.call_cancel_job(provider_job_id), |_, answer| job(
+                Some(answer), provider_job_id,
+            ),
+        ).await
     }
 
     /// Lets a job that failed or was cancelled be run again.
@@ -68,18 +74,26 @@ impl Instances {
     /// # Errors
     /// As [`Instances::run_job`].
     pub async fn retry_job(&self, provider_job_id: &str) -> Result<Answer<JobAnswer>, Failure> {
-        call!(self, wire.call_retry_job(provider_job_id), |_, answer| job(Some(answer), provider_job_id)).await
+        call!(
+            self, wire.call_retry_job(provider_job_id), |_, answer| job(
+                Some(answer), provider_job_id,
+            ),
+        ).await
     }
 }
 
 fn ran_job(normalize: &Normalize, answer: wire::JobResult, asked: &str) -> Checked<JobAnswer> {
     count("records", answer.records.len(), limits::MAX_ITEMS)?;
     let JobAnswer { job, .. } = job(Some(answer.job), asked)?;
-    Ok(JobAnswer { job, records: normalize.handles(&answer.records)?, usage: usages(answer.usage)? })
+    Ok(JobAnswer {
+        job, records: normalize.handles(&answer.records)?, usage: usages(answer.usage)?
+    })
 }
 
 /// What a job that goes on has made and used is told with its end.
-fn job_as_it_stands(normalize: &Normalize, answer: wire::JobResult, asked: &str) -> Checked<JobAnswer> {
+fn job_as_it_stands(
+    normalize: &Normalize, answer: wire::JobResult, asked: &str,
+) -> Checked<JobAnswer> {
     let told = ran_job(normalize, answer, asked)?;
     match told.job.as_ref().is_some_and(|job| job.status.is_end()) {
         true => Ok(told),

@@ -12,6 +12,10 @@ impl Instances {
     /// # Errors
     /// As [`CallError`](crate::CallError) says.
     pub async fn check_health(&self) -> Result<Answer<String>, Failure> {
-        call!(self, wire.call_check_health(), |_, answer: wire::Report| Ok(cut_message(answer.summary))).await
+        call!(
+            self, wire.call_check_health(), |_, answer: wire::Report| Ok(
+                cut_message(answer.summary)
+            ),
+        ).await
     }
 }

@@ -31,7 +31,9 @@ impl Instances {
     ///
     /// # Errors
     /// As [`CallError`](crate::CallError) says; the same for the call below.
-    pub async fn export(&self, scope: &Scope, cursor: Option<&str>) -> Result<Answer<ChunkAnswer>, Failure> {
+    pub async fn export(
+        &self, scope: &Scope, cursor: Option<&str>,
+    ) -> Result<Answer<ChunkAnswer>, Failure> {
         let scope = convert::scope(scope);
         call!(self, wire.call_export_records(&scope, cursor), |_, answer| exported(answer)).await
     }
@@ -40,10 +42,16 @@ impl Instances {
     ///
     /// # Errors
     /// As [`Instances::export`].
-    pub async fn import(&self, id: OperationId, scope: &Scope, lines: &str) -> Result<Answer<ImportAnswer>, Failure> {
+    pub async fn import(
+        &self, id: OperationId, scope: &Scope, lines: &str,
+    ) -> Result<Answer<ImportAnswer>, Failure> {
         let (operation_id, scope) = (id.to_string(), convert::scope(scope));
         let request = wire::ImportRequest { operation_id, scope, lines: lines.to_owned() };
-        call!(self, wire.call_import_records(&request), |_, answer| imported(answer, lines.lines().count())).await
+        call!(
+            self, wire.call_import_records(&request), |_, answer| imported(
+                answer, lines.lines().count(),
+            ),
+        ).await
     }
 }
 
@@ -66,8 +74,9 @@ fn exported(answer: wire::Chunk) -> Checked<ChunkAnswer> {
 fn imported(answer: wire::ImportReport, lines: usize) -> Checked<ImportAnswer> {
     let (imported, unchanged) = (answer.imported, answer.unchanged);
     if imported as usize + unchanged as usize > lines {
-        return bad(format!("it says that it imported {imported} and knew {unchanged} of {lines} \
-                            lines"));
+        return bad(
+            format!("it says that it imported {imported} and knew {unchanged} of {lines} lines")
+        );
     }
     Ok(ImportAnswer { imported, unchanged })
 }

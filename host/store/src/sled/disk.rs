@@ -89,8 +89,9 @@ pub(super) fn prepare(store: &Path) -> io::Result<()> {
     let marked = ioctl_getflags(&opened)
         .and_then(|flags| ioctl_setflags(&opened, flags | IFlags::SYNC | IFlags::DIRSYNC));
     if let Err(error) = marked {
-        tracing::debug!(%error, path = %blobs.display(), "the file system has no synchronous \
-            files");
+        tracing::debug!(
+            %error, path = %blobs.display(), "the file system has no synchronous files",
+        );
     }
     Ok(())
 }

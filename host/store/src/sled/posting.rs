@@ -110,7 +110,10 @@ mod tests {
             offsets.iter().for_each(|offset| posting.insert(*offset));
             let back = Posting::decode(&posting.encode()).unwrap();
             prop_assert!(back == posting);
-            prop_assert_eq!(back.descending().collect::<Vec<_>>(), offsets.into_iter().rev().collect::<Vec<_>>());
+            prop_assert_eq!(
+                back.descending().collect::<Vec<_>>(),
+                offsets.into_iter().rev().collect::<Vec<_>>(),
+            );
         }
     }
 

@@ -114,7 +114,10 @@ proptest! {
     #[test]
     fn filters_answer_as_a_plain_scan_does(
         plan in prop::collection::vec(
-            (0..2_usize, prop::option::of(0..3_usize), 0..3_usize, 0..2_usize, prop::collection::vec(0..4_usize, 0..3)),
+            (
+                0..2_usize, prop::option::of(0..3_usize), 0..3_usize, 0..2_usize,
+                prop::collection::vec(0..4_usize, 0..3),
+            ),
             1..80,
         ),
         settle in 0..80_usize,
@@ -133,7 +136,9 @@ proptest! {
             let agent = agent.map(|agent| ["ada", "bob", "ad"][agent]);
             let mut made = operation(&store, name, agent, kinds[*kind], outcomes[*outcome]);
             made.provider_key = (*outcome == 0).then(|| "p".parse().unwrap());
-            let mut handles = records.iter().map(|record| named::handle(["p", "q"][record / 2], ["a", "b"][record % 2]));
+            let mut handles = records.iter().map(
+                |record| named::handle(["p", "q"][record / 2], ["a", "b"][record % 2])
+            );
             made.cited = handles.next().into_iter().collect();
             made.records = handles.collect();
             block_on(store.write_operation(Arc::new(made.clone()), Vec::new())).unwrap();
@@ -150,18 +155,33 @@ proptest! {
         let filters = [
             OperationFilter::default(),
             OperationFilter { agent_id: Some("ada".to_owned()), ..OperationFilter::default() },
-            OperationFilter { kind: Some(OperationKind::List), outcome: Some(Outcome::Failed), ..OperationFilter::default() },
-            OperationFilter { binding_key: Some("default".parse().unwrap()), since: at(since), until: at(since + length), ..OperationFilter::default() },
+            OperationFilter {
+                kind: Some(OperationKind::List), outcome: Some(Outcome::Failed),
+                ..OperationFilter::default()
+            },
+            OperationFilter {
+                binding_key: Some("default".parse().unwrap()), since: at(since),
+                until: at(since + length), ..OperationFilter::default()
+            },
             OperationFilter { since: at(since), ..OperationFilter::default() },
-            OperationFilter { provider_key: Some("p".parse().unwrap()), ..OperationFilter::default() },
-            OperationFilter { provider_record_id: Some("a".parse().unwrap()), ..OperationFilter::default() },
+            OperationFilter {
+                provider_key: Some("p".parse().unwrap()), ..OperationFilter::default()
+            },
+            OperationFilter {
+                provider_record_id: Some("a".parse().unwrap()), ..OperationFilter::default()
+            },
             OperationFilter { since: at(since), ..named::naming("q", "b") },
-            OperationFilter { agent_id: Some("ada".to_owned()), kind: Some(OperationKind::List), ..named::naming("p", "a") },
+            OperationFilter {
+                agent_id: Some("ada".to_owned()), kind: Some(OperationKind::List),
+                ..named::naming("p", "a")
+            },
         ];
         for name in ["acme", "acme2"] {
             for filter in &filters {
                 let expected: Vec<u64> = model.get(name).into_iter().flatten().rev()
-                    .filter(|operation| filter.matches(operation)).map(|operation| operation.id.sequence()).collect();
+                    .filter(
+                        |operation| filter.matches(operation)
+                    ).map(|operation| operation.id.sequence()).collect();
                 prop_assert_eq!(all(&store, name, filter, page), expected, "{} {:?}", name, filter);
             }
         }

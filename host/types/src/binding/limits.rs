@@ -96,7 +96,8 @@ impl fmt::Display for Grouped {
 macro_rules! binding_limits {
     ($(
         $(#[doc = $about:literal])+
-        $field:ident: $type:ty = $name:literal, $unit:ident, $default:expr, $min:expr => $max:expr, $reached:literal;
+        $field:ident: $type:ty = $name:literal, $unit:ident, $default:expr, $min:expr =>
+            $max:expr, $reached:literal;
     )+) => {
         /// What one binding's provider may use. Every limit has a default that protects its
         /// neighbours.
@@ -132,17 +133,17 @@ macro_rules! binding_limits {
 
 binding_limits! {
     /// Memory of one instance in bytes: all its linear memories, and the host's buffers for it.
-    memory_bytes: u64 = "memoryBytes", Bytes, 256 << 20, 1 << 20 => None, "`limit_exceeded`; the \
-        instance is dropped";
+    memory_bytes: u64 = "memoryBytes", Bytes, 256 << 20, 1 << 20 =>
+        None, "`limit_exceeded`; the instance is dropped";
     /// Elements of all tables of one instance.
-    table_elements: u64 = "tableElements", Count, 100_000, 1 => Some(100_000), "growing a table \
-        fails in the provider";
+    table_elements: u64 = "tableElements", Count, 100_000, 1 =>
+        Some(100_000), "growing a table fails in the provider";
     /// How long one call may take, in milliseconds of wall time, instantiation included.
     call_timeout_ms: u64 = "callTimeoutMs", Milliseconds, 30_000, 1 => Some(600_000),
         "`timed_out`; the instance is dropped";
     /// How long one call may compute, and the host for it, in milliseconds.
-    call_cpu_ms: u64 = "callCpuMs", Milliseconds, 20_000, 1 => Some(600_000), "`timed_out`; the \
-        instance is dropped";
+    call_cpu_ms: u64 = "callCpuMs", Milliseconds, 20_000, 1 =>
+        Some(600_000), "`timed_out`; the instance is dropped";
     /// How many calls may run at once; the provider's own `max-concurrency` also holds.
     concurrent_calls: u32 = "concurrentCalls", Count, 4, 1 => Some(256),
         "the next call waits. A binding never has more than a quarter of the host's instances";
@@ -158,7 +159,8 @@ binding_limits! {
     storage_keys: u64 = "storageKeys", Count, 1_000_000, 1 => Some(1_000_000_000),
         "`quota_exceeded`; the write is refused";
     /// Files, directories and links that the private directory may hold.
-    directory_files: u64 = "directoryFiles", Count, 500_000, 1 => Some(10_000_000), "`quota_exceeded`";
+    directory_files: u64 = "directoryFiles", Count, 500_000, 1 =>
+        Some(10_000_000), "`quota_exceeded`";
     /// Calls in a second, on average over a second; 0 is no limit.
     calls_per_second: u32 = "callsPerSecond", CountOrUnlimited, 0, 0 => Some(1_000_000),
         "`rate_limited`, with the time to wait";
@@ -166,7 +168,8 @@ binding_limits! {
     outgoing_requests: u32 = "outgoingRequests", Count, 64, 0 => Some(10_000),
         "the next request is refused and names the limit";
     /// Outgoing requests in a minute.
-    outgoing_requests_per_minute: u32 = "outgoingRequestsPerMinute", Count, 1_000, 0 => Some(1_000_000),
+    outgoing_requests_per_minute: u32 = "outgoingRequestsPerMinute", Count, 1_000, 0 =>
+        Some(1_000_000),
         "the next request is refused and names the limit";
     /// Outgoing requests that run at once.
     outgoing_connections: u32 = "outgoingConnections", Count, 16, 1 => Some(256),
@@ -181,7 +184,8 @@ binding_limits! {
     concurrent_jobs: u32 = "concurrentJobs", Count, 1, 1 => Some(64), "the next job waits";
     /// How long a job may go on from its first call to its last, in milliseconds. One call has
     /// `callTimeoutMs`.
-    job_timeout_ms: u64 = "jobTimeoutMs", Milliseconds, 3_600_000, 1_000 => Some(604_800_000), "the job fails";
+    job_timeout_ms: u64 = "jobTimeoutMs", Milliseconds, 3_600_000, 1_000 =>
+        Some(604_800_000), "the job fails";
 }
 
 impl BindingLimits {

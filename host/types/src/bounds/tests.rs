@@ -39,21 +39,31 @@ fn request<T: JsonSchema + DeserializeOwned + 'static>(
 }
 
 fn requests() -> Vec<Request> {
-    let scope = json!({"companyId": "a", "agentId": "a", "projectId": "a", "issueId": "a", "runId": "a",
-        "subjectId": "a", "sessionKey": "a", "namespace": "a"});
-    let source = json!({"kind": "run", "companyId": "a", "issueId": "a", "commentId": "a", "documentKey": "a",
-        "runId": "a", "activityId": "a", "externalRef": "a", "assertedBy": "a"});
+    let scope = json!({
+        "companyId": "a", "agentId": "a", "projectId": "a", "issueId": "a", "runId": "a",
+        "subjectId": "a", "sessionKey": "a", "namespace": "a",
+    });
+    let source = json!({
+        "kind": "run", "companyId": "a", "issueId": "a", "commentId": "a", "documentKey": "a",
+        "runId": "a", "activityId": "a", "externalRef": "a", "assertedBy": "a",
+    });
     let at = "2026-01-01T00:00:00Z";
     let turn = json!({"role": "a", "name": "a", "text": "a", "at": at});
     let payload =
         json!({"text": "a", "turns": [turn], "mimeType": "a", "metadata": {}, "object": {}});
-    let record = json!({"id": "a", "text": "a", "summary": "a", "metadata": {}, "source": source, "createdAt": at,
-        "expiresAt": at});
+    let record = json!({
+        "id": "a", "text": "a", "summary": "a", "metadata": {}, "source": source, "createdAt": at,
+        "expiresAt": at,
+    });
     let handle = json!({"providerKey": "a", "providerRecordId": "a"});
-    let hook = json!({"hookKind": "a", "hookId": "a", "triggeredAt": at, "actorAgentId": "a", "heartbeatRunId": "a",
-        "assertedBy": "a"});
-    let filter = json!({"sourceKind": "run", "issueId": "a", "commentId": "a", "documentKey": "a", "runId": "a",
-        "projectId": "a", "agentId": "a", "subjectId": "a", "since": at, "until": at, "text": "a"});
+    let hook = json!({
+        "hookKind": "a", "hookId": "a", "triggeredAt": at, "actorAgentId": "a",
+        "heartbeatRunId": "a", "assertedBy": "a",
+    });
+    let filter = json!({
+        "sourceKind": "run", "issueId": "a", "commentId": "a", "documentKey": "a", "runId": "a",
+        "projectId": "a", "agentId": "a", "subjectId": "a", "since": at, "until": at, "text": "a",
+    });
     let of = |fields: Value| {
         let mut whole = json!({"bindingKey": "a", "scope": scope});
         whole.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -62,10 +72,10 @@ fn requests() -> Vec<Request> {
     vec![
         request(
             CaptureRequest::check,
-            of(
-                json!({"source": source, "payload": payload, "hook": hook, "mode": "capture_record", "metadata": {},
-                "visibility": "agent", "replacesSource": false}),
-            ),
+            of(json!({
+                "source": source, "payload": payload, "hook": hook, "mode": "capture_record",
+                "metadata": {}, "visibility": "agent", "replacesSource": false,
+            })),
         ),
         request(
             UpsertRequest::check,
@@ -73,9 +83,10 @@ fn requests() -> Vec<Request> {
         ),
         request(
             QueryRequest::check,
-            of(
-                json!({"query": "a", "topK": 1, "intent": "answer", "metadataFilter": {}, "tokenBudget": 1, "filter": filter}),
-            ),
+            of(json!({
+                "query": "a", "topK": 1, "intent": "answer", "metadataFilter": {},
+                "tokenBudget": 1, "filter": filter,
+            })),
         ),
         request(
             ListRequest::check,
@@ -94,25 +105,32 @@ fn requests() -> Vec<Request> {
         request(ImportRequest::check, of(json!({"lines": "1"}))),
         request(
             HookEvent::check,
-            of(
-                json!({"hookKind": "a", "hookId": "a", "triggeredAt": at, "actorAgentId": "a", "heartbeatRunId": "a",
-                "source": source, "payload": payload, "mode": "capture_record", "metadata": {}, "query": "a", "topK": 1,
-                "tokenBudget": 1, "deadlineMs": 1, "waitMs": 1, "visibility": "agent", "replacesSource": false}),
-            ),
+            of(json!({
+                "hookKind": "a", "hookId": "a", "triggeredAt": at, "actorAgentId": "a",
+                "heartbeatRunId": "a", "source": source, "payload": payload,
+                "mode": "capture_record", "metadata": {}, "query": "a", "topK": 1,
+                "tokenBudget": 1, "deadlineMs": 1, "waitMs": 1, "visibility": "agent",
+                "replacesSource": false,
+            })),
         ),
         request(
             NewEvent::check,
-            json!({"eventId": "a", "type": "tool_call.failed", "projectId": "a", "sessionId": "a", "agentKind": "a",
-                "agentId": "a", "runId": "a", "toolId": "a", "status": "a", "durationMs": 1, "error": "a",
-                "occurredAt": at, "details": {}}),
+            json!({
+                "eventId": "a", "type": "tool_call.failed", "projectId": "a", "sessionId": "a",
+                "agentKind": "a", "agentId": "a", "runId": "a", "toolId": "a", "status": "a",
+                "durationMs": 1, "error": "a", "occurredAt": at, "details": {},
+            }),
         ),
         request(
             NewFinanceEvent::check,
-            json!({"eventKind": "a", "direction": "debit", "biller": "a", "provider": "a", "bindingKey": "a",
-                "agentId": "a", "description": "a", "billingCode": "a", "issueId": "a", "projectId": "a",
-                "heartbeatRunId": "a", "costEventId": "01a206b4-3e83-7045-8000-00000145ac37", "quantity": 1,
-                "unit": "a", "amountCents": 1, "currency": "USD",
-                "estimated": true, "externalInvoiceId": "a", "metadataJson": {}, "occurredAt": at}),
+            json!({
+                "eventKind": "a", "direction": "debit", "biller": "a", "provider": "a",
+                "bindingKey": "a", "agentId": "a", "description": "a", "billingCode": "a",
+                "issueId": "a", "projectId": "a", "heartbeatRunId": "a",
+                "costEventId": "01a206b4-3e83-7045-8000-00000145ac37", "quantity": 1, "unit": "a",
+                "amountCents": 1, "currency": "USD", "estimated": true, "externalInvoiceId": "a",
+                "metadataJson": {}, "occurredAt": at,
+            }),
         ),
         request(ReviewDecision::check, json!({"decision": "edit", "text": "a"})),
     ]

@@ -188,8 +188,14 @@ proptest! {
 
     #[test]
     fn an_allowed_target_is_never_of_another_host(host in NEAR, authority in NEAR) {
-        if let Ok(granted) = format!("https://{host}").parse::<Origin>() && granted.matches(None, &authority) {
-            let plain = |text: &str| text.split(':').next().unwrap().trim_end_matches(['.', '/']).to_lowercase();
+        if let Ok(granted) = format!("https://{host}").parse::<Origin>()
+            && granted.matches(None, &authority) {
+            let plain = |text: &str| text
+                .split(':')
+                .next()
+                .unwrap()
+                .trim_end_matches(['.', '/'])
+                .to_lowercase();
             match plain(&host).strip_prefix('*') {
                 Some(parent) => prop_assert!(plain(&authority).ends_with(parent)),
                 None => prop_assert_eq!(plain(&host), plain(&authority)),
@@ -201,7 +207,9 @@ proptest! {
     // and port.
     #[test]
     fn a_target_is_read_as_http_reads_it(authority in r"[a-c0-9x:@.\[\]%_A*-]{1,12}") {
-        if let (Ok(target), Ok(http)) = (Target::parse(None, &authority), authority.parse::<http::uri::Authority>()) {
+        if let (Ok(target), Ok(http)) = (
+            Target::parse(None, &authority), authority.parse::<http::uri::Authority>(),
+        ) {
             let host = http.host().to_lowercase();
             let same = match target.host() {
                 Host::Ip(IpAddr::V6(ip)) => host.trim_matches(['[', ']']).parse() == Ok(*ip),

@@ -256,7 +256,8 @@ mod tests {
     #[test]
     fn a_source_of_another_company_is_refused() {
         let request: CaptureRequest = serde_json::from_str(
-            r#"{"scope":{"companyId":"a"},"source":{"kind":"run","companyId":"b"},"payload":{"text":"t"}}"#,
+            r#"{"scope":{"companyId":"a"},"source":{"kind":"run","companyId":"b"},
+                "payload":{"text":"t"}}"#,
         )
         .unwrap();
         assert_eq!(request.check().unwrap_err().field, "source.companyId");

@@ -37,7 +37,10 @@ fn an_answer_that_is_no_object_is_an_error() {
 
 #[test]
 fn a_batch_that_failed_is_no_success() {
-    let failed = json!({"memoryRecordId": "", "status": "FAILED", "errorCode": 402, "errorMessage": "Too many records"});
+    let failed = json!({
+        "memoryRecordId": "", "status": "FAILED", "errorCode": 402,
+        "errorMessage": "Too many records",
+    });
     serve(move |_| {
         Ok(Answer::json(201, json!({"successfulRecords": [], "failedRecords": [failed]})))
     });
@@ -75,8 +78,10 @@ fn what_agentcore_does_not_take_is_refused_before_anything_is_sent() {
 #[test]
 fn searches_are_charged_and_other_companies_are_left_out() {
     let record = |id: &str, namespace: &str| {
-        json!({"memoryRecordId": id, "content": {"text": "gate"}, "memoryStrategyId": "s", "createdAt": 1.0, "score": 0.5,
-            "namespaces": [namespace]})
+        json!({
+            "memoryRecordId": id, "content": {"text": "gate"}, "memoryStrategyId": "s",
+            "createdAt": 1.0, "score": 0.5, "namespaces": [namespace],
+        })
     };
     let all = json!([
         record("a", "/memhost/company/-/-/-/facts"),
@@ -105,8 +110,10 @@ fn a_list_of_more_pages_than_one_call_reads_says_that_it_cannot_go_on() {
         let mut page = 0;
         serve(move |_| {
             page += 1;
-            let record = json!({"memoryRecordId": format!("{page:02}"), "content": {"text": "gate"}, "createdAt": 1.0,
-                "namespaces": ["/memhost/company/-/-/-/facts"]});
+            let record = json!({
+                "memoryRecordId": format!("{page:02}"), "content": {"text": "gate"},
+                "createdAt": 1.0, "namespaces": ["/memhost/company/-/-/-/facts"],
+            });
             let next = if page < count { json!("more") } else { Value::Null };
             Ok(Answer::json(200, json!({"memoryRecordSummaries": [record], "nextToken": next})))
         });
@@ -146,7 +153,11 @@ fn a_large_company_is_deleted_in_more_than_one_call() {
             }
             ("POST", _) => Answer::json(
                 200,
-                json!({"events": (0..100).map(|n| json!({"eventId": format!("{n}#a")})).collect::<Vec<_>>()}),
+                json!({
+                    "events": (0..100).map(
+                        |n| json!({"eventId": format!("{n}#a")})
+                    ).collect::<Vec<_>>(),
+                }),
             ),
             _ => Answer::json(200, json!({"eventId": "1#a"})),
         })

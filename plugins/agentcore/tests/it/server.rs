@@ -51,8 +51,11 @@ impl State {
         for event in self.events.clone() {
             let namespace = format!("/memhost/{}/facts", event["actorId"].as_str().unwrap());
             let content = &event["payload"][0]["conversational"]["content"];
-            self.make(json!({"content": content, "namespaces": [namespace], "memoryStrategyId": "facts-0123456789",
-                "timestamp": event["eventTimestamp"].as_f64().unwrap() + 1.0, "metadata": {}}));
+            self.make(json!({
+                "content": content, "namespaces": [namespace],
+                "memoryStrategyId": "facts-0123456789",
+                "timestamp": event["eventTimestamp"].as_f64().unwrap() + 1.0, "metadata": {},
+            }));
         }
     }
 
@@ -73,9 +76,10 @@ impl State {
         for record in body["records"].as_array().unwrap() {
             match act(self, record) {
                 Some(id) => done.push(json!({"memoryRecordId": id, "status": "SUCCEEDED"})),
-                None => failed
-                    .push(json!({"memoryRecordId": record["memoryRecordId"], "status": "FAILED", "errorCode": 404,
-                    "errorMessage": "Memory record not found"})),
+                None => failed.push(json!({
+                    "memoryRecordId": record["memoryRecordId"], "status": "FAILED",
+                    "errorCode": 404, "errorMessage": "Memory record not found",
+                })),
             }
         }
         Answer::json(200, json!({"successfulRecords": done, "failedRecords": failed}))

@@ -146,8 +146,10 @@ fn a_missing_record_is_none_and_another_project_is_not_touched() {
 #[test]
 fn observations_of_others_are_records() {
     let server = server::start();
-    let seen = json!({"title": "Gate", "narrative": "It is locked", "facts": "[\"a \
-        fact\",\"another\"]", "metadata": "{\"a\":1}"});
+    let seen = json!({
+        "title": "Gate", "narrative": "It is locked", "facts": "[\"a fact\",\"another\"]",
+        "metadata": "{\"a\":1}",
+    });
     server.borrow_mut().put("memhost-company", &seen);
     let mut mem = open(json!({}));
     let found = mem.list_records(list(None, 10)).unwrap().items.remove(0);

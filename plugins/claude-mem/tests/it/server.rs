@@ -44,9 +44,12 @@ impl State {
 
     pub(crate) fn put(&mut self, project: &str, more: &Value) -> u64 {
         self.last += 1;
-        let mut seen = json!({"id": self.last, "memory_session_id": "manual", "project": project, "title": null,
-            "narrative": null, "text": null, "facts": "[]", "created_at": format!("2026-11-23T18:{:02}:{:02}.500Z",
-                self.last / 60, self.last % 60), "agent_id": null, "generated_by_model": null, "metadata": null});
+        let mut seen = json!({
+            "id": self.last, "memory_session_id": "manual", "project": project, "title": null,
+            "narrative": null, "text": null, "facts": "[]",
+            "created_at": format!("2026-11-23T18:{:02}:{:02}.500Z", self.last / 60, self.last % 60),
+            "agent_id": null, "generated_by_model": null, "metadata": null,
+        });
         seen.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.observations.insert(self.last, seen);
         self.last
@@ -77,7 +80,10 @@ impl State {
                     .values()
                     .find(is_same)
                     .map(|seen| seen["id"].as_u64().unwrap());
-                let new = json!({"title": title, "narrative": narrative, "metadata": sent.body["metadata"].to_string()});
+                let new = json!({
+                    "title": title, "narrative": narrative,
+                    "metadata": sent.body["metadata"].to_string(),
+                });
                 let id = known.unwrap_or_else(|| self.put(&project, &new));
                 Answer::json(
                     200,
@@ -119,7 +125,10 @@ impl State {
                     newest.skip(number("offset")).take(number("limit")).cloned().collect();
                 Answer::json(
                     200,
-                    json!({"observations": found, "sessions": [], "prompts": [], "totalResults": found.len()}),
+                    json!({
+                        "observations": found, "sessions": [], "prompts": [],
+                        "totalResults": found.len(),
+                    }),
                 )
             }
             ("GET", ["timeline"]) => {
@@ -149,9 +158,12 @@ impl State {
                 let is_known =
                     self.uses.iter().any(|known| known["tool_use_id"] == sent.body["tool_use_id"]);
                 if !is_known {
-                    self.uses.push(json!({"tool_use_id": text("tool_use_id"), "agent_id": text("agentId"),
+                    self.uses.push(json!({
+                        "tool_use_id": text("tool_use_id"), "agent_id": text("agentId"),
                         "content_session_id": text("contentSessionId"), "observation_id": null,
-                        "memory_session_id": format!("observer-{}", text("contentSessionId")), "said": text("tool_response")}));
+                        "memory_session_id": format!("observer-{}", text("contentSessionId")),
+                        "said": text("tool_response"),
+                    }));
                     self.processing =
                         json!({"isProcessing": true, "queueDepth": 1, "parkedSessions": 0});
                 }
@@ -177,9 +189,11 @@ impl State {
                 continue;
             }
             let project = self.sessions[used["content_session_id"].as_str().unwrap()].clone();
-            let more = json!({"title": "It was said", "narrative": used["said"], "facts": "[\"a \
-                fact\"]",
-                "memory_session_id": used["memory_session_id"], "agent_id": used["agent_id"], "generated_by_model": "m"});
+            let more = json!({
+                "title": "It was said", "narrative": used["said"], "facts": "[\"a fact\"]",
+                "memory_session_id": used["memory_session_id"], "agent_id": used["agent_id"],
+                "generated_by_model": "m",
+            });
             self.uses[number]["observation_id"] = json!(self.put(&project, &more));
         }
         self.processing = json!({"isProcessing": false, "queueDepth": 0, "parkedSessions": 0});

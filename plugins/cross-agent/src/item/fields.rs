@@ -123,7 +123,9 @@ mod tests {
                 "{error:?}"
             );
         }
-        let fine = json!({"type": "decision", "confidence": 0, "tags": [], "visibility": "global", "x": [1]});
+        let fine = json!({
+            "type": "decision", "confidence": 0, "tags": [], "visibility": "global", "x": [1],
+        });
         check("m", fine.as_object().unwrap()).unwrap();
     }
 }

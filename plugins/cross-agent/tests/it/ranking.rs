@@ -334,14 +334,18 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (0_u8..40, plain).prop_map(|(id, plain)| Step::Put(id, plain)),
         2 => (0_u8..40).prop_map(Step::Forget),
         1 => Just(Step::Reopen),
-        4 => (0_u8..3, words(4), 1_u32..20).prop_map(|(project, words, top)| Step::Ask(project, words, top)),
+        4 => (0_u8..3, words(4), 1_u32..20).prop_map(
+            |(project, words, top)| Step::Ask(project, words, top)
+        ),
     ]
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
     #[test]
-    fn the_index_gives_the_same_ranking_as_the_formula(steps in prop::collection::vec(step(), 1..80)) {
+    fn the_index_gives_the_same_ranking_as_the_formula(
+        steps in prop::collection::vec(step(), 1..80)
+    ) {
         let mut provider = open();
         let mut all: BTreeMap<String, Plain> = BTreeMap::new();
         for step in steps {
@@ -353,14 +357,18 @@ proptest! {
                     provider.forget(testing::forget(vec![id.clone()], company.clone())).unwrap();
                     let scope = Scope { project_id: plain.project.clone(), ..company };
                     let visibility = if plain.is_global { "global" } else { "project" };
-                    let metadata = json!({"confidence": plain.confidence, "updatedAt": ago(plain.days),
-                        "visibility": visibility});
+                    let metadata = json!({
+                        "confidence": plain.confidence, "updatedAt": ago(plain.days),
+                        "visibility": visibility,
+                    });
                     put(&mut provider, &scope, &id, &plain.words.join(" "), &metadata);
                     all.insert(id, plain);
                 }
                 Step::Forget(id) => {
                     let id = format!("i{id}");
-                    let outcome = provider.forget(testing::forget(vec![id.clone()], Scope::company("company"))).unwrap();
+                    let outcome = provider.forget(
+                        testing::forget(vec![id.clone()], Scope::company("company"))
+                    ).unwrap();
                     let was_there = all.remove(&id).is_some();
                     prop_assert_eq!(outcome.outcomes[0].effect == ForgetEffect::Hard, was_there);
                 }
@@ -375,13 +383,19 @@ proptest! {
                     };
                     let found = provider.query(request).unwrap().snippets;
                     prop_assert_eq!(found.len(), wanted.len().min(top as usize));
-                    let by_id: HashMap<&String, f64> = wanted.iter().map(|(id, score)| (id, *score)).collect();
+                    let by_id: HashMap<&String, f64> = wanted.iter().map(
+                        |(id, score)| (id, *score)
+                    ).collect();
                     for (hit, (_, at_this_place)) in found.iter().zip(&wanted) {
                         let own = by_id.get(&hit.id);
-                        prop_assert!(own.is_some_and(|own| (own - score(hit)).abs() < 1e-4), "{hit:?} {own:?}");
+                        prop_assert!(
+                            own.is_some_and(|own| (own - score(hit)).abs() < 1e-4),
+                            "{hit:?} {own:?}",
+                        );
                         // Equal ones may change places.
-                        prop_assert!((at_this_place - score(hit)).abs() < 1e-4, "{hit:?} \
-                            {at_this_place}");
+                        prop_assert!(
+                            (at_this_place - score(hit)).abs() < 1e-4, "{hit:?} {at_this_place}",
+                        );
                     }
                 }
             }

@@ -54,7 +54,9 @@ fn residue_is_marked_and_empty_residue_is_ignored() {
         .records;
     let kept = provider.get_record(id[0].clone(), testing::scope()).unwrap().snippet.unwrap();
     let metadata: Value = serde_json::from_str(&kept.metadata.unwrap()).unwrap();
-    let wanted = json!({"agentKind": "codex", "type": "task_context", "source": "inferred", "confidence": 0.9});
+    let wanted = json!({
+        "agentKind": "codex", "type": "task_context", "source": "inferred", "confidence": 0.9,
+    });
     assert_eq!(metadata, wanted);
 }
 

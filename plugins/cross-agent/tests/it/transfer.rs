@@ -29,7 +29,9 @@ fn items() -> Vec<(Vec<u8>, Vec<u8>)> {
 fn an_export_is_lossless_and_an_import_idempotent() {
     let mut provider = open();
     let company = Scope::company("company");
-    let odd = json!({"confidence": 0.1, "tags": ["ä\n\u{0}"], "deep": {"n": [1.5e300, null]}, "type": "decision"});
+    let odd = json!({
+        "confidence": 0.1, "tags": ["ä\n\u{0}"], "deep": {"n": [1.5e300, null]}, "type": "decision",
+    });
     put(&mut provider, &project("p"), "odd/ id", "line one\r\nline two \u{2028}", &odd);
     let capture = CaptureRequest {
         payload: SourcePayload {
@@ -76,8 +78,10 @@ fn an_export_is_lossless_and_an_import_idempotent() {
 #[test]
 fn one_bad_line_refuses_the_whole_import() {
     let mut provider = open();
-    let good = json!({"id": "a", "content": "x", "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:00Z",
-        "scope": {"agentId": "agent"}});
+    let good = json!({
+        "id": "a", "content": "x", "createdAt": "2026-01-01T00:00:00Z",
+        "updatedAt": "2026-01-01T00:00:00Z", "scope": {"agentId": "agent"},
+    });
     let with = |name: &str, value: Value| {
         let mut line = good.clone();
         line["id"] = json!("b");

@@ -117,7 +117,10 @@ fn line(out: &mut String, name: &str, value: &Value) {
     let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
         // YAML would not read these as plain names.
-        && !matches!(name.to_ascii_lowercase().as_str(), "true" | "false" | "null" | "yes" | "no" | "on" | "off");
+        && !matches!(
+            name.to_ascii_lowercase().as_str(),
+            "true" | "false" | "null" | "yes" | "no" | "on" | "off",
+        );
     match is_plain {
         true => out.push_str(name),
         false => push_json(out, &Value::from(name)),

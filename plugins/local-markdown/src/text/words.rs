@@ -107,7 +107,10 @@ pub(crate) fn passage_starts(text: &str) -> Vec<usize> {
 }
 
 fn is_ideographic(c: char) -> bool {
-    matches!(u32::from(c), 0x3040..=0x30ff | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xac00..=0xd7af | 0x20000..=0x2fa1f)
+    matches!(
+        u32::from(c),
+        0x3040..=0x30ff | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xac00..=0xd7af | 0x20000..=0x2fa1f,
+    )
 }
 
 fn is_combining(c: char) -> bool {

@@ -72,9 +72,12 @@ fn lists_are_in_order_of_creation_and_filtered() {
     assert!(texts(r#"{"deep":{"b":3}}"#).is_empty(), "a member is equal or not");
     assert!(texts(r#"{"even":"true"}"#).is_empty() && texts(r#"{"missing":null}"#).is_empty());
     let refused = home.provider.list_records(filtered("[]")).unwrap_err();
-    assert!(
-        matches!(refused, Error::InvalidRequest(InvalidRequest { field: Some(field), .. }) if field == "metadataFilter")
-    );
+    assert!(matches!(
+        refused,
+        Error::InvalidRequest(
+            InvalidRequest { field: Some(field), .. }
+        ) if field == "metadataFilter",
+    ));
 }
 
 #[test]

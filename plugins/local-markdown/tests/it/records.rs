@@ -29,12 +29,20 @@ proptest! {
     #[test]
     fn any_text_and_metadata_round_trip(
         records in prop::collection::vec(
-            (any::<String>(), any::<Option<String>>(), prop::collection::btree_map(any::<String>(), json_value(), 0..4)),
+            (
+                any::<String>(), any::<Option<String>>(),
+                prop::collection::btree_map(any::<String>(), json_value(), 0..4),
+            ),
             1..4,
         ),
     ) {
         let mut home = Home::new();
-        let writes = records.iter().map(|(text, summary, metadata)| RecordWrite { text: text.clone(), summary: summary.clone(), metadata: Some(json!(metadata).to_string()), ..RecordWrite::default() });
+        let writes = records.iter().map(
+            |(text, summary, metadata)| RecordWrite {
+                text: text.clone(), summary: summary.clone(),
+                metadata: Some(json!(metadata).to_string()), ..RecordWrite::default()
+            }
+        );
         let ids = home.write("op", writes.collect(), testing::scope());
         testing::lose_storage();
         home.restart();
@@ -42,12 +50,16 @@ proptest! {
             let found = home.get(id).unwrap();
             prop_assert_eq!(found.text, text);
             prop_assert_eq!(found.summary, summary);
-            prop_assert_eq!(serde_json::from_str::<Value>(&found.metadata.unwrap()).unwrap(), json!(metadata));
+            prop_assert_eq!(
+                serde_json::from_str::<Value>(&found.metadata.unwrap()).unwrap(), json!(metadata),
+            );
         }
     }
 
     #[test]
-    fn any_id_gets_its_own_file_inside_the_directory(ids in prop::collection::btree_set("\\PC{1,100}|[./\\\\]{1,9}|(\\.\\./){1,4}x", 1..6)) {
+    fn any_id_gets_its_own_file_inside_the_directory(
+        ids in prop::collection::btree_set("\\PC{1,100}|[./\\\\]{1,9}|(\\.\\./){1,4}x", 1..6)
+    ) {
         let mut home = Home::new();
         for id in &ids {
             home.put(id, &format!("text of {id}"));

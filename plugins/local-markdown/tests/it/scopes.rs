@@ -61,7 +61,12 @@ fn a_record_is_not_seen_from_another_partition() {
         };
         let refused = home.provider.upsert_records(overwrite).unwrap_err();
         assert!(
-            matches!(&refused, Error::InvalidRequest(InvalidRequest { field: Some(field), .. }) if field == "records.1.id"),
+            matches!(
+                &refused,
+                Error::InvalidRequest(
+                    InvalidRequest { field: Some(field), .. }
+                ) if field == "records.1.id",
+            ),
             "{refused:?}"
         );
         assert_eq!(home.files().len(), 1, "none of the call's records is written");

@@ -253,11 +253,11 @@ fn a_memory_that_somebody_else_wrote_is_found() {
         ("00000000-0000-4000-8000-00000000000a", "u"),
         ("00000000-0000-4000-8000-00000000000b", "v"),
     ] {
-        server
-            .borrow_mut()
-            .memories
-            .push(json!({"id": id, "memory": "Likes tea", "user_id": user, "metadata": {"a": 1},
-            "created_at": "2026-01-01T00:00:00-07:00", "updated_at": null, "expiration_date": "2030-01-01"}));
+        server.borrow_mut().memories.push(
+            json!({"id": id, "memory": "Likes tea", "user_id": user, "metadata": {"a": 1},
+            "created_at": "2026-01-01T00:00:00-07:00", "updated_at": null,
+            "expiration_date": "2030-01-01"}),
+        );
     }
     let found = mem0.query(query("tea")).unwrap().snippets;
     assert_eq!((found.len(), found[0].metadata.as_deref()), (1, Some(r#"{"a":1}"#)));

@@ -115,11 +115,15 @@ impl State {
             .map(|text| {
                 let id = self.id();
                 self.memories.push(json!({
-                    "id": id, "memory": text, "user_id": body["user_id"], "metadata": body["metadata"],
-                    "created_at": "2026-11-23T13:57:02.065615+00:00", "updated_at": "2026-11-23T13:57:02.065615+00:00",
+                    "id": id, "memory": text, "user_id": body["user_id"],
+                    "metadata": body["metadata"],
+                    "created_at": "2026-11-23T13:57:02.065615+00:00",
+                    "updated_at": "2026-11-23T13:57:02.065615+00:00",
                     "expiration_date": body["expiration_date"],
                 }));
-                self.history.push(json!({"memory_id": id, "old_memory": null, "new_memory": text, "event": "ADD"}));
+                self.history.push(
+                    json!({"memory_id": id, "old_memory": null, "new_memory": text, "event": "ADD"})
+                );
                 json!({"id": id, "memory": text, "event": "ADD"})
             })
             .collect()

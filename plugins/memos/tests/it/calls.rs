@@ -145,9 +145,16 @@ fn memories_of_others_are_found_and_those_of_other_users_are_not() {
 
 #[test]
 fn a_memory_whose_user_is_not_told_is_looked_for_among_those_of_the_user() {
-    let memory = |id: &str| json!({"id": id, "memory_value": "one", "conversation_id": "c", "create_time": 1_764_000_000_000_u64});
+    let memory = |id: &str| {
+        json!({
+            "id": id, "memory_value": "one", "conversation_id": "c",
+            "create_time": 1_764_000_000_000_u64,
+        })
+    };
     serve(move |sent| {
-        let own = json!({"memory_detail_list": [memory("own")], "preference_detail_list": [], "pages": 1});
+        let own = json!({
+            "memory_detail_list": [memory("own")], "preference_detail_list": [], "pages": 1,
+        });
         let data =
             if sent.method == "GET" { memory(sent.path.rsplit('/').next().unwrap()) } else { own };
         Ok(Answer::json(200, json!({"code": 0, "data": data})))
@@ -183,9 +190,10 @@ fn a_job_follows_its_task() {
     };
     state.borrow_mut().status = "running".to_owned();
     let id = memos.capture(talk).unwrap().jobs.remove(0).provider_job_id;
-    let said = json!([{"role": "user", "content": "I like \
-        tea. ", "chat_time": "2026-01-01T00:00:00Z"},
-        {"role": "assistant", "content": "So do I."}]);
+    let said = json!([
+        {"role": "user", "content": "I like tea. ", "chat_time": "2026-01-01T00:00:00Z"},
+        {"role": "assistant", "content": "So do I."},
+    ]);
     assert_eq!((&sent()[0].body["messages"], id.as_str()), (&said, "memhost-op_3a1"));
     assert_eq!(memos.get_job(id.clone()).unwrap().unwrap().job.status, JobStatus::Running);
     state.borrow_mut().status = "completed".to_owned();

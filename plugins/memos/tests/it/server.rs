@@ -61,9 +61,12 @@ impl State {
         let id = self.id();
         self.memories.insert(
             0,
-            json!({"id": id, "memory_key": "said", "memory_value": text, "memory_type": "LongTermMemory", "tags": ["a"],
-                "status": "activated", "user_id": of, "conversation_id": conversation, "info": info,
-                "create_time": at, "update_time": at}),
+            json!({
+                "id": id, "memory_key": "said", "memory_value": text,
+                "memory_type": "LongTermMemory", "tags": ["a"], "status": "activated",
+                "user_id": of, "conversation_id": conversation, "info": info, "create_time": at,
+                "update_time": at,
+            }),
         );
     }
 
@@ -89,7 +92,9 @@ impl State {
         }
         said(
             0,
-            json!({"memory_detail_list": hits, "preference_detail_list": [], "preference_note": ""}),
+            json!({
+                "memory_detail_list": hits, "preference_detail_list": [], "preference_note": "",
+            }),
         )
     }
 }
@@ -141,8 +146,10 @@ impl Stand for State {
                 let pages = all.len().div_ceil(size);
                 said(
                     0,
-                    json!({"memory_detail_list": here, "preference_detail_list": null, "total": all.len(),
-                    "size": size, "current": page, "pages": pages}),
+                    json!({
+                        "memory_detail_list": here, "preference_detail_list": null,
+                        "total": all.len(), "size": size, "current": page, "pages": pages,
+                    }),
                 )
             }
             ("GET", path) => match self

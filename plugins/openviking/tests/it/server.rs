@@ -129,8 +129,12 @@ impl State {
                     }
                 };
                 let hit = |(path, file): (&String, &File)| {
-                    json!({"uri": format!("viking://user/u/{path}"), "level": 2, "score": score(file), "tags": file.tags,
-                        "abstract": file.content.chars().take(8).collect::<String>(), "content": file.content})
+                    json!({
+                        "uri": format!("viking://user/u/{path}"), "level": 2, "score": score(file),
+                        "tags": file.tags,
+                        "abstract": file.content.chars().take(8).collect::<String>(),
+                        "content": file.content,
+                    })
                 };
                 let mut hits: Vec<_> = self.files.iter().filter(fits).map(hit).collect();
                 hits.sort_by(|a, b| {
@@ -257,7 +261,12 @@ impl State {
         }
         let number = |name: &str| query[name].parse::<usize>().unwrap();
         let (offset, limit) = (number("offset"), number("limit"));
-        let entry = |(path, is_dir): (&String, &bool)| json!({"uri": format!("viking://user/u/{root}/{path}"), "isDir": is_dir, "modTime": "2026-11-23T17:34:04Z"});
+        let entry = |(path, is_dir): (&String, &bool)| {
+            json!({
+                "uri": format!("viking://user/u/{root}/{path}"), "isDir": is_dir,
+                "modTime": "2026-11-23T17:34:04Z",
+            })
+        };
         let page: Vec<_> = found.iter().skip(offset).take(limit).map(entry).collect();
         Answer::json(
             200,

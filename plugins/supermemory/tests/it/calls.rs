@@ -99,10 +99,11 @@ fn the_container_is_named_after_the_company_and_only_recalled_text_is_nothing() 
 
 #[test]
 fn a_memory_of_a_document_that_is_not_known_belongs_to_nobody() {
-    let entry = json!({"id": "abc", "memory": "Likes \
-        tea", "version": 1, "isLatest": true, "isForgotten": false,
-        "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-02T00:00:00Z", "metadata": {"a": 1},
-        "documentIds": ["other"]});
+    let entry = json!({
+        "id": "abc", "memory": "Likes tea", "version": 1, "isLatest": true, "isForgotten": false,
+        "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-02T00:00:00Z",
+        "metadata": {"a": 1}, "documentIds": ["other"],
+    });
     let page: Value =
         json!({"memoryEntries": [entry], "pagination": {"currentPage": 1, "totalPages": 1}});
     serve(move |sent| match sent.body["filters"].is_null() {

@@ -53,8 +53,11 @@ impl State {
 
     fn make(&mut self, text: &Value, of: &Value, document: &Value, more: &Value) -> Value {
         let at = format!("2026-11-23T18:{:02}:{:02}.500Z", self.made / 60 % 60, self.made % 60);
-        let mut memory = json!({"id": self.id(), "memory": text, "isLatest": true, "isForgotten": false, "createdAt": at,
-            "updatedAt": at, "rootMemoryId": null, "forgetAfter": null, "metadata": of, "documentIds": [document], "history": []});
+        let mut memory = json!({
+            "id": self.id(), "memory": text, "isLatest": true, "isForgotten": false,
+            "createdAt": at, "updatedAt": at, "rootMemoryId": null, "forgetAfter": null,
+            "metadata": of, "documentIds": [document], "history": [],
+        });
         memory.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.memories.insert(0, memory.clone());
         memory
@@ -82,7 +85,10 @@ impl Stand for State {
                 body["limit"].as_u64().unwrap() as usize,
                 body["page"].as_u64().unwrap_or(1) as usize,
             );
-            let pagination = json!({"currentPage": page, "totalItems": items.len(), "totalPages": items.len().div_ceil(limit).max(1)});
+            let pagination = json!({
+                "currentPage": page, "totalItems": items.len(),
+                "totalPages": items.len().div_ceil(limit).max(1),
+            });
             let items: Vec<_> = items.into_iter().skip((page - 1) * limit).take(limit).collect();
             Answer::json(200, json!({key: items, "pagination": pagination}))
         };
@@ -100,8 +106,10 @@ impl Stand for State {
                     .cloned();
                 let document = same.unwrap_or_else(|| {
                     let id = self.id();
-                    let new =
-                        json!({"id": id, "status": "queued", "customId": body["customId"], "content": body["content"]});
+                    let new = json!({
+                        "id": id, "status": "queued", "customId": body["customId"],
+                        "content": body["content"],
+                    });
                     self.documents.push(new.clone());
                     new
                 });
@@ -147,7 +155,10 @@ impl Stand for State {
                 let old = old.clone();
                 let root =
                     if old["rootMemoryId"].is_null() { &old["id"] } else { &old["rootMemoryId"] };
-                let more = json!({"rootMemoryId": root, "forgetAfter": body["forgetAfter"], "history": [{"id": old["id"]}]});
+                let more = json!({
+                    "rootMemoryId": root, "forgetAfter": body["forgetAfter"],
+                    "history": [{"id": old["id"]}],
+                });
                 let new = self.make(
                     &body["newContent"],
                     &body["metadata"],

@@ -170,11 +170,19 @@ proptest! {
         edit in sentence(),
         redact: bool,
     ) {
-        let mut home = Home::with(json!({"workflow": "strict", "pii": if redact { "redact" } else { "pending" }}));
+        let mut home = Home::with(
+            json!({"workflow": "strict", "pii": if redact { "redact" } else { "pending" }})
+        );
         home.learn(&captured.join(" "));
-        home.put(&written, json!({"kind": "fact", "deep": [{"value": value}], "tags": [value]})).unwrap();
-        let record = RecordWrite { text: written.clone(), summary: Some(value.clone()), ..RecordWrite::default() };
-        home.provider.upsert_records(UpsertRequest { records: vec![record], ..testing::upsert("s", &[]) }).unwrap();
+        home.put(
+            &written, json!({"kind": "fact", "deep": [{"value": value}], "tags": [value]}),
+        ).unwrap();
+        let record = RecordWrite {
+            text: written.clone(), summary: Some(value.clone()), ..RecordWrite::default()
+        };
+        home.provider.upsert_records(
+            UpsertRequest { records: vec![record], ..testing::upsert("s", &[]) }
+        ).unwrap();
         home.provider.capture(testing::capture("c", &written)).ok();
         for round in 0..2 {
             for text in answered(&mut home) {

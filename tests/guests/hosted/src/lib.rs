@@ -47,9 +47,12 @@ impl Provider for Hosted {
 
     fn describe() -> Description {
         let properties = serde_json::json!({
-            "url": {"type": "string"}, "key": {"type": "string"}, "forgets_scopes_only": {"type": "boolean"},
+            "url": {"type": "string"}, "key": {"type": "string"},
+            "forgets_scopes_only": {"type": "boolean"},
         });
-        let schema = serde_json::json!({"type": "object", "properties": properties, "additionalProperties": false});
+        let schema = serde_json::json!({
+            "type": "object", "properties": properties, "additionalProperties": false,
+        });
         let declarations = Declarations {
             max_upsert: Some(MOST_WRITTEN as u32),
             max_forget: Some(MOST_FORGOTTEN as u32),

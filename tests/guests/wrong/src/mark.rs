@@ -31,7 +31,8 @@ pub(crate) fn describe() -> Description {
     let schema = match is("DSC-05") {
         true => r#"{"type": "thing"}"#,
         false => {
-            r#"{"type": "object", "properties": {"break": {"type": "string"}, "url": {"type": "string"}}}"#
+            r#"{"type": "object", "properties": {"break": {"type": "string"},
+                "url": {"type": "string"}}}"#
         }
     };
     let reason = if is("DSC-07") { " " } else { "Records are stored in it" };

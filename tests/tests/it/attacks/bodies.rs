@@ -61,9 +61,12 @@ fn big_ids(host: &Host, round: u64) -> Result<(), String> {
 
 fn big_metadata(host: &Host, round: u64) -> Result<(), String> {
     let long = "x".repeat(7 << 20);
-    let hook = json!({"hookKind": "manual_capture", "hookId": format!("big{round}"), "triggeredAt": "2026-11-20T10:00:00Z",
-        "scope": {"companyId": "evil"}, "source": {"kind": "manual_note", "companyId": "evil"},
-        "payload": {"text": "x"}, "metadata": {"x": long}});
+    let hook = json!({
+        "hookKind": "manual_capture", "hookId": format!("big{round}"),
+        "triggeredAt": "2026-11-20T10:00:00Z", "scope": {"companyId": "evil"},
+        "source": {"kind": "manual_note", "companyId": "evil"}, "payload": {"text": "x"},
+        "metadata": {"x": long},
+    });
     refused("metadata", host.post("/runtime/v1/companies/evil/hooks", &hook.to_string()))
 }
 
@@ -136,7 +139,8 @@ fn deep_json(host: &Host, round: u64) -> Result<(), String> {
     let inner = if round.is_multiple_of(2) { "" } else { "1" };
     let metadata = format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
     let body = format!(
-        r#"{{"scope":{{"companyId":"evil"}},"records":[{{"text":"x","metadata":{{"a":{metadata}}}}}]}}"#
+        r#"{{"scope":{{"companyId":"evil"}},"records":[{{"text":"x",
+            "metadata":{{"a":{metadata}}}}}]}}"#
     );
     refused("deep metadata", host.post("/runtime/v1/companies/evil/records", &body))?;
     refused("a deep body", host.post("/runtime/v1/companies/evil/records", &metadata))
@@ -189,7 +193,9 @@ fn gzip(host: &Host, round: u64) -> Result<(), String> {
 
 fn imports(host: &Host, round: u64) -> Result<(), String> {
     let company = format!("import{round}");
-    let head = json!({"type": "company", "format": 1, "companyId": company, "exportedAt": "2026-11-20T10:00:00Z"});
+    let head = json!({
+        "type": "company", "format": 1, "companyId": company, "exportedAt": "2026-11-20T10:00:00Z",
+    });
     let bodies = [
         " ".repeat(20 << 20),
         format!("{head}\n{}\n", "[".repeat(1 << 20)),
@@ -213,9 +219,11 @@ fn preambles(host: &Host, round: u64) -> Result<(), String> {
             host.post("/runtime/v1/companies/evil/records", &body.to_string()),
         )?;
     }
-    let hook = json!({"hookKind": "pre_run_hydrate", "hookId": format!("p{round}"), "triggeredAt": "2026-11-20T10:00:00Z",
-        "scope": {"companyId": "evil"}, "query": "a word or \
-            two", "topK": 1_000, "tokenBudget": 100_000});
+    let hook = json!({
+        "hookKind": "pre_run_hydrate", "hookId": format!("p{round}"),
+        "triggeredAt": "2026-11-20T10:00:00Z", "scope": {"companyId": "evil"},
+        "query": "a word or two", "topK": 1_000, "tokenBudget": 100_000,
+    });
     survived("a preamble", host.post("/runtime/v1/companies/evil/hooks", &hook.to_string()))
 }
 
@@ -262,6 +270,8 @@ fn patterns(host: &Host, round: u64) -> Result<(), String> {
     ];
     let part = parts[usize::try_from(round).unwrap_or(0) % parts.len()];
     let text = part.repeat((256 << 10) / part.len());
-    let body = json!({"scope": {"companyId": "evil"}, "bindingKey": "guarded", "records": [{"text": text}]});
+    let body = json!({
+        "scope": {"companyId": "evil"}, "bindingKey": "guarded", "records": [{"text": text}],
+    });
     survived(part, host.as_operator("/runtime/v1/companies/evil/records", &body))
 }

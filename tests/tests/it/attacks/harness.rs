@@ -85,14 +85,19 @@ impl Host {
             held: Mutex::default(),
         };
         for company in ["evil", "neighbour"] {
-            let records = json!({"scope": {"companyId": company}, "records": [{"text": format!("a \
-                fact of {company}")}]});
+            let records = json!({
+                "scope": {"companyId": company},
+                "records": [{"text": format!("a fact of {company}")}],
+            });
             host.fine(&format!("/runtime/v1/companies/{company}/records"), &records);
         }
         host.bind(
             &json!({"key": "vectors", "providerKey": "embeds", "grants": {"embeddings": true}}),
         );
-        host.bind(&json!({"key": "guarded", "providerKey": "local-markdown", "policy": {"review": {"piiRisk": 1}}}));
+        host.bind(&json!({
+            "key": "guarded", "providerKey": "local-markdown",
+            "policy": {"review": {"piiRisk": 1}},
+        }));
         let tokens = "/control/v1/companies/evil/tokens";
         let made = host.fine(tokens, &json!({"name": "a", "role": "agent", "agentId": "ada"}));
         host.agent = made["value"].as_str().unwrap().to_owned();

@@ -115,7 +115,11 @@ fn words(host: &Host, round: u64) -> Result<(), String> {
     let (json_type, agent) = (("content-type", "application/json"), host.agent.as_str());
     let (encoded, query) = (encoded(&evil), "/runtime/v1/companies/evil/query");
     let ask = |scope: Value| json!({"scope": scope, "query": evil}).to_string();
-    let mcp = |method: &str, params: Value| json!({"jsonrpc": "2.0", "id": evil, "method": method, "params": params});
+    let mcp = |method: &str, params: Value| {
+        json!({
+            "jsonrpc": "2.0", "id": evil, "method": method, "params": params,
+        })
+    };
     let accept = ("accept", "application/json, text/event-stream");
     let answer = match round % 7 {
         0 => {

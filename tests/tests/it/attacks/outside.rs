@@ -131,8 +131,10 @@ fn endless(stream: &mut TcpStream, head: &str, more: &str) -> std::io::Result<()
 /// A provider asks for two vectors, and gets them or is told why not.
 fn vectors(host: &Host, round: u64) -> Result<(), String> {
     let (how, is_sound) = ANSWERS[usize::try_from(round).unwrap_or(0) % ANSWERS.len()];
-    let ask = json!({"scope": {"companyId": "evil"}, "bindingKey": "vectors", "query": format!("2 \
-        {how} {round}")});
+    let ask = json!({
+        "scope": {"companyId": "evil"}, "bindingKey": "vectors",
+        "query": format!("2 {how} {round}"),
+    });
     let (status, text) = host.as_operator("/runtime/v1/companies/evil/query", &ask)?;
     let is_right =
         if is_sound { text.contains("Some([0.6, 0.8])") } else { text.contains("refused: ") };

@@ -47,7 +47,9 @@ async fn what_others_put_into_the_spool_is_not_sent_and_stops_nothing() {
     std::fs::create_dir_all(at(1, "1").join("a/b/c")).unwrap();
     fifo(&at(2, "2"));
     symlink("/dev/zero", at(3, "3")).unwrap();
-    let good = json!({"url": machine.url, "path": "/runtime/v1/companies/acme/events", "body": {"events": []}});
+    let good = json!({
+        "url": machine.url, "path": "/runtime/v1/companies/acme/events", "body": {"events": []},
+    });
     let elsewhere = machine.path("elsewhere.json");
     std::fs::write(&elsewhere, good.to_string()).unwrap();
     symlink(&elsewhere, at(4, "4")).unwrap();

@@ -67,22 +67,37 @@ fn paths(host: &Host, round: u64) -> Result<(), String> {
 }
 
 fn mcp(host: &Host, round: u64) -> Result<(), String> {
-    let call = |method: &str, params: Value| json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let call = |method: &str, params: Value| {
+        json!({
+            "jsonrpc": "2.0", "id": 1, "method": method, "params": params,
+        })
+    };
     let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
     let messages = [
         Value::Array(vec![call("tools/list", json!({})); 5_000]).to_string(),
         call("resources/read", json!({"uri": "memory://../../etc/passwd"})).to_string(),
         call("resources/read", json!({"uri": "memory://neighbour/record/1"})).to_string(),
         call("resources/read", json!({"uri": "file:///etc/passwd"})).to_string(),
-        call("resources/read", json!({"uri": format!("memory://{}", "a/".repeat(100_000))})).to_string(),
+        call("resources/read", json!({"uri": format!("memory://{}", "a/".repeat(100_000))}))
+            .to_string(),
         call("resources/list", json!({"cursor": "A".repeat(1_000_000)})).to_string(),
         call("resources/templates/list", json!({"cursor": "A".repeat(1_000_000)})).to_string(),
         call("resources/read", json!({"uri": "memory://{providerKey}/{recordId}"})).to_string(),
-        call("resources/read", json!({"uri": "memory://local-markdown/..%2f..%2f..%2fetc%2fpasswd"})).to_string(),
-        call("resources/read", json!({"uri": "memory://local-markdown/%252e%252e%252fneighbour%00\u{202e}"}))
-            .to_string(),
-        call("resources/read", json!({"uri": format!("memory://local-markdown/{}", "%41".repeat(300_000))}))
-            .to_string(),
+        call(
+            "resources/read",
+            json!({"uri": "memory://local-markdown/..%2f..%2f..%2fetc%2fpasswd"}),
+        )
+        .to_string(),
+        call(
+            "resources/read",
+            json!({"uri": "memory://local-markdown/%252e%252e%252fneighbour%00\u{202e}"}),
+        )
+        .to_string(),
+        call(
+            "resources/read",
+            json!({"uri": format!("memory://local-markdown/{}", "%41".repeat(300_000))}),
+        )
+        .to_string(),
         call("resources/subscribe", json!({"uri": "memory://local-markdown/1"})).to_string(),
         call(
             "completion/complete",
@@ -92,9 +107,18 @@ fn mcp(host: &Host, round: u64) -> Result<(), String> {
             }),
         )
         .to_string(),
-        call("tools/call", json!({"name": "memory.search", "arguments": {"query": "fact", "company": "neighbour"}}))
-            .to_string(),
-        call("tools/call", json!({"name": "memory.note", "arguments": {"text": "x".repeat(5 << 20)}})).to_string(),
+        call(
+            "tools/call",
+            json!({
+                "name": "memory.search", "arguments": {"query": "fact", "company": "neighbour"},
+            }),
+        )
+        .to_string(),
+        call(
+            "tools/call",
+            json!({"name": "memory.note", "arguments": {"text": "x".repeat(5 << 20)}}),
+        )
+        .to_string(),
         call("tools/call", json!({"name": "\u{1b}[2J", "arguments": {}})).to_string(),
         call(
             "initialize",
@@ -110,7 +134,8 @@ fn mcp(host: &Host, round: u64) -> Result<(), String> {
         r#"{"jsonrpc":"2.0","id":1e400,"method":"ping"}"#.to_owned(),
         // The library tries each kind of request in turn, each with all of the values.
         format!(
-            r#"{{"jsonrpc":"2.0","id":1,"params":{{"name":"memory.note","arguments":{{"x":[{}1]}}}},"method":"tools/call"}}"#,
+            r#"{{"jsonrpc":"2.0","id":1,"params":{{"name":"memory.note",
+                "arguments":{{"x":[{}1]}}}},"method":"tools/call"}}"#,
             "1,".repeat(4_000_000)
         ),
     ];
@@ -184,8 +209,11 @@ fn models(host: &Host, round: u64) -> Result<(), String> {
     if !(200..300).contains(&status) {
         return Err(format!("a forgery: {status}: {written:.300}"));
     }
-    let event = json!({"hookKind": "pre_run_hydrate", "hookId": format!("models{round}"), "query": "forgery",
-        "triggeredAt": "2026-11-20T10:00:00Z", "scope": {"companyId": "evil", "runId": "r", "agentId": "ada"}});
+    let event = json!({
+        "hookKind": "pre_run_hydrate", "hookId": format!("models{round}"), "query": "forgery",
+        "triggeredAt": "2026-11-20T10:00:00Z",
+        "scope": {"companyId": "evil", "runId": "r", "agentId": "ada"},
+    });
     let (_, recalled) = host.post("/runtime/v1/companies/evil/hooks", &event.to_string())?;
     let recalled: Value = serde_json::from_str(&recalled).unwrap_or_default();
     let context = recalled["context"]["text"].as_str().unwrap_or_default();

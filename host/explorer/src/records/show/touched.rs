@@ -60,16 +60,23 @@ impl Touched {
     pub(super) fn panel<P>(&self, record: &RecordView<P>) -> Markup {
         let body = html! {
             @match (self.shown.is_empty(), self.looked_at) {
-                (true, None) => p.soft { "No operation in the log wrote it, found it or cites \
-                    it." },
+                (true, None) => p.soft {
+                    "No operation in the log wrote it, found it or cites it."
+                },
                 (true, Some(number)) => {
-                    p.soft { "None of the latest " (number) " operations with it wrote it, found \
-                        it or cites it." }
+                    p.soft {
+                        "None of the latest " (number)
+                            " operations with it wrote it, found it or cites it."
+                    }
                 }
-                (false, _) => ul.list { @for operation in &self.shown { (line(record, operation)) } },
+                (false, _) => ul.list {
+                    @for operation in &self.shown { (line(record, operation)) }
+                },
             }
-            p { a href=(all(record)) { "All operations that touched it" } ", with those that only \
-                read it" }
+            p {
+                a href=(all(record)) { "All operations that touched it" }
+                ", with those that only read it"
+            }
         };
         panel("operations", "Operations", &body)
     }
@@ -89,14 +96,18 @@ fn line<P>(record: &RecordView<P>, operation: &Operation) -> Markup {
     html! {
         li.between data-key=(operation.id) {
             span {
-                a href=(record.at(&["operations", &operation.id.to_string()])) { (words(operation.kind.as_str())) }
+                a href=(
+                    record.at(&["operations", &operation.id.to_string()])
+                ) { (words(operation.kind.as_str())) }
                 @if operation.cited.contains(&record.handle) { " that cites it" }
                 @if let Some(key) = elsewhere { " at " (binding_link(record, key.as_str())) }
                 " " span.soft { (operation.principal) " " (short_id(operation.id)) }
             }
             span.soft {
                 @if operation.scope != record.scope && elsewhere.is_none() {
-                    a href=(record_path(record, &record.binding, &record.id, &operation.scope)) { "view in its scope" }
+                    a href=(
+                        record_path(record, &record.binding, &record.id, &operation.scope)
+                    ) { "view in its scope" }
                     " · "
                 }
                 (time(operation.started_at, record.now))

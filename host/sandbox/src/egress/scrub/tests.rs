@@ -132,10 +132,15 @@ proptest! {
         text in TEXT,
         picks in prop::collection::vec(0..3_usize, 0..3),
     ) {
-        let more: String = picks.iter().filter_map(|pick| values.get(*pick)).map(String::as_str).collect();
+        let more: String = picks.iter().filter_map(
+            |pick| values.get(*pick)
+        ).map(String::as_str).collect();
         let json = serde_json::to_string(&more).unwrap();
         let text = format!("{text}{more}{json}{}", STANDARD.encode(&more));
-        prop_assert_eq!(masked(&values, text.as_bytes()), masked_by_trying(&values, text.as_bytes()), "{:?} in {:?}", values, text);
+        prop_assert_eq!(
+            masked(&values, text.as_bytes()), masked_by_trying(&values, text.as_bytes()),
+            "{:?} in {:?}", values, text,
+        );
     }
 
     #[test]
@@ -149,12 +154,18 @@ proptest! {
         let has_escape = |value: &str| {
             let followed = format!("{value}00");
             let bytes = followed.as_bytes();
-            (0..value.len()).any(|at| bytes[at] == b'%' && crate::egress::escape::hex_byte(bytes, at + 1).is_some())
+            (0..value.len()).any(
+                |at| bytes[at] == b'%' && crate::egress::escape::hex_byte(bytes, at + 1).is_some()
+            )
         };
         prop_assume!(!values.iter().any(|value| has_escape(value)));
-        let more: String = picks.iter().filter_map(|pick| values.get(*pick)).map(String::as_str).collect();
+        let more: String = picks.iter().filter_map(
+            |pick| values.get(*pick)
+        ).map(String::as_str).collect();
         let text = format!("{text}{more}");
-        let (found, tried) = (masked(&values, text.as_bytes()), masked_by_trying(&values, text.as_bytes()));
+        let (found, tried) = (
+            masked(&values, text.as_bytes()), masked_by_trying(&values, text.as_bytes()),
+        );
         for (at, is_value) in tried.iter().enumerate() {
             prop_assert!(found[at] || !is_value, "{:?} at {} of {:?}", values, at, text);
         }

@@ -124,7 +124,10 @@ fn a_query_gets_the_value_percent_encoded() {
 #[test]
 fn a_json_body_gets_the_value_at_its_pointer() {
     // Only the first item of the array changes.
-    let rest = r#", 1.00, {"{{secret:NO": "a {{secret:KEY}}"}, "{{secret:KEY}}"], "a":1, "a":"{{secret:KEY}}" }"#;
+    let rest = concat!(
+        r#", 1.00, {"{{secret:NO": "a {{secret:KEY}}"}, "{{secret:KEY}}"], "#,
+        r#""a":1, "a":"{{secret:KEY}}" }"#
+    );
     let body = format!(r#"{{ "{{{{secret:KEY}}}}" : ["{{{{secret:KEY}}}}"{rest}"#);
     let expected = format!(r#"{{ "{{{{secret:KEY}}}}" : ["k&\"y\\ é"{rest}"#);
     let written = two_as("body:/{{secret:KEY}}/0").in_json(body.as_bytes()).unwrap().into_owned();
@@ -267,8 +270,13 @@ fn leftovers(scrubbed: &str) -> Vec<String> {
 
 proptest! {
     #[test]
-    fn no_value_is_left_in_plain((values, secrets) in any_secrets(), noise in VALUE, picks in prop::collection::vec(0..5_usize, 0..6)) {
-        let text: String = picks.iter().map(|&pick| values.get(pick).unwrap_or(&noise).as_str()).collect();
+    fn no_value_is_left_in_plain(
+        (values, secrets) in any_secrets(), noise in VALUE,
+        picks in prop::collection::vec(0..5_usize, 0..6),
+    ) {
+        let text: String = picks.iter().map(
+            |&pick| values.get(pick).unwrap_or(&noise).as_str()
+        ).collect();
         for part in leftovers(&secrets.scrub_text(&text)) {
             prop_assert!(values.iter().all(|value| !part.contains(value)), "{:?} is left", part);
         }
@@ -283,12 +291,14 @@ proptest! {
         let read: serde_json::Value = serde_json::from_slice(&sent).unwrap();
         prop_assert_eq!(&read["a"][0], &values[0]);
         let query = as_used("query:a").in_query("/?a={{secret:K0}}").map(Cow::into_owned).unwrap();
-        let header = secrets.in_header("authorization", "Bearer \
-            {{secret:K0}}").map(Cow::into_owned).unwrap();
+        let header = secrets.in_header(
+            "authorization", "Bearer {{secret:K0}}",
+        ).map(Cow::into_owned).unwrap();
         for sent in [String::from_utf8(sent.into_owned()).unwrap(), query, header] {
             for part in leftovers(&secrets.scrub_text(&sent)) {
-                prop_assert!(values.iter().all(|value| !part.contains(value)), "{:?} is \
-                    left", part);
+                prop_assert!(
+                    values.iter().all(|value| !part.contains(value)), "{:?} is left", part,
+                );
                 let decoded = percent_decode_str(&part).decode_utf8_lossy();
                 prop_assert!(!decoded.contains(&values[0]), "{:?} is left", part);
             }
@@ -299,17 +309,23 @@ proptest! {
     fn a_body_without_placeholders_stays_as_it_is(body: Vec<u8>, text in r#"[{}a"\\: ]{0,20}"#) {
         let json = serde_json::to_vec(&serde_json::json!({ &text: [&text, 1.5] })).unwrap();
         for body in [body, text.into_bytes(), json] {
-            prop_assert!(matches!(two_as("body:/0").in_json(&body), Ok(Cow::Borrowed(same)) if same == body));
+            prop_assert!(
+                matches!(two_as("body:/0").in_json(&body), Ok(Cow::Borrowed(same)) if same == body)
+            );
         }
     }
 
     #[test]
-    fn any_text_in_json_keeps_its_meaning(before: String, after: String, key in r#"[a~/"é\\]{0,8}"#) {
+    fn any_text_in_json_keeps_its_meaning(
+        before: String, after: String, key in r#"[a~/"é\\]{0,8}"#,
+    ) {
         let text = format!("{before}{{{{secret:KEY}}}}{after}");
         let body = serde_json::json!({ &key: [&text, { "x": [&after, "{{secret:KEY}}"] }] });
         let pointer = format!("/{}/1/x/1", key.replace('~', "~0").replace('/', "~1"));
         let secrets = two_as(&format!("body:{pointer}"));
-        let sent = secrets.in_json(&serde_json::to_vec_pretty(&body).unwrap()).unwrap().into_owned();
+        let sent = secrets.in_json(
+            &serde_json::to_vec_pretty(&body).unwrap()
+        ).unwrap().into_owned();
         let read: serde_json::Value = serde_json::from_slice(&sent).unwrap();
         prop_assert_eq!(read, serde_json::json!({ &key: [text, { "x": [&after, "k&\"y\\ é"] }] }));
     }

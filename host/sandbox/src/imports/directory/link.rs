@@ -22,7 +22,9 @@ fn answer<T>(result: FsResult<T>) -> Answer<T> {
 macro_rules! method {
     ($types:ident, $name:literal, $function:ident($($argument:ident),*) $(, $own:expr)?) => {
         $types.func_wrap_async($name, |mut store: Store<'_>, ($($argument,)*)| {
-            Box::new(async move { answer(store.data_mut().$function($($argument),* $(, $own)?).await) })
+            Box::new(
+                async move { answer(store.data_mut().$function($($argument),* $(, $own)?).await) }
+            )
         })?;
     };
 }
