@@ -18,7 +18,7 @@
 //! | `POST /api/memory/drive/{driveId}` | |
 //! | `DELETE /api/memory/drive/{id}` | |
 //! | `DELETE /api/memory/drive/{driveId}/all` | |
-//! | `GET`, `POST /api/memory/company`, `DELETE /api/memory/company/{id}` | the same for facts of neither |
+//! | `GET`, `POST /api/memory/company`, `DELETE /api/memory/company/{id}` | for neither |
 //!
 //! | field of a fact | from | to |
 //! | --- | --- | --- |
@@ -38,9 +38,9 @@
 //! | `GET /memory?limit=&cursor=&type=&agentKind=&sessionId=` | | `list`; `{items, nextCursor}` |
 //! | `GET`, `PATCH`, `DELETE /memory/{id}` | changed fields | `get`, `upsert`, `forget`; the item |
 //! | `POST /memory/search` | `{query, limit}` | `query`; `{items}`, each with its `score` |
-//! | `POST /memory/recall` | `{query, limit, maxChars}` | `query` before a run; `{items, context}` |
-//! | `POST /memory/import` | `{items}`, up to 1,000 | `list`, `upsert`; `{imported, unchanged, ids}` |
-//! | `POST /memory/export` | `{cursor}` or none | `list`; `{projectId, exportedAt, items, nextCursor}` |
+//! | `POST /memory/recall` | `{query, limit, maxChars}` | `query` at a run; `{items, context}` |
+//! | `POST /memory/import` | `{items}` (1,000) | `list`, `upsert`; `{imported, unchanged, ids}` |
+//! | `POST /memory/export` | `{cursor}` | `list`; `{projectId, exportedAt, items, nextCursor}` |
 //!
 //! | field of an item | from | to |
 //! | --- | --- | --- |
@@ -53,7 +53,7 @@
 //! | `tags` | the body, at most 32 | metadata |
 //! | `visibility` | the body: `project` or `global`; `project` where absent | metadata |
 //! | `confidence` | the body, 0 to 1; absent: 1 | metadata; the binding's review policy judges it |
-//! | `source` | the body: `manual` (default), `inferred`, `imported` (default at import) | metadata |
+//! | `source` | `manual` (default), `inferred`, `imported` (default at import) | metadata |
 //! | `createdAt`, `updatedAt` | the host; at import also the body | metadata |
 //!
 //! Importing an item again replaces it if it differs. An item of another project gets another id.

@@ -375,9 +375,11 @@ mod tests {
         let error = "x".repeat(1 << 20);
         for _ in 0..20 {
             let job: Job = serde_json::from_value(serde_json::json!({
-                "id": uuid::Uuid::nil(), "companyId": "acme", "bindingId": uuid::Uuid::nil(), "bindingKey": "b",
+                "id": uuid::Uuid::nil(), "companyId": "acme", "bindingId": uuid::Uuid::nil(),
+                "bindingKey": "b",
                 "providerKey": "p", "operationId": OperationId::new(1, 1, 1), "providerJobId": "j",
-                "scope": {"companyId": "acme"}, "status": "failed", "runner": "host", "attempts": 1, "failures": 1,
+                "scope": {"companyId": "acme"}, "status": "failed", "runner": "host", "attempts": 1,
+                "failures": 1,
                 "submittedAt": "2026-01-01T00:00:00Z", "error": error,
             }))
             .unwrap();

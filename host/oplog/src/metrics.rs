@@ -48,7 +48,7 @@ fn tokens() -> Histogram {
     Histogram::new(&TOKEN_BUCKETS, 1.0)
 }
 
-/// Of microseconds.
+/// A histogram of microseconds, shown in seconds.
 fn seconds() -> Histogram {
     Histogram::new(&BUCKETS, 1e6)
 }

@@ -33,7 +33,7 @@ pub const OTHERS: &str = "other tokens";
 pub struct Reason {
     /// The caller's key. `None`: all further tokens together.
     pub token: Option<String>,
-    /// Of the operation.
+    /// The kind of the operation.
     pub kind: OperationKind,
     /// Why it was refused.
     pub code: OperationErrorCode,
@@ -312,9 +312,10 @@ mod tests {
             refusals.take(&company, reason(1), id(1), at(59_000)),
             Taken::First { .. }
         ));
-        assert!(
-            matches!(refusals.take(&company, reason(1), id(2), at(59_999)), Taken::Again(first) if first == id(1))
-        );
+        assert!(matches!(
+            refusals.take(&company, reason(1), id(2), at(59_999)),
+            Taken::Again(first) if first == id(1),
+        ));
         assert_eq!(refusals.due_at(at(59_999)), Some(at(60_000)));
         assert!(refusals.ended(at(59_999), false).is_empty());
         let Taken::First { ended, .. } = refusals.take(&company, reason(1), id(3), at(60_000))

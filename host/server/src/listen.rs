@@ -265,7 +265,9 @@ pub async fn run(
     tokio::select! {
         () = stop => {}
         // An endpoint ends only because of an error.
-        Some(ended) = serving.join_next() => ended.map_err(|error| ServeError::Serve(error.to_string()))?,
+        Some(ended) = serving.join_next() => ended.map_err(
+            |error| ServeError::Serve(error.to_string())
+        )?,
     }
     // Streams of events do not end by themselves.
     service.stop_following();

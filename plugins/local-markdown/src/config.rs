@@ -232,7 +232,7 @@ pub(crate) fn schema() -> String {
                 "minimum": 0,
                 "maximum": LONGEST_CHECK,
                 "default": default.check_ms,
-                "description": "How long a change by hand may stay unseen between calls, in milliseconds"
+                "description": "For how many milliseconds a change by hand may stay unseen"
             },
             "ranking": {
                 "type": "object",

@@ -209,7 +209,10 @@ pub(crate) fn schema() -> String {
                 "graceDays": days(0, default.todo.grace_days,
                     "Days that one is shown after its date")})),
             "fact": object("How a fact ages", json!({
-                "halfLifeDays": days(1, default.fact.half_life_days, "Days until an unused fact weighs half")})),
+                "halfLifeDays": days(
+                    1, default.fact.half_life_days, "Days until an unused fact weighs half",
+                ),
+            })),
             "hypothesis": object("How long a hypothesis lives", json!({
                 "days": days(0, default.hypothesis.days, "Days until it expires; 0: never")})),
         }

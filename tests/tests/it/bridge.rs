@@ -309,7 +309,8 @@ if (process.argv[4] === "make") {
     request: "lock the gate", investigated: "doors", learned: "it was open",
     completed: "locked", next_steps: "paint it", notes: null }, 1);
 }
-console.log(JSON.stringify({ observations: store.db.query("select * from observations order by id").all(),
+console.log(JSON.stringify({
+  observations: store.db.query("select * from observations order by id").all(),
   summaries: store.db.query("select * from session_summaries").all(),
   found: store.getObservationById(1), projects: store.getAllProjects() }));
 store.close();

@@ -278,7 +278,8 @@ async fn background_work_is_listed_and_shown() {
     assert_eq!(t.json(&format!("job show {job}")).await["id"], job.as_str());
     let event = r#"{"hookKind":"manual_capture","hookId":"h1",
         "triggeredAt":"2026-01-01T00:00:00Z","waitMs":20000,
-        "scope":{"companyId":"acme"},"source":{"kind":"run","companyId":"acme","runId":"r"},"payload":{"text":"fact: x"}}"#;
+        "scope":{"companyId":"acme"},"source":{"kind":"run","companyId":"acme","runId":"r"},
+        "payload":{"text":"fact: x"}}"#;
     let made = t.run_with("hook create -o json", event).await;
     assert_eq!(made.code, 0, "{made:?}");
     let delivery = t.json("hook list").await["items"][0]["id"].as_str().unwrap().to_owned();

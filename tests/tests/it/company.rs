@@ -246,7 +246,8 @@ async fn a_write_with_a_key_is_done_once() {
     let records = "/runtime/v1/companies/acme/records";
     let send = |api: &Api, body: &str, key: &'static str| {
         let (api, body) = (api.with_same(), body.to_owned());
-        async move { api.send(Method::Post, records, Some(body), &[("idempotency-key", key)]).await }
+        let headers = [("idempotency-key", key)];
+        async move { api.send(Method::Post, records, Some(body), &headers).await }
     };
     let (a, b) = tokio::join!(send(&api, &body, "k1"), send(&api, &body, "k1"));
     assert_eq!((a.status, &a.json), (200, &b.json));

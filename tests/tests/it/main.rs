@@ -108,5 +108,6 @@ mod ui_records;
 mod unknown_company;
 mod whose;
 mod whose_moves;
+mod words;
 mod write_back;
 mod wrong_inputs;

@@ -93,7 +93,9 @@ fn problems() -> Value {
         let number = status.http().as_u16();
         let codes = codes.iter().map(|code| {
             let (name, description) = (code.name(), code.description());
-            json!({ "code": name, "status": number, "description": description, "advice": code.advice() })
+            json!({
+                "code": name, "status": number, "description": description, "advice": code.advice(),
+            })
         });
         answer["x-codes"] = codes.collect();
         match status {

@@ -1,6 +1,6 @@
 //! Sentences of forms that the rules once missed or took for something else, with neighbours that
 //! are to stay as they are: the form, the kind or `none`, the sentence. They were written before
-//! the rules for them. Of the half `forms-held-out.tsv` only totals are printed.
+//! the rules for them. Only totals of the half `forms-held-out.tsv` are printed.
 
 use std::collections::BTreeMap;
 

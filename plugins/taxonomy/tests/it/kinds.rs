@@ -9,7 +9,7 @@ use memhost_taxonomy::{Kind, extract};
 /// From here on a candidate is approved.
 const APPROVED: f64 = 0.60;
 
-/// Of one kind or of all: how many were wanted, how many found, how many of these rightly.
+/// Counts of one kind or of all: how many were wanted, how many found, how many of these rightly.
 #[derive(Debug, Default, Clone, Copy)]
 struct Count {
     wanted: usize,
