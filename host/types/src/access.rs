@@ -9,7 +9,7 @@ use super::named::named;
 use super::{Act, AgentId, CompanyId};
 
 named!(
-    /// What somebody is to the host. `host/docs/roles.md` has the table of what each may do.
+    /// The role of a caller. `host/docs/roles.md` has the permissions of each.
     Role, "role" {
         /// Runs the host: everything, for every company.
         Operator = "operator",
@@ -40,11 +40,11 @@ pub struct TokenId(pub Uuid);
 pub struct Token {
     /// Never reused; stays when the token is rotated.
     pub id: TokenId,
-    /// What somebody called it, such as `paperclip`.
+    /// Its name, such as `paperclip`.
     pub name: String,
-    /// What its bearer is.
+    /// The role of its bearer.
     pub role: Role,
-    /// Whose; absent for an operator and a monitor.
+    /// Its company; absent for an operator and a monitor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub company_id: Option<CompanyId>,
     /// Which agent its bearer is; for agents only.
@@ -53,7 +53,7 @@ pub struct Token {
     /// The only run that its bearer may act in; for agents only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// All that it may do, on both planes; absent: what its role may.
+    /// The permissions that limit it, on both planes; absent: those of its role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<Vec<Act>>,
     /// From when on it is good for nothing.
@@ -61,7 +61,7 @@ pub struct Token {
     pub expires_at: Option<Timestamp>,
     /// When it was made.
     pub created_at: Timestamp,
-    /// Who made it.
+    /// The principal that made it.
     pub created_by: String,
     /// When it last got a new value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,9 +82,9 @@ pub struct Token {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewToken {
-    /// What is kept of it.
+    /// The token as it is stored.
     #[serde(flatten)]
     pub token: Token,
-    /// What its bearer sends as `authorization: Bearer …`.
+    /// The value that its bearer sends as `authorization: Bearer …`.
     pub value: String,
 }

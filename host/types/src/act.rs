@@ -34,11 +34,11 @@ pub enum Act {
     Erase,
     /// Reading the health and the metrics of the host, and nothing of a company.
     Monitor,
-    /// What else belongs to no company: plugins, the store, operators' tokens.
+    /// Everything else that belongs to no company: plugins, the store, operators' tokens.
     Host,
 }
 
-/// What a token can be limited to beside the memory operations.
+/// Permissions that a token can be limited to, beside the memory operations.
 const OTHERS: &[Act] = &[
     Act::Deliver,
     Act::Emit,

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::CompanyId;
 
-/// What kind of change.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivityAction {
@@ -16,7 +16,7 @@ pub enum ActivityAction {
     BindingCreated,
     /// A binding's configuration, limits, state or choice of versions was changed.
     BindingChanged,
-    /// What a binding's provider may reach was changed.
+    /// The grants of a binding were changed.
     GrantsChanged,
     /// The company or an agent was pointed at a binding, or no longer is.
     TargetChanged,
@@ -63,13 +63,13 @@ pub enum ActivityAction {
 pub struct Activity {
     /// Ordered by time.
     pub id: Uuid,
-    /// Whose.
+    /// The company.
     pub company_id: CompanyId,
     /// When.
     pub at: Timestamp,
-    /// Who, as in operations; `host` for what the host did by itself.
+    /// The principal, as in operations; `host` for the host's own changes.
     pub principal: String,
-    /// What.
+    /// The kind of change.
     pub action: ActivityAction,
     /// To which thing: a binding's key, or what a target or secret is called.
     pub subject: String,

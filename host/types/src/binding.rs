@@ -32,18 +32,18 @@ pub struct Binding {
     pub config: JsonObject,
     /// A disabled binding refuses every operation.
     pub enabled: bool,
-    /// What the provider may reach.
+    /// The provider's grants.
     pub grants: Grants,
     /// What the provider asked for when its grants were last decided about. A version that asks for
     /// more waits for another decision.
     #[serde(default)]
     pub reviewed: Vec<Permission>,
-    /// What the provider may use.
+    /// The provider's limits.
     pub limits: BindingLimits,
-    /// What it does with what passes.
+    /// Its rules for the data that passes.
     #[serde(default)]
     pub policy: BindingPolicy,
-    /// What an import asked for, until an operator decides about it.
+    /// Grants and limits that an import requests, until an operator decides about them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<RequestedGrants>,
     /// Counts changes, from 1.
@@ -54,17 +54,17 @@ pub struct Binding {
     pub updated_at: Timestamp,
 }
 
-/// What an import asked for: what the binding had on the host that it came from.
+/// Grants and limits that an import requests: those the binding had on its former host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestedGrants {
-    /// What the provider may reach.
+    /// The provider's grants.
     pub grants: Grants,
-    /// What the provider may use.
+    /// The provider's limits.
     pub limits: BindingLimits,
 }
 
-/// What a binding is resolved for. V1 of the plan has no target for a project.
+/// The target that a binding is resolved for. V1 of the plan has no target for a project.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "type", content = "id")]
 pub enum Target {

@@ -67,7 +67,7 @@ named!(
     /// In which order a list is.
     #[derive(Default)]
     ListOrder, "order" {
-        /// What began last comes first.
+        /// The operation that began last comes first.
         #[default]
         Newest = "newest",
         /// What ended first comes first. The cursor of the last page leads to what ends later.
@@ -156,7 +156,7 @@ impl CostEvent {
     }
 }
 
-/// What a cost event says where something is not known.
+/// The value of an unknown field of a cost event.
 const UNKNOWN: &str = "unknown";
 
 /// The agent that an operation is for, or else who asked: the ledger has no row without one.
@@ -228,7 +228,7 @@ pub struct NewFinanceEvent {
     /// How many units were charged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantity: Option<u64>,
-    /// What is counted, such as `gb_month`.
+    /// The unit, such as `gb_month`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub unit: Option<String>,
@@ -310,12 +310,12 @@ impl NewFinanceEvent {
 pub struct FinanceEvent {
     /// Orders them by when they were entered.
     pub id: Uuid,
-    /// Whose.
+    /// The company.
     pub company_id: CompanyId,
-    /// What was entered.
+    /// The event as it was entered.
     #[serde(flatten)]
     pub entered: NewFinanceEvent,
-    /// Who entered it.
+    /// The principal that entered it.
     pub created_by: String,
     /// When.
     pub created_at: Timestamp,
@@ -357,7 +357,7 @@ impl Period {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SetBudget {
-    /// What may be spent in a period.
+    /// The most that may be spent in a period.
     #[serde(rename = "limitCents")]
     pub limit: Microcents,
     /// The share of the limit at which a warning is sent, from 0 to 1.
@@ -374,14 +374,14 @@ fn warn_share() -> f64 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Budget {
-    /// Whose.
+    /// The company.
     pub company_id: CompanyId,
-    /// For one binding; absent: for all together.
+    /// The binding; absent: all bindings together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<BindingKey>,
     /// Over which time.
     pub period: Period,
-    /// What may be spent, and when a warning is sent.
+    /// The limit, and the share at which a warning is sent.
     #[serde(flatten)]
     pub set: SetBudget,
     /// When it was last set.
@@ -407,7 +407,7 @@ pub struct BudgetView {
     /// The budget.
     #[serde(flatten)]
     pub budget: Budget,
-    /// What was spent in the present period.
+    /// The spending of the present period.
     #[serde(rename = "spentCents")]
     pub spent: Microcents,
     /// How it stands.

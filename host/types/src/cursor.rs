@@ -14,7 +14,7 @@ const VERSION: u8 = 1;
 )]
 pub struct CursorError;
 
-/// What a cursor is good for: a digest over company, binding, operation and filter.
+/// The list that a cursor belongs to: a digest over company, binding, operation and filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueryDigest([u8; 32]);
 

@@ -17,7 +17,7 @@ use super::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookEvent {
-    /// What happened.
+    /// The kind of hook.
     #[schemars(with = "super::schema::OutsideId")]
     pub hook_kind: HookKind,
     /// The same for every delivery of one event: 1 to 128 bytes.
@@ -25,7 +25,7 @@ pub struct HookEvent {
     pub hook_id: String,
     /// When it happened.
     pub triggered_at: Timestamp,
-    /// Whose action triggered it.
+    /// The agent whose action triggered it.
     #[serde(default)]
     pub actor_agent_id: Option<AgentId>,
     /// The run that it belongs to.
@@ -35,7 +35,7 @@ pub struct HookEvent {
     /// Only this binding, whether or not it subscribes to the kind.
     #[serde(default)]
     pub binding_key: Option<BindingKey>,
-    /// Who and what it is about.
+    /// The scope of the hook.
     pub scope: Scope,
     /// Where the material comes from. Needed by every kind but `pre_run_hydrate`.
     #[serde(default)]
@@ -43,14 +43,14 @@ pub struct HookEvent {
     /// The material. Needed by every kind but `pre_run_hydrate`.
     #[serde(default)]
     pub payload: Option<SourcePayload>,
-    /// What the provider is to do with it.
+    /// The mode of the capture.
     #[serde(default)]
     pub mode: CaptureMode,
     /// Free-form.
     #[serde(default)]
     #[schemars(transform = super::schema::free_json)]
     pub metadata: Option<JsonObject>,
-    /// Who is answered what comes of it; absent: what the binding's policy says.
+    /// The readers of the resulting records; absent: as the binding's policy says.
     #[serde(default)]
     pub visibility: Option<Visibility>,
     /// Whether it takes the place of what came from the same source before, such as an earlier
@@ -58,7 +58,7 @@ pub struct HookEvent {
     /// forget, and takes what the caller could forget.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replaces_source: bool,
-    /// What the run is about; `pre_run_hydrate` only, and needed there.
+    /// The subject of the run; `pre_run_hydrate` only, and required there.
     #[serde(default)]
     #[schemars(length(max = super::limits::MAX_QUERY_BYTES))]
     pub query: Option<String>,
@@ -164,7 +164,7 @@ named!(
 pub struct Delivery {
     /// Orders deliveries by time.
     pub id: DeliveryId,
-    /// Whose.
+    /// The company.
     pub company_id: CompanyId,
     /// To which binding.
     pub binding_id: BindingId,
@@ -172,9 +172,9 @@ pub struct Delivery {
     pub binding_key: BindingKey,
     /// The event.
     pub hook: HookContext,
-    /// Who sent it.
+    /// The principal that sent it.
     pub principal: String,
-    /// Who and what it is about.
+    /// The scope of the hook.
     pub scope: Scope,
     /// Where the material comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -183,13 +183,13 @@ pub struct Delivery {
     /// then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<SourcePayload>,
-    /// What the provider is to do with it.
+    /// The mode of the capture.
     #[serde(default)]
     pub mode: CaptureMode,
     /// Free-form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<JsonObject>,
-    /// Who is answered what comes of it, where the event says so.
+    /// The readers of the resulting records, if the event names them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
     /// Whether it takes the place of what came from the same source before.
@@ -205,7 +205,7 @@ pub struct Delivery {
     pub attempts: u32,
     /// When it came.
     pub received_at: Timestamp,
-    /// When it is tried next; absent where it is not.
+    /// When it is tried next; absent if it is not tried again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due_at: Option<Timestamp>,
     /// When it ended.
@@ -238,13 +238,13 @@ pub struct Delivery {
 pub struct Recall {
     /// Best first.
     pub snippets: Vec<Snippet>,
-    /// What is known about the scope as a whole.
+    /// A summary of the scope as a whole.
     pub profile_summary: Option<String>,
     /// Why there is nothing, or why something is missing.
     pub degraded: Option<String>,
 }
 
-/// What is kept of recall: which records, and not what they say.
+/// The stored part of recall: the handles of the records, without their text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Recalled {
@@ -291,7 +291,7 @@ pub struct ContextBlock {
     pub degraded: Vec<String>,
 }
 
-/// What became of an event so far.
+/// The state of an event.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HookReceipt {

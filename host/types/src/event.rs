@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::bounds::{check_bytes, check_json_of};
 use super::{AgentId, CompanyId, FieldError, JsonObject, limits};
 
-/// What happened.
+/// The type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum EventType {
@@ -126,13 +126,13 @@ impl NewEvent {
 pub struct Event {
     /// Orders events by when they came in.
     pub id: Uuid,
-    /// Whose.
+    /// The company.
     pub company_id: CompanyId,
-    /// Who sent it.
+    /// The principal that sent it.
     pub principal: String,
     /// When it came in.
     pub received_at: Timestamp,
-    /// What was sent.
+    /// The event as it was sent.
     #[serde(flatten)]
     pub event: NewEvent,
 }

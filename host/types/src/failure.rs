@@ -13,7 +13,7 @@ use super::operation::{OperationError, OperationErrorCode, Outcome};
 pub struct FieldError {
     /// The field, in camelCase with dots, such as `records.0.metadata`.
     pub field: String,
-    /// What is wrong and what is allowed.
+    /// The error, and the allowed values.
     pub message: String,
 }
 

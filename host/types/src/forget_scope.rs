@@ -8,7 +8,7 @@ use super::bounds::Checked;
 use super::{AgentId, BindingKey, DeliveryId, FieldError, ForgottenAt, Scope};
 
 impl Scope {
-    /// The values beyond the company, in the plan's order; none where it names nothing there.
+    /// The values beyond the company, in the plan's order.
     fn parts(&self) -> [Option<&str>; 7] {
         [
             self.agent_id.as_ref().map(AgentId::as_str),
@@ -74,10 +74,10 @@ impl Scope {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ForgetScopeRequest {
-    /// Only what this binding has; absent: what any binding of the company has.
+    /// Only records of this binding; absent: those of every binding of the company.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<BindingKey>,
-    /// What was written with all that it names. It names something beside the company.
+    /// Records written with all of its fields. It names something beside the company.
     pub scope: Scope,
 }
 
@@ -101,7 +101,7 @@ impl ForgetScopeRequest {
     }
 }
 
-/// What was forgotten of a scope.
+/// The result of forgetting a scope.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ForgottenScope {

@@ -15,9 +15,9 @@ use super::{FieldError, limits, schema};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {problem}")]
 pub struct IdError {
-    /// What was meant, such as `companyId`.
+    /// The kind of id, such as `companyId`.
     pub what: &'static str,
-    /// What is wrong and what is allowed.
+    /// The error, and the allowed values.
     pub problem: String,
 }
 

@@ -21,7 +21,7 @@ use super::{
 pub struct JobId(pub Uuid);
 
 named!(
-    /// Who does the work.
+    /// The side that does the work.
     JobRunner, "runner" {
         /// The host gives the provider time, call by call.
         Host = "host",
@@ -36,13 +36,13 @@ named!(
 pub struct Job {
     /// Orders jobs by time.
     pub id: JobId,
-    /// Whose.
+    /// The company.
     pub company_id: CompanyId,
-    /// Whose provider works.
+    /// The binding whose provider works.
     pub binding_id: BindingId,
     /// Its key when the job was left.
     pub binding_key: BindingKey,
-    /// Whose job it is.
+    /// The provider of the job.
     pub provider_key: ProviderKey,
     /// The provider's own name for it.
     pub provider_job_id: String,
@@ -51,7 +51,7 @@ pub struct Job {
     /// The last operation that worked on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_operation_id: Option<OperationId>,
-    /// What triggered the capture.
+    /// The kind of hook that triggered the capture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook_kind: Option<HookKind>,
     /// The event that triggered the capture, with its actor and time.
@@ -60,15 +60,15 @@ pub struct Job {
     /// Where the material came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceRef>,
-    /// Who and what it is about.
+    /// The scope of the job.
     pub scope: Scope,
-    /// Who is answered what comes of it.
+    /// The readers of the resulting records.
     #[serde(default, skip_serializing_if = "Visibility::is_company")]
     pub visibility: Visibility,
-    /// What its records take the place of when it has succeeded.
+    /// The records that its own replace when it has succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Replacement>,
-    /// Who does the work.
+    /// The side that does the work.
     pub runner: JobRunner,
     /// How far it is.
     pub status: JobStatus,
@@ -102,7 +102,7 @@ pub struct Job {
     /// Why the last attempt did not succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Whether the provider says that it can be tried again; absent where it has not said so.
+    /// Whether the provider says that it can be tried again; absent: not stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_retryable: Option<bool>,
     /// Whether somebody has asked for another try, and the provider was not told yet.

@@ -43,12 +43,12 @@ macro_rules! define_kinds {
                 }
             }
 
-            /// What somebody did, after a name: `captured content`.
+            /// The phrase after a name: `captured content`.
             pub fn did(self) -> &'static str {
                 match self { $(Self::$kind => $did,)+ }
             }
 
-            /// What somebody wanted to do, after "to": `capture content`.
+            /// The phrase after "to": `capture content`.
             pub fn wanted(self) -> &'static str {
                 match self { $(Self::$kind => $wanted,)+ }
             }
@@ -56,7 +56,7 @@ macro_rules! define_kinds {
     };
 }
 
-/// What an operation does to the records that a provider holds.
+/// The effect of an operation on the records of a provider.
 #[derive(PartialEq, Eq)]
 enum Effect {
     Read,
@@ -252,7 +252,7 @@ named!(
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationError {
-    /// What kind of failure.
+    /// The kind of failure.
     pub code: OperationErrorCode,
     /// What happened, to which thing, and what to do next.
     pub message: String,
@@ -280,13 +280,13 @@ pub struct LogLine {
 pub struct Operation {
     /// Finds the record; carries its number in the company's log.
     pub id: OperationId,
-    /// Whose.
+    /// The company.
     pub company_id: CompanyId,
-    /// What was asked.
+    /// The kind of operation.
     pub kind: OperationKind,
     /// How it ended.
     pub outcome: Outcome,
-    /// Who asked, such as `operator`.
+    /// The principal that asked, such as `operator`.
     pub principal: String,
     /// The binding that was resolved or named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -300,7 +300,7 @@ pub struct Operation {
     /// Its version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_version: Option<String>,
-    /// Who and what it was about.
+    /// The scope of the operation.
     pub scope: Scope,
     /// Where the memory came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -319,7 +319,7 @@ pub struct Operation {
     /// Microseconds of it in the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_us: Option<u64>,
-    /// Who is answered what a write wrote; absent where everybody in the company is.
+    /// The readers of a written record; absent: everybody in the company.
     #[serde(default, skip_serializing_if = "Visibility::is_company")]
     pub visibility: Visibility,
     /// How many records were written, returned or forgotten.
@@ -330,25 +330,25 @@ pub struct Operation {
     /// Extraction that goes on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<ExtractionJob>,
-    /// What the provider reported.
+    /// The usage that the provider reported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<Usage>,
     /// Where its cost is counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attribution_mode: Option<AttributionMode>,
-    /// What was billed for it.
+    /// The cost events of the operation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cost_event_ids: Vec<Uuid>,
     /// Why it did not succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<OperationError>,
-    /// What the guest logged, at most 8 KiB.
+    /// The guest's log, at most 8 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogLine>,
     /// Records that the request says it builds on: `citedRecords` in its metadata.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cited: Vec<RecordHandle>,
-    /// What was asked, where the binding keeps that.
+    /// The request, if the binding's policy keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<PayloadSnapshot>,
     /// How many refusals of one token, minute, kind and reason this record stands for; absent for
@@ -367,7 +367,7 @@ fn is_one(count: &u64) -> bool {
     *count == 1
 }
 
-/// What was asked, as far as the binding's policy keeps it.
+/// The request, as far as the binding's policy keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PayloadSnapshot {

@@ -14,7 +14,7 @@ mod declarations;
 pub use asked::{AskedOrigin, Unresolved};
 pub use declarations::{Declarations, Exception, HostWork};
 
-/// What a provider's `describe` answered, checked.
+/// The checked answer of a provider's `describe`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderDescription {
@@ -33,9 +33,9 @@ pub struct ProviderDescription {
     pub capabilities: ProviderCapabilities,
     /// How many instances may serve one binding at once, from 1.
     pub max_concurrency: u32,
-    /// What it asks for.
+    /// Its permission requests.
     pub permissions: Vec<PermissionRequest>,
-    /// What it does not do itself.
+    /// Its declarations.
     #[serde(default)]
     pub declarations: Declarations,
 }
@@ -89,11 +89,11 @@ pub struct HttpPermission {
     pub methods: Vec<String>,
 }
 
-/// What a provider asks for, and why.
+/// A permission request of a provider, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionRequest {
-    /// What.
+    /// The requested permission.
     pub permission: Permission,
     /// Why, for the person who decides.
     pub reason: String,
@@ -263,7 +263,7 @@ impl Grants {
             && self.secrets.iter().all(|name| other.secrets.contains(name))
     }
 
-    /// What a provider cannot do without, and of which nothing is granted.
+    /// The required requests without any grant.
     pub fn missing<'a>(
         &'a self,
         requests: &'a [PermissionRequest],
@@ -294,7 +294,7 @@ impl Grants {
         self.http.iter().enumerate().find(|(_, grant)| !is_asked(grant) && !was_granted(grant))
     }
 
-    /// What is both granted and asked for: a provider gets nothing that it did not ask for.
+    /// The grants that are also requested: a provider gets nothing that it did not request.
     #[must_use]
     pub fn effective(&self, requests: &[PermissionRequest]) -> Self {
         let asked = Self::all_of(requests);

@@ -83,15 +83,15 @@ impl Default for ReviewPolicy {
 }
 
 named!(
-    /// What happens to personal data before it leaves for a provider that may send it on.
+    /// The treatment of personal data before it leaves for a provider that may send it on.
     #[derive(Default)]
     PiiPolicy, "pii" {
         /// It is left unchanged.
         #[default]
         Allow = "allow",
-        /// What is recognized is replaced by its kind in brackets.
+        /// Recognized data is replaced by its kind in brackets.
         Redact = "redact",
-        /// What would be written waits for a person; what is asked is redacted.
+        /// Writes wait for a person; queries are redacted.
         Hold = "hold",
     }
 );
@@ -111,7 +111,7 @@ named!(
 );
 
 named!(
-    /// What happens to a capture when a budget is used up.
+    /// The treatment of a capture when a budget is used up.
     #[derive(Default)]
     OnBudget, "onBudget" {
         /// It is refused.
@@ -133,7 +133,7 @@ pub enum Sharing {
     PerAgent,
 }
 
-/// What a binding keeps.
+/// The retention of a binding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct BindingRetention {
@@ -150,20 +150,20 @@ pub struct McpPolicy {
     pub aliases: bool,
 }
 
-/// What a binding does with what passes.
+/// A binding's rules for the data that passes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct BindingPolicy {
     /// Which hooks it takes.
     #[schemars(transform = super::schema::few)]
     pub hooks: Vec<HookSubscription>,
-    /// What a person must approve; null: nothing.
+    /// The records that a person must approve; null: none.
     pub review: Option<ReviewPolicy>,
-    /// What happens to personal data before it leaves.
+    /// The treatment of personal data before it leaves.
     pub pii: PiiPolicy,
-    /// What happens to captures when a budget is used up.
+    /// The treatment of captures when a budget is used up.
     pub on_budget: OnBudget,
-    /// What is kept.
+    /// The retention of the binding.
     pub retention: BindingRetention,
     /// How it is shown to agents.
     pub mcp: McpPolicy,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AgentId, CompanyId, JsonObject};
 
-/// Who and what a call is about. See `scope` in `wit/types.wit` for which fields partition.
+/// The subject of a call. `scope` in `wit/types.wit` says which fields partition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scope {
@@ -64,7 +64,7 @@ impl Scope {
     }
 }
 
-/// What kind of thing a memory came from.
+/// The kind of thing that a memory came from.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -137,7 +137,7 @@ pub struct SourceRef {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::Reference>")]
     pub external_ref: Option<String>,
-    /// Who says so, where the host does not know it by itself. Only the host sets it.
+    /// The principal that asserts what the host cannot know. Only the host sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::Reference>", transform = super::schema::read_only)]
     pub asserted_by: Option<String>,
@@ -232,7 +232,7 @@ impl From<HookKind> for String {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookContext {
-    /// What triggered it.
+    /// The kind of hook.
     #[schemars(with = "super::schema::OutsideId")]
     pub hook_kind: HookKind,
     /// The same for every delivery of one event.
@@ -240,7 +240,7 @@ pub struct HookContext {
     pub hook_id: String,
     /// When it happened.
     pub triggered_at: Timestamp,
-    /// Whose action triggered it.
+    /// The agent whose action triggered it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor_agent_id: Option<AgentId>,
     /// The run that it belongs to.
@@ -254,18 +254,18 @@ pub struct HookContext {
     pub asserted_by: Option<String>,
 }
 
-/// What one side of a conversation said.
+/// One turn of a conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Turn {
     /// `user`, `assistant`, `system`, `tool`, or another word; at most 64 bytes.
     #[schemars(length(min = 1, max = 64))]
     pub role: String,
-    /// Who it was, such as a person's or a tool's name.
+    /// The speaker, such as a person's or a tool's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::Reference>")]
     pub name: Option<String>,
-    /// What was said.
+    /// The words of the turn.
     #[schemars(length(max = super::limits::MAX_TEXT_BYTES))]
     pub text: String,
     /// When.
@@ -286,7 +286,7 @@ pub struct SourcePayload {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = super::limits::MAX_ITEMS))]
     pub turns: Vec<Turn>,
-    /// What the text is, such as `text/markdown`.
+    /// The type of the text, such as `text/markdown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = super::schema::media_type)]
     pub mime_type: Option<String>,

@@ -12,7 +12,7 @@ pub type JsonObject = serde_json::Map<String, serde_json::Value>;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecordHandle {
-    /// Whose record it is.
+    /// The provider of the record.
     pub provider_key: ProviderKey,
     /// The provider's own name for it.
     pub provider_record_id: RecordId,

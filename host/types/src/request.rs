@@ -22,7 +22,7 @@ pub enum CaptureMode {
     CaptureRecord,
 }
 
-/// What a query's answer is for.
+/// The purpose of a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Intent {
@@ -52,7 +52,7 @@ pub struct CaptureRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = super::schema::free_json)]
     pub metadata: Option<JsonObject>,
-    /// Who is answered what comes of it; absent: what the binding's policy says.
+    /// The readers of the resulting records; absent: as the binding's policy says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
     /// Whether it takes the place of what came from the same source before, such as an earlier
@@ -81,10 +81,10 @@ pub struct RecordWrite {
     /// Absent: the request's source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceRef>,
-    /// When what it says became known; absent: now.
+    /// When its content became known; absent: now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
-    /// From then on the record is in no answer; absent: it does not expire.
+    /// When the record leaves all answers; absent: it does not expire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }
@@ -138,7 +138,7 @@ pub struct QueryRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100000))]
     pub token_budget: Option<u32>,
-    /// Only these; absent: all.
+    /// Only these records; absent: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<RecordFilter>,
 }
@@ -161,7 +161,7 @@ pub struct ListRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = super::schema::free_json)]
     pub metadata_filter: Option<JsonObject>,
-    /// Only these; absent: all.
+    /// Only these records; absent: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<RecordFilter>,
 }
@@ -174,7 +174,7 @@ pub struct BrowseRequest {
     /// Without one the caller's active binding answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<BindingKey>,
-    /// Whose tree.
+    /// The scope of the tree.
     pub scope: Scope,
     /// As the provider named it, at most 4 KiB; empty: the root.
     #[serde(default)]
@@ -247,7 +247,7 @@ pub struct ExportRequest {
     /// Without one the caller's active binding answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<BindingKey>,
-    /// Whose records; the company alone: all of them.
+    /// The scope of the records; the company alone: all of them.
     pub scope: Scope,
     /// Where the part begins: `nextCursor` of the part before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -263,7 +263,7 @@ pub struct ImportRequest {
     /// Without one the caller's active binding takes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<BindingKey>,
-    /// Whose records they become.
+    /// The scope of the imported records.
     pub scope: Scope,
     /// JSON Lines, at most 1 MiB; all of them are imported or none.
     #[schemars(length(max = super::limits::MAX_TRANSFER_BYTES))]

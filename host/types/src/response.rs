@@ -11,7 +11,7 @@ use super::{
     SourceRef, Usage,
 };
 
-/// What a score means.
+/// The meaning of a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScoreKind {
@@ -46,7 +46,7 @@ pub struct Snippet {
     /// From then on it is in no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// Who and what it was written for.
+    /// The scope that it was written in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
     /// Who corrected it, where its provider keeps the record before; in the answers to `get` and
@@ -79,7 +79,7 @@ fn weight_of(value: &Value) -> usize {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Corrected {
-    /// Who asked for it.
+    /// The principal that asked for it.
     pub by: String,
     /// The record before.
     pub from: RecordHandle,
@@ -137,7 +137,7 @@ pub struct CaptureResponse {
     pub records: Vec<RecordHandle>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<ExtractionJob>,
-    /// The host keeps it and will deliver it later; absent where the provider has it.
+    /// The host keeps it and will deliver it later; absent if the provider has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
     /// Records that wait for a person: nobody is answered them before that.
@@ -163,7 +163,7 @@ pub struct InReview {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Held {
-    /// What will become of it is told there.
+    /// The delivery that shows its state.
     pub delivery_id: DeliveryId,
     /// Why.
     pub reason: String,
@@ -213,7 +213,7 @@ pub struct ListPage {
     /// There may be more, but the system behind the provider offers no way to it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
-    /// What it used.
+    /// Its usage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<Usage>,
 }
@@ -291,7 +291,7 @@ pub struct ExportPage {
     pub next_cursor: Option<String>,
 }
 
-/// What became of the lines of `import`.
+/// The result of `import`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportResponse {
@@ -303,7 +303,7 @@ pub struct ImportResponse {
     pub unchanged: u32,
 }
 
-/// What became of a record that was to be forgotten.
+/// How far a record is forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ForgetEffect {
@@ -323,7 +323,7 @@ pub enum ForgetEffect {
 pub struct ForgetOutcome {
     /// Which record.
     pub handle: RecordHandle,
-    /// What became of it.
+    /// How far it is forgotten.
     pub effect: ForgetEffect,
 }
 
@@ -352,7 +352,7 @@ pub struct CorrectResponse {
     /// Where the correction waits for a person. The record stays as it is until then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_review: Vec<InReview>,
-    /// What it used.
+    /// Its usage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<Usage>,
 }
@@ -364,7 +364,7 @@ pub struct CorrectResponse {
 pub struct GetResponse {
     pub operation_id: OperationId,
     pub record: Option<Snippet>,
-    /// What the host knows of it; absent where it knows nothing.
+    /// The host's row of the record; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row: Option<RecordRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

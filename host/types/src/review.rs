@@ -20,7 +20,7 @@ use super::{
 pub struct ReviewId(pub Uuid);
 
 named!(
-    /// What was decided.
+    /// The decision.
     ReviewStatus, "status" {
         /// Nothing yet. A record is not returned, a capture is not delivered.
         Pending = "pending",
@@ -31,7 +31,7 @@ named!(
     }
 );
 
-/// What a person is to look at.
+/// The subject of a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewSubject {
@@ -42,7 +42,7 @@ pub enum ReviewSubject {
 }
 
 named!(
-    /// Who keeps a record from being returned.
+    /// The side that keeps a record from being returned.
     ReviewHolder, "holder" {
         /// The host, by the binding's policy.
         Host = "host",
@@ -57,15 +57,15 @@ named!(
 pub struct ReviewItem {
     /// Orders them by time.
     pub id: ReviewId,
-    /// Whose.
+    /// The company.
     pub company_id: CompanyId,
     /// At which binding.
     pub binding_id: BindingId,
     /// Its key when the item came.
     pub binding_key: BindingKey,
-    /// What it is about.
+    /// The subject of the review.
     pub subject: ReviewSubject,
-    /// Who holds it back.
+    /// The side that holds it back.
     #[serde(default = "by_host")]
     pub holder: ReviewHolder,
     /// The record's metadata where the provider holds it: what it was made of and by which rule.
@@ -93,11 +93,11 @@ pub struct ReviewItem {
     pub text: String,
     /// BLAKE3 of the whole text, in hex: a record whose text changes is reviewed again.
     pub digest: String,
-    /// What was decided.
+    /// The decision.
     pub status: ReviewStatus,
     /// When it came.
     pub created_at: Timestamp,
-    /// Who decided.
+    /// The principal that decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
     /// When.
@@ -126,7 +126,7 @@ pub struct HeldRecord {
     /// Where it comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceRef>,
-    /// Who is to be answered it, if the request said so.
+    /// The readers of the record, if the request named them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
 }
@@ -169,7 +169,7 @@ impl ReviewSubject {
     }
 }
 
-/// What was queued before providers could hold something.
+/// The value for entries from before providers could hold records.
 fn by_host() -> ReviewHolder {
     ReviewHolder::Host
 }
@@ -178,7 +178,7 @@ fn by_host() -> ReviewHolder {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReviewDecision {
-    /// What is decided.
+    /// The decision.
     pub decision: Decision,
     /// The text as it should be; for `edit`, and needed there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -197,7 +197,7 @@ impl ReviewDecision {
 }
 
 named!(
-    /// What a person decides.
+    /// The decision of a person.
     Decision, "decision" {
         /// It counts as it is.
         Approve = "approve",

@@ -11,13 +11,13 @@ use super::{
     AgentId, AttributionMode, BindingKey, Microcents, Operation, OperationKind, Outcome, Usage,
 };
 
-/// What one row is about. The day is a day in UTC.
+/// The key of a row. The day is a day in UTC.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RollupKey {
     /// When the operations began.
     pub day: Date,
-    /// Through which binding; absent where none was resolved.
+    /// The binding; absent if none was resolved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<BindingKey>,
     /// Which agent acted.
@@ -66,11 +66,11 @@ pub struct Rollup {
     pub output_tokens: u64,
     /// Tokens that were embedded.
     pub embedding_tokens: u64,
-    /// What was billed directly: the sum of the cost events.
+    /// The cost that was billed directly: the sum of the cost events.
     #[serde(rename = "costMicrocents", with = "super::usage::whole")]
     #[schemars(skip)]
     pub cost: Microcents,
-    /// What the providers reported in all, with or without a biller.
+    /// The cost that providers reported in all, with or without a biller.
     #[serde(rename = "reportedCostMicrocents", with = "super::usage::whole")]
     #[schemars(skip)]
     pub reported_cost: Microcents,

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::limits;
 
-/// What no id and no reference may hold: Unicode's control characters.
+/// Unicode's control characters, which no id and no reference may hold.
 const CONTROL: &str = r"\u0000-\u001f\u007f-\u009f";
-/// What no id begins or ends with: Unicode's white space that is no control character.
+/// Unicode's white space without control characters: no id begins or ends with it.
 const SPACE: &str = r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000";
 
 fn set(schema: &mut Schema, members: Value) {
@@ -187,7 +187,7 @@ pub fn few(schema: &mut Schema) {
     set(schema, json!({ word: limits::MAX_FEW }));
 }
 
-/// What only answers have.
+/// Marks a field that only answers have.
 pub fn read_only(schema: &mut Schema) {
     set(schema, json!({ "readOnly": true }));
 }

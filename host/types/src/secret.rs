@@ -209,7 +209,7 @@ fn shown(text: &str) -> String {
     text.chars().take(100).collect()
 }
 
-/// What [`SecretUse::from_str`] reads.
+/// The form that [`SecretUse::from_str`] reads.
 impl fmt::Display for SecretUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -22,11 +22,11 @@ pub struct SourceSelector {
     /// Only what has this kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<SourceKind>,
-    /// What came from a comment.
+    /// Records of a comment.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub comment_id: Option<String>,
-    /// What came from a document.
+    /// Records of a document.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::Reference>")]
     pub document_key: Option<String>,
@@ -35,11 +35,11 @@ pub struct SourceSelector {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub issue_id: Option<String>,
-    /// What came from a run.
+    /// Records of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub run_id: Option<String>,
-    /// What came from a thing elsewhere.
+    /// Records of a thing elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::Reference>")]
     pub external_ref: Option<String>,
@@ -76,7 +76,7 @@ impl SourceSelector {
         }
     }
 
-    /// The one thing that a source is, most exactly; none where it names nothing.
+    /// The one thing that a source is, most exactly. `None`: it names nothing.
     pub fn of(source: &SourceRef) -> Option<Self> {
         let kind = Some(source.kind);
         let only = |change: fn(&mut Self, &SourceRef)| {
@@ -176,7 +176,7 @@ impl SourceSelector {
 pub struct Replacement {
     /// The capture that asked for it.
     pub operation_id: OperationId,
-    /// Who asked for it.
+    /// The principal that asked for it.
     pub principal: String,
     /// When the material came. What came later stays.
     pub received_at: Timestamp,
@@ -186,7 +186,7 @@ pub struct Replacement {
     pub of_everybody: bool,
 }
 
-/// What came from some sources, in all bindings of a company.
+/// The records of some sources, in all bindings of a company.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SourcesRequest {
@@ -224,7 +224,7 @@ impl SourcesRequest {
     }
 }
 
-/// What was forgotten of some sources.
+/// The result of forgetting some sources.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ForgottenSources {
@@ -237,7 +237,7 @@ pub struct ForgottenSources {
     pub is_complete: bool,
 }
 
-/// What a binding has forgotten.
+/// The result at one binding.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ForgottenAt {
@@ -256,7 +256,7 @@ pub struct ForgottenAt {
     pub error: Option<String>,
 }
 
-/// What is known of records of some sources.
+/// The records of some sources.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceRecords {
@@ -266,7 +266,7 @@ pub struct SourceRecords {
     pub more: bool,
 }
 
-/// What is known of a record, without its text.
+/// A record of a source, without its text.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceRecord {
@@ -276,13 +276,13 @@ pub struct SourceRecord {
     pub handle: RecordHandle,
     /// Where it came from.
     pub source: SourceRef,
-    /// Who and what it was written for.
+    /// The scope that it was written in.
     pub scope: Scope,
     /// The operation that wrote it last.
     pub operation_id: OperationId,
     /// When it was first written.
     pub created_at: Timestamp,
-    /// Who is answered it.
+    /// Its readers.
     pub visibility: Visibility,
 }
 

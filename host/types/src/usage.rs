@@ -85,7 +85,7 @@ pub enum AttributionMode {
     Untracked,
 }
 
-/// What a call used at a service that charges for it.
+/// The usage of a call at a service that charges for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the plan's names say it")]

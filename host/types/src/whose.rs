@@ -13,7 +13,7 @@ use super::{
 };
 
 named!(
-    /// Who is answered a record.
+    /// The readers of a record.
     #[derive(Default)]
     Visibility, "visibility" {
         /// Everybody who reads in the company.
@@ -39,22 +39,22 @@ impl Visibility {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordRow {
-    /// Whose.
+    /// The company.
     pub company_id: CompanyId,
     /// The binding whose provider holds it.
     pub binding_id: BindingId,
     /// The record.
     pub handle: RecordHandle,
-    /// Who and what it was written for.
+    /// The scope that it was written in.
     pub scope: Scope,
     /// Where it came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceRef>,
-    /// What triggered the write.
+    /// The kind of hook that triggered the write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub hook_kind: Option<HookKind>,
-    /// Who wrote it last, such as `agent:ada`.
+    /// Its last writer, such as `agent:ada`.
     pub written_by: String,
     /// The operation that wrote it last.
     pub operation_id: OperationId,
@@ -63,16 +63,16 @@ pub struct RecordRow {
     /// From then on it is in no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// Who is answered it.
+    /// Its readers.
     #[serde(default)]
     pub visibility: Visibility,
     /// When its material came, where the host kept that before it was captured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_at: Option<Timestamp>,
-    /// What it took the place of, or will once a person has approved it.
+    /// The records that it replaced, or will replace once a person has approved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Replacement>,
-    /// Who has corrected what was written last, such as `agent:ada`.
+    /// The last corrector, such as `agent:ada`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrected_by: Option<String>,
     /// The client of that correction, such as `mcp:claude-code/2.1`.
@@ -113,7 +113,7 @@ pub(crate) fn is_about(
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RecordFilter {
-    /// What kind of thing it came from.
+    /// The kind of thing that it came from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_kind: Option<SourceKind>,
     /// The issue of its source or its scope.

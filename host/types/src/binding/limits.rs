@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::FieldError;
 
-/// What a limit counts.
+/// The unit of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitUnit {
     /// Bytes.
@@ -26,11 +26,11 @@ pub enum LimitUnit {
 pub struct Limit {
     /// The name in JSON and in messages.
     pub name: &'static str,
-    /// What the limit counts.
+    /// The unit of the limit.
     pub unit: LimitUnit,
-    /// What is limited, in one or two sentences.
+    /// A description in one or two sentences.
     pub about: &'static str,
-    /// What happens at the limit.
+    /// The effect of reaching the limit.
     pub reached: &'static str,
     /// The value of a binding that sets none.
     pub default: u64,
@@ -99,7 +99,7 @@ macro_rules! binding_limits {
         $field:ident: $type:ty = $name:literal, $unit:ident, $default:expr, $min:expr =>
             $max:expr, $reached:literal;
     )+) => {
-        /// What one binding's provider may use. Every limit has a default that protects its
+        /// The limits of one binding's provider. Every limit has a default that protects its
         /// neighbours.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, default)]

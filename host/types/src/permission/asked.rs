@@ -29,7 +29,7 @@ pub enum AskedOrigin {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConfiguredOrigin {
     text: String,
-    /// What is before each placeholder, and its pointer.
+    /// The text before each placeholder, and its pointer.
     parts: Vec<(String, String)>,
     rest: String,
 }
@@ -39,7 +39,7 @@ pub struct ConfiguredOrigin {
 pub struct Unresolved {
     /// The value at fault.
     pub pointer: String,
-    /// What is wrong with it.
+    /// The error.
     pub message: String,
     /// Whether there is no value.
     pub is_absent: bool,

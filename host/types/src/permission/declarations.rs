@@ -21,7 +21,7 @@ named!(
 );
 
 impl HostWork {
-    /// What the host does, for people.
+    /// The host's work, in words for people.
     pub fn about(self) -> &'static str {
         match self {
             Self::MetadataFilter => "filters by metadata",
@@ -37,7 +37,7 @@ named!(
     Exception, "exceptions" {
         /// After an error, some records of an upsert may be written.
         AllOrNoneUpserts = "all_or_none_upserts",
-        /// What was written is found some time later.
+        /// Written records are found some time later.
         ReadAfterWrite = "read_after_write",
         /// A list may have a record twice, or leave one out, while others write.
         ExactlyOnceLists = "exactly_once_lists",
@@ -47,7 +47,7 @@ named!(
 );
 
 impl Exception {
-    /// What may happen, for people.
+    /// The possible effect, in words for people.
     pub fn about(self) -> &'static str {
         match self {
             Self::AllOrNoneUpserts => "an upsert that fails may leave some of its records",
@@ -58,7 +58,7 @@ impl Exception {
     }
 }
 
-/// What a provider does not do itself. The default: it does and promises everything.
+/// The declarations of a provider. The default: it does and promises everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Declarations {
@@ -68,7 +68,7 @@ pub struct Declarations {
     /// The most records of one forget; absent: 1,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_forget: Option<u32>,
-    /// What the host does in its place.
+    /// The work that it leaves to the host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_to_host: Vec<HostWork>,
     /// Which promises it does not keep.
