@@ -19,7 +19,7 @@ pub fn remaining() -> Duration {
     Duration::from_millis(raw::remaining_ms())
 }
 
-/// A limit of the binding by the name that operators know it by; none where this host has no such
+/// A limit of the binding by the name that operators know it by. `None` if this host has no such
 /// limit.
 pub fn limit(name: &str) -> Option<u64> {
     raw::get_limit(name)

@@ -255,7 +255,7 @@ impl TestHost {
         self.service().create_binding(&caller(), &parse(company), request).await.map(drop)
     }
 
-    /// What a binding uses of its limits; none before the first call of its provider.
+    /// What a binding uses of its limits. `None` before the first call of its provider.
     pub async fn usage(&self, company: &str, key: &str) -> Option<UsageView> {
         self.service().binding(&parse(company), &parse(key)).await.ok()?.usage
     }

@@ -8,7 +8,7 @@ pub enum HooksError {
     Input {
         /// The argument, the variable or the path of the file.
         what: String,
-        /// What is wrong with it, and what to type instead.
+        /// The error, and the text to type instead.
         message: String,
     },
     /// The record of an installation could not be written.

@@ -49,11 +49,11 @@ pub(super) struct InstallArgs {
     hook: HookArgs,
 }
 
-/// What `install` did, so that `uninstall` can undo it.
+/// The changes of `install`, so that `uninstall` can undo them.
 #[derive(Debug, Serialize, Deserialize)]
 struct Installed {
     path: PathBuf,
-    /// A copy of the settings without our entries; none where there was no file.
+    /// A copy of the settings without our entries. `None` if there was no file.
     backup: Option<PathBuf>,
     /// The hash of the settings with our entries.
     digest: String,

@@ -41,7 +41,7 @@ impl HookSpec {
     }
 }
 
-/// What a hook event means. It decides which fields of the payload are read.
+/// The meaning of a hook event. It decides which fields of the payload are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// A session begins or goes on: `source`.
@@ -80,7 +80,7 @@ pub(crate) struct SessionEvent {
     pub(crate) details: Map<String, Value>,
 }
 
-/// What happened, with the fields that memory needs.
+/// The kind of event, with the fields that memory needs.
 #[derive(Debug, PartialEq)]
 pub(crate) enum EventKind {
     /// A session began or goes on. `is_new` is false when only its transcript was shortened.

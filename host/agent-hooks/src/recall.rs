@@ -13,7 +13,7 @@ const SHOWN: &str = "memhost recall";
 /// Claude Code keeps at most 10,000 characters of a hook's context in the session.
 const MAX_CHARS: usize = 9_500;
 
-/// What a hook prints for a context; nothing for an empty one.
+/// The output of a hook for a context; empty for an empty one.
 pub(super) fn output(tool: &dyn AgentTool, hook: &str, context: &str) -> Option<String> {
     let context = context.trim();
     if context.is_empty() {

@@ -119,11 +119,11 @@ struct SettingsFile {
     capture: Option<bool>,
     spool_files: Option<usize>,
     spool_bytes: Option<u64>,
-    /// What is a tool's own, by its name: two tools of one user can be two agents.
+    /// The settings of each tool, by its name: two tools of one user can be two agents.
     tools: BTreeMap<String, ToolFile>,
 }
 
-/// What the settings file says of one tool.
+/// The part of the settings file for one tool.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct ToolFile {
@@ -186,7 +186,7 @@ pub(super) struct Settings {
 
 impl Settings {
     /// Reads all sources, and says what is wrong with a file. The other sources still count then.
-    /// What the file says of the tool goes before what it says of all.
+    /// The tool's part of the file goes before the part for all.
     pub(super) fn resolve(args: &HookArgs, tool: &str) -> (Self, Vec<String>) {
         let mut warnings = Vec::new();
         let mut file =

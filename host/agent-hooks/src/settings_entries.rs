@@ -8,7 +8,7 @@ mod hooks_json;
 mod json_edit;
 mod notify_toml;
 
-/// What our entries look like in a settings file.
+/// The form of our entries in a settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SettingsFormat {
     /// Under `hooks` of a JSON file: for each event a list of groups, each with a list of commands.

@@ -24,7 +24,7 @@ const DELIVERY: Duration = Duration::from_secs(5);
 const MAX_UNFINISHED: Duration = Duration::from_secs(60);
 /// The longest file that is sent, in bytes. A host takes half of that.
 const MAX_FILE: u64 = 16 << 20;
-/// What every path of a request begins with. The token goes nowhere else, whatever a file says.
+/// The beginning of every path of a request. The token goes nowhere else, whatever a file says.
 const PATHS: &str = "/runtime/v1/companies/";
 
 /// A request: the path and the body of a `POST`.
@@ -52,7 +52,7 @@ pub(super) struct Spool {
     max_bytes: u64,
 }
 
-/// What an attempt to deliver did.
+/// The result of an attempt to deliver.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Delivered {
     /// How many requests the host accepted.

@@ -46,7 +46,7 @@ pub(crate) fn find(name: &str) -> Option<Tool> {
     TOOLS.iter().copied().find(|tool| tool.name() == name)
 }
 
-/// What this crate must know of a tool.
+/// The facts that this crate needs about a tool.
 pub(crate) trait AgentTool: Debug + Sync {
     /// Its name on the command line, and the `agentKind` of its events.
     fn name(&self) -> &'static str;
@@ -78,7 +78,7 @@ pub(crate) trait AgentTool: Debug + Sync {
         &[]
     }
 
-    /// What a hook prints so that the tool adds `context` to the session.
+    /// The output of a hook that makes the tool add `context` to the session.
     fn context_output(&self, hook: &str, context: &str) -> Value {
         json!({"hookSpecificOutput": {"hookEventName": hook, "additionalContext": context}})
     }
@@ -88,13 +88,13 @@ pub(crate) trait AgentTool: Debug + Sync {
         false
     }
 
-    /// What the person must still do after `install` wrote this kind of entry.
+    /// The steps left for the person after `install` wrote this kind of entry.
     fn after_install(&self, _format: SettingsFormat) -> Option<&'static str> {
         None
     }
 }
 
-/// Whose sessions the hooks are for.
+/// The sessions that the hooks are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InstallScope {
     /// All sessions of this user
@@ -110,11 +110,11 @@ pub(crate) enum InstallScope {
 pub(crate) struct SettingsFile {
     /// Where it is, whether or not it exists.
     pub(crate) path: PathBuf,
-    /// What our entries look like in it.
+    /// The form of our entries in it.
     pub(crate) format: SettingsFormat,
 }
 
-/// What a person asked for when installing.
+/// The place that a person chose when installing.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) scope: InstallScope,

@@ -122,7 +122,7 @@ fn greet(out: &mut impl Write, file: &Path) -> Result<(), Failure> {
         .map_err(|error| Failure::new(file, format!("the output cannot be written: {error}")))
 }
 
-/// Reads one line; none at the end of the input.
+/// Reads one line. `None` at the end of the input.
 fn next(input: &mut impl BufRead, file: &Path) -> Result<Option<Value>, Failure> {
     let mut line = String::new();
     match input.read_line(&mut line) {

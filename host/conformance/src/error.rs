@@ -10,7 +10,7 @@ pub enum CheckError {
     File {
         /// Which.
         path: String,
-        /// What the system said.
+        /// The system's message.
         message: String,
     },
     /// The host refused the file for a reason that no rule is about, such as the built-in
@@ -31,7 +31,7 @@ pub enum CheckError {
     /// There is no rule with this id.
     #[error("there is no rule `{id}`; `memhost plugin check --list-rules` lists them")]
     NoRule {
-        /// What was asked for.
+        /// The id that was asked for.
         id: String,
     },
 }

@@ -4,7 +4,7 @@ use ipnet::IpNet;
 use memhost_core::{Caller, Service, ServiceError, SetSecret};
 use memhost_types::{CompanyId, Grants, PermissionRequest, SecretUse};
 
-/// What a build may reach of the origins and secrets that it requests.
+/// The requested origins and secrets that a build may reach.
 #[derive(Debug, Clone, Default)]
 pub struct Network {
     /// Names and values of secrets, and where in a request each may be.

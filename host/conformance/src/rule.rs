@@ -50,7 +50,7 @@ pub struct Rule {
     pub id: &'static str,
     /// The rule, in one line.
     pub title: &'static str,
-    /// What the suite does, and what the provider must answer.
+    /// The suite's steps, and the required answer of the provider.
     pub expects: &'static str,
     /// The source in the contract.
     pub contract: Sentence,
@@ -59,10 +59,10 @@ pub struct Rule {
     /// The optional interface that it is about. `None`: the rule is for every provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<OptionalInterface>,
-    /// What a provider declares that need not keep it.
+    /// The declaration that exempts a provider from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unless: Option<Exception>,
-    /// What a provider leaves to the host that cannot keep it alone.
+    /// The work that a provider may leave to the host and still keep it.
     #[serde(skip_serializing_if = "<[HostWork]>::is_empty")]
     pub left: &'static [HostWork],
     #[serde(skip)]

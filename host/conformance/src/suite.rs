@@ -263,7 +263,7 @@ impl Suite {
     }
 }
 
-/// What the component asks for with the configuration of the check.
+/// The component's requests with the configuration of the check.
 fn asked(component: &Component, options: &CheckOptions) -> Vec<PermissionRequest> {
     component
         .description()

@@ -22,11 +22,11 @@ pub(super) struct Attention {
     pub(super) columns: usize,
 }
 
-/// What is needed on the way, kept for the next text.
+/// Intermediate results, reused for the next text.
 #[derive(Default)]
 pub(super) struct Buffers {
     weights: Buffer<f32>,
-    /// What makes the sum of each row of weights one.
+    /// The factors that make the sum of each row of weights one.
     factors: Buffer<f32>,
     mixed: Buffer<f32>,
 }

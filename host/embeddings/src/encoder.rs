@@ -187,12 +187,12 @@ impl Encoder {
     }
 }
 
-/// What is between the steps of a layer.
+/// The data between the steps of a layer.
 #[derive(Default)]
 struct Room {
     /// The state as bytes.
     state: Rows,
-    /// What was attended to, then the inner layer, as bytes.
+    /// The attention's output, then the inner layer, as bytes.
     mixed: Rows,
     sums: Buffer<i32>,
     /// Queries, keys and values.

@@ -47,7 +47,7 @@ pub struct EndpointOptions {
     /// The environment variable with that key.
     #[serde(default)]
     pub key_env: Option<String>,
-    /// What a million tokens cost, in cents; 0 where nobody charges by the token.
+    /// The price of a million tokens in cents; 0 if nobody charges by the token.
     #[serde(default)]
     pub cents_per_million_tokens: f64,
 }
@@ -227,7 +227,7 @@ impl Endpoint {
     }
 }
 
-/// The vector of length 1 in the same direction; none where there is no direction. Squares of large
+/// The vector of length 1 in the same direction. `None` if there is no direction. Squares of large
 /// and of small numbers are no 32-bit numbers.
 #[allow(clippy::cast_possible_truncation, reason = "at most 1")]
 fn unit(vector: &[f32]) -> Option<Vec<f32>> {

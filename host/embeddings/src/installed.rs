@@ -32,7 +32,7 @@ pub struct InstalledModel {
     pub dimensions: u32,
     /// The most pieces of a text that it reads; what is longer is cut.
     pub max_tokens: usize,
-    /// What it takes on the disk.
+    /// Its size on the disk.
     pub bytes: u64,
 }
 

@@ -46,6 +46,6 @@ trait Model: Send + Sync {
     /// A vector of unit length for each text, and the tokens that they had.
     fn embed(&self, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError>;
 
-    /// What so many tokens cost.
+    /// The usage of this number of tokens.
     fn usage(&self, tokens: u64) -> Usage;
 }

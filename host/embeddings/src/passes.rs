@@ -81,10 +81,10 @@ impl Rows {
     }
 }
 
-/// What makes numbers of the sums in a column.
+/// The factors that make numbers of the sums in a column.
 pub(super) struct Columns {
     pub(super) scales: Vec<f32>,
-    /// What the byte one for zero adds.
+    /// The sum that the zero's byte adds.
     pub(super) zeros: Vec<f32>,
     pub(super) bias: Vec<f32>,
 }

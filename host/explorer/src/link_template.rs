@@ -26,7 +26,7 @@ impl LinkTemplate {
     /// A template for issues: has `{issueId}`.
     ///
     /// # Errors
-    /// What is wrong with it, and how to write it.
+    /// The error, and how to write a template.
     pub fn of_issue(text: &str) -> Result<Self, String> {
         Self::new(text, ISSUE)
     }
@@ -34,7 +34,7 @@ impl LinkTemplate {
     /// A template for runs: has `{runId}`.
     ///
     /// # Errors
-    /// What is wrong with it, and how to write it.
+    /// The error, and how to write a template.
     pub fn of_run(text: &str) -> Result<Self, String> {
         Self::new(text, RUN)
     }

@@ -25,7 +25,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The longest connection. The browser then reconnects, which fails after a sign-out.
 const MAX_CONNECTION: Duration = Duration::from_mins(5);
 
-/// What a page can follow: its name in the address, and that of the notices.
+/// The kinds that a page can follow: the name in the address, and that of the notices.
 const KINDS: [(&str, &str); 4] =
     [("operations", "operation"), ("jobs", "job"), ("budgets", "budget"), ("plugins", "plugin")];
 

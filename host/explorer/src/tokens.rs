@@ -82,7 +82,7 @@ fn status(token: &Token, now: Timestamp) -> Markup {
     }
 }
 
-/// What a token gives access to, in words.
+/// The access that a token gives, in words.
 fn access(token: &Token) -> String {
     let mut parts = Vec::new();
     parts.extend(token.agent_id.as_ref().map(|agent| format!("agent {agent}")));

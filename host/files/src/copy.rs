@@ -17,7 +17,7 @@ pub struct Seen {
     modified: Option<SystemTime>,
 }
 
-/// What a copy holds: its files by their path, and directories that were too deep to be copied.
+/// The contents of a copy: files by path, and directories that were too deep to be copied.
 #[derive(Debug, Default)]
 pub struct Copied {
     /// Regular files, by their path in the copy.

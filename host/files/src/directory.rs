@@ -46,7 +46,7 @@ impl Directory {
         )?))
     }
 
-    /// The same; none where it is missing, or has become something else meanwhile.
+    /// The same. `None` if it is missing, or has become something else meanwhile.
     ///
     /// # Errors
     /// Where it cannot be read.
@@ -89,7 +89,7 @@ impl Directory {
         Ok(last)
     }
 
-    /// The directory at a relative path; none where it is missing.
+    /// The directory at a relative path. `None` if it is missing.
     ///
     /// # Errors
     /// Where it cannot be read, or the path leaves this directory.
@@ -103,7 +103,7 @@ impl Directory {
         Ok(Some(last))
     }
 
-    /// The regular file of this name, to read; none where there is none, or it is a link, a pipe or
+    /// The regular file of this name, to read. `None` if there is none, or it is a link, a pipe or
     /// a device. Nothing here waits for another process.
     ///
     /// # Errors
@@ -145,7 +145,7 @@ impl Directory {
         Listing::of(&self.0)
     }
 
-    /// What the system says about a name; none where nothing has it.
+    /// What the system says about a name. `None` if nothing has it.
     pub(crate) fn stat(&self, name: &OsStr) -> io::Result<Option<Stat>> {
         match rustix::fs::statat(&self.0, one(name)?, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => Ok(Some(found)),

@@ -12,7 +12,7 @@ use rustix::fs::FileType;
 /// How much of a directory is read at once, in bytes. A name has at most 255.
 pub const PAGE_BYTES: usize = 8 << 10;
 
-/// What a name stands for.
+/// The kind of entry behind a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -44,7 +44,7 @@ impl From<FileType> for Kind {
 pub struct Entry {
     /// The name, without a slash, and neither `.` nor `..`.
     pub name: OsString,
-    /// What it stood for when the page was read.
+    /// Its kind when the page was read.
     pub kind: Kind,
 }
 
@@ -67,7 +67,7 @@ impl Listing {
         Ok(Self { pages: Pages::new(own)?, page: VecDeque::new(), has_ended: false })
     }
 
-    /// The next entry; none at the end. Every few hundred entries it reads a page.
+    /// The next entry. `None` at the end. Every few hundred entries it reads a page.
     ///
     /// # Errors
     /// Where the directory cannot be read any further.

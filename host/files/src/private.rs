@@ -12,7 +12,7 @@ use crate::directory::Directory;
 use crate::listing::Kind;
 use crate::walk::{Found, Then};
 
-/// What group and others may do.
+/// The mode bits of group and others.
 const OTHERS: u32 = 0o077;
 /// To look at a file without waiting for anybody.
 const LOOK: OFlags =

@@ -21,7 +21,7 @@ pub struct Found<'a> {
     pub name: &'a OsStr,
     /// Its path from where the walk began.
     pub path: &'a Path,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     pub(crate) stat: Stat,
 }

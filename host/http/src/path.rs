@@ -80,7 +80,7 @@ path_segments! {
     SecretName = "name", NoSecret, |text| Ok(SecretName(text.to_owned()));
 }
 
-/// What placeholders and grants call a secret: 1 to 64 letters, digits, `_` and `-`.
+/// The name of a secret in placeholders and grants: 1 to 64 letters, digits, `_` and `-`.
 #[derive(JsonSchema)]
 pub struct SecretName(
     #[schemars(length(min = 1, max = 64), regex(pattern = "^[A-Za-z0-9_-]+$"))] pub String,

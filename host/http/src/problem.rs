@@ -49,7 +49,7 @@ pub struct Problem {
     /// Milliseconds until another try makes sense.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
-    /// What the provider does not accept in its configuration.
+    /// The errors of the provider's configuration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<ConfigError>,
     /// How the rate of the binding stands that refused it.
@@ -62,7 +62,7 @@ pub struct Problem {
 struct ConfigError {
     /// Where, as a JSON pointer.
     pointer: String,
-    /// What, and what is allowed.
+    /// The error, and the allowed values.
     message: String,
 }
 

@@ -69,7 +69,7 @@ impl<T: JsonSchema> OperationOutput for Created<T> {
 pub struct WithRateLimit<T> {
     /// The answer.
     pub answer: T,
-    /// How the rate stands; none where the binding has no limit.
+    /// How the rate stands. `None` if the binding has no limit.
     pub rate: Option<RateState>,
 }
 

@@ -182,7 +182,7 @@ fn entry_at(content: &str, start: usize) -> Entry<'_> {
     Entry { range: start..end, time, anchor, note: note.map(|(_, json)| json), text }
 }
 
-/// Where a text of this length ends, and its entry; none where something else follows than the next
+/// Where a text of this length ends, and its entry. `None` if something else follows than the next
 /// heading.
 fn exact_end(content: &str, at: usize, length: usize) -> Option<(usize, usize)> {
     let text_end = at.checked_add(length)?;

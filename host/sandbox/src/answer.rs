@@ -6,9 +6,9 @@ use memhost_types::{ExtractionJob, ForgetOutcome, LogLine, RecordHandle, Snippet
 /// A checked answer, with what is known about the call.
 #[derive(Debug)]
 pub struct Answer<T> {
-    /// What the provider answered.
+    /// The provider's answer.
     pub value: T,
-    /// What the guest logged.
+    /// The guest's log.
     pub log: Vec<LogLine>,
     /// Microseconds in the provider, instantiation included.
     pub provider_us: u64,
@@ -43,7 +43,7 @@ impl<T> Answer<T> {
     }
 }
 
-/// What `capture` answered.
+/// The answer of `capture`.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the contract's names")]
 pub struct CaptureAnswer {
@@ -52,7 +52,7 @@ pub struct CaptureAnswer {
     pub usage: Vec<Usage>,
 }
 
-/// What `upsert-records` answered.
+/// The answer of `upsert-records`.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the contract's names")]
 pub struct RecordsAnswer {
@@ -62,7 +62,7 @@ pub struct RecordsAnswer {
     pub rest: Option<CallError>,
 }
 
-/// What `query` answered.
+/// The answer of `query`.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the contract's names")]
 pub struct QueryAnswer {
@@ -71,7 +71,7 @@ pub struct QueryAnswer {
     pub usage: Vec<Usage>,
 }
 
-/// What `list-records` answered.
+/// The answer of `list-records`.
 #[derive(Debug)]
 pub struct ListAnswer {
     /// At most as many as asked for.
@@ -80,11 +80,11 @@ pub struct ListAnswer {
     pub next: Option<String>,
     /// There may be more, but the provider cannot continue.
     pub truncated: bool,
-    /// What it used.
+    /// Its usage.
     pub usage: Vec<Usage>,
 }
 
-/// What `forget` answered.
+/// The answer of `forget`.
 #[derive(Debug, Default)]
 #[allow(missing_docs, reason = "the contract's names")]
 pub struct ForgetAnswer {

@@ -15,7 +15,7 @@ const MAC_BYTES: usize = 32;
 /// What compiled components may take together: a few hundred of the usual ones, and some that carry
 /// an interpreter.
 const MOST_BYTES: u64 = 2 << 30;
-/// What a file that is being written ends with, and how long that may take.
+/// The ending of a file that is being written, and how long that may take.
 const UNFINISHED: &str = ".unfinished";
 const LONGEST_WRITE: Duration = Duration::from_secs(3_600);
 

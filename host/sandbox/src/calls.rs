@@ -139,7 +139,7 @@ impl Instances {
         }
     }
 
-    /// The provider's errors about a configuration, each with a JSON Pointer; none where it accepts
+    /// The provider's errors about a configuration, each with a JSON Pointer. `None` if it accepts
     /// the configuration. Meant for instances without any grant.
     ///
     /// # Errors

@@ -23,11 +23,11 @@ pub enum Compiler {
 pub struct CompilerProcess {
     /// The program `memhost` of this version. It is called with `compile-component`.
     pub program: PathBuf,
-    /// What one component may use.
+    /// The limits of one component.
     pub limits: CompileLimits,
 }
 
-/// What compiling one component may use.
+/// The limits of compiling one component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompileLimits {
     /// How long it may take by the clock. Compiling has a low priority, so that on a busy machine
@@ -80,7 +80,7 @@ impl CompilerProcess {
     }
 }
 
-/// What stopped a compiler.
+/// The limit that stopped a compiler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompileStop {
     /// It took too long.

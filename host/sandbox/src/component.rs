@@ -11,7 +11,7 @@ use super::contract::{ExportIndices, Exports, OptionalInterface};
 use super::imports::{GuestStore, State};
 use memhost_types::{Digest, ProviderDescription};
 
-/// What is known of a component without a binding.
+/// The facts about a component that need no binding.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Inspection {
@@ -53,13 +53,13 @@ impl Component {
         Self(Arc::new(prepared))
     }
 
-    /// The same component with the answer of its `describe`; none where it was cloned before.
+    /// The same component with the answer of its `describe`. `None` if it was cloned before.
     pub(super) fn with_description(mut self, description: ProviderDescription) -> Option<Self> {
         Arc::get_mut(&mut self.0)?.inspection.description = description;
         Some(self)
     }
 
-    /// What is known of it.
+    /// The facts about it that need no binding.
     pub fn inspection(&self) -> &Inspection {
         &self.0.inspection
     }

@@ -56,7 +56,7 @@ impl Exported for provider::Guest {
     }
 }
 
-/// What the contract generates for each row of [`optional::table`].
+/// The code that the contract generates for each row of [`optional::table`].
 macro_rules! optional_interfaces {
     ($($variant:ident, $module:ident, $name:literal, $world:literal, { $($answer:ident),* };)+) => {
         $(
@@ -118,7 +118,7 @@ macro_rules! optional_interfaces {
             $($module: Option<$module::GuestIndices>,)+
         }
 
-        /// What an instance exports of the contract.
+        /// The exports of an instance.
         pub(crate) struct Exports {
             provider: provider::Guest,
             $($module: Option<$module::Guest>,)+

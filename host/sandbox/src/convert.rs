@@ -8,7 +8,7 @@ use memhost_types::{
     cut_message, limits,
 };
 
-/// What the host's own imports used, as a guest reads it.
+/// The usage of the host's own imports, as a guest reads it.
 pub(super) fn used(usage: Usage) -> wit::Usage {
     wit::Usage {
         provider: usage.provider,
@@ -221,7 +221,7 @@ pub(super) fn attribution_mode(mode: &wit::AttributionMode) -> Option<Attributio
     })
 }
 
-/// What was granted, as a guest reads it.
+/// The grants, as a guest reads them.
 pub(super) fn grants(grants: &Grants) -> Vec<call::Grant> {
     let sizes = [
         (grants.storage_bytes, call::Grant::Storage as fn(u64) -> _),

@@ -55,7 +55,7 @@ pub struct GrantedSecret {
     pub used_as: SecretUse,
 }
 
-/// What the requests of all bindings go through.
+/// The network that the requests of all bindings use.
 pub(super) struct Network {
     client: Client,
     pub(super) counters: Counters,
@@ -73,7 +73,7 @@ impl Network {
     }
 }
 
-/// What one binding's provider may send where. Shared by its instances.
+/// The outgoing requests that one binding's provider may send. Shared by its instances.
 pub struct Egress {
     grants: Vec<HttpGrant>,
     limits: BindingLimits,
@@ -102,7 +102,7 @@ impl Granted {
 }
 
 impl Egress {
-    /// What is granted, without secrets yet.
+    /// The grants, without secrets yet.
     pub(super) fn new(
         network: Arc<Network>,
         grants: Vec<HttpGrant>,

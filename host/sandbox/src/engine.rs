@@ -18,7 +18,7 @@ use super::stats::{Counters, SandboxStats};
 use super::ticker::Ticker;
 use memhost_types::{BindingLimits, HttpGrant};
 
-/// What a host gives all its guests together.
+/// The resources that all guests of a host share.
 #[derive(Debug, Clone)]
 pub struct SandboxOptions {
     /// The most instances at once, idle ones included.
@@ -55,7 +55,7 @@ pub(super) struct Inner {
     pub(super) engine: Engine,
     pub(super) linker: Linker<State>,
     pub(super) options: SandboxOptions,
-    /// What guests' requests go out through.
+    /// The network of guests' requests.
     network: Arc<Network>,
     pub(super) pool: Pool,
     pub(super) ticker: Arc<Ticker>,
@@ -90,7 +90,7 @@ impl Sandbox {
         })))
     }
 
-    /// What this host gives to all guests together.
+    /// The resources that all guests share.
     pub fn options(&self) -> &SandboxOptions {
         &self.0.options
     }
@@ -107,7 +107,7 @@ impl Sandbox {
         }
     }
 
-    /// What one binding's provider may send where, without secrets yet.
+    /// The outgoing requests of one binding's provider, without secrets yet.
     pub fn egress(&self, grants: Vec<HttpGrant>, limits: &BindingLimits) -> Egress {
         Egress::new(Arc::clone(&self.0.network), grants, limits)
     }

@@ -45,7 +45,7 @@ pub enum AdmissionError {
     /// Compiling it was stopped. The same bytes will be again.
     #[error("{}", not_compiled(*stop, limits, message))]
     NotCompiled { stop: CompileStop, limits: CompileLimits, message: String },
-    /// What the compiler made is not for this engine.
+    /// The compiled code is not for this engine.
     #[error(
         "the compiled component cannot be loaded: {message}; the compiler must be the program \
          `memhost` of the same version"
@@ -191,11 +191,11 @@ impl CallError {
 pub struct Failure {
     /// Why.
     pub error: CallError,
-    /// What the guest logged before.
+    /// The guest's log until then.
     pub log: Vec<LogLine>,
     /// Microseconds in the provider.
     pub provider_us: u64,
-    /// What the host's own imports used before, and what the provider reported.
+    /// The usage of the host's own imports until then, and the provider's report.
     pub metered: Vec<Usage>,
 }
 

@@ -34,7 +34,7 @@ use memhost_types::{BindingLimits, Grants, Microcents, Usage, limits};
 pub(super) struct State {
     pub(super) wasi: WasiCtx,
     pub(super) http: WasiHttpCtx,
-    /// What the guest has of header fields, requests and responses.
+    /// The guest's header fields, requests and responses.
     pub(super) http_memory: HttpMemory,
     pub(super) outgoing: GuestHttp,
     pub(super) table: ResourceTable,
@@ -58,7 +58,7 @@ pub(super) struct State {
     pub(super) reports: usize,
     /// The bytes of the details in these reports.
     pub(super) report_bytes: usize,
-    /// What the present call has computed.
+    /// The computing of the present call.
     pub(super) computing: Computing,
 }
 

@@ -20,7 +20,7 @@ impl Memory {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).is_ok()
     }
 
-    /// Counts a buffer of the host, until the answer is dropped; none where the guest has no room
+    /// Counts a buffer of the host, until the answer is dropped. `None` if the guest has no room
     /// for it.
     pub(super) fn hold(&self, bytes: usize) -> Option<Held> {
         self.grow(bytes).then(|| Held(Arc::clone(&self.0), bytes))

@@ -77,7 +77,7 @@ impl DirectoryQuota {
         &self.path
     }
 
-    /// The limits that a refused guest reached; none when asked a second time.
+    /// The limits that a refused guest reached. `None` when asked a second time.
     pub(super) fn take_refusal(&self) -> Option<String> {
         let DirectoryUsage { bytes, files } = self.max;
         self.refused.swap(false, Ordering::Relaxed).then(|| {

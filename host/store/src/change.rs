@@ -9,9 +9,9 @@ pub struct Change {
     pub table: Table,
     /// Which record.
     pub key: Vec<u8>,
-    /// What must be there for the whole transaction to happen.
+    /// The state that the whole transaction requires.
     pub expected: Expected,
-    /// What will be there; none deletes.
+    /// The new value. `None` deletes it.
     pub new: Option<Vec<u8>>,
 }
 
@@ -22,7 +22,7 @@ pub struct TableWrite {
     pub table: Table,
     /// Which record.
     pub key: Vec<u8>,
-    /// What will be there; none deletes.
+    /// The new value. `None` deletes it.
     pub new: Option<Vec<u8>>,
 }
 

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use crate::{DueKind, StoreError, TableWrite};
 
-/// What several processes need of one store.
+/// The needs of several processes that share one store.
 #[async_trait]
 pub trait Coordination: Send + Sync {
     /// The leases of one kind of work. Every call answers the same leases.
@@ -39,11 +39,11 @@ pub trait Coordination: Send + Sync {
     /// Where the store cannot be reached.
     async fn lock(&self, kind: LockKind, key: &[u8]) -> Result<Lease, StoreError>;
 
-    /// What other processes write from now on; none where no other process can write.
+    /// What other processes write from now on. `None` if no other process can write.
     fn changes(&self) -> Option<Box<dyn ChangeFeed>>;
 }
 
-/// What a lock protects.
+/// The subject of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LockKind {
     /// Which build serves a binding, and the binding's deletion.
@@ -52,7 +52,7 @@ pub enum LockKind {
     Bindings,
     /// One job.
     Job,
-    /// What the provider hears of the cancellation of one job.
+    /// Telling the provider that one job is cancelled.
     Cancellation,
     /// The jobs that a binding's provider has left.
     NewJobs,
@@ -112,7 +112,7 @@ impl std::fmt::Debug for Lease {
 /// that id.
 #[async_trait]
 pub trait ChangeFeed: Send {
-    /// Waits for the next changes, in the order in which they were made; none once the store is
+    /// Waits for the next changes, in the order in which they were made. `None` once the store is
     /// closed.
     ///
     /// # Errors
@@ -184,7 +184,7 @@ impl LocalLocks {
 impl Drop for LocalLock {
     fn drop(&mut self) {
         self.guard = None;
-        // Who has a lock or waits for it shares it with the map.
+        // A holder of a lock, or a waiter for it, shares it with the map.
         self.locks.lock().retain(|_, lock| Arc::strong_count(lock) > 1);
     }
 }

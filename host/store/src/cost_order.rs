@@ -16,7 +16,7 @@ use memhost_types::CompanyId;
 const NUMBER: u8 = b'n';
 const TRIMMED: &[u8] = b"t";
 
-/// What retention has removed of a company's cost events.
+/// The cost events of a company that retention has removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CostsTrimmed {
     /// The events up to this number are gone. No number up to it is given again.
@@ -35,7 +35,7 @@ pub fn cost_number_key(company: &CompanyId, number: u64) -> Vec<u8> {
     [&cost_numbers(company)[..], &number.to_be_bytes()].concat()
 }
 
-/// The number of a row; none where it has none.
+/// The number of a row. `None` if it has none.
 pub fn cost_number(company: &CompanyId, key: &[u8]) -> Option<u64> {
     let number = key.strip_prefix(&cost_numbers(company)[..])?;
     Some(u64::from_be_bytes(number.try_into().ok()?))

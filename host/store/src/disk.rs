@@ -27,7 +27,7 @@ pub enum DiskLevel {
 pub struct DiskState {
     /// How much room there is.
     pub level: DiskLevel,
-    /// Bytes that are free for this user; none where the store's disk is not this machine's.
+    /// Bytes that are free for this user. `None` if the store's disk is not this machine's.
     pub free_bytes: Option<u64>,
     /// Bytes that must be free for new data.
     pub reserve_bytes: u64,
@@ -46,9 +46,9 @@ pub enum DiskStep {
     Answer,
 }
 
-/// What a test puts between the embedded store and its disk.
+/// A seam that a test puts between the embedded store and its disk.
 pub trait DiskSeam: Send + Sync {
-    /// The bytes that are free; none asks the system.
+    /// The bytes that are free. `None` asks the system.
     fn free(&self) -> Option<u64> {
         None
     }

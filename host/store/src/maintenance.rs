@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::{DiskState, Held, StoreError};
 use memhost_types::CompanyId;
 
-/// What a backup contains.
+/// The contents of a backup.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupReport {
@@ -23,7 +23,7 @@ pub struct BackupReport {
     pub bytes: u64,
 }
 
-/// What a compaction has freed: the bytes of the store's files before and after.
+/// The space that a compaction freed: the bytes of the store's files before and after.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Compacted {

@@ -16,7 +16,7 @@ pub struct LogPage {
     /// larger than [`memhost_types::limits::MAX_PAGE_BYTES`], or after many operations that were
     /// read and do not match. So it may be empty and have a next page.
     pub operations: Vec<Operation>,
-    /// Pass it as `before` to get the next page; none after the last one.
+    /// Pass it as `before` to get the next page. `None` after the last one.
     pub next_before: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ pub async fn next_sequence(store: &dyn Store, company: &CompanyId) -> Result<u64
 #[async_trait]
 pub trait OperationLog: Send + Sync {
     /// A number for the company's next operation, from 1, out of those that this process has
-    /// reserved; none where it must reserve more first. Use [`next_sequence`], which does both.
+    /// reserved. `None` if it must reserve more first. Use [`next_sequence`], which does both.
     ///
     /// No number is given twice while the store is open. After a crash, a number whose record was
     /// never written may be given again; the operation's id differs then.
@@ -114,7 +114,7 @@ pub trait OperationLog: Send + Sync {
         count: u64,
     ) -> Result<Option<u64>, StoreError>;
 
-    /// The numbers of a company's first and last operation in the log; none where it has none.
+    /// The numbers of a company's first and last operation in the log. `None` if it has none.
     ///
     /// # Errors
     /// Where they cannot be read.

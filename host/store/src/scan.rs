@@ -112,7 +112,7 @@ pub async fn matching<T: DeserializeOwned>(
 pub struct FoundPage<T> {
     found: Vec<T>,
     limit: usize,
-    /// What was found for it, in bytes as they are stored.
+    /// The bytes found for it, as they are stored.
     bytes: usize,
     /// Records that were read for it, matching or not.
     read: usize,
@@ -130,7 +130,7 @@ impl<T> FoundPage<T> {
         self.found.len() == self.limit || self.bytes >= MAX_PAGE_BYTES || self.read == MOST_READ
     }
 
-    /// Adds what was read for one key, of so many bytes; none where it does not match.
+    /// Adds what was read for one key, of so many bytes. `None` if it does not match.
     pub fn add(&mut self, record: Option<T>, bytes: usize) {
         self.read += 1;
         if let Some(record) = record {

@@ -73,7 +73,7 @@ pub struct SledOptions {
     pub company_bytes: u64,
     /// Called once when the store can take no more calls.
     pub on_fatal: Option<OnFatal>,
-    /// What a test puts between the store and its disk.
+    /// A seam that a test puts between the store and its disk.
     pub seam: Option<Arc<dyn DiskSeam>>,
 }
 

@@ -35,7 +35,7 @@ macro_rules! define_kinds {
                 match self { $(Self::$kind => Effect::$effect,)+ }
             }
 
-            /// The last part of its route on the runtime plane; none where a client does not ask
+            /// The last part of its route on the runtime plane. `None` if a client does not ask
             /// for it there.
             pub fn route(self) -> Option<&'static str> {
                 match self {

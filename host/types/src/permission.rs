@@ -199,7 +199,7 @@ pub struct HttpGrant {
 }
 
 impl HttpGrant {
-    /// What is left of this grant where a provider asks for so much; none where it does not ask for
+    /// What is left of this grant where a provider asks for so much. `None` if it does not ask for
     /// the origin.
     fn within(&self, asked: &HttpPermission) -> Option<Self> {
         let methods = match (self.methods.as_slice(), asked.methods.as_slice()) {

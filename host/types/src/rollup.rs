@@ -100,7 +100,7 @@ impl Latencies {
         *self.0.entry(bucket).or_default() += 1;
     }
 
-    /// The latency in microseconds that this share of the operations stayed below or at; none where
+    /// The latency in microseconds that this share of the operations stayed below or at. `None` if
     /// there were none.
     pub fn percentile(&self, share: f64) -> Option<u64> {
         let all: u64 = self.0.values().sum();
@@ -121,7 +121,7 @@ impl Latencies {
 }
 
 impl Rollup {
-    /// The rows that one operation adds to; none while it runs.
+    /// The rows that one operation adds to. `None` while it runs.
     pub fn of(operation: &Operation) -> Vec<(RollupKey, Self)> {
         if operation.outcome == Outcome::InProgress {
             return Vec::new();

@@ -108,7 +108,7 @@ impl SourceSelector {
         }
     }
 
-    /// The one field that a selector names a thing by, as its name and its value; none where it
+    /// The one field that a selector names a thing by, as its name and its value. `None` if it
     /// names nothing. The issue of a document is not it.
     pub fn thing(&self) -> Option<(&'static str, &str)> {
         things([

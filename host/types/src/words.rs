@@ -15,7 +15,7 @@ pub struct Plain {
     pub text: String,
 }
 
-/// The word of a list that is nearest to one that is not in it; none where nothing is like it.
+/// The word of a list that is nearest to one that is not in it. `None` if nothing is like it.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let simple = |word: &str| word.replace(['-', ' '], "_").to_lowercase();
     let like = |known: &str| match strsim::osa_distance(&simple(known), &simple(given)) {

@@ -142,7 +142,7 @@ impl AgentCore {
         self.pages("memoryRecords", body, "memoryRecordSummaries", &Budget::new(PAGES))
     }
 
-    /// A record as this provider has it; none where it is another company's.
+    /// A record as this provider has it. `None` if it is another company's.
     pub(crate) fn record(&self, found: MemoryRecord) -> Option<Record> {
         let (scope, is_own) =
             found.namespaces.iter().find_map(|namespace| place::read(namespace))?;

@@ -21,7 +21,7 @@ pub(crate) fn fits(text: &str) -> bool {
     (1..=LONGEST).contains(&text.len()) && text.chars().all(is_kept)
 }
 
-/// The metadata of a record; none where the tag is too long for it. `indexed` are the members that
+/// The metadata of a record. `None` if the tag is too long for it. `indexed` are the members that
 /// can be filtered by.
 pub(crate) fn write(key: Option<&str>, tag: &Tag, indexed: &[String]) -> Option<Value> {
     let mut all = Map::new();

@@ -19,7 +19,7 @@ const DIGITS: usize = 3;
 /// A preamble.
 #[derive(Debug, Default)]
 pub(crate) struct Preamble {
-    /// The lists; none without facts.
+    /// The lists. `None` without facts.
     pub(crate) text: Option<String>,
     /// The facts in it. Those that would be left out last come first.
     pub(crate) facts: Vec<Fact>,

@@ -15,7 +15,7 @@ struct Answer<T> {
     data: Option<T>,
 }
 
-/// Sends a request and answers its data; none where there is no such thing. MemOS has codes of its
+/// Sends a request and answers its data. `None` if there is no such thing. MemOS has codes of its
 /// own, also with the status 200.
 pub(crate) fn data<T: DeserializeOwned>(
     path: &str,

@@ -212,7 +212,7 @@ fn record(day: &str, entry: &Entry<'_>, company: &str) -> Record {
     Record { id, text, tag, updated_at: at, ..Record::default() }
 }
 
-/// A note and its tag; none where a person broke it.
+/// A note and its tag. `None` if a person broke it.
 fn read(note: &str, company: &str) -> Option<(Note, Tag)> {
     let mut note: Note = serde_json::from_str(note).ok()?;
     let mut tag = note.tag.take();

@@ -190,7 +190,7 @@ pub(crate) fn equal(name: &str, text: &str) -> Value {
     json!({"key": name, "value": text})
 }
 
-/// Those of which all of this is true; none without a condition.
+/// Those of which all of this is true. `None` without a condition.
 pub(crate) fn all_of(conditions: impl Iterator<Item = Value>) -> Option<Value> {
     let conditions: Vec<_> = conditions.collect();
     (!conditions.is_empty()).then(|| json!({"AND": conditions}))

@@ -60,7 +60,7 @@ pub(crate) struct Item {
     pub(crate) operation: String,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
-    /// When it was said, as the hook of the capture says; none where it was written, not said.
+    /// When it was said, as the hook of the capture says. `None` if it was written, not said.
     #[serde(default)]
     pub(crate) triggered_at: Option<Timestamp>,
     /// After this time it is not returned.

@@ -156,7 +156,7 @@ impl Error {
         })
     }
 
-    /// How long to wait before a request that reads is sent again; none where that would not help.
+    /// How long to wait before a request that reads is sent again. `None` if that would not help.
     pub(super) fn pause(&self, tried: u32) -> Option<Duration> {
         let pause = Duration::from_millis(100 << tried.min(6));
         match self {

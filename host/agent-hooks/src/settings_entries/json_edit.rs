@@ -16,7 +16,7 @@ use serde_json::Value;
 /// Reads a text as strict JSON, as the tools read their settings.
 ///
 /// # Errors
-/// What is wrong, in which line and column.
+/// The error, with its line and column.
 pub(super) fn parse(text: &str) -> Result<Node<'_>, String> {
     let wrong = |error: &dyn std::fmt::Display| format!("is not JSON: {error}; correct it first");
     // `jsonc-parser` accepts more than JSON, also with its strictest options: a line break in a

@@ -73,7 +73,7 @@ impl AgentTool for Codex {
         payload::parse(EVENTS, payload)
     }
 
-    /// What the model saw, one item a line.
+    /// The items that the model saw, one a line.
     fn message<'a>(&self, line: &'a Value) -> Option<(&'a str, &'a Value)> {
         if line.get("type")?.as_str()? != "response_item" {
             return None;
@@ -93,7 +93,7 @@ impl AgentTool for Codex {
     }
 }
 
-/// What the `notify` program gets as its last argument. Its fields have names of their own.
+/// The last argument of the `notify` program. Its fields have names of their own.
 fn parse_notification(payload: &Value) -> Option<SessionEvent> {
     let prompts = payload.get("input-messages").and_then(Value::as_array);
     let prompts: Vec<&str> = prompts.into_iter().flatten().filter_map(Value::as_str).collect();

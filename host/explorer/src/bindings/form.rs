@@ -28,7 +28,7 @@ pub(crate) struct BindingFields {
     revision: Option<u64>,
 }
 
-/// What is wrong: a field, or a place in it, and a message each.
+/// Errors: a field, or a place in it, and a message each.
 #[derive(Default)]
 struct FormErrors(Vec<(String, String)>);
 
@@ -37,7 +37,7 @@ impl FormErrors {
         self.0.push((field.to_owned(), message.to_string()));
     }
 
-    /// What is wrong with a field; a JSON pointer is of the configuration.
+    /// The errors of a field; a JSON pointer is of the configuration.
     fn of<'a>(&'a self, field: &'a str) -> impl Iterator<Item = &'a (String, String)> {
         self.0.iter().filter(move |(at, _)| place(at) == field)
     }

@@ -47,7 +47,7 @@ fn coverage(granted: &Grants, request: &PermissionRequest) -> Coverage {
     }
 }
 
-/// What is granted instead of the request, if it differs.
+/// The grant in place of the request, if it differs.
 fn instead(granted: &Grants, request: &PermissionRequest) -> Option<String> {
     match &request.permission {
         Permission::Storage(asked) if ![0, *asked].contains(&granted.storage_bytes) => {

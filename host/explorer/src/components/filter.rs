@@ -15,7 +15,7 @@ use memhost_types::nearest;
 /// A value of a select and its label.
 pub(crate) type Choice = (String, String);
 
-/// What a filter looks like, and which values it offers.
+/// The appearance of a filter, and the values it offers.
 #[derive(Clone, Copy)]
 pub(crate) enum Control {
     /// Any text.

@@ -7,14 +7,14 @@ use crate::{assets, facts};
 use memhost_core::Act;
 use memhost_types::OperationKind;
 
-/// Who sees a page in the navigation.
+/// The viewers that see a page in the navigation.
 #[derive(Clone, Copy)]
 enum Audience {
     /// Callers who may do this in the company.
     Act(Act),
     /// Operators of the host.
     Host,
-    /// Who reads records of the company that has facts of PageSpace.
+    /// Readers of the company that has facts of PageSpace.
     Facts,
 }
 

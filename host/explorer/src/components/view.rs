@@ -103,7 +103,7 @@ impl View {
         self.caller.may(act, self.company.as_ref()).is_ok()
     }
 
-    /// Whose facts PageSpace's integration keeps, if it is this company.
+    /// The options of PageSpace's integration, if it is for this company.
     pub(crate) fn pagespace(&self) -> Option<&PageSpaceOptions> {
         self.explorer
             .pagespace

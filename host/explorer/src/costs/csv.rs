@@ -4,7 +4,7 @@ use super::{counted, dimension_label, dimension_value};
 use memhost_core::{GroupBy, Sums, SumsRow};
 use memhost_types::Microcents;
 
-/// What is counted, in the order of the columns.
+/// The counts, in the order of the columns.
 const COUNTS: [&str; 15] = [
     "operations",
     "reads",

@@ -14,7 +14,7 @@ pub(super) struct Schemas<'a> {
     all: Option<&'a Map<String, Value>>,
 }
 
-/// What something is, where it is a reference into the document.
+/// The target of a value that is a reference into the document.
 pub(super) fn follow<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     let pointer = value["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
     pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(value)
@@ -38,7 +38,7 @@ impl<'a> Schemas<'a> {
         name_of(schema).and_then(|name| self.all?.get(name)).unwrap_or(schema)
     }
 
-    /// What a value is, in a few words.
+    /// A value in a few words.
     pub(super) fn inline(&self, schema: &Value) -> Markup {
         if let Some(name) = name_of(schema) {
             return html! { a href={ "#type-" (name) } { (name) } };
@@ -143,12 +143,12 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// What a value may be, where it may be several things.
+/// The alternatives of a value, if it has several.
 fn alternatives(schema: &Value) -> Option<&Vec<Value>> {
     schema["anyOf"].as_array().or_else(|| schema["oneOf"].as_array())
 }
 
-/// What is allowed of it.
+/// The limits of a value.
 fn limits(schema: &Value) -> Markup {
     let range =
         |low: &str, high: &str, of: &str| match (schema[low].as_number(), schema[high].as_number())

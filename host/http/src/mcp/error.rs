@@ -90,7 +90,7 @@ impl McpError {
         }
     }
 
-    /// What a model should do about the failure.
+    /// Advice for a model about the failure.
     fn advice(&self) -> &'static str {
         use OperationErrorCode as Code;
         match self {

@@ -13,7 +13,7 @@ use memhost_types::{
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RecordRef {
-    /// What other tools take.
+    /// The id that other tools take.
     pub(super) id: String,
     /// The same as a resource.
     pub(super) uri: String,
@@ -44,7 +44,7 @@ pub(super) struct Source {
     pub(super) activity_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) external_ref: Option<String>,
-    /// Who says so, where the host does not know it by itself.
+    /// The principal that asserts it, if the host cannot know it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) asserted_by: Option<String>,
 }
@@ -85,7 +85,7 @@ pub(super) struct JobState {
     pub(super) status: &'static str,
     /// When it was left, RFC 3339.
     pub(super) submitted_at: String,
-    /// What the material came from.
+    /// The source of the material.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) source: Option<Source>,
     /// How many records came of it.
@@ -116,7 +116,7 @@ impl From<&Job> for JobState {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FoundRecord {
-    /// What other tools take.
+    /// The id that other tools take.
     pub(super) id: String,
     /// The same as a resource, whose text is not cut.
     pub(super) uri: String,
@@ -177,9 +177,9 @@ impl FoundRecord {
 pub(super) struct SearchResult {
     /// Where the search is recorded.
     pub(super) operation_id: String,
-    /// What fits, best first.
+    /// The hits, best first.
     pub(super) records: Vec<FoundRecord>,
-    /// What the provider knows in general.
+    /// The provider's summary of the scope.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) profile_summary: Option<String>,
 }
@@ -230,7 +230,7 @@ impl From<CorrectResponse> for CorrectResult {
 pub(super) struct ForgetOutcome {
     /// Which.
     pub(super) id: String,
-    /// What became of it.
+    /// How far it is forgotten.
     pub(super) effect: ForgetEffect,
 }
 
@@ -304,7 +304,7 @@ impl From<BrowsePage> for BrowseResult {
 pub(super) struct SaveResult {
     /// Where the write is recorded.
     pub(super) operation_id: String,
-    /// What `remove_memory` takes.
+    /// The id that `remove_memory` takes.
     pub(super) fact_id: String,
     /// Whether a person must approve it first: until then nobody finds it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -30,12 +30,12 @@ macro_rules! codes {
                 match self { $(Self::$code => ProblemStatus::$status),+ }
             }
 
-            /// What happened.
+            /// The problem, in one sentence.
             pub const fn description(self) -> &'static str {
                 match self { $(Self::$code => $description),+ }
             }
 
-            /// What to do about it.
+            /// The next step for a person.
             pub const fn advice(self) -> &'static str {
                 match self { $(Self::$code => $advice),+ }
             }

@@ -24,7 +24,7 @@ macro_rules! statuses {
                 match self { $(Self::$name => stringify!($name)),+ }
             }
 
-            /// What the status means, in one sentence.
+            /// The meaning of the status, in one sentence.
             pub const fn description(self) -> &'static str {
                 match self { $(Self::$name => $description),+ }
             }

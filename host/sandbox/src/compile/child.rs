@@ -16,7 +16,7 @@ pub(super) const UNREADABLE: u8 = 1;
 /// How much less important compiling is than serving.
 const NICENESS: i32 = 10;
 
-/// What a process that compiles one component is told.
+/// The instructions for a process that compiles one component.
 #[derive(Debug, Clone, Copy)]
 pub struct CompileSetup {
     /// Bytes of address space.

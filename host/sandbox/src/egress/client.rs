@@ -28,7 +28,7 @@ use memhost_types::{Host, HttpTarget, Scheme};
 /// The most bytes of a response's head.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// What all bindings' requests go through.
+/// The client of all bindings' requests.
 pub(crate) struct Client {
     tls: TlsConnector,
 }

@@ -7,7 +7,7 @@ use super::address::AddressError;
 use super::secret::SecretError;
 use memhost_types::OriginError;
 
-/// What a request was at when it took too long.
+/// The phase of a request when its time was up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// There was no connection yet.
@@ -98,7 +98,7 @@ impl EgressError {
         Self::Limit { name, most }
     }
 
-    /// What the guest gets. It contains nothing about the network behind the host.
+    /// The error for the guest. It contains nothing about the network behind the host.
     pub(super) fn for_guest(&self) -> Wasi {
         match self {
             Self::Target(_) => Wasi::HttpRequestUriInvalid,

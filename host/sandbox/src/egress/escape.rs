@@ -14,7 +14,7 @@ pub(super) enum Form {
     Percent,
 }
 
-/// What stands at a place of a text.
+/// The character or escape at a place of a text.
 pub(super) struct Token {
     /// How many bytes of the text it takes.
     pub(super) length: usize,
@@ -27,7 +27,7 @@ impl Token {
         Self { length, bytes: [byte, 0, 0, 0], count: 1 }
     }
 
-    /// What it means.
+    /// Its meaning.
     pub(super) fn read(&self) -> &[u8] {
         &self.bytes[..self.count]
     }
@@ -43,7 +43,7 @@ impl Form {
         }
     }
 
-    /// What stands at `at`, which is within the text; none where nothing is read on, as no value
+    /// What stands at `at`, which is within the text. `None` if nothing is read on, as no value
     /// has such an escape.
     pub(super) fn token(self, text: &[u8], at: usize) -> Option<Token> {
         let byte = text[at];

@@ -21,7 +21,7 @@ pub(crate) struct GuestHttp {
     log: GuestLog,
     /// Where responses count until the guest has dropped them.
     memory: Memory,
-    /// What the present call has computed.
+    /// The computing of the present call.
     computing: Computing,
     tally: Arc<Tally>,
 }

@@ -35,7 +35,7 @@ impl Load {
         }
     }
 
-    /// What the call has sent and got.
+    /// The transfer of the call.
     pub(super) fn tally(&self) -> &Tally {
         &self.tally
     }

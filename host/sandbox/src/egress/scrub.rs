@@ -38,7 +38,7 @@ struct Needles {
     percent: Automata,
 }
 
-/// What is looked for in one form.
+/// The patterns of one form.
 struct Automata {
     /// The automaton of the reversed texts. `None`: there is nothing to look for.
     nfa: Option<(NFA, StateID)>,
@@ -55,7 +55,7 @@ struct Found {
 }
 
 impl Scrubber {
-    /// A scrubber for these pairs of a name and a value; none where they are too long for an
+    /// A scrubber for these pairs of a name and a value. `None` if they are too long for an
     /// automaton.
     pub(crate) fn new<'s>(secrets: impl Iterator<Item = (&'s str, &'s str)>) -> Option<Self> {
         let (mut masks, mut plain, mut escaped) = (Vec::new(), Vec::new(), Vec::new());

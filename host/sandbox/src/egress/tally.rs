@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::EgressError;
 
-/// What one call of a binding has sent and got so far.
+/// The transfer of one call of a binding so far.
 pub(crate) struct Tally {
     requests: AtomicU32,
     sent: AtomicU64,

@@ -8,7 +8,7 @@ use crate::instances::{Instances, call};
 use crate::normalize::{Checked, Normalize, count, name, text_size};
 use memhost_types::{BrowseNode, BrowseRequest, limits};
 
-/// What `list-children` answered.
+/// The answer of `list-children`.
 #[derive(Debug)]
 pub struct BrowseAnswer {
     /// At most as many as asked for.

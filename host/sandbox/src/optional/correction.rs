@@ -8,7 +8,7 @@ use crate::instances::{Instances, call};
 use crate::normalize::{Checked, Normalize, usages};
 use memhost_types::{CorrectRequest, OperationId, RecordHandle, Usage};
 
-/// What `correct` answered.
+/// The answer of `correct`.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the contract's names")]
 pub struct Correction {

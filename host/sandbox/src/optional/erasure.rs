@@ -8,7 +8,7 @@ use crate::instances::{Instances, call};
 use crate::normalize::usages;
 use memhost_types::{ForgetEffect, OperationId, Scope, Usage};
 
-/// What `forget-scope` answered.
+/// The answer of `forget-scope`.
 #[derive(Debug)]
 pub struct ErasureAnswer {
     /// How far the records were forgotten, the least of them.

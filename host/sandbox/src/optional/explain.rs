@@ -8,7 +8,7 @@ use crate::instances::{Instances, call};
 use crate::normalize::{Checked, Normalize, bad, count, name, text_size};
 use memhost_types::{Contribution, HitTrace, QueryRequest, limits};
 
-/// What `explain-query` answered.
+/// The answer of `explain-query`.
 #[derive(Debug)]
 pub struct ExplainAnswer {
     /// How the query was read.

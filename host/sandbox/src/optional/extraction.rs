@@ -11,7 +11,7 @@ use memhost_types::{ExtractionJob, RecordHandle, Scope, Usage, limits};
 /// What `run-job`, `get-job`, `cancel-job` or `retry-job` answered.
 #[derive(Debug)]
 pub struct JobAnswer {
-    /// The job in its present state; none where the provider does not know it.
+    /// The job in its present state. `None` if the provider does not know it.
     pub job: Option<ExtractionJob>,
     /// The records that the job made.
     pub records: Vec<RecordHandle>,

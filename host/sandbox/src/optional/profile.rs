@@ -8,7 +8,7 @@ use crate::instances::{Instances, call};
 use crate::normalize::{Checked, text_size, usages};
 use memhost_types::{Scope, Usage, limits};
 
-/// What `get-profile` answered.
+/// The answer of `get-profile`.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the contract's names")]
 pub struct ProfileAnswer {

@@ -8,7 +8,7 @@ use crate::instances::{Instances, call};
 use crate::normalize::{Checked, bad, text_size};
 use memhost_types::{OperationId, Scope, limits};
 
-/// What `export-records` answered.
+/// The answer of `export-records`.
 #[derive(Debug)]
 pub struct ChunkAnswer {
     /// Whole lines, each a JSON value with a line feed after it.
@@ -17,7 +17,7 @@ pub struct ChunkAnswer {
     pub next: Option<String>,
 }
 
-/// What `import-records` answered.
+/// The answer of `import-records`.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportAnswer {
     /// Lines that made or changed a record.

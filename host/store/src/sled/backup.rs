@@ -31,7 +31,7 @@ const BATCH: usize = 1_024;
 pub struct BackupError {
     /// Which file.
     pub path: String,
-    /// What is wrong with it.
+    /// The error.
     pub message: String,
 }
 

@@ -17,7 +17,7 @@ const BEFORE_COMPACTION: &str = "store.before";
 /// Names the directory of the store, where a compaction of a running host has put it into another
 /// one.
 const CURRENT: &str = "STORE";
-/// What the names of such directories begin with; a number follows.
+/// The beginning of the names of such directories; a number follows.
 const COMPACTED: &str = "store.";
 /// How long to wait for the lock. A host that is just ending keeps it for a moment, and so does a
 /// process that it was starting: between fork and exec a child has its parent's open files.

@@ -42,7 +42,7 @@ const COARSE: Duration = Duration::from_millis(20);
 /// Bytes that are handed to sled between two flushes, at most. sled writes a multiple of them,
 /// because it rewrites whole pages: eight times as much may come.
 const MOST_UNSYNCED: u64 = 128 << 10;
-/// What a batch of writes should not exceed, in bytes.
+/// The most bytes that a batch of writes should have.
 pub(super) const PIECE: usize = 64 << 10;
 
 /// sled's files.
@@ -77,7 +77,7 @@ struct Blobs {
     directory: File,
     /// Those that are on disk.
     flushed: HashSet<OsString>,
-    /// The directory's time when they were listed; none where it may hide a later change.
+    /// The directory's time when they were listed. `None` if it may hide a later change.
     listed: Option<Duration>,
 }
 

@@ -25,7 +25,7 @@ pub(super) const HELD: &str = "held";
 #[derive(Default)]
 pub(super) struct Gate {
     door: RwLock<()>,
-    /// The keys that were written since a backup or a compaction began; none without one.
+    /// The keys that were written since a backup or a compaction began. `None` without one.
     written: Mutex<Option<BTreeSet<Place>>>,
     /// One backup or compaction at a time: the written keys belong to it.
     turn: Mutex<()>,

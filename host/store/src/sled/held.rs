@@ -24,7 +24,7 @@ pub(super) fn counts(table: Table) -> bool {
     !matches!(table, Table::Host | Table::Due | Table::Sums)
 }
 
-/// What a key begins with if it is one of a company: its id and a zero byte.
+/// The prefix of a company's key: its id and a zero byte.
 pub(super) fn company_in(key: &[u8]) -> Option<&[u8]> {
     let end = key.iter().position(|byte| *byte == 0).filter(|end| *end > 0)?;
     Some(&key[..=end])
@@ -45,7 +45,7 @@ pub(super) fn decode(value: &[u8]) -> u64 {
 pub(super) struct Growth(BTreeMap<Vec<u8>, i64>);
 
 impl Growth {
-    /// Adds one key, whose value had one length and gets another one; none where there is no value.
+    /// Adds one key, whose value had one length and gets another one. `None` if there is no value.
     pub(super) fn add(&mut self, key: &[u8], before: Option<usize>, after: Option<usize>) {
         let Some(company) = company_in(key) else { return };
         let size = |value: Option<usize>| {

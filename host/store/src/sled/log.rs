@@ -32,7 +32,7 @@ type Waiter = oneshot::Sender<Result<(), StoreError>>;
 /// A record on its way to the disk.
 struct Item {
     operation: Arc<Operation>,
-    /// What its record changes in the log's tree, in the form that sled takes without a copy.
+    /// The changes of the log's tree by its record, in the form that sled takes without a copy.
     changes: Vec<KeyChange>,
     /// The length of the record.
     bytes: usize,

@@ -49,7 +49,7 @@ fn encode((checksum, place): Entry) -> [u8; ENTRY] {
     [a, b, c, d, e, f]
 }
 
-/// The entries of a row or a part; none where it is damaged.
+/// The entries of a row or a part. `None` if it is damaged.
 fn decode(bytes: &[u8]) -> Option<Vec<Entry>> {
     let entry = |bytes: &[u8]| {
         let (checksum, place) = bytes.split_first_chunk::<4>()?;

@@ -23,11 +23,11 @@ pub(super) type Used = Arc<Mutex<StorageSize>>;
 /// Growth of a partition by one write that is not new data, in bytes.
 const SMALL: u64 = 4 << 10;
 
-/// What a write does to the size of a partition.
+/// The effect of a write on the size of a partition.
 struct SizeChange {
     before: StorageSize,
     total: StorageSize,
-    /// What is written, in bytes.
+    /// The written bytes.
     bytes: usize,
 }
 

@@ -33,7 +33,7 @@ impl Posting {
         })
     }
 
-    /// From its stored form; none where that is damaged.
+    /// From its stored form. `None` if that is damaged.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut posting = Self::default();
         if bytes.len() == BITMAP_BYTES {

@@ -12,7 +12,7 @@ use crate::{StoreError, Table, due_at};
 use memhost_types::CompanyId;
 
 const AT_ONCE: usize = 1_024;
-/// What the removal of a key takes in the log, in bytes.
+/// The bytes that the removal of a key takes in the log.
 const REMOVAL: usize = 64;
 
 /// Removes a company from every tree, the derived ones included. Its due entries are left, see

@@ -22,14 +22,14 @@ const BATCH: usize = 1_024;
 /// Errors of one tree after which the rest of it is given up.
 const MOST_ERRORS: usize = 100;
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Debug, Clone, Default)]
 pub struct Repaired {
     /// Where the damaged store is kept.
     pub damaged: PathBuf,
     /// Records that were saved, by table.
     pub saved: BTreeMap<String, u64>,
-    /// What was left out or could not be read, one line each.
+    /// The losses, one line each: rows left out or unreadable.
     pub lost: Vec<String>,
 }
 

@@ -19,12 +19,12 @@ use crate::{DiskLevel, DiskSeam, DiskState, StoreError};
 /// The file that holds a part of the reserve.
 const BALLAST: &str = "reserve";
 
-/// What a write is for.
+/// The purpose of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
     /// New data.
     New,
-    /// What ends, changes or removes something that is there.
+    /// A write that ends, changes or removes something existing.
     Present,
 }
 

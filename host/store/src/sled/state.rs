@@ -86,7 +86,7 @@ impl Applied {
     }
 }
 
-/// What the log passes to the indexer, in order.
+/// The messages from the log to the indexer, in order.
 pub(super) enum Message {
     /// A short operation. The indexer has the time to look at it, the log has not.
     Ended(Arc<Operation>),

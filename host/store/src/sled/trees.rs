@@ -15,7 +15,7 @@ use super::room::Need;
 use super::tree::Tree;
 use crate::{Change, DiskLevel, DiskStep, Expected, Held, StoreError, Table, TableWrite};
 
-/// A key, and what will be there; none removes.
+/// A key, and what will be there. `None` removes it.
 pub(super) type KeyChange = (IVec, Option<IVec>);
 
 /// What a write takes besides its values, in bytes: keys, and the parts of a page that are written

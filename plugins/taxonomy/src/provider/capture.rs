@@ -119,7 +119,7 @@ fn contents(
     })
 }
 
-/// A conversation by who says what; none where it is none.
+/// A conversation by who says what. `None` if it is none.
 fn conversation(turns: &[Turn]) -> Option<String> {
     let line = |turn: &Turn| format!("{}: {}\n", speaker(Some(&turn.role)), turn.text);
     (!turns.is_empty()).then(|| turns.iter().map(line).collect::<Vec<_>>().join("\n"))

@@ -17,11 +17,11 @@ const PAGE: u32 = 200;
 /// How many pages are read at most: every look at this page is an operation, too.
 const MOST_PAGES: usize = 5;
 
-/// What is shown of the operations that touched a record.
+/// The shown operations that touched a record.
 pub(super) struct Touched {
     /// The newest that wrote the record, returned it for a query, or cite it.
     shown: Vec<Operation>,
-    /// How many of the newest were looked at; none where that was all.
+    /// How many of the newest were looked at. `None` if that was all.
     looked_at: Option<usize>,
 }
 

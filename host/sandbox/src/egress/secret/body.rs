@@ -139,7 +139,7 @@ fn is_index(part: &str, index: usize) -> bool {
     part.parse() == Ok(index) && (part == "0" || !part.starts_with(['0', '+']))
 }
 
-/// A key, as it is written in JSON, in the form that it has in a JSON Pointer; none where it is no
+/// A key, as it is written in JSON, in the form that it has in a JSON Pointer. `None` if it is no
 /// text.
 fn token(written: &str) -> Option<String> {
     let key: String = match written.contains('\\') {

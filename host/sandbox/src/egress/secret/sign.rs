@@ -22,7 +22,7 @@ const TOKEN: &str = "x-amz-security-token";
 const PATH_ESCAPES: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What signs a request, and for which service.
+/// The key that signs a request, and the service it is for.
 pub(in crate::egress) struct SigningKey<'s> {
     id: &'s str,
     secret: &'s str,
@@ -32,7 +32,7 @@ pub(in crate::egress) struct SigningKey<'s> {
 }
 
 impl Secrets {
-    /// What signs a request with this header; none where the header asks for no signature.
+    /// What signs a request with this header. `None` if the header asks for no signature.
     ///
     /// # Errors
     /// Where the placeholder is not the whole value, or names a secret that is not granted or is
