@@ -70,7 +70,7 @@ impl Description {
         Self { capabilities, ..self }
     }
 
-    /// So many calls can run at the same time, each in an instance of its own.
+    /// This number of calls can run at the same time, each in an instance of its own.
     #[must_use]
     pub fn concurrent(self, max_concurrency: u32) -> Self {
         Self { max_concurrency, ..self }

@@ -289,7 +289,7 @@ impl Request<'_> {
     }
 }
 
-/// What goes to the transport.
+/// A request for the transport.
 #[derive(Debug)]
 pub(crate) struct Outgoing<'a> {
     pub(crate) method: &'static str,
@@ -301,7 +301,7 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) timeout: Duration,
 }
 
-/// What a transport answers: status, headers and body.
+/// The answer of a transport: status, headers and body.
 pub(crate) type Incoming = (u16, Vec<(String, String)>, Vec<u8>);
 
 /// An answer with a status below 300.

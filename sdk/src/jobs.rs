@@ -38,7 +38,7 @@ pub struct Job<T> {
     pub finished_at: Option<SystemTime>,
     /// The records that it has made so far.
     pub records: Vec<RecordId>,
-    /// What the provider needs to do it.
+    /// The data that the provider needs for it.
     pub work: T,
 }
 
@@ -146,7 +146,7 @@ impl<T> Job<T> {
         }
     }
 
-    /// What a call of `run-job` answers.
+    /// The answer to a call of `run-job`.
     pub fn result(&self) -> JobResult {
         JobResult { job: self.shown(), records: self.records.clone(), usage: Vec::new() }
     }

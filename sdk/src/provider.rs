@@ -19,7 +19,7 @@ pub trait Provider: Sized + 'static {
     /// [`crate::NoConfig`] for none.
     type Config: DeserializeOwned + 'static;
 
-    /// What this provider is. Must not touch storage or files.
+    /// The provider's description. Must not touch storage or files.
     fn describe() -> Description;
 
     /// Errors that the types cannot express, such as a value out of range. Must not touch storage

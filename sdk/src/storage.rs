@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::host::storage as raw;
 use crate::types;
 
-/// What can go wrong in storage.
+/// Errors of storage.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The binding has no `storage` grant.
@@ -30,7 +30,7 @@ pub enum Error {
     Corrupt {
         /// The key without the collection's prefix.
         key: String,
-        /// What serde said.
+        /// serde's message.
         message: String,
     },
 }

@@ -52,7 +52,7 @@ pub fn reset(config: serde_json::Value) {
 /// Opens a provider on an empty host.
 ///
 /// # Errors
-/// What `open` or the configuration's check says.
+/// The error of `open` or of the configuration's check.
 pub fn open<P: Provider>(config: serde_json::Value) -> Result<P, Error> {
     reset(config);
     reopen()
@@ -61,7 +61,7 @@ pub fn open<P: Provider>(config: serde_json::Value) -> Result<P, Error> {
 /// Opens a provider on an empty host whose directory is `directory`.
 ///
 /// # Errors
-/// What `open` or the configuration's check says.
+/// The error of `open` or of the configuration's check.
 pub fn open_in<P: Provider>(directory: &Path, config: serde_json::Value) -> Result<P, Error> {
     reset(config);
     STATE.with_borrow_mut(|state| state.directory = Some(directory.to_owned()));
@@ -71,7 +71,7 @@ pub fn open_in<P: Provider>(directory: &Path, config: serde_json::Value) -> Resu
 /// Opens a provider again on what this thread's host holds, as after a restart.
 ///
 /// # Errors
-/// What `open` or the configuration's check says.
+/// The error of `open` or of the configuration's check.
 pub fn reopen<P: Provider>() -> Result<P, Error> {
     let config = crate::check_config::<P>(&binding::config())
         .map_err(|errors| Error::internal(format!("the configuration does not fit: {errors:?}")))?;
@@ -102,12 +102,12 @@ pub fn grant(granted: Vec<Grant>) {
     STATE.with_borrow_mut(|state| state.granted = granted);
 }
 
-/// What was reported with [`crate::meter::report`] since the last time.
+/// The usage reported with [`crate::meter::report`] since the last time.
 pub fn reported() -> Vec<Usage> {
     STATE.with_borrow_mut(|state| std::mem::take(&mut state.reported))
 }
 
-/// What [`crate::directory`] answers in this thread.
+/// The answer of [`crate::directory`] in this thread.
 pub(crate) fn current_directory() -> PathBuf {
     STATE.with_borrow(|state| state.directory.clone().unwrap_or_else(|| PathBuf::from("/data")))
 }

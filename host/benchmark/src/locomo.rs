@@ -16,9 +16,9 @@ use super::EvalError;
 pub struct Turn {
     /// Such as `D3:12`.
     pub id: String,
-    /// Who said it.
+    /// The speaker.
     pub speaker: String,
-    /// What was said, with the caption of a shared image.
+    /// The words, with the caption of a shared image.
     pub text: String,
     /// Which session, from 1.
     pub session: u32,
@@ -87,7 +87,7 @@ pub fn read(path: &str, text: &str) -> Result<Vec<Conversation>, EvalError> {
     samples.into_iter().map(|sample| conversation(sample).map_err(format)).collect()
 }
 
-/// What is wrong with the file, in plain words.
+/// The error of the file, in plain words.
 fn said(error: &serde_json::Error) -> String {
     let message = error.to_string();
     if !error.is_data() {

@@ -18,7 +18,7 @@ use memhost_types::{
 /// The results requested for each question: the most that any measure uses.
 const TOP_K: u32 = 20;
 
-/// What is evaluated.
+/// The subject of an evaluation.
 #[derive(Debug, Clone)]
 pub struct EvalOptions {
     /// Which provider.

@@ -49,7 +49,7 @@ pub enum AuthError {
     Io {
         /// Which file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         message: String,
     },
 }
@@ -250,7 +250,7 @@ fn act_as(headers: &HeaderMap, caller: &Caller) -> Result<ActAs, Problem> {
 /// empty text: that is no header.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The error.
 pub fn header_text(headers: &HeaderMap, name: &str) -> Result<Option<String>, &'static str> {
     let Some(value) = headers.get(name) else { return Ok(None) };
     if headers.get_all(name).iter().count() > 1 {

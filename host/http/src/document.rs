@@ -266,7 +266,7 @@ fn answers(operation: &mut Operation) -> impl Iterator<Item = &mut Response> {
     })
 }
 
-/// What every request and answer has: the request's id, and a problem where something else fails.
+/// The parts of every request and answer: the request's id, and a problem if something else fails.
 pub fn every_request(mut item: TransformPathItem<'_>) -> TransformPathItem<'_> {
     for (_, operation) in operations(item.inner_mut()) {
         operation.parameters.push(component("parameters", "RequestId"));
@@ -306,7 +306,7 @@ pub fn idempotent(mut item: TransformPathItem<'_>) -> TransformPathItem<'_> {
     item
 }
 
-/// What the token layer adds.
+/// The additions of the token layer.
 pub fn behind_the_token(mut item: TransformPathItem<'_>) -> TransformPathItem<'_> {
     for (_, operation) in operations(item.inner_mut()) {
         // The headers that say for whom an integration acts are checked before anything else.
@@ -321,7 +321,7 @@ pub fn behind_the_token(mut item: TransformPathItem<'_>) -> TransformPathItem<'_
     item
 }
 
-/// What is served without a token.
+/// The mark of routes without a token.
 pub fn without_a_token(mut item: TransformPathItem<'_>) -> TransformPathItem<'_> {
     for (_, operation) in operations(item.inner_mut()) {
         // Not the field `security`: it is left out where it is empty, and only `[]` overrides that

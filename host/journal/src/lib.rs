@@ -45,7 +45,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// What is written as an entry.
+/// A new entry.
 #[derive(Debug, Clone, Copy)]
 pub struct New<'a> {
     /// The time of its heading, such as `12:00`.
@@ -259,7 +259,7 @@ fn time_of(line: &str) -> Option<&str> {
     is_time.then_some(time)
 }
 
-/// What a line says that is a comment.
+/// The text of a comment line.
 fn comment(line: &str) -> Option<&str> {
     Some(line.trim_end().strip_prefix("<!-- ")?.strip_suffix("-->")?.trim())
 }

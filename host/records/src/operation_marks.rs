@@ -85,8 +85,8 @@ impl OperationMarks {
     }
 
     /// The completion, with these rows, is on disk. Answers the owners who may have no private
-    /// record any more; [`Records::remove_stale`] is called with them once the operation's locks are
-    /// free.
+    /// record any more; [`Records::remove_stale`] is called with them once the operation's locks
+    /// are free.
     pub fn ended(&mut self, records: &Records, completion: &[TableWrite]) -> BTreeSet<Owner> {
         if let Some(write) = &self.begun {
             records.ended(write);

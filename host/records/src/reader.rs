@@ -55,8 +55,8 @@ pub enum Reader {
 }
 
 impl Reader {
-    /// The reader that somebody is in a scope, which is confined to what they may name. Whoever acts
-    /// for a person is that person, whatever the scope says.
+    /// The caller as a reader in a scope that was confined for it. A caller that acts for a person
+    /// is that person, whatever the scope says.
     pub fn of(viewer: &Viewer<'_>, scope: &Scope) -> Self {
         if let Some(person) = viewer.person {
             return Self::Person(person.to_owned());

@@ -21,7 +21,7 @@ impl From<BadUrl> for crate::types::Error {
 pub(super) struct Base {
     pub(super) scheme_is_https: bool,
     pub(super) authority: String,
-    /// What every path begins with; without a slash at its end.
+    /// The beginning of every path, without a slash at its end.
     pub(super) path: String,
 }
 

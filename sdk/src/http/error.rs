@@ -45,7 +45,7 @@ pub enum Error {
     Denied {
         /// The request.
         request: String,
-        /// What the host said.
+        /// The host's message.
         reason: String,
     },
     /// There was no connection: the server has not seen it.
@@ -56,7 +56,7 @@ pub enum Error {
     NotSent {
         /// The request.
         request: String,
-        /// What the host said.
+        /// The host's message.
         reason: String,
     },
     /// It was on its way, and no whole answer came: the server may have done it.
@@ -66,7 +66,7 @@ pub enum Error {
         request: String,
         /// How far it had come.
         phase: Phase,
-        /// What the host said.
+        /// The host's message.
         reason: String,
     },
     /// The server answered with an error, or with a redirect.
@@ -76,7 +76,7 @@ pub enum Error {
         request: String,
         /// The status.
         status: u16,
-        /// What the server said, at most 300 characters.
+        /// The server's message, at most 300 characters.
         message: String,
         /// How long the server asks to wait.
         retry_after: Option<Duration>,
@@ -86,7 +86,7 @@ pub enum Error {
     Limit {
         /// The request.
         request: String,
-        /// What the host said.
+        /// The host's message.
         reason: String,
     },
     /// The answer is not what this server answers. What was asked has probably been done.
@@ -94,7 +94,7 @@ pub enum Error {
     Answer {
         /// The request.
         request: String,
-        /// What does not fit.
+        /// The mismatch.
         reason: String,
     },
     /// What is none of HTTP: of storage, or of the directory of a
@@ -215,7 +215,7 @@ impl From<Error> for types::Error {
     }
 }
 
-/// What an error's body says, wherever servers write it.
+/// The message in an error's body, wherever servers write it.
 fn message(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let json: Value = serde_json::from_slice(body).unwrap_or_default();

@@ -39,7 +39,7 @@ mod bindings {
     });
 }
 
-/// What one write of a body takes.
+/// The most bytes of one write of a body.
 const CHUNK: usize = 4_096;
 
 pub(super) fn wait(pause: Duration) {
@@ -130,7 +130,7 @@ fn read(response: &IncomingResponse) -> Result<Incoming, Failure> {
     }
 }
 
-/// What the host's code says about how far the request came.
+/// How far the request came, by the host's error code.
 #[allow(clippy::needless_pass_by_value, reason = "the shape of map_err")]
 fn failed(code: ErrorCode) -> Failure {
     let reason = match &code {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Tag, without_recall};
 use crate::types::{CaptureMode, RecordId, Scope, SourcePayload, Turn};
 
-/// What a service extracts from, for a configuration: `residue`, `always` or `never`.
+/// The material that a service extracts from, in a configuration: `residue`, `always` or `never`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -34,16 +34,16 @@ impl Infer {
 /// A capture that a service is to extract from.
 #[derive(Debug)]
 pub struct Capture<'a> {
-    /// What the capture is known by, here and at the service: its operation.
+    /// The key of the capture, here and at the service: its operation.
     pub key: &'a str,
     /// The scope that it is in.
     pub scope: &'a Scope,
-    /// What was said or written as one text, not empty and without what was recalled.
+    /// The material as one text, not empty and without recalled text.
     pub text: &'a str,
     /// The same as turns, at least one, without what was recalled and those that say nothing. What
     /// was not said by turns is one of the role `user`.
     pub turns: &'a [Turn],
-    /// What the service does not keep.
+    /// The data that the service does not keep.
     pub tag: &'a Tag,
 }
 
@@ -59,14 +59,14 @@ pub(super) fn turns(payload: &SourcePayload, text: &str) -> Vec<Turn> {
     turns.into_iter().filter(|turn| !turn.text.trim().is_empty()).collect()
 }
 
-/// What a service makes of a capture: records at once, a job in which it will, or both.
+/// The result of a capture at a service: records, a job that will make some, or both.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Learnt {
     /// The records.
     pub records: Vec<RecordId>,
     /// The id of the job, which [`Elsewhere`](super::Elsewhere) asks for.
     pub job: Option<String>,
-    /// What else is to be known of the job, as [`Work::details`](super::Work).
+    /// Further details of the job, as [`Work::details`](super::Work).
     pub details: Value,
 }
 

@@ -11,7 +11,7 @@ use crate::jobs::{Job, Jobs};
 use crate::types::{Error, ExtractionJob, JobPage, JobResult, JobStatus, RecordId, Scope, Usage};
 use crate::{Extraction, http};
 
-/// What is noted of a job that a service works on.
+/// The notes of a job that a service works on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Work {
     /// The scope of the capture that began it.
@@ -19,7 +19,7 @@ pub struct Work {
     /// [`Learnt::details`](super::Learnt) of the capture.
     #[serde(default)]
     pub details: Value,
-    /// What it used, once it has ended and the service tells.
+    /// Its usage, once it has ended and the service tells.
     pub usage: Vec<Usage>,
 }
 
@@ -44,7 +44,7 @@ pub enum Progress {
     Done {
         /// The records that were made.
         records: Vec<RecordId>,
-        /// What it used, if the service tells.
+        /// Its usage, if the service tells.
         usage: Vec<Usage>,
     },
     /// It failed, with the reason for people.
@@ -75,13 +75,13 @@ pub trait Elsewhere: Service {
     /// Asks the service how a job stands that has not ended.
     ///
     /// # Errors
-    /// What the service answers.
+    /// The error of the service.
     fn ask(&self, id: &str, work: &Work) -> Result<Progress, http::Error>;
 
     /// Asks the service to stop a job that has not ended.
     ///
     /// # Errors
-    /// What the service answers, or `unsupported`, as without this method.
+    /// The error of the service, or `unsupported`, as without this method.
     fn stop(&self, _id: &str) -> Result<(), http::Error> {
         Err(Error::unsupported("the service does not stop what it extracts").into())
     }
@@ -90,7 +90,7 @@ pub trait Elsewhere: Service {
     /// logged.
     ///
     /// # Errors
-    /// What the service answers.
+    /// The error of the service.
     fn ended(&self, _id: &str) -> Result<(), http::Error> {
         Ok(())
     }
@@ -99,7 +99,7 @@ pub trait Elsewhere: Service {
     /// [`Service::RETRIES_JOBS`]. What it changes of the details is kept.
     ///
     /// # Errors
-    /// What the service answers, or `unsupported`, as without this method.
+    /// The error of the service, or `unsupported`, as without this method.
     fn retry(&self, _id: &str, _work: &mut Work) -> Result<(), http::Error> {
         Err(not_again().into())
     }

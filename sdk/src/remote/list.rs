@@ -36,7 +36,7 @@ pub fn whole<T>(
 /// goes on at the start of that page, so an item can come twice, and none is left out.
 ///
 /// # Errors
-/// What `fetch` answers, or an invalid request at `cursor` if it is none of this list.
+/// The error of `fetch`, or an invalid request at `cursor` if the cursor is not from this list.
 pub fn pages<T>(
     cursor: Option<&str>,
     limit: u32,

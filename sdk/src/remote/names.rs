@@ -70,7 +70,7 @@ fn is_part(part: &str) -> String {
     format!("={part}")
 }
 
-/// What is in no agent, subject or namespace.
+/// The place for records without agent, subject and namespace.
 const OF_ALL: &str = "-";
 
 /// Agent, subject and namespace as members of a record's metadata, for a service that filters by

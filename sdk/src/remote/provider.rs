@@ -102,7 +102,7 @@ pub trait Wipes: Service {
     /// answer by `into`.
     ///
     /// # Errors
-    /// What the service answers.
+    /// The error of the service.
     fn wipe(&self) -> Result<ForgetScopeResponse, http::Error>;
 }
 

@@ -30,7 +30,7 @@ impl<'a, S: Service> Records<'a, S> {
     /// before it counts.
     ///
     /// # Errors
-    /// What the service answers, or if storage fails.
+    /// The error of the service or of storage.
     pub fn add(
         &self,
         key: &str,
@@ -137,7 +137,7 @@ impl<'a, S: Service> Records<'a, S> {
     /// writes the rest.
     ///
     /// # Errors
-    /// What the service answers, or if storage fails.
+    /// The error of the service or of storage.
     pub fn upsert(&self, request: &UpsertRequest) -> Result<UpsertResponse, Error> {
         for (index, record) in request.records.iter().enumerate() {
             let tag = Tag::written(record, &request.scope, request.source.as_ref());
@@ -161,7 +161,7 @@ impl<'a, S: Service> Records<'a, S> {
     /// changed last.
     ///
     /// # Errors
-    /// What the service answers.
+    /// The error of the service.
     pub fn query(&self, request: &QueryRequest) -> Result<ContextBundle, Error> {
         let filter = Filter::new(request.metadata_filter.as_deref())?;
         let (scope, top_k) = (&request.scope, request.top_k as usize);
@@ -195,7 +195,7 @@ impl<'a, S: Service> Records<'a, S> {
     /// The call of the provider.
     ///
     /// # Errors
-    /// What the service answers, or an invalid request.
+    /// The error of the service, or an invalid request.
     pub fn list(&self, request: &ListRequest) -> Result<ListPage, Error> {
         let filter = Filter::new(request.metadata_filter.as_deref())?;
         let fits = |record: &Record| self.shows(record, &request.scope) && filter.fits(&record.tag);
@@ -222,7 +222,7 @@ impl<'a, S: Service> Records<'a, S> {
     /// The call of the provider.
     ///
     /// # Errors
-    /// What the service answers, or if storage fails.
+    /// The error of the service or of storage.
     pub fn get(&self, id: &str, scope: &Scope) -> Result<GetResponse, Error> {
         Ok(self.find(id, scope)?.map(Record::snippet).into())
     }
@@ -231,7 +231,7 @@ impl<'a, S: Service> Records<'a, S> {
     /// call ends before it can tell how far a record is forgotten, the next one tells.
     ///
     /// # Errors
-    /// What the service answers, if storage fails, or if a record is still there.
+    /// The error of the service or of storage, or if a record is still there.
     pub fn forget(&self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
         let going = Writes::<Going>::new("forgetting");
         let forget = |id: RecordId| {
@@ -267,7 +267,7 @@ impl<'a, S: Service> Records<'a, S> {
     /// The call of the interface `correction`. An instruction is given once.
     ///
     /// # Errors
-    /// What the service answers, or if there is no such record.
+    /// The error of the service, or if there is no such record.
     pub fn correct(&self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
         if matches!(request.patch, Patch::Instruction(_)) && !S::TAKES_INSTRUCTIONS {
             return Err(Error::unsupported(
@@ -294,7 +294,7 @@ impl<'a, S: Service> Records<'a, S> {
     }
 }
 
-/// What is noted of a record before it is deleted, for [`Service::left_of`].
+/// The notes of a record before it is deleted, for [`Service::left_of`].
 #[derive(Clone, Serialize, Deserialize)]
 struct Going {
     id: String,

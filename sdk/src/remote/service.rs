@@ -90,7 +90,7 @@ pub enum Listing {
     Whole(usize),
 }
 
-/// What is searched for.
+/// A query.
 #[derive(Debug, Clone, Copy)]
 pub struct Search<'a> {
     /// The question: not empty, and without blanks around it.
@@ -133,7 +133,7 @@ pub trait Service: Sized + 'static {
     /// [`Elsewhere::retry`](super::Elsewhere::retry).
     const RETRIES_JOBS: bool = false;
 
-    /// What this component is.
+    /// The component's description.
     fn describe() -> Description;
 
     /// A provider for one binding. No requests here.
@@ -163,51 +163,51 @@ pub trait Service: Sized + 'static {
     /// [`Service::written`] see them, and answers its id.
     ///
     /// # Errors
-    /// What the request answers.
+    /// The error of the request.
     fn add(&self, key: &str, text: &str, tag: &Tag) -> Result<String, Error>;
 
     /// The records that may have been added with this key, whose text is known: those that have
     /// another key are left out.
     ///
     /// # Errors
-    /// What the request answers.
+    /// The error of the request.
     fn written(&self, key: &str, text: &str) -> Result<Vec<Record>, Error>;
 
     /// One record; none also where it is not this binding's.
     ///
     /// # Errors
-    /// What the request answers.
+    /// The error of the request.
     fn find(&self, id: &str) -> Result<Option<Record>, Error>;
 
     /// Replaces text and tag of a record.
     ///
     /// # Errors
-    /// What the request answers.
+    /// The error of the request.
     fn replace(&self, old: &Record, text: &str, tag: &Tag) -> Result<(), Error>;
 
     /// Deletes a record. Deleting what is not there is no error.
     ///
     /// # Errors
-    /// What the request answers.
+    /// The error of the request.
     fn delete(&self, id: &str) -> Result<(), Error>;
 
     /// How far a record is forgotten that was deleted, and that [`Service::find`] does not find any
     /// more. `gone` has its id, its scope and whether it was extracted.
     ///
     /// # Errors
-    /// What the request answers.
+    /// The error of the request.
     fn left_of(&self, gone: &Record) -> Result<ForgetEffect, Error>;
 
     /// The best hits, best first.
     ///
     /// # Errors
-    /// What the request answers.
+    /// The error of the request.
     fn search(&self, search: &Search<'_>) -> Result<Vec<Record>, Error>;
 
     /// A page of the list, from 1, and whether another one follows.
     ///
     /// # Errors
-    /// What the request answers.
+    /// The error of the request.
     fn list(&self, page: u32) -> Result<(Vec<Record>, bool), Error>;
 
     /// How it lists.
@@ -218,7 +218,7 @@ pub trait Service: Sized + 'static {
     /// Says in words what is wrong with a record, where [`Service::TAKES_INSTRUCTIONS`].
     ///
     /// # Errors
-    /// What the request answers.
+    /// The error of the request.
     fn instruct(&self, _old: &Record, _instruction: &str) -> Result<(), Error> {
         Err(types::Error::unsupported("the service takes no instructions").into())
     }
@@ -243,7 +243,7 @@ pub trait Service: Sized + 'static {
     /// for the same capture.
     ///
     /// # Errors
-    /// What the request answers.
+    /// The error of the request.
     fn learnt(&self, _capture: &Capture<'_>) -> Result<Option<Learnt>, Error> {
         Ok(None)
     }

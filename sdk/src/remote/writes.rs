@@ -63,7 +63,7 @@ impl<T: Serialize + DeserializeOwned + Clone> Writes<T> {
     /// it may have been done, and the next write with the key looks again.
     ///
     /// # Errors
-    /// What `look` and `write` answer, or if storage fails.
+    /// The errors of `look` and `write`, or of storage.
     pub fn once(
         &self,
         key: &str,

@@ -36,7 +36,7 @@ use crate::http::{Failure, Phase};
 
 pub use self::suite::{Stand, faulty, hold, hold_learnt};
 
-/// What happens to one request.
+/// The fate of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The status 429, and nothing done.

@@ -39,7 +39,7 @@ pub struct Sent {
     pub origin: String,
     /// The path, as it was encoded.
     pub path: String,
-    /// What follows the question mark; empty without one.
+    /// The part after the question mark; empty without one.
     pub query: String,
     /// Its headers, in the order of the client.
     pub headers: Vec<(String, String)>,
@@ -56,7 +56,7 @@ impl Sent {
     }
 }
 
-/// What the server answers.
+/// An answer of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// Such as 200.
@@ -82,7 +82,7 @@ pub fn serve(server: impl FnMut(&Sent) -> Result<Answer, Failure> + 'static) {
     });
 }
 
-/// What was sent since [`serve`], in order.
+/// The requests since [`serve`], in order.
 pub fn sent() -> Vec<Sent> {
     STATE.with_borrow(|state| state.sent.clone())
 }

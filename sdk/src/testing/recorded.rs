@@ -137,7 +137,7 @@ fn unasked(error: Error) -> Failure {
     Failure::NotSent(error.to_string())
 }
 
-/// What a server answers, status and body. It must send bodies whole.
+/// The status and body that a server answers. It must send bodies whole.
 fn ask(address: &str, headers: &str, sent: &Sent) -> Result<(u16, Vec<u8>), Error> {
     let mut stream = TcpStream::connect(address)?;
     let body = if sent.body.is_null() { String::new() } else { sent.body.to_string() };

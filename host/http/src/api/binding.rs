@@ -199,7 +199,7 @@ fn merged(
     read_json(Value::Object(patch).to_string().as_bytes())
 }
 
-/// What a binding is assigned to.
+/// The target of an assignment.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct TargetView {
@@ -259,9 +259,9 @@ async fn reset(
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ResolveQuery {
-    /// Who asks; absent: the company.
+    /// The agent that asks; absent: the company.
     agent_id: Option<AgentId>,
-    /// What would be named in a request.
+    /// The binding that a request would name.
     binding_key: Option<BindingKey>,
 }
 
@@ -277,7 +277,7 @@ struct BriefResolved {
     steps: Vec<ResolutionStep>,
 }
 
-/// What every caller may know of a binding.
+/// The part of a binding that every caller may know.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct BriefBinding {

@@ -115,7 +115,7 @@ impl OperationInput for Import {
     }
 }
 
-/// What an operator decides before an import.
+/// An operator's decisions before an import.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[derive(Default)]

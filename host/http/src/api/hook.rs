@@ -122,7 +122,7 @@ struct HookBatch {
     events: Vec<Value>,
 }
 
-/// What became of each event of a batch.
+/// The results of a batch of events.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct HookResults {
@@ -138,7 +138,7 @@ struct HookResults {
     results: Vec<HookResult>,
 }
 
-/// What became of one event of a batch.
+/// The result of one event of a batch.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct HookResult {

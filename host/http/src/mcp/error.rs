@@ -12,7 +12,7 @@ use memhost_types::OperationErrorCode;
 /// The code where the client's configuration names a company that the host does not have.
 const UNKNOWN_COMPANY: &str = ProblemCode::UnknownCompany.name();
 
-/// What stands before an operation's id in the text of a refusal.
+/// The text before an operation's id in a refusal.
 const OPERATION: &str = " (operation ";
 
 /// Whether the text of a tool's refusal says which operation it was.

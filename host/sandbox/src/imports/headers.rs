@@ -23,14 +23,14 @@ use crate::limiter::{Held, bytes_of_field, bytes_of_fields};
 /// The most that all header fields, requests and responses of an instance take, in bytes, without
 /// their bodies.
 const MOST_BYTES: usize = 4 << 20;
-/// What is counted beyond what is there: so much is added between two measurements at least.
+/// The margin of the count: at least this much is added between two measurements.
 const STEP: usize = 64 << 10;
 
 type Store<'a> = StoreContextMut<'a, State>;
 type Fields = Resource<FieldMap>;
 type Request = Resource<HostOutgoingRequest>;
 
-/// What an instance has of header fields, requests and responses.
+/// The header fields, requests and responses of an instance.
 #[derive(Default)]
 pub(crate) struct HttpMemory {
     /// As much counts as the guest's memory.

@@ -15,7 +15,7 @@ pub struct ErasureAnswer {
     pub effect: ForgetEffect,
     /// How many there were, where the provider knows it.
     pub count: Option<u64>,
-    /// What it used.
+    /// Its usage.
     pub usage: Vec<Usage>,
 }
 

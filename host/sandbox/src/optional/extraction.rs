@@ -8,14 +8,14 @@ use crate::instances::{Instances, call};
 use crate::normalize::{self, Checked, Normalize, bad, count, text_size, usages};
 use memhost_types::{ExtractionJob, RecordHandle, Scope, Usage, limits};
 
-/// What `run-job`, `get-job`, `cancel-job` or `retry-job` answered.
+/// The answer of `run-job`, `get-job`, `cancel-job` or `retry-job`.
 #[derive(Debug)]
 pub struct JobAnswer {
     /// The job in its present state. `None` if the provider does not know it.
     pub job: Option<ExtractionJob>,
     /// The records that the job made.
     pub records: Vec<RecordHandle>,
-    /// What it used.
+    /// Its usage.
     pub usage: Vec<Usage>,
 }
 
@@ -90,7 +90,7 @@ fn ran_job(normalize: &Normalize, answer: wire::JobResult, asked: &str) -> Check
     })
 }
 
-/// What a job that goes on has made and used is told with its end.
+/// A job that goes on tells its records and usage at its end.
 fn job_as_it_stands(
     normalize: &Normalize, answer: wire::JobResult, asked: &str,
 ) -> Checked<JobAnswer> {
