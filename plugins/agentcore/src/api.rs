@@ -23,7 +23,7 @@ pub(crate) const PAGES: usize = 20;
 pub struct AgentCore {
     pub(crate) config: Config,
     pub(crate) http: Client,
-    /// Whose records these are.
+    /// The company of the records.
     pub(crate) company: String,
 }
 
@@ -185,7 +185,7 @@ impl AgentCore {
         }
     }
 
-    /// What is stored of a record. [`Service::takes`] has seen that the tag fits.
+    /// The stored form of a record. [`Service::takes`] has seen that the tag fits.
     pub(crate) fn stored(&self, key: Option<&str>, text: &str, tag: &Tag) -> Value {
         let key = key.map(place::escaped);
         let metadata = metadata::write(key.as_deref(), tag, &self.config.indexed);

@@ -4,7 +4,7 @@ use memhost_sdk::remote::Infer;
 use memhost_sdk::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-/// What an operator sets.
+/// The configuration.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Config {
@@ -13,7 +13,7 @@ pub struct Config {
     /// The id or ARN of the memory resource.
     #[schemars(length(min = 12))]
     pub memory_id: String,
-    /// What its strategies extract from.
+    /// The material that its strategies extract from.
     #[serde(default)]
     pub extract: Infer,
     /// The metadata keys, beside `memhost_key`, that the memory resource indexes.
@@ -25,9 +25,9 @@ pub struct Config {
     #[serde(default = "ten_minutes")]
     #[schemars(range(max = 3600))]
     pub settle_seconds: u64,
-    /// What it costs to add, in millionths of a cent. AgentCore tells no costs.
+    /// The price of adding, in millionths of a cent. AgentCore reports no costs.
     pub add_microcents: Option<u64>,
-    /// What it costs to search.
+    /// The price of a search, in millionths of a cent.
     pub search_microcents: Option<u64>,
 }
 

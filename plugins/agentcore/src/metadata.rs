@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 /// The key of a record, which the memory resource must index.
 pub(crate) const KEY: &str = "memhost_key";
-/// What the names of the tag's pieces begin with.
+/// The beginning of the names of the tag's pieces.
 const PIECE: &str = "memhost_tag_";
 /// The most pieces, and the longest one, in characters.
 const PIECES: usize = 13;

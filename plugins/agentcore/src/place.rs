@@ -3,7 +3,7 @@
 use memhost_sdk::remote;
 use memhost_sdk::types::Scope;
 
-/// What a part of a place stands for that the scope does not name.
+/// The part of a place that the scope does not name.
 const NONE: &str = "-";
 
 /// The actor of a scope: company, agent, subject and namespace, each as a part of a path. A
@@ -16,7 +16,7 @@ pub(crate) fn actor(scope: &Scope) -> String {
     format!("{}/{agent}/{subject}/{namespace}", escaped(&scope.company_id))
 }
 
-/// What every namespace of a company begins with.
+/// The beginning of every namespace of a company.
 pub(crate) fn path(company: &str) -> String {
     format!("/memhost/{}/", escaped(company))
 }
@@ -49,7 +49,7 @@ pub(crate) fn escaped(text: &str) -> String {
     remote::escaped(text, '_', if text == NONE { "" } else { "-" })
 }
 
-/// What was escaped.
+/// The original of an escaped text.
 pub(crate) fn unescaped(text: &str) -> Option<String> {
     remote::unescaped(text, '_')
 }

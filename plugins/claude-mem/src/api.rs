@@ -9,7 +9,7 @@ use crate::config::Config;
 
 /// The most characters of a phrase: it is a part of the address.
 const PHRASE: usize = 500;
-/// What sessions of this provider and their tool are called there.
+/// The name of this provider's sessions and their tool there.
 pub(crate) const NAME: &str = "memhost";
 
 /// claude-mem, as one project of it: the provider of a binding.
@@ -17,7 +17,7 @@ pub(crate) const NAME: &str = "memhost";
 pub struct ClaudeMem {
     pub(crate) config: Config,
     pub(crate) http: Client,
-    /// Whose observations these are.
+    /// The project of the observations.
     pub(crate) project: String,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Use {
     pub(crate) observation_id: Option<u64>,
 }
 
-/// What the worker does, and what it cannot.
+/// The state of the worker: its queue, and the sessions that it cannot process.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Processing {

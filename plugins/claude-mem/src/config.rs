@@ -4,7 +4,7 @@ use memhost_sdk::remote::Infer;
 use memhost_sdk::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-/// What an operator sets.
+/// The configuration.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Config {
@@ -13,7 +13,7 @@ pub struct Config {
     /// The project of the observations; without it `memhost-` and the company.
     #[schemars(regex(pattern = r"^[^\s,][^,]*$"))]
     pub project: Option<String>,
-    /// What claude-mem's model extracts observations from.
+    /// The material that claude-mem's model extracts observations from.
     #[serde(default)]
     pub infer: Infer,
     /// Whether the worker searches by meaning, with Chroma. Otherwise it finds phrases, and the

@@ -21,11 +21,11 @@ pub struct Config {
     pub half_life_days: f64,
     /// The weights of the ranking.
     pub weights: Weights,
-    /// What is stored of a conversation that an adapter captures.
+    /// The part of a captured conversation that is stored.
     pub write_back: WriteBack,
 }
 
-/// What is stored of a conversation: raw material (`capture_residue`) with turns.
+/// The stored part of a conversation: raw material (`capture_residue`) with turns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteBack {

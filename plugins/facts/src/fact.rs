@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::place::Place;
 use crate::tokens::Tokens;
 
-/// Who made a fact.
+/// The author of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum By {
     /// A model. These facts are left out of a preamble first.

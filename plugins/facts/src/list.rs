@@ -88,7 +88,7 @@ pub(crate) fn below(prefix: Vec<u8>) -> impl Iterator<Item = Result<(Vec<u8>, Li
 /// is written.
 ///
 /// # Errors
-/// What `change` answers, or if storage fails.
+/// The error of `change`, or of storage.
 pub(crate) fn update<T>(
     key: &[u8],
     place: &Place,

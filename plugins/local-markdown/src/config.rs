@@ -90,7 +90,7 @@ pub struct Ranking {
     pub neighbours: f32,
     /// The weight of the session's score, beside 1 for the record's own. 0 to 1.
     pub session: f32,
-    /// What a record gains when the question names somebody in its metadata. 0 to 1.
+    /// The gain of a record when the question names somebody in its metadata. 0 to 1.
     pub names: f32,
 }
 

@@ -23,7 +23,7 @@ pub(crate) const KEY: &str = "memhost_key";
 pub struct Mem0 {
     pub(crate) config: Config,
     pub(crate) http: Client,
-    /// Whose memories these are.
+    /// The owner of the memories.
     pub(crate) user: String,
 }
 
@@ -58,7 +58,7 @@ impl From<Memory> for Record {
     }
 }
 
-/// What adding and an event answer. `results` is there once it is done.
+/// The answer to adding, and of an event. `results` is there once it is done.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Added {
     pub(crate) results: Option<Vec<AddedMemory>>,
@@ -167,7 +167,7 @@ impl Mem0 {
     }
 }
 
-/// What goes into a memory's metadata.
+/// The metadata of a memory.
 pub(crate) fn metadata(key: Option<&str>, tag: &Tag) -> Value {
     let mut metadata = json!({TAG: tag, KEY: key});
     for (name, text) in filterable(&tag.texts()) {

@@ -4,7 +4,7 @@ use memhost_sdk::remote::Infer;
 use memhost_sdk::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-/// What an operator sets.
+/// The configuration.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Config {
@@ -13,21 +13,21 @@ pub struct Config {
     /// Which of its two APIs is there.
     #[serde(default)]
     pub api: Api,
-    /// Whose memories these are at mem0; without it `memhost-` and the company.
+    /// The user of the memories at mem0; without it `memhost-` and the company.
     #[schemars(regex(pattern = r"^\S+$"))]
     pub user_id: Option<String>,
     /// Whether requests go without the secret `MEM0_API_KEY`.
     #[serde(default)]
     pub without_key: bool,
-    /// What mem0's model extracts memories from.
+    /// The material that mem0's model extracts memories from.
     #[serde(default)]
     pub infer: Infer,
     /// The least score of a hit, 0 to 1; without it mem0's own.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub threshold: Option<f64>,
-    /// What it costs to add, in millionths of a cent. mem0 tells no costs.
+    /// The price of adding, in millionths of a cent. mem0 reports no costs.
     pub add_microcents: Option<u64>,
-    /// What it costs to search.
+    /// The price of a search, in millionths of a cent.
     pub search_microcents: Option<u64>,
 }
 

@@ -109,7 +109,7 @@ impl Lists {
     }
 }
 
-/// What adding answers.
+/// The answer to adding.
 #[derive(Deserialize)]
 pub(crate) struct Added {
     pub(crate) success: bool,

@@ -15,9 +15,9 @@ const PAGE: usize = 50;
 /// How many pages are read for memories of a conversation, or for one whose user MemOS does not
 /// tell.
 const PAGES: u32 = 4;
-/// What the conversations of this provider begin with.
+/// The beginning of the names of this provider's conversations.
 pub(crate) const OURS: &str = "memhost-";
-/// What is told with each capture beside its tag: its user, and what can be filtered by.
+/// The members of each capture beside its tag: its user, and those to filter by.
 pub(crate) const USER: &str = "memhost_user";
 pub(crate) const MEMBER: &str = "meta_";
 /// The longest name of a conversation, in characters.
@@ -32,7 +32,7 @@ const READS: [&str; 4] = ["/get/memory", "/get/message", "/get/status", "/search
 pub struct Memos {
     pub(crate) config: Config,
     pub(crate) http: Client,
-    /// Whose call this is, and whose memories these are.
+    /// The company of the call, and the owner of the memories.
     pub(crate) company: String,
     pub(crate) user: String,
 }

@@ -112,7 +112,7 @@ impl Service for Memos {
         self.post::<Value>("/delete/memory", &json!({"memory_ids": [id]})).map(drop)
     }
 
-    /// What was said stays in the conversation, which has no route that deletes it.
+    /// The material stays in its conversation, which no route deletes.
     fn left_of(&self, _: &Record) -> Result<ForgetEffect, Error> {
         Ok(ForgetEffect::HistoryKept)
     }
@@ -217,7 +217,7 @@ impl Health for Memos {
 impl Wipes for Memos {
     fn wipe(&self) -> Result<ForgetScopeResponse, Error> {
         self.post::<Value>("/delete/memory", &json!({"user_id": self.user}))?;
-        // What was said stays in its conversations.
+        // The material stays in its conversations.
         Ok(Extent::HistoryKept.into())
     }
 }

@@ -17,13 +17,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use siphasher::sip::SipHasher13;
 
-/// What the name of a journal ends with.
+/// The ending of a journal's name.
 const END: &str = ".md";
 
 /// The state of a file that is read next time, also if it is gone by then.
 const UNREAD: (SystemTime, u64) = (SystemTime::UNIX_EPOCH, u64::MAX);
 
-/// What the provider writes beside a text.
+/// The note that the provider writes beside a text.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Note {

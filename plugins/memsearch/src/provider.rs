@@ -137,7 +137,7 @@ impl Service for Memsearch {
         let all = self.days.all(&self.company)?;
         let mut hits = rank(&all, |found| &found.words, search.query);
         hits.retain(|(at, _)| !all[*at].record.tag.has_expired());
-        // What was written later comes first of equal ones.
+        // The later of two equal ones comes first.
         let updated_at = |at: usize| &all[at].record.updated_at;
         hits.sort_by(|(a, one), (b, other)| {
             other.total_cmp(one).then_with(|| updated_at(*b).cmp(updated_at(*a)))

@@ -34,7 +34,7 @@ pub(crate) fn session(operation_id: &str) -> String {
     format!("memhost-{}", plain(operation_id))
 }
 
-/// What was said, by the peer of its partition.
+/// The turns, by the peer of their partition.
 pub(crate) fn messages(capture: &Capture<'_>, peer: &str) -> Vec<Value> {
     let role = |turn: &Turn| if turn.role == "assistant" { "assistant" } else { "user" };
     let message = |turn: &Turn| {

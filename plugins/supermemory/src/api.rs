@@ -23,7 +23,7 @@ const PAGES: u32 = 10;
 pub struct Supermemory {
     pub(crate) config: Config,
     pub(crate) http: Client,
-    /// Whose memories these are.
+    /// The owner of the memories.
     pub(crate) container: String,
 }
 
@@ -122,7 +122,7 @@ pub(crate) struct Document {
     pub(crate) custom_id: Option<String>,
 }
 
-/// What is known about a container: what stays true, and what is true now.
+/// The profile of a container: lasting facts, and present ones.
 #[derive(Default, Deserialize)]
 pub(crate) struct Known {
     pub(crate) r#static: Vec<String>,

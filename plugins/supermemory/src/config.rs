@@ -4,7 +4,7 @@ use memhost_sdk::remote::Infer;
 use memhost_sdk::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-/// What an operator sets.
+/// The configuration.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Config {
@@ -13,14 +13,14 @@ pub struct Config {
     /// The container of the memories; without it `memhost-` and the company.
     #[schemars(regex(pattern = r"^[a-zA-Z0-9_-]{1,100}$"))]
     pub container_tag: Option<String>,
-    /// What supermemory extracts memories from.
+    /// The material that supermemory extracts memories from.
     #[serde(default)]
     pub extract: Infer,
     /// The least similarity of a hit, 0 to 1; without it supermemory's own.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub threshold: Option<f64>,
-    /// What it costs to add, in millionths of a cent. supermemory tells no costs.
+    /// The price of adding, in millionths of a cent. supermemory reports no costs.
     pub add_microcents: Option<u64>,
-    /// What it costs to search.
+    /// The price of a search, in millionths of a cent.
     pub search_microcents: Option<u64>,
 }

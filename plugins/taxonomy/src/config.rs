@@ -20,7 +20,7 @@ pub struct Config {
     /// Extracted candidates below this confidence, 0 to 1, are dropped. Between it and the
     /// threshold they wait.
     pub reject_below: f64,
-    /// What happens to raw personal data.
+    /// The treatment of raw personal data.
     pub pii: Pii,
     /// How long a `todo` lives.
     pub todo: TodoLife,
@@ -57,7 +57,7 @@ pub enum Workflow {
     Strict,
 }
 
-/// What happens to an item with raw personal data (level 2).
+/// The treatment of an item with raw personal data (level 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Pii {

@@ -25,7 +25,7 @@ use jobs::Jobs;
 /// The most bytes of text and metadata in an answer. This is well below the limit of a call.
 const ANSWER_BYTES: usize = 8 << 20;
 
-/// What a snippet is of an answer, in bytes.
+/// The size of a snippet in an answer, in bytes.
 fn size(snippet: &Snippet) -> usize {
     snippet.text.len() + snippet.metadata.as_ref().map_or(0, String::len)
 }

@@ -22,7 +22,7 @@ pub struct Config {
     pub url: String,
     /// The notebook of the records; without it `memhost-` and the company.
     pub book: Option<String>,
-    /// What a search costs, in millionths of a cent, if the service tells no costs.
+    /// The price of a search, in millionths of a cent, if the service reports no costs.
     pub search_microcents: Option<u64>,
 }
 

@@ -13,7 +13,7 @@ use crate::text::{Analyzer, Term, parts, passage_lengths, words};
 const TEXT: u8 = 4;
 /// A text often says first what it is about.
 const LEAD: u8 = 6;
-/// So many words of a text are its first ones.
+/// The number of words that count as the first ones of a text.
 const LEAD_WORDS: usize = 25;
 const SUMMARY: u8 = 6;
 const METADATA: u8 = 4;

@@ -27,7 +27,7 @@ const LISTING: Duration = Duration::from_secs(10);
 /// made progress.
 const PROGRESS: usize = 500;
 
-/// What was checked when.
+/// The times at which files were checked.
 #[derive(Debug)]
 pub(super) struct Watch {
     /// In how much time everything is checked once.

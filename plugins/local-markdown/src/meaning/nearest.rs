@@ -31,7 +31,7 @@ pub(crate) struct Nearest {
     pub(crate) records: Vec<Near>,
     /// The cosine of the question with any passage, on average.
     pub(crate) usual: f32,
-    /// What random vectors would reach by chance, above the average.
+    /// The similarity that random vectors reach by chance, above the average.
     pub(crate) chance: f32,
 }
 

@@ -203,7 +203,7 @@ pub(super) fn own(
     scratch.found.iter().map(total).collect()
 }
 
-/// What BM25 holds against long records.
+/// BM25's penalty for long records.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Norm {
     base: f32,

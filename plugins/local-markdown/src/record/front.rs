@@ -20,7 +20,7 @@ pub(crate) struct Front {
     pub(crate) operation_id: Option<String>,
     /// From when on it is in no answer.
     pub(crate) expires_at: Option<String>,
-    /// Who and what it is about, without the company, which is the binding's.
+    /// Its scope, without the company, which is the binding's.
     pub(crate) scope: Map<String, Value>,
     /// Where it came from.
     pub(crate) source: Map<String, Value>,
