@@ -1,4 +1,7 @@
 //! The binding of one rule with its own scope, and short forms of the calls to it.
+//!
+//! Calls go to instances and not through the operation runner: rules need operation ids that come
+//! twice, fresh instances, and jobs that nobody runs, all of which the runner prevents.
 
 mod calls;
 mod optional;

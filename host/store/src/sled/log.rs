@@ -1,5 +1,8 @@
 //! The writing side of the operation log: one thread applies and flushes the records of many
 //! callers, in groups.
+//!
+//! A sequence number that was given out and not written before a crash may be used again: an
+//! operation's id has time and randomness beside the number, so no id comes twice.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
