@@ -1,7 +1,8 @@
 //! Sessions: a random id in a cookie, and its data in memory. A restart ends all sessions.
 //!
-//! A session holds no permission of its own: it refers to a token, and every page authenticates that
-//! token again. So a revoked token ends its sessions, and there is no second model of permissions.
+//! A session holds no permission of its own: it refers to a token, and every page authenticates
+//! that token again. So a revoked token ends its sessions, and there is no second model of
+//! permissions.
 
 use std::collections::HashMap;
 
