@@ -219,7 +219,7 @@ pub(super) fn record_id(project: &str, given: Option<&str>) -> String {
     }
 }
 
-/// An item as it is answered.
+/// An item in an answer.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Item {

@@ -108,8 +108,8 @@ pub struct UpsertRequest {
     pub source: Option<SourceRef>,
     #[schemars(transform = super::schema::items)]
     pub records: Vec<RecordWrite>,
-    /// Who is answered the records; absent: what the binding's policy says; a record that is
-    /// replaced stays whose it is.
+    /// The readers of the records; absent: as the binding's policy says. A record that is
+    /// replaced keeps its owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
 }

@@ -140,7 +140,7 @@ pub struct CaptureResponse {
     /// The host keeps it and will deliver it later; absent if the provider has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
-    /// Records that wait for a person: nobody is answered them before that.
+    /// Records that wait for a person: no answer has them before that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_review: Vec<InReview>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -27,7 +27,7 @@ named!(
 );
 
 impl Visibility {
-    /// Whether everybody in the company is answered it.
+    /// Whether everybody in the company may read it.
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
     pub fn is_company(&self) -> bool {
         *self == Self::Company
