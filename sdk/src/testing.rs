@@ -284,7 +284,7 @@ pub(crate) mod storage {
             for write in batch {
                 match write {
                     Write::Put(entry) => {
-                        drop(state.entries.insert(entry.key.clone(), entry.value.clone()))
+                        drop(state.entries.insert(entry.key.clone(), entry.value.clone()));
                     }
                     Write::Delete(key) => drop(state.entries.remove(key)),
                 }

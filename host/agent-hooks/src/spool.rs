@@ -264,7 +264,7 @@ impl Spool {
                 done.refused += 1;
             }
             Ok((status, answer)) => {
-                done.stopped = Some(format!("the host answers {status}: {}", reason(&answer)))
+                done.stopped = Some(format!("the host answers {status}: {}", reason(&answer)));
             }
             Err(RequestError::Unreachable(why)) => {
                 done.stopped = Some(format!("{} cannot be reached: {why}", stored.url));

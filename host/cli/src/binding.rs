@@ -351,7 +351,7 @@ fn state(binding: &Value) -> String {
             all.push(format!("circuit open because the provider keeps failing{why}"));
         }
         Some("half_open") => {
-            all.push("circuit half open: the provider is being retried".to_owned())
+            all.push("circuit half open: the provider is being retried".to_owned());
         }
         _ => {}
     }

@@ -145,7 +145,7 @@ pub(super) fn follow(host: &Backend, path: &str, sender: &mpsc::Sender<Result<Ev
             }
             // A host that was reached before may restart. Another error is final.
             Err(error) if was_open && error.exit_code() == 5 => {
-                tracing::debug!(%error, "the stream is lost")
+                tracing::debug!(%error, "the stream is lost");
             }
             Err(error) => return drop(sender.blocking_send(Err(error))),
         }

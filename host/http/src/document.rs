@@ -78,7 +78,7 @@ pub fn each_member(value: &mut Value, name: &str, change: &mut impl FnMut(&mut V
             }
         }
         Value::Array(elements) => {
-            elements.iter_mut().for_each(|element| each_member(element, name, change))
+            elements.iter_mut().for_each(|element| each_member(element, name, change));
         }
         _ => {}
     }

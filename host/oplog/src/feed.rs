@@ -169,7 +169,7 @@ impl Feed {
             match write.new.as_deref().map(|value| store::decode::<Job>("job", value)) {
                 Some(Ok(job)) => self.job(job),
                 Some(Err(error)) => {
-                    tracing::error!(%error, "a job that was written cannot be published")
+                    tracing::error!(%error, "a job that was written cannot be published");
                 }
                 None => {}
             }

@@ -241,7 +241,7 @@ pub(super) fn iban(text: &str, at: Range<usize>) -> Option<Finding> {
     while account.len() < MAX_IBAN && found.is_none() {
         match byte(text, end) {
             Some(b) if b.is_ascii_alphanumeric() => {
-                account.push(char::from(b.to_ascii_uppercase()))
+                account.push(char::from(b.to_ascii_uppercase()));
             }
             Some(b' ' | b'-') if is_word(before(text, end, 1)) => {}
             _ => break,

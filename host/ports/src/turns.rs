@@ -69,7 +69,7 @@ impl Turns {
                 match waiting.queues.iter_mut().find(|(known, _)| known == company) {
                     Some((_, queue)) => queue.push_back(sender),
                     None => {
-                        waiting.queues.push_back((company.to_owned(), VecDeque::from([sender])))
+                        waiting.queues.push_back((company.to_owned(), VecDeque::from([sender])));
                     }
                 }
                 receiver

@@ -231,10 +231,10 @@ impl Grants {
         for request in requests {
             match &request.permission {
                 Permission::Storage(bytes) => {
-                    grants.storage_bytes = grants.storage_bytes.max(*bytes)
+                    grants.storage_bytes = grants.storage_bytes.max(*bytes);
                 }
                 Permission::Directory(bytes) => {
-                    grants.directory_bytes = grants.directory_bytes.max(*bytes)
+                    grants.directory_bytes = grants.directory_bytes.max(*bytes);
                 }
                 Permission::Embeddings => grants.embeddings = true,
                 Permission::Http(http) => {

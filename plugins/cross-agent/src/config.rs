@@ -78,7 +78,7 @@ impl Config {
     pub fn check(&self) -> Result<(), Vec<ConfigError>> {
         let mut errors = Vec::new();
         let mut complain = |pointer: &str, message: String| {
-            errors.push(ConfigError { pointer: pointer.to_owned(), message })
+            errors.push(ConfigError { pointer: pointer.to_owned(), message });
         };
         if !LANGUAGES.iter().any(|(name, _)| *name == self.language) {
             let known: Vec<&str> = LANGUAGES.iter().map(|(name, _)| *name).collect();

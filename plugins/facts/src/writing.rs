@@ -151,7 +151,7 @@ impl Facts {
                 Some(false) => {}
                 None => {
                     refused =
-                        refused.or_else(|| Some(taken(&format!("records.{number}."), &write.id)))
+                        refused.or_else(|| Some(taken(&format!("records.{number}."), &write.id)));
                 }
             }
         }

@@ -278,7 +278,7 @@ impl<'a, S: Service> Records<'a, S> {
         let old = self.find(&request.id, &request.scope)?.ok_or_else(missing)?;
         match request.patch {
             Patch::Replacement(new) => {
-                self.replace(&old, &new.text, Tag::written(&new, &request.scope, None))?
+                self.replace(&old, &new.text, Tag::written(&new, &request.scope, None))?;
             }
             Patch::Instruction(said) => {
                 let give = || self.service.instruct(&old, &said).map(|()| true);

@@ -121,7 +121,7 @@ fn without(names: &[&str], mut value: Value) -> Value {
             members.values_mut().for_each(|member| *member = without(names, member.take()));
         }
         Value::Array(items) => {
-            items.iter_mut().for_each(|item| *item = without(names, item.take()))
+            items.iter_mut().for_each(|item| *item = without(names, item.take()));
         }
         _ => {}
     }

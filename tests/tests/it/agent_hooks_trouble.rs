@@ -104,7 +104,7 @@ async fn many_hooks_at_once_lose_no_event() {
         for lane in 0..8 {
             let machine = &machine;
             scope.spawn(move || {
-                (0..8).for_each(|number| is_well(&tool_use(machine, lane * 8 + number)))
+                (0..8).for_each(|number| is_well(&tool_use(machine, lane * 8 + number)));
             });
         }
     });

@@ -188,7 +188,7 @@ async fn hosts_that_share_a_directory_of_compiled_components_compile_each_once()
         "2 components loaded without compiling, 0 compiled",
     ] {
         let host = TestHost::with(&["echo"], |options| {
-            options.compiled_dir = Some(shared.path().join("compiled"))
+            options.compiled_dir = Some(shared.path().join("compiled"));
         })
         .await
         .unwrap();
@@ -202,7 +202,7 @@ async fn hosts_that_share_a_directory_of_compiled_components_compile_each_once()
     assert_eq!((mode("compiled"), mode("compiled/compiled.key")), (0o700, 0o600));
     fs::set_permissions(shared.path().join("compiled"), fs::Permissions::from_mode(0o777)).unwrap();
     let wary = TestHost::with(&["echo"], |options| {
-        options.compiled_dir = Some(shared.path().join("compiled"))
+        options.compiled_dir = Some(shared.path().join("compiled"));
     })
     .await
     .unwrap();

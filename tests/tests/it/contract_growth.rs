@@ -167,7 +167,7 @@ fn breaks(frozen: &Contract, today: &Contract) -> Vec<String> {
         match today.items.get(name) {
             None => found.push(format!("{name} is gone; put it back")),
             Some(is) if is != was => {
-                found.push(format!("{name} was `{was}` and is `{is}`; put it back as it was"))
+                found.push(format!("{name} was `{was}` and is `{is}`; put it back as it was"));
             }
             Some(_) => {}
         }

@@ -315,7 +315,9 @@ async fn a_configuration_says_which_facts_of_a_drive_a_chat_may_remove() {
             match may {
                 true => assert_eq!(client.does("remove_memory", ask).await["isRemoved"], true),
                 false => {
-                    assert!(client.is_refused("remove_memory", ask).await.contains("administrator"))
+                    assert!(
+                        client.is_refused("remove_memory", ask).await.contains("administrator")
+                    );
                 }
             }
         }

@@ -334,7 +334,7 @@ async fn a_data_directory_that_is_open_to_others_is_closed_and_the_doctor_says_s
     host.query("acme", "hello").await.unwrap();
     let data = host.data_dir().to_owned();
     let set = |path: &Path, mode| {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap()
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     };
     let exposed = || {
         let (data, mut found) = (data.clone(), vec![data.clone()]);

@@ -18,7 +18,7 @@ async fn thread_after(work: impl Future<Output = ()> + Send + 'static) -> Option
 async fn is_long(host: &TestHost, limit: u32) -> [bool; 2] {
     let service = host.service().clone();
     let listed = thread_after(async move {
-        drop(service.list(&caller(), list("acme", limit, None)).await.unwrap())
+        drop(service.list(&caller(), list("acme", limit, None)).await.unwrap());
     })
     .await;
     let service = host.service().clone();

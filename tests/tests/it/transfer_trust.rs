@@ -173,7 +173,7 @@ async fn an_import_that_names_what_is_not_its_own_leaves_nothing() {
         (
             "an operation with a long log",
             operation(&|value| {
-                value["log"] = json!([{"level": "info", "text": "x".repeat(3 << 20)}])
+                value["log"] = json!([{"level": "info", "text": "x".repeat(3 << 20)}]);
             }),
         ),
         (

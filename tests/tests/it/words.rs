@@ -52,7 +52,7 @@ fn files(endings: &[&str]) -> Vec<(String, String)> {
         }
     }
     let (root, mut found) = (repository(), Vec::new());
-    walk(&root, &root, endings, &mut found);
+    walk(root, root, endings, &mut found);
     assert!(found.len() > 10, "the repository was not found");
     found
 }

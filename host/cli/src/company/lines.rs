@@ -33,7 +33,7 @@ pub(super) fn unscoped(lines: &[u8]) -> usize {
         let (value, of) = (&line["value"], |value: &Value| text(value, "/handle/providerRecordId"));
         match (line["type"].as_str(), line["table"].as_str()) {
             (Some("row"), Some("bindings")) => {
-                drop(keys.insert(text(value, "/id"), text(value, "/key")))
+                drop(keys.insert(text(value, "/id"), text(value, "/key")));
             }
             (Some("row"), Some("records")) => {
                 let key = keys.get(&text(value, "/bindingId")).cloned().unwrap_or_default();

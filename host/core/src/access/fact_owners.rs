@@ -221,7 +221,7 @@ impl Service {
             && self.recorder.facts.lock().owners.as_ref().is_some_and(is_drives)
         {
             facts.for_each(|metadata| {
-                drop(metadata.get_or_insert_default().insert("source".to_owned(), "ai".into()))
+                drop(metadata.get_or_insert_default().insert("source".to_owned(), "ai".into()));
             });
         }
     }

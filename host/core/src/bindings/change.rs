@@ -67,7 +67,7 @@ impl Bindings {
             Err(error) => return Err(error),
         }
         self.cache(company_id, |company| {
-            drop(company.bindings.insert(binding_key.clone(), Arc::clone(&changed)))
+            drop(company.bindings.insert(binding_key.clone(), Arc::clone(&changed)));
         });
         Ok(changed)
     }
@@ -171,7 +171,7 @@ impl Bindings {
         self.cache(company_id, |company| match (target, binding_key.cloned()) {
             (Target::Company, binding_key) => company.default = binding_key,
             (Target::Agent(agent), Some(binding_key)) => {
-                drop(company.overrides.insert(agent, binding_key))
+                drop(company.overrides.insert(agent, binding_key));
             }
             (Target::Agent(agent), None) => drop(company.overrides.remove(&agent)),
         });

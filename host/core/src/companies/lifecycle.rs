@@ -131,7 +131,7 @@ impl Service {
             tombstone.not_forgotten.retain(|sentence| !sentence.starts_with(&name));
             match self.forget_everything(binding).await {
                 Ok(count) => {
-                    *tombstone.forgotten.entry(binding.key.to_string()).or_default() += count
+                    *tombstone.forgotten.entry(binding.key.to_string()).or_default() += count;
                 }
                 Err(error) => {
                     tombstone.not_forgotten.push(format!("{name}{error}"));

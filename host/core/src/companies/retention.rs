@@ -69,10 +69,10 @@ impl Service {
                 match service.sweep(&company).await {
                     Ok(0) => {}
                     Ok(count) => {
-                        tracing::info!(%company, count, "records that were too old are gone")
+                        tracing::info!(%company, count, "records that were too old are gone");
                     }
                     Err(error) => {
-                        tracing::error!(%error, %company, "old records could not be removed")
+                        tracing::error!(%error, %company, "old records could not be removed");
                     }
                 }
             }

@@ -41,16 +41,16 @@ impl Service {
     pub(crate) async fn row_changed(&self, row: &TableWrite) -> Result<(), ServiceError> {
         match (row.table, store::company_of(&row.key), row.new.as_deref()) {
             (Table::Bindings | Table::Targets, Some(company), _) => {
-                self.bindings.reload(&company).await?
+                self.bindings.reload(&company).await?;
             }
             (Table::Budgets | Table::CostEvents, ..) => self.recorder.ledger.follow(row).await?,
             (Table::Companies, Some(company), _) => self.reload_retention(&company).await?,
             (Table::Tokens, _, value) => self.tokens.reload(&row.key, value)?,
             (Table::PrivateWrites, Some(company), _) => {
-                self.records.follow(&company, &row.key).await?
+                self.records.follow(&company, &row.key).await?;
             }
             (Table::Reviews, _, Some(value)) => {
-                self.reviews.apply(&store::decode::<ReviewItem>("review", value)?)
+                self.reviews.apply(&store::decode::<ReviewItem>("review", value)?);
             }
             (Table::Host, ..) => {
                 self.bindings.known.reload(&*self.store).await?;

@@ -40,7 +40,7 @@ impl Service {
                 }
                 Ok(None) => {}
                 Err(error) => {
-                    tracing::error!(%error, "what was forgotten is still in the store's files")
+                    tracing::error!(%error, "what was forgotten is still in the store's files");
                 }
             }
             service.wake.notify_one();

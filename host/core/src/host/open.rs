@@ -85,7 +85,7 @@ impl Service {
             let advice = "name another directory, such as with MEMHOST_CACHE_DIR";
             let warn = |why: &_| {
                 tracing::warn!(%why, %directory, advice, "compiled components are \
-                not shared")
+                not shared");
             };
             opened.inspect_err(warn).ok()
         });

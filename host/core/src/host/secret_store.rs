@@ -117,7 +117,7 @@ impl SecretStore {
                     all.push(GrantedSecret { secret, origins, used_as });
                 }
                 Err(reason) => {
-                    tracing::error!(%company, secret = %name, reason, "a secret cannot be used")
+                    tracing::error!(%company, secret = %name, reason, "a secret cannot be used");
                 }
             }
         }

@@ -121,7 +121,7 @@ pub(crate) fn risk_of(text: &str) -> PiiRisk {
 fn risk(request: &mut impl Texts) -> PiiRisk {
     let mut highest = PiiRisk::None;
     off_executor(bytes(request), || {
-        request.texts(&mut |text| highest = highest.max(risk_of(text)))
+        request.texts(&mut |text| highest = highest.max(risk_of(text)));
     });
     highest
 }

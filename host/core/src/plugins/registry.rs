@@ -217,7 +217,7 @@ impl Plugins {
         match builds.iter_mut().find(|build| build.digest() == plugin.digest()) {
             // The same bytes under another name, or a file that came back.
             Some(build) if build.is_present() && plugin.is_present() => {
-                build.signed = plugin.signed
+                build.signed = plugin.signed;
             }
             // A copy, and its file has come back meanwhile.
             Some(build) if build.is_present() => {}

@@ -62,7 +62,7 @@ impl FormErrors {
             ServiceError::NoVersion { .. } => errors.at("version", &error),
             ServiceError::NoProvider { .. } => errors.at("providerKey", &error),
             ServiceError::Binding(memhost_core::BindingError::Exists { .. }) => {
-                errors.at("key", &error)
+                errors.at("key", &error);
             }
             error => return Err(error.into()),
         }

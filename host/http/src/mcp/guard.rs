@@ -147,7 +147,7 @@ mod tests {
     async fn long_messages_are_read_away_from_the_executor() {
         let read = |bytes| {
             away(move || bytes, async move {
-                memhost_core::expect_off_executor("a message", usize::MAX)
+                memhost_core::expect_off_executor("a message", usize::MAX);
             })
         };
         tokio::spawn(read(MAX_INLINE_BYTES + 1)).await.unwrap();

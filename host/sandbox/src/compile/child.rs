@@ -64,7 +64,7 @@ pub fn compile_component(setup: CompileSetup) -> io::Result<()> {
     match compiled {
         Ok(compiled) => out.write_all(&[COMPILED]).and_then(|()| out.write_all(&compiled))?,
         Err(message) => {
-            out.write_all(&[UNREADABLE]).and_then(|()| out.write_all(message.as_bytes()))?
+            out.write_all(&[UNREADABLE]).and_then(|()| out.write_all(message.as_bytes()))?;
         }
     }
     out.flush()

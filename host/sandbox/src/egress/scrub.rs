@@ -208,7 +208,7 @@ impl Automata {
                     // What was carried here goes on; what only begins where another one ends is a
                     // value of its own.
                     Some(last) if at < last.range.end || (carried > 0 && at == last.range.end) => {
-                        last.join(&found)
+                        last.join(&found);
                     }
                     _ => all.push(found),
                 }

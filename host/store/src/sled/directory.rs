@@ -278,7 +278,7 @@ fn lock(path: &Path) -> Result<File, StoreError> {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) if Instant::now() < until => {
-                std::thread::sleep(Duration::from_millis(10))
+                std::thread::sleep(Duration::from_millis(10));
             }
             Err(TryLockError::WouldBlock) => {
                 return Err(StoreError::InUse { path: path.display().to_string() });

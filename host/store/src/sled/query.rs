@@ -50,7 +50,7 @@ impl Filling<'_> {
         match operation.filter(|operation| self.filter.matches(operation)) {
             // One more than fits says that there is a next page.
             Some(_) if self.found.len() == self.limit || self.bytes >= MAX_PAGE_BYTES => {
-                self.end_above(sequence)
+                self.end_above(sequence);
             }
             Some(operation) => {
                 self.bytes += bytes;

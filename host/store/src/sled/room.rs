@@ -123,7 +123,10 @@ impl Room {
             let (free_mib, reserve_mib) = (free >> 20, self.reserve >> 20);
             match level {
                 DiskLevel::Plenty => {
-                    tracing::info!(free_mib, "there is room on the disk again: writes are accepted")
+                    tracing::info!(
+                        free_mib,
+                        "there is room on the disk again: writes are accepted"
+                    );
                 }
                 DiskLevel::Low => tracing::warn!(
                     free_mib,

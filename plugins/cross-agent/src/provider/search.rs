@@ -32,7 +32,9 @@ impl CrossAgent {
             match self.meaning.nonsense_level(question) {
                 Ok(level) => hits.retain(|hit| hit.cosine.is_none_or(|cosine| cosine > level)),
                 Err(error) => {
-                    log::warn!("made-up words were not embedded, so nothing is left out: {error:?}")
+                    log::warn!(
+                        "made-up words were not embedded, so nothing is left out: {error:?}"
+                    );
                 }
             }
         }

@@ -120,7 +120,7 @@ impl Library {
             }
             Ok(_) => {}
             Err(error) => {
-                log::warn!("made-up words were not embedded, so nothing is left out: {error:?}")
+                log::warn!("made-up words were not embedded, so nothing is left out: {error:?}");
             }
         }
         nearest

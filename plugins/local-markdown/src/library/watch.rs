@@ -160,7 +160,7 @@ impl Library {
             self.index.by_path(path).and_then(|doc| Some((doc, self.index.doc(doc)?.stamp)));
         match known {
             Some((doc, stamp)) if self.files.stamp(path)? == Some(stamp) => {
-                self.kept.saw(doc, self.watch.now)
+                self.kept.saw(doc, self.watch.now);
             }
             _ => self.reindex(path)?,
         }

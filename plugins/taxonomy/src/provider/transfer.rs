@@ -84,7 +84,7 @@ impl Transfer for Taxonomy {
                 Some(present)
                     if *present == item && !counted.iter().any(|(id, _)| *id == item.id) =>
                 {
-                    unchanged += 1
+                    unchanged += 1;
                 }
                 Some(present) if !present.is_visible(&scope) => {
                     return Err(wrong(format!(

@@ -262,11 +262,15 @@ fn queries<S: Stand, P: Provider>(open: impl Fn() -> P, add: impl Fn(&mut P, &st
         requests.start();
         match provider.query(query("which one")) {
             Ok(found) => {
-                assert_eq!(found.snippets.first().map(|hit| hit.text.as_str()), Some("one"), "{at}")
+                assert_eq!(
+                    found.snippets.first().map(|hit| hit.text.as_str()),
+                    Some("one"),
+                    "{at}"
+                );
             }
             // Every other fault of a request that reads is tried again.
             Err(error) => {
-                assert!(matches!(fault, Fault::Nonsense | Fault::OtherShape), "{at}: {error:?}")
+                assert!(matches!(fault, Fault::Nonsense | Fault::OtherShape), "{at}: {error:?}");
             }
         }
         assert_eq!(texts(&service), ["one"], "{at}");

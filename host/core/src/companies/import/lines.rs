@@ -192,7 +192,7 @@ impl<'a> Importing<'a> {
         match &row {
             Row::Event(event) => changes.extend(events::index_of(event)?),
             Row::Record(row) => {
-                changes.extend(Records::index_of(row).into_iter().map(Change::from))
+                changes.extend(Records::index_of(row).into_iter().map(Change::from));
             }
             _ => {}
         }

@@ -250,7 +250,7 @@ impl Ending {
             match record.forgetting() {
                 Ok(row) => record.beside.extend(row),
                 Err(error) => {
-                    tracing::error!(%error, "it could not be noted that something was removed")
+                    tracing::error!(%error, "it could not be noted that something was removed");
                 }
             }
         }

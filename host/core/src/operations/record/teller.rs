@@ -21,7 +21,7 @@ impl Record {
         match projects.rows(&self.operation, &self.teller, self.recorder.clock.now()) {
             Ok(rows) => self.beside.extend(rows),
             Err(error) => {
-                tracing::error!(%error, "the event of a project's memory could not be written")
+                tracing::error!(%error, "the event of a project's memory could not be written");
             }
         }
     }
