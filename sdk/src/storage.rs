@@ -26,7 +26,7 @@ pub enum Error {
     #[error("storage failed: {0}")]
     Failed(String),
     /// A stored value does not have the expected type.
-    #[error("the value at {key:?} is not what was expected: {message}")]
+    #[error("the value at {key:?} has another form than expected: {message}")]
     Corrupt {
         /// The key without the collection's prefix.
         key: String,

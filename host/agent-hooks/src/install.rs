@@ -272,7 +272,7 @@ fn save_token(tool: Tool, args: &HookArgs, settings: &Settings) -> Result<(), Ho
     let own = all.as_table_like_mut().map(|all| {
         all.entry(tool.name()).or_insert_with(|| toml_edit::Item::Table(toml_edit::Table::new()))
     });
-    let own = own.ok_or_else(|| wrong("has a `tools` that is no table".to_owned()))?;
+    let own = own.ok_or_else(|| wrong("has a `tools` that is not a table".to_owned()))?;
     own["token"] = toml_edit::value(token);
     own["url"] = toml_edit::value(&settings.url);
     write(&path, &document.to_string(), Some(0o600))?;

@@ -173,7 +173,9 @@ fn only_regular(mut options: OpenOptions, path: &Path) -> std::io::Result<File> 
     let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "is no regular file")),
+        false => {
+            Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "is not a regular file"))
+        }
     }
 }
 

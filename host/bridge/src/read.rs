@@ -59,7 +59,7 @@ pub(crate) fn run(system: System, file: &Path, out: &mut impl Write) -> Result<(
                 Failure::new(
                     file,
                     format!(
-                        "a row of the table `{table}` has an id that is no whole number; repair it"
+                        "a row of the table `{table}` has an id that is not an integer; repair it"
                     ),
                 )
             })?;

@@ -103,10 +103,13 @@ impl Endpoint {
     pub(super) fn new(options: EndpointOptions) -> Result<Self, EmbeddingsError> {
         let wrong =
             |field, problem: &str| EmbeddingsError::Setting { field, problem: problem.to_owned() };
-        let uri: http::Uri = options.url.parse().map_err(|_| wrong("url", "is no address"))?;
+        let uri: http::Uri = options.url.parse().map_err(|_| wrong("url", "is not an address"))?;
         let host = uri.authority().map(|authority| authority.host().to_owned());
         let (Some(host), Some("http" | "https")) = (host, uri.scheme_str()) else {
-            return Err(wrong("url", "is no address; write one such as https://api.openai.com/v1"));
+            return Err(wrong(
+                "url",
+                "is not an address; write one such as https://api.openai.com/v1",
+            ));
         };
         if options.model.is_empty() || options.model.len() > 200 {
             return Err(wrong("model", "is to have 1 to 200 characters"));

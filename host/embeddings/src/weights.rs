@@ -56,7 +56,9 @@ pub(super) fn compact(file: &[u8]) -> Result<Vec<u8>, EmbeddingsError> {
     for (name, tensor) in tensors.iter() {
         let Some(numbers) = floats(&tensor) else { continue };
         if numbers.iter().any(|number| !number.is_finite()) {
-            return Err(EmbeddingsError::model(format!("`{name}` has a number that is none")));
+            return Err(EmbeddingsError::model(format!(
+                "`{name}` has a value that is not a finite number"
+            )));
         }
         let shape = tensor.shape().to_vec();
         match shape.as_slice() {

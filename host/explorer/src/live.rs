@@ -42,7 +42,7 @@ fn wanted(kinds: Option<&str>) -> Result<BTreeSet<&'static str>, Problem> {
         let known = KINDS.iter().find(|(known, _)| *known == name).map(|(_, notice)| *notice);
         known.ok_or_else(|| {
             let detail =
-                format!("`{name}` is none of {}", KINDS.map(|(known, _)| known).join(", "));
+                format!("`{name}` is not one of {}", KINDS.map(|(known, _)| known).join(", "));
             Problem::invalid(detail).at("kinds")
         })
     };

@@ -96,7 +96,9 @@ fn access(token: &Token) -> String {
         (true, Role::Operator) => "the whole host".to_owned(),
         (true, Role::Auditor) => "read only".to_owned(),
         (true, Role::Monitor) => "metrics and health of the host".to_owned(),
-        (true, Role::Integration) => "memory of whom each request names".to_owned(),
+        (true, Role::Integration) => {
+            "memory of the agent or person that each request names".to_owned()
+        }
         (true, _) => "all operations of the role".to_owned(),
     }
 }

@@ -235,7 +235,7 @@ impl FromStr for OperationId {
                 IdError {
                     what: "operationId",
                     problem: format!(
-                        "is not an operation's id; `{}` is no UUID of version 7",
+                        "is not an operation's id; `{}` is not a UUID of version 7",
                         text.escape_debug()
                     ),
                 }

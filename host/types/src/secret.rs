@@ -74,17 +74,19 @@ pub enum SecretUseError {
          `sigv4:SERVICE:REGION`"
     )]
     Kind(String),
-    #[error("`{0}` is no name of a header; use 1 to 128 letters, digits and `-`")]
+    #[error("`{0}` is not the name of a header; use 1 to 128 letters, digits and `-`")]
     Header(String),
     #[error("the host writes the header `{0}` itself; name another one")]
     Reserved(String),
-    #[error("`{0}` is no word before a secret; use 1 to 16 letters, such as `Bearer`")]
+    #[error("`{0}` is not a word before a secret; use 1 to 16 letters, such as `Bearer`")]
     Prefix(String),
     #[error("the name of a parameter has 1 to 128 bytes without control characters")]
     Parameter,
-    #[error("`{0}` is no JSON Pointer to a member; write it like `/key`, with at most 128 bytes")]
+    #[error(
+        "`{0}` is not a JSON Pointer to a member; write it like `/key`, with at most 128 bytes"
+    )]
     Pointer(String),
-    #[error("`{0}` is no name of a service or region; use 1 to 64 of a-z, 0-9 and `-`")]
+    #[error("`{0}` is not the name of a service or region; use 1 to 64 of a-z, 0-9 and `-`")]
     Signed(String),
     #[error("is not {0}; write it in this form")]
     Value(&'static str),

@@ -29,8 +29,7 @@ impl Work {
     /// # Errors
     /// If they are of another type.
     pub fn told<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        let wrong =
-            |error| Error::internal(format!("what is noted of a job cannot be read: {error}"));
+        let wrong = |error| Error::internal(format!("the notes of a job cannot be read: {error}"));
         serde_json::from_value(self.details.clone()).map_err(wrong)
     }
 }
@@ -160,7 +159,7 @@ impl<E: Elsewhere> Extraction for E {
             if job.has_ended()
                 && let Err(error) = self.ended(&id)
             {
-                log::warn!("what was made for the job {id} stays at the service: {error}");
+                log::warn!("records of the job {id} stay at the service: {error}");
             }
         }
         Ok(Some(JobResult { job: shown::<E>(&job), usage: job.work.usage.clone(), ..job.result() }))

@@ -127,6 +127,6 @@ pub fn items<T, E>(
 /// An invalid request at `cursor` if it is none of this tree.
 pub fn offset(cursor: Option<&str>) -> Result<usize, Error> {
     let invalid =
-        |_| Error::invalid("cursor", "is no cursor of this tree; begin again without a cursor");
+        |_| Error::invalid("cursor", "is not a cursor of this tree; begin again without a cursor");
     cursor.map_or(Ok(0), |cursor| cursor.parse().map_err(invalid))
 }

@@ -21,7 +21,7 @@ impl<S: Service> Records<'_, S> {
             Some(record) if record.text == text && record.tag == *tag => {}
             _ => {
                 return Err(Error::internal(format!(
-                    "what was to take the place of {known} is not there; try again"
+                    "the replacement of {known} is missing; try again"
                 )));
             }
         }

@@ -108,7 +108,7 @@ impl<'de, F: ListFilter> Deserialize<'de> for ListQuery<F> {
                 let near = nearest(&name, known.iter().copied());
                 let near = near.map(|near| format!("; did you mean `{near}`")).unwrap_or_default();
                 let message = format!(
-                    "{name}: is no filter of this page{near}; there are {}",
+                    "{name}: is not a filter of this page{near}; there are {}",
                     known.join(", ")
                 );
                 return Err(D::Error::custom(message));
@@ -248,11 +248,9 @@ mod tests {
         assert_eq!((query.filter.name.as_deref(), query.filter.level), (Some("a b"), Some(2)));
         assert_eq!(query.cursor.as_deref(), Some("next"));
         assert!(read("level=high").is_err_and(|error| error.contains("level: ")));
-        assert!(
-            read("colour=red").is_err_and(
-                |error| error.contains("colour: is no filter") && error.contains("level")
-            )
-        );
+        assert!(read("colour=red").is_err_and(
+            |error| error.contains("colour: is not a filter") && error.contains("level")
+        ));
         assert!(read("since=yesterday").is_err());
     }
 

@@ -39,7 +39,7 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
             post add_finance_event =>
                 "createFinanceEvent", "Add a flat charge", "Budgets do not include it.";
         }
-        "/budgets" { get budgets => "listBudgets", "List budgets and what is spent of them"; }
+        "/budgets" { get budgets => "listBudgets", "List budgets and their spending"; }
         "/budgets/{period}" {
             put set_budget =>
                 "setBudget", "Set the company's budget", "The answer has all budgets.";

@@ -21,7 +21,7 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     operations().merge(routes! { "memory":
         "/scope/forget" {
             post forget_scope =>
-                "forgetScope", "Forget what was written in a scope, at every binding or at one",
+                "forgetScope", "Forget all records written in a scope, at every binding or at one",
                 "The scope names something beside the company. The operations of each binding have \
                  a record of it. What waits \
                  to be captured is discarded, and what jobs make later of material that came \

@@ -117,7 +117,7 @@ async fn stream(
     let kinds = query.kinds.map(|kinds| kinds.split(',').map(str::to_owned).collect::<Vec<_>>());
     let unknown = kinds.iter().flatten().find(|kind| !HostEvent::KINDS.contains(&kind.as_str()));
     if let Some(unknown) = unknown {
-        let detail = format!("`{unknown}` is none of {}", HostEvent::KINDS.join(", "));
+        let detail = format!("`{unknown}` is not one of {}", HostEvent::KINDS.join(", "));
         return Err(Problem::invalid(detail).at("kinds").into());
     }
     let mut follower = service.follow(caller, company, last.as_deref()).await?;

@@ -96,7 +96,7 @@ fn problem(status: StatusCode, text: &str) -> Problem {
     match status {
         // The body is JSON, but no message of the protocol.
         StatusCode::UNSUPPORTED_MEDIA_TYPE if text.starts_with("fail to deserialize") => {
-            let detail = format!("the body is no message of the protocol: {text}");
+            let detail = format!("the body is not a message of the protocol: {text}");
             Problem::invalid(detail)
         }
         StatusCode::UNSUPPORTED_MEDIA_TYPE => Problem::new(

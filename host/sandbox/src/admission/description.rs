@@ -149,7 +149,7 @@ fn permission_request(
             let origin =
                 http.origin.parse().map_err(|error: OriginError| AdmissionError::Description {
                     field: "permissions",
-                    message: format!("asks for an origin that is none: {error}"),
+                    message: format!("requests an invalid origin: {error}"),
                 })?;
             Permission::Http(HttpPermission { origin, methods: http.methods })
         }

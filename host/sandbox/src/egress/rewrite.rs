@@ -162,7 +162,7 @@ fn unpacked(
     loop {
         let read = packed.read(&mut part);
         match read.map_err(|error| {
-            EgressError::Exchange(format!("the answer is no sound gzip: {error}"))
+            EgressError::Exchange(format!("the answer is not valid gzip: {error}"))
         })? {
             0 => return Ok(all.into()),
             length => {

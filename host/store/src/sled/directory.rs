@@ -74,7 +74,7 @@ fn settle(path: &Path) -> Result<(), StoreError> {
             let named = path.join(name.trim());
             if !is_compacted(name.trim()) {
                 let message = format!(
-                    "{} names {:?}, which is no store of a compaction",
+                    "{} names {:?}, which is not a store of a compaction",
                     current.display(),
                     name.trim()
                 );

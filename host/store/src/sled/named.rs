@@ -63,7 +63,7 @@ fn read(bytes: &[u8]) -> Result<Vec<Entry>, StoreError> {
     decode(bytes).ok_or_else(|| StoreError::Corrupt {
         what: "index of named records".to_owned(),
         message:
-            "a row is no list of entries; `memhost store verify` says which operations are affected"
+            "a row is not a list of entries; `memhost store verify` lists the affected operations"
                 .to_owned(),
     })
 }

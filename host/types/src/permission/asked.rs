@@ -99,7 +99,7 @@ impl ConfiguredOrigin {
                 Some(_) => {
                     return Err(wrong(
                         false,
-                        "is no text, and the provider's address depends on it",
+                        "is not a text, and the provider's address depends on it",
                     ));
                 }
             }
