@@ -229,7 +229,10 @@ mod tests {
                 match limits.check(1 << 30) {
                     Ok(()) => assert!(fits, "{} of {value}", limit.name),
                     Err(error) => {
-                        assert!(!fits && error.field == format!("limits.{}", limit.name), "{error}")
+                        assert!(
+                            !fits && error.field == format!("limits.{}", limit.name),
+                            "{error}"
+                        );
                     }
                 }
             }

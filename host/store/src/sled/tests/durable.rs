@@ -159,7 +159,7 @@ fn a_disk_that_fails_ends_the_store_and_every_call_says_so() {
         // The disk works again, and nobody knows what it has.
         *seam.fails_at.lock() = None;
         let is_fatal = |error: StoreError| {
-            assert!(matches!(error, StoreError::Fatal { .. }), "{step:?}: {error}")
+            assert!(matches!(error, StoreError::Fatal { .. }), "{step:?}: {error}");
         };
         is_fatal(write(&store, OperationKind::Query, Outcome::Succeeded).unwrap_err());
         is_fatal(transact(&store, &change(Table::Tokens, "token", Some(b"row"))).unwrap_err());
