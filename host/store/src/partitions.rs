@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::{Commit, StoreError};
-use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
+use memhost_ports::{BindingStorage, StorageEntry, StorageError, StorageSize, StorageWrite};
+use memhost_types::limits;
 
 /// The private storage of bindings.
 #[async_trait]
@@ -45,4 +46,70 @@ pub trait Partitions: Send + Sync {
     /// # Errors
     /// Where the disk fails; some of it may be removed then, and the call can be repeated.
     async fn remove_partition(&self, partition: &[u8]) -> Result<Commit, StoreError>;
+}
+
+fn too_much(message: String) -> StorageError {
+    StorageError::LimitExceeded(message)
+}
+
+pub(crate) fn check_key(key: &[u8]) -> Result<(), StorageError> {
+    if key.is_empty() || key.len() > limits::MAX_STORAGE_KEY_BYTES {
+        let max = limits::MAX_STORAGE_KEY_BYTES;
+        return Err(too_much(format!("a key is {} bytes; the limit is 1 to {max}", key.len())));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_value(value: &[u8]) -> Result<(), StorageError> {
+    if value.len() > limits::MAX_STORAGE_VALUE_BYTES {
+        let max = limits::MAX_STORAGE_VALUE_BYTES;
+        return Err(too_much(format!("a value is {} bytes; the limit is {max}", value.len())));
+    }
+    Ok(())
+}
+
+/// Checks a guest's batch: its keys and values, their number and their sum.
+pub(crate) fn check_batch(writes: &[StorageWrite]) -> Result<(), StorageError> {
+    if writes.len() > limits::MAX_STORAGE_BATCH {
+        let max = limits::MAX_STORAGE_BATCH;
+        return Err(too_much(format!("a batch has {} writes; the limit is {max}", writes.len())));
+    }
+    let mut bytes = 0;
+    for write in writes {
+        let (key, value) = match write {
+            StorageWrite::Put(StorageEntry { key, value }) => (key, value.as_slice()),
+            StorageWrite::Delete(key) => (key, [].as_slice()),
+        };
+        check_key(key)?;
+        check_value(value)?;
+        bytes += key.len() + value.len();
+    }
+    if bytes > limits::MAX_STORAGE_BATCH_BYTES {
+        let max = limits::MAX_STORAGE_BATCH_BYTES;
+        return Err(too_much(format!("a batch has {bytes} bytes; the limit is {max}")));
+    }
+    Ok(())
+}
+
+/// The most that a binding may store.
+pub(crate) struct SizeLimit(pub(crate) StorageSize);
+
+impl SizeLimit {
+    /// Checks a new total. A binding that is over a lowered limit may still delete.
+    pub(crate) fn check(&self, total: StorageSize, used: StorageSize) -> Result<(), StorageError> {
+        let over = |total, used, limit| total > limit && total > used;
+        if over(total.bytes, used.bytes, self.0.bytes) {
+            let (total, most) = (total.bytes, self.0.bytes);
+            return Err(too_much(format!(
+                "the binding's storage would take {total} bytes; the limit `storageBytes` is {most}"
+            )));
+        }
+        if over(total.keys, used.keys, self.0.keys) {
+            let (total, most) = (total.keys, self.0.keys);
+            return Err(too_much(format!(
+                "the binding's storage would have {total} keys; the limit `storageKeys` is {most}"
+            )));
+        }
+        Ok(())
+    }
 }

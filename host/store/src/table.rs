@@ -80,6 +80,51 @@ tables! {
     Idempotency = "idempotency",
 }
 
+impl Table {
+    /// Whether its keys begin with a company.
+    pub(crate) fn is_of_company(self) -> bool {
+        !matches!(self, Self::Host | Self::Due)
+    }
+
+    /// Whether its rows count as what a company has. Sums have so many rows a day at most
+    /// (`sums.rs`), and no retention removes them.
+    pub(crate) fn counts(self) -> bool {
+        self.is_of_company() && self != Self::Sums
+    }
+
+    /// Whether a new row of this table is new data. The others get rows when something is deleted
+    /// or ends, too.
+    pub(crate) fn is_new_data(self) -> bool {
+        match self {
+            Self::Host
+            | Self::Companies
+            | Self::Activity
+            | Self::Due
+            | Self::CostEvents
+            | Self::CostOrder
+            | Self::JobIndex
+            | Self::Sums
+            | Self::Records
+            | Self::RecordSources
+            | Self::PrivateWrites
+            | Self::ForgottenSources
+            | Self::Idempotency => false,
+            Self::Bindings
+            | Self::Targets
+            | Self::Secrets
+            | Self::Tokens
+            | Self::Jobs
+            | Self::Deliveries
+            | Self::FinanceEvents
+            | Self::Budgets
+            | Self::Reviews
+            | Self::Events
+            | Self::EventIndex
+            | Self::Waiting => true,
+        }
+    }
+}
+
 /// A key of a company. Ids contain no control characters, so a zero byte ends the company's id.
 pub fn company_key(company: &CompanyId, rest: &[u8]) -> Vec<u8> {
     [company.as_str().as_bytes(), b"\0", rest].concat()

@@ -18,12 +18,6 @@ const COUNTED: &[u8] = b"\0counted";
 /// Rows that a measurement writes at once.
 const AT_ONCE: usize = 512;
 
-/// Whether rows of this table count. The keys of the first two begin with no company. Sums have so
-/// many rows a day at most (`sums.rs`), and no retention removes them.
-pub(super) fn counts(table: Table) -> bool {
-    !matches!(table, Table::Host | Table::Due | Table::Sums)
-}
-
 /// The prefix of a company's key: its id and a zero byte.
 pub(super) fn company_in(key: &[u8]) -> Option<&[u8]> {
     let end = key.iter().position(|byte| *byte == 0).filter(|end| *end > 0)?;

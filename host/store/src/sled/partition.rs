@@ -11,6 +11,7 @@ use super::room::Need;
 use super::tree::Tree;
 use super::trees::Trees;
 use crate::StoreError;
+use crate::partitions::{SizeLimit, check_batch, check_key, check_value};
 use memhost_ports::{
     BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite,
 };
@@ -34,7 +35,7 @@ struct SizeChange {
 pub(super) struct Partition {
     trees: Trees,
     prefix: Vec<u8>,
-    limit: StorageSize,
+    limit: SizeLimit,
     used: Used,
 }
 
@@ -92,26 +93,6 @@ fn broken(error: &sled::Error) -> StorageError {
     StorageError::Failed(format!("the host's store failed: {error}"))
 }
 
-fn limit(message: String) -> StorageError {
-    StorageError::LimitExceeded(message)
-}
-
-fn check_key(key: &[u8]) -> Result<(), StorageError> {
-    if key.is_empty() || key.len() > limits::MAX_STORAGE_KEY_BYTES {
-        let max = limits::MAX_STORAGE_KEY_BYTES;
-        return Err(limit(format!("a key is {} bytes; the limit is 1 to {max}", key.len())));
-    }
-    Ok(())
-}
-
-fn check_value(value: &[u8]) -> Result<(), StorageError> {
-    if value.len() > limits::MAX_STORAGE_VALUE_BYTES {
-        let max = limits::MAX_STORAGE_VALUE_BYTES;
-        return Err(limit(format!("a value is {} bytes; the limit is {max}", value.len())));
-    }
-    Ok(())
-}
-
 impl Partition {
     /// A batch that writes these keys, in one step with the new sum.
     fn write(
@@ -134,7 +115,7 @@ impl Partition {
     }
 
     pub(super) fn new(trees: Trees, prefix: Vec<u8>, limit: StorageSize, used: Used) -> Self {
-        Self { trees, prefix, limit, used }
+        Self { trees, prefix, limit: SizeLimit(limit), used }
     }
 
     fn alive(&self) -> Result<(), StorageError> {
@@ -148,24 +129,6 @@ impl Partition {
     fn size_of(&self, key: &[u8]) -> Result<StorageSize, StorageError> {
         let value = self.trees.storage.get(self.key(key)).map_err(|error| broken(&error))?;
         Ok(size_of(key, value.map(|value| value.len())))
-    }
-
-    fn check_total(&self, total: StorageSize, used: StorageSize) -> Result<(), StorageError> {
-        // A binding that is over a lowered limit may still delete.
-        let over = |total, used, limit| total > limit && total > used;
-        if over(total.bytes, used.bytes, self.limit.bytes) {
-            let (total, most) = (total.bytes, self.limit.bytes);
-            return Err(limit(format!(
-                "the binding's storage would take {total} bytes; the limit `storageBytes` is {most}"
-            )));
-        }
-        if over(total.keys, used.keys, self.limit.keys) {
-            let (total, most) = (total.keys, self.limit.keys);
-            return Err(limit(format!(
-                "the binding's storage would have {total} keys; the limit `storageKeys` is {most}"
-            )));
-        }
-        Ok(())
     }
 }
 
@@ -204,7 +167,7 @@ impl Partition {
                 None => batch.remove(self.key(&key)),
             }
         }
-        self.check_total(total, *used)?;
+        self.limit.check(total, *used)?;
         batch.insert(state_key(&self.prefix), state);
         keys.push(state_key(&self.prefix));
         self.write(batch, keys, SizeChange { before: *used, total, bytes })?;
@@ -257,10 +220,7 @@ impl BindingStorage for Partition {
     }
 
     fn apply(&self, writes: Vec<StorageWrite>) -> Result<(), StorageError> {
-        if writes.len() > limits::MAX_STORAGE_BATCH {
-            let max = limits::MAX_STORAGE_BATCH;
-            return Err(limit(format!("a batch has {} writes; the limit is {max}", writes.len())));
-        }
+        check_batch(&writes)?;
         let mut used = self.used.lock();
         let mut sizes: std::collections::HashMap<&[u8], (StorageSize, StorageSize)> =
             std::collections::HashMap::new();
@@ -270,8 +230,6 @@ impl BindingStorage for Partition {
                 StorageWrite::Put(StorageEntry { key, value }) => (key, Some(value)),
                 StorageWrite::Delete(key) => (key, None),
             };
-            check_key(key)?;
-            check_value(value.map_or(&[], Vec::as_slice))?;
             bytes += key.len() + value.map_or(0, Vec::len);
             let before = match sizes.get(key.as_slice()) {
                 Some((before, _)) => *before,
@@ -283,13 +241,9 @@ impl BindingStorage for Partition {
                 None => batch.remove(self.key(key)),
             }
         }
-        if bytes > limits::MAX_STORAGE_BATCH_BYTES {
-            let max = limits::MAX_STORAGE_BATCH_BYTES;
-            return Err(limit(format!("a batch has {bytes} bytes; the limit is {max}")));
-        }
         let total =
             sizes.values().fold(*used, |sum, (before, after)| changed(sum, *before, *after));
-        self.check_total(total, *used)?;
+        self.limit.check(total, *used)?;
         let keys = sizes.keys().map(|key| self.key(key)).collect();
         self.write(batch, keys, SizeChange { before: *used, total, bytes })?;
         *used = total;
@@ -316,7 +270,7 @@ impl BindingStorage for Partition {
             size_of(key, expected.map(<[u8]>::len)),
             size_of(key, new.map(<[u8]>::len)),
         );
-        self.check_total(total, *used)?;
+        self.limit.check(total, *used)?;
         let mut batch = Batch::default();
         match new {
             Some(value) => batch.insert(self.key(key), value),

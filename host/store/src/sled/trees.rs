@@ -99,7 +99,7 @@ impl Trees {
             return Ok(Need::New);
         }
         for change in
-            changes.iter().filter(|change| change.new.is_some() && is_new_data(change.table))
+            changes.iter().filter(|change| change.new.is_some() && change.table.is_new_data())
         {
             if !self.table(change.table).contains_key(&change.key).map_err(failed("reading"))? {
                 return Ok(Need::New);
@@ -122,7 +122,7 @@ impl Trees {
         }
         let mut known: Option<(&[u8], Held)> = None;
         for change in
-            changes.iter().filter(|change| change.new.is_some() && is_new_data(change.table))
+            changes.iter().filter(|change| change.new.is_some() && change.table.is_new_data())
         {
             let Some(company) = held::company_in(&change.key) else { continue };
             let held = match known {
@@ -148,7 +148,7 @@ impl Trees {
     /// The trees whose keys begin with a company, by name, but for those of the host itself and the
     /// derived ones.
     pub(super) fn of_companies(&self) -> impl Iterator<Item = (&'static str, &Tree)> {
-        let tables = Table::ALL.iter().filter(|table| is_of_company(**table));
+        let tables = Table::ALL.iter().filter(|table| table.is_of_company());
         [(OPERATIONS, &self.records)]
             .into_iter()
             .chain(tables.map(|table| (table.name(), self.table(*table))))
@@ -166,7 +166,7 @@ impl Trees {
         self.check_quota(changes)?;
         let writing = self.enter(self.need(changes)?, bytes)?;
         let rows =
-            changes.iter().filter(|change| change.new.is_some() && is_of_company(change.table));
+            changes.iter().filter(|change| change.new.is_some() && change.table.is_of_company());
         writing.admit(rows.map(|change| change.key.as_slice()))?;
         writing.note(|| {
             let written = changes.iter().map(|change| (change.table.name(), change.key.clone()));
@@ -195,7 +195,7 @@ impl Trees {
                 let mut growth = Growth::default();
                 for (change, place) in changes.iter().zip(&places) {
                     let before = put(&views[*place], &change.key, change.new.as_deref())?;
-                    if held::counts(change.table) {
+                    if change.table.counts() {
                         growth.add(&change.key, before, change.new.as_ref().map(Vec::len));
                     }
                 }
@@ -236,7 +236,7 @@ impl Trees {
                 }
                 for (write, place) in beside.iter().zip(&places[1..]) {
                     let before = put(&views[*place], &write.key, write.new.as_deref())?;
-                    if held::counts(write.table) {
+                    if write.table.counts() {
                         growth.add(&write.key, before, write.new.as_ref().map(Vec::len));
                     }
                 }
@@ -248,43 +248,6 @@ impl Trees {
             TransactionError::Storage(error) => self.disk.fatal("writing", &error),
             TransactionError::Abort(()) => failed("writing")("the transaction was given up"),
         })
-    }
-}
-
-/// Whether the keys of this table begin with a company.
-fn is_of_company(table: Table) -> bool {
-    !matches!(table, Table::Host | Table::Due)
-}
-
-/// Whether a new row of this table is new data. The others get rows when something is deleted or
-/// ends, too.
-fn is_new_data(table: Table) -> bool {
-    match table {
-        Table::Host
-        | Table::Companies
-        | Table::Activity
-        | Table::Due
-        | Table::CostEvents
-        | Table::CostOrder
-        | Table::JobIndex
-        | Table::Sums
-        | Table::Records
-        | Table::RecordSources
-        | Table::PrivateWrites
-        | Table::ForgottenSources
-        | Table::Idempotency => false,
-        Table::Bindings
-        | Table::Targets
-        | Table::Secrets
-        | Table::Tokens
-        | Table::Jobs
-        | Table::Deliveries
-        | Table::FinanceEvents
-        | Table::Budgets
-        | Table::Reviews
-        | Table::Events
-        | Table::EventIndex
-        | Table::Waiting => true,
     }
 }
 

@@ -147,7 +147,7 @@ fn what_is_written_during_a_compaction_is_there_afterwards() {
                     assert!(block_on(crate::write(&*store, &[change])).unwrap());
                     model.insert(key, value);
                     let made = operation(
-                        &store,
+                        &*store,
                         "acme",
                         Some("bob"),
                         OperationKind::Capture,

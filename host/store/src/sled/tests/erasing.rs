@@ -121,30 +121,3 @@ fn a_company_with_an_operation_in_progress_is_erased_too() {
     assert!(block_on(store.erase_company(&company("acme"))).unwrap() > 0);
     assert_eq!(left(&store, "acme"), 0);
 }
-
-#[test]
-fn nothing_is_written_of_a_closed_company_but_what_begins_later() {
-    let directory = TempDir::new().unwrap();
-    let store = open(directory.path());
-    write(&store, "acme");
-    let (limit, prefix) =
-        (StorageSize { bytes: 1_000, keys: 10 }, company_key(&company("acme"), b"binding\0"));
-    let storage = block_on(store.binding_storage(&prefix, limit)).unwrap();
-    let in_progress = operation(&store, "acme", None, OperationKind::Query, Outcome::Succeeded);
-    block_on(store.close_company(&company("acme"))).unwrap();
-    let row = |name: &str| {
-        [Change::always(Table::Events, company_key(&company(name), b"e"), Some(b"text".to_vec()))]
-    };
-    assert!(matches!(block_on(store.transact(&row("acme"))), Err(StoreError::Erased { .. })));
-    let ended = block_on(store.write_operation(Arc::new(in_progress), Vec::new()));
-    assert!(matches!(ended, Err(StoreError::Erased { .. })), "{ended:?}");
-    let entry = StorageEntry { key: b"k".to_vec(), value: b"v".to_vec() };
-    assert!(storage.apply(vec![StorageWrite::Put(entry)]).is_err());
-    drop(block_on(store.transact(&row("other"))).unwrap());
-    indexed(&store);
-    assert!(block_on(store.erase_company(&company("acme"))).unwrap() > 0);
-    assert_eq!((left(&store, "acme"), left(&store, "other") > 0), (0, true));
-    // A refusal.
-    write(&store, "acme");
-    assert_eq!(all(&store, "acme", &OperationFilter::default(), 9), [3]);
-}

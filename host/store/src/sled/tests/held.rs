@@ -1,7 +1,7 @@
 //! What each company has in the store, and its quota.
 
 use super::*;
-use crate::{DiskLevel, TableWrite, company_key};
+use crate::{TableWrite, company_key};
 
 fn held(store: &SledStore, name: &str) -> u64 {
     block_on(store.held(&company(name))).unwrap().bytes
@@ -15,14 +15,6 @@ fn added_up(store: &SledStore, name: &str) -> u64 {
         entries.map(|(key, value)| (key.len() + value.len()) as u64).sum::<u64>()
     };
     trees.map(|(_, tree)| of(tree)).sum()
-}
-
-fn row(name: &str, table: Table, key: &[u8], value: Option<&[u8]>) -> Change {
-    Change::always(table, company_key(&company(name), key), value.map(<[u8]>::to_vec))
-}
-
-fn make(store: &SledStore, changes: &[Change]) -> Result<(), StoreError> {
-    block_on(store.transact(changes)).map(drop)
 }
 
 #[test]
@@ -80,37 +72,4 @@ fn what_a_company_has_is_counted_exactly_in_every_write() {
     assert_eq!(held(&store, "acme"), now);
     block_on(store.erase_company(&company("acme"))).unwrap();
     assert_eq!((held(&store, "acme"), held(&store, "acm")), (0, added_up(&store, "acm")));
-}
-
-#[test]
-fn a_company_at_its_quota_gets_no_new_rows_and_others_do() {
-    let directory = TempDir::new().unwrap();
-    let options = SledOptions { company_bytes: 1_000, ..SledOptions::default() };
-    let store = SledStore::open(directory.path(), options).unwrap();
-    make(&store, &[row("acme", Table::Deliveries, b"a", Some(&[1; 1_000]))]).unwrap();
-    assert_eq!(block_on(store.held(&company("acme"))).unwrap().level(), DiskLevel::Low);
-    for table in [Table::Events, Table::Deliveries, Table::Reviews, Table::Jobs, Table::Waiting] {
-        let refused = make(&store, &[row("acme", table, b"b", Some(b"1"))]);
-        assert!(
-            matches!(refused, Err(StoreError::CompanyFull { quota: 1_000, .. })),
-            "{table:?}: {refused:?}"
-        );
-    }
-    // What changes or removes something, what a deletion writes, and what ends an operation.
-    make(&store, &[row("acme", Table::Deliveries, b"a", Some(&[1; 1_100]))]).unwrap();
-    make(&store, &[row("acme", Table::Activity, b"a", Some(b"1"))]).unwrap();
-    let done = operation(&store, "acme", None, OperationKind::Query, Outcome::Succeeded);
-    let beside = vec![TableWrite::new(
-        Table::Reviews,
-        company_key(&company("acme"), b"r"),
-        Some(b"1".to_vec()),
-    )];
-    block_on(store.write_operation(Arc::new(done), beside)).unwrap();
-    make(&store, &[row("other", Table::Events, b"b", Some(b"1"))]).unwrap();
-    make(
-        &store,
-        &[row("acme", Table::Deliveries, b"a", None), row("acme", Table::Events, b"x", None)],
-    )
-    .unwrap();
-    make(&store, &[row("acme", Table::Events, b"b", Some(b"1"))]).unwrap();
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use jiff::civil::date;
 
 use super::*;
-use crate::{TableWrite, company_key};
+use crate::company_key;
 use memhost_types::{Rollup, RollupKey};
 
 fn written(store: &SledStore, name: &str, agent: &str) -> Operation {
@@ -91,30 +91,6 @@ fn every_operation_is_summed_once_whether_or_not_it_is_indexed_again() {
             .insert(super::super::keys::watermark(&company("acme")), &0_u64.to_be_bytes())
             .unwrap();
     }
-}
-
-#[test]
-fn what_is_written_beside_an_operation_is_there_with_it() {
-    let directory = TempDir::new().unwrap();
-    let store = open(directory.path());
-    let mut done = operation(&store, "acme", None, OperationKind::Capture, Outcome::InProgress);
-    let intent = store.write_operation(Arc::new(done.clone()), Vec::new());
-    done.outcome = Outcome::Succeeded;
-    let key = company_key(&company("acme"), b"job");
-    let beside =
-        vec![TableWrite { table: Table::Jobs, key: key.clone(), new: Some(b"queued".to_vec()) }];
-    block_on(store.write_operation(Arc::new(done.clone()), beside)).unwrap();
-    block_on(intent).unwrap();
-    drop(store);
-    let store = open(directory.path());
-    assert_eq!(
-        block_on(store.operation(&company("acme"), done.id)).unwrap().unwrap().outcome,
-        Outcome::Succeeded
-    );
-    assert_eq!(
-        block_on(store.get(Table::Jobs, &key)).unwrap().as_deref(),
-        Some(b"queued".as_slice())
-    );
 }
 
 /// So many that copying them takes longer than a few writes.
