@@ -17,7 +17,7 @@ use memhost_tests::operations::{FIRST_MS, fill};
 use memhost_tests::{TestHost, caller, parse};
 use memhost_types::{
     Binding, BindingLimits, BindingPolicy, Grants, HookEvent, JsonObject, OperationFilter,
-    OperationKind, Outcome, Scope, SourceKind, VersionChoice,
+    OperationKind, Outcome, Principal, Scope, SourceKind, VersionChoice,
 };
 use serde_json::json;
 
@@ -63,7 +63,8 @@ async fn access() {
                 policy: BindingPolicy::default(),
                 make_default: key == 0,
             };
-            let made: Arc<Binding> = bindings.create("operator", &company, new).await.unwrap();
+            let made: Arc<Binding> =
+                bindings.create(&Principal::Operator, &company, new).await.unwrap();
             assert_eq!(made.revision, 1);
         }
         let request = json!({"name": "ada", "role": "agent", "agentId": "ada"});

@@ -14,8 +14,8 @@ use memhost_store::{DiskSeam, DiskStep, OperationLog, SledOptions, SledStore};
 use memhost_tests::measure::table;
 use memhost_tests::parse;
 use memhost_types::{
-    CompanyId, Operation, OperationId, OperationKind, Outcome, RecordHandle, Scope, SourceKind,
-    SourceRef,
+    CompanyId, Operation, OperationId, OperationKind, Outcome, Principal, RecordHandle, Scope,
+    SourceKind, SourceRef,
 };
 
 const SECONDS: u64 = 4;
@@ -47,7 +47,7 @@ fn operation(sequence: u64) -> Operation {
         company_id: company.clone(),
         kind: OperationKind::Query,
         outcome: Outcome::Succeeded,
-        principal: "operator".to_owned(),
+        principal: Principal::Operator,
         binding_key: Some(parse("default")),
         binding_id: None,
         provider_key: Some(parse("local-markdown")),

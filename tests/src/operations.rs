@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use memhost_store::{OperationLog, SledStore};
-use memhost_types::{Operation, OperationId, OperationKind, Outcome, Scope, SourceKind, SourceRef};
+use memhost_types::{
+    Operation, OperationId, OperationKind, Outcome, Principal, Scope, SourceKind, SourceRef,
+};
 
 use crate::parse;
 
@@ -31,7 +33,7 @@ fn operation(sequence: u64, started_ms: u64) -> Result<Operation> {
         company_id: company.clone(),
         kind,
         outcome: if rare { Outcome::Trapped } else { Outcome::Succeeded },
-        principal: "operator".to_owned(),
+        principal: Principal::Operator,
         binding_key: Some(parse(if rare { "rare" } else { "default" })),
         binding_id: None,
         provider_key: Some(parse("local-markdown")),

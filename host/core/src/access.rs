@@ -10,8 +10,8 @@ mod provenance;
 mod requests;
 mod rules;
 mod tokens;
-mod writer;
 
+pub use caller::is_mcp;
 pub use caller::{ACT_AS_HEADERS, ActAs, ActingError, Caller};
 pub use control::Authentication;
 pub use denied::Denied;
@@ -22,4 +22,3 @@ pub use memhost_types::Act;
 pub use requests::{CreateToken, RotateToken};
 pub use rules::roles;
 pub use tokens::{Known, Tokens};
-pub use writer::{Writer, is_mcp};

@@ -20,7 +20,7 @@ mod work;
 
 pub use access::{
     ACT_AS_HEADERS, AccessError, Act, ActAs, ActingError, Authentication, Caller, CreateToken,
-    Denied, DriveFacts, FactOwners, Known, RotateToken, Tokens, Writer, is_mcp, roles,
+    Denied, DriveFacts, FactOwners, Known, RotateToken, Tokens, is_mcp, roles,
 };
 pub use bindings::{
     Abilities, AskedView, BindingError, BindingView, Bindings, BuildView, CreateBinding,

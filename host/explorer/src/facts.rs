@@ -266,7 +266,7 @@ pub(super) async fn add(
     let (whose, fact) = (given.whose, unix_lines(given.fact.as_deref().unwrap_or_default()));
     let facts = shown.of_form(whose)?;
     // Whoever types it here is a person.
-    let by = own_user(&view.caller).unwrap_or_else(|| view.caller.principal().to_owned());
+    let by = own_user(&view.caller).unwrap_or_else(|| view.caller.principal().to_string());
     match facts.add(&fact, Some(FactSource::User), Some(by)).await {
         Ok(_) => {
             view.flash("Added. It is in every context from now on.");

@@ -211,7 +211,7 @@ fn about(view: &View, delivery: &Delivery) -> Details {
     });
     let details = Details::default()
         .row("Kind", words(delivery.hook.hook_kind.as_str()))
-        .row("Sent by", delivery.principal.as_str())
+        .row("Sent by", delivery.principal.to_string())
         .maybe("Acting agent", delivery.hook.actor_agent_id.as_ref().map(ToString::to_string))
         .maybe("Hook asserted by", delivery.hook.asserted_by.as_deref())
         .maybe("Source", delivery.source.as_ref().map(|source| source_link(view, source)))

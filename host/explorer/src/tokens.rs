@@ -38,7 +38,7 @@ pub(super) async fn list(owner: TokenOwner<permission::View>) -> Markup {
             .maybe(wide("Expires"), token.expires_at.map(|end| time(end, owner.now)))
             .maybe(wide("Last used"), token.last_used_at.map(hour))
             .cell(wide("Created"), time(token.created_at, owner.now))
-            .cell(wide("Created by"), token.created_by.as_str());
+            .cell(wide("Created by"), token.created_by.to_string());
         if may_change {
             row.maybe("Actions", token.revoked_at.is_none().then(|| actions(&owner, token)))
         } else {

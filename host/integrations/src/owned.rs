@@ -7,11 +7,11 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use serde_json::Value;
 
-use memhost_core::{Caller, Service, Writer, is_mcp};
+use memhost_core::{Caller, Service, is_mcp};
 use memhost_http::{Problem, ProblemCode};
 use memhost_types::{
     BindingKey, ForgetRequest, GetRequest, JsonObject, ListRequest, OperationKind, RecordHandle,
-    RecordRow, RecordWrite, Scope, Snippet, SourceRef, UpsertRequest, check_id,
+    RecordRow, RecordWrite, Scope, Snippet, SourceRef, UpsertRequest, Writer, check_id,
 };
 
 use super::options::ScopeField;
@@ -144,7 +144,7 @@ impl OwnerRecords {
             if !is_users {
                 metadata.insert(
                     "createdBy".to_owned(),
-                    corrector.map_or(by.as_str(), |who| who.id).into(),
+                    corrector.map_or_else(|| by.to_string(), |who| who.id.to_owned()).into(),
                 );
             }
             return;

@@ -25,8 +25,6 @@ const MOST: usize = 16_384;
 /// Numbers that could not be written and are kept for another try. Further ones are lost.
 const MOST_FAILED: usize = 4_096;
 const MINUTE_MS: i64 = 60_000;
-/// The principal of an operation that stands for refusals of further tokens.
-pub const OTHERS: &str = "other tokens";
 
 /// What is counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -19,8 +19,8 @@ use crate::{Made, OperationMarks, Owner, Ownership, Progress, Reader, Records, R
 use memhost_store::{self as store, Change, SledOptions, SledStore, Store, TableWrite};
 use memhost_types::{
     Binding, BindingId, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Operation,
-    OperationId, OperationKind, Outcome, RecordHandle, RecordId, RecordRow, Scope, SourceKind,
-    SourceRef, VersionChoice, Visibility,
+    OperationId, OperationKind, Outcome, Principal, RecordHandle, RecordId, RecordRow, Scope,
+    SourceKind, SourceRef, VersionChoice, Visibility,
 };
 
 /// Ids that are allowed and that a careless key or text could confuse.
@@ -121,7 +121,7 @@ fn operation(sequence: u64, kind: OperationKind, scope: Scope) -> Operation {
         company_id: scope.company_id.clone(),
         kind,
         outcome: Outcome::InProgress,
-        principal: "tester".to_owned(),
+        principal: Principal::Operator,
         binding_key: None,
         binding_id: None,
         provider_key: None,
@@ -158,7 +158,7 @@ fn row(id: &str, reader: &Reader) -> RecordRow {
         scope: scope_of(reader),
         source: None,
         hook_kind: None,
-        written_by: "tester".to_owned(),
+        written_by: Principal::Operator,
         operation_id: OperationId::new(1, 1, 1),
         created_at: Timestamp::UNIX_EPOCH,
         expires_at: None,

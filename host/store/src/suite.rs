@@ -12,7 +12,7 @@ use crate::{
 };
 use memhost_ports::{StorageEntry, StorageError, StorageSize, StorageWrite};
 use memhost_types::{
-    CompanyId, Operation, OperationFilter, OperationId, OperationKind, Outcome, Scope,
+    CompanyId, Operation, OperationFilter, OperationId, OperationKind, Outcome, Principal, Scope,
 };
 
 /// Each test is one of every store, with a company quota of 1,000 bytes in those that say so.
@@ -70,7 +70,7 @@ pub(crate) fn operation(
         company_id: company_id.clone(),
         kind,
         outcome,
-        principal: "operator".to_owned(),
+        principal: Principal::Operator,
         binding_key: Some("default".parse().unwrap()),
         binding_id: None,
         provider_key: None,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::named::named;
-use super::{Act, AgentId, CompanyId};
+use super::{Act, AgentId, CompanyId, Principal};
 
 named!(
     /// The role of a caller. `host/docs/roles.md` has the permissions of each.
@@ -62,7 +62,7 @@ pub struct Token {
     /// When it was made.
     pub created_at: Timestamp,
     /// The principal that made it.
-    pub created_by: String,
+    pub created_by: Principal,
     /// When it last got a new value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotated_at: Option<Timestamp>,

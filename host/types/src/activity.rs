@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::CompanyId;
+use super::{CompanyId, Principal};
 
 /// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -68,7 +68,7 @@ pub struct Activity {
     /// When.
     pub at: Timestamp,
     /// The principal, as in operations; `host` for the host's own changes.
-    pub principal: String,
+    pub principal: Principal,
     /// The kind of change.
     pub action: ActivityAction,
     /// To which thing: a binding's key, or what a target or secret is called.

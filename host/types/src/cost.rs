@@ -13,7 +13,7 @@ use super::bounds::check_context_id;
 use super::named::named;
 use super::{
     AgentId, AttributionMode, BillingType, BindingKey, CompanyId, FieldError, JsonObject,
-    Microcents, Operation, OperationId, TextId as _,
+    Microcents, Operation, OperationId, Principal, TextId as _,
 };
 
 named!(
@@ -161,7 +161,8 @@ const UNKNOWN: &str = "unknown";
 
 /// The agent that an operation is for, or else who asked: the ledger has no row without one.
 fn agent_of(operation: &Operation) -> AgentId {
-    let asked = || AgentId::parse(&operation.principal).or_else(|_| AgentId::parse(UNKNOWN));
+    let asked =
+        || AgentId::parse(&operation.principal.to_string()).or_else(|_| AgentId::parse(UNKNOWN));
     match operation.agent() {
         Some(agent) => agent.clone(),
         None => asked().unwrap_or_else(|_| unreachable!("`{UNKNOWN}` is an id")),
@@ -316,7 +317,7 @@ pub struct FinanceEvent {
     #[serde(flatten)]
     pub entered: NewFinanceEvent,
     /// The principal that entered it.
-    pub created_by: String,
+    pub created_by: Principal,
     /// When.
     pub created_at: Timestamp,
 }

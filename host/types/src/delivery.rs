@@ -8,8 +8,8 @@ use super::bounds::{check_bytes, check_context_id, check_json, check_page};
 use super::named::named;
 use super::{
     AgentId, BindingId, BindingKey, CaptureMode, CompanyId, DeliveryId, ExtractionJob, FieldError,
-    HookContext, HookKind, JsonObject, OperationError, OperationId, RecordHandle, Scope, Snippet,
-    SourcePayload, SourceRef, Visibility, is_about, limits,
+    HookContext, HookKind, JsonObject, OperationError, OperationId, Principal, RecordHandle, Scope,
+    Snippet, SourcePayload, SourceRef, Visibility, is_about, limits,
 };
 
 /// Something memory-relevant that happened. `hookId` tells one event from another: what is
@@ -173,7 +173,7 @@ pub struct Delivery {
     /// The event.
     pub hook: HookContext,
     /// The principal that sent it.
-    pub principal: String,
+    pub principal: Principal,
     /// The scope of the hook.
     pub scope: Scope,
     /// Where the material comes from.

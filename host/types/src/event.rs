@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::bounds::{check_bytes, check_json_of};
-use super::{AgentId, CompanyId, FieldError, JsonObject, limits};
+use super::{AgentId, CompanyId, FieldError, JsonObject, Principal, limits};
 
 /// The type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -129,7 +129,7 @@ pub struct Event {
     /// The company.
     pub company_id: CompanyId,
     /// The principal that sent it.
-    pub principal: String,
+    pub principal: Principal,
     /// When it came in.
     pub received_at: Timestamp,
     /// The event as it was sent.

@@ -24,6 +24,7 @@ mod origin;
 mod pages;
 mod permission;
 mod policy;
+mod principal;
 mod provenance;
 mod record;
 mod request;
@@ -75,6 +76,7 @@ pub use policy::{
     BindingPolicy, BindingRetention, HookSubscription, McpPolicy, OnBudget, PiiPolicy,
     ReviewPolicy, Sharing, Snapshots, SubscribedWhen, default_hooks,
 };
+pub use principal::{ActsFor, Principal, Writer, check_token_name};
 pub use provenance::{HookContext, HookKind, Scope, SourceKind, SourcePayload, SourceRef, Turn};
 pub use record::{JsonObject, RecordHandle};
 pub use request::*;

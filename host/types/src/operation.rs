@@ -12,7 +12,7 @@ pub use self::filter::OperationFilter;
 use super::named::named;
 use super::{
     AttributionMode, BindingId, BindingKey, CompanyId, ExtractionJob, HookContext, OperationId,
-    ProviderKey, RecordHandle, Scope, SourceRef, Usage, Visibility, limits,
+    Principal, ProviderKey, RecordHandle, Scope, SourceRef, Usage, Visibility, limits,
 };
 
 macro_rules! define_kinds {
@@ -287,7 +287,7 @@ pub struct Operation {
     /// How it ended.
     pub outcome: Outcome,
     /// The principal that asked, such as `operator`.
-    pub principal: String,
+    pub principal: Principal,
     /// The binding that was resolved or named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<BindingKey>,

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::named::named;
 use super::{
-    DeliveryId, HookKind, JsonObject, OperationId, RecordHandle, RecordRow, ReviewId, Scope,
-    SourceRef, Usage,
+    DeliveryId, HookKind, JsonObject, OperationId, Principal, RecordHandle, RecordRow, ReviewId,
+    Scope, SourceRef, Usage,
 };
 
 /// The meaning of a score.
@@ -80,7 +80,7 @@ fn weight_of(value: &Value) -> usize {
 #[serde(rename_all = "camelCase")]
 pub struct Corrected {
     /// The principal that asked for it.
-    pub by: String,
+    pub by: Principal,
     /// The record before.
     pub from: RecordHandle,
     /// The operation that made it.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::{Checked, check_context_id, check_reference};
 use super::{
-    BindingKey, DeliveryId, FieldError, OperationId, RecordHandle, Scope, SourceKind, SourceRef,
-    Visibility, limits,
+    BindingKey, DeliveryId, FieldError, OperationId, Principal, RecordHandle, Scope, SourceKind,
+    SourceRef, Visibility, limits,
 };
 
 /// The most sources of one request.
@@ -177,7 +177,7 @@ pub struct Replacement {
     /// The capture that asked for it.
     pub operation_id: OperationId,
     /// The principal that asked for it.
-    pub principal: String,
+    pub principal: Principal,
     /// When the material came. What came later stays.
     pub received_at: Timestamp,
     /// Whether everything from the source goes. Otherwise the records of the company go, and the

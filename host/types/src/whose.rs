@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::bounds::{Checked, check_bytes, check_context_id, check_reference};
 use super::named::named;
 use super::{
-    AgentId, BindingId, CompanyId, HookContext, HookKind, OperationId, RecordHandle, Replacement,
-    Scope, Snippet, SourceKind, SourceRef, limits,
+    AgentId, BindingId, CompanyId, HookContext, HookKind, OperationId, Principal, RecordHandle,
+    Replacement, Scope, Snippet, SourceKind, SourceRef, limits,
 };
 
 named!(
@@ -55,7 +55,7 @@ pub struct RecordRow {
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub hook_kind: Option<HookKind>,
     /// Its last writer, such as `agent:ada`.
-    pub written_by: String,
+    pub written_by: Principal,
     /// The operation that wrote it last.
     pub operation_id: OperationId,
     /// When it was first written.
@@ -74,7 +74,7 @@ pub struct RecordRow {
     pub replaces: Option<Replacement>,
     /// The last corrector, such as `agent:ada`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub corrected_by: Option<String>,
+    pub corrected_by: Option<Principal>,
     /// The client of that correction, such as `mcp:claude-code/2.1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrected_via: Option<String>,

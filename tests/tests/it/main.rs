@@ -80,6 +80,7 @@ mod optional;
 mod paperclip_host;
 mod persons;
 mod plugins;
+mod principals;
 mod project_events;
 mod provenance;
 mod refusals;

@@ -85,7 +85,7 @@ async fn each_tool_works_and_leaves_an_operation() {
         let operation = last(&host, "acme").await;
         let source = operation.source.unwrap();
         assert_eq!((operation.kind.as_str(), operation.outcome.as_str()), (kind, "succeeded"));
-        assert_eq!(operation.principal, "agent:ada");
+        assert_eq!(operation.principal.to_string(), "agent:ada");
         assert_eq!(operation.scope.agent_id.as_ref().unwrap().as_str(), "ada");
         assert_eq!(operation.scope.run_id.as_deref(), Some("run-7"));
         assert_eq!(
@@ -254,7 +254,10 @@ async fn the_scope_comes_from_the_token() {
     let refusal = auditor.is_refused("memory.note", json!({"text": "an auditor writes"})).await;
     assert!(refusal.starts_with("forbidden: "), "{refusal}");
     let refused = last(&host, "acme").await;
-    assert_eq!((refused.kind.as_str(), refused.principal.as_str()), ("record_upsert", "auditor:a"));
+    assert_eq!(
+        (refused.kind.as_str(), refused.principal.to_string().as_str()),
+        ("record_upsert", "auditor:a")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,14 +7,14 @@ use jiff::Timestamp;
 pub use self::acting::{ACT_AS_HEADERS, ActAs, ActingError};
 use crate::access::denied::Denied;
 use crate::access::rules::allows;
-use memhost_types::{Act, AgentId, CompanyId, Role, Scope, Token};
+use memhost_types::{Act, ActsFor, AgentId, CompanyId, Principal, Role, Scope, Token};
 
 /// Who calls. Whoever authenticates a request makes one for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// Identifies the caller.
     key: String,
-    principal: String,
+    principal: Principal,
     role: Role,
     company: Option<CompanyId>,
     agent: Option<AgentId>,
@@ -35,24 +35,23 @@ pub struct Caller {
 impl Caller {
     /// The person who runs the host: may do everything.
     pub fn operator() -> Self {
-        Self::host("operator")
+        Self::host(Principal::Operator)
     }
 
     /// The host itself, when it works on deliveries and jobs.
     pub(crate) fn worker() -> Self {
-        Self::host("host")
+        Self::host(Principal::Host)
     }
 
     /// The host itself, when it exports, imports or erases a company. No budget, rate limit or
     /// disabled binding stops it.
     pub(crate) fn system() -> Self {
-        Self::host("host:system")
+        Self::host(Principal::System)
     }
 
-    fn host(principal: &str) -> Self {
-        let principal = principal.to_owned();
+    fn host(principal: Principal) -> Self {
         Self {
-            key: principal.clone(),
+            key: principal.to_string(),
             principal,
             role: Role::Operator,
             company: None,
@@ -74,13 +73,9 @@ impl Caller {
 
     /// The bearer of a token.
     pub(crate) fn of(token: &Token) -> Self {
-        let principal = match &token.agent_id {
-            Some(agent) => format!("{}:{agent}", token.role),
-            None => format!("{}:{}", token.role, token.name),
-        };
         Self {
             key: token.id.0.to_string(),
-            principal,
+            principal: Principal::of(token),
             role: token.role,
             company: token.company_id.clone(),
             agent: token.agent_id.clone(),
@@ -106,15 +101,22 @@ impl Caller {
     pub(crate) fn on_behalf(self, whom: ActAs) -> Self {
         let ActAs { agent_id, run_id, person_id, role } = whom;
         let role = role.unwrap_or(Role::Agent);
-        let name = match (&agent_id, &person_id) {
-            (Some(agent), _) => format!(" as agent:{agent}"),
-            (None, Some(person)) => format!(" as person:{person}, {role}"),
-            (None, None) => format!(" as {role}"),
+        let acts_for = match (&agent_id, &person_id) {
+            (Some(agent), _) => ActsFor::Agent(agent.clone()),
+            (None, Some(person)) => ActsFor::Person { id: person.clone(), role },
+            (None, None) => ActsFor::Role(role),
+        };
+        // What one of them sent with an idempotency key is not the answer for another.
+        let key = format!("{} as {acts_for}", self.key);
+        let principal = match self.principal {
+            Principal::Token { name, .. } | Principal::Integration { name, .. } => {
+                Principal::Integration { name, acts_for }
+            }
+            other => other,
         };
         Self {
-            // What one of them sent with an idempotency key is not the answer for another.
-            key: format!("{}{name}", self.key),
-            principal: format!("{}{name}", self.principal),
+            key,
+            principal,
             agent: agent_id,
             run: run_id,
             acting_role: Some(role),
@@ -138,7 +140,7 @@ impl Caller {
 
     /// Whether the caller is a program that speaks MCP.
     pub(crate) fn is_mcp(&self) -> bool {
-        self.via.as_deref().is_some_and(|via| via == "mcp" || via.starts_with("mcp:"))
+        is_mcp(self.via())
     }
 
     /// Whether the caller is answered records that are private to others, in the scope of a whole
@@ -161,7 +163,7 @@ impl Caller {
     }
 
     /// The name under which operations are recorded.
-    pub fn principal(&self) -> &str {
+    pub fn principal(&self) -> &Principal {
         &self.principal
     }
 
@@ -342,6 +344,11 @@ impl Caller {
     }
 }
 
+/// Whether a client is a program that speaks MCP: what it writes, a model wrote.
+pub fn is_mcp(client: Option<&str>) -> bool {
+    client.is_some_and(|client| client == "mcp" || client.starts_with("mcp:"))
+}
+
 /// What a token, or the headers of an integration's request, fix of a scope.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fixed {
@@ -367,7 +374,7 @@ mod tests {
             operations,
             expires_at: None,
             created_at: Timestamp::UNIX_EPOCH,
-            created_by: "operator".to_owned(),
+            created_by: Principal::Operator,
             rotated_at: None,
             previous_value_until: None,
             last_used_at: None,

@@ -356,7 +356,7 @@ impl Service {
             None => tracing::info!(
                 ?action,
                 token = token.name,
-                by = caller.principal(),
+                by = %caller.principal(),
                 "an operator's token changed"
             ),
         }

@@ -3,11 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::caller::is_mcp;
 use super::denied::Denied;
-use super::writer::{Writer, is_confined, is_mcp};
 use crate::Service;
 use memhost_types::{
-    Binding, BindingKey, CompanyId, JsonObject, RecordId, RecordRow, Refusal, Scope,
+    AgentId, Binding, BindingKey, CompanyId, JsonObject, Principal, RecordId, RecordRow, Refusal,
+    Scope,
 };
 
 /// Whose facts are counted.
@@ -59,7 +60,7 @@ impl DriveFacts {
                 row.source.as_ref().and_then(|source| source.external_ref.as_deref()),
             ),
         };
-        let is_by_ai = || is_mcp(via) || is_confined(by);
+        let is_by_ai = || is_mcp(via) || by.is_confined();
         self == Self::All || (self == Self::SavedByAi && is_by_ai())
     }
 }
@@ -137,7 +138,7 @@ impl Service {
     /// only.
     pub(crate) fn check_user(
         &self,
-        principal: &str,
+        principal: &Principal,
         scope: &Scope,
         binding: &Binding,
     ) -> Result<(), Denied> {
@@ -145,7 +146,7 @@ impl Service {
         let Some(owners) = counted.owners.as_ref().filter(|owners| owners.keeps(binding)) else {
             return Ok(());
         };
-        match ((owners.user)(scope), agent_of(principal)) {
+        match ((owners.user)(scope), principal.agent().map(AgentId::as_str)) {
             (Some(user), Some(agent)) if user != agent => Err(Denied::because(
                 owners.user_field,
                 "is another user, whose facts are that user's only; use an integration's token \
@@ -157,8 +158,8 @@ impl Service {
     }
 
     /// The shared facts that somebody may not change at a binding; none where all may be changed.
-    pub(crate) fn kept_facts(&self, principal: &str, binding: &Binding) -> Option<KeptFacts> {
-        if !is_confined(principal) {
+    pub(crate) fn kept_facts(&self, principal: &Principal, binding: &Binding) -> Option<KeptFacts> {
+        if !principal.is_confined() {
             return None;
         }
         let counted = self.recorder.facts.lock();
@@ -169,7 +170,7 @@ impl Service {
     /// Refuses to change shared facts for who may not change these.
     pub(crate) async fn check_drive_facts(
         &self,
-        principal: &str,
+        principal: &Principal,
         binding: &Binding,
         records: impl Iterator<Item = &RecordId>,
     ) -> Result<(), Refusal> {
@@ -194,7 +195,7 @@ impl Service {
     /// Refuses to forget a drive as a whole for who may not change all of its facts.
     pub(crate) fn check_drive(
         &self,
-        principal: &str,
+        principal: &Principal,
         scope: &Scope,
         binding: &Binding,
     ) -> Result<(), Denied> {
@@ -210,14 +211,14 @@ impl Service {
     /// provider's own rules for facts that were added by hand go by that.
     pub(crate) fn tell_source<'a>(
         &self,
-        principal: &str,
+        principal: &Principal,
         scope: &Scope,
         binding: &Binding,
         facts: impl Iterator<Item = &'a mut Option<JsonObject>>,
     ) {
         let is_drives =
             |owners: &FactOwners| owners.is_at(binding) && (owners.drive)(scope).is_some();
-        if is_confined(principal)
+        if principal.is_confined()
             && self.recorder.facts.lock().owners.as_ref().is_some_and(is_drives)
         {
             facts.for_each(|metadata| {
@@ -228,13 +229,13 @@ impl Service {
 
     /// Makes an agent the user of a scope that names none, where users' facts are their owners'
     /// only. A scope without a user sees and removes the facts of all.
-    pub(crate) fn confine_user(&self, principal: &str, scope: &mut Scope, binding: &Binding) {
+    pub(crate) fn confine_user(&self, principal: &Principal, scope: &mut Scope, binding: &Binding) {
         let counted = self.recorder.facts.lock();
         let owners = counted
             .owners
             .as_ref()
             .filter(|owners| owners.keeps(binding) && (owners.user)(scope).is_none());
-        if let (Some(owners), Some(agent)) = (owners, agent_of(principal)) {
+        if let (Some(owners), Some(agent)) = (owners, principal.agent().map(AgentId::as_str)) {
             (owners.set_user)(scope, agent);
         }
     }
@@ -257,7 +258,7 @@ impl Service {
     /// `is_drives`: what is written says that it is a drive's.
     pub(crate) fn bind_write(
         &self,
-        principal: &str,
+        principal: &Principal,
         scope: &mut Scope,
         binding: &Binding,
         is_drives: bool,
@@ -269,7 +270,7 @@ impl Service {
         match ((owners.user)(scope).is_some(), (owners.drive)(scope).is_some()) {
             (true, true) if !is_drives => (owners.clear_drive)(scope),
             (false, false) => {
-                let agent = agent_of(principal).map(str::to_owned);
+                let agent = principal.agent().map(AgentId::as_str).map(str::to_owned);
                 if let Some(agent) =
                     agent.or_else(|| scope.agent_id.as_ref().map(ToString::to_string))
                 {
@@ -288,10 +289,4 @@ pub(crate) fn says_drive(metadata: Option<&JsonObject>) -> bool {
         || member("driveId").is_some() && member("userId").is_none(),
         |scope| scope == "drive",
     )
-}
-
-/// The agent that asks. An integration that acts for an agent is that agent; one that acts for a
-/// person is confined to the person.
-fn agent_of(principal: &str) -> Option<&str> {
-    Writer::of(principal).filter(|writer| writer.is_agent).map(|writer| writer.id)
 }

@@ -32,7 +32,7 @@ impl Caller {
             .into_iter()
             .any(Option::is_some)
             || (run_id.is_some() && self.run().is_none());
-        source.asserted_by = is_claimed.then(|| self.principal().to_owned());
+        source.asserted_by = is_claimed.then(|| self.principal().to_string());
         Ok(())
     }
 
@@ -85,6 +85,6 @@ impl Caller {
     fn asserts(&self, actor: Option<&AgentId>, run: Option<&str>) -> Option<String> {
         let is_claimed =
             (actor.is_some() && self.agent().is_none()) || (run.is_some() && self.run().is_none());
-        is_claimed.then(|| self.principal().to_owned())
+        is_claimed.then(|| self.principal().to_string())
     }
 }

@@ -140,7 +140,7 @@ impl Tokens {
             operations,
             expires_at,
             created_at: self.clock.now(),
-            created_by: caller.principal().to_owned(),
+            created_by: caller.principal().clone(),
             rotated_at: None,
             previous_value_until: None,
             last_used_at: None,

@@ -5,12 +5,12 @@ use serde_json::Value;
 
 use memhost_ports::{Clock, new_id};
 use memhost_store::{self as store, Change, StoreError, Table};
-use memhost_types::{Activity, ActivityAction, CompanyId};
+use memhost_types::{Activity, ActivityAction, CompanyId, Principal};
 
 /// An entry for a change that is about to be made.
 #[derive(Debug, Clone)]
 pub(crate) struct NewActivity {
-    principal: String,
+    principal: Principal,
     action: ActivityAction,
     subject: String,
     before: Option<Value>,
@@ -19,9 +19,13 @@ pub(crate) struct NewActivity {
 
 impl NewActivity {
     /// What somebody does to a thing.
-    pub(crate) fn new(principal: &str, action: ActivityAction, subject: impl Into<String>) -> Self {
+    pub(crate) fn new(
+        principal: &Principal,
+        action: ActivityAction,
+        subject: impl Into<String>,
+    ) -> Self {
         Self {
-            principal: principal.to_owned(),
+            principal: principal.clone(),
             action,
             subject: subject.into(),
             before: None,
@@ -30,7 +34,7 @@ impl NewActivity {
     }
 
     /// Who does it.
-    pub(crate) fn principal(&self) -> &str {
+    pub(crate) fn principal(&self) -> &Principal {
         &self.principal
     }
 

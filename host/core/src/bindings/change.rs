@@ -8,7 +8,9 @@ use crate::bindings::registry::{Company, target_change};
 use crate::bindings::{BindingError, Bindings};
 use crate::companies::known::KnownCompanies;
 use memhost_store::{self as store, Change, Found, Lease, LockKind, StoreError, Table};
-use memhost_types::{Activity, ActivityAction, Binding, BindingId, BindingKey, CompanyId, Target};
+use memhost_types::{
+    Activity, ActivityAction, Binding, BindingId, BindingKey, CompanyId, Principal, Target,
+};
 
 fn fresh(present: &Binding, revision: Option<u64>) -> Result<(), BindingError> {
     match revision {
@@ -38,7 +40,7 @@ impl Bindings {
         company_id: &CompanyId,
         binding_key: &BindingKey,
         revision: Option<u64>,
-        (principal, action): (&str, ActivityAction),
+        (principal, action): (&Principal, ActivityAction),
         change: impl FnOnce(&mut Binding),
     ) -> Result<Arc<Binding>, BindingError> {
         let _lock = self.lock(company_id).await?;
@@ -83,7 +85,7 @@ impl Bindings {
         company_id: &CompanyId,
         (binding_key, id): (&BindingKey, BindingId),
         revision: Option<u64>,
-        principal: &str,
+        principal: &Principal,
     ) -> Result<Arc<Binding>, BindingError> {
         let _lock = self.lock(company_id).await?;
         let present = self.get(company_id, binding_key)?;
@@ -151,7 +153,7 @@ impl Bindings {
     /// Where there is no such binding or the store fails.
     pub async fn set_target(
         &self,
-        principal: &str,
+        principal: &Principal,
         company_id: &CompanyId,
         target: Target,
         binding_key: Option<&BindingKey>,

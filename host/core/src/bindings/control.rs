@@ -202,7 +202,7 @@ impl Service {
         deletion::finish(&*self.store, &self.serving, Some(&self.reviews), &deleted).await?;
         self.records.forget_binding(deleted.id);
         self.note_forgetting().await?;
-        tracing::info!(%company, binding = %key, by = caller.principal(), "a binding was deleted");
+        tracing::info!(%company, binding = %key, by = %caller.principal(), "a binding was deleted");
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use memhost_ports::{Clock, new_id};
 use memhost_store::{self as store, Change, Store, Table};
 use memhost_types::{
     ActivityAction, AgentId, Binding, BindingId, BindingKey, BindingLimits, BindingPolicy,
-    CompanyId, Grants, JsonObject, Permission, ProviderKey, Target, VersionChoice,
+    CompanyId, Grants, JsonObject, Permission, Principal, ProviderKey, Target, VersionChoice,
 };
 
 /// What is needed to make a binding.
@@ -163,7 +163,7 @@ impl Bindings {
     /// Where the key is taken or the store fails.
     pub async fn create(
         &self,
-        principal: &str,
+        principal: &Principal,
         company_id: &CompanyId,
         new: NewBinding,
     ) -> Result<Arc<Binding>, BindingError> {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use memhost_store::{self as store, Store, StoreError, Table};
-use memhost_types::CompanyId;
+use memhost_types::{CompanyId, Principal};
 
 /// The prefix of the keys of tombstones.
 pub(crate) const TOMBSTONE: &[u8] = b"tombstone\0";
@@ -89,14 +89,14 @@ pub struct Tombstone {
     /// When it was erased.
     pub erased_at: Timestamp,
     /// By whom.
-    pub erased_by: String,
+    pub erased_by: Principal,
     /// Records that providers were told to forget and did, by binding.
     pub forgotten: BTreeMap<String, u64>,
     /// What providers did not forget, a sentence each. It must be removed at their own systems.
     pub not_forgotten: Vec<String>,
     /// Bindings whose provider has not confirmed it and that somebody gave up by name, and who.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub abandoned: BTreeMap<String, String>,
+    pub abandoned: BTreeMap<String, Principal>,
     /// Whether everything is gone: false while a provider has not confirmed that it has forgotten
     /// its records.
     pub is_complete: bool,

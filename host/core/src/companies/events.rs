@@ -57,7 +57,7 @@ impl Service {
                     .await);
             }
             (event.agent_id, event.run_id) = (scope.agent_id, scope.run_id);
-            let (id, principal) = (new_id(&*self.clock), caller.principal().to_owned());
+            let (id, principal) = (new_id(&*self.clock), caller.principal().clone());
             all.push((
                 Event { id, company_id: company.clone(), principal, received_at: now, event },
                 true,

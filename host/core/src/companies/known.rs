@@ -18,7 +18,7 @@ use crate::access::{Act, Caller};
 use crate::error::ServiceError;
 use crate::operations::runner::Target;
 use memhost_store::{self as store, Change, Store, StoreError, Table};
-use memhost_types::{CompanyId, FieldError, OperationKind, nearest, visible};
+use memhost_types::{CompanyId, FieldError, OperationKind, Principal, nearest, visible};
 
 /// The prefix of the rows of known companies.
 const KNOWN: &[u8] = b"company\0";
@@ -36,7 +36,7 @@ const MOST_WRONG: usize = 4;
 #[serde(rename_all = "camelCase")]
 struct Made {
     made_at: Timestamp,
-    made_by: String,
+    made_by: Principal,
 }
 
 /// The companies that this host has.
@@ -81,10 +81,10 @@ impl KnownCompanies {
     /// The change that makes a company known. It may be written twice.
     pub(crate) fn change(
         company: &CompanyId,
-        made_by: &str,
+        made_by: &Principal,
         made_at: Timestamp,
     ) -> Result<Change, StoreError> {
-        let row = store::encode("company", &Made { made_at, made_by: made_by.to_owned() })?;
+        let row = store::encode("company", &Made { made_at, made_by: made_by.clone() })?;
         Ok(Change::always(Table::Host, [KNOWN, company.as_str().as_bytes()].concat(), Some(row)))
     }
 
@@ -139,7 +139,7 @@ impl Service {
         let change = KnownCompanies::change(company, caller.principal(), self.clock.now())?;
         store::write(&*self.store, &[change]).await?;
         self.bindings.known.add(company);
-        tracing::info!(%company, by = caller.principal(), "a company was made");
+        tracing::info!(%company, by = %caller.principal(), "a company was made");
         Ok(true)
     }
 
@@ -156,7 +156,7 @@ impl Service {
             let company = visible(company.as_str());
             tracing::warn!(
                 company,
-                by = caller.principal(),
+                by = %caller.principal(),
                 "a request was refused: this host has no such company"
             );
         }

@@ -101,7 +101,7 @@ impl Service {
             || Tombstone {
                 company_id: company.clone(),
                 erased_at: self.clock.now(),
-                erased_by: caller.principal().to_owned(),
+                erased_by: caller.principal().clone(),
                 forgotten: BTreeMap::new(),
                 not_forgotten: Vec::new(),
                 abandoned: BTreeMap::new(),
@@ -139,7 +139,7 @@ impl Service {
                         true => {
                             tombstone
                                 .abandoned
-                                .insert(binding.key.to_string(), caller.principal().to_owned());
+                                .insert(binding.key.to_string(), caller.principal().clone());
                         }
                         false => unconfirmed.push(binding.key.to_string()),
                     }
@@ -175,7 +175,7 @@ impl Service {
         self.remove_directory(company).await?;
         tombstone.is_complete = true;
         let erased = self.write_tombstone(&tombstone, false).await?;
-        tracing::info!(%company, by = caller.principal(), keys = tombstone.removed_keys, "a \
+        tracing::info!(%company, by = %caller.principal(), keys = tombstone.removed_keys, "a \
             company was erased");
         Ok(erased)
     }

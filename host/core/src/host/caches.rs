@@ -73,7 +73,7 @@ mod tests {
     use memhost_ports::{Clock, SystemClock};
     use memhost_store::{Change, SledOptions, SledStore, Store};
     use memhost_types::{
-        BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, VersionChoice,
+        BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Principal, VersionChoice,
     };
 
     /// One store, and a clock, that two hosts share in these tests.
@@ -122,11 +122,11 @@ mod tests {
         let (_directory, store, clock) = shared();
         let acme: CompanyId = "acme".parse().unwrap();
         let bindings = Bindings::open(store, clock).await.unwrap();
-        let first = bindings.create("operator", &acme, new_default()).await.unwrap();
-        bindings.delete(&acme, (&first.key, first.id), None, "operator").await.unwrap();
-        let next = bindings.create("operator", &acme, new_default()).await.unwrap();
+        let first = bindings.create(&Principal::Operator, &acme, new_default()).await.unwrap();
+        bindings.delete(&acme, (&first.key, first.id), None, &Principal::Operator).await.unwrap();
+        let next = bindings.create(&Principal::Operator, &acme, new_default()).await.unwrap();
         bindings
-            .delete(&acme, (&first.key, first.id), Some(first.revision), "operator")
+            .delete(&acme, (&first.key, first.id), Some(first.revision), &Principal::Operator)
             .await
             .unwrap_err();
         assert_eq!(bindings.get(&acme, &first.key).unwrap().id, next.id);
@@ -138,11 +138,11 @@ mod tests {
         let acme: CompanyId = "acme".parse().unwrap();
         let here = Bindings::open(Arc::clone(&store), Arc::clone(&clock)).await.unwrap();
         let there = Bindings::open(Arc::clone(&store), clock).await.unwrap();
-        let made = here.create("operator", &acme, new_default()).await.unwrap();
+        let made = here.create(&Principal::Operator, &acme, new_default()).await.unwrap();
         assert!(there.resolve(&acme, None, None).is_err());
         there.reload(&acme).await.unwrap();
         assert_eq!(there.resolve(&acme, None, None).unwrap().binding.id, made.id);
-        here.delete(&acme, (&made.key, made.id), None, "operator").await.unwrap();
+        here.delete(&acme, (&made.key, made.id), None, &Principal::Operator).await.unwrap();
         there.reload(&acme).await.unwrap();
         assert!(there.list(&acme).is_empty());
     }

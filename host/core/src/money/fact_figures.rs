@@ -195,5 +195,5 @@ fn is_by_hand(operation: &Operation) -> bool {
         .as_ref()
         .and_then(|source| source.external_ref.as_deref())
         .unwrap_or_default();
-    !operation.principal.contains("agent:") && via != "mcp" && !via.starts_with("mcp:")
+    operation.principal.agent().is_none() && via != "mcp" && !via.starts_with("mcp:")
 }

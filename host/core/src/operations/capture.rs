@@ -12,7 +12,7 @@ use memhost_sandbox::CaptureAnswer;
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
     Binding, CaptureRequest, CaptureResponse, Delivery, FieldError, Held, OnBudget,
-    OperationErrorCode, Outcome, Replacement,
+    OperationErrorCode, Outcome, Principal, Replacement,
 };
 
 /// What goes with an attempt to capture something. Its rows are written in one step with the
@@ -24,7 +24,7 @@ pub(crate) trait Attempt: Sync {
     }
 
     /// The sender of the event. `None`: the caller.
-    fn sender(&self) -> Option<&str> {
+    fn sender(&self) -> Option<&Principal> {
         None
     }
 

@@ -7,8 +7,8 @@ use async_recursion::async_recursion as boxed;
 use memhost_sandbox::ForgetAnswer;
 use memhost_store::StoreError;
 use memhost_types::{
-    Binding, ForgetEffect, ForgetOutcome, ForgetRequest, ForgetResponse, RecordHandle, RecordId,
-    Scope, SourceRef,
+    Binding, ForgetEffect, ForgetOutcome, ForgetRequest, ForgetResponse, Principal, RecordHandle,
+    RecordId, Scope, SourceRef,
 };
 use std::collections::HashSet;
 
@@ -32,12 +32,12 @@ impl Service {
         &self,
         caller: &Caller,
         request: ForgetRequest,
-        of: Option<(&str, &SourceRef)>,
+        of: Option<(&Principal, &SourceRef)>,
     ) -> Result<ForgetResponse, ServiceError> {
         if let Some(binding) = self.waits_as_a_whole(&request).await? {
             return self.forget_only_waiting(caller, request, &binding).await;
         }
-        let of = of.map(|(principal, source)| (principal.to_owned(), source.clone()));
+        let of = of.map(|(principal, source)| (principal.clone(), source.clone()));
         self.operate(caller, &mut Forget { of, ..Forget::new(request) }).await
     }
 
@@ -133,7 +133,7 @@ struct Forget {
     /// The handles of the request that the caller may not know of are not among these.
     known: Vec<RecordHandle>,
     /// For whom the host does it, and of which source.
-    of: Option<(String, SourceRef)>,
+    of: Option<(Principal, SourceRef)>,
 }
 
 impl Forget {

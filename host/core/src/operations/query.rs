@@ -10,7 +10,7 @@ use memhost_ports::off_executor;
 use memhost_records::{HostPartitions, Reader};
 use memhost_sandbox::QueryAnswer;
 use memhost_types::{
-    ContextBundle, HookContext, Intent, JsonObject, QueryRequest, Snippet, limits,
+    ContextBundle, HookContext, Intent, JsonObject, Principal, QueryRequest, Snippet, limits,
 };
 
 /// How many times as many records the provider is asked for at first, where the host takes some
@@ -47,7 +47,7 @@ impl Service {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ForHook<'a> {
     pub(crate) context: &'a HookContext,
-    pub(crate) sender: &'a str,
+    pub(crate) sender: &'a Principal,
     /// What it says of the session.
     pub(crate) metadata: Option<&'a JsonObject>,
 }

@@ -28,7 +28,7 @@ use memhost_store::{CompactionMark, Lease, Store, StoreError, TableWrite};
 use memhost_types::{
     AttributionMode, Binding, ExtractionJob, HookContext, Job, JsonObject, LogLine, Operation,
     OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, PayloadSnapshot,
-    RecordHandle, Refusal, Scope, Snapshots, SourceRef, Usage, limits,
+    Principal, RecordHandle, Refusal, Scope, Snapshots, SourceRef, Usage, limits,
 };
 
 /// Where operations are recorded.
@@ -130,8 +130,8 @@ impl Record {
     }
 
     /// Who sent the event that the host works on.
-    pub(crate) fn set_principal(&mut self, sender: &str) {
-        self.change().principal = sender.to_owned();
+    pub(crate) fn set_principal(&mut self, sender: &Principal) {
+        self.change().principal = sender.clone();
     }
 
     /// The bytes that the company had room for when it began.

@@ -17,8 +17,8 @@ use memhost_records::{Owner, Reader, Selection, Since};
 use memhost_store::{self as store, Lease, LockKind, StoreError, TableWrite};
 use memhost_types::{
     Binding, BindingKey, CompanyId, FieldError, ForgetRequest, ForgottenAt, ForgottenSources,
-    MAX_SOURCE_RECORDS, OperationErrorCode, RecordHandle, RecordId, RecordRow, Scope, SourceRecord,
-    SourceRecords, SourceRef, SourceSelector, SourcesRequest, limits,
+    MAX_SOURCE_RECORDS, OperationErrorCode, Principal, RecordHandle, RecordId, RecordRow, Scope,
+    SourceRecord, SourceRecords, SourceRef, SourceSelector, SourcesRequest, limits,
 };
 
 /// The most operations of one call at a binding; each forgets at most 1,000 records.
@@ -292,7 +292,7 @@ impl Service {
         &self,
         binding: &Binding,
         gone: Vec<RecordHandle>,
-        of: Option<(&str, &SourceRef)>,
+        of: Option<(&Principal, &SourceRef)>,
     ) -> Result<(), Refusal> {
         for handles in gone.chunks(limits::MAX_ITEMS) {
             let request = ForgetRequest {

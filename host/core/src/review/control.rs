@@ -260,7 +260,7 @@ impl Service {
         }
         let mut after = ReviewItem {
             status,
-            decided_by: Some(caller.principal().to_owned()),
+            decided_by: Some(caller.principal().to_string()),
             decided_at: Some(self.clock.now()),
             ..before.clone()
         };

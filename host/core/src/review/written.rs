@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use memhost_store::StoreError;
 use memhost_types::{
-    CompanyId, GetRequest, ListRequest, Pages, RecordHandle, ReviewItem, ReviewPolicy,
+    CompanyId, GetRequest, ListRequest, Pages, Principal, RecordHandle, ReviewItem, ReviewPolicy,
     ReviewStatus, Scope, Snippet,
 };
 
@@ -27,7 +27,7 @@ pub(crate) enum Author {
     Judged,
     /// A person who may review. It counts without a decision, and the queue shows that.
     Reviewer {
-        principal: String,
+        principal: Principal,
         /// What a decision is about. The decision is its entry in the queue.
         decided: Option<Arc<Decided>>,
     },
@@ -57,17 +57,14 @@ impl Author {
     pub(crate) fn of(caller: &Caller, company: &CompanyId) -> Self {
         let is_program = caller.is_host() || caller.agent().is_some() || caller.is_mcp();
         match !is_program && caller.may(Act::Administer, Some(company)).is_ok() {
-            true => Self::Reviewer { principal: caller.principal().to_owned(), decided: None },
+            true => Self::Reviewer { principal: caller.principal().clone(), decided: None },
             false => Self::Judged,
         }
     }
 
     /// The caller that decides about a record.
     pub(crate) fn deciding(caller: &Caller, decided: &Arc<Decided>) -> Self {
-        Self::Reviewer {
-            principal: caller.principal().to_owned(),
-            decided: Some(Arc::clone(decided)),
-        }
+        Self::Reviewer { principal: caller.principal().clone(), decided: Some(Arc::clone(decided)) }
     }
 
     /// Whether a decision writes what an agent has asked for before.
@@ -163,7 +160,7 @@ impl Answered<'_> {
         &self,
         policy: &ReviewPolicy,
         snippet: &Snippet,
-        principal: &str,
+        principal: &Principal,
     ) -> Result<(), StoreError> {
         let (host, binding) = (self.host, &self.serving.binding);
         let text = whole(&snippet.text, snippet.summary.as_deref());
@@ -190,7 +187,7 @@ impl Answered<'_> {
         let at = host.clock.now();
         host.reviews
             .put(&ReviewItem {
-                decided_by: Some(principal.to_owned()),
+                decided_by: Some(principal.to_string()),
                 decided_at: Some(at),
                 ..item
             })

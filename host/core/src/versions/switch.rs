@@ -14,12 +14,9 @@ use memhost_sandbox::{
     Directory, DirectoryAccess, Failure, InstanceSetup, Instances, OptionalInterface,
 };
 use memhost_types::{
-    ActivityAction, Binding, ListRequest, OperationErrorCode, Refusal, RejectedVersion, Scope,
-    ServingVersion,
+    ActivityAction, Binding, ListRequest, OperationErrorCode, Principal, Refusal, RejectedVersion,
+    Scope, ServingVersion,
 };
-
-/// The principal of what the host does by itself.
-const HOST: &str = "host";
 
 impl ServingBindings {
     /// The caller holds the binding's lock. Calls that run end on the build on which they began.
@@ -214,8 +211,8 @@ impl ServingBindings {
                 "another version serves a binding"
             ),
         }
-        let entry =
-            NewActivity::new(HOST, action, binding.key.as_str()).with(Some(before), Some(after));
+        let entry = NewActivity::new(&Principal::Host, action, binding.key.as_str())
+            .with(Some(before), Some(after));
         if let Err(error) = self.bindings.record(&binding.company_id, entry).await {
             tracing::error!(%error, "a change of versions is not in the activity log");
         }

@@ -22,7 +22,7 @@ use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
     Binding, CaptureRequest, CaptureResponse, ContextBlock, DEFAULT_TOKEN_BUDGET, Delivery,
     DeliveryId, DeliveryStatus, HookEvent, HookKind, HookReceipt, OnBudget, OperationErrorCode,
-    OperationId, OperationKind, Recall, Refusal, SourcePayload, SourceRef,
+    OperationId, OperationKind, Principal, Recall, Refusal, SourcePayload, SourceRef,
 };
 
 impl Service {
@@ -137,7 +137,7 @@ impl Service {
             binding_id: binding.id,
             binding_key: binding.key.clone(),
             hook: caller.hook_of(event),
-            principal: caller.principal().to_owned(),
+            principal: caller.principal().clone(),
             scope: event.scope.clone(),
             source: event.source.clone(),
             payload: event.payload.clone(),
@@ -361,7 +361,7 @@ impl DeliveryAttempt<'_> {
 }
 
 impl Attempt for DeliveryAttempt<'_> {
-    fn sender(&self) -> Option<&str> {
+    fn sender(&self) -> Option<&Principal> {
         Some(&self.before.principal)
     }
 

@@ -125,7 +125,7 @@ pub(crate) async fn charges(
             .maybe(wide("Applies to"), whose)
             .maybe(long("Description"), entered.description.as_deref())
             .maybe(wide("Invoice"), entered.external_invoice_id.as_deref())
-            .cell(wide("Entered by"), event.created_by.as_str())
+            .cell(wide("Entered by"), event.created_by.to_string())
             .cell(number("Amount"), amount(event))
     });
     let none = html! {

@@ -153,7 +153,7 @@ fn provenance(view: &View, operation: &Operation) -> Details {
     let version = operation.provider_version.as_deref().unwrap_or_default();
     let details = Details::default()
         .row("Started", moment(operation.started_at))
-        .row("Requested by", operation.principal.as_str())
+        .row("Requested by", operation.principal.to_string())
         .maybe(
             "Binding",
             operation.binding_key.as_ref().map(|key| binding_link(view, key.as_str())),

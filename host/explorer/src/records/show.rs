@@ -180,7 +180,7 @@ fn about<P>(record: &RecordView<P>, found: &Snippet, row: Option<&RecordRow>) ->
             "Corrected",
             found.corrected.as_ref().map(|corrected| corrected_from(record, corrected)),
         )
-        .maybe("Written by", row.map(|row| row.written_by.clone()))
+        .maybe("Written by", row.map(|row| row.written_by.to_string()))
         .maybe(
             "Last write",
             row.filter(|_| record.allows(Act::View))

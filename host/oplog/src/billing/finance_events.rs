@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::{BillingError, Ledger};
 use memhost_ports::new_id;
 use memhost_store::{self as store, Change, Found, StoreError, Table};
-use memhost_types::{CompanyId, FieldError, FinanceEvent, NewFinanceEvent};
+use memhost_types::{CompanyId, FieldError, FinanceEvent, NewFinanceEvent, Principal};
 
 /// The name of a row in errors.
 pub(super) const WHAT: &str = "finance event";
@@ -22,7 +22,7 @@ impl Ledger {
     pub async fn finance_event(
         &self,
         company: &CompanyId,
-        by: &str,
+        by: &Principal,
         entered: NewFinanceEvent,
     ) -> Result<(FinanceEvent, Change), BillingError> {
         if let Some(id) = entered.cost_event_id
@@ -39,7 +39,7 @@ impl Ledger {
             id: new_id(&*self.clock),
             company_id: company.clone(),
             entered,
-            created_by: by.to_owned(),
+            created_by: by.clone(),
             created_at: self.clock.now(),
         };
         let new = store::encode(WHAT, &event)?;

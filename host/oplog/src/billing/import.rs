@@ -15,11 +15,11 @@ const MOST_COUNT: u64 = 1 << 52;
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the tables say it")]
 pub enum BillingRow {
-    CostEvent(CostEvent),
+    CostEvent(Box<CostEvent>),
     /// A row of the order of cost events: its number, and where the event is, as it is stored.
     CostPlace(u64, Vec<u8>),
     CostsTrimmed(CostsTrimmed),
-    FinanceEvent(FinanceEvent),
+    FinanceEvent(Box<FinanceEvent>),
     Budget(Budget),
 }
 

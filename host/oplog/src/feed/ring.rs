@@ -21,9 +21,12 @@ pub(super) const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
 /// The memory of an event whatever is in it, in bytes. Ids and times are in it.
 const BASE: usize = 2 * 1024;
 
+/// A notice with its number.
+type Slot = Mutex<Option<(u64, Arc<Notice>)>>;
+
 /// The notices that are kept, by number.
 pub(super) struct Ring {
-    slots: Box<[Mutex<Option<(u64, Arc<Notice>)>>]>,
+    slots: Box<[Slot]>,
     /// The number of the next notice.
     next: AtomicU64,
     /// Notices below this number were removed to save memory.

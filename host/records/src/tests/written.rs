@@ -6,7 +6,7 @@ use memhost_types::{RecordWrite, Replacement};
 fn replacement(at: Timestamp) -> Replacement {
     Replacement {
         operation_id: OperationId::new(1, 1, 1),
-        principal: "tester".to_owned(),
+        principal: Principal::Operator,
         received_at: at,
         of_everybody: false,
     }
@@ -146,7 +146,8 @@ async fn a_correction_says_who_corrected_and_keeps_where_the_record_came_from() 
     let room = Room::new().await;
     let origin = row("old", &agent("ada"));
     let mut operation = operation(5, OperationKind::Correct, scope_of(&agent("ada")));
-    operation.principal = "agent:ada".to_owned();
+    let ada = Principal::Agent("ada".parse().unwrap());
+    operation.principal = ada.clone();
     operation.source = Some(source(|source| source.external_ref = Some("mcp:x/1".to_owned())));
     let ownership = Ownership::like(&origin);
     let made = [Made { handle: &handle("new"), origin: Some(&origin), write: None }];
@@ -156,7 +157,7 @@ async fn a_correction_says_who_corrected_and_keeps_where_the_record_came_from() 
     assert!(changes.lock.is_some(), "it is private");
     room.put(changes.writes).await;
     let row = room.row("new").await.unwrap();
-    assert_eq!(row.corrected_by.as_deref(), Some("agent:ada"));
+    assert_eq!(row.corrected_by, Some(ada));
     assert_eq!(row.corrected_via.as_deref(), Some("mcp:x/1"));
     assert_eq!((row.scope, row.visibility), (origin.scope, Visibility::Agent));
 }
@@ -164,7 +165,7 @@ async fn a_correction_says_who_corrected_and_keeps_where_the_record_came_from() 
 #[tokio::test]
 async fn the_import_of_a_company_carries_rows_over() {
     let room = Room::new().await;
-    let origin = RecordRow { written_by: "elsewhere".to_owned(), ..row("old", &agent("ada")) };
+    let origin = RecordRow { written_by: Principal::System, ..row("old", &agent("ada")) };
     room.put(Records::write(&origin, None).unwrap()).await;
     let write = room.begin(&Reader::All, None).await;
     let made = [Made { handle: &handle("new"), origin: Some(&origin), write: None }];

@@ -182,14 +182,7 @@ impl Row {
             Self::Event(row) => row.event.check().map_err(say),
             Self::Record(row) => {
                 row.scope.check().map_err(say)?;
-                row.source
-                    .as_ref()
-                    .map_or(Ok(()), |source| source.check(&row.scope))
-                    .map_err(say)?;
-                match row.written_by.len() <= limits::MAX_RECORD_ID_BYTES {
-                    true => Ok(()),
-                    false => Err("has a `writtenBy` that is too long".to_owned()),
-                }
+                row.source.as_ref().map_or(Ok(()), |source| source.check(&row.scope)).map_err(say)
             }
             _ => Ok(()),
         }
@@ -235,8 +228,7 @@ pub(super) fn operation(
     if operation.outcome == Outcome::InProgress || operation.count == 0 {
         return Err("is an operation that has not ended".to_owned());
     }
-    let bytes =
-        operation.log.iter().map(|line| line.text.len()).sum::<usize>() + operation.principal.len();
+    let bytes = operation.log.iter().map(|line| line.text.len()).sum::<usize>();
     if operation.records.len() > limits::MAX_ITEMS || bytes > MOST_LOG {
         return Err(format!(
             "has more than {} records, or a log of more than {MOST_LOG} bytes",

@@ -3,16 +3,11 @@
 use std::sync::Arc;
 
 use super::Recorder;
-use memhost_oplog::refusals::{Counted, OTHERS};
+use memhost_oplog::refusals::Counted;
 use memhost_store::StoreError;
 use memhost_types::Operation;
 
 impl Recorder {
-    /// The principal that a refusal is recorded under where it stands for further tokens.
-    pub(crate) fn principal_of_others() -> String {
-        OTHERS.to_owned()
-    }
-
     /// Writes the numbers of the minutes that have ended; with `also_this` those of the current
     /// minute, too. They are on disk when this returns.
     pub(crate) async fn write_refusals(&self, also_this: bool) -> Result<(), StoreError> {

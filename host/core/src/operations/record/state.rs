@@ -14,8 +14,8 @@ use memhost_oplog::refusals::Taken;
 use memhost_records::{OperationMarks, Reader};
 use memhost_store::TableWrite;
 use memhost_types::{
-    Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, Refusal,
-    Scope, SourceKind, SourceRef, Visibility,
+    Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, Principal,
+    Refusal, Scope, SourceKind, SourceRef, Visibility,
 };
 
 macro_rules! states {
@@ -99,7 +99,7 @@ impl Opened {
             company_id: scope.company_id.clone(),
             kind,
             outcome: Outcome::InProgress,
-            principal: caller.principal().to_owned(),
+            principal: caller.principal().clone(),
             binding_key: None,
             binding_id: None,
             provider_key: None,
@@ -281,7 +281,7 @@ impl Ending {
                 }
                 Taken::First { is_of_others, ended } => {
                     if is_of_others {
-                        record.change().principal = Recorder::principal_of_others();
+                        record.change().principal = Principal::Others;
                     }
                     if let Err(error) = recorder.write_displaced(ended).await {
                         tracing::error!(%error, "the number of earlier refusals could not be \
@@ -335,7 +335,7 @@ impl Ending {
 /// The provenance of what a person asked for with a client: it comes from no event.
 fn by_hand(caller: &Caller, scope: &Scope, via: &str) -> SourceRef {
     SourceRef {
-        asserted_by: Some(caller.principal().to_owned()),
+        asserted_by: Some(caller.principal().to_string()),
         issue_id: scope.issue_id.clone(),
         run_id: scope.run_id.clone(),
         external_ref: Some(via.to_owned()),

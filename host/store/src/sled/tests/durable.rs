@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use memhost_types::LogLine;
+
 use super::*;
 use crate::{DiskLevel, DiskSeam, DiskStep, Store, TableWrite, company_key};
 
@@ -406,7 +408,7 @@ fn a_group_of_which_a_part_has_no_room_is_written_in_part() {
             .map(|_| {
                 let mut made =
                     operation(&store, "acme", None, OperationKind::Query, Outcome::Succeeded);
-                made.principal = "x".repeat(60_000);
+                made.log = vec![LogLine { level: "info".to_owned(), text: "x".repeat(60_000) }];
                 let store = &store;
                 scope.spawn(move || {
                     block_on(store.write_operation(Arc::new(made), Vec::new())).is_ok()
