@@ -1,4 +1,4 @@
-//! Who asked: the identity under which operations, changes and records are noted.
+//! Principals: the identities under which operations, changes and records are noted.
 //!
 //! A principal is compared and asked as a type. Its text is for people, in JSON and in the store
 //! alike, and one text stands for one principal, whatever the names and ids hold: only the name of
@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::ids::check_outside_id;
 use super::{AgentId, FieldError, IdError, Role, TextId, Token, limits};
 
-/// Who asked.
+/// The identity of a caller.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Principal {
     /// The host, when it works on deliveries and jobs: `host`.
@@ -36,14 +36,14 @@ pub enum Principal {
     Integration {
         /// What its token is called.
         name: String,
-        /// For whom it acts.
+        /// The agent, person or role that it acts for.
         acts_for: ActsFor,
     },
     /// The tokens whose refusals are counted together: `other tokens`.
     Others,
 }
 
-/// For whom an integration acts.
+/// The agent, person or role that an integration acts for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ActsFor {
     /// An agent: `agent:ada`.

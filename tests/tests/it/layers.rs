@@ -17,7 +17,7 @@ const ROWS: &[&[&str]] = &[
     &["http"],
     &["core"],
     &["oplog"],
-    &["records"],
+    &["access", "records"],
     &["store", "sandbox", "embeddings", "pii", "builtin"],
     &["ports"],
     &["types", "tokens", "config-schema", "files", "journal"],
@@ -44,6 +44,9 @@ const OWNED: &[(&str, &[&str])] = &[
     ("mimalloc", &["cli"]),
     ("libmimalloc-sys", &["cli"]),
 ];
+
+/// Tables that these crates alone read and write.
+const TABLES: &[(&str, &str)] = &[("Tokens", "access")];
 
 fn row(name: &str) -> usize {
     ROWS.iter()
@@ -101,6 +104,28 @@ fn dependencies_go_down() {
     }
     assert!(wrong.is_empty(), "dependencies that go up or sideways:\n{}", wrong.join("\n"));
     assert!(arrows > 30, "only {arrows} dependencies were found");
+}
+
+#[test]
+fn a_table_is_named_by_its_owner_only() {
+    let mut files = Vec::new();
+    sources(&repository().join("host"), &mut files);
+    let mut named = 0;
+    for path in files.iter().filter(|path| !path.starts_with(repository().join("host/store"))) {
+        let text = fs::read_to_string(path).unwrap();
+        for (table, owner) in TABLES.iter().filter(|(table, _)| {
+            text.contains(&format!("Table::{table},")) || text.contains(&format!("Table::{table})"))
+        }) {
+            named += 1;
+            let is_owners = path.starts_with(repository().join("host").join(owner));
+            assert!(
+                is_owners,
+                "{} names the table {table}, which host/{owner} owns",
+                path.display()
+            );
+        }
+    }
+    assert!(named >= TABLES.len(), "{named} uses of tables were found");
 }
 
 /// A library that is compiled without optimization shares its generic functions, and crates above

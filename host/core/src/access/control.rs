@@ -9,7 +9,7 @@ use crate::error::ServiceError;
 use crate::operations::record::Opened;
 use async_recursion::async_recursion as boxed;
 use memhost_oplog::refusals::Reason;
-use memhost_store::{self as store, Change};
+use memhost_store::Change;
 use memhost_types::{
     ActivityAction, AgentId, CompanyId, NewToken, OperationErrorCode, OperationKind, Refusal,
     Scope, Token, TokenId,
@@ -264,7 +264,7 @@ impl Service {
         let (made, change) = self.covered(caller, company, made).await?;
         self.write_token(caller, company, ActivityAction::TokenCreated, &made.token, change)
             .await?;
-        if let Err(error) = self.drop_ended_tokens(company).await {
+        if let Err(error) = self.tokens.drop_ended(company).await {
             tracing::error!(%error, "tokens that have ended could not be removed");
         }
         Ok(made)
@@ -310,31 +310,6 @@ impl Service {
         self.tokens.list(company)
     }
 
-    /// Stores when tokens were last used. A token that is changed at the same time is stored at the
-    /// next call.
-    pub(crate) async fn write_last_uses(&self) -> Result<(), ServiceError> {
-        for change in self.tokens.last_uses().await? {
-            if store::write(&*self.store, std::slice::from_ref(&change)).await? {
-                self.tokens.apply(&change)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes tokens that ended long ago or are too many. A token that is changed at the same time
-    /// goes at the next call.
-    pub(crate) async fn drop_ended_tokens(
-        &self,
-        only: Option<&CompanyId>,
-    ) -> Result<(), ServiceError> {
-        for change in self.tokens.outdated(only).await? {
-            if store::write(&*self.store, std::slice::from_ref(&change)).await? {
-                self.tokens.apply(&change)?;
-            }
-        }
-        Ok(())
-    }
-
     async fn write_token(
         &self,
         caller: &Caller,
@@ -348,18 +323,21 @@ impl Service {
                 let entry = NewActivity::new(caller.principal(), action, token.name.as_str());
                 let entry = entry.with(None::<&Token>, Some(token));
                 self.bindings.record_with(company, entry, vec![change.clone()]).await?;
+                Ok(self.tokens.apply(&change)?)
             }
-            None if !store::write(&*self.store, std::slice::from_ref(&change)).await? => {
-                return Err(BindingError::Changed { what: "token" }.into());
+            None if !self.tokens.write(&change).await? => {
+                Err(BindingError::Changed { what: "token" }.into())
             }
             // An operator's token belongs to no company, so the change is in the process's own log.
-            None => tracing::info!(
-                ?action,
-                token = token.name,
-                by = %caller.principal(),
-                "an operator's token changed"
-            ),
+            None => {
+                tracing::info!(
+                    ?action,
+                    token = token.name,
+                    by = %caller.principal(),
+                    "an operator's token changed"
+                );
+                Ok(())
+            }
         }
-        Ok(self.tokens.apply(&change)?)
     }
 }

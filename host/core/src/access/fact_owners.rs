@@ -3,8 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::caller::is_mcp;
-use super::denied::Denied;
+use super::{Denied, is_mcp};
 use crate::Service;
 use memhost_types::{
     AgentId, Binding, BindingKey, CompanyId, JsonObject, Principal, RecordId, RecordRow, Refusal,

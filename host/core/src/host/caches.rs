@@ -39,13 +39,13 @@ impl Service {
 
     /// Updates the caches with a row that another process wrote.
     pub(crate) async fn row_changed(&self, row: &TableWrite) -> Result<(), ServiceError> {
+        self.tokens.follow(row)?;
         match (row.table, store::company_of(&row.key), row.new.as_deref()) {
             (Table::Bindings | Table::Targets, Some(company), _) => {
                 self.bindings.reload(&company).await?;
             }
             (Table::Budgets | Table::CostEvents, ..) => self.recorder.ledger.follow(row).await?,
             (Table::Companies, Some(company), _) => self.reload_retention(&company).await?,
-            (Table::Tokens, _, value) => self.tokens.reload(&row.key, value)?,
             (Table::PrivateWrites, Some(company), _) => {
                 self.records.follow(&company, &row.key).await?;
             }
@@ -64,14 +64,12 @@ impl Service {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
     use tempfile::TempDir;
 
     use super::*;
-    use crate::access::{Caller, CreateToken, Known, Tokens};
     use crate::bindings::{Bindings, NewBinding};
     use memhost_ports::{Clock, SystemClock};
-    use memhost_store::{Change, SledOptions, SledStore, Store};
+    use memhost_store::{SledOptions, SledStore, Store};
     use memhost_types::{
         BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Principal, VersionChoice,
     };
@@ -81,26 +79,6 @@ mod tests {
         let directory = TempDir::new().unwrap();
         let store = SledStore::open(directory.path(), SledOptions::default()).unwrap();
         (directory, Arc::new(store), Arc::new(SystemClock))
-    }
-
-    async fn write(store: &Arc<dyn Store>, change: &Change) {
-        drop(store.transact(std::slice::from_ref(change)).await.unwrap());
-    }
-
-    #[tokio::test]
-    async fn a_token_of_another_host_is_known_and_a_removed_one_is_not() {
-        let (_directory, store, clock) = shared();
-        let here = Tokens::open(Arc::clone(&store), Arc::clone(&clock)).await.unwrap();
-        let there = Tokens::open(Arc::clone(&store), clock).await.unwrap();
-        let request: CreateToken =
-            serde_json::from_value(json!({"name": "ops", "role": "operator"})).unwrap();
-        let (made, change) = here.make(&Caller::operator(), None, request).await.unwrap();
-        write(&store, &change).await;
-        assert_eq!(there.find(&made.value), None);
-        there.reload(&change.key, change.new.as_deref()).unwrap();
-        assert!(matches!(there.find(&made.value), Some(Known::Valid(_))));
-        there.reload(&change.key, None).unwrap();
-        assert_eq!(there.find(&made.value), None);
     }
 
     fn new_default() -> NewBinding {

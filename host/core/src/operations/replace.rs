@@ -4,31 +4,15 @@
 use std::collections::HashSet;
 
 use crate::Service;
-use crate::access::{Act, Caller, Denied};
+use crate::access::Caller;
 use crate::error::ServiceError;
 use crate::operations::rows::reader_of;
 use memhost_records::{Reader, Selection};
 use memhost_store::{self as store, Change};
 use memhost_types::{
-    Binding, CompanyId, OperationKind, RecordHandle, RecordRow, Refusal, Replacement, ReviewItem,
-    ReviewStatus, ReviewSubject, Scope, SourceRef, SourceSelector, limits,
+    Binding, RecordHandle, RecordRow, Refusal, Replacement, ReviewItem, ReviewStatus,
+    ReviewSubject, Scope, SourceRef, SourceSelector, limits,
 };
-
-impl Caller {
-    /// A replacement takes records away, so it needs the right to forget.
-    pub(crate) fn may_replace(&self, company: &CompanyId) -> Result<(), Denied> {
-        let may = self.may(Act::Operate(OperationKind::Forget), Some(company));
-        may.map_err(|denied| {
-            Denied::because("replacesSource", format!("forgets records: {}", denied.reason()))
-        })
-    }
-
-    /// Whether what the caller forgets of a source goes for everybody: it is neither confined to an
-    /// agent nor to a person.
-    pub(crate) fn is_for_everybody(&self) -> bool {
-        self.agent().is_none() && self.person().is_none()
-    }
-}
 
 /// Whether a record's material came before that which takes its place.
 fn is_before(row: &RecordRow, by: &Replacement) -> bool {

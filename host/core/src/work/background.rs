@@ -73,10 +73,10 @@ pub(crate) fn start(service: &Arc<Service>) {
             if tokio::time::Instant::now() >= next_sweep {
                 next_sweep = tokio::time::Instant::now() + SWEEP;
                 service.sweep_all();
-                if let Err(error) = service.write_last_uses().await {
+                if let Err(error) = service.tokens.write_last_uses().await {
                     tracing::error!(%error, "when tokens were last used could not be written");
                 }
-                if let Err(error) = service.drop_ended_tokens(None).await {
+                if let Err(error) = service.tokens.drop_ended(None).await {
                     tracing::error!(%error, "tokens that have ended could not be removed");
                 }
                 if let Err(error) = service.sweep_keys().await {
@@ -114,7 +114,7 @@ impl Service {
         if let Err(error) = self.recorder.write_refusals(true).await {
             tracing::error!(%error, "the number of refusals could not be written");
         }
-        if let Err(error) = self.write_last_uses().await {
+        if let Err(error) = self.tokens.write_last_uses().await {
             tracing::error!(%error, "when tokens were last used could not be written");
         }
     }

@@ -1,6 +1,6 @@
 //! Why calls about tokens fail.
 
-use crate::access::Denied;
+use crate::Denied;
 use memhost_store::StoreError;
 use memhost_types::FieldError;
 

@@ -1,8 +1,8 @@
 //! Integrations: gateways that act for somebody else.
 
-use crate::access::caller::Caller;
-use crate::access::denied::Denied;
-use memhost_types::{AgentId, FieldError, Role, check_id};
+use super::Caller;
+use crate::denied::Denied;
+use memhost_types::{ActsFor, AgentId, FieldError, Principal, Role, check_id};
 
 /// For whom one request of an integration acts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -85,7 +85,8 @@ impl Caller {
         self.role() == Role::Integration
     }
 
-    /// The same caller, acting for whom the request names.
+    /// The same caller, acting for whom the request names. In the role of an agent the request is
+    /// confined to that one's own scope.
     ///
     /// # Errors
     /// Where this caller is no integration and the request names somebody, or a field is not valid.
@@ -93,18 +94,30 @@ impl Caller {
         if whom.is_empty() {
             return Ok(self);
         }
-        if !self.is_integration() {
+        let (Principal::Token { role: Role::Integration, name }
+        | Principal::Integration { name, .. }) = self.principal
+        else {
             let why = "is for tokens of the role `integration` only; leave it out";
             return Err(Denied::because(whom.first(), why).into());
-        }
+        };
         whom.check()?;
-        Ok(self.on_behalf(whom))
+        let ActAs { agent_id, run_id, person_id, role } = whom;
+        let role = role.unwrap_or(Role::Agent);
+        let acts_for = match (agent_id, person_id) {
+            (Some(agent), _) => ActsFor::Agent(agent),
+            (None, Some(id)) => ActsFor::Person { id, role },
+            (None, None) => ActsFor::Role(role),
+        };
+        // What one of them sent with an idempotency key is not the answer for another.
+        let key = format!("{} as {acts_for}", self.key);
+        Ok(Self { key, principal: Principal::Integration { name, acts_for }, run: run_id, ..self })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::caller;
 
     #[test]
     fn whom_a_request_names_is_checked() {
@@ -135,6 +148,54 @@ mod tests {
             (ActAs { role: Some(Role::Integration), ..ActAs::default() }, ROLE),
         ] {
             assert_eq!(field(whom.clone()), Err(wrong.to_owned()), "{whom:?}");
+        }
+    }
+
+    #[test]
+    fn only_an_integrations_token_names_whom_it_acts_for() {
+        let whom = ActAs { agent_id: Some("ada".parse().unwrap()), ..ActAs::default() };
+        for role in [Role::Operator, Role::CompanyAdministrator, Role::Agent, Role::Auditor] {
+            let Err(ActingError::Denied(denied)) = caller(role).acting(whom.clone()) else {
+                panic!("{role}")
+            };
+            assert_eq!(denied.field, Some(AGENT), "{role}");
+        }
+        let run = ActAs { run_id: Some("r1".to_owned()), ..ActAs::default() };
+        let Err(ActingError::Denied(denied)) = caller(Role::Agent).acting(run) else { panic!() };
+        assert_eq!(denied.field, Some(RUN), "the first that is there");
+    }
+
+    #[test]
+    fn a_request_that_names_nobody_is_its_tokens() {
+        for role in Role::ALL {
+            assert_eq!(caller(*role).acting(ActAs::default()).unwrap(), caller(*role), "{role}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_valid_is_a_field_of_the_request() {
+        let whom = ActAs { person_id: Some("a/b".to_owned()), ..ActAs::default() };
+        let Err(ActingError::Field(error)) = caller(Role::Integration).acting(whom) else {
+            panic!()
+        };
+        assert_eq!(error.field, PERSON);
+    }
+
+    #[test]
+    fn whom_a_request_acts_for_is_who_asked() {
+        let named = |whom| caller(Role::Integration).acting(whom).unwrap().principal().to_string();
+        let person_id = || Some("u1".to_owned());
+        let admin = Some(Role::CompanyAdministrator);
+        for (whom, text) in [
+            (ActAs { agent_id: "ada".parse().ok(), ..ActAs::default() }, "agent:ada"),
+            (ActAs { person_id: person_id(), ..ActAs::default() }, "person:u1, agent"),
+            (
+                ActAs { person_id: person_id(), role: admin, ..ActAs::default() },
+                "person:u1, company_administrator",
+            ),
+            (ActAs { role: Some(Role::Auditor), ..ActAs::default() }, "auditor"),
+        ] {
+            assert_eq!(named(whom), format!("integration:t as {text}"));
         }
     }
 }

@@ -4,8 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::access::rules::allows;
-use memhost_types::{Act, AgentId, CompanyId, FieldError, Role};
+use crate::rules::allows;
+use memhost_types::{Act, AgentId, CompanyId, FieldError, Role, check_token_name};
 
 /// The longest time for which a value works after the token has another one, in seconds: 30 days.
 const MAX_OVERLAP: u32 = 30 * 24 * 3_600;
@@ -65,10 +65,7 @@ pub(crate) fn check(
     request: &CreateToken,
     now: Timestamp,
 ) -> Result<(), FieldError> {
-    let name = &request.name;
-    if name.is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) {
-        return Err(FieldError::new("name", "is not 1 to 64 printable characters"));
-    }
+    check_token_name(&request.name)?;
     match (request.role, company) {
         (Role::Operator, Some(_)) => {
             return Err(FieldError::new(
@@ -137,4 +134,90 @@ pub(crate) fn check(
         return Err(FieldError::new("expiresAt", "is over already; name a time to come"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::testing::{BEGIN, asks, company};
+
+    /// The field at fault.
+    fn wrong(role: Role, of: Option<&str>, more: Value) -> Option<String> {
+        let of = of.map(company);
+        check(of.as_ref(), &asks(role, more), BEGIN).err().map(|error| error.field)
+    }
+
+    fn field(name: &str) -> Option<String> {
+        Some(name.to_owned())
+    }
+
+    #[test]
+    fn a_token_has_a_name_that_can_be_printed() {
+        for name in ["x".repeat(64), "é".repeat(64), "eve as agent:bob".to_owned()] {
+            assert_eq!(wrong(Role::Auditor, Some("acme"), json!({"name": name})), None, "{name}");
+        }
+        for name in [String::new(), "x".repeat(65), "a\nb".to_owned(), "\u{7f}".to_owned()] {
+            assert_eq!(wrong(Role::Auditor, Some("acme"), json!({"name": name})), field("name"));
+        }
+    }
+
+    #[test]
+    fn operators_and_monitors_belong_to_no_company_and_all_others_to_one() {
+        for role in Role::ALL {
+            let is_hosts = matches!(role, Role::Operator | Role::Monitor);
+            let (fine, not) = if is_hosts { (None, Some("acme")) } else { (Some("acme"), None) };
+            assert_eq!(wrong(*role, fine, json!({})), None, "{role}");
+            assert_eq!(wrong(*role, not, json!({})), field("role"), "{role}");
+        }
+    }
+
+    #[test]
+    fn an_agents_token_names_the_agent_and_no_other_does() {
+        assert_eq!(wrong(Role::Agent, Some("acme"), json!({"agentId": null})), field("agentId"));
+        for role in [Role::Auditor, Role::CompanyAdministrator, Role::Integration] {
+            assert_eq!(wrong(role, Some("acme"), json!({"agentId": "ada"})), field("agentId"));
+        }
+    }
+
+    #[test]
+    fn only_an_agents_token_names_a_run() {
+        assert_eq!(wrong(Role::Agent, Some("acme"), json!({"runId": "r1"})), None);
+        assert_eq!(wrong(Role::Agent, Some("acme"), json!({"runId": "a/b"})), field("runId"));
+        assert_eq!(wrong(Role::Auditor, Some("acme"), json!({"runId": "r1"})), field("runId"));
+    }
+
+    #[test]
+    fn operations_are_some_of_the_roles_each_once() {
+        let wrong = |operations: Value| {
+            wrong(Role::Auditor, Some("acme"), json!({"operations": operations}))
+        };
+        assert_eq!(wrong(json!(["query", "view"])), None);
+        for operations in [json!([]), json!(["query", "view", "query"]), json!(["capture"])] {
+            assert_eq!(wrong(operations.clone()), field("operations"), "{operations}");
+        }
+    }
+
+    #[test]
+    fn a_token_ends_in_the_time_to_come() {
+        let ends = |at: Timestamp| wrong(Role::Operator, None, json!({"expiresAt": at}));
+        assert_eq!(ends(BEGIN + SignedDuration::from_secs(1)), None);
+        assert_eq!(ends(BEGIN), field("expiresAt"));
+    }
+
+    #[test]
+    fn a_value_works_for_thirty_days_at_most_after_its_token_has_another() {
+        let overlap = |seconds| RotateToken { overlap_seconds: seconds }.overlap();
+        assert_eq!(overlap(None).unwrap(), SignedDuration::ZERO);
+        assert_eq!(overlap(Some(2_592_000)).unwrap(), SignedDuration::from_hours(30 * 24));
+        assert_eq!(overlap(Some(2_592_001)).unwrap_err().field, "overlapSeconds");
+    }
+
+    #[test]
+    fn a_request_has_no_unknown_field() {
+        let body = json!({"name": "t", "role": "auditor", "scope": "all"});
+        assert!(serde_json::from_value::<CreateToken>(body).is_err());
+        assert!(serde_json::from_value::<RotateToken>(json!({"overlap": 5})).is_err());
+    }
 }

@@ -5,7 +5,7 @@
 use jiff::SignedDuration;
 
 use super::{Tokens, ended_at, key};
-use crate::access::AccessError;
+use crate::AccessError;
 use memhost_store::{self as store, Change, Table};
 use memhost_types::{CompanyId, Token};
 
@@ -17,13 +17,21 @@ const MAX_ENDED: usize = 1_000;
 const AT_ONCE: usize = 500;
 
 impl Tokens {
-    /// The changes that remove tokens which ended long ago, and the first of too many that have
-    /// ended: at most 500. Where more are left, the next call has them. `only` is the company.
-    /// `None`: all companies, and the operators' tokens.
+    /// Removes tokens that ended long ago, and the first of too many that have ended: at most 500.
+    /// If more are left, the next call removes them. `only`: the tokens of this company. `None`:
+    /// those of all companies and of the operators. A token that is changed at the same time goes
+    /// at the next call.
     ///
     /// # Errors
-    /// Where a row cannot be read.
-    pub async fn outdated(&self, only: Option<&CompanyId>) -> Result<Vec<Change>, AccessError> {
+    /// Where a row cannot be read or removed.
+    pub async fn drop_ended(&self, only: Option<&CompanyId>) -> Result<(), AccessError> {
+        for change in self.outdated(only).await? {
+            self.write(&change).await?;
+        }
+        Ok(())
+    }
+
+    async fn outdated(&self, only: Option<&CompanyId>) -> Result<Vec<Change>, AccessError> {
         let now = self.clock.now();
         let is_asked =
             |token: &Token| only.is_none_or(|only| token.company_id.as_ref() == Some(only));

@@ -1,6 +1,8 @@
 //! All tokens, in the store and cached in memory, as digests of random values of 256 bits.
 
 mod ended;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,10 +15,10 @@ use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::access::requests::{CreateToken, RotateToken, check};
-use crate::access::{AccessError, Caller};
+use crate::requests::{CreateToken, RotateToken, check};
+use crate::{AccessError, Caller};
 use memhost_ports::{Clock, new_id};
-use memhost_store::{self as store, Change, Expected, Store, Table};
+use memhost_store::{self as store, Change, Expected, Store, Table, TableWrite};
 use memhost_types::{CompanyId, FieldError, NewToken, Token, TokenId};
 
 /// A company has at most so many tokens that have not ended.
@@ -86,7 +88,7 @@ impl Tokens {
         Ok(Self { store, clock, all: RwLock::new(all) })
     }
 
-    /// The owner of a value; none where no token has it.
+    /// The owner of a value. `None`: no token has it.
     pub fn find(&self, value: &str) -> Option<Known> {
         let all = self.all.read();
         // A digest is looked up, not compared: how long that takes says nothing about another
@@ -106,7 +108,7 @@ impl Tokens {
         })
     }
 
-    /// A new token, and the change that stores it; `company` is none for an operator's token. The
+    /// A new token, and the change that stores it; `company` is `None` for an operator's token. The
     /// token is valid once the change was made, with its entry in the activity log, and was passed
     /// to [`Tokens::apply`].
     ///
@@ -205,22 +207,34 @@ impl Tokens {
         Ok((token, change))
     }
 
-    /// The changes that store when tokens were last used, for those whose row is out of date.
+    /// Stores when tokens were last used, for those whose row is out of date. A token that is
+    /// changed at the same time is stored at the next call.
     ///
     /// # Errors
-    /// Where a row cannot be read.
-    pub async fn last_uses(&self) -> Result<Vec<Change>, AccessError> {
+    /// Where a row cannot be read or written.
+    pub async fn write_last_uses(&self) -> Result<(), AccessError> {
         let all: Vec<_> = self.all.read().by_id.values().cloned().collect();
-        let mut changes = Vec::new();
         for stored in all {
             let token = self.used(&stored.token);
             if token != stored.token {
-                changes.push(
-                    self.change(Some(&stored), &Stored { token, ..Stored::clone(&stored) }).await?,
-                );
+                let after = Stored { token, ..Stored::clone(&stored) };
+                self.write(&self.change(Some(&stored), &after).await?).await?;
             }
         }
-        Ok(changes)
+        Ok(())
+    }
+
+    /// Makes a change that no entry of an activity log describes. Answers whether it was made: not
+    /// where the token was changed meanwhile.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn write(&self, change: &Change) -> Result<bool, AccessError> {
+        let is_made = store::write(&*self.store, std::slice::from_ref(change)).await?;
+        if is_made {
+            self.apply(change)?;
+        }
+        Ok(is_made)
     }
 
     /// The token with the hour in which it was last used.
@@ -243,11 +257,18 @@ impl Tokens {
         self.reload(&change.key, change.new.as_deref())
     }
 
-    /// Updates the cache with a row that somebody else wrote.
+    /// Updates the cache with a row that another process wrote; rows of other tables are ignored.
     ///
     /// # Errors
     /// Where it cannot be read.
-    pub fn reload(&self, key: &[u8], value: Option<&[u8]>) -> Result<(), AccessError> {
+    pub fn follow(&self, row: &TableWrite) -> Result<(), AccessError> {
+        match row.table {
+            Table::Tokens => self.reload(&row.key, row.new.as_deref()),
+            _ => Ok(()),
+        }
+    }
+
+    fn reload(&self, key: &[u8], value: Option<&[u8]>) -> Result<(), AccessError> {
         let mut all = self.all.write();
         match value {
             Some(value) => all.put(store::decode("token", value)?),

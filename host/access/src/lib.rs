@@ -1,0 +1,24 @@
+//! Callers and their permissions. Tokens are stored as digests, in a table that this crate owns.
+//! Reads are served from memory, and a change is durable before it takes effect.
+//!
+//! Every decision is a function of a [`Caller`]: it needs no engine, no directory and, but for
+//! [`Tokens`], no store.
+
+mod caller;
+mod denied;
+mod error;
+mod provenance;
+mod requests;
+mod rules;
+mod tokens;
+
+pub use caller::{ACT_AS_HEADERS, ActAs, ActingError, Caller, is_mcp};
+pub use denied::Denied;
+pub use error::AccessError;
+pub use memhost_types::Act;
+pub use requests::{CreateToken, RotateToken};
+pub use rules::roles;
+pub use tokens::{Known, Tokens};
+
+#[cfg(test)]
+mod testing;
