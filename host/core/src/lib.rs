@@ -42,9 +42,6 @@ pub use memhost_oplog::billing::{
     SumsView,
 };
 pub use memhost_oplog::feed::{Follower, HostEvent, Notice};
-pub use memhost_ports::{
-    MAX_INLINE_BYTES, expect_off_executor, is_long, off_executor, spawn_long, spawn_short, to_json,
-};
 pub use memhost_sandbox::{CompileLimits, Compiler, CompilerProcess};
 pub use operations::{Idempotent, KeptAnswer, Ticket};
 pub use paging::Page;

@@ -1,6 +1,6 @@
 //! Pages: a cursor is sealed with the list, the company and the filter that it belongs to.
 
-use memhost_ports::to_json;
+use memhost_executor::to_json;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -12,9 +12,8 @@ use parking_lot::Mutex;
 use super::endpoint::Endpoint;
 use super::installed::{Local, installed};
 use super::{EmbeddingsError, EndpointOptions, Model};
-use memhost_ports::{
-    EmbeddedTexts, Embedder, EmbeddingError, EmbeddingModel, Turns, spawn_blocking_usual,
-};
+use memhost_executor::{Turns, spawn_blocking};
+use memhost_ports::{EmbeddedTexts, Embedder, EmbeddingError, EmbeddingModel};
 use memhost_types::{BindingId, CompanyId};
 
 /// Vectors that are remembered; of 384 numbers they take 12 MiB.
@@ -158,7 +157,7 @@ impl OfBinding {
             let (model, asked) =
                 (Arc::clone(model), batch.iter().map(|number| texts[*number].clone()));
             let asked: Vec<String> = asked.collect();
-            let computed = spawn_blocking_usual(move || {
+            let computed = spawn_blocking(move || {
                 let _turn = turn;
                 model.embed(&asked)
             });
@@ -204,7 +203,7 @@ impl Embedder for OfBinding {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
     use memhost_types::Usage;
@@ -214,22 +213,11 @@ mod tests {
         computed: AtomicUsize,
         takes: Duration,
         is_local: bool,
-        priority: AtomicI32,
-    }
-
-    fn priority() -> i32 {
-        rustix::process::getpriority_process(None).unwrap()
     }
 
     fn counting(takes: Duration) -> Arc<Counting> {
         let about = EmbeddingModel { name: "m".into(), dimensions: 1 };
-        Arc::new(Counting {
-            about,
-            computed: AtomicUsize::new(0),
-            takes,
-            is_local: true,
-            priority: AtomicI32::new(99),
-        })
+        Arc::new(Counting { about, computed: AtomicUsize::new(0), takes, is_local: true })
     }
 
     impl Model for Counting {
@@ -248,7 +236,6 @@ mod tests {
         fn embed(&self, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
             assert!(texts.len() <= 2);
             std::thread::sleep(self.takes);
-            self.priority.store(priority(), Ordering::Relaxed);
             self.computed.fetch_add(texts.len(), Ordering::Relaxed);
             #[allow(clippy::cast_precision_loss, reason = "a length")]
             Ok((texts.iter().map(|text| vec![text.len() as f32]).collect(), texts.len() as u64))
@@ -331,19 +318,6 @@ mod tests {
         for batches in slow {
             batches.await.unwrap().unwrap();
         }
-    }
-
-    #[tokio::test]
-    async fn a_long_request_computes_at_the_usual_priority_because_others_wait_for_its_turn() {
-        let model = counting(Duration::ZERO);
-        let embeddings = Arc::new(Embeddings::with(Some(Arc::clone(&model) as Arc<dyn Model>)));
-        let one = embeddings.for_binding(&acme(), binding(1));
-        let long = memhost_ports::spawn_long(async move {
-            one.embed(vec!["text".to_owned(); 5]).await.unwrap();
-            priority()
-        });
-        assert!(long.await.unwrap() > priority(), "the request has a low one");
-        assert_eq!(model.priority.load(Ordering::Relaxed), priority());
     }
 
     #[tokio::test]

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::components::{
     CompanyView, Page, QueryParams, View, binding_link, empty, pager, short_id, time,
 };
-use memhost_core::off_executor;
+use memhost_executor::off_executor;
 use memhost_http::{Problem, permission};
 use memhost_types::{Activity, ActivityAction};
 

@@ -10,7 +10,8 @@ use super::components::{
     operation_link, panel, sentence, source_link, time, words,
 };
 use super::records::{address, clipped, fields, no_binding, object, record_path, scope_query};
-use memhost_core::{Act, ServiceError, off_executor, render_recall};
+use memhost_core::{Act, ServiceError, render_recall};
+use memhost_executor::off_executor;
 use memhost_http::{Problem, permission};
 use memhost_types::{
     BindingKey, ContextBundle, Contribution, DEFAULT_TOKEN_BUDGET, Explanation, FieldError, Intent,

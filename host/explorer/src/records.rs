@@ -17,7 +17,8 @@ use super::components::{
     CompanyView, FilterForm, PAGE_SIZE, Page, QueryParams, Row, View, choices, empty, long, pager,
     read_since, read_until, source_link, table, time, wide,
 };
-use memhost_core::{Act, off_executor};
+use memhost_core::Act;
+use memhost_executor::off_executor;
 use memhost_http::{Problem, permission};
 use memhost_types::{
     AgentId, BindingKey, ListRequest, OperationKind, RecordFilter, RecordId, Scope, Snippet,

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use super::document;
 use super::objects::Objects;
 use super::problem::{Problem, ProblemCode};
-use memhost_core::{off_executor, to_json};
+use memhost_executor::{off_executor, to_json};
 use memhost_types::{CompanyId, plain, plain_syntax};
 
 /// The most JSON values of a body. In memory a small value takes many times the bytes that it has

@@ -18,7 +18,8 @@ use percent_encoding::percent_decode;
 use super::problem::{Problem, ProblemCode};
 use super::reads::is_read_with_a_body;
 use super::{MAX_BODY_BYTES, mcp};
-use memhost_core::{Caller, Idempotent, KeptAnswer, Service, off_executor};
+use memhost_core::{Caller, Idempotent, KeptAnswer, Service};
+use memhost_executor::off_executor;
 use memhost_types::CompanyId;
 
 static KEY: HeaderName = HeaderName::from_static("idempotency-key");

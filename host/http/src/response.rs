@@ -13,7 +13,8 @@ use serde::Serialize;
 use super::document;
 use super::problem::{Problem, ProblemCode};
 use super::rate::set_rate;
-use memhost_core::{BindingView, RateState, to_json};
+use memhost_core::{BindingView, RateState};
+use memhost_executor::to_json;
 
 /// The statuses of an answer, each with its description.
 pub type Responses = Vec<(Option<openapi::StatusCode>, openapi::Response)>;

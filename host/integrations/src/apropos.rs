@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::item::{Item, ItemChange, ItemType, NewItem, check_project, record_id};
 use super::options::{AproposOptions, ScopeField};
 use super::owned::{OwnerRecords, id, invalid, options};
-use memhost_core::{Service, off_executor};
+use memhost_core::Service;
+use memhost_executor::off_executor;
 use memhost_http::{Authenticated, Body, Json, Problem, ProblemCode, Query, read_json};
 use memhost_types::{Intent, QueryRequest, Scope, Snippet};
 

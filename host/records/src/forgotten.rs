@@ -3,7 +3,7 @@
 //! that runs for hours. Both are one mechanism and share a table; no scope has the key of a source.
 
 use jiff::{SignedDuration, Timestamp};
-use memhost_ports::to_json;
+use memhost_executor::to_json;
 use serde::{Deserialize, Serialize};
 
 use super::{AT_ONCE, Owner, Reader, Records, prefix};

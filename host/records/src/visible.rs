@@ -1,7 +1,7 @@
 //! What a reader is answered: the records that it may see and that a filter wants.
 
 use super::{Owner, Reader, Records};
-use memhost_ports::off_executor;
+use memhost_executor::off_executor;
 use memhost_store::StoreError;
 use memhost_types::{Binding, RecordFilter, RecordId, RecordRow, Snippet, SourceRef};
 

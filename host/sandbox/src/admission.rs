@@ -19,9 +19,6 @@ mod format;
 use self::description::{check_description, undescribed};
 use self::format::{check_contract, check_format, check_resources};
 
-/// The largest component that is admitted, in bytes.
-pub const MAX_COMPONENT_BYTES: u64 = 64 << 20;
-
 /// How long `describe` may take.
 const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -150,7 +147,7 @@ impl Component {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, AdmissionError> + Send + 'static,
 ) -> Result<T, AdmissionError> {
-    let done = memhost_ports::spawn_blocking(work).await;
+    let done = memhost_executor::spawn_blocking(work).await;
     done.map_err(|error| AdmissionError::io("admitting", "the component", error))?
 }
 

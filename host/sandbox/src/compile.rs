@@ -53,7 +53,7 @@ impl Sandbox {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, AdmissionError> + Send + 'static,
 ) -> Result<T, AdmissionError> {
-    let done = memhost_ports::spawn_blocking(work).await;
+    let done = memhost_executor::spawn_blocking(work).await;
     done.map_err(|error| AdmissionError::io("compiling", "the component", error))?
 }
 

@@ -11,6 +11,9 @@ use super::contract::{ExportIndices, Exports, OptionalInterface};
 use super::imports::{GuestStore, State};
 use memhost_types::{Digest, ProviderDescription};
 
+/// The largest component that is admitted, in bytes.
+pub const MAX_COMPONENT_BYTES: u64 = 64 << 20;
+
 /// The facts about a component that need no binding.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

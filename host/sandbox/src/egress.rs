@@ -5,10 +5,11 @@
 mod address;
 mod blocking;
 mod client;
+mod connection_pool;
 mod error;
 mod escape;
 mod guest;
-mod kept;
+
 mod load;
 mod rewrite;
 mod scrub;
@@ -26,12 +27,12 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::Semaphore;
 use wasmtime_wasi_http::{RequestOptions, WasiBody};
 
-use self::blocking::{Interrupted, Place, SLOW_BODY, SLOW_SECRETS, on_blocking_thread};
+use self::blocking::{Place, SLOW_BODY, SLOW_SECRETS, on_blocking_thread};
 pub(super) use self::client::Client;
 use self::client::{Connection, RequestFailed};
+use self::connection_pool::ConnectionPool;
 pub(super) use self::error::EgressError;
 pub(super) use self::guest::GuestHttp;
-use self::kept::Kept;
 use self::load::Load;
 use self::rewrite::{Outgoing, read_response, rewrite};
 pub use self::secret::{Secret, SecretError, Secrets};
@@ -68,7 +69,7 @@ impl Network {
         Self {
             client,
             counters: Counters::default(),
-            places: Arc::new(Semaphore::new(kept::MOST_OF_ALL)),
+            places: Arc::new(Semaphore::new(connection_pool::MOST_OF_ALL)),
         }
     }
 }
@@ -80,7 +81,7 @@ pub struct Egress {
     secrets: RwLock<Arc<Granted>>,
     minute: Mutex<Minute>,
     connections: Arc<Semaphore>,
-    kept: Kept,
+    pool: ConnectionPool,
     network: Arc<Network>,
 }
 
@@ -114,7 +115,10 @@ impl Egress {
             secrets: RwLock::default(),
             minute: Mutex::new(Minute::new(Instant::now())),
             connections: Arc::new(Semaphore::new(limits.outgoing_connections as usize)),
-            kept: Kept::new(Arc::clone(&network.places), limits.outgoing_connections as usize),
+            pool: ConnectionPool::new(
+                Arc::clone(&network.places),
+                limits.outgoing_connections as usize,
+            ),
             network,
         }
     }
@@ -134,7 +138,7 @@ impl Egress {
         });
         *self.secrets.write() = Arc::new(granted.await?);
         // A server may know a connection by the key that came over it.
-        self.kept.close();
+        self.pool.close();
         Ok(())
     }
 
@@ -208,7 +212,7 @@ impl Egress {
             // one.
             let now = self.secrets.read();
             if Arc::ptr_eq(&granted, &now) {
-                self.kept.put(target, grant.private_ranges.clone(), connection);
+                self.pool.put(target, grant.private_ranges.clone(), connection);
             }
         }
         self.network.counters.request(sent, body.len() as u64);
@@ -244,7 +248,7 @@ impl Egress {
     ) -> Result<(Connection, http::Response<Incoming>), EgressError> {
         let mut request = request;
         // One that is sent again counts once: the server has answered nothing.
-        if let Some(mut connection) = self.kept.take(target, ranges).await {
+        if let Some(mut connection) = self.pool.take(target, ranges).await {
             let again = request.method().is_safe().then(|| request.clone());
             match connection.send(request, answer).await {
                 Ok(response) => return Ok((connection, response)),

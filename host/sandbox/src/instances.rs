@@ -19,8 +19,9 @@ use super::error::{CallError, Failure, LimitKind};
 use super::imports::GuestStore;
 use super::instance::{Instance, InstanceSetup};
 use super::meter::Metered;
-use super::normalize::{Normalize, is_long};
+use super::normalize::{Normalize, size_of_records};
 use super::pool::IdleQueue;
+use memhost_executor::off_executor;
 use memhost_types::ProviderError;
 
 /// All instances of one binding with one component and one configuration.
@@ -152,11 +153,6 @@ impl Instances {
         let called =
             timeout_at(call.deadline, computing.within(budget, function(interface, store))).await;
         let called = called.map(|called| called.unwrap_or_else(|spent| Err(spent.into())));
-        if let Ok(Ok(Ok(answer))) = &called
-            && is_long(answer)
-        {
-            memhost_ports::go_long().await;
-        }
         self.finish(call, called, check)
     }
 
@@ -233,7 +229,7 @@ impl Instances {
     }
 
     /// Gives a sound instance back and drops any other.
-    fn finish<T, U>(
+    fn finish<T: 'static, U>(
         &self,
         mut call: Call<'_>,
         called: Result<Called<T>, Elapsed>,
@@ -272,10 +268,13 @@ impl Instances {
                         };
                         failed(CallError::Provider(error), log, metered)
                     }
-                    Ok(answer) => match check(&self.normalize, answer) {
-                        Ok(value) => Ok(Answer { value, log, provider_us, metered }),
-                        Err(error) => failed(error, log, metered),
-                    },
+                    Ok(answer) => {
+                        let bytes = size_of_records(&answer);
+                        match off_executor(bytes, || check(&self.normalize, answer)) {
+                            Ok(value) => Ok(Answer { value, log, provider_us, metered }),
+                            Err(error) => failed(error, log, metered),
+                        }
+                    }
                 }
             }
         }

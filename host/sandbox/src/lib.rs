@@ -31,12 +31,11 @@ mod quota;
 mod stats;
 mod ticker;
 
-pub use admission::MAX_COMPONENT_BYTES;
 pub use answer::{Answer, CaptureAnswer, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
 pub use cache::CacheKey;
 pub use compile::{CompileSetup, compile_component};
 pub use compiler::{CompileLimits, CompileStop, Compiler, CompilerProcess};
-pub use component::{Component, Inspection};
+pub use component::{Component, Inspection, MAX_COMPONENT_BYTES};
 pub use contract::OptionalInterface;
 pub use egress::{Egress, GrantedSecret, Secret, SecretError, Secrets};
 pub use engine::{Sandbox, SandboxOptions};

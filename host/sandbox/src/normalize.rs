@@ -25,20 +25,13 @@ pub(super) fn bad<T>(message: impl Into<String>) -> Checked<T> {
     Err(CallError::BadAnswer(message.into()))
 }
 
-/// The most bytes of an answer's records that are worked on beside short requests: as many as the
-/// body of one has.
-const MAX_SHORT_ANSWER: usize = 64 << 10;
-
-/// Whether what is done with an answer may take longer than a millisecond: it has many records, or
-/// long ones.
-pub(super) fn is_long(answer: &dyn Any) -> bool {
+/// How many bytes the records of an answer have. Answers without a list of records are short.
+pub(super) fn size_of_records(answer: &dyn Any) -> usize {
     let query = answer.downcast_ref().map(|answer: &wire::ContextBundle| &answer.snippets);
     let list = || answer.downcast_ref().map(|answer: &wit::ListPage| &answer.items);
     let length =
         |found: &wit::Snippet| found.text.len() + found.metadata.as_ref().map_or(0, String::len);
-    query
-        .or_else(list)
-        .is_some_and(|found| found.iter().map(length).sum::<usize>() > MAX_SHORT_ANSWER)
+    query.or_else(list).map_or(0, |found| found.iter().map(length).sum())
 }
 
 /// Checks the answers of one provider.

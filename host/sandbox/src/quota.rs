@@ -141,7 +141,7 @@ impl DirectoryQuota {
         if is_needed {
             let quota = Arc::clone(self);
             // Without it, what was known before holds.
-            drop(memhost_ports::spawn_blocking(move || quota.measure()).await);
+            drop(memhost_executor::spawn_blocking(move || quota.measure()).await);
         }
     }
 

@@ -1,10 +1,8 @@
-//! What the host holds of requests in progress: of their bodies, and of answers that are being
-//! sent.
+//! The memory of requests in progress: of their bodies, and of answers that are being sent.
 //!
-//! There are three sums. The first 64 KiB of each body count in one, and what follows in another:
-//! so the large bodies of some never refuse an ordinary request of others. The first 64 KiB count
-//! at all because a request goes on without its connection, so that the number of connections does
-//! not bound them. The third one is in `answers`.
+//! The first 64 KiB of each body have a budget of their own, so that large bodies and answers never
+//! refuse an ordinary request. They count because a request goes on without its connection, so that
+//! the number of connections does not bound them.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,33 +15,33 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, SizeHint};
 use memhost_core::Caller;
-use memhost_http::{MAX_BODY_BYTES, Problem, ProblemCode, only_reads};
+use memhost_executor::MAX_INLINE_BYTES;
+use memhost_http::{MAX_BODY_BYTES, OnlyRead, Problem, ProblemCode, only_reads};
 use memhost_types::CompanyId;
+use tokio_stream::StreamExt;
 
-use super::answers;
-use super::sum::{Part, Sum};
+use super::byte_budget::{ByteBudget, BytePermit};
 
-/// How much of a body or of an answer does not count with large ones, in bytes.
-pub(crate) const BEGINNING: usize = 64 << 10;
+/// How much of a body or of an answer does not count as large, in bytes.
+const BEGINNING: usize = 64 << 10;
 
-/// The sums of all requests in progress.
+/// The budgets of all requests in progress.
 #[derive(Debug, Clone)]
 pub(crate) struct Bodies {
-    beginnings: Sum,
-    rests: Sum,
-    answers: Sum,
+    beginnings: ByteBudget,
+    large: ByteBudget,
 }
 
 impl Bodies {
-    /// No requests yet. Each sum may have so many bytes.
+    /// Each budget has so many bytes.
     pub(crate) fn new(most: usize) -> Self {
-        Self { beginnings: Sum::new(most), rests: Sum::new(most), answers: Sum::new(most) }
+        Self { beginnings: ByteBudget::new(most), large: ByteBudget::new(most) }
     }
 }
 
-/// The layer that refuses a body which would be too much with all others, and an answer of which
-/// that is true. A body counts until its request is answered: what is made of it is larger than it.
-/// It belongs behind the token, so that nobody without one takes the place of others, and inside of
+/// The layer that refuses a body that is too much with all others, and an answer that is. A body
+/// counts until its request is answered: what is made of it is larger than it. The layer belongs
+/// behind the token, so that nobody without one takes the place of others, and inside of
 /// `detach_from_client`: a client that goes does not take back what its request holds.
 pub(crate) async fn bound(State(bodies): State<Bodies>, request: Request, next: Next) -> Response {
     let company = request.extensions().get::<Caller>().and_then(Caller::company).cloned();
@@ -56,35 +54,36 @@ async fn bound_of(
     request: Request,
     next: Next,
 ) -> Response {
-    let answer = bodies.answers.part(company.clone());
+    let answer = bodies.large.permit(company.clone());
     let is_read = only_reads(request.method(), request.uri().path());
     if request.body().is_end_stream() {
-        return answers::bound(next.run(request).await, answer, is_read);
+        return bound_answer(next.run(request).await, answer, is_read);
     }
     let held = Arc::new(Held {
-        beginning: bodies.beginnings.part(company.clone()),
-        rest: bodies.rests.part(company),
+        beginning: bodies.beginnings.permit(company.clone()),
+        rest: bodies.large.permit(company),
         is_refused: AtomicBool::new(false),
     });
     let of_body = Arc::clone(&held);
-    let response = next.run(request.map(|inner| Body::new(Counted { inner, held: of_body }))).await;
-    if !held.is_refused.load(Ordering::Relaxed) {
-        return answers::bound(response, answer, is_read);
+    let counted = move |data: Result<Bytes, axum::Error>| match data {
+        Ok(data) if !of_body.add(data.len()) => {
+            Err(axum::Error::new("too many bodies are in progress"))
+        }
+        other => other,
+    };
+    let request = request.map(|body| Body::from_stream(body.into_data_stream().map(counted)));
+    let response = next.run(request).await;
+    if held.is_refused.load(Ordering::Relaxed) {
+        return too_much("send it again in a second");
     }
-    let detail = format!(
-        "the bodies of all requests in progress have {} bytes, or those of this company half of \
-         what others leave of \
-         that; send it again in a second, or raise `max_bodies_bytes` in `[connections]` of the \
-         host's configuration",
-        held.rest.most()
-    );
-    Problem::new(ProblemCode::TooManyBodies, detail).into_response()
+    drop(held);
+    bound_answer(response, answer, is_read)
 }
 
-/// What the body of one request has of the sums.
+/// The bytes of one request's body that have come.
 struct Held {
-    beginning: Part,
-    rest: Part,
+    beginning: BytePermit,
+    rest: BytePermit,
     is_refused: AtomicBool,
 }
 
@@ -95,20 +94,83 @@ impl Held {
         let first = bytes.min(BEGINNING.saturating_sub(self.beginning.bytes()));
         let rest =
             (bytes - first).min((MAX_BODY_BYTES - BEGINNING).saturating_sub(self.rest.bytes()));
-        let is_fine = self.beginning.add(first) && self.rest.add(rest);
-        if !is_fine {
-            self.is_refused.store(true, Ordering::Relaxed);
-        }
-        is_fine
+        let fits = self.beginning.try_add(first) && self.rest.try_add(rest);
+        self.is_refused.fetch_or(!fits, Ordering::Relaxed);
+        fits
     }
 }
 
-struct Counted {
-    inner: Body,
-    held: Arc<Held>,
+fn too_much(then: &str) -> Response {
+    let detail = format!(
+        "the bodies of the requests in progress and the answers that are being sent have as many \
+         bytes as `max_bodies_bytes` allows, or those of this company half of what others leave; \
+         {then}, or raise `max_bodies_bytes` in `[connections]` of the host's configuration"
+    );
+    Problem::new(ProblemCode::TooManyBodies, detail).into_response()
 }
 
-impl HttpBody for Counted {
+/// Counts an answer until it is sent: a client that asks for long ones and reads slowly would make
+/// the host keep as many as it has connections. One that is too much is refused if its request only
+/// read. An error after a write would say that nothing was done, so its answer is sent.
+///
+/// The first 64 KiB do not count: an answer goes with its connection, so the number of connections
+/// bounds them. A stream of events or an export has no length and is made while it is sent.
+fn bound_answer(mut response: Response, permit: BytePermit, is_read: bool) -> Response {
+    let bytes = exact_length(&response).saturating_sub(BEGINNING);
+    if !permit.try_add(bytes) {
+        if is_read || response.extensions().get::<OnlyRead>().is_some() {
+            return too_much(
+                "read the answers that were asked for, and ask again in a second or for a shorter \
+                 page",
+            );
+        }
+        permit.add(bytes);
+    }
+    if bytes > 0 {
+        response.extensions_mut().insert(Arc::new(permit));
+    }
+    response
+}
+
+/// 0 for a stream.
+fn exact_length(response: &Response) -> usize {
+    let bytes = response.body().size_hint().exact();
+    bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0)
+}
+
+/// Sends a long answer in parts between which other tasks run: compressing all of it would hold a
+/// thread of the executor. What the answer holds of a budget is given back when it is sent.
+pub(crate) async fn in_parts(mut response: Response) -> Response {
+    let permit = response.extensions_mut().remove::<Arc<BytePermit>>();
+    if exact_length(&response) <= MAX_INLINE_BYTES {
+        return response;
+    }
+    response.map(|inner| Body::new(Parts { inner, permit, rest: Bytes::new(), is_next: true }))
+}
+
+struct Parts {
+    inner: Body,
+    permit: Option<Arc<BytePermit>>,
+    /// What has come and is not passed on.
+    rest: Bytes,
+    /// Whether the next part may go on at once.
+    is_next: bool,
+}
+
+/// A part of an answer. The connection has some of them when the body is gone, and each keeps all
+/// of the answer in memory.
+struct Part {
+    bytes: Bytes,
+    _permit: Arc<BytePermit>,
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl HttpBody for Parts {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -116,25 +178,50 @@ impl HttpBody for Counted {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let polled = Pin::new(&mut self.inner).poll_frame(context);
-        let Poll::Ready(Some(Ok(frame))) = &polled else { return polled };
-        if self.held.add(frame.data_ref().map_or(0, Bytes::len)) {
-            return polled;
+        if self.rest.is_empty() {
+            match Pin::new(&mut self.inner).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(data) => self.rest = data,
+                    Err(other) => return Poll::Ready(Some(Ok(other))),
+                },
+                other => return other,
+            }
         }
-        Poll::Ready(Some(Err(axum::Error::new("too many bodies are in progress"))))
+        if !std::mem::replace(&mut self.is_next, false) {
+            self.is_next = true;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let length = self.rest.len().min(MAX_INLINE_BYTES);
+        let bytes = self.rest.split_to(length);
+        let bytes = match &self.permit {
+            Some(permit) => Bytes::from_owner(Part { bytes, _permit: Arc::clone(permit) }),
+            None => bytes,
+        };
+        Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.rest.is_empty() && self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        let rest = self.rest.len() as u64;
+        let inner = self.inner.size_hint();
+        let mut all = SizeHint::new();
+        all.set_lower(inner.lower() + rest);
+        if let Some(upper) = inner.upper() {
+            all.set_upper(upper + rest);
+        }
+        all
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+    use std::task::Waker;
+
     use axum::Router;
     use axum::http::{Method, StatusCode};
     use axum::middleware::from_fn;
@@ -170,7 +257,7 @@ mod tests {
                         .split('/');
                     let company = parts.find(|part| !part.is_empty()).filter(|part| *part != "@");
                     let company = company.and_then(|part| part.parse().ok());
-                    bound_of(&bodies, company, request, next).await
+                    in_parts(bound_of(&bodies, company, request, next).await).await
                 }
             }))
     }
@@ -300,5 +387,46 @@ mod tests {
         );
         drop(written);
         assert_eq!(send(&routes, query, 9).await, StatusCode::OK, "what was sent is free");
+    }
+
+    /// The connection has the last parts of a long answer when the body is gone.
+    #[tokio::test]
+    async fn an_answer_counts_until_the_last_part_of_it_is_sent() {
+        let budget = ByteBudget::new(1 << 20);
+        let answer = async || {
+            let whole = Response::new(Body::from(vec![b'x'; 1 << 20]));
+            in_parts(bound_answer(whole, budget.permit(None), true)).await
+        };
+        let body = answer().await.into_body();
+        assert_eq!(axum::body::to_bytes(body, usize::MAX).await.unwrap().len(), 1 << 20);
+        assert!(budget.permit(None).try_add(1 << 20), "all of it is sent");
+
+        let mut body = answer().await.into_body();
+        let frame = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
+        let last = frame.unwrap().unwrap().into_data().unwrap().split_off(MAX_INLINE_BYTES - 1);
+        drop(body);
+        assert!(!budget.permit(None).try_add(1 << 20), "a byte of it is not sent");
+        drop(last);
+        assert!(budget.permit(None).try_add(1 << 20));
+    }
+
+    #[tokio::test]
+    async fn a_long_answer_is_whole_and_waits_between_its_parts() {
+        let long: Bytes =
+            (0..3 * MAX_INLINE_BYTES + 5).map(|n| u8::try_from(n % 251).unwrap()).collect();
+        let answer = in_parts(Response::new(Body::from(long.clone()))).await;
+        assert_eq!(answer.body().size_hint().exact(), Some(long.len() as u64));
+        let (mut body, mut whole, mut waits) = (pin!(answer.into_body()), Vec::new(), 0);
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            match body.as_mut().poll_frame(&mut context) {
+                Poll::Pending => waits += 1,
+                Poll::Ready(Some(frame)) => {
+                    whole.extend_from_slice(&frame.unwrap().into_data().unwrap());
+                }
+                Poll::Ready(None) => break,
+            }
+        }
+        assert_eq!((whole.as_slice(), waits), (&long[..], 3));
     }
 }

@@ -1,15 +1,13 @@
 //! The host as a server: all surfaces in one router, and the addresses that it listens on.
 
-mod answers;
 mod bodies;
+mod byte_budget;
 mod connections;
 mod in_process;
 mod listen;
 mod openapi;
 mod options;
-mod paced;
 mod routes;
-mod sum;
 
 pub use self::connections::{ConnectionOptions, MAX_HEAD_BYTES, raise_open_files};
 pub use self::in_process::{InProcess, Method, Request};

@@ -21,7 +21,8 @@ use tracing::Instrument;
 use super::ServerOptions;
 use super::bodies::{self, Bodies};
 use super::openapi::Document;
-use memhost_core::{Health, Service, off_executor};
+use memhost_core::{Health, Service};
+use memhost_executor::off_executor;
 use memhost_explorer::{REFERENCE_STYLE, reference_page};
 use memhost_http::{
     AdminToken, HostAuthorized, MAX_BODY_BYTES, Problem, ProblemCode, Responses, api, document,
@@ -251,7 +252,7 @@ pub(super) fn router_of(
         })
         .layer(from_fn(memhost_explorer::missing))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-        .layer(map_response(super::paced::paced))
+        .layer(map_response(bodies::in_parts))
         // Compression would hold back the events of a stream.
         .layer(
             CompressionLayer::new().compress_when(

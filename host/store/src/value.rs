@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use memhost_ports::{off_executor, to_json};
+use memhost_executor::{off_executor, to_json};
 
 use super::{Expected, Store, StoreError, Table};
 

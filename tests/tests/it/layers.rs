@@ -20,7 +20,7 @@ const ROWS: &[&[&str]] = &[
     &["access", "records"],
     &["store", "sandbox", "embeddings", "pii", "builtin"],
     &["ports"],
-    &["types", "tokens", "config-schema", "files", "journal"],
+    &["types", "tokens", "config-schema", "executor", "files", "journal"],
 ];
 
 /// Libraries that these crates alone may use.

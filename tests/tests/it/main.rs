@@ -66,7 +66,6 @@ mod integrations;
 mod jobs;
 mod kept_connections;
 mod layers;
-mod long_answers;
 mod mcp;
 mod mcp_clients;
 mod mcp_http;

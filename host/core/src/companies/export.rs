@@ -178,7 +178,7 @@ impl Service {
     ) -> mpsc::Receiver<Result<String, ServiceError>> {
         let (lines, receiver) = mpsc::channel(64);
         let (service, company) = (Arc::clone(self), company.clone());
-        memhost_ports::spawn(async move {
+        memhost_executor::spawn(async move {
             let mut out = Out { lines: lines.clone(), count: 0 };
             if let Err(error) = service.export_to(&company, &mut out).await {
                 drop(lines.send(Err(error)).await);

@@ -221,7 +221,7 @@ impl Service {
     /// Removes the directory of a company, with whatever is still in it.
     async fn remove_directory(&self, company: &CompanyId) -> Result<(), ServiceError> {
         let directory = self.data_dir.join("memory").join(company.as_str());
-        let removed = memhost_ports::spawn_blocking(move || {
+        let removed = memhost_executor::spawn_blocking(move || {
             remove_tree(&directory)?;
             // What was erased must not come back after a power failure.
             directory

@@ -60,7 +60,7 @@ impl Service {
     /// Removes what is too old, of every company, in a task of its own.
     pub(crate) fn sweep_all(self: &Arc<Self>) {
         let service = Arc::clone(self);
-        memhost_ports::spawn(async move {
+        memhost_executor::spawn(async move {
             let companies: BTreeSet<CompanyId> = match service.store.companies().await {
                 Ok(companies) => companies,
                 Err(error) => return tracing::error!(%error, "old records could not be removed"),

@@ -92,7 +92,7 @@ impl Service {
         let to = request.directory;
         let directory = to.clone();
         let first =
-            memhost_ports::spawn_blocking(move || Copy::begin(data_dir, directory)?.changed());
+            memhost_executor::spawn_blocking(move || Copy::begin(data_dir, directory)?.changed());
         let copy = first.await.map_err(ServiceError::host)??;
         // Files that have changed since are copied again while nothing is written to the store.
         let (send, again) = tokio::sync::oneshot::channel();
@@ -100,7 +100,7 @@ impl Service {
         let store = self.store.backup(&to.join(STORE), at_the_end).await?;
         let copy = again.await.map_err(ServiceError::host)??;
         let finish = move || copy.finish(store, request.with_vault_key, made_at);
-        memhost_ports::spawn_blocking(finish).await.map_err(ServiceError::host)?
+        memhost_executor::spawn_blocking(finish).await.map_err(ServiceError::host)?
     }
 }
 

@@ -15,7 +15,7 @@ impl Service {
     pub(crate) fn follow_changes(self: &Arc<Self>) {
         let Some(mut feed) = self.store.changes() else { return };
         let weak = Arc::downgrade(self);
-        memhost_ports::spawn(async move {
+        memhost_executor::spawn(async move {
             loop {
                 let rows = match feed.next().await {
                     Ok(Some(rows)) => rows,

@@ -27,7 +27,7 @@ impl Service {
     pub(crate) fn compact_if_due(self: &Arc<Self>) {
         let Some(began) = self.recorder.compaction.begin(self.clock.now()) else { return };
         let service = Arc::clone(self);
-        memhost_ports::spawn(async move {
+        memhost_executor::spawn(async move {
             let compacted = service.compact(began).await;
             match compacted {
                 Ok(Some(Compacted { bytes_before, bytes_after })) => {

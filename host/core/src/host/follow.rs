@@ -77,7 +77,7 @@ impl Service {
     /// Publishes changes of the plugins directory, until the host is dropped.
     pub(crate) fn publish_plugin_changes(&self) {
         let (mut changes, feed) = (self.plugins.changes(), Arc::clone(&self.recorder.feed));
-        memhost_ports::spawn(async move {
+        memhost_executor::spawn(async move {
             loop {
                 match changes.recv().await {
                     Ok(change) => feed.publish(None, HostEvent::Plugin(change)),

@@ -74,14 +74,13 @@ impl Service {
     /// reached.
     #[boxed]
     pub async fn doctor(&self) -> Vec<Check> {
-        memhost_ports::go_long().await;
         let mut all = vec![self.readiness().await];
         all.push(check_log(&*self.store).await);
         let data_dir = self.data_dir.clone();
         all.push(check_space(self.store.disk()));
         all.push(self.check_companies().await);
         let disk = move || vec![check_keys(&data_dir), privacy::check(&data_dir)];
-        all.extend(memhost_ports::spawn_blocking(disk).await.unwrap_or_default());
+        all.extend(memhost_executor::spawn_blocking(disk).await.unwrap_or_default());
         all.push(self.check_clock().await);
         all.push(self.check_cache());
         all.push(self.check_plugins());

@@ -55,7 +55,7 @@ impl Service {
             .map_err(|error| OpenError::directory("making", &data_dir, error))?;
         let (path, store_options) = (data_dir.clone(), options.store);
         // Opening reads and may repair: not on the executor.
-        let opened = memhost_ports::spawn_blocking(move || {
+        let opened = memhost_executor::spawn_blocking(move || {
             let store = SledStore::open(&path, store_options)?;
             // Only now is it certain that the directory is the host's.
             privacy::tighten(&path)

@@ -79,7 +79,7 @@ pub(crate) fn page_digest(
     scope: &Scope,
     rest: &[u8],
 ) -> QueryDigest {
-    let scope = memhost_ports::to_json(scope).unwrap_or_default();
+    let scope = memhost_executor::to_json(scope).unwrap_or_default();
     let binding = &serving.binding;
     QueryDigest::new([
         list.as_bytes(),

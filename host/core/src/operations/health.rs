@@ -45,7 +45,7 @@ impl Service {
     pub(crate) fn ask_open_circuits(self: &Arc<Self>) {
         for binding in self.serving.take_health_to_ask() {
             let service = Arc::clone(self);
-            memhost_ports::spawn(async move {
+            memhost_executor::spawn(async move {
                 service.ask_health(&binding).await;
             });
         }

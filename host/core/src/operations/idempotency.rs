@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::Service;
 use crate::access::Caller;
 use crate::error::ServiceError;
-use memhost_ports::off_executor;
+use memhost_executor::off_executor;
 use memhost_store::{self as store, Change, Expected, Lease, LockKind, Store, StoreError, Table};
 use memhost_types::CompanyId;
 

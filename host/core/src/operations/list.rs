@@ -47,7 +47,7 @@ impl List {
 
     fn digest(&self, serving: &Serving) -> QueryDigest {
         let filters = (&self.request.metadata_filter, &self.request.filter);
-        let filter = memhost_ports::to_json(&filters).unwrap_or_default();
+        let filter = memhost_executor::to_json(&filters).unwrap_or_default();
         page_digest("list", serving, &self.request.scope, &filter)
     }
 }

@@ -6,7 +6,7 @@ use crate::operations::prelude::*;
 use crate::operations::privacy::private;
 use crate::operations::summary::{lines_of, only_of};
 use async_recursion::async_recursion as boxed;
-use memhost_ports::off_executor;
+use memhost_executor::off_executor;
 use memhost_records::{HostPartitions, Reader};
 use memhost_sandbox::QueryAnswer;
 use memhost_types::{

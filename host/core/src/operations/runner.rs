@@ -29,7 +29,7 @@ use crate::error::ServiceError;
 use crate::operations::record::{Completion, Concluded, Ended, Ending, Intended, Opened};
 use crate::operations::rows::reader_of;
 use crate::versions::serving::Serving;
-use memhost_ports::go_long;
+use memhost_executor::in_turn;
 use memhost_records::{Made, Ownership, Since};
 use memhost_sandbox::{Answer, Failure};
 use memhost_store::{Lease, StoreError, TableWrite};
@@ -240,10 +240,17 @@ impl Service {
         caller: &Caller,
         step: &mut S,
     ) -> Result<S::Response, ServiceError> {
+        let bytes = if step.wanted() > MAX_SHORT_PAGE { usize::MAX } else { 0 };
+        let company = step.target().0.company_id.clone();
+        in_turn(company.as_str(), bytes, self.run(caller, step)).await
+    }
+
+    async fn run<S: Step>(
+        &self,
+        caller: &Caller,
+        step: &mut S,
+    ) -> Result<S::Response, ServiceError> {
         let checked = step.check_fields();
-        if step.wanted() > MAX_SHORT_PAGE {
-            go_long().await;
-        }
         let first = checked.clone().and_then(|()| step.check_first());
         self.enter(caller, S::KIND, step.target(), first).await?;
         let mut opened = self.begin(caller, S::KIND, step.target().0, checked.is_ok()).await?;

@@ -267,7 +267,7 @@ impl Service {
     /// one waits.
     pub(crate) async fn lock_source(&self, source: &SourceRef) -> Result<Lease, StoreError> {
         let selector = SourceSelector::of(source).unwrap_or_default();
-        let name = memhost_ports::to_json(&selector).unwrap_or_default();
+        let name = memhost_executor::to_json(&selector).unwrap_or_default();
         self.store.lock(LockKind::Records, &store::company_key(&source.company_id, &name)).await
     }
 

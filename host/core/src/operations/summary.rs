@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use crate::operations::runner::Answered;
-use memhost_ports::off_executor;
+use memhost_executor::off_executor;
 use memhost_sandbox::OptionalInterface;
 use memhost_types::{Intent, QueryRequest, Snippet};
 

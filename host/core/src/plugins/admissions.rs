@@ -206,6 +206,6 @@ async fn blocking<T: Send + 'static>(
     path: &Path,
     work: impl FnOnce() -> Result<T, PluginError> + Send + 'static,
 ) -> Result<T, PluginError> {
-    let done = memhost_ports::spawn_blocking(work).await;
+    let done = memhost_executor::spawn_blocking(work).await;
     done.map_err(|error| PluginError::io("reading", path, &error))?
 }

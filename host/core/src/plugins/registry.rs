@@ -139,7 +139,7 @@ impl Plugins {
     ) -> Result<Arc<Self>, PluginError> {
         // An unreadable directory at the start is a wrong option; later it is tried again.
         files::list(&options.directory)?;
-        let unpacked = memhost_ports::spawn_blocking(memhost_builtin::local_markdown).await;
+        let unpacked = memhost_executor::spawn_blocking(memhost_builtin::local_markdown).await;
         let builtin = unpacked.map_err(std::io::Error::other).and_then(|unpacked| unpacked);
         let builtin = builtin.map_err(|error| PluginError::Io {
             action: "unpacking",

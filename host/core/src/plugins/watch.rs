@@ -42,7 +42,7 @@ impl Plugins {
             }
         };
         let plugins = Arc::downgrade(self);
-        memhost_ports::spawn(async move {
+        memhost_executor::spawn(async move {
             let _watcher = watcher;
             let mut wait = PERIOD;
             loop {

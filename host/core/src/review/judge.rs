@@ -2,7 +2,7 @@
 //! the policy, so that a record is judged wherever it is read first.
 
 use crate::operations::privacy::risk_of;
-use memhost_ports::off_executor;
+use memhost_executor::off_executor;
 use memhost_types::{JsonObject, ReviewPolicy};
 
 /// What the policy says of a record.

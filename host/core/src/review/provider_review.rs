@@ -180,5 +180,5 @@ impl Step for Decide<'_> {
 }
 
 fn is_small(metadata: &JsonObject) -> bool {
-    memhost_ports::to_json(metadata).is_ok_and(|json| json.len() <= MAX_QUEUED_METADATA)
+    memhost_executor::to_json(metadata).is_ok_and(|json| json.len() <= MAX_QUEUED_METADATA)
 }

@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::task::JoinHandle;
 
 use crate::Service;
 use crate::work::deliver_batch::size_of_material;
 use crate::work::deliveries::MOST_OF_A_BINDING;
+use memhost_executor::in_turn;
 use memhost_store::{DiskLevel, StoreError};
 use memhost_types::Job;
 
@@ -24,31 +24,17 @@ const FULL: Duration = Duration::from_secs(5);
 /// Time between two removals of old operations.
 const SWEEP: Duration = Duration::from_secs(600);
 
-/// The longest material of a delivery, in bytes, that is captured beside short requests: as much as
-/// the body of a short request has.
-const MAX_SHORT_MATERIAL: usize = 64 << 10;
-
-/// Starts a task about so many bytes where it holds up no others. What is short stays beside short
-/// requests: they may wait for the instance that it holds.
-fn start_by_size(bytes: usize, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
-    if bytes > MAX_SHORT_MATERIAL {
-        memhost_ports::spawn_long(task)
-    } else {
-        memhost_ports::spawn(task)
-    }
-}
-
 /// Starts background work; it ends once the host is dropped.
 pub(crate) fn start(service: &Arc<Service>) {
     let (weak, wake) = (Arc::downgrade(service), Arc::clone(&service.wake));
     let erasing = Arc::clone(service);
-    memhost_ports::spawn(async move {
+    memhost_executor::spawn(async move {
         if let Err(error) = erasing.finish_erasures().await {
             tracing::error!(%error, "an erasure that was cut short could not be finished; erase \
                                      the company again");
         }
     });
-    memhost_ports::spawn(async move {
+    memhost_executor::spawn(async move {
         let mut next_sweep = tokio::time::Instant::now() + SWEEP;
         loop {
             let Some(service) =
@@ -85,7 +71,7 @@ pub(crate) fn start(service: &Arc<Service>) {
             }
             if service.waiting.is_time() {
                 let service = Arc::clone(&service);
-                memhost_ports::spawn(async move {
+                memhost_executor::spawn(async move {
                     service.take_all_waiting().await;
                 });
             }
@@ -138,7 +124,12 @@ impl Service {
         }
         let (deliveries, first) = self.deliveries.take_due(AT_ONCE, |_| MOST_OF_A_BINDING).await?;
         for taken in deliveries {
-            start_by_size(size_of_material(&taken.item), Arc::clone(self).attempt(taken));
+            let (company, bytes) =
+                (taken.item.scope.company_id.clone(), size_of_material(&taken.item));
+            let attempt = Arc::clone(self).attempt(taken);
+            memhost_executor::spawn(async move {
+                in_turn(company.as_str(), bytes, attempt).await;
+            });
         }
         let most = |job: &Job| {
             let binding = self.bindings.get(&job.company_id, &job.binding_key);
@@ -147,7 +138,7 @@ impl Service {
         let (jobs, second) = self.jobs.take_due(AT_ONCE, most).await?;
         // A job has no material of its own, and its guest lets others run.
         for taken in jobs {
-            memhost_ports::spawn(Arc::clone(self).work_on(taken));
+            memhost_executor::spawn(Arc::clone(self).work_on(taken));
         }
         let now = self.clock.now();
         let wait = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or_default();
@@ -161,20 +152,5 @@ impl Service {
 impl Drop for Service {
     fn drop(&mut self) {
         self.wake.notify_one();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn long_material_is_captured_on_threads_of_its_own() {
-        for (bytes, is_long) in [(MAX_SHORT_MATERIAL, false), (MAX_SHORT_MATERIAL + 1, true)] {
-            let (sender, receiver) = tokio::sync::oneshot::channel();
-            let thread = || std::thread::current().name().map(str::to_owned);
-            start_by_size(bytes, async move { drop(sender.send(thread())) }).await.unwrap();
-            assert_eq!(receiver.await.unwrap().as_deref() == Some("memhost-long"), is_long);
-        }
     }
 }

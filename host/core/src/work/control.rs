@@ -190,7 +190,7 @@ impl Service {
         };
         let job = cancelled.clone();
         // The job is cancelled whether or not the provider can be told.
-        memhost_ports::spawn(async move {
+        memhost_executor::spawn(async move {
             if let Err(error) = self.send_cancellation(&job).await {
                 tracing::warn!(%error, job = %job.id.0, "the provider could not be told that a job \
                     was cancelled");

@@ -16,7 +16,8 @@ use crate::work::recall_text::render;
 use crate::work::retry::{RetryPolicy, wait_for};
 use crate::work::subscribers::subscribers;
 use jiff::Timestamp;
-use memhost_ports::{in_turn, new_id};
+use memhost_executor::in_turn;
+use memhost_ports::new_id;
 use memhost_records::check_owner;
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
@@ -60,14 +61,9 @@ impl Service {
                 let recalled = self.hydrate(&event, accepted).await?;
                 let budget = event.token_budget.unwrap_or(DEFAULT_TOKEN_BUDGET);
                 let company = event.scope.company_id.as_str();
-                let rendered = in_turn(company, move || {
-                    let context = context(&recalled, budget);
-                    (
-                        recalled.into_iter().map(|(delivery, _)| delivery).collect::<Vec<_>>(),
-                        Some(context),
-                    )
-                });
-                rendered.await.map_err(ServiceError::host)?
+                let rendered = async { context(&recalled, budget) };
+                let context = in_turn(company, usize::MAX, rendered).await;
+                (recalled.into_iter().map(|(delivery, _)| delivery).collect(), Some(context))
             }
             _ => (self.settle(&event, accepted).await?, None),
         };

@@ -28,7 +28,7 @@ impl Service {
             let (service, event) = (Arc::clone(self), event.clone());
             // Also where the event was delivered before: what was found then is not kept, and may
             // be forgotten by now.
-            asked.push(memhost_ports::spawn_short(async move {
+            asked.push(tokio::spawn(async move {
                 service.recall(&event, delivery, until, deadline).await
             }));
         }
@@ -61,7 +61,7 @@ impl Service {
         let (service, hook, sender) =
             (Arc::clone(self), before.hook.clone(), before.principal.clone());
         let metadata = event.metadata.clone();
-        let asking = memhost_ports::spawn_short(async move {
+        let asking = tokio::spawn(async move {
             let hook = ForHook { context: &hook, sender: &sender, metadata: metadata.as_ref() };
             service.query_for(&Caller::worker(), query, Some(hook)).await
         });

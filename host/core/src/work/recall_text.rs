@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use memhost_ports::expect_off_executor;
+use memhost_executor::expect_off_executor;
 use memhost_tokens::Lines;
 use memhost_types::{ContextBlock, Recall, Snippet, SourceRef};
 

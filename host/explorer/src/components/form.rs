@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use super::query::{fields, join};
 use super::view::View;
 use crate::session::is_same;
-use memhost_core::off_executor;
+use memhost_executor::off_executor;
 use memhost_http::{Problem, ProblemCode};
 
 /// The fields of a form, after its CSRF token is checked.

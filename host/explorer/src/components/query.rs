@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
 use super::view::{View, escape};
-use memhost_core::off_executor;
+use memhost_executor::off_executor;
 use memhost_http::Problem;
 
 /// The most fields of a form or an address.

@@ -10,7 +10,7 @@ use crate::components::{
     source_link, table, time, waterfall, wide, words,
 };
 use crate::costs::billing_type;
-use memhost_core::off_executor;
+use memhost_executor::off_executor;
 use memhost_http::{PathParam, Problem, permission};
 use memhost_types::{
     AgentId, AttributionMode, CostEvent, Job, JobFilter, LogLine, Operation, OperationError,

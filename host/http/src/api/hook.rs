@@ -17,7 +17,8 @@ use crate::{
     Authorized, AuthorizedByCore, Body, Failure, Json, OnlyRead, PathParam, Problem, ProblemCode,
     permission, read_value,
 };
-use memhost_core::{BatchReceipt, ChangedCount, DeliveryAction, Page, Service, off_executor};
+use memhost_core::{BatchReceipt, ChangedCount, DeliveryAction, Page, Service};
+use memhost_executor::off_executor;
 use memhost_types::schema::items;
 use memhost_types::{
     Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, HookEvent, HookReceipt, NotTaken, limits,

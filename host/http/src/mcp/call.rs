@@ -15,7 +15,8 @@ use super::results::{
 };
 use super::schema::{check_range, check_text};
 use super::{text, uri};
-use memhost_core::{Abilities, Service, off_executor};
+use memhost_core::{Abilities, Service};
+use memhost_executor::off_executor;
 use memhost_types::{
     BrowseRequest, CorrectRequest, CorrectionPatch, ForgetRequest, GetRequest, Intent, JobFilter,
     ProviderKey, QueryRequest, RecordHandle, RecordId, RecordWrite, Snippet, TextId, UpsertRequest,

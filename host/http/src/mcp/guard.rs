@@ -4,7 +4,7 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{FromRequest, Request};
@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 use super::is_read;
 use crate::extract::values;
 use crate::{OnlyRead, Problem, ProblemCode};
-use memhost_core::{MAX_INLINE_BYTES, off_executor};
+use memhost_executor::{MAX_INLINE_BYTES, off_executor};
 
 /// The longest error text of the protocol that is passed on, in bytes.
 const MAX_TEXT: usize = 4 << 10;
@@ -37,10 +37,9 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
         Ok(read) => read,
         Err(problem) => return problem.into_response(),
     };
-    let long = LongAnswer::default();
-    request.extensions_mut().insert(long.clone());
-    let length = || if long.0.load(Ordering::Relaxed) { usize::MAX } else { message.len() };
-    let mut response = away(length, next.run(request)).await;
+    let known = Message::of(message.len());
+    request.extensions_mut().insert(known.clone());
+    let mut response = away(|| known.most(), next.run(request)).await;
     // A long answer to a read may be refused if there is no room for it; a short one never is.
     let is_long = response.body().size_hint().lower() > MAX_INLINE_BYTES as u64;
     if is_long && off_executor(message.len(), || is_read(&message)) {
@@ -61,14 +60,31 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
     refused
 }
 
-/// Whether the answer to a message is long. The library writes it where it reads.
-#[derive(Clone, Default)]
-pub(super) struct LongAnswer(Arc<AtomicBool>);
+/// How long a message and its answer are. The library reads the one and writes the other where the
+/// request is polled.
+#[derive(Clone)]
+pub(super) struct Message {
+    bytes: usize,
+    answer_bytes: Arc<AtomicUsize>,
+}
 
-impl LongAnswer {
-    /// Tells who waits for the answer that it is long.
-    pub(super) fn tell(&self) {
-        self.0.store(true, Ordering::Relaxed);
+impl Message {
+    fn of(bytes: usize) -> Self {
+        Self { bytes, answer_bytes: Arc::default() }
+    }
+
+    /// The length of the message.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Says how long its answer is.
+    pub(super) fn set_answer_bytes(&self, bytes: usize) {
+        self.answer_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    fn most(&self) -> usize {
+        self.bytes.max(self.answer_bytes.load(Ordering::Relaxed))
     }
 }
 
@@ -147,7 +163,7 @@ mod tests {
     async fn long_messages_are_read_away_from_the_executor() {
         let read = |bytes| {
             away(move || bytes, async move {
-                memhost_core::expect_off_executor("a message", usize::MAX);
+                memhost_executor::expect_off_executor("a message", usize::MAX);
             })
         };
         tokio::spawn(read(MAX_INLINE_BYTES + 1)).await.unwrap();
@@ -157,13 +173,12 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn long_answers_are_written_away_from_the_executor() {
-        let long = LongAnswer::default();
-        let (told, asked) = (long.clone(), long);
-        let length = move || if asked.0.load(Ordering::Relaxed) { usize::MAX } else { 0 };
-        let answer = away(length, async move {
-            told.tell();
+        let message = Message::of(1);
+        let known = message.clone();
+        let answer = away(move || known.most(), async move {
+            message.set_answer_bytes(MAX_INLINE_BYTES + 1);
             tokio::task::yield_now().await;
-            memhost_core::expect_off_executor("an answer", usize::MAX);
+            memhost_executor::expect_off_executor("an answer", usize::MAX);
         });
         tokio::spawn(answer).await.unwrap();
     }

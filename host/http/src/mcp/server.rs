@@ -15,11 +15,12 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::call::Call;
 use super::error::McpError;
-use super::guard::LongAnswer;
+use super::guard::Message;
 use super::request_scope::{RequestScope, ToolNames};
 use super::tools::Tool;
 use super::{dispatch, resources, rules};
-use memhost_core::{Abilities, Service, is_long, spawn_short};
+use memhost_core::{Abilities, Service};
+use memhost_executor::in_turn;
 use memhost_types::OperationKind;
 
 type Context = RequestContext<RoleServer>;
@@ -116,21 +117,17 @@ impl ServerHandler for MemoryServer {
         if !tool.exists(&abilities) {
             return Err(none().into());
         }
-        let service = Arc::clone(&self.service);
-        // The library answers each message in a task of its own. This one goes on beside long
-        // requests where it becomes one.
-        let work = spawn_short(async move {
-            let call = Call { service: &service, request: from, abilities };
-            let done = dispatch::run(call, tool, request.arguments).await;
-            (done.unwrap_or_else(McpError::into_result), is_long())
-        });
-        let (result, is_long) =
-            work.await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        // The library answers each message in a task of its own, which has no turn of the request.
         let parts = context.extensions.get::<Parts>();
-        if let Some(answer) =
-            parts.and_then(|parts| parts.extensions.get::<LongAnswer>()).filter(|_| is_long)
-        {
-            answer.tell();
+        let message = parts.and_then(|parts| parts.extensions.get::<Message>());
+        let bytes = message.map_or(0, Message::bytes);
+        let company = from.scope.company_id.clone();
+        let call = Call { service: &self.service, request: from, abilities };
+        let work = in_turn(company.as_str(), bytes, dispatch::run(call, tool, request.arguments));
+        let result = work.await.unwrap_or_else(McpError::into_result);
+        if let Some(message) = message {
+            let texts = result.content.iter().filter_map(|block| block.as_text());
+            message.set_answer_bytes(texts.map(|content| content.text.len()).sum());
         }
         Ok(result.into())
     }

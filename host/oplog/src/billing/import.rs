@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{cost_events, finance_events, ledger};
-use memhost_ports::to_json;
+use memhost_executor::to_json;
 use memhost_store::{self as store, Change, CostsTrimmed, Store, StoreError, Table};
 use memhost_types::{Budget, CompanyId, CostEvent, FinanceEvent};
 

@@ -1,6 +1,6 @@
 //! Checks of a component that do not run it: its format, its contract version, its needs.
 
-use super::MAX_COMPONENT_BYTES;
+use crate::component::MAX_COMPONENT_BYTES;
 use crate::contract::PACKAGE;
 use crate::engine::Sandbox;
 use crate::error::AdmissionError;

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use rustix::process::{Resource, Rlimit, nice, setrlimit};
 use wasmtime::Engine;
 
-use crate::admission::MAX_COMPONENT_BYTES;
+use crate::component::MAX_COMPONENT_BYTES;
 use crate::engine;
 
 /// The first byte of an answer: the compiled form follows.

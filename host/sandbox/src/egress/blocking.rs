@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use memhost_ports::off_executor;
+use memhost_executor::off_executor;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::JoinError;
 
 use super::load::Load;
 
@@ -11,9 +12,6 @@ use super::load::Load;
 pub(super) const SLOW_BODY: usize = 16 << 10;
 /// Secrets of this many bytes together take as long to prepare for it.
 pub(super) const SLOW_SECRETS: usize = 1 << 10;
-
-/// The host ends, or its own code failed: the work has no result.
-pub(in crate::egress) struct Interrupted;
 
 /// One of the binding's outgoing connections, and the call that has it. Work on a blocking thread
 /// goes on when its call is over; who holds this keeps its place until then, so that calls that end
@@ -32,7 +30,8 @@ impl Place {
 
 /// Does work on a blocking thread if its length is at least `slow`, where it takes about a
 /// millisecond. The time counts for the call that has the place; shorter work is done where it is
-/// asked for, and counted there.
+/// asked for, and counted there. A [`JoinError`] means that the host ends, or that its own code
+/// failed.
 pub(super) async fn on_blocking_thread<T, E>(
     length: usize,
     slow: usize,
@@ -41,7 +40,7 @@ pub(super) async fn on_blocking_thread<T, E>(
 ) -> Result<T, E>
 where
     T: Send + 'static,
-    E: From<Interrupted> + Send + 'static,
+    E: From<JoinError> + Send + 'static,
 {
     if length < slow {
         return work();
@@ -54,7 +53,7 @@ where
             None => work(),
         }
     };
-    memhost_ports::spawn_blocking(marked).await.unwrap_or_else(|_| Err(Interrupted.into()))
+    memhost_executor::spawn_blocking(marked).await.unwrap_or_else(|ended| Err(ended.into()))
 }
 
 #[cfg(test)]
@@ -73,7 +72,7 @@ mod tests {
         let load = load(BindingLimits { call_cpu_ms: 10, ..BindingLimits::default() });
         let places = Arc::new(Semaphore::new(1));
         let place = Place::new(places.try_acquire_owned().unwrap(), &load);
-        let work = on_blocking_thread::<(), Interrupted>(10, 10, Some(&place), || {
+        let work = on_blocking_thread::<(), JoinError>(10, 10, Some(&place), || {
             let until = time_of_thread() + Duration::from_millis(15);
             while time_of_thread() < until {}
             Ok(())
@@ -85,11 +84,9 @@ mod tests {
     async fn long_work_is_done_on_a_thread_of_its_own() {
         let here = std::thread::current().id();
         let thread = async |length| {
-            on_blocking_thread::<_, Interrupted>(length, 10, None, || {
-                Ok(std::thread::current().id())
-            })
-            .await
-            .ok()
+            on_blocking_thread::<_, JoinError>(length, 10, None, || Ok(std::thread::current().id()))
+                .await
+                .ok()
         };
         assert_eq!(thread(9).await, Some(here));
         assert!(thread(10).await.is_some_and(|thread| thread != here));
@@ -101,7 +98,7 @@ mod tests {
         let load = load(BindingLimits::default());
         let place = Place::new(Arc::clone(&places).try_acquire_owned().unwrap(), &load);
         let (go_on, wait) = std::sync::mpsc::channel::<()>();
-        let work = on_blocking_thread::<(), Interrupted>(10, 10, Some(&place), move || {
+        let work = on_blocking_thread::<(), JoinError>(10, 10, Some(&place), move || {
             let _ = wait.recv();
             Ok(())
         });

@@ -1,8 +1,8 @@
 //! Why a request did not go out, or its answer did not come back.
 
+use tokio::task::JoinError;
 use wasmtime_wasi_http::Error as Wasi;
 
-use super::Interrupted;
 use super::address::AddressError;
 use super::secret::SecretError;
 use memhost_types::OriginError;
@@ -87,8 +87,8 @@ pub(crate) enum EgressError {
     Ended,
 }
 
-impl From<Interrupted> for EgressError {
-    fn from(_: Interrupted) -> Self {
+impl From<JoinError> for EgressError {
+    fn from(_: JoinError) -> Self {
         Self::Interrupted
     }
 }

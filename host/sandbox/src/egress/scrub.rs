@@ -18,7 +18,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 
 use super::escape::{Form, LONGEST_TOKEN};
-use memhost_ports::expect_off_executor;
+use memhost_executor::expect_off_executor;
 
 /// Shorter values are only looked for as they are: too much innocent text would match one of their
 /// other forms.

@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::AUTHORIZATION;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use tokio::task::JoinError;
 
 use super::escape::hex_byte;
 use super::scrub::Scrubber;
@@ -77,8 +78,8 @@ pub enum SecretError {
     InPath,
 }
 
-impl From<super::Interrupted> for SecretError {
-    fn from(_: super::Interrupted) -> Self {
+impl From<JoinError> for SecretError {
+    fn from(_: JoinError) -> Self {
         Self::Interrupted
     }
 }

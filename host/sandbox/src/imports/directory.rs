@@ -15,7 +15,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
     Descriptor, DescriptorFlags, ErrorCode, Filesize, HostDescriptor, OpenFlags, PathFlags,
 };
 
-use super::State;
+use super::state::State;
 use crate::open_files::{FAST_BYTES, Opened, is_slow_to_close};
 use crate::quota::{DirectoryUsage, ONE_FILE, bytes};
 
@@ -188,7 +188,7 @@ impl State {
         if let Descriptor::File(file) = self.table.delete(file)?
             && is_slow_to_close(&file.file)
         {
-            drop(memhost_ports::spawn_blocking(move || drop(file)).await);
+            drop(memhost_executor::spawn_blocking(move || drop(file)).await);
         }
         Ok(())
     }

@@ -17,8 +17,8 @@ use wasmtime_wasi_http::p2::types::{
 use wasmtime_wasi_http::p2::{HeaderResult, HttpError};
 use wasmtime_wasi_http::{FieldMap, WasiHttpView};
 
-use super::State;
-use crate::limiter::{Held, bytes_of_field, bytes_of_fields};
+use super::state::{HttpMemory, State};
+use crate::limiter::{bytes_of_field, bytes_of_fields};
 
 /// The most that all header fields, requests and responses of an instance take, in bytes, without
 /// their bodies.
@@ -29,17 +29,6 @@ const STEP: usize = 64 << 10;
 type Store<'a> = StoreContextMut<'a, State>;
 type Fields = Resource<FieldMap>;
 type Request = Resource<HostOutgoingRequest>;
-
-/// The header fields, requests and responses of an instance.
-#[derive(Default)]
-pub(crate) struct HttpMemory {
-    /// As much counts as the guest's memory.
-    room: usize,
-    held: Option<Held>,
-    /// As much is there at most: what there was at the last measurement, and all that was added
-    /// since.
-    bytes: usize,
-}
 
 impl State {
     /// Asks for room for what is about to be made.

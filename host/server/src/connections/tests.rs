@@ -3,7 +3,15 @@
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 
-use super::*;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::options::{ConnectionOptions, raise_open_files, within};
+use super::places::{Connections, Phase, Place, RESERVED};
+use super::request_body::RequestBody;
 
 fn address(last: u8) -> Option<IpAddr> {
     Some(IpAddr::from([127, 0, 0, last]))

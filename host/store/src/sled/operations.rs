@@ -9,7 +9,7 @@ use jiff::civil::Date;
 use super::state::{self, last};
 use super::{SledStore, failed, keys, newest, remove, sums};
 use crate::{Commit, LogPage, OperationLog, StoreError, TableWrite};
-use memhost_ports::off_executor;
+use memhost_executor::off_executor;
 use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Rollup, RollupKey};
 
 #[async_trait]

@@ -11,7 +11,7 @@ use super::state::last;
 use super::tree::Tree;
 use super::{failed, keys, named};
 use crate::{LogPage, StoreError, company_of, decode};
-use memhost_ports::{expect_off_executor, off_executor};
+use memhost_executor::{expect_off_executor, off_executor};
 use memhost_types::limits::MAX_PAGE_BYTES;
 use memhost_types::{CompanyId, Operation, OperationFilter};
 

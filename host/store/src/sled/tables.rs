@@ -153,7 +153,7 @@ impl Maintenance for SledStore {
         self.trees.disk.alive()?;
         let (trees, lock) = (self.trees.clone(), Arc::clone(&self.lock));
         let (data_dir, cache_bytes) = (self.data_dir.clone(), self.cache_bytes);
-        let done = memhost_ports::spawn_blocking(move || {
+        let done = memhost_executor::spawn_blocking(move || {
             let done = compaction::run(&trees, &data_dir, cache_bytes, &*stop);
             drop((trees, lock));
             done

@@ -4,7 +4,7 @@ use crate::Service;
 use crate::error::ServiceError;
 use crate::plugins::Plugin;
 use crate::versions::asked::asked_by;
-use memhost_ports::in_turn;
+use memhost_executor::in_turn;
 use memhost_sandbox::{Component, InstanceSetup, Instances};
 use memhost_types::{
     BindingLimits, CompanyId, FieldError, Grants, JsonObject, Permission, ProviderDescription,
@@ -135,9 +135,9 @@ async fn check_schema(
     config: &JsonObject,
 ) -> Result<(), ServiceError> {
     let Some(schema) = &description.config_schema else { return Ok(()) };
-    let (schema, config) = (schema.clone(), Value::Object(config.clone()));
-    let found = in_turn(company.as_str(), move || memhost_config_schema::errors(&schema, &config));
-    let found = found.await.map_err(ServiceError::host)?;
+    let config = Value::Object(config.clone());
+    let check = async { memhost_config_schema::errors(schema, &config) };
+    let found = in_turn(company.as_str(), usize::MAX, check).await;
     let found = found.map_err(|message| {
         let key = &description.provider_key;
         let message = format!(

@@ -6,7 +6,7 @@ use super::BindingView;
 use crate::Service;
 use crate::error::ServiceError;
 use crate::paging::Page;
-use memhost_ports::to_json;
+use memhost_executor::to_json;
 use memhost_types::{CompanyId, limits};
 
 impl Service {

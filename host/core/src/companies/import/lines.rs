@@ -85,7 +85,7 @@ impl<'a> Importing<'a> {
         }
         let bytes = text.len();
         let line = match bytes > LONG_LINE {
-            true => memhost_ports::spawn_blocking(move || row::line(&text))
+            true => memhost_executor::spawn_blocking(move || row::line(&text))
                 .await
                 .map_err(ServiceError::host)?,
             false => row::line(&text),
@@ -118,7 +118,7 @@ impl<'a> Importing<'a> {
                     move || row::row(&company, table, &key, &value).map(|row| (row, key, value));
                 let read = match bytes > LONG_LINE {
                     true => {
-                        memhost_ports::spawn_blocking(read).await.map_err(ServiceError::host)?
+                        memhost_executor::spawn_blocking(read).await.map_err(ServiceError::host)?
                     }
                     false => read(),
                 };

@@ -9,8 +9,8 @@ use crate::bindings::StoredTarget;
 use crate::companies::Retention;
 use crate::companies::export::Line;
 use crate::work::due_queue::{Due, key as due_key};
+use memhost_executor::to_json;
 use memhost_oplog::billing::BillingRow;
-use memhost_ports::to_json;
 use memhost_records::{Mark, Records};
 use memhost_store::{self as store, Table};
 use memhost_types::{

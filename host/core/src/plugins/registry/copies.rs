@@ -52,7 +52,7 @@ impl Plugins {
     fn load(self: &Arc<Self>, digest: Digest) -> Loading {
         let (plugins, admissions) = (Arc::downgrade(self), self.admissions.clone());
         let (done, outcome) = watch::channel(None);
-        let task = memhost_ports::spawn(async move {
+        let task = memhost_executor::spawn(async move {
             let admitted = admissions.copy(digest).await;
             let Some(plugins) = plugins.upgrade() else { return };
             let loaded = admitted.map_err(|error| error.to_string()).map(|component| {

@@ -46,7 +46,7 @@ impl Plugins {
     pub async fn begin(self: &Arc<Self>) {
         self.scan_directory(true).await;
         let progress = Arc::clone(&self.progress);
-        memhost_ports::spawn(async move {
+        memhost_executor::spawn(async move {
             progress.idle().await;
             progress.set_ready();
         });
@@ -82,7 +82,7 @@ impl Plugins {
     async fn scan_directory(self: &Arc<Self>, is_first: bool) -> bool {
         let directory = self.directory.clone();
         let mut seen = self.files.lock().await;
-        let listed = match memhost_ports::spawn_blocking(move || files::list(&directory)).await {
+        let listed = match memhost_executor::spawn_blocking(move || files::list(&directory)).await {
             Ok(Ok(listed)) => listed,
             Ok(Err(error)) => {
                 // Builds stay where the directory cannot be read for a moment.
@@ -129,7 +129,7 @@ impl Plugins {
     fn begin_file(self: &Arc<Self>, path: PathBuf, fingerprint: Fingerprint) -> Stage {
         let (plugins, admissions) = (Arc::downgrade(self), self.admissions.clone());
         let in_progress = self.progress.begin(&path);
-        let task = memhost_ports::spawn(async move {
+        let task = memhost_executor::spawn(async move {
             let admitted = admissions.file(&path, fingerprint.modified(), &in_progress).await;
             if let Some(plugins) = plugins.upgrade() {
                 plugins.looked_at(path, fingerprint, admitted).await;

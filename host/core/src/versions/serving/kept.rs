@@ -31,7 +31,7 @@ impl ServingBindings {
         bytes: u64,
     ) -> Result<Arc<DirectoryQuota>, Refusal> {
         let (path, files) = (self.directory(binding), binding.limits.directory_files);
-        let made = memhost_ports::spawn_blocking(move || {
+        let made = memhost_executor::spawn_blocking(move || {
             memhost_files::durable::create_directory(&path, 0o700)?;
             memhost_files::private::tighten(&path)?;
             Ok::<_, std::io::Error>(DirectoryQuota::new(&path, bytes, files))
@@ -55,7 +55,7 @@ impl ServingBindings {
             return Ok(false);
         }
         let path = self.directory(binding);
-        let is_empty = memhost_ports::spawn_blocking(move || match std::fs::read_dir(path) {
+        let is_empty = memhost_executor::spawn_blocking(move || match std::fs::read_dir(path) {
             Ok(mut entries) => Ok(entries.next().is_none()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
             Err(error) => Err(error),
@@ -67,7 +67,7 @@ impl ServingBindings {
     pub(crate) async fn remove_stored(&self, binding: &Binding) -> Result<(), Refusal> {
         self.store.remove_partition(&partition(binding)).await?.await?;
         let path = self.directory(binding);
-        let removed = memhost_ports::spawn_blocking(move || {
+        let removed = memhost_executor::spawn_blocking(move || {
             remove_tree(&path)?;
             // What was removed must not come back after a power failure.
             path.parent()

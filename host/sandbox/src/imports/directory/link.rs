@@ -6,7 +6,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{Descriptor, ErrorCode};
 use wasmtime_wasi::p2::{FsError, FsResult};
 
 use super::listing::Listed;
-use crate::imports::State;
+use crate::imports::state::State;
 
 type Store<'a> = StoreContextMut<'a, State>;
 type Answer<T> = wasmtime::Result<(Result<T, ErrorCode>,)>;

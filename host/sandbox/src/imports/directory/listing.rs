@@ -11,7 +11,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 
 use super::File;
-use crate::imports::State;
+use crate::imports::state::State;
 use crate::limiter::Held;
 use crate::open_files::Opened;
 use memhost_files::{Kind, Listing, PAGE_BYTES};

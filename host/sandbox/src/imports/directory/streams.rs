@@ -13,7 +13,7 @@ use wasmtime_wasi::p2::{
 };
 
 use super::File;
-use crate::imports::State;
+use crate::imports::state::State;
 use crate::limiter::Held;
 use crate::quota::{DirectoryQuota, bytes};
 

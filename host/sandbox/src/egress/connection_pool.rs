@@ -25,7 +25,7 @@ const IDLE: Duration = Duration::from_millis(1_500);
 const LIFETIME: Duration = Duration::from_secs(60);
 
 /// The connections of one binding that no request uses.
-pub(super) struct Kept {
+pub(super) struct ConnectionPool {
     idle: Arc<Mutex<Vec<Idle>>>,
     places: Arc<Semaphore>,
     most: usize,
@@ -41,7 +41,7 @@ struct Idle {
     _place: OwnedSemaphorePermit,
 }
 
-impl Kept {
+impl ConnectionPool {
     /// `places` are those of all bindings. No more are kept than the binding may have.
     pub(super) fn new(places: Arc<Semaphore>, may_have: usize) -> Self {
         Self { idle: Arc::default(), places, most: MOST.min(may_have) }
@@ -79,7 +79,7 @@ impl Kept {
             idle.push(Idle { target, ranges, connection, until, _place: place });
             drop(idle);
             let all = Arc::downgrade(&self.idle);
-            memhost_ports::spawn(close_at(until, all));
+            memhost_executor::spawn(close_at(until, all));
         }
     }
 
@@ -113,34 +113,34 @@ mod tests {
         (Connection::over(ours).await.unwrap(), theirs)
     }
 
-    fn kept(places: usize) -> Kept {
-        Kept::new(Arc::new(Semaphore::new(places)), 16)
+    fn pool(places: usize) -> ConnectionPool {
+        ConnectionPool::new(Arc::new(Semaphore::new(places)), 16)
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_serves_its_target_and_ranges_for_a_while() {
-        let (kept, ranges) = (kept(9), ["127.0.0.0/8".parse().unwrap()]);
+        let (pool, ranges) = (pool(9), ["127.0.0.0/8".parse().unwrap()]);
         let mut ends = Vec::new();
         for _ in 0..2 {
             let (one, end) = connection().await;
             ends.push(end);
-            kept.put(target(), ranges.to_vec(), one);
+            pool.put(target(), ranges.to_vec(), one);
         }
         let other = HttpTarget::parse(Some("https"), "other.example").unwrap();
-        assert!(kept.take(&other, &ranges).await.is_none());
+        assert!(pool.take(&other, &ranges).await.is_none());
         assert!(
-            kept.take(&target(), &[]).await.is_none(),
+            pool.take(&target(), &[]).await.is_none(),
             "another grant may not reach that address"
         );
-        assert!(kept.take(&target(), &ranges).await.is_some());
+        assert!(pool.take(&target(), &ranges).await.is_some());
         tokio::time::sleep(IDLE * 2).await;
-        assert!(kept.idle.lock().is_empty(), "it is closed although nobody asked");
-        assert_eq!(kept.places.available_permits(), 9);
+        assert!(pool.idle.lock().is_empty(), "it is closed although nobody asked");
+        assert_eq!(pool.places.available_permits(), 9);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_old_a_closed_and_one_too_many_are_not_kept() {
-        let (few, mut ends) = (kept(MOST + 2), Vec::new());
+        let (few, mut ends) = (pool(MOST + 2), Vec::new());
         for _ in 0..MOST + 1 {
             let (one, end) = connection().await;
             ends.push(end);
@@ -151,11 +151,12 @@ mod tests {
         assert!(few.take(&target(), &[]).await.is_none());
         // All bindings have one place together.
         let one_place = Arc::new(Semaphore::new(1));
-        let (first, second) = (Kept::new(Arc::clone(&one_place), 16), Kept::new(one_place, 16));
-        for kept in [&first, &second] {
+        let (first, second) =
+            (ConnectionPool::new(Arc::clone(&one_place), 16), ConnectionPool::new(one_place, 16));
+        for pool in [&first, &second] {
             let (one, end) = connection().await;
             ends.push(end);
-            kept.put(target(), Vec::new(), one);
+            pool.put(target(), Vec::new(), one);
         }
         assert!(second.take(&target(), &[]).await.is_none());
         // The other side hangs up.

@@ -1,5 +1,4 @@
-//! The bodies of a request and its answer: how long the host waits for the one, and when the other
-//! is sent.
+//! How long the host waits for the body of a request.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,11 +6,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::BoxError;
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::{Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::{Connection, LEAST_BYTES_PER_SECOND, Phase};
+use super::places::{Connection, Phase};
+
+/// How many bytes of a body must come in a second, on average, once the time for a body is over.
+const LEAST_BYTES_PER_SECOND: u32 = 16 * 1024;
 
 /// The body of a request. Reading it fails when the host has waited for it for too long.
 pub(super) struct RequestBody<B> {
@@ -80,44 +82,6 @@ impl<B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Unpin> HttpBody for Requ
                 Poll::Ready(Some(Err("the body came too slowly".into())))
             }
         }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
-    }
-}
-
-/// The body of an answer. When it is sent, the connection waits for its next request.
-pub(super) struct AnswerBody {
-    inner: Body,
-    connection: Arc<Connection>,
-}
-
-impl AnswerBody {
-    pub(super) fn new(inner: Body, connection: Arc<Connection>) -> Self {
-        Self { inner, connection }
-    }
-}
-
-impl Drop for AnswerBody {
-    fn drop(&mut self) {
-        self.connection.enter(Phase::Idle);
-    }
-}
-
-impl HttpBody for AnswerBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.inner).poll_frame(context)
     }
 
     fn is_end_stream(&self) -> bool {
