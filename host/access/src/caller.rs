@@ -338,7 +338,7 @@ pub fn is_mcp(client: Option<&str>) -> bool {
     client.is_some_and(|client| client == "mcp" || client.starts_with("mcp:"))
 }
 
-/// What a token, or the headers of an integration's request, fix of a scope.
+/// The part of a scope that a token, or the headers of an integration's request, fix.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fixed {
     Agent,

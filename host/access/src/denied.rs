@@ -11,11 +11,11 @@ use memhost_types::{Act, OperationErrorCode, Refusal, Role};
 pub struct Denied {
     /// The field that goes beyond the token, if it is one.
     pub field: Option<&'static str>,
-    /// What the token's operations do not include.
+    /// The permissions that the token's operations lack.
     pub beyond: Vec<Act>,
     /// The role that does not allow it, and what that is.
     pub role: Option<(Role, Act)>,
-    /// What is wrong with the field, as the rest of a sentence that begins with its name.
+    /// The error of the field, as the rest of a sentence that begins with its name.
     pub why: Option<String>,
 }
 
@@ -53,7 +53,7 @@ impl Denied {
         Self::because("expiresAt", format!("is after the end of your own token, {own}"))
     }
 
-    /// What happened, without the name of the field.
+    /// The reason, without the name of the field.
     pub fn reason(&self) -> String {
         const ASK: &str = "ask whoever gave it to you for one that does";
         let beyond: Vec<_> = self.beyond.iter().map(|act| format!("`{act}`")).collect();

@@ -4,7 +4,7 @@ use crate::caller::{Caller, Fixed};
 use crate::denied::Denied;
 use memhost_types::{AgentId, HookContext, HookEvent, SourceKind, SourceRef};
 
-/// What is wrong with a field that a request sets and the host sets itself.
+/// The error of a field that a request sets and only the host may set.
 const ONLY_THE_HOST: &str = "is set by the host only; leave it out";
 
 impl Caller {

@@ -14,10 +14,10 @@ const MAX_OVERLAP: u32 = 30 * 24 * 3_600;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateToken {
-    /// What to call it: 1 to 64 printable characters.
+    /// Its name: 1 to 64 printable characters.
     #[schemars(length(min = 1, max = 64), regex(pattern = r"^[^\u0000-\u001f\u007f-\u009f]+$"))]
     pub name: String,
-    /// What its bearer is.
+    /// The role of its bearer.
     pub role: Role,
     /// Which agent; needed for an agent, and for nobody else.
     #[serde(default)]

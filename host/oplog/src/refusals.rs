@@ -26,7 +26,7 @@ const MOST: usize = 16_384;
 const MOST_FAILED: usize = 4_096;
 const MINUTE_MS: i64 = 60_000;
 
-/// What is counted together.
+/// The key of refusals that are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Reason {
     /// The caller's key. `None`: all further tokens together.
@@ -56,7 +56,7 @@ pub struct Counted {
     pub count: u64,
 }
 
-/// What became of a refusal.
+/// The result of counting a refusal.
 pub enum Taken {
     /// It is the first one of its minute, and it is to be written.
     First {

@@ -40,9 +40,9 @@ pub enum Since {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Forgotten {
-    /// What operations with a lower number than this have captured.
+    /// Material captured by operations with a lower number.
     sequence: u64,
-    /// What came as an event before this.
+    /// Events that came before this time.
     before: Timestamp,
     at: Timestamp,
 }

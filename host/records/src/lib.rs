@@ -47,7 +47,7 @@ use memhost_types::{Binding, BindingId, CompanyId, RecordId, RecordRow};
 /// Rows that are removed in one step.
 const AT_ONCE: usize = 500;
 
-/// What an operation changes of the rows.
+/// An operation's changes of the rows.
 #[derive(Default)]
 pub struct RowChanges {
     /// Written in one step with the operation's completion.

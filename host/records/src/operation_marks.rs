@@ -20,10 +20,10 @@ pub enum Progress {
     Answered,
 }
 
-/// What one operation leaves in the marks.
+/// One operation's part of the marks.
 #[derive(Debug, Default)]
 pub struct OperationMarks {
-    /// What it will write that is not for the whole company.
+    /// The private write that it plans.
     planned: Option<PrivateWrite>,
     /// The same once a mark on disk says so.
     begun: Option<PrivateWrite>,

@@ -17,7 +17,7 @@ pub struct Ownership {
     pub(super) oldest: Option<Timestamp>,
     /// When the host received the material, where it kept it before.
     pub(super) received_at: Option<Timestamp>,
-    /// What the records replace once they count.
+    /// The records that these replace once they count.
     pub(super) replaces: Option<Replacement>,
 }
 
@@ -73,7 +73,7 @@ impl Ownership {
         Self { received_at, replaces, ..self }
     }
 
-    /// Who may read the records.
+    /// The readers of the records.
     pub fn visibility(&self) -> Visibility {
         self.visibility
     }

@@ -44,7 +44,7 @@ impl<'a> HostPartitions<'a> {
     }
 }
 
-/// What was written without one is everybody's.
+/// A record that was written without one is everybody's.
 fn fits<T: PartialEq>(asked: Option<T>, found: Option<T>) -> bool {
     match (asked, found) {
         (Some(asked), Some(found)) => asked == found,

@@ -31,7 +31,7 @@ impl Owner {
     }
 }
 
-/// What decides, beside the scope, what somebody who asks may see.
+/// The facts that decide, beside the scope, what a caller may see.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Viewer<'a> {
     /// The person that they act for.
@@ -40,7 +40,7 @@ pub struct Viewer<'a> {
     pub sees_private: bool,
 }
 
-/// Who reads. A scope narrows: an administrator who asks for an agent gets what the agent gets.
+/// The reader. A scope narrows: an administrator who asks for an agent gets what the agent gets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Reader {
     /// Whoever may view the company, in the scope of the whole company.

@@ -151,7 +151,7 @@ pub(crate) async fn in_parts(mut response: Response) -> Response {
 struct Parts {
     inner: Body,
     permit: Option<Arc<BytePermit>>,
-    /// What has come and is not passed on.
+    /// Bytes that came and are not passed on.
     rest: Bytes,
     /// Whether the next part may go on at once.
     is_next: bool,

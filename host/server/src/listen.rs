@@ -91,7 +91,7 @@ pub enum ServeError {
     Bind {
         /// Which.
         address: Address,
-        /// What the system said.
+        /// The system's message.
         message: String,
     },
     /// Serving ended.

@@ -12,7 +12,7 @@ pub struct ServerOptions {
     pub integrations: IntegrationOptions,
     /// Where the explorer links issues and runs to.
     pub links: SourceLinks,
-    /// Whose pages may show the explorer in a frame; with none, nobody's may.
+    /// The origins whose pages may show the explorer in a frame.
     pub frame_ancestors: Vec<Origin>,
     /// How many connections there may be, and how long the host waits for the other side.
     pub connections: ConnectionOptions,

@@ -13,11 +13,11 @@ pub struct ActAs {
     pub run_id: Option<String>,
     /// A person: a user of the system behind the integration, as the scope's `subjectId` names it.
     pub person_id: Option<String>,
-    /// What the request may do at most; absent: what an agent may.
+    /// The role that limits the request; absent: `agent`.
     pub role: Option<Role>,
 }
 
-/// What surfaces call the fields of [`ActAs`]: the headers of a request.
+/// The names of the fields of [`ActAs`] at the surfaces: the headers of a request.
 pub const ACT_AS_HEADERS: [&str; 4] = [AGENT, RUN, PERSON, ROLE];
 const AGENT: &str = "x-memhost-act-as-agent";
 const RUN: &str = "x-memhost-act-as-run";

@@ -21,7 +21,7 @@ use memhost_types::{
 pub struct Exceeded {
     /// Which.
     pub budget: Budget,
-    /// What was spent of it.
+    /// Its spending.
     pub spent: Microcents,
     /// When the next period begins.
     pub resets_at: Timestamp,
@@ -39,7 +39,7 @@ struct Spent {
     month: u64,
 }
 
-/// What one company has spent in the present day and month, by binding.
+/// The spending of one company in the present day and month, by binding.
 #[derive(Debug)]
 pub(super) struct Spending {
     day: Date,
@@ -89,12 +89,12 @@ impl Spending {
         }
     }
 
-    /// What a binding has spent in the present month.
+    /// The spending of a binding in the present month.
     pub(super) fn of_binding(&self, binding: &BindingKey) -> Microcents {
         Microcents(self.by_binding.get(&Some(binding.clone())).map_or(0, |spent| spent.month))
     }
 
-    /// What was spent of a budget.
+    /// The spending of a budget.
     pub(super) fn of(&self, budget: &Budget) -> Microcents {
         let period = |spent: &Spent| match budget.period {
             Period::Day => spent.day,

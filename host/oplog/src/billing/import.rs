@@ -57,7 +57,7 @@ impl BillingRow {
         Ok(Some(row))
     }
 
-    /// What is stored: only what was read.
+    /// The stored form: only parsed fields.
     ///
     /// # Errors
     /// Where it has no JSON form.

@@ -31,7 +31,7 @@ pub enum BillingError {
     Store(#[from] StoreError),
 }
 
-/// What one company spends and may spend.
+/// The spending and the budgets of one company.
 #[derive(Debug, Default)]
 struct Account {
     budgets: Vec<Budget>,
@@ -64,7 +64,7 @@ pub enum MayCost {
     Something,
 }
 
-/// What an operation cost.
+/// The cost of an operation.
 #[derive(Debug, Default)]
 pub struct Charged {
     /// One for each use that is billed directly.
@@ -83,7 +83,7 @@ pub struct BudgetChange {
     pub before: Option<Budget>,
     /// The budget from then on. `None`: it is removed.
     pub after: Option<Budget>,
-    /// What is to be written.
+    /// The change to write.
     pub change: Change,
     binding: Option<BindingKey>,
     period: Period,

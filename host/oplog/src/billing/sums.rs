@@ -85,10 +85,10 @@ pub struct SumsView {
     #[serde(flatten)]
     #[schemars(with = "Rollup")]
     pub counts: serde_json::Map<String, serde_json::Value>,
-    /// What was billed directly: the sum of the cost events.
+    /// The cost that was billed directly: the sum of the cost events.
     #[serde(rename = "costCents")]
     pub cost: Microcents,
-    /// What the providers reported in all, whoever bills it.
+    /// The cost that providers reported in all, whoever bills it.
     #[serde(rename = "reportedCostCents")]
     pub reported_cost: Microcents,
     /// The median latency, in microseconds.

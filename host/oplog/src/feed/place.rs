@@ -27,7 +27,7 @@ impl Places {
         Self { key }
     }
 
-    /// What hides the number of one id.
+    /// The mask that hides the number of one id.
     fn mask(&self, salt: u64) -> u64 {
         let hash = blake3::keyed_hash(&self.key, &salt.to_le_bytes());
         hash.as_bytes().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))

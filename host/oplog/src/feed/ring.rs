@@ -35,7 +35,7 @@ pub(super) struct Ring {
     bytes: AtomicUsize,
 }
 
-/// What is at a number.
+/// The entry at a number.
 #[derive(Debug, PartialEq)]
 pub(super) enum Found {
     Notice(Arc<Notice>),
@@ -109,7 +109,7 @@ impl Ring {
         }
     }
 
-    /// What is at a number.
+    /// The entry at a number.
     pub(super) fn read(&self, number: u64) -> Found {
         if number < self.first() {
             return Found::Gone;

@@ -12,7 +12,7 @@ fn replacement(at: Timestamp) -> Replacement {
     }
 }
 
-/// Who wrote a record for whom, as the row says it.
+/// The writer and the owner of a record, as its row says.
 async fn ownership_of(room: &Room, id: &str) -> (Visibility, Option<Owner>) {
     let row = room.row(id).await.unwrap();
     (row.visibility, Owner::of_row(&row))
