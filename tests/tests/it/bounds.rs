@@ -7,7 +7,7 @@ use memhost_core::{BindingError, Bindings};
 use memhost_ports::SystemClock;
 use memhost_server::Method;
 use memhost_tests::{TestHost, parse};
-use memhost_types::{ActivityAction, CompanyId};
+use memhost_types::{ActivityAction, CompanyId, Principal};
 use serde_json::{Value, json};
 
 use super::support::Api;
@@ -341,9 +341,9 @@ async fn a_revision_that_another_process_has_passed_is_stale() {
         make_default: true,
     };
     let key = made.key.clone();
-    ours.create("ada", &company, made).await.unwrap();
+    ours.create(&Principal::Operator, &company, made).await.unwrap();
     theirs.reload(&company).await.unwrap();
-    let by = ("ada", ActivityAction::BindingChanged);
+    let by = (&Principal::Operator, ActivityAction::BindingChanged);
     theirs.update(&company, &key, Some(1), by, |binding| binding.enabled = false).await.unwrap();
     let late = ours
         .update(&company, &key, Some(1), by, |binding| binding.limits.queued_calls = 7)
