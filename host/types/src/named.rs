@@ -34,9 +34,8 @@ macro_rules! named {
                 Self::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| {
                     let all: Vec<_> = Self::ALL.iter().map(|value| value.as_str()).collect();
                     let near = $crate::nearest(text, all.iter().copied());
-                    let near = near.map(
-                        |near| format!("; did you mean `{near}`?")
-                    ).unwrap_or_default();
+                    let near =
+                        near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
                     $crate::IdError {
                         what: $json, problem: format!("is none of {}{near}", all.join(", "))
                     }

@@ -221,9 +221,11 @@ async fn secrets<P>(view: &CompanyView<P>, binding: &Binding) -> Result<Markup, 
                     @match found {
                         Some(secret) => span.soft {
                             "sent to " (
-                                secret.origins.iter().map(
-                                    ToString::to_string
-                                ).collect::<Vec<_>>().join(", ")
+                                secret.origins
+                                    .iter()
+                                    .map(ToString::to_string)
+                                    .collect::<Vec<_>>()
+                                    .join(", ")
                             )
                             " as " code { (secret.used_as) }
                         },

@@ -293,9 +293,8 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_special_is_chosen_without_a_grant(v4: Vec<u32>, v6: Vec<u128>) {
-            let mut resolved: Vec<IpAddr> = v4.into_iter().map(
-                |bits| Ipv4Addr::from_bits(bits).into()
-            ).collect();
+            let mut resolved: Vec<IpAddr> =
+                v4.into_iter().map(|bits| Ipv4Addr::from_bits(bits).into()).collect();
             resolved.extend(v6.into_iter().map(|bits| IpAddr::from(Ipv6Addr::from_bits(bits))));
             let all_public = !resolved.is_empty() && resolved.iter().all(
                 |&ip| special(ip).is_none()

@@ -81,9 +81,8 @@ fn explained(
     };
     let hit = |hit: wire::HitTrace| {
         count("contributions", hit.contributions.len(), limits::MAX_CONTRIBUTIONS)?;
-        let contributions = hit.contributions.into_iter().map(
-            contribution
-        ).collect::<Checked<_>>()?;
+        let contributions =
+            hit.contributions.into_iter().map(contribution).collect::<Checked<_>>()?;
         Ok(HitTrace { handle: normalize.handle(&hit.id)?, contributions })
     };
     Ok(ExplainAnswer { query, hits: answer.hits.into_iter().map(hit).collect::<Checked<_>>()? })

@@ -111,9 +111,9 @@ proptest! {
         for name in ["acme", "acme2"] {
             for filter in &filters {
                 let expected: Vec<u64> = model.get(name).into_iter().flatten().rev()
-                    .filter(
-                        |operation| filter.matches(operation)
-                    ).map(|operation| operation.id.sequence()).collect();
+                    .filter(|operation| filter.matches(operation))
+                    .map(|operation| operation.id.sequence())
+                    .collect();
                 prop_assert_eq!(all(&store, name, filter, page), expected, "{} {:?}", name, filter);
             }
         }

@@ -154,9 +154,8 @@ fn a_large_company_is_deleted_in_more_than_one_call() {
             ("POST", _) => Answer::json(
                 200,
                 json!({
-                    "events": (0..100).map(
-                        |n| json!({"eventId": format!("{n}#a")})
-                    ).collect::<Vec<_>>(),
+                    "events": (0..100)
+                        .map(|n| json!({"eventId": format!("{n}#a")})).collect::<Vec<_>>(),
                 }),
             ),
             _ => Answer::json(200, json!({"eventId": "1#a"})),

@@ -366,9 +366,9 @@ proptest! {
                 }
                 Step::Forget(id) => {
                     let id = format!("i{id}");
-                    let outcome = provider.forget(
-                        testing::forget(vec![id.clone()], Scope::company("company"))
-                    ).unwrap();
+                    let outcome = provider
+                        .forget(testing::forget(vec![id.clone()], Scope::company("company")))
+                        .unwrap();
                     let was_there = all.remove(&id).is_some();
                     prop_assert_eq!(outcome.outcomes[0].effect == ForgetEffect::Hard, was_there);
                 }
@@ -383,9 +383,8 @@ proptest! {
                     };
                     let found = provider.query(request).unwrap().snippets;
                     prop_assert_eq!(found.len(), wanted.len().min(top as usize));
-                    let by_id: HashMap<&String, f64> = wanted.iter().map(
-                        |(id, score)| (id, *score)
-                    ).collect();
+                    let by_id: HashMap<&String, f64> =
+                        wanted.iter().map(|(id, score)| (id, *score)).collect();
                     for (hit, (_, at_this_place)) in found.iter().zip(&wanted) {
                         let own = by_id.get(&hit.id);
                         prop_assert!(

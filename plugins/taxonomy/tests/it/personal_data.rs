@@ -180,9 +180,9 @@ proptest! {
         let record = RecordWrite {
             text: written.clone(), summary: Some(value.clone()), ..RecordWrite::default()
         };
-        home.provider.upsert_records(
-            UpsertRequest { records: vec![record], ..testing::upsert("s", &[]) }
-        ).unwrap();
+        home.provider
+            .upsert_records(UpsertRequest { records: vec![record], ..testing::upsert("s", &[]) })
+            .unwrap();
         home.provider.capture(testing::capture("c", &written)).ok();
         for round in 0..2 {
             for text in answered(&mut home) {

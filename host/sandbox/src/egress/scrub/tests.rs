@@ -132,9 +132,8 @@ proptest! {
         text in TEXT,
         picks in prop::collection::vec(0..3_usize, 0..3),
     ) {
-        let more: String = picks.iter().filter_map(
-            |pick| values.get(*pick)
-        ).map(String::as_str).collect();
+        let more: String =
+            picks.iter().filter_map(|pick| values.get(*pick)).map(String::as_str).collect();
         let json = serde_json::to_string(&more).unwrap();
         let text = format!("{text}{more}{json}{}", STANDARD.encode(&more));
         prop_assert_eq!(
@@ -159,9 +158,8 @@ proptest! {
             )
         };
         prop_assume!(!values.iter().any(|value| has_escape(value)));
-        let more: String = picks.iter().filter_map(
-            |pick| values.get(*pick)
-        ).map(String::as_str).collect();
+        let more: String =
+            picks.iter().filter_map(|pick| values.get(*pick)).map(String::as_str).collect();
         let text = format!("{text}{more}");
         let (found, tried) = (
             masked(&values, text.as_bytes()), masked_by_trying(&values, text.as_bytes()),

@@ -274,9 +274,8 @@ proptest! {
         (values, secrets) in any_secrets(), noise in VALUE,
         picks in prop::collection::vec(0..5_usize, 0..6),
     ) {
-        let text: String = picks.iter().map(
-            |&pick| values.get(pick).unwrap_or(&noise).as_str()
-        ).collect();
+        let text: String =
+            picks.iter().map(|&pick| values.get(pick).unwrap_or(&noise).as_str()).collect();
         for part in leftovers(&secrets.scrub_text(&text)) {
             prop_assert!(values.iter().all(|value| !part.contains(value)), "{:?} is left", part);
         }
@@ -323,9 +322,8 @@ proptest! {
         let body = serde_json::json!({ &key: [&text, { "x": [&after, "{{secret:KEY}}"] }] });
         let pointer = format!("/{}/1/x/1", key.replace('~', "~0").replace('/', "~1"));
         let secrets = two_as(&format!("body:{pointer}"));
-        let sent = secrets.in_json(
-            &serde_json::to_vec_pretty(&body).unwrap()
-        ).unwrap().into_owned();
+        let sent =
+            secrets.in_json(&serde_json::to_vec_pretty(&body).unwrap()).unwrap().into_owned();
         let read: serde_json::Value = serde_json::from_slice(&sent).unwrap();
         prop_assert_eq!(read, serde_json::json!({ &key: [text, { "x": [&after, "k&\"y\\ é"] }] }));
     }
