@@ -17,7 +17,8 @@ use percent_encoding::percent_decode;
 
 use super::problem::{Problem, ProblemCode};
 use super::reads::is_read_with_a_body;
-use super::{MAX_BODY_BYTES, mcp};
+use super::MAX_BODY_BYTES;
+use super::mcp::{self, McpTools};
 use memhost_core::{Caller, Idempotent, KeptAnswer, Service};
 use memhost_executor::off_executor;
 use memhost_types::CompanyId;
@@ -226,8 +227,11 @@ const NO_EFFECT: [&str; 10] = [
 /// an old one, of which what was forgotten is gone.
 fn is_read(parts: &Parts, body: &[u8]) -> bool {
     match parts.uri.path() {
-        "/mcp" => !off_executor(body.len(), || mcp::is_write(body)),
-        path => is_read_with_a_body(path),
+        "/mcp" => {
+            let tools = McpTools::of(&parts.extensions);
+            !off_executor(body.len(), || mcp::is_write(body, tools))
+        }
+        path => is_read_with_a_body(path, &parts.extensions),
     }
 }
 

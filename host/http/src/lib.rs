@@ -30,7 +30,7 @@ pub use idempotency::idempotency;
 pub use path::{PathParam, PathSegment, SecretName};
 pub use permission::Permission;
 pub use problem::{Problem, ProblemCode, ProblemStatus};
-pub use reads::{OnlyRead, only_reads};
+pub use reads::{OnlyRead, ReadRoutes, only_reads};
 pub use response::{
     Created, EntityTagged, Json, NdjsonAnswer, NoContent, Responses, ServerSentEvents,
     WithRateLimit, media_answer,

@@ -5,7 +5,7 @@
 //! There are no sessions: every request has its token and its scope. A revoked token is refused at
 //! once, and the host keeps no state for clients that disconnect without notice.
 
-mod aliases;
+mod added;
 mod arguments;
 mod call;
 mod dispatch;
@@ -30,32 +30,38 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 
 use serde_json::Value;
 
+pub use self::added::{AddedTool, McpTools, Running, ToolAnswer};
+pub use self::call::{Call, Written};
+pub use self::error::McpError;
 pub(crate) use self::error::names_operation;
+pub use self::request_scope::RequestScope;
+pub use self::schema::{check_text, of_arguments, of_result, read};
 use self::server::MemoryServer;
 use self::tools::Tool;
 use crate::MAX_BODY_BYTES;
 use memhost_core::Service;
 
 /// Whether the body of a request to `/mcp` calls a tool that writes.
-pub(crate) fn is_write(body: &[u8]) -> bool {
+pub(crate) fn is_write(body: &[u8], tools: McpTools) -> bool {
     let Ok(message) = serde_json::from_slice::<Value>(body) else { return false };
-    called(&message).is_some_and(|tool| tool.kind().is_write())
+    called(&message, tools).is_some_and(|tool| tool.kind().is_write())
 }
 
 /// Whether the body of a request to `/mcp` reads memory and does nothing else.
-fn is_read(body: &[u8]) -> bool {
+fn is_read(body: &[u8], tools: McpTools) -> bool {
     let Ok(message) = serde_json::from_slice::<Value>(body) else { return false };
     message["method"] == "resources/read"
-        || called(&message).is_some_and(|tool| !tool.kind().is_write())
+        || called(&message, tools).is_some_and(|tool| !tool.kind().is_write())
 }
 
 /// The tool that a message calls.
-fn called(message: &Value) -> Option<Tool> {
+fn called(message: &Value, tools: McpTools) -> Option<Tool> {
     let name = message.pointer("/params/name").and_then(Value::as_str).unwrap_or_default();
-    Tool::named(name).filter(|_| message["method"] == "tools/call")
+    Tool::named(name, tools).filter(|_| message["method"] == "tools/call")
 }
 
-/// The route `/mcp`. The router that merges it must put the token layer in front of it.
+/// The route `/mcp`. The router that merges it must put the token layer in front of it, and
+/// [`McpTools`] as an extension where crates above add tools.
 pub fn routes(service: &Arc<Service>) -> Router<Arc<Service>> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -76,6 +82,8 @@ pub fn routes(service: &Arc<Service>) -> Router<Arc<Service>> {
 mod tests {
     use super::*;
 
+    const NONE: McpTools = McpTools(&[]);
+
     #[test]
     fn messages_that_only_read_are_told_from_others() {
         let tool =
@@ -85,7 +93,7 @@ mod tests {
             tool("memory_browse"),
             r#"{"method":"resources/read"}"#.to_owned(),
         ] {
-            assert!(is_read(reads.as_bytes()) && !is_write(reads.as_bytes()), "{reads}");
+            assert!(is_read(reads.as_bytes(), NONE) && !is_write(reads.as_bytes(), NONE), "{reads}");
         }
         for other in [
             tool("memory.note"),
@@ -93,8 +101,8 @@ mod tests {
             r#"{"method":"tools/list"}"#.to_owned(),
             "[]".to_owned(),
         ] {
-            assert!(!is_read(other.as_bytes()), "{other}");
+            assert!(!is_read(other.as_bytes(), NONE), "{other}");
         }
-        assert!(is_write(tool("memory.note").as_bytes()));
+        assert!(is_write(tool("memory.note").as_bytes(), NONE));
     }
 }

@@ -31,6 +31,13 @@ const MOST_PAGES: u32 = 20;
 /// The default number of items that a search finds.
 const TOP: u32 = 10;
 
+/// The routes below that are asked with `POST` and only read.
+pub(super) const READS: &[&str] = &[
+    "/api/projects/{projectId}/memory/search",
+    "/api/projects/{projectId}/memory/recall",
+    "/api/projects/{projectId}/memory/export",
+];
+
 /// The routes of this system.
 pub(super) fn routes() -> Router<Arc<Service>> {
     let memory = Router::new()

@@ -55,7 +55,7 @@ async fn bound_of(
     next: Next,
 ) -> Response {
     let answer = bodies.large.permit(company.clone());
-    let is_read = only_reads(request.method(), request.uri().path());
+    let is_read = only_reads(&request);
     if request.body().is_end_stream() {
         return bound_answer(next.run(request).await, answer, is_read);
     }

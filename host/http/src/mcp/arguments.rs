@@ -23,8 +23,6 @@ pub(super) const MAX_IDS: usize = 100;
 pub(super) const MAX_PATH: usize = 4_096;
 /// The most nodes of one page.
 pub(super) const MAX_NODES: u32 = 200;
-/// The longest fact of `save_memory`, in characters: PageSpace's own limit.
-pub(super) const MAX_FACT: usize = 200;
 
 /// `memory.search`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -121,47 +119,4 @@ pub(super) struct Jobs {
     /// At most this many jobs; 50 where absent.
     #[schemars(range(min = 1, max = MAX_NODES))]
     pub(super) limit: Option<u32>,
-}
-
-/// Whose memory `save_memory` and `remove_memory` use, of those that the client's configuration
-/// names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum FactScope {
-    /// The user's.
-    User,
-    /// The workspace's.
-    Drive,
-}
-
-impl FactScope {
-    /// As the argument has it.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Drive => "drive",
-        }
-    }
-}
-
-/// `save_memory`.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct SaveMemory {
-    /// `user` for what is about the user, `drive` for what is about this workspace.
-    pub(super) scope: FactScope,
-    /// One fact, short and specific.
-    #[schemars(length(min = 1, max = MAX_FACT))]
-    pub(super) fact: String,
-}
-
-/// `remove_memory`.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct RemoveMemory {
-    /// Where the fact was saved.
-    pub(super) scope: FactScope,
-    /// The fact, as `save_memory` or a search gave its id.
-    #[schemars(length(min = 1, max = 2_048))]
-    pub(super) fact_id: String,
 }

@@ -1,9 +1,9 @@
 //! The work of each tool: one call of `core`.
 
-use rmcp::model::{CallToolResult, ContentBlock};
+use rmcp::model::CallToolResult;
 use serde::Serialize;
-use serde_json::Value;
 
+use super::added::ToolAnswer;
 use super::arguments::{
     self, CHARS, DEFAULT_CHARS, MAX_IDS, MAX_NODES, MAX_QUERY, MAX_SUMMARY, MAX_TEXT, MAX_TOP_K,
 };
@@ -18,24 +18,34 @@ use super::{text, uri};
 use memhost_core::{Abilities, Service};
 use memhost_executor::off_executor;
 use memhost_types::{
-    BrowseRequest, CorrectRequest, CorrectionPatch, ForgetRequest, GetRequest, Intent, JobFilter,
+    BrowseRequest, CorrectRequest, CorrectionPatch, ForgetRequest, ForgetResponse, GetRequest, Intent, JobFilter,
     ProviderKey, QueryRequest, RecordHandle, RecordId, RecordWrite, Snippet, TextId, UpsertRequest,
     Visibility,
 };
 
 /// A call of a tool, with its caller, its scope and what the binding of that scope can do.
-pub(super) struct Call<'a> {
+pub struct Call<'a> {
     pub(super) service: &'a Service,
-    pub(super) request: RequestScope,
+    /// The caller and the scope.
+    pub request: RequestScope,
     pub(super) abilities: Abilities,
 }
 
 /// One record that was written.
-pub(super) struct Written {
-    pub(super) operation_id: String,
-    pub(super) record: RecordHandle,
+pub struct Written {
+    /// Where the write is recorded.
+    pub operation_id: String,
+    /// The record.
+    pub record: RecordHandle,
     /// Whether a person must approve it first.
-    pub(super) waits_for_review: bool,
+    pub waits_for_review: bool,
+}
+
+impl Written {
+    /// The sentence for a model about a record that a person must approve first.
+    pub fn note(&self) -> &'static str {
+        if self.waits_for_review { text::WAITS } else { "" }
+    }
 }
 
 impl Call<'_> {
@@ -93,7 +103,10 @@ impl Call<'_> {
     }
 
     /// Writes one record as it is.
-    pub(super) async fn write(
+    ///
+    /// # Errors
+    /// If `core` refuses it or fails.
+    pub async fn write(
         self,
         record: RecordWrite,
         visibility: Option<Visibility>,
@@ -164,31 +177,37 @@ impl Call<'_> {
         self,
         wanted: arguments::Forget,
     ) -> Result<CallToolResult, McpError> {
-        let answer = self.forget_all("ids", &wanted.ids).await?;
+        let answer = ForgetResult::from(self.forget_all("ids", &wanted.ids).await?);
         Ok(answered(text::forgotten(&answer), &answer))
     }
 
-    /// Forgets records by their ids.
     /// A record by its id, if this scope sees it.
-    pub(super) async fn find(&self, field: &str, id: &str) -> Result<Option<Snippet>, McpError> {
+    ///
+    /// # Errors
+    /// If the argument `field` is no id, or `core` refuses the call or fails.
+    pub async fn find(&self, field: &str, id: &str) -> Result<Option<Snippet>, McpError> {
         let handle = self.handle(field, id)?;
         let (binding_key, scope) = (self.request.binding.clone(), self.request.scope.clone());
         let request = GetRequest { binding_key, scope, handle };
         Ok(self.service.get(&self.request.caller, request).await?.record)
     }
 
-    pub(super) async fn forget_all(
+    /// Forgets records by their ids.
+    ///
+    /// # Errors
+    /// If the argument `field` has no ids, or `core` refuses the call or fails.
+    pub async fn forget_all(
         self,
         field: &str,
         ids: &[String],
-    ) -> Result<ForgetResult, McpError> {
+    ) -> Result<ForgetResponse, McpError> {
         if ids.is_empty() {
             return Err(McpError::arguments(field, "is empty; name at least one record"));
         }
         let handles = self.handles(field, ids)?;
         let request =
             ForgetRequest { binding_key: self.request.binding, scope: self.request.scope, handles };
-        Ok(self.service.forget(&self.request.caller, request).await?.into())
+        Ok(self.service.forget(&self.request.caller, request).await?)
     }
 
     pub(super) async fn browse(
@@ -249,8 +268,6 @@ impl Call<'_> {
 }
 
 /// A result as text and as data.
-pub(super) fn answered(text: String, answer: &impl Serialize) -> CallToolResult {
-    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-    result.structured_content = Some(serde_json::to_value(answer).unwrap_or(Value::Null));
-    result
+fn answered(text: String, answer: &impl Serialize) -> CallToolResult {
+    ToolAnswer::new(text, answer).0
 }

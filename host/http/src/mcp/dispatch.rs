@@ -2,7 +2,6 @@
 
 use rmcp::model::CallToolResult;
 
-use super::aliases;
 use super::call::Call;
 use super::error::McpError;
 use super::schema::read;
@@ -25,7 +24,6 @@ pub(super) async fn run(
         Tool::Forget => call.forget(read(arguments)?).await,
         Tool::Browse => call.browse(read(arguments)?).await,
         Tool::Jobs => call.jobs(read(arguments)?).await,
-        Tool::SaveMemory => aliases::save(call, read(arguments)?).await,
-        Tool::RemoveMemory => aliases::remove(call, read(arguments)?).await,
+        Tool::Added(tool) => Ok((tool.run)(call, arguments).await?.0),
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn names_operation(text: &str) -> bool {
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum McpError {
+pub enum McpError {
     /// The token layer is missing: a fault of the host.
     #[error("the request has no caller")]
     NoCaller,
@@ -64,7 +64,8 @@ pub(super) enum McpError {
 }
 
 impl McpError {
-    pub(super) fn arguments(field: impl Into<String>, message: impl Into<String>) -> Self {
+    /// An argument is not valid: which, and why.
+    pub fn arguments(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self::Arguments { field: field.into(), message: message.into() }
     }
 

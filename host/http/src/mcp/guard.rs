@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::is_read;
+use super::{McpTools, is_read};
 use crate::extract::values;
 use crate::{OnlyRead, Problem, ProblemCode};
 use memhost_executor::{MAX_INLINE_BYTES, off_executor};
@@ -37,12 +37,13 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
         Ok(read) => read,
         Err(problem) => return problem.into_response(),
     };
+    let tools = McpTools::of(request.extensions());
     let known = Message::of(message.len());
     request.extensions_mut().insert(known.clone());
     let mut response = away(|| known.most(), next.run(request)).await;
     // A long answer to a read may be refused if there is no room for it; a short one never is.
     let is_long = response.body().size_hint().lower() > MAX_INLINE_BYTES as u64;
-    if is_long && off_executor(message.len(), || is_read(&message)) {
+    if is_long && off_executor(message.len(), || is_read(&message, tools)) {
         response.extensions_mut().insert(OnlyRead);
     }
     if !(response.status().is_client_error() || response.status().is_server_error())

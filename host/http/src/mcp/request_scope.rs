@@ -14,9 +14,11 @@ use memhost_types::{BindingKey, Scope, SourceKind, SourceRef};
 
 /// One request's caller and scope.
 #[derive(Debug, Clone)]
-pub(super) struct RequestScope {
-    pub(super) caller: Caller,
-    pub(super) scope: Scope,
+pub struct RequestScope {
+    /// Who calls.
+    pub caller: Caller,
+    /// The scope that the client's configuration names.
+    pub scope: Scope,
     /// A binding other than the one that would answer.
     pub(super) binding: Option<BindingKey>,
     /// How tools are named towards this client.

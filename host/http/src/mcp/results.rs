@@ -297,28 +297,3 @@ impl From<BrowsePage> for BrowseResult {
         }
     }
 }
-
-/// The answer to `save_memory`.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct SaveResult {
-    /// Where the write is recorded.
-    pub(super) operation_id: String,
-    /// The id that `remove_memory` takes.
-    pub(super) fact_id: String,
-    /// Whether a person must approve it first: until then nobody finds it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(super) waits_for_review: bool,
-}
-
-/// The answer to `remove_memory`.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct RemoveResult {
-    /// Where it is recorded.
-    pub(super) operation_id: String,
-    /// The fact.
-    pub(super) fact_id: String,
-    /// False: there was no such fact.
-    pub(super) is_removed: bool,
-}

@@ -61,39 +61,21 @@ pub(super) fn rules(tools: &[Tool], names: ToolNames) -> String {
              (post-run auto-capture), rely on that for ordinary session residue.",
         );
     }
-    if has(Tool::SaveMemory) {
-        lines.push(
-            "- `save_memory` and `remove_memory` are `memory.note` and `memory.forget` under other \
-             names, for one \
-             short fact each.",
-        );
-    }
+    let added = || {
+        tools.iter().filter_map(|tool| match tool {
+            Tool::Added(tool) => Some(*tool),
+            _ => None,
+        })
+    };
+    lines.extend(added().filter_map(|tool| tool.rule));
     lines.push(
         "Company, agent, run, project and issue are known from your token and your client's \
          configuration; no tool \
          takes them.",
     );
-    if has(Tool::SaveMemory) {
-        // Last and apart: its list ends with what is not to be saved, and nothing that follows may
-        // look like a part of it.
-        lines.push(
-            "\nWhat to save with `save_memory`:\n\
-             You can remember important information using the `save_memory` tool.\n\
-             Save a memory when you learn:\n\
-             - User preferences (communication style, technical background)\n\
-             - Project decisions (architecture choices, rejected alternatives)\n\
-             - Terminology (project-specific terms and their meanings)\n\
-             - Context (current focus, ongoing work)\n\
-             Keep facts:\n\
-             - Short (under 20 words)\n\
-             - Specific (not vague)\n\
-             - Actionable (helps future conversations)\n\
-             Don't save:\n\
-             - Trivial information\n\
-             - Things already in the page tree\n\
-             - Temporary context (one-off questions)",
-        );
-    }
+    // Last and apart: a list may end with what is not to be done, and nothing that follows may look
+    // like a part of it.
+    lines.extend(added().filter_map(|tool| tool.guide));
     let text = lines.join("\n");
     match names {
         ToolNames::Dotted => text,
@@ -130,20 +112,9 @@ mod tests {
 
     #[test]
     fn the_rules_are_those_of_the_tools_that_are_there() {
-        let all = rules(Tool::ALL, ToolNames::Dotted);
-        assert!(
-            all.contains("prior decisions, people, projects, or long-running context")
-                && all.contains("save_memory")
-        );
-        // Two lists, with a blank line and a sentence between them: what follows "Don't save" is
-        // not to be saved.
-        let (own, saving) = all.split_once("\n\n").unwrap();
-        assert!(!own.contains("Don't save") && own.contains("auto-capture"), "{own}");
-        assert!(
-            saving.starts_with("What to save")
-                && saving.ends_with("- Temporary context (one-off questions)")
-        );
-        assert!(!rules(&[Tool::Search, Tool::Note], ToolNames::Dotted).contains("\n\n"));
+        let all = rules(Tool::OWN, ToolNames::Dotted);
+        assert!(all.contains("prior decisions, people, projects, or long-running context"));
+        assert!(all.contains("auto-capture") && !all.contains("\n\n"), "{all}");
         let reading = rules(&[Tool::Search], ToolNames::Plain);
         assert!(
             reading.contains("`memory_search`")

@@ -12,12 +12,12 @@ use crate::document::without_null;
 use memhost_types::{JsonObject, plain};
 
 /// The schema of arguments. It is closed: other members are refused.
-pub(super) fn of_arguments<T: JsonSchema>() -> Arc<JsonObject> {
+pub fn of_arguments<T: JsonSchema>() -> Arc<JsonObject> {
     schema::<T>(SchemaSettings::draft2020_12().for_deserialize())
 }
 
 /// The schema of a result.
-pub(super) fn of_result<T: JsonSchema>() -> Arc<JsonObject> {
+pub fn of_result<T: JsonSchema>() -> Arc<JsonObject> {
     schema::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
 
@@ -53,7 +53,7 @@ fn tidy(schema: &mut Value) {
 ///
 /// # Errors
 /// Which argument is not valid, and why.
-pub(super) fn read<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result<T, McpError> {
+pub fn read<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result<T, McpError> {
     let value = Value::Object(arguments.unwrap_or_default());
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string().replace('[', ".").replace(']', "");
@@ -80,7 +80,7 @@ pub(super) fn read<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result
 ///
 /// # Errors
 /// If it is empty or too long.
-pub(super) fn check_text(field: &str, text: &str, most: usize) -> Result<(), McpError> {
+pub fn check_text(field: &str, text: &str, most: usize) -> Result<(), McpError> {
     if text.trim().is_empty() {
         return Err(McpError::arguments(field, "is empty; give a text"));
     }

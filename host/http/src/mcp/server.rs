@@ -18,12 +18,18 @@ use super::error::McpError;
 use super::guard::Message;
 use super::request_scope::{RequestScope, ToolNames};
 use super::tools::Tool;
-use super::{dispatch, resources, rules};
+use super::{McpTools, dispatch, resources, rules};
 use memhost_core::{Abilities, Service};
 use memhost_executor::in_turn;
 use memhost_types::OperationKind;
 
 type Context = RequestContext<RoleServer>;
+
+/// The tools that crates above add.
+fn added(context: &Context) -> McpTools {
+    let parts = context.extensions.get::<Parts>();
+    parts.map(|parts| McpTools::of(&parts.extensions)).unwrap_or_default()
+}
 
 /// Answers requests of the protocol.
 #[derive(Clone)]
@@ -51,7 +57,8 @@ impl MemoryServer {
 
     async fn tools(&self, context: &Context) -> Result<(Vec<Tool>, ToolNames), McpError> {
         let (from, abilities) = self.resolve(context, OperationKind::Control).await?;
-        let tools = Tool::all_for(&self.service, &from.caller, &from.scope.company_id, &abilities);
+        let (company, added) = (&from.scope.company_id, added(context));
+        let tools = Tool::all_for(&self.service, &from.caller, company, &abilities, added);
         Ok((tools, from.names))
     }
 
@@ -72,7 +79,7 @@ impl MemoryServer {
 
 impl ServerHandler for MemoryServer {
     fn get_info(&self) -> ServerConfig {
-        Self::info(Tool::ALL, ToolNames::default())
+        Self::info(Tool::OWN, ToolNames::default())
     }
 
     async fn initialize(
@@ -109,7 +116,7 @@ impl ServerHandler for MemoryServer {
         context: Context,
     ) -> Result<CallToolResponse, ErrorData> {
         let none = || McpError::NoTool(request.name.to_string());
-        let tool = Tool::named(&request.name).ok_or_else(none)?;
+        let tool = Tool::named(&request.name, added(&context)).ok_or_else(none)?;
         let (from, abilities) = match self.resolve(&context, tool.kind()).await {
             Ok(known) => known,
             Err(error) => return Ok(error.into_result().into()),

@@ -4,8 +4,7 @@
 use std::fmt::Write;
 
 use super::results::{
-    BrowseResult, CorrectResult, ForgetResult, FoundRecord, JobsResult, NoteResult, RemoveResult,
-    SaveResult, SearchResult,
+    BrowseResult, CorrectResult, ForgetResult, FoundRecord, JobsResult, NoteResult, SearchResult,
 };
 use memhost_types::{ForgetEffect, counted};
 
@@ -71,7 +70,7 @@ fn provenance(record: &FoundRecord) -> String {
 
 /// What an agent is told of a record that waits: otherwise it would search for it, and write it
 /// again.
-const WAITS: &str =
+pub(super) const WAITS: &str =
     " A person must approve it first; until then no search finds it. Do not write it again.";
 
 pub(super) fn noted(answer: &NoteResult) -> String {
@@ -154,19 +153,6 @@ pub(super) fn jobs(answer: &JobsResult) -> String {
         lines.push(format!("There are more, with cursor {cursor}"));
     }
     lines.join("\n")
-}
-
-pub(super) fn saved(answer: &SaveResult) -> String {
-    format!("Saved as [{}].{}", answer.fact_id, if answer.waits_for_review { WAITS } else { "" })
-}
-
-pub(super) fn removed(answer: &RemoveResult) -> String {
-    let id = &answer.fact_id;
-    if answer.is_removed {
-        format!("Removed [{id}].")
-    } else {
-        format!("There is no fact [{id}]: nothing was removed.")
-    }
 }
 
 #[cfg(test)]

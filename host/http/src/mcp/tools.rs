@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use rmcp::model::ToolAnnotations;
 
+use super::added::{AddedTool, McpTools};
 use super::request_scope::ToolNames;
 use super::schema::{of_arguments, of_result};
 use super::{arguments, results};
@@ -19,22 +20,19 @@ pub(super) enum Tool {
     Forget,
     Browse,
     Jobs,
-    SaveMemory,
-    RemoveMemory,
+    /// One that a crate above adds.
+    Added(&'static AddedTool),
 }
 
 impl Tool {
+    /// The tools of the contract, in the order in which they are shown.
+    pub(super) const OWN: &'static [Self] =
+        &[Self::Search, Self::Note, Self::Correct, Self::Forget, Self::Browse, Self::Jobs];
+
     /// Every tool, in the order in which they are shown.
-    pub(super) const ALL: &'static [Self] = &[
-        Self::Search,
-        Self::Note,
-        Self::Correct,
-        Self::Forget,
-        Self::Browse,
-        Self::Jobs,
-        Self::SaveMemory,
-        Self::RemoveMemory,
-    ];
+    fn all(added: McpTools) -> impl Iterator<Item = Self> {
+        Self::OWN.iter().copied().chain(added.0.iter().map(Self::Added))
+    }
 
     /// The name in the contract. The protocol allows the dots since revision 2025-11-25;
     /// [`ToolNames::Plain`] is for clients that hand names on to models which do not take them.
@@ -46,8 +44,7 @@ impl Tool {
             Self::Forget => "memory.forget",
             Self::Browse => "memory.browse",
             Self::Jobs => "memory.jobs",
-            Self::SaveMemory => "save_memory",
-            Self::RemoveMemory => "remove_memory",
+            Self::Added(tool) => tool.name,
         }
     }
 
@@ -60,10 +57,8 @@ impl Tool {
     }
 
     /// The tool of a name, with or without its dot.
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Self::ALL
-            .iter()
-            .copied()
+    pub(super) fn named(name: &str, added: McpTools) -> Option<Self> {
+        Self::all(added)
             .find(|tool| tool.name() == name || tool.shown(ToolNames::Plain) == name)
     }
 
@@ -71,18 +66,22 @@ impl Tool {
     pub(super) fn kind(self) -> OperationKind {
         match self {
             Self::Search => OperationKind::Query,
-            Self::Note | Self::SaveMemory => OperationKind::RecordUpsert,
+            Self::Note => OperationKind::RecordUpsert,
             Self::Correct => OperationKind::Correct,
-            Self::Forget | Self::RemoveMemory => OperationKind::Forget,
+            Self::Forget => OperationKind::Forget,
             Self::Browse => OperationKind::Browse,
             Self::Jobs => OperationKind::List,
+            Self::Added(tool) => tool.kind,
         }
     }
 
     /// Whether a binding has the tool at all. The service refuses a tool that the binding has and
     /// its provider does not support, and records that.
     pub(super) fn exists(self, abilities: &Abilities) -> bool {
-        !matches!(self, Self::SaveMemory | Self::RemoveMemory) || abilities.mcp.aliases
+        match self {
+            Self::Added(tool) => (tool.exists)(abilities),
+            _ => true,
+        }
     }
 
     fn is_possible(self, abilities: &Abilities) -> bool {
@@ -100,9 +99,10 @@ impl Tool {
         caller: &Caller,
         company: &CompanyId,
         abilities: &Abilities,
+        added: McpTools,
     ) -> Vec<Self> {
         let may = |tool: &Self| service.allows(caller, Act::Operate(tool.kind()), company);
-        Self::ALL.iter().copied().filter(|tool| tool.is_possible(abilities) && may(tool)).collect()
+        Self::all(added).filter(|tool| tool.is_possible(abilities) && may(tool)).collect()
     }
 
     fn title(self) -> &'static str {
@@ -113,8 +113,7 @@ impl Tool {
             Self::Forget => "Forget records",
             Self::Browse => "Look around in memory",
             Self::Jobs => "See extraction jobs",
-            Self::SaveMemory => "Save a memory",
-            Self::RemoveMemory => "Remove a memory",
+            Self::Added(tool) => tool.title,
         }
     }
 
@@ -150,12 +149,7 @@ impl Tool {
                  and what failed. Use \
                  it when something that was captured is not found yet."
             }
-            Self::SaveMemory => {
-                "Saves one fact, at most 200 characters: a preference, a decision, a term, or what \
-                 is being worked on. \
-                 Keep it short and specific; leave out what is trivial or temporary."
-            }
-            Self::RemoveMemory => "Removes one fact from memory, for good, by its id.",
+            Self::Added(tool) => tool.description,
         }
     }
 
@@ -176,22 +170,17 @@ impl Tool {
                 (of_arguments::<arguments::Browse>(), of_result::<results::BrowseResult>())
             }
             Self::Jobs => (of_arguments::<arguments::Jobs>(), of_result::<results::JobsResult>()),
-            Self::SaveMemory => {
-                (of_arguments::<arguments::SaveMemory>(), of_result::<results::SaveResult>())
-            }
-            Self::RemoveMemory => {
-                (of_arguments::<arguments::RemoveMemory>(), of_result::<results::RemoveResult>())
-            }
+            Self::Added(tool) => ((tool.arguments)(), (tool.result)()),
         };
         // Memory is a closed world, also if its provider uses other systems.
         let is_read = !self.kind().is_write();
         let annotations =
             ToolAnnotations::with_title(self.title()).read_only(is_read).open_world(false);
-        let annotations = match self {
-            Self::Search | Self::Browse | Self::Jobs => annotations,
-            Self::Note | Self::SaveMemory => annotations.destructive(false).idempotent(false),
-            Self::Correct => annotations.destructive(true).idempotent(false),
-            Self::Forget | Self::RemoveMemory => annotations.destructive(true).idempotent(true),
+        let annotations = match self.kind() {
+            OperationKind::RecordUpsert => annotations.destructive(false).idempotent(false),
+            OperationKind::Correct => annotations.destructive(true).idempotent(false),
+            OperationKind::Forget => annotations.destructive(true).idempotent(true),
+            _ => annotations,
         };
         rmcp::model::Tool::new(self.shown(names), self.description(), input)
             .with_title(self.title())
@@ -204,18 +193,20 @@ impl Tool {
 mod tests {
     use super::*;
 
+    const NONE: McpTools = McpTools(&[]);
+
     #[test]
     fn the_tools_are_described_as_they_were() {
-        let all: Vec<_> = Tool::ALL.iter().map(|tool| tool.describe(ToolNames::Dotted)).collect();
+        let all: Vec<_> = Tool::OWN.iter().map(|tool| tool.describe(ToolNames::Dotted)).collect();
         insta::assert_json_snapshot!(all);
     }
 
     #[test]
     fn every_schema_is_closed_and_every_argument_is_explained() {
-        for tool in Tool::ALL {
+        for tool in Tool::OWN {
             let described = tool.describe(ToolNames::Plain);
             assert_eq!(
-                (Tool::named(tool.name()), Tool::named(&described.name)),
+                (Tool::named(tool.name(), NONE), Tool::named(&described.name, NONE)),
                 (Some(*tool), Some(*tool))
             );
             assert!(
@@ -230,7 +221,7 @@ mod tests {
                     "{tool:?} {name}"
                 );
                 // Nothing that a scope is made of is an argument.
-                assert!(!name.ends_with("Id") || name == "factId", "{tool:?} {name}");
+                assert!(!name.ends_with("Id"), "{tool:?} {name}");
             }
         }
     }
