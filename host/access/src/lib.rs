@@ -4,6 +4,7 @@
 //! Every decision is a function of a [`Caller`]: it needs no engine, no directory and, but for
 //! [`Tokens`], no store.
 
+mod attached;
 mod caller;
 mod denied;
 mod error;
@@ -11,7 +12,9 @@ mod provenance;
 mod requests;
 mod rules;
 mod tokens;
+mod write_policy;
 
+pub use attached::{Attached, Section};
 pub use caller::{ACT_AS_HEADERS, ActAs, ActingError, Caller, is_mcp};
 pub use denied::Denied;
 pub use error::AccessError;
@@ -19,6 +22,7 @@ pub use memhost_types::Act;
 pub use requests::{CreateToken, RotateToken};
 pub use rules::roles;
 pub use tokens::{Known, Tokens};
+pub use write_policy::{Access, Guard, WritePolicy};
 
 #[cfg(test)]
 mod testing;

@@ -2,12 +2,10 @@
 //! the rules and the tokens, then the entry in the activity log.
 
 pub(crate) mod control;
-mod fact_owners;
 
 pub use control::Authentication;
-pub use fact_owners::{DriveFacts, FactOwners};
-pub(crate) use fact_owners::{KeptFacts, Owner, says_drive};
 pub use memhost_access::{
-    ACT_AS_HEADERS, AccessError, Act, ActAs, ActingError, Caller, CreateToken, Denied, Known,
-    RotateToken, Tokens, is_mcp, roles,
+    ACT_AS_HEADERS, Access, AccessError, Act, ActAs, ActingError, Caller, CreateToken, Denied,
+    Known, RotateToken, Section, Tokens, WritePolicy, is_mcp, roles,
 };
+pub(crate) use memhost_access::{Attached, Guard};

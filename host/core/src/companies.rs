@@ -8,12 +8,10 @@ mod holdings;
 pub(crate) mod import;
 pub(crate) mod known;
 mod lifecycle;
-pub(crate) mod project_events;
 mod quota;
 mod retention;
 pub(crate) mod waiting;
 
 pub use cache::{Erased, Retention, Tombstone};
 pub use import::{ImportOptions, Imported, MAX_LINE as MAX_IMPORT_LINE};
-pub use project_events::ProjectEvents;
 pub use quota::CompanyUsage;

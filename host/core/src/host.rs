@@ -1,6 +1,7 @@
 //! The host itself: opening it, its keys and secrets, its health and metrics, backups, and what it
 //! publishes.
 
+mod attached;
 mod backup;
 mod caches;
 mod check;
@@ -9,7 +10,6 @@ mod control;
 mod exposition;
 mod follow;
 mod health;
-mod integrations;
 mod keys;
 mod open;
 mod options;
@@ -20,6 +20,7 @@ mod service;
 pub(crate) mod vault;
 mod workbench;
 
+pub use attached::{Gauges, MetricSource, ReadingGauges};
 pub use backup::{BackupRequest, BackupView, check_backup, restore_backup};
 pub use check::{Check, Health};
 pub use control::{AdmittedPlugin, PluginView};

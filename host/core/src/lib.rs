@@ -10,7 +10,6 @@ mod bindings;
 mod companies;
 mod error;
 mod host;
-mod money;
 mod operations;
 mod paging;
 pub mod plugins;
@@ -19,8 +18,8 @@ mod versions;
 mod work;
 
 pub use access::{
-    ACT_AS_HEADERS, AccessError, Act, ActAs, ActingError, Authentication, Caller, CreateToken,
-    Denied, DriveFacts, FactOwners, Known, RotateToken, Tokens, is_mcp, roles,
+    ACT_AS_HEADERS, Access, AccessError, Act, ActAs, ActingError, Authentication, Caller,
+    CreateToken, Denied, Known, RotateToken, Section, Tokens, WritePolicy, is_mcp, roles,
 };
 pub use bindings::{
     Abilities, AskedView, BindingError, BindingView, Bindings, BuildView, CreateBinding,
@@ -28,14 +27,13 @@ pub use bindings::{
     WaitingView, Why,
 };
 pub use companies::{
-    CompanyUsage, Erased, ImportOptions, Imported, MAX_IMPORT_LINE, ProjectEvents, Retention,
-    Tombstone,
+    CompanyUsage, Erased, ImportOptions, Imported, MAX_IMPORT_LINE, Retention, Tombstone,
 };
 pub use error::{OpenError, ServiceError};
 pub use host::{
-    AdmittedPlugin, Audit, BackupRequest, BackupView, Check, Health, PluginView, SecretView,
-    Service, ServiceOptions, SetSecret, VaultError, Workbench, WrapStore, check_backup,
-    restore_backup,
+    AdmittedPlugin, Audit, BackupRequest, BackupView, Check, Gauges, Health, MetricSource,
+    PluginView, ReadingGauges, SecretView, Service, ServiceOptions, SetSecret, VaultError,
+    Workbench, WrapStore, check_backup, restore_backup,
 };
 pub use memhost_oplog::billing::{
     BillingError, CostEventPage, Evaluation, EvaluationReport, GroupBy, Sums, SumsQuery, SumsRow,
@@ -43,7 +41,7 @@ pub use memhost_oplog::billing::{
 };
 pub use memhost_oplog::feed::{Follower, HostEvent, Notice};
 pub use memhost_sandbox::{CompileLimits, Compiler, CompilerProcess};
-pub use operations::{Idempotent, KeptAnswer, Ticket};
+pub use operations::{Idempotent, KeptAnswer, OperationContext, OperationSink, Ticket};
 pub use paging::Page;
 pub use review::ReviewError;
 pub use versions::{BreakerState, HealthFound, RateState};

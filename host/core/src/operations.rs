@@ -32,3 +32,4 @@ mod summary;
 mod upsert;
 
 pub use idempotency::{Idempotent, KeptAnswer, Ticket};
+pub use record::{OperationContext, OperationSink};

@@ -93,7 +93,10 @@ mod tests {
             tool("memory_browse"),
             r#"{"method":"resources/read"}"#.to_owned(),
         ] {
-            assert!(is_read(reads.as_bytes(), NONE) && !is_write(reads.as_bytes(), NONE), "{reads}");
+            assert!(
+                is_read(reads.as_bytes(), NONE) && !is_write(reads.as_bytes(), NONE),
+                "{reads}"
+            );
         }
         for other in [
             tool("memory.note"),

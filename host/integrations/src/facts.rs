@@ -34,7 +34,7 @@ pub enum FactSource {
 }
 
 /// Whose facts they are.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum FactOwner {
     /// A user's, by the user's id. They follow the user everywhere.
     User(String),

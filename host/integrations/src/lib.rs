@@ -59,31 +59,51 @@
 //! Importing an item again replaces it if it differs. An item of another project gets another id.
 
 mod apropos;
+mod fact_figures;
+mod fact_policy;
 mod facts;
 mod item;
 mod options;
 mod owned;
 mod pagespace;
+mod project_events;
+mod tools;
 
 use std::sync::Arc;
 
 use axum::{Extension, Router};
 
+use self::fact_figures::FactFigures;
+pub use self::fact_policy::ChangeableFacts;
 pub use self::facts::{Fact, FactOwner, FactSource, Facts, MAX_FACT_CHARS, own_user};
 pub use self::options::{AproposOptions, IntegrationOptions, PageSpaceOptions, ScopeField};
+pub use self::tools::TOOLS;
 use memhost_core::Service;
+use memhost_http::ReadRoutes;
 
-/// The routes that the host's configuration names. From here on the projects of Apropos have events
-/// of their memory, whichever way it is written and recalled, and the metrics have figures of
-/// PageSpace's facts.
-pub fn routes(service: &Service, options: &IntegrationOptions) -> Router<Arc<Service>> {
+/// The routes that are asked with `POST` and only read.
+pub const READ_ROUTES: ReadRoutes = ReadRoutes(apropos::READS);
+
+/// Attaches to a host what the configuration names. From here on PageSpace's policy guards its
+/// binding, the metrics have figures of its facts, and the projects of Apropos have events of their
+/// memory, whichever way it is written and recalled.
+pub fn attach(service: &Service, options: &IntegrationOptions) {
+    if let Some(options) = &options.pagespace {
+        service.attach_policy(options.section(), Arc::new(options.clone()));
+        service.attach_metrics(options.section(), Arc::new(FactFigures::new(options)));
+    }
+    if let Some(options) = &options.apropos {
+        service.attach_sink(options.section(), Arc::new(options.clone()));
+    }
+}
+
+/// The routes that the configuration names.
+pub fn routes(options: &IntegrationOptions) -> Router<Arc<Service>> {
     let mut routes = Router::new();
     if let Some(options) = &options.pagespace {
-        service.count_facts(options.owners());
         routes = routes.merge(pagespace::routes().layer(Extension(Arc::new(options.clone()))));
     }
     if let Some(options) = &options.apropos {
-        service.tell_of_projects(options.events());
         routes = routes.merge(apropos::routes().layer(Extension(Arc::new(options.clone()))));
     }
     routes

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use memhost_core::{DriveFacts, FactOwners, ProjectEvents};
+use super::fact_policy::ChangeableFacts;
+use memhost_core::Section;
 use memhost_types::{BindingKey, CompanyId, Scope};
 
 /// The integrations of a host. None is active without a section in the configuration.
@@ -41,7 +42,7 @@ pub struct PageSpaceOptions {
     /// Which facts of a drive agents and members may correct and remove with tools and on the
     /// runtime plane.
     #[serde(default)]
-    pub agents_change_drive_facts: DriveFacts,
+    pub agents_change_drive_facts: ChangeableFacts,
 }
 
 /// Apropos: the items of a project.
@@ -59,37 +60,18 @@ pub struct AproposOptions {
 }
 
 impl PageSpaceOptions {
-    /// Whose facts the metrics count.
-    pub(crate) fn owners(&self) -> FactOwners {
+    /// The binding that has the facts.
+    pub(crate) fn section(&self) -> Section {
         let (company, binding) = (self.company.clone(), self.binding.clone());
-        FactOwners {
-            company,
-            binding,
-            user_field: self.user.name(),
-            user: self.user.reader(),
-            set_user: self.user.setter(),
-            drive: self.drive.reader(),
-            clear_drive: self.drive.clearer(),
-            clear_others: match self.drive {
-                ScopeField::Namespace if self.user != ScopeField::ProjectId => {
-                    ScopeField::ProjectId.clearer()
-                }
-                ScopeField::ProjectId if self.user != ScopeField::Namespace => {
-                    ScopeField::Namespace.clearer()
-                }
-                _ => |_| {},
-            },
-            agents_name_users: self.agents_name_users,
-            agents_change: self.agents_change_drive_facts,
-        }
+        Section { name: "integrations.pagespace", company, binding }
     }
 }
 
 impl AproposOptions {
-    /// Whose projects have events of their memory.
-    pub(crate) fn events(&self) -> ProjectEvents {
+    /// The binding that has the projects' items.
+    pub(crate) fn section(&self) -> Section {
         let (company, binding) = (self.company.clone(), self.binding.clone());
-        ProjectEvents { company, binding, project: self.project.reader() }
+        Section { name: "integrations.apropos", company, binding }
     }
 }
 
@@ -110,11 +92,17 @@ pub enum ScopeField {
 impl ScopeField {
     /// The id that a scope has in the field.
     pub(crate) fn get(self, scope: &Scope) -> Option<&str> {
-        self.reader()(scope)
+        let field = match self {
+            Self::SubjectId => &scope.subject_id,
+            Self::Namespace => &scope.namespace,
+            Self::ProjectId => &scope.project_id,
+            Self::SessionKey => &scope.session_key,
+        };
+        field.as_deref()
     }
 
     /// What a request calls the field.
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::SubjectId => "scope.subjectId",
             Self::Namespace => "scope.namespace",
@@ -123,45 +111,23 @@ impl ScopeField {
         }
     }
 
-    /// What sets the field.
-    fn setter(self) -> fn(&mut Scope, &str) {
-        match self {
-            Self::SubjectId => |scope, id| Self::SubjectId.set(scope, id),
-            Self::Namespace => |scope, id| Self::Namespace.set(scope, id),
-            Self::ProjectId => |scope, id| Self::ProjectId.set(scope, id),
-            Self::SessionKey => |scope, id| Self::SessionKey.set(scope, id),
-        }
-    }
-
-    /// What clears the field.
-    fn clearer(self) -> fn(&mut Scope) {
-        match self {
-            Self::SubjectId => |scope| scope.subject_id = None,
-            Self::Namespace => |scope| scope.namespace = None,
-            Self::ProjectId => |scope| scope.project_id = None,
-            Self::SessionKey => |scope| scope.session_key = None,
-        }
-    }
-
-    /// What reads the field.
-    fn reader(self) -> fn(&Scope) -> Option<&str> {
-        match self {
-            Self::SubjectId => |scope| scope.subject_id.as_deref(),
-            Self::Namespace => |scope| scope.namespace.as_deref(),
-            Self::ProjectId => |scope| scope.project_id.as_deref(),
-            Self::SessionKey => |scope| scope.session_key.as_deref(),
-        }
-    }
-
     /// Sets the field of a scope to an id.
     pub fn set(self, scope: &mut Scope, id: &str) {
-        let field = match self {
+        *self.of(scope) = Some(id.to_owned());
+    }
+
+    /// Clears the field of a scope.
+    pub(crate) fn clear(self, scope: &mut Scope) {
+        *self.of(scope) = None;
+    }
+
+    fn of(self, scope: &mut Scope) -> &mut Option<String> {
+        match self {
             Self::SubjectId => &mut scope.subject_id,
             Self::Namespace => &mut scope.namespace,
             Self::ProjectId => &mut scope.project_id,
             Self::SessionKey => &mut scope.session_key,
-        };
-        *field = Some(id.to_owned());
+        }
     }
 }
 

@@ -40,7 +40,7 @@ struct LimitLabels {
     limit: &'static str,
 }
 
-/// Tokens: a context of facts is to have at most 500.
+/// Tokens: a context is to have at most 500.
 const TOKEN_BUCKETS: [f64; 10] =
     [25.0, 50.0, 100.0, 200.0, 300.0, 400.0, 500.0, 750.0, 1_000.0, 4_000.0];
 

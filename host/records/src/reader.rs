@@ -31,7 +31,7 @@ impl Owner {
     }
 }
 
-/// The facts that decide, beside the scope, what a caller may see.
+/// The properties of a caller that decide, beside the scope, which records it may see.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Viewer<'a> {
     /// The person that they act for.

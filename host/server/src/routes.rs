@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tracing::Instrument;
@@ -196,10 +196,11 @@ pub(super) fn router_of(
 ) -> Router {
     let (planes, open) =
         document::undocumented(|| (Router::from(behind_the_token(surfaces)), Router::from(open())));
-    let integrations = if surfaces == Surfaces::Control {
-        Router::new()
-    } else {
-        memhost_integrations::routes(&service, &options.integrations)
+    // Whatever surfaces there are: the pages of people write, too.
+    memhost_integrations::attach(&service, &options.integrations);
+    let integrations = match surfaces {
+        Surfaces::Control => Router::new(),
+        _ => memhost_integrations::routes(&options.integrations),
     };
     let planes = planes
         .merge(integrations)
@@ -261,6 +262,8 @@ pub(super) fn router_of(
                     .and(NotForContentType::IMAGES),
             ),
         )
+        .layer(Extension(memhost_integrations::READ_ROUTES))
+        .layer(Extension(memhost_integrations::TOOLS))
         .layer(from_fn(request_id))
         .with_state(service)
 }

@@ -499,3 +499,23 @@ async fn the_configuration_maps_ids_to_scope_fields() {
     }
     assert_eq!(operations["items"][0]["bindingKey"], "notes");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn routes_that_only_read_are_not_answered_from_a_key() {
+    let (_host, api) = host().await;
+    api.make("acme").await;
+    let admin = token(&api, "acme", "company_administrator", None).await;
+    let send = async |route: &str, body: &str| {
+        let path = format!("/api/projects/p/memory/{route}");
+        let key = format!("key-{route}");
+        let headers = [("idempotency-key", key.as_str())];
+        let answer = admin.send(Method::Post, &path, Some(body.to_owned()), &headers).await;
+        assert!(answer.status < 300, "{route}: {}", answer.text);
+        answer.headers.contains_key("idempotency-replayed")
+    };
+    for (route, body) in [("search", r#"{"query": "tea"}"#), ("recall", "{}"), ("export", "{}")] {
+        assert!(!send(route, body).await && !send(route, body).await, "{route}");
+    }
+    let import = r#"{"items": [{"content": "Tea"}]}"#;
+    assert!(!send("import", import).await && send("import", import).await, "a write is replayed");
+}

@@ -218,3 +218,56 @@ fn operations_return_boxed_futures() {
     assert!(plain.is_empty(), "put #[boxed] above these functions:\n{}", plain.join("\n"));
     assert!(boxed > 50, "only {boxed} operations were found");
 }
+
+/// What was core, from the outside in. A crate that does not exist yet is left out.
+const CORE: &[&str] = &["core", "access", "registry", "oplog", "records"];
+
+/// The words of systems in front. Their rules are in `integrations`, behind `WritePolicy`,
+/// `OperationSink` and `MetricSource`.
+const OF_SYSTEMS_IN_FRONT: &[&str] = &["apropos", "drive", "drives", "fact", "facts"];
+
+/// The words of a text in lower case. `FactOwners` and `fact_owners` have two each.
+fn words(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before = ' ';
+    for letter in text.chars() {
+        if !letter.is_alphabetic() || (letter.is_uppercase() && before.is_lowercase()) {
+            words.push(String::new());
+        }
+        if letter.is_alphabetic() {
+            words.last_mut().unwrap().extend(letter.to_lowercase());
+        }
+        before = letter;
+    }
+    words
+}
+
+#[test]
+fn core_knows_no_system_in_front() {
+    assert_eq!(
+        words("DriveFacts a_fact, PageSpace's").join(" "),
+        "drive facts a fact  page space s"
+    );
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for name in CORE {
+        let directory = repository().join("host").join(name);
+        if !directory.exists() {
+            continue;
+        }
+        let mut files = vec![directory.join("Cargo.toml")];
+        sources(&directory, &mut files);
+        for path in files {
+            seen += 1;
+            let text = fs::read_to_string(&path).unwrap();
+            for (number, line) in text.lines().enumerate() {
+                let is_named = line.to_lowercase().contains("pagespace");
+                let is_wrong = |word: &String| OF_SYSTEMS_IN_FRONT.contains(&word.as_str());
+                if is_named || words(line).iter().any(is_wrong) {
+                    wrong.push(format!("{}:{}: {}", path.display(), number + 1, line.trim()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "what belongs into `integrations`:\n{}", wrong.join("\n"));
+    assert!(seen > 100, "only {seen} files were found");
+}

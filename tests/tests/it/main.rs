@@ -89,6 +89,7 @@ mod review;
 mod review_changes;
 mod review_writes;
 mod schemathesis;
+mod seams;
 mod services;
 mod sign_in_link;
 mod signing;

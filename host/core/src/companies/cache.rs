@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -124,7 +124,7 @@ pub(crate) struct Companies {
     pub(crate) erased: RwLock<HashMap<CompanyId, Arc<Erased>>>,
     /// Companies that are being imported. Nobody else can use them meanwhile. With several hosts
     /// this must be a lease of the store.
-    pub(crate) importing: Mutex<HashSet<CompanyId>>,
+    pub(crate) importing: RwLock<HashSet<CompanyId>>,
 }
 
 /// A company is being imported until this is dropped, also where the caller gives the import up.
@@ -135,14 +135,14 @@ pub(crate) struct ImportGuard<'a> {
 
 impl Drop for ImportGuard<'_> {
     fn drop(&mut self) {
-        self.companies.importing.lock().remove(&self.company);
+        self.companies.importing.write().remove(&self.company);
     }
 }
 
 impl Companies {
     /// Begins the import of a company; none where it is being imported already.
     pub(crate) fn begin_import(&self, company: &CompanyId) -> Option<ImportGuard<'_>> {
-        let is_first = self.importing.lock().insert(company.clone());
+        let is_first = self.importing.write().insert(company.clone());
         is_first.then(|| ImportGuard { companies: self, company: company.clone() })
     }
 

@@ -8,9 +8,10 @@ use uuid::Uuid;
 use crate::Service;
 use crate::access::{Act, Caller};
 use crate::error::ServiceError;
+use crate::operations::record::event_rows;
 use crate::paging::Page;
 use memhost_ports::new_id;
-use memhost_store::{self as store, Change, Found, FoundPage, StoreError, Table, Transacted};
+use memhost_store::{self as store, Found, FoundPage, StoreError, Table, Transacted};
 use memhost_types::{
     CompanyId, Event, EventFilter, FieldError, NewEvent, OperationKind, Scope, limits,
 };
@@ -66,7 +67,7 @@ impl Service {
         loop {
             let (mut changes, mut owners) = (Vec::new(), Vec::new());
             for (index, (event, _)) in all.iter().enumerate().filter(|(_, (_, is_new))| *is_new) {
-                for change in changes_of(event)? {
+                for change in event_rows::changes(event)? {
                     changes.push(change);
                     owners.push(index);
                 }
@@ -97,7 +98,8 @@ impl Service {
         event: &Event,
     ) -> Result<Option<Event>, StoreError> {
         let Some(event_id) = &event.event.event_id else { return Ok(None) };
-        let Some(id) = self.store.get(Table::EventIndex, &event_key(event, event_id)).await? else {
+        let Some(id) = self.store.get(Table::EventIndex, &event_rows::key(event, event_id)).await?
+        else {
             return Ok(None);
         };
         let Ok(id) = Uuid::from_slice(&id) else { return Ok(None) };
@@ -129,7 +131,7 @@ impl Service {
                     .await?
             }
             Some((name, value)) => {
-                let prefix = facet(company, name, value);
+                let prefix = event_rows::facet(company, name, value);
                 self.events_under(company, &prefix, filter, page.from(), page.limit).await?
             }
         };
@@ -162,49 +164,4 @@ impl Service {
         }
         Ok(page.last())
     }
-}
-
-fn changes_of(event: &Event) -> Result<Vec<Change>, StoreError> {
-    let mut changes = index_of(event)?;
-    let key = store::newest_first(&event.company_id, event.id);
-    changes.push(Change::always(Table::Events, key, Some(store::encode("event", event)?)));
-    Ok(changes)
-}
-
-/// The rows of the index that find an event.
-pub(crate) fn index_of(event: &Event) -> Result<Vec<Change>, StoreError> {
-    let company = &event.company_id;
-    let mut changes = Vec::with_capacity(5);
-    if let Some(event_id) = &event.event.event_id {
-        changes.push(Change::insert(
-            Table::EventIndex,
-            event_key(event, event_id),
-            event.id.as_bytes().to_vec(),
-        ));
-    }
-    let key = store::newest_first(company, event.id);
-    let inverted = key[company.as_str().len() + 1..].to_vec();
-    let facets = [
-        (b'p', Some(&event.event.project_id)),
-        (b's', Some(&event.event.session_id)),
-        (b't', event.event.tool_id.as_ref()),
-    ];
-    for (name, value) in facets {
-        if let Some(value) = value {
-            let key = [facet(company, name, value), inverted.clone()].concat();
-            changes.push(Change::always(Table::EventIndex, key, Some(Vec::new())));
-        }
-    }
-    Ok(changes)
-}
-
-/// Identifies an event: its sender's id for it, and its agent.
-fn event_key(event: &Event, event_id: &str) -> Vec<u8> {
-    let agent = event.event.agent_id.as_ref().map_or("", |id| id.as_str());
-    facet(&event.company_id, b'e', &format!("{agent}/{event_id}"))
-}
-
-/// The prefix of a facet value. Ids contain no zero byte, so no value is the beginning of another.
-fn facet(company: &CompanyId, name: u8, value: &str) -> Vec<u8> {
-    store::company_key(company, &[&[name], value.as_bytes(), b"\0"].concat())
 }

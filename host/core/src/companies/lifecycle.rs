@@ -56,7 +56,7 @@ impl Service {
 
     /// Whether a company is being imported.
     pub(crate) fn is_importing(&self, company: &CompanyId) -> bool {
-        self.companies.importing.lock().contains(company)
+        self.companies.importing.read().contains(company)
     }
 
     /// The tombstone of an erased company.

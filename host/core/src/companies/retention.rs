@@ -11,8 +11,8 @@ use crate::Service;
 use crate::access::Caller;
 use crate::bindings::NewActivity;
 use crate::companies::cache::Retention;
-use crate::companies::events;
 use crate::error::ServiceError;
+use crate::operations::record::event_rows;
 use crate::work::due_queue::Due;
 use memhost_store::{self as store, Change, Expected, Store, StoreError, Table};
 use memhost_types::{
@@ -152,7 +152,7 @@ fn job(_: &[u8], value: &[u8]) -> Result<Old, StoreError> {
 fn event(_: &[u8], value: &[u8]) -> Result<Old, StoreError> {
     let event: Event = store::decode("event", value)?;
     let gone = |change: Change| Change::always(change.table, change.key, None);
-    Ok(Old { beside: events::index_of(&event)?.into_iter().map(gone).collect(), ..Old::remove() })
+    Ok(Old { beside: event_rows::index(&event)?.into_iter().map(gone).collect(), ..Old::remove() })
 }
 
 /// A decision stays, because it says whether the record is returned. The text goes.

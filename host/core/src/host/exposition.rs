@@ -9,7 +9,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::Service;
 use crate::error::ServiceError;
-use crate::money::{FactFigures, Figures};
+use crate::host::attached::Gauges;
 use crate::versions::BreakerState;
 use memhost_oplog::metrics::KindLabels;
 use memhost_store::DiskLevel;
@@ -19,11 +19,6 @@ struct StateLabels {
     state: &'static str,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OwnerLabels {
-    owner: &'static str,
-}
-
 impl Service {
     /// All metrics as OpenMetrics text, which Prometheus reads.
     ///
@@ -31,7 +26,10 @@ impl Service {
     /// Where it cannot be written out.
     #[boxed]
     pub async fn metrics(&self) -> Result<String, ServiceError> {
-        let facts = self.fact_figures().await?;
+        let mut added = Vec::new();
+        for (_, source) in self.metric_sources.all() {
+            added.extend(source.gauges(self, self.clock.now()).await?);
+        }
         let mut registry = Registry::with_prefix("memhost");
         self.recorder.metrics.register(&mut registry);
         let background =
@@ -41,8 +39,9 @@ impl Service {
         self.register_disk(&mut registry);
         self.register_sandbox(&mut registry);
         self.register_bindings(&mut registry);
-        if let Some(facts) = facts {
-            register_facts(&mut registry, facts);
+        for Gauges { name, help, label, values } in added {
+            let values = values.into_iter().map(|(value, count)| (vec![(label, value)], count));
+            registry.register(name, help, gauges(values));
         }
         let plugins =
             [("admitted", self.plugins.list().len()), ("refused", self.plugins.refused().len())];
@@ -135,40 +134,12 @@ impl Service {
     }
 }
 
-/// The figures of PageSpace's document. An average or a share is for who reads them: of two gauges
-/// here.
-fn register_facts(registry: &mut Registry, FactFigures { users, drives }: FactFigures) {
-    type Of = fn(&Figures) -> u64;
-    let all: [(&str, &str, Of); 6] = [
-        ("facts", "Facts that are there", |of| of.facts),
-        ("fact_owners", "Users and drives that have a fact", |of| of.owners),
-        ("facts_active", "Users and drives that operations of the last 30 days named", |of| {
-            of.active
-        }),
-        ("facts_active_owners", "Those of the active ones that have a fact", |of| of.active_owners),
-        ("facts_added", "Facts that were added in the last 30 days", |of| of.added),
-        (
-            "facts_removed_soon",
-            "Those of the added ones that a person removed within 7 days",
-            |of| of.removed_soon,
-        ),
-    ];
-    for (name, help, of) in all {
-        let counts = [("user", of(&users)), ("drive", of(&drives))];
-        registry.register(
-            name,
-            help,
-            gauges(counts.map(|(owner, count)| (OwnerLabels { owner }, count))),
-        );
-    }
-}
-
 fn whole(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 /// One gauge for each label.
-fn gauges<L, const N: usize>(counts: [(L, u64); N]) -> Family<L, Gauge>
+fn gauges<L>(counts: impl IntoIterator<Item = (L, u64)>) -> Family<L, Gauge>
 where
     L: Clone + std::hash::Hash + Eq,
 {

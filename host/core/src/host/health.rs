@@ -85,7 +85,7 @@ impl Service {
         all.push(self.check_cache());
         all.push(self.check_plugins());
         all.push(self.check_bindings().await);
-        all.extend(self.check_integrations());
+        all.extend(self.check_sections());
         all.push(self.check_background().await);
         all
     }

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
 use crate::Service;
-use crate::access::Tokens;
+use crate::access::{Attached, Tokens};
 use crate::bindings::Bindings;
 use crate::bindings::deletion;
 use crate::companies::cache::Companies;
@@ -130,8 +129,7 @@ impl Service {
             ledger: Ledger::open(Arc::clone(&store), Arc::clone(&options.clock)).await?,
             feed: Arc::new(Feed::new(Arc::clone(&options.clock))),
             refusals: Refusals::default(),
-            projects: RwLock::new(None),
-            facts: Mutex::default(),
+            sinks: Attached::default(),
             wake: Arc::clone(&wake),
         });
         let service = Arc::new(Self {
@@ -160,6 +158,8 @@ impl Service {
             serving,
             secrets,
             recorder,
+            policies: Attached::default(),
+            metric_sources: Attached::default(),
             data_dir,
         });
         if options.has_background {

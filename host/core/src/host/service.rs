@@ -7,10 +7,11 @@ use std::sync::atomic::AtomicBool;
 use ed25519_dalek::SigningKey;
 use tokio::sync::Notify;
 
-use crate::access::Tokens;
+use crate::access::{Attached, Tokens, WritePolicy};
 use crate::bindings::Bindings;
 use crate::companies::cache::Companies;
 use crate::companies::waiting::WaitingRecords;
+use crate::host::attached::MetricSource;
 use crate::host::secret_store::SecretStore;
 use crate::operations::corrections::Corrections;
 use crate::operations::record::Recorder;
@@ -41,6 +42,8 @@ pub struct Service {
     pub(crate) serving: ServingBindings,
     pub(crate) secrets: Arc<SecretStore>,
     pub(crate) recorder: Arc<Recorder>,
+    pub(crate) policies: Attached<dyn WritePolicy>,
+    pub(crate) metric_sources: Attached<dyn MetricSource>,
     pub(crate) deliveries: Deliveries,
     pub(crate) batch_order: BatchOrder,
     pub(crate) jobs: Jobs,

@@ -134,8 +134,8 @@ impl Service {
         };
         opened.set_binding(&binding);
         if !is_system {
-            self.check_user(&opened.operation().principal, scope, &binding)
-                .map_err(|denied| Refusal::from(&denied))?;
+            let guard = self.policies.guard(&opened.operation().principal, &binding);
+            guard.check(scope).map_err(|denied| Refusal::from(&denied))?;
         }
         if !binding.enabled && !is_system {
             let update = format!("memhost binding update {} --enabled true", binding.key);

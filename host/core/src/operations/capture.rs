@@ -1,7 +1,6 @@
 //! Capture: the one operation that may be tried again with the same effect, be held back, and leave
 //! jobs.
 
-use crate::access::says_drive;
 use crate::operations::prelude::*;
 use crate::operations::privacy::{must_wait, private};
 use crate::review::written::Author;
@@ -11,7 +10,7 @@ use memhost_records::{Since, check_owner};
 use memhost_sandbox::CaptureAnswer;
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
-    Binding, CaptureRequest, CaptureResponse, Delivery, FieldError, Held, OnBudget,
+    Binding, CaptureRequest, CaptureResponse, Delivery, FieldError, Held, JsonObject, OnBudget,
     OperationErrorCode, Outcome, Principal, Replacement,
 };
 
@@ -168,8 +167,8 @@ impl<A: Attempt> Step for Capture<'_, A> {
         if let Some(sender) = self.attempt.sender() {
             opened.set_principal(sender);
         }
-        opened.note_teller(request.metadata.as_ref());
-        opened.note_teller(request.payload.metadata.as_ref());
+        opened.note_context(request.metadata.as_ref());
+        opened.note_context(request.payload.metadata.as_ref());
         let told = self.attempt.told(opened.id());
         opened.set_told(told);
         opened
@@ -187,7 +186,8 @@ impl<A: Attempt> Step for Capture<'_, A> {
         self.replaces = self.replacement(opened);
         let CaptureRequest { scope, payload, .. } = &mut self.request;
         let metadata = std::iter::once(&mut payload.metadata);
-        host.tell_source(&opened.operation().principal, scope, &serving.binding, metadata);
+        let guard = host.policies.guard(&opened.operation().principal, &serving.binding);
+        guard.stamp(scope, metadata);
         let received_at = self.attempt.received_at();
         self.ownership = Some(ownership.of_material(received_at, self.replaces.clone()));
         if !self.attempt.is_approved().await {
@@ -203,9 +203,8 @@ impl<A: Attempt> Step for Capture<'_, A> {
         Ok(())
     }
 
-    fn is_drives(&self) -> bool {
-        says_drive(self.request.payload.metadata.as_ref())
-            || says_drive(self.request.metadata.as_ref())
+    fn metadata(&self) -> Vec<&JsonObject> {
+        [&self.request.payload.metadata, &self.request.metadata].into_iter().flatten().collect()
     }
 
     fn ownership(&self) -> Option<&Ownership> {

@@ -1,6 +1,6 @@
 //! Correct: changes a record that is there.
 
-use crate::operations::guard::{not_there, own_handles};
+use crate::operations::guard::{may_change, not_there, own_handles};
 use crate::operations::prelude::*;
 use crate::operations::privacy::private;
 use crate::review::change;
@@ -68,18 +68,13 @@ impl Step for Correct {
         if !host.records.may_read(binding, opened.reader(), record).await? {
             return Err(not_there(record));
         }
-        host.check_drive_facts(&opened.operation().principal, binding, std::iter::once(record))
-            .await?;
+        let guard = host.policies.guard(&opened.operation().principal, binding);
+        may_change(host, &guard, binding, std::iter::once(record)).await?;
         self.row = host.records.row(binding, record).await?;
         // A change without metadata may keep those of before.
         let metadata = self.request.patch.record.iter_mut().map(|record| &mut record.metadata);
         let scope = self.row.as_ref().map_or(&self.request.scope, |row| &row.scope);
-        host.tell_source(
-            &opened.operation().principal,
-            scope,
-            binding,
-            metadata.filter(|metadata| metadata.is_some()),
-        );
+        guard.stamp(scope, metadata.filter(|metadata| metadata.is_some()));
         self.ownership = Some(match &self.row {
             Some(row) => Ownership::like(row),
             None => Ownership::of(binding, &self.request.scope, None)?,

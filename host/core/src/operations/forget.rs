@@ -1,6 +1,6 @@
 //! Forget: makes records unreachable.
 
-use crate::operations::guard::{own_handles, partly};
+use crate::operations::guard::{may_change, own_handles, partly};
 use crate::operations::prelude::*;
 use crate::operations::rows::reader_of;
 use async_recursion::async_recursion as boxed;
@@ -179,7 +179,8 @@ impl Step for Forget {
             }
         }
         let known = self.known.iter().map(|handle| &handle.provider_record_id);
-        host.check_drive_facts(&opened.operation().principal, &serving.binding, known).await?;
+        let guard = host.policies.guard(&opened.operation().principal, &serving.binding);
+        may_change(host, &guard, &serving.binding, known).await?;
         self.waited = host.forget_waiting(&serving.binding, &self.known).await?;
         Ok(())
     }

@@ -2,11 +2,13 @@
 //! query.
 
 use crate::Service;
+use crate::access::Guard;
 use crate::versions::serving::Serving;
 use memhost_records::Reader;
 use memhost_sandbox::CallError;
 use memhost_types::{
-    FieldError, OperationErrorCode, Outcome, QueryDigest, RecordHandle, RecordId, Refusal, Scope,
+    Binding, FieldError, OperationErrorCode, Outcome, QueryDigest, RecordHandle, RecordId, Refusal,
+    Scope,
 };
 
 /// A handle of another provider names nothing here, whatever its record id.
@@ -29,6 +31,24 @@ pub(crate) fn own_handles(
         )
         .into()),
     }
+}
+
+/// Refuses to change records that a policy of their binding keeps.
+pub(crate) async fn may_change(
+    host: &Service,
+    guard: &Guard,
+    binding: &Binding,
+    records: impl Iterator<Item = &RecordId>,
+) -> Result<(), Refusal> {
+    if guard.may_change_all() {
+        return Ok(());
+    }
+    for record in records {
+        if let Some(row) = host.records.row(binding, record).await? {
+            guard.may_change(&row).map_err(|denied| Refusal::from(&denied))?;
+        }
+    }
+    Ok(())
 }
 
 /// There is no such record, or none that the caller may know of: the two look the same.

@@ -142,7 +142,7 @@ impl Step for Query<'_> {
         if let Some(hook) = self.hook {
             opened.set_provenance(None, Some(hook.context));
             opened.set_principal(hook.sender);
-            opened.note_teller(hook.metadata);
+            opened.note_context(hook.metadata);
         }
     }
 

@@ -1,20 +1,20 @@
 //! One operation's record, from its opening to its end. Rule: no operation without a record.
 
+pub(crate) mod event_rows;
 mod refused;
+mod sink;
 mod state;
-mod teller;
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use parking_lot::{Mutex, RwLock};
 use serde::Serialize;
 use tokio::sync::Notify;
 
+pub use self::sink::{OperationContext, OperationSink};
 pub(crate) use self::state::{Concluded, Ended, Ending, Intended, Opened};
-use crate::companies::project_events::{ProjectEvents, Teller};
+use crate::access::Attached;
 use crate::host::Audit;
-use crate::money::Counted;
 use crate::versions::serving::Serving;
 use crate::work::jobs::Jobs;
 use memhost_executor::to_json;
@@ -44,10 +44,8 @@ pub(crate) struct Recorder {
     /// Says what was removed and is still in the store's files.
     pub(crate) compaction: CompactionMark,
     pub(crate) records: Arc<Records>,
-    /// Whose projects have events of their memory.
-    pub(crate) projects: RwLock<Option<ProjectEvents>>,
-    /// Whose facts the metrics count.
-    pub(crate) facts: Mutex<Counted>,
+    /// What says which events an operation leaves.
+    pub(crate) sinks: Attached<dyn OperationSink>,
     /// The background work waits for this, and begins what is due.
     pub(crate) wake: Arc<Notify>,
 }
@@ -87,8 +85,8 @@ pub(crate) struct Record {
     /// What it leaves in the marks of private records.
     marks: OperationMarks,
     has_new_jobs: bool,
-    /// Who asks, for the event of a project's memory.
-    teller: Teller,
+    /// Who asks, for the events that it leaves.
+    context: OperationContext,
     /// Locks that are held until the record is on disk.
     locks: Vec<Lease>,
 }

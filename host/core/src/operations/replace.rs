@@ -63,13 +63,12 @@ impl Service {
         let (id, before, now) = (by.operation_id, by.received_at, self.clock.now());
         let rows = self.records.forgets(&reader, binding, what, id, (before, now)).await?;
         store::write(&*self.store, &rows.into_iter().map(Change::from).collect::<Vec<_>>()).await?;
-        let not_theirs = self.kept_facts(&by.principal, binding);
+        let guard = self.policies.guard(&by.principal, binding);
         // What a provider only hides stays, and is not asked for a second time.
         let mut kept: HashSet<RecordHandle> = kept.iter().cloned().collect();
         loop {
             let is_older = |row: &RecordRow| {
-                let is_theirs = reader.may_read(row)
-                    && !not_theirs.as_ref().is_some_and(|facts| facts.has(row));
+                let is_theirs = reader.may_read(row) && guard.may_change(row).is_ok();
                 is_before(row, by) && is_theirs && !kept.contains(&row.handle)
             };
             let older = self.records.select(binding, what, limits::MAX_ITEMS, is_older).await?;

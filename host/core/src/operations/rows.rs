@@ -77,8 +77,8 @@ impl Service {
         ownership: &Ownership,
         made: &[Made<'_>],
     ) -> Result<(), StoreError> {
-        let kept = self.kept_facts(&ending.operation().principal, binding);
-        let is_kept = |row: &RecordRow| kept.as_ref().is_some_and(|kept| kept.has(row));
+        let guard = self.policies.guard(&ending.operation().principal, binding);
+        let is_kept = |row: &RecordRow| guard.may_change(row).is_err();
         let changes = self
             .records
             .written(

@@ -24,7 +24,7 @@ use std::future::{Future, ready};
 use std::sync::Arc;
 
 use crate::Service;
-use crate::access::{Caller, Denied};
+use crate::access::{Access, Caller, Denied};
 use crate::error::ServiceError;
 use crate::operations::record::{Completion, Concluded, Ended, Ending, Intended, Opened};
 use crate::operations::rows::reader_of;
@@ -34,8 +34,8 @@ use memhost_records::{Made, Ownership, Since};
 use memhost_sandbox::{Answer, Failure};
 use memhost_store::{Lease, StoreError, TableWrite};
 use memhost_types::{
-    BindingKey, FieldError, OperationId, OperationKind, RecordHandle, RecordId, RecordRow,
-    RecordWrite, Refusal, Scope, Snippet, Usage, limits,
+    BindingKey, FieldError, JsonObject, OperationId, OperationKind, RecordHandle, RecordId,
+    RecordRow, RecordWrite, Refusal, Scope, Snippet, Usage, limits,
 };
 
 /// The most records that are asked for beside short requests.
@@ -100,9 +100,9 @@ pub(crate) trait Step: Send + Sync {
         ready(Ok(()))
     }
 
-    /// Whether what it writes says that it is a drive's, whatever user its scope names.
-    fn is_drives(&self) -> bool {
-        false
+    /// The metadata of what it writes, for the policies of its binding.
+    fn metadata(&self) -> Vec<&JsonObject> {
+        Vec::new()
     }
 
     /// The ownership of the records that it writes, after [`Step::prepare`]. `None`: it writes none.
@@ -292,24 +292,7 @@ impl Service {
             false => None,
         };
         let serving = self.admit(opened, &scope, binding.as_ref().or(step.target().1)).await?;
-        if !step.names_exactly() {
-            self.keep_to_owners(step.target().0, &serving.binding);
-        }
-        if S::KIND.is_read() || matches!(S::KIND, OperationKind::Forget | OperationKind::Correct) {
-            self.confine_user(&opened.operation().principal, step.target().0, &serving.binding);
-        } else if matches!(S::KIND, OperationKind::RecordUpsert | OperationKind::Capture)
-            && !opened.is_systems()
-        {
-            let is_drives = step.is_drives();
-            self.bind_write(
-                &opened.operation().principal,
-                step.target().0,
-                &serving.binding,
-                is_drives,
-            );
-            // Its rows say whose the records are.
-            opened.set_scope(step.target().0);
-        }
+        self.narrow(step, opened, &serving);
         let prepared = step.prepare(self, opened, &serving).await;
         // Also where the change waits for a person: its operation has the text.
         if let Some(ownership) = step.ownership() {
@@ -318,6 +301,30 @@ impl Service {
         prepared?;
         let intent = step.intent(self, opened.id()).await?;
         Ok((serving, intent))
+    }
+
+    /// Has the policies of the binding narrow the scope that a step is bound to.
+    fn narrow<S: Step>(&self, step: &mut S, opened: &mut Opened, serving: &Serving) {
+        let is_write = matches!(S::KIND, OperationKind::RecordUpsert | OperationKind::Capture)
+            && !opened.is_systems();
+        let guard = self.policies.guard(&opened.operation().principal, &serving.binding);
+        if !guard.is_open() {
+            let mut scope = step.target().0.clone();
+            let access = match S::KIND {
+                OperationKind::Forget | OperationKind::Correct => {
+                    Access::Change { is_exact: step.names_exactly() }
+                }
+                kind if kind.is_read() => Access::Read,
+                _ if is_write => Access::Add { metadata: step.metadata() },
+                _ => Access::Other,
+            };
+            guard.narrow(&access, &mut scope);
+            *step.target().0 = scope;
+        }
+        if is_write {
+            // Its rows say whose the records are.
+            opened.set_scope(step.target().0);
+        }
     }
 
     async fn call_provider<S: Step>(

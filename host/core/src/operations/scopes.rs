@@ -12,7 +12,7 @@ mod step;
 
 use self::at_once::ForgetAtOnce;
 use self::step::ForgetScope;
-use crate::access::{Act, KeptFacts};
+use crate::access::{Act, Guard};
 use crate::operations::forgotten::Origin;
 use crate::operations::prelude::*;
 use crate::operations::rows::reader_of;
@@ -38,8 +38,8 @@ struct Wanted {
     received: Timestamp,
     /// The first operation of the request at the binding: what came later stays.
     by: Option<OperationId>,
-    /// Facts of drives that stay.
-    kept: Option<KeptFacts>,
+    /// What the binding's policies keep stays.
+    guard: Guard,
 }
 
 impl Wanted {
@@ -47,9 +47,7 @@ impl Wanted {
     fn has(&self, row: &RecordRow, by: OperationId) -> bool {
         let by = self.by.unwrap_or(by);
         let is_before = row.operation_id.sequence() < by.sequence();
-        is_before
-            && self.reader.may_read(row)
-            && !self.kept.as_ref().is_some_and(|kept| kept.has(row))
+        is_before && self.reader.may_read(row) && self.guard.may_change(row).is_ok()
     }
 }
 
@@ -81,15 +79,16 @@ impl Service {
             true => Reader::All,
             false => reader_of(caller, &scope),
         };
-        let wanted = Wanted { scope, reader, received: self.clock.now(), by: None, kept: None };
+        let (received, guard) = (self.clock.now(), Guard::default());
+        let wanted = Wanted { scope, reader, received, by: None, guard };
         let asked: Vec<Arc<Binding>> = match &binding_key {
             Some(key) => self.bindings.get(&company, key).into_iter().collect(),
             None => self.bindings.list(&company),
         };
         let (mut bindings, mut is_complete) = (Vec::with_capacity(asked.len()), true);
         for binding in &asked {
-            let wanted =
-                Wanted { kept: self.kept_facts(caller.principal(), binding), ..wanted.clone() };
+            let guard = self.policies.guard(caller.principal(), binding);
+            let wanted = Wanted { guard, ..wanted.clone() };
             let at = match self.never_served(binding).await? {
                 true => self.forget_waiting_scope(caller, &wanted, binding).await?,
                 false => self.forget_scope_at(caller, &wanted, binding).await?,
@@ -132,7 +131,8 @@ impl Service {
         let is_asked =
             |binding: &&Arc<Binding>| binding_key.as_ref().is_none_or(|key| *key == binding.key);
         for binding in self.bindings.list(&scope.company_id).iter().filter(is_asked) {
-            if let Err(denied) = self.check_drive(caller.principal(), scope, binding) {
+            let guard = self.policies.guard(caller.principal(), binding);
+            if let Err(denied) = guard.may_clear(scope) {
                 return Err(self.deny(caller, kind, Some(&scope.company_id), &denied).await);
             }
         }
@@ -217,7 +217,7 @@ impl Service {
         // The records of an agent's own partition are the agent's. Those of a subject may be
         // private to any agent.
         let is_theirs = wanted.reader == Reader::All || agent_id.is_some();
-        if has_context || !is_theirs || wanted.kept.is_some() {
+        if has_context || !is_theirs || !wanted.guard.may_change_all() {
             return false;
         }
         let Ok(serving) = self.serving.get(binding).await else { return false };

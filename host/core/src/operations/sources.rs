@@ -236,9 +236,10 @@ impl Service {
         for binding in self.bindings.list(company) {
             // As with every other read: what was written for a user is told to no other, and no
             // agent names one.
+            let guard = self.policies.guard(caller.principal(), &binding);
             let may_list = |row: &RecordRow| {
                 let may = reader.may_read(row) && is_theirs(row) && !waits(row);
-                may && self.check_user(caller.principal(), &row.scope, &binding).is_ok()
+                may && guard.check(&row.scope).is_ok()
             };
             let most = MAX_SOURCE_RECORDS + 1 - records.len();
             let what = Selection::Sources(&request.sources);

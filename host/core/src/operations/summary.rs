@@ -9,10 +9,10 @@ use memhost_executor::off_executor;
 use memhost_sandbox::OptionalInterface;
 use memhost_types::{Intent, QueryRequest, Snippet};
 
-/// Lines that tell of no record: the headings of PageSpace's lists, and the note below lists that
-/// are too long, before its number.
+/// Lines that tell of no record: the headings of lists about somebody, and the note below lists
+/// that are too long, before its number.
 const HEADINGS: [&str; 2] = ["## About This User", "## About This Workspace"];
-const NOTE: &str = "Facts left out, oldest first: ";
+const NOTE: &str = "Left out, oldest first: ";
 const LEFT_OUT: &str = "lines of the summary are left out: records of the binding are private to \
                         others or wait for a \
                         person, and the lines are the text of no record that was found for you";
@@ -137,7 +137,7 @@ mod tests {
         };
         let whole = "## About This User\n\n- Likes tea\n- - a dash\n\n## About This Workspace\n\n- \
                      Chose Zustand\n\n\
-                     Facts left out, oldest first: 7\n\n";
+                     Left out, oldest first: 7\n\n";
         assert_eq!(only(whole, "x"), (Some(whole.to_owned()), None), "to the byte");
         let leaking = whole.replace("Likes tea", "Likes marzipan");
         let (kept, why) = only(&leaking, "x");
@@ -149,7 +149,7 @@ mod tests {
         );
         let mixed = "## About Ada\n\n- Hates tea\n\n## About This User\n\n- Hates tea\n\n## About \
                      This Workspace\n\n\
-                     - Chose Zustand\nLikes tea and marzipan\nFacts left out, oldest first: ada";
+                     - Chose Zustand\nLikes tea and marzipan\nLeft out, oldest first: ada";
         let (kept, why) = only(mixed, "x");
         assert_eq!(kept.unwrap(), "## About This Workspace\n\n- Chose Zustand\n");
         assert!(why.is_some());

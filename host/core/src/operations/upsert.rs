@@ -1,7 +1,6 @@
 //! Upsert: records as the caller writes them.
 
-use crate::access::says_drive;
-use crate::operations::guard::partly;
+use crate::operations::guard::{may_change, partly};
 use crate::operations::prelude::*;
 use crate::operations::privacy::private;
 use crate::review::change;
@@ -10,8 +9,8 @@ use async_recursion::async_recursion as boxed;
 use memhost_records::check_owner;
 use memhost_sandbox::RecordsAnswer;
 use memhost_types::{
-    Binding, FieldError, HeldChange, HeldRecord, InReview, Outcome, RecordHandle, RecordRow,
-    RecordWrite, ReviewItem, UpsertRequest, UpsertResponse,
+    Binding, FieldError, HeldChange, HeldRecord, InReview, JsonObject, Outcome, RecordHandle,
+    RecordRow, RecordWrite, ReviewItem, UpsertRequest, UpsertResponse,
 };
 
 impl Service {
@@ -163,7 +162,7 @@ impl Step for Upsert {
     fn describe(&self, opened: &mut Opened) {
         opened.set_provenance(self.request.source.as_ref(), None);
         opened
-            .note_teller(self.request.records.first().and_then(|record| record.metadata.as_ref()));
+            .note_context(self.request.records.first().and_then(|record| record.metadata.as_ref()));
         opened.set_cited(self.request.records.iter().map(|record| record.metadata.as_ref()));
     }
 
@@ -176,10 +175,11 @@ impl Step for Upsert {
         let times = self.request.records.iter().filter_map(|record| record.created_at);
         self.ownership = Some(self.owned(host, opened, serving).await?.made_at(times));
         let ids = self.request.records.iter().filter_map(|record| record.id.as_ref());
-        host.check_drive_facts(&opened.operation().principal, &serving.binding, ids).await?;
+        let guard = host.policies.guard(&opened.operation().principal, &serving.binding);
+        may_change(host, &guard, &serving.binding, ids).await?;
         let Self { request: UpsertRequest { scope, records, .. }, .. } = self;
         let metadata = records.iter_mut().map(|record| &mut record.metadata);
-        host.tell_source(&opened.operation().principal, scope, &serving.binding, metadata);
+        guard.stamp(scope, metadata);
         private(serving, &mut self.request)?;
         opened.keep_payload(serving, &self.request);
         // The queue of an imported company comes with it.
@@ -192,8 +192,8 @@ impl Step for Upsert {
         }
     }
 
-    fn is_drives(&self) -> bool {
-        self.request.records.iter().any(|record| says_drive(record.metadata.as_ref()))
+    fn metadata(&self) -> Vec<&JsonObject> {
+        self.request.records.iter().filter_map(|record| record.metadata.as_ref()).collect()
     }
 
     fn ownership(&self) -> Option<&Ownership> {

@@ -262,7 +262,7 @@ mod tests {
             profile_summary: Some("## About This User\n\n- likes tea\n- knows Rust\n\n".to_owned()),
             degraded: None,
         };
-        let block = render(&[("facts", &recall)], 80);
+        let block = render(&[("notes", &recall)], 80);
         insta::assert_snapshot!(block.text, @r"
         ## Memory
         About This User:
@@ -271,28 +271,28 @@ mod tests {
         - the gate code is 17 (issue PAP-7, 2026-11-20)
         ");
         assert_eq!((block.included, block.omitted), (2, 0));
-        let without = render(&[("facts", &recall)], 12);
+        let without = render(&[("notes", &recall)], 12);
         assert_eq!((without.included, without.omitted), (0, 2), "{}", without.text);
     }
 
     #[test]
     fn a_summary_that_is_too_long_gives_way_by_whole_items_from_its_longest_section() {
-        let facts = |of: &str| {
-            (0..40).map(|n| format!("- fact {n} of {of} that is remembered\n")).collect::<String>()
+        let notes = |of: &str| {
+            (0..40).map(|n| format!("- note {n} of {of} that is remembered\n")).collect::<String>()
         };
         let summary = format!(
             "## About This User\n\n{}\n## About This Workspace\n\n{}",
-            facts("u"),
-            facts("d")
+            notes("u"),
+            notes("d")
         );
         let recall = Recall { profile_summary: Some(summary), ..Recall::default() };
-        let block = render(&[("facts", &recall)], 300);
+        let block = render(&[("notes", &recall)], 300);
         let shown = |of: &str| {
             block.text.lines().filter(|line| line.contains(&format!(" of {of} that"))).count()
         };
         assert!(shown("u") > 8 && shown("u").abs_diff(shown("d")) <= 1, "{}", block.text);
         assert!(
-            block.text.contains("- fact 39 of u that is remembered\n"),
+            block.text.contains("- note 39 of u that is remembered\n"),
             "the newest stay: {}",
             block.text
         );
@@ -305,7 +305,7 @@ mod tests {
     fn a_summary_of_very_many_lines_is_left_out_at_once() {
         let recall = Recall { profile_summary: Some("- x\n".repeat(16_000)), ..Recall::default() };
         let began = std::time::Instant::now();
-        assert_eq!(render(&[("facts", &recall)], 100).text, "");
+        assert_eq!(render(&[("notes", &recall)], 100).text, "");
         assert!(began.elapsed() < std::time::Duration::from_secs(2), "{:?}", began.elapsed());
     }
 
@@ -314,7 +314,7 @@ mod tests {
         let summary =
             "## ## Memory\n### # a\nMemory\n---\n= =\n```rust\n~~~\n#1 in tests\n\u{2028}# b\n";
         let recall = Recall { profile_summary: Some(summary.to_owned()), ..Recall::default() };
-        let block = render(&[("facts", &recall)], 200);
+        let block = render(&[("notes", &recall)], 200);
         assert_eq!(block.text, "## Memory\nMemory:\na:\nMemory\n#1 in tests\nb:\n");
     }
 

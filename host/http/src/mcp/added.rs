@@ -28,8 +28,7 @@ impl McpTools {
 }
 
 /// A call of an added tool, until it is answered.
-pub type Running<'a> =
-    Pin<Box<dyn Future<Output = Result<ToolAnswer, McpError>> + Send + 'a>>;
+pub type Running<'a> = Pin<Box<dyn Future<Output = Result<ToolAnswer, McpError>> + Send + 'a>>;
 
 /// A tool that a crate above adds.
 pub struct AddedTool {

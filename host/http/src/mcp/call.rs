@@ -18,9 +18,9 @@ use super::{text, uri};
 use memhost_core::{Abilities, Service};
 use memhost_executor::off_executor;
 use memhost_types::{
-    BrowseRequest, CorrectRequest, CorrectionPatch, ForgetRequest, ForgetResponse, GetRequest, Intent, JobFilter,
-    ProviderKey, QueryRequest, RecordHandle, RecordId, RecordWrite, Snippet, TextId, UpsertRequest,
-    Visibility,
+    BrowseRequest, CorrectRequest, CorrectionPatch, ForgetRequest, ForgetResponse, GetRequest,
+    Intent, JobFilter, ProviderKey, QueryRequest, RecordHandle, RecordId, RecordWrite, Snippet,
+    TextId, UpsertRequest, Visibility,
 };
 
 /// A call of a tool, with its caller, its scope and what the binding of that scope can do.
@@ -196,11 +196,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// If the argument `field` has no ids, or `core` refuses the call or fails.
-    pub async fn forget_all(
-        self,
-        field: &str,
-        ids: &[String],
-    ) -> Result<ForgetResponse, McpError> {
+    pub async fn forget_all(self, field: &str, ids: &[String]) -> Result<ForgetResponse, McpError> {
         if ids.is_empty() {
             return Err(McpError::arguments(field, "is empty; name at least one record"));
         }

@@ -58,8 +58,7 @@ impl Tool {
 
     /// The tool of a name, with or without its dot.
     pub(super) fn named(name: &str, added: McpTools) -> Option<Self> {
-        Self::all(added)
-            .find(|tool| tool.name() == name || tool.shown(ToolNames::Plain) == name)
+        Self::all(added).find(|tool| tool.name() == name || tool.shown(ToolNames::Plain) == name)
     }
 
     /// The operation that it is.

@@ -52,7 +52,7 @@ fn it_has_at_most_500_tokens_and_counts_omitted_facts() {
     let tokens = memhost_tokens::count(&text);
     assert!((440..=500).contains(&tokens), "{tokens}");
     assert!(
-        text.ends_with(&format!("\n\nFacts left out, oldest first: {}\n\n", 50 - snippets.len())),
+        text.ends_with(&format!("\n\nLeft out, oldest first: {}\n\n", 50 - snippets.len())),
         "{text}"
     );
     let mut kept: Vec<usize> = snippets.iter().map(|text| text[..2].parse().unwrap()).collect();

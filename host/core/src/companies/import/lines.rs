@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use super::row::{self, Row};
 use super::{ImportOptions, Imported, MAX_LINE, begin_imported, unhex};
 use crate::Service;
-use crate::companies::events;
 use crate::companies::export::{FORMAT, Line, TABLES};
 use crate::companies::waiting::{Waiting, upsert_of};
 use crate::error::ServiceError;
+use crate::operations::record::event_rows;
 use memhost_oplog::billing::{self, BillingRow};
 use memhost_records::Records;
 use memhost_store::{self as store, Change, Table, Transacted};
@@ -190,7 +190,7 @@ impl<'a> Importing<'a> {
         let mut changes =
             vec![Change::insert(table, store::company_key(self.company, &key), row.encode()?)];
         match &row {
-            Row::Event(event) => changes.extend(events::index_of(event)?),
+            Row::Event(event) => changes.extend(event_rows::index(event)?),
             Row::Record(row) => {
                 changes.extend(Records::index_of(row).into_iter().map(Change::from));
             }

@@ -5,9 +5,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Record, Recorder, Stage};
+use super::{OperationContext, Record, Recorder, Stage};
 use crate::access::Caller;
-use crate::companies::project_events::Teller;
 use crate::error::ServiceError;
 use crate::host::Audit;
 use memhost_oplog::refusals::Taken;
@@ -138,7 +137,7 @@ impl Opened {
             reader: Reader::default(),
             marks: OperationMarks::default(),
             has_new_jobs: false,
-            teller: Teller::default(),
+            context: OperationContext::default(),
             locks: Vec::new(),
         }))
     }
@@ -264,7 +263,7 @@ impl Ending {
         let operation_id = record.id();
         let reason = record.countable(outcome, error.as_ref()).filter(|_| is_failure);
         record.end(outcome, error);
-        record.add_event();
+        record.add_events();
         let recorder = Arc::clone(&record.recorder);
         if let Some(reason) = reason {
             match recorder.refusals.take(
