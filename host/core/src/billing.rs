@@ -22,7 +22,7 @@ impl Service {
     /// Where the days are not valid or the sums cannot be read.
     #[boxed]
     pub async fn sums(&self, company: &CompanyId, query: &SumsQuery) -> Result<Sums, ServiceError> {
-        Ok(self.recorder.ledger.sums(company, query).await?)
+        Ok(self.oplog.ledger.sums(company, query).await?)
     }
 
     /// How good memory was on some days.
@@ -35,7 +35,7 @@ impl Service {
         company: &CompanyId,
         query: &SumsQuery,
     ) -> Result<EvaluationReport, ServiceError> {
-        Ok(self.recorder.ledger.evaluation(company, query).await?)
+        Ok(self.oplog.ledger.evaluation(company, query).await?)
     }
 
     /// One page of a company's cost events. Oldest first they are in the order in which they were
@@ -53,7 +53,7 @@ impl Service {
     ) -> Result<CostEventPage, ServiceError> {
         filter.check()?;
         let page = self.page_of("cost-events", company, filter, cursor, limit)?;
-        let ledger = &self.recorder.ledger;
+        let ledger = &self.oplog.ledger;
         if filter.order == ListOrder::Newest {
             let found = ledger.newest_cost_events(company, filter, page.from(), page.limit).await?;
             let Page { items, next_cursor } = self.sealed(&page, found);
@@ -82,7 +82,7 @@ impl Service {
     /// Where what was spent cannot be read.
     #[boxed]
     pub async fn budgets(&self, company: &CompanyId) -> Result<Vec<BudgetView>, ServiceError> {
-        Ok(self.recorder.ledger.budgets(company).await?)
+        Ok(self.oplog.ledger.budgets(company).await?)
     }
 
     /// Sets a budget, or removes it. Deliveries that wait for it are tried again.
@@ -101,7 +101,7 @@ impl Service {
         if let Some(binding) = binding.filter(|_| set.is_some()) {
             self.bindings.get(company, binding)?;
         }
-        let ledger = &self.recorder.ledger;
+        let ledger = &self.oplog.ledger;
         let change = ledger.set_budget(company, binding, period, set)?;
         let subject = match binding {
             Some(binding) => format!("binding {binding}, per {period}"),
@@ -116,7 +116,7 @@ impl Service {
             view.budget.binding_key.as_ref() == binding && view.budget.period == period
         };
         if let Some(view) = all.iter().find(is_it) {
-            self.recorder.feed.budget(view.clone());
+            self.oplog.feed.budget(view.clone());
         }
         self.hurry(company).await?;
         Ok(all)
@@ -165,7 +165,7 @@ impl Service {
             return Err(FieldError::new("bindingKey", message).into());
         }
         let (event, change) =
-            self.recorder.ledger.finance_event(company, caller.principal(), entered).await?;
+            self.oplog.ledger.finance_event(company, caller.principal(), entered).await?;
         let entry = NewActivity::new(
             caller.principal(),
             ActivityAction::FinanceEventAdded,
@@ -188,7 +188,7 @@ impl Service {
         limit: Option<u32>,
     ) -> Result<Page<FinanceEvent>, ServiceError> {
         let page = self.page_of("finance-events", company, &(), cursor, limit)?;
-        let found = self.recorder.ledger.finance_events(company, page.from(), page.limit).await?;
+        let found = self.oplog.ledger.finance_events(company, page.from(), page.limit).await?;
         Ok(self.sealed(&page, found))
     }
 }

@@ -11,6 +11,7 @@ use crate::plugins::PluginError;
 use crate::review::ReviewError;
 use crate::work::WorkError;
 use memhost_embeddings::EmbeddingsError;
+use memhost_oplog::OplogError;
 use memhost_oplog::billing::BillingError;
 use memhost_sandbox::{AdmissionError, CallError};
 use memhost_store::StoreError;
@@ -160,16 +161,10 @@ pub enum ServiceError {
     Call(#[from] CallError),
     /// The intent could not be recorded, and the provider was not called; or a read could not be
     /// recorded, and its answer is not shown.
-    #[error(
-        "the operation could not be recorded, so nothing was changed and there is no answer: {0}"
-    )]
+    #[error("{}", OplogError::NotRecorded(.0.clone()))]
     Audit(#[source] StoreError),
     /// The provider did what was asked, and the completion could not be recorded.
-    #[error(
-        "the provider did it, but it is not known to be on disk, and operation {operation_id} will \
-         be shown as interrupted: {error}; then look for the records and repeat it if they are \
-         missing"
-    )]
+    #[error("{}", OplogError::Unrecorded { operation_id: *operation_id, error: error.clone() })]
     Unrecorded {
         operation_id: OperationId,
         #[source]
@@ -186,16 +181,6 @@ pub enum ServiceError {
 }
 
 impl ServiceError {
-    /// The same refusal, counted in an earlier record.
-    pub(crate) fn recorded_as(self, operation_id: OperationId) -> Self {
-        match self {
-            Self::Operation { outcome, error, .. } => {
-                Self::Operation { operation_id, outcome, error }
-            }
-            error => error,
-        }
-    }
-
     /// Whether the disk is almost full: the same request succeeds when there is room again.
     pub fn is_disk_full(&self) -> bool {
         matches!(self, Self::DiskFull(_))
@@ -241,6 +226,21 @@ impl From<Refusal> for ServiceError {
             OperationErrorCode::DiskFull => Self::DiskFull(refusal.error.message),
             OperationErrorCode::QuotaExceeded => Self::CompanyFull(refusal.error.message),
             _ => Self::Host(refusal.error.message),
+        }
+    }
+}
+
+impl From<OplogError> for ServiceError {
+    fn from(error: OplogError) -> Self {
+        match error {
+            OplogError::Ended { operation_id, outcome, error } => {
+                Self::Operation { operation_id, outcome, error }
+            }
+            OplogError::NotRecorded(error) => Self::Audit(error),
+            OplogError::Unrecorded { operation_id, error } => {
+                Self::Unrecorded { operation_id, error }
+            }
+            OplogError::Store(error) => Self::Store(error),
         }
     }
 }

@@ -20,7 +20,7 @@ mod service;
 pub(crate) mod vault;
 mod workbench;
 
-pub use attached::{Gauges, MetricSource, ReadingGauges};
+pub use attached::{MetricSource, ReadingGauges};
 pub use backup::{BackupRequest, BackupView, check_backup, restore_backup};
 pub use check::{Check, Health};
 pub use control::{AdmittedPlugin, PluginView};

@@ -31,17 +31,19 @@ pub use companies::{
 };
 pub use error::{OpenError, ServiceError};
 pub use host::{
-    AdmittedPlugin, Audit, BackupRequest, BackupView, Check, Gauges, Health, MetricSource,
-    PluginView, ReadingGauges, SecretView, Service, ServiceOptions, SetSecret, VaultError,
-    Workbench, WrapStore, check_backup, restore_backup,
+    AdmittedPlugin, Audit, BackupRequest, BackupView, Check, Health, MetricSource, PluginView,
+    ReadingGauges, SecretView, Service, ServiceOptions, SetSecret, VaultError, Workbench,
+    WrapStore, check_backup, restore_backup,
 };
 pub use memhost_oplog::billing::{
     BillingError, CostEventPage, Evaluation, EvaluationReport, GroupBy, Sums, SumsQuery, SumsRow,
     SumsView,
 };
 pub use memhost_oplog::feed::{Follower, HostEvent, Notice};
+pub use memhost_oplog::metrics::Gauges;
+pub use memhost_oplog::operation::{OperationContext, OperationSink};
 pub use memhost_sandbox::{CompileLimits, Compiler, CompilerProcess};
-pub use operations::{Idempotent, KeptAnswer, OperationContext, OperationSink, Ticket};
+pub use operations::{Idempotent, KeptAnswer, Ticket};
 pub use paging::Page;
 pub use review::ReviewError;
 pub use versions::{BreakerState, HealthFound, RateState};

@@ -22,7 +22,6 @@ mod list;
 pub(crate) mod prelude;
 pub(crate) mod privacy;
 pub(crate) mod query;
-pub(crate) mod record;
 mod replace;
 pub(crate) mod rows;
 pub(crate) mod runner;
@@ -32,4 +31,3 @@ mod summary;
 mod upsert;
 
 pub use idempotency::{Idempotent, KeptAnswer, Ticket};
-pub use record::{OperationContext, OperationSink};

@@ -11,6 +11,9 @@ mod import;
 mod ledger;
 mod sums;
 
+#[cfg(test)]
+mod tests;
+
 pub use self::budgets::Exceeded;
 pub use self::cost_events::{CostEventPage, OldestFirst};
 pub use self::evaluation::{Evaluation, EvaluationReport};

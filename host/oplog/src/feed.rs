@@ -421,4 +421,99 @@ mod tests {
         told(&feed, 1);
         assert!(follower.next().await.is_none(), "what is closed stays so");
     }
+
+    fn company(name: &str) -> CompanyId {
+        name.parse().unwrap()
+    }
+
+    fn numbers(feed: &Feed, notices: &[Arc<Notice>]) -> Vec<u64> {
+        notices.iter().map(|notice| feed.place(&notice.id).unwrap().number).collect()
+    }
+
+    #[tokio::test]
+    async fn a_follower_of_a_company_is_told_of_that_company_only() {
+        let feed = Arc::new(Feed::new(Arc::new(SystemClock)));
+        let (acme, zeta) = (company("acme"), company("zeta"));
+        let (mut mine, _) = feed.follower(feed.seat("ada").unwrap(), Some(&acme), None);
+        let (mut all, _) = feed.follower(feed.seat("ops").unwrap(), None, None);
+        for whose in [Some(&zeta), Some(&acme), None, Some(&acme)] {
+            feed.publish(whose, HostEvent::Reset);
+        }
+        let heard = [mine.next().await.unwrap(), mine.next().await.unwrap()];
+        assert_eq!(numbers(&feed, &heard), [1, 3]);
+        for number in 0..4 {
+            assert_eq!(numbers(&feed, &[all.next().await.unwrap()]), [number]);
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_comes_back_goes_on_behind_its_last_notice() {
+        let feed = Arc::new(Feed::new(Arc::new(SystemClock)));
+        told(&feed, 5);
+        let last = feed.ring.kept().0[1].1.id.clone();
+        let seat = || feed.seat("ada").unwrap();
+        let (mut back, is_complete) = feed.follower(seat(), None, feed.place(&last));
+        assert!(is_complete);
+        assert_eq!(numbers(&feed, &[back.next().await.unwrap()]), [2]);
+        let of_another_run = Place { run: 0, number: 1, at: Timestamp::UNIX_EPOCH };
+        let (mut back, is_complete) = feed.follower(seat(), None, Some(of_another_run));
+        let reset = back.next().await.unwrap();
+        assert_eq!((is_complete, reset.happened.kind()), (false, "reset"));
+        assert_eq!(numbers(&feed, &[reset]), [4], "it goes on with what comes next");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_many_publish_at_once_is_told_once_and_in_order() {
+        let feed = Arc::new(Feed::new(Arc::new(SystemClock)));
+        let (mut follower, _) = feed.follower(feed.seat("ada").unwrap(), None, None);
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let feed = Arc::clone(&feed);
+                std::thread::spawn(move || {
+                    for _ in 0..200 {
+                        feed.publish(None, HostEvent::Reset);
+                        std::thread::yield_now();
+                    }
+                })
+            })
+            .collect();
+        for number in 0..800 {
+            assert_eq!(numbers(&feed, &[follower.next().await.unwrap()]), [number]);
+        }
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+
+    #[test]
+    fn a_number_that_is_given_and_not_yet_stored_is_waited_for() {
+        let feed = Feed::new(Arc::new(SystemClock));
+        feed.ring.push(|number| {
+            assert_eq!((number, feed.ring.end()), (0, 1));
+            assert_eq!(feed.ring.read(0), Found::NotYet);
+            told(&feed, 1);
+            assert!(matches!(feed.ring.read(1), Found::Notice(_)));
+            let (at, id) = (feed.clock.now(), String::new());
+            let id = id + &feed.id(Place { run: feed.run, number, at });
+            Notice { id, company_id: None, happened: HostEvent::Reset }
+        });
+        assert!(matches!(feed.ring.read(0), Found::Notice(_)));
+    }
+
+    #[tokio::test]
+    async fn a_follower_that_waits_is_woken_by_a_notice_and_by_the_end() {
+        let feed = Arc::new(Feed::new(Arc::new(SystemClock)));
+        let (mut follower, _) = feed.follower(feed.seat("ada").unwrap(), None, None);
+        let waits = tokio::spawn(async move {
+            let first = follower.next().await.is_some();
+            (first, follower.next().await.is_some())
+        });
+        while !feed.is_awaited.load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+        }
+        told(&feed, 1);
+        while !feed.is_awaited.load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+        }
+        feed.close();
+        assert_eq!(waits.await.unwrap(), (true, false));
+    }
 }

@@ -1,6 +1,7 @@
 //! Counters for Prometheus. Labels are bounded: operations by kind and outcome, providers by key,
 //! limits by name. Companies are a label only where the operator configures that.
 
+mod exposition;
 mod histogram;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -8,6 +9,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::{Registry, Unit};
 
+pub use self::exposition::{Exposition, Gauges};
 use self::histogram::Histogram;
 use memhost_types::{CompanyId, HookKind, Operation, OperationKind, Outcome, ProviderKey};
 
@@ -23,11 +25,9 @@ struct OperationLabels {
     company: Option<String>,
 }
 
-/// The label `kind`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct KindLabels {
-    /// The kind.
-    pub kind: &'static str,
+struct KindLabels {
+    kind: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -144,8 +144,7 @@ impl Metrics {
         self.limits.get_or_create(&LimitLabels { limit }).inc();
     }
 
-    /// Adds them to what is shown.
-    pub fn register(&self, registry: &mut Registry) {
+    fn register(&self, registry: &mut Registry) {
         registry.register("operations", "Operations that have ended", self.operations.clone());
         let help = "How long operations took, the wait for the provider included";
         registry.register_with_unit(
@@ -175,5 +174,48 @@ impl Metrics {
         registry.register("unauthenticated", help, self.unauthenticated.clone());
         let help = "Requests to companies that this host does not have";
         registry.register("unknown_company", help, self.unknown_company.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text;
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{NOON, acme, operation};
+
+    fn shown(metrics: &Metrics) -> String {
+        let (mut registry, mut text) = (Registry::default(), String::new());
+        metrics.register(&mut registry);
+        text::encode(&mut text, &registry).unwrap();
+        text
+    }
+
+    #[test]
+    fn operations_are_counted_by_kind_outcome_and_provider() {
+        let metrics = Metrics::new(false);
+        metrics.observe(&operation(1, NOON, &json!({"providerUs": 500})));
+        metrics.observe(&operation(2, NOON, &json!({"outcome": "failed"})));
+        let text = shown(&metrics);
+        for line in [
+            r#"operations_total{kind="query",outcome="succeeded",provider="p",company=""} 1"#,
+            r#"operations_total{kind="query",outcome="failed",provider="p",company=""} 1"#,
+            r#"operation_duration_seconds_count{kind="query"} 2"#,
+            r#"provider_duration_seconds_bucket{le="0.001",provider="p"} 1"#,
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+        assert!(!text.contains("acme"), "{text}");
+    }
+
+    #[test]
+    fn companies_are_a_label_where_that_is_configured() {
+        let metrics = Metrics::new(true);
+        metrics.observe(&operation(1, NOON, &json!({})));
+        metrics.refused(OperationKind::Query, &acme());
+        let text = shown(&metrics);
+        assert!(text.contains(r#"outcome="refused",provider="",company="acme"} 1"#), "{text}");
+        assert!(text.contains(r#"outcome="succeeded",provider="p",company="acme"} 1"#), "{text}");
     }
 }

@@ -1,7 +1,8 @@
 //! Refusals, counted: one operation for each token, minute, kind and reason. The first refusal of a
 //! minute is written like every operation. Later ones are counted here, and the number is written
-//! into the first one's row when the minute has ended, or when the host stops. A caller that floods
-//! the host with refused calls thus writes two small rows in a minute and not one for each call.
+//! into the first one's entry when the minute has ended, or when the host stops. A caller that
+//! floods the host with refused calls thus writes two small entries in a minute and not one for
+//! each call.
 //!
 //! Each company's counters have a lock of their own, so no refusal waits for another company's. The
 //! numbers stay exact: a counter is changed and taken away under its company's lock only.
@@ -45,7 +46,7 @@ struct Counter {
     count: u64,
 }
 
-/// A number that is to be written into the row of an operation.
+/// A number that is to be written into the entry of an operation.
 #[derive(Debug, Clone)]
 pub struct Counted {
     /// The company of the operation.
@@ -81,9 +82,9 @@ pub struct Refusals {
     len: AtomicUsize,
     /// Numbers that the store did not take, for example because the disk is full.
     failed: Mutex<Vec<Counted>>,
-    /// Held while numbers are written: an erasure must not come between reading a row and writing
-    /// it.
-    pub writing: tokio::sync::Mutex<()>,
+    /// Held while numbers are written: an erasure must not come between reading an entry and
+    /// writing it.
+    writing: tokio::sync::Mutex<()>,
 }
 
 fn minute(now: Timestamp) -> i64 {
@@ -104,7 +105,7 @@ impl Refusals {
 
     /// Counts a refusal if its reason was recorded in this minute already. Answers the operation in
     /// which it is counted.
-    pub fn again(
+    pub(crate) fn again(
         &self,
         company: &CompanyId,
         reason: &Reason,
@@ -125,7 +126,7 @@ impl Refusals {
     }
 
     /// Counts a refusal whose operation has this id.
-    pub fn take(
+    pub(crate) fn take(
         &self,
         company: &CompanyId,
         reason: Reason,
@@ -168,7 +169,7 @@ impl Refusals {
     }
 
     /// Forgets a counter whose first refusal could not be written: the next one is written.
-    pub fn not_written(&self, company: &CompanyId, id: OperationId) {
+    pub(crate) fn not_written(&self, company: &CompanyId, id: OperationId) {
         if let Some(counters) = self.known(company) {
             let mut counters = counters.lock();
             let before = counters.len();
@@ -177,7 +178,13 @@ impl Refusals {
         }
     }
 
-    /// Forgets an erased company. The caller holds `writing`.
+    /// Waits until no numbers are written, and keeps others from being written until the guard is
+    /// dropped.
+    pub async fn hold_writes(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.writing.lock().await
+    }
+
+    /// Forgets an erased company. The caller has the guard of [`Refusals::hold_writes`].
     pub fn forget(&self, company: &CompanyId) {
         if let Some(counters) = self.known(company) {
             let mut counters = counters.lock();
@@ -189,7 +196,7 @@ impl Refusals {
 
     /// The numbers of the minutes that have ended; with `also_this` those of the current minute,
     /// too.
-    pub fn ended(&self, now: Timestamp, also_this: bool) -> Vec<Counted> {
+    pub(crate) fn ended(&self, now: Timestamp, also_this: bool) -> Vec<Counted> {
         let this = minute(now);
         let mut ended = std::mem::take(&mut *self.failed.lock());
         ended.extend(self.drain(|counter| also_this || counter.minute != this));
@@ -216,7 +223,7 @@ impl Refusals {
     }
 
     /// Keeps numbers that the store did not take, until the next try.
-    pub fn keep(&self, counted: Vec<Counted>) {
+    pub(crate) fn keep(&self, counted: Vec<Counted>) {
         let mut failed = self.failed.lock();
         let room = MOST_FAILED.saturating_sub(failed.len());
         if counted.len() > room {
@@ -332,5 +339,81 @@ mod tests {
         refusals.keep(again);
         refusals.forget(&company);
         assert_eq!(refusals.due_at(at(120_000)), None);
+    }
+
+    #[test]
+    fn refusals_are_told_apart_by_token_kind_and_reason() {
+        let refusals = Refusals::default();
+        let (company, now) = ("acme".parse().unwrap(), Timestamp::UNIX_EPOCH);
+        let other_kind = Reason { kind: OperationKind::Get, ..reason(1) };
+        let other_code = Reason { code: OperationErrorCode::RateLimited, ..reason(1) };
+        for (n, reason) in (1..).zip([reason(1), reason(2), other_kind, other_code]) {
+            let taken = refusals.take(&company, reason.clone(), id(n), now);
+            assert!(matches!(taken, Taken::First { is_of_others: false, .. }));
+            assert_eq!(refusals.again(&company, &reason, now), Some(id(n)));
+        }
+        let zeta: CompanyId = "zeta".parse().unwrap();
+        assert_eq!(refusals.again(&zeta, &reason(1), now), None);
+    }
+
+    #[test]
+    fn further_tokens_are_counted_together() {
+        let refusals = Refusals::default();
+        let (company, now) = ("acme".parse().unwrap(), Timestamp::UNIX_EPOCH);
+        let mut others = 0;
+        for n in 0..MOST_OF_A_COMPANY + 10 {
+            let taken = refusals.take(&company, reason(n), id(n as u64), now);
+            others += usize::from(!matches!(taken, Taken::First { is_of_others: false, .. }));
+        }
+        assert_eq!(others, 10);
+        let ended = refusals.ended(now, true);
+        assert_eq!(ended.iter().map(|counted| counted.count).max(), Some(10));
+    }
+
+    #[test]
+    fn no_refusal_is_lost_between_threads_and_the_writing_of_numbers() {
+        let refusals = Refusals::default();
+        let company: CompanyId = "acme".parse().unwrap();
+        let sum = AtomicUsize::new(0);
+        let add = |ended: Vec<Counted>| {
+            let count: u64 = ended.iter().map(|counted| counted.count).sum();
+            sum.fetch_add(usize::try_from(count).unwrap(), Ordering::SeqCst);
+        };
+        std::thread::scope(|scope| {
+            for thread in 0..3 {
+                let (refusals, company) = (&refusals, &company);
+                scope.spawn(move || {
+                    for n in 0..2_000_u64 {
+                        let at = Timestamp::from_millisecond(i64::try_from(n).unwrap() * 100);
+                        let reason = reason(usize::try_from(n).unwrap() % 3);
+                        match refusals.take(company, reason, id(thread * 10_000 + n), at.unwrap()) {
+                            Taken::First { ended, .. } => add(ended),
+                            Taken::Again(_) => {}
+                        }
+                    }
+                });
+            }
+            for minute in 0..50 {
+                add(refusals.ended(Timestamp::from_second(minute * 4).unwrap(), false));
+            }
+        });
+        add(refusals.ended(Timestamp::MAX, true));
+        assert_eq!(sum.load(Ordering::SeqCst), 6_000);
+        assert!(refusals.companies.read().is_empty());
+    }
+
+    #[test]
+    fn no_refusal_waits_for_another_companys_counters() {
+        let refusals = Refusals::default();
+        let (acme, zeta): (CompanyId, CompanyId) =
+            ("acme".parse().unwrap(), "zeta".parse().unwrap());
+        let now = Timestamp::UNIX_EPOCH;
+        for (n, company) in [(1, &acme), (2, &zeta)] {
+            refusals.take(company, reason(1), id(n), now);
+        }
+        let counters = refusals.known(&acme).unwrap();
+        let _held = counters.lock();
+        assert!(matches!(refusals.take(&zeta, reason(1), id(3), now), Taken::Again(_)));
+        assert!(matches!(refusals.take(&zeta, reason(2), id(4), now), Taken::First { .. }));
     }
 }

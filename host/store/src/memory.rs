@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -38,6 +39,8 @@ pub struct MemoryStore {
     locks: LocalLocks,
     /// The bytes at which new data of a company is refused; 0: never.
     quota: u64,
+    /// How many of the next writes of operations fail.
+    failing: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -66,6 +69,11 @@ impl MemoryStore {
     /// An empty store that refuses new data of a company with `quota` bytes; 0: never.
     pub fn with_quota(quota: u64) -> Self {
         Self { quota, ..Self::default() }
+    }
+
+    /// Lets the next `count` writes of operations fail, as a disk does.
+    pub fn fail_operations(&self, count: usize) {
+        self.failing.store(count, Ordering::SeqCst);
     }
 
     fn log<T>(&self, company: &CompanyId, read: impl FnOnce(&Log) -> T) -> T {
@@ -263,6 +271,11 @@ impl OperationLog for MemoryStore {
     }
 
     fn write_operation(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
+        let less = |count: usize| count.checked_sub(1);
+        if self.failing.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok() {
+            let message = "a test lets it fail".to_owned();
+            return Commit::failed(StoreError::Io { action: "writing", message });
+        }
         match self.content.lock().write(&operation, beside) {
             Ok(()) => Commit::done(),
             Err(error) => Commit::failed(error),

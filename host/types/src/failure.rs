@@ -72,13 +72,13 @@ pub fn cut_message(mut message: String) -> String {
     message
 }
 
-/// Why an operation does not succeed, before its row says so. What refuses converts its own error
+/// Why an operation does not succeed, before its entry says so. What refuses converts its own error
 /// into this one, beside that error.
 #[derive(Debug)]
 pub struct Refusal {
     /// How the operation ends with it.
     pub outcome: Outcome,
-    /// The error that the operation's row and the caller get.
+    /// The error that the operation's entry and the caller get.
     pub error: OperationError,
 }
 

@@ -29,7 +29,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("wasmtime-wasi", &["sandbox"]),
     ("wasmtime-wasi-http", &["sandbox"]),
     ("hyper", &["sandbox", "server"]),
-    ("prometheus-client", &["core", "oplog"]),
+    ("prometheus-client", &["oplog"]),
     ("boon", &["config-schema"]),
     ("regex", &["pii", "tokens", "config-schema"]),
     ("sled", &["store"]),

@@ -6,9 +6,8 @@ use crate::access::{
 };
 use crate::bindings::{BindingError, NewActivity};
 use crate::error::ServiceError;
-use crate::operations::record::Opened;
 use async_recursion::async_recursion as boxed;
-use memhost_oplog::refusals::Reason;
+use memhost_oplog::OplogError;
 use memhost_store::Change;
 use memhost_types::{
     ActivityAction, AgentId, CompanyId, NewToken, OperationErrorCode, OperationKind, Refusal,
@@ -39,11 +38,11 @@ impl Service {
         match self.tokens.find(token) {
             Some(Known::Valid(caller)) => Ok(Authentication::Caller(caller)),
             None => {
-                self.recorder.metrics.unauthenticated();
+                self.oplog.metrics.unauthenticated();
                 Ok(Authentication::Refused)
             }
             Some(Known::Invalid(caller, what)) => {
-                self.recorder.metrics.unauthenticated();
+                self.oplog.metrics.unauthenticated();
                 let caller = caller.not_accepted(what);
                 if let Some(company) = caller.company().cloned() {
                     let message =
@@ -215,22 +214,9 @@ impl Service {
         if self.is_importing(&company) {
             return Ok(ServiceError::Importing { company });
         }
-        let reason =
-            Reason { token: Some(caller.key().to_owned()), kind, code: refusal.error.code };
-        if let Some(operation_id) =
-            self.recorder.refusals.again(&company, &reason, self.clock.now())
-        {
-            self.recorder.metrics.refused(kind, &company);
-            return Ok(ServiceError::Operation {
-                operation_id,
-                outcome: refusal.outcome,
-                error: refusal.error,
-            });
-        }
-        let opened = Opened::begin(&self.recorder, caller, kind, &Scope::company(company)).await?;
-        match opened.refuse(refusal).await {
-            error @ ServiceError::Operation { .. } => Ok(error),
-            error => Err(error),
+        match self.oplog.refuse(caller, kind, company, refusal).await {
+            error @ OplogError::Ended { .. } => Ok(error.into()),
+            error => Err(error.into()),
         }
     }
 

@@ -8,8 +8,8 @@ use uuid::Uuid;
 use crate::Service;
 use crate::access::{Act, Caller};
 use crate::error::ServiceError;
-use crate::operations::record::event_rows;
 use crate::paging::Page;
+use memhost_oplog::events;
 use memhost_ports::new_id;
 use memhost_store::{self as store, Found, FoundPage, StoreError, Table, Transacted};
 use memhost_types::{
@@ -67,7 +67,7 @@ impl Service {
         loop {
             let (mut changes, mut owners) = (Vec::new(), Vec::new());
             for (index, (event, _)) in all.iter().enumerate().filter(|(_, (_, is_new))| *is_new) {
-                for change in event_rows::changes(event)? {
+                for change in events::changes(event)? {
                     changes.push(change);
                     owners.push(index);
                 }
@@ -98,7 +98,7 @@ impl Service {
         event: &Event,
     ) -> Result<Option<Event>, StoreError> {
         let Some(event_id) = &event.event.event_id else { return Ok(None) };
-        let Some(id) = self.store.get(Table::EventIndex, &event_rows::key(event, event_id)).await?
+        let Some(id) = self.store.get(Table::EventIndex, &events::key(event, event_id)).await?
         else {
             return Ok(None);
         };
@@ -131,7 +131,7 @@ impl Service {
                     .await?
             }
             Some((name, value)) => {
-                let prefix = event_rows::facet(company, name, value);
+                let prefix = events::facet(company, name, value);
                 self.events_under(company, &prefix, filter, page.from(), page.limit).await?
             }
         };

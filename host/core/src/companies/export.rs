@@ -193,7 +193,7 @@ impl Service {
     }
 
     async fn export_to(&self, company: &CompanyId, out: &mut Out) -> Result<(), ServiceError> {
-        self.recorder.write_refusals(true).await?;
+        self.oplog.write_refusals(true).await?;
         let (company_id, exported_at) = (company.clone(), self.clock.now());
         out.line(&Line::Company { format: FORMAT, company_id, exported_at }).await?;
         for table in TABLES {

@@ -209,7 +209,7 @@ impl Service {
         waiting::remove_marks(&*self.store, company).await?;
         self.remove_all(company).await?;
         self.bindings.forget(company);
-        self.recorder.ledger.forget(company);
+        self.oplog.ledger.forget(company);
         self.companies.retention.write().remove(company);
         Ok(())
     }

@@ -151,7 +151,7 @@ impl Service {
     /// because a company that does not exist has none. Only callers who may list companies are told
     /// of one that is like it.
     pub(crate) fn unknown(&self, caller: &Caller, company: &CompanyId) -> ServiceError {
-        self.recorder.metrics.unknown_company();
+        self.oplog.metrics.unknown_company();
         if self.bindings.known.is_to_log(caller, company, self.clock.now()) {
             let company = visible(company.as_str());
             tracing::warn!(

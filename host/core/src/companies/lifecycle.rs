@@ -165,12 +165,12 @@ impl Service {
         self.store.close_company(company).await?;
         // Before everything is removed: a refusal of such a token would be written behind it.
         self.tokens.forget(company);
-        self.recorder.feed.forget(company);
+        self.oplog.feed.forget(company);
         tombstone.removed_keys = self.remove_all(company).await?;
         waiting::remove_marks(&*self.store, company).await?;
         self.waiting.forget(company);
         self.bindings.forget(company);
-        self.recorder.ledger.forget(company);
+        self.oplog.ledger.forget(company);
         self.companies.retention.write().remove(company);
         self.remove_directory(company).await?;
         tombstone.is_complete = true;
@@ -209,9 +209,9 @@ impl Service {
         let before = self.store.erase_company(company).await?;
         let removed = {
             // No number may be written into a record that is removed meanwhile.
-            let _writing = self.recorder.refusals.writing.lock().await;
+            let _writing = self.oplog.refusals.hold_writes().await;
             let removed = self.store.erase_company(company).await;
-            self.recorder.refusals.forget(company);
+            self.oplog.refusals.forget(company);
             before + removed?
         };
         self.note_forgetting().await?;

@@ -93,7 +93,7 @@ impl Service {
     }
 
     fn full(&self, held: Held) -> StoreError {
-        self.recorder.metrics.limit_hit("companyMaxBytes");
+        self.oplog.metrics.limit_hit("companyMaxBytes");
         StoreError::CompanyFull { held: held.bytes, quota: held.quota }
     }
 

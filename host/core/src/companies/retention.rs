@@ -12,8 +12,8 @@ use crate::access::Caller;
 use crate::bindings::NewActivity;
 use crate::companies::cache::Retention;
 use crate::error::ServiceError;
-use crate::operations::record::event_rows;
 use crate::work::due_queue::Due;
+use memhost_oplog::events;
 use memhost_store::{self as store, Change, Expected, Store, StoreError, Table};
 use memhost_types::{
     ActivityAction, CompanyId, Delivery, DeliveryStatus, Event, FieldError, Job, ReviewItem,
@@ -92,7 +92,7 @@ impl Service {
         count += sweep.rows(Table::Jobs, b"", kept.jobs_max_age_days, job).await?;
         count += sweep.rows(Table::Events, b"", kept.events_max_age_days, event).await?;
         if let Some(days) = kept.cost_events_max_age_days {
-            count += self.recorder.ledger.trim_cost_events(company, days).await?;
+            count += self.oplog.ledger.trim_cost_events(company, days).await?;
         }
         count += sweep
             .rows(Table::Activity, b"", kept.activity_max_age_days, |_, _| Ok(Old::remove()))
@@ -152,7 +152,7 @@ fn job(_: &[u8], value: &[u8]) -> Result<Old, StoreError> {
 fn event(_: &[u8], value: &[u8]) -> Result<Old, StoreError> {
     let event: Event = store::decode("event", value)?;
     let gone = |change: Change| Change::always(change.table, change.key, None);
-    Ok(Old { beside: event_rows::index(&event)?.into_iter().map(gone).collect(), ..Old::remove() })
+    Ok(Old { beside: events::index(&event)?.into_iter().map(gone).collect(), ..Old::remove() })
 }
 
 /// A decision stays, because it says whether the record is returned. The text goes.

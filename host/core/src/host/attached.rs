@@ -11,25 +11,13 @@ use crate::Service;
 use crate::access::{Section, WritePolicy};
 use crate::error::ServiceError;
 use crate::host::check::Check;
-use crate::operations::OperationSink;
+use memhost_oplog::metrics::Gauges;
+use memhost_oplog::operation::OperationSink;
 use memhost_store as store;
 use memhost_types::{BindingKey, CompanyId, Operation, OperationFilter, RecordRow};
 
 /// The name of the check of sections.
 const NAME: &str = "integrations";
-
-/// Gauges of one name, which differ in one label.
-#[derive(Debug, Clone)]
-pub struct Gauges {
-    /// The name, without the prefix of all metrics.
-    pub name: &'static str,
-    /// What they count.
-    pub help: &'static str,
-    /// The label.
-    pub label: &'static str,
-    /// Its values with their counts.
-    pub values: Vec<(&'static str, u64)>,
-}
 
 /// The work of a [`MetricSource`].
 pub type ReadingGauges<'a> =
@@ -51,7 +39,7 @@ impl Service {
     /// From here on the operations of a section's binding leave the events that a sink makes of
     /// them.
     pub fn attach_sink(&self, section: Section, sink: Arc<dyn OperationSink>) {
-        self.recorder.sinks.attach(section, sink);
+        self.oplog.sinks.attach(section, sink);
     }
 
     /// From here on the metrics have figures of a section.
@@ -105,7 +93,7 @@ impl Service {
     /// 404. `None`: the configuration has no such section.
     pub(super) fn check_sections(&self) -> Option<Check> {
         let policies = self.policies.all().into_iter().map(|(section, _)| section);
-        let sinks = self.recorder.sinks.all().into_iter().map(|(section, _)| section);
+        let sinks = self.oplog.sinks.all().into_iter().map(|(section, _)| section);
         let sections: Vec<Section> = policies.chain(sinks).collect();
         let wrong = sections.iter().find_map(|section| Some((section, self.lacks(section)?)));
         match (sections.as_slice(), wrong) {

@@ -44,7 +44,7 @@ impl Service {
             (Table::Bindings | Table::Targets, Some(company), _) => {
                 self.bindings.reload(&company).await?;
             }
-            (Table::Budgets | Table::CostEvents, ..) => self.recorder.ledger.follow(row).await?,
+            (Table::Budgets | Table::CostEvents, ..) => self.oplog.ledger.follow(row).await?,
             (Table::Companies, Some(company), _) => self.reload_retention(&company).await?,
             (Table::PrivateWrites, Some(company), _) => {
                 self.records.follow(&company, &row.key).await?;

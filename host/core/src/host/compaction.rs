@@ -20,12 +20,12 @@ impl Service {
 
     /// The same as [`CompactionMark::mark`], for changes that are written without an operation.
     pub(crate) fn forgetting(&self) -> Result<Option<Change>, StoreError> {
-        Ok(self.recorder.compaction.mark(self.clock.now())?.map(Change::from))
+        Ok(self.oplog.compaction.mark(self.clock.now())?.map(Change::from))
     }
 
     /// Compacts the store in a task of its own, if it is time.
     pub(crate) fn compact_if_due(self: &Arc<Self>) {
-        let Some(began) = self.recorder.compaction.begin(self.clock.now()) else { return };
+        let Some(began) = self.oplog.compaction.begin(self.clock.now()) else { return };
         let service = Arc::clone(self);
         memhost_executor::spawn(async move {
             let compacted = service.compact(began).await;
@@ -57,7 +57,7 @@ impl Service {
         };
         let compacted = self.store.compact(Box::new(stop)).await;
         let is_done = matches!(compacted, Ok(Some(_)));
-        if let Some(change) = self.recorder.compaction.end(began, self.clock.now(), is_done)? {
+        if let Some(change) = self.oplog.compaction.end(began, self.clock.now(), is_done)? {
             store::write(&*self.store, &[change]).await?;
         }
         Ok(compacted?)

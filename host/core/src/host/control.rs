@@ -72,7 +72,7 @@ impl Service {
     ) -> Result<Operation, ServiceError> {
         let mut found =
             self.store.operation(company, id).await?.ok_or(ServiceError::NoOperation { id })?;
-        self.recorder.refusals.show(company, std::slice::from_mut(&mut found));
+        self.oplog.refusals.show(company, std::slice::from_mut(&mut found));
         Ok(found)
     }
 
@@ -92,7 +92,7 @@ impl Service {
         // Only what was sealed is opened, and that was a number.
         let before = page.from().and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?)));
         let mut found = self.store.operations(company, filter, before, page.limit).await?;
-        self.recorder.refusals.show(company, &mut found.operations);
+        self.oplog.refusals.show(company, &mut found.operations);
         let next = found.next_before.map(|before| before.to_be_bytes().to_vec());
         let Page { items, next_cursor } = self.sealed(&page, (found.operations, next));
         Ok(OperationPage { items, next_cursor })
@@ -143,7 +143,7 @@ impl Service {
     /// Where the disk fails.
     #[boxed]
     pub async fn flush(&self) -> Result<(), ServiceError> {
-        self.recorder.write_refusals(true).await?;
+        self.oplog.write_refusals(true).await?;
         Ok(self.store.commit().await?)
     }
 

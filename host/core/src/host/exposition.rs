@@ -1,23 +1,12 @@
-//! All metrics as text for Prometheus: the counters, and what is read at the time of the request.
+//! What the metrics have beside their counters: it is read at the time of the request.
 
 use async_recursion::async_recursion as boxed;
-use prometheus_client::encoding::{EncodeLabelSet, text};
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
-use prometheus_client::registry::{Registry, Unit};
 
 use crate::Service;
 use crate::error::ServiceError;
-use crate::host::attached::Gauges;
 use crate::versions::BreakerState;
-use memhost_oplog::metrics::KindLabels;
+use memhost_oplog::metrics::{Exposition, Gauges};
 use memhost_store::DiskLevel;
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StateLabels {
-    state: &'static str,
-}
 
 impl Service {
     /// All metrics as OpenMetrics text, which Prometheus reads.
@@ -30,62 +19,53 @@ impl Service {
         for (_, source) in self.metric_sources.all() {
             added.extend(source.gauges(self, self.clock.now()).await?);
         }
-        let mut registry = Registry::with_prefix("memhost");
-        self.recorder.metrics.register(&mut registry);
-        let background =
-            [("deliveries", self.deliveries.in_flight()), ("jobs", self.jobs.in_flight())];
-        let in_flight = gauges(background.map(|(kind, count)| (KindLabels { kind }, count as u64)));
-        registry.register("background_in_flight", "Deliveries and jobs that run", in_flight);
-        self.register_disk(&mut registry);
-        self.register_sandbox(&mut registry);
-        self.register_bindings(&mut registry);
-        for Gauges { name, help, label, values } in added {
-            let values = values.into_iter().map(|(value, count)| (vec![(label, value)], count));
-            registry.register(name, help, gauges(values));
-        }
-        let plugins =
-            [("admitted", self.plugins.list().len()), ("refused", self.plugins.refused().len())];
-        let states = gauges(plugins.map(|(state, count)| (StateLabels { state }, count as u64)));
-        registry.register("plugins", "Builds that can serve, and files that were refused", states);
-        let mut text = String::new();
-        text::encode(&mut text, &registry).map_err(ServiceError::host)?;
-        Ok(text)
+        let mut metrics = Exposition::of(&self.oplog.metrics);
+        let (deliveries, jobs) = (self.deliveries.in_flight(), self.jobs.in_flight());
+        metrics.gauges(Gauges {
+            name: "background_in_flight",
+            help: "Deliveries and jobs that run",
+            label: "kind",
+            values: vec![("deliveries", deliveries as u64), ("jobs", jobs as u64)],
+        });
+        self.expose_disk(&mut metrics);
+        self.expose_sandbox(&mut metrics);
+        self.expose_bindings(&mut metrics);
+        added.into_iter().for_each(|gauges| metrics.gauges(gauges));
+        let (admitted, refused) = (self.plugins.list().len(), self.plugins.refused().len());
+        metrics.gauges(Gauges {
+            name: "plugins",
+            help: "Builds that can serve, and files that were refused",
+            label: "state",
+            values: vec![("admitted", admitted as u64), ("refused", refused as u64)],
+        });
+        metrics.text().map_err(ServiceError::host)
     }
 
-    fn register_disk(&self, registry: &mut Registry) {
+    fn expose_disk(&self, metrics: &mut Exposition) {
         let disk = self.store.disk();
         if let Some(free) = disk.free_bytes {
-            let help = "Free space on the disk of the data directory";
-            registry.register_with_unit(
-                "disk_free",
-                help,
-                Unit::Bytes,
-                ConstGauge::new(whole(free)),
-            );
+            metrics.bytes("disk_free", "Free space on the disk of the data directory", free);
         }
         let states =
             [("plenty", DiskLevel::Plenty), ("low", DiskLevel::Low), ("spent", DiskLevel::Spent)];
-        let states = gauges(
-            states.map(|(state, level)| (StateLabels { state }, u64::from(disk.level == level))),
-        );
-        registry.register(
-            "disk",
-            "1 at the present state: new data is refused at low, reads too at spent",
-            states,
-        );
+        metrics.gauges(Gauges {
+            name: "disk",
+            help: "1 at the present state: new data is refused at low, reads too at spent",
+            label: "state",
+            values: states.map(|(state, level)| (state, u64::from(disk.level == level))).to_vec(),
+        });
     }
 
-    fn register_sandbox(&self, registry: &mut Registry) {
+    fn expose_sandbox(&self, metrics: &mut Exposition) {
         let stats = self.sandbox.stats();
-        registry.register(
-            "instance_slots",
-            "Instances that may exist at once",
-            ConstGauge::new(whole(stats.slots)),
-        );
-        let instances =
-            [("idle", stats.idle), ("in_flight", stats.instances.saturating_sub(stats.idle))];
-        let instances = gauges(instances.map(|(state, count)| (StateLabels { state }, count)));
-        registry.register("instances", "Instances that exist", instances);
+        let (slots, idle) = (stats.slots, stats.idle);
+        metrics.gauge("instance_slots", "Instances that may exist at once", slots);
+        metrics.gauges(Gauges {
+            name: "instances",
+            help: "Instances that exist",
+            label: "state",
+            values: vec![("idle", idle), ("in_flight", stats.instances.saturating_sub(idle))],
+        });
         for (name, help, count) in [
             ("instances_made", "Instances made: calls that found none warm", stats.made),
             ("components_compiled", "Components compiled", stats.compiled),
@@ -99,19 +79,12 @@ impl Service {
             ("outgoing_sent_bytes", "Bytes of outgoing requests' bodies", stats.bytes_sent),
             ("outgoing_received_bytes", "Bytes of the bodies that came back", stats.bytes_received),
         ] {
-            registry.register(name, help, ConstCounter::new(count));
+            metrics.counter(name, help, count);
         }
-        #[allow(clippy::cast_precision_loss, reason = "seconds for people")]
-        let compiling = ConstCounter::new(stats.compile_us as f64 / 1e6);
-        registry.register_with_unit(
-            "compile",
-            "Time spent compiling components",
-            Unit::Seconds,
-            compiling,
-        );
+        metrics.time("compile", "Time spent compiling components", stats.compile_us);
     }
 
-    fn register_bindings(&self, registry: &mut Registry) {
+    fn expose_bindings(&self, metrics: &mut Exposition) {
         let (mut all, mut states) = (0, [("closed", 0), ("open", 0), ("half_open", 0)]);
         for company in self.bindings.companies() {
             for binding in self.bindings.list(&company) {
@@ -124,28 +97,12 @@ impl Service {
                 }
             }
         }
-        registry.register("bindings", "Bindings of all companies", ConstGauge::new(whole(all)));
-        let breakers = gauges(states.map(|(state, count)| (StateLabels { state }, count)));
-        registry.register(
-            "breakers",
-            "Circuit breakers of bindings that have served since the start",
-            breakers,
-        );
+        metrics.gauge("bindings", "Bindings of all companies", all);
+        metrics.gauges(Gauges {
+            name: "breakers",
+            help: "Circuit breakers of bindings that have served since the start",
+            label: "state",
+            values: states.to_vec(),
+        });
     }
-}
-
-fn whole(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-/// One gauge for each label.
-fn gauges<L>(counts: impl IntoIterator<Item = (L, u64)>) -> Family<L, Gauge>
-where
-    L: Clone + std::hash::Hash + Eq,
-{
-    let family = Family::<L, Gauge>::default();
-    for (label, count) in counts {
-        family.get_or_create(&label).set(whole(count));
-    }
-    family
 }

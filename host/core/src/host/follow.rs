@@ -32,7 +32,7 @@ impl Service {
         company: Option<&CompanyId>,
         after: Option<&str>,
     ) -> Result<Follower, ServiceError> {
-        let feed = &self.recorder.feed;
+        let feed = &self.oplog.feed;
         let place = after.map(|id| {
             let advice =
                 "is no id of a notice; leave it out to begin with what happens from now on";
@@ -66,7 +66,7 @@ impl Service {
             .collect();
         ended.sort_by_key(|(at, operation)| (*at, operation.id.sequence()));
         let notice = |(at, operation): (Timestamp, Operation)| {
-            let id = self.recorder.feed.id_in_the_log(at);
+            let id = self.oplog.feed.id_in_the_log(at);
             let operation = Operation { log: Vec::new(), payload: None, ..operation };
             let happened = HostEvent::Operation(Arc::new(operation));
             Arc::new(Notice { id, company_id: Some(company.clone()), happened })
@@ -76,7 +76,7 @@ impl Service {
 
     /// Publishes changes of the plugins directory, until the host is dropped.
     pub(crate) fn publish_plugin_changes(&self) {
-        let (mut changes, feed) = (self.plugins.changes(), Arc::clone(&self.recorder.feed));
+        let (mut changes, feed) = (self.plugins.changes(), Arc::clone(&self.oplog.feed));
         memhost_executor::spawn(async move {
             loop {
                 match changes.recv().await {
@@ -90,6 +90,6 @@ impl Service {
 
     /// Ends all followers: the host is about to stop, and open connections would delay it.
     pub fn stop_following(&self) {
-        self.recorder.feed.close();
+        self.oplog.feed.close();
     }
 }

@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tokio::sync::Notify;
-
 use crate::Service;
 use crate::access::{Attached, Tokens};
 use crate::bindings::Bindings;
@@ -21,7 +19,6 @@ use crate::host::privacy;
 use crate::host::secret_store::SecretStore;
 use crate::host::vault::{self, Vault};
 use crate::operations::corrections::Corrections;
-use crate::operations::record::Recorder;
 use crate::plugins::{Plugins, PluginsOptions, Trust};
 use crate::review::Reviews;
 use crate::versions::serving::ServingBindings;
@@ -30,13 +27,10 @@ use crate::work::deliver_batch::BatchOrder;
 use crate::work::deliveries::Deliveries;
 use crate::work::jobs::Jobs;
 use memhost_embeddings::Embeddings;
-use memhost_oplog::billing::Ledger;
-use memhost_oplog::feed::Feed;
-use memhost_oplog::metrics::Metrics;
-use memhost_oplog::refusals::Refusals;
+use memhost_oplog::{Oplog, OplogOptions};
 use memhost_records::Records;
 use memhost_sandbox::{CacheKey, Sandbox};
-use memhost_store::{CompactionMark, SledStore, Store, Table};
+use memhost_store::{SledStore, Store, Table};
 
 impl Service {
     /// Opens a host on its data directory, which it has for itself until it is dropped.
@@ -116,22 +110,20 @@ impl Service {
             plugins.idle().await;
         }
         plugins.watch();
-        let wake = Arc::new(Notify::new());
         let now = options.clock.now();
         let records = Arc::new(Records::open(Arc::clone(&store), now).await?);
-        let recorder = Arc::new(Recorder {
-            records: Arc::clone(&records),
-            compaction: CompactionMark::open(&*store, now, options.compact_after).await?,
-            store: Arc::clone(&store),
-            clock: Arc::clone(&options.clock),
+        let oplog_options = OplogOptions {
             audit: options.audit,
-            metrics: Metrics::new(options.metrics_company_label),
-            ledger: Ledger::open(Arc::clone(&store), Arc::clone(&options.clock)).await?,
-            feed: Arc::new(Feed::new(Arc::clone(&options.clock))),
-            refusals: Refusals::default(),
-            sinks: Attached::default(),
-            wake: Arc::clone(&wake),
-        });
+            compact_after: options.compact_after,
+            has_company_label: options.metrics_company_label,
+        };
+        let oplog = Oplog::open(
+            Arc::clone(&store),
+            Arc::clone(&options.clock),
+            Arc::clone(&records),
+            oplog_options,
+        );
+        let oplog = oplog.await?;
         let service = Arc::new(Self {
             deliveries: Deliveries::new(Arc::clone(&store), Arc::clone(&options.clock)),
             batch_order: BatchOrder::default(),
@@ -142,7 +134,7 @@ impl Service {
             companies: Companies::open(&*store).await?,
             waiting: WaitingRecords::open(&*store).await?,
             retry: options.retry,
-            wake,
+            wake: Arc::clone(&oplog.wake),
             is_shutting_down: AtomicBool::new(false),
             digest_key: keys.digests(),
             signing: keys.signing(),
@@ -157,7 +149,7 @@ impl Service {
             zero_config: options.zero_config,
             serving,
             secrets,
-            recorder,
+            oplog,
             policies: Attached::default(),
             metric_sources: Attached::default(),
             data_dir,

@@ -4,26 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
-
 use crate::plugins::Trust;
 use crate::work::RetryPolicy;
 use memhost_embeddings::EmbeddingsOptions;
+pub use memhost_oplog::Audit;
 use memhost_ports::{Clock, SystemClock};
 use memhost_sandbox::SandboxOptions;
 use memhost_store::{SledOptions, Store};
-
-/// Whether the answer to a read waits until its record is on disk. The answer to a write always
-/// does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Audit {
-    /// It waits.
-    #[default]
-    Durable,
-    /// It does not: a crash may lose the records of the last reads that were answered.
-    Relaxed,
-}
 
 /// The default of [`ServiceOptions::compact_after`]. A compaction of a large store takes a while,
 /// and it is to end within a day.

@@ -14,7 +14,6 @@ use crate::companies::waiting::WaitingRecords;
 use crate::host::attached::MetricSource;
 use crate::host::secret_store::SecretStore;
 use crate::operations::corrections::Corrections;
-use crate::operations::record::Recorder;
 use crate::plugins::Plugins;
 use crate::review::Reviews;
 use crate::versions::serving::ServingBindings;
@@ -22,6 +21,7 @@ use crate::work::RetryPolicy;
 use crate::work::deliver_batch::BatchOrder;
 use crate::work::deliveries::Deliveries;
 use crate::work::jobs::Jobs;
+use memhost_oplog::Oplog;
 use memhost_ports::Clock;
 use memhost_records::Records;
 use memhost_sandbox::Sandbox;
@@ -41,7 +41,7 @@ pub struct Service {
     pub(crate) zero_config: bool,
     pub(crate) serving: ServingBindings,
     pub(crate) secrets: Arc<SecretStore>,
-    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) oplog: Arc<Oplog>,
     pub(crate) policies: Attached<dyn WritePolicy>,
     pub(crate) metric_sources: Attached<dyn MetricSource>,
     pub(crate) deliveries: Deliveries,

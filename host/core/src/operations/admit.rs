@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::Service;
 use crate::access::{Act, Caller};
 use crate::error::ServiceError;
-use crate::operations::record::Opened;
 use crate::versions::RateState;
 use crate::versions::serving::Serving;
 use memhost_oplog::billing::MayCost;
+use memhost_oplog::operation::Opened;
 use memhost_store::{DiskLevel, StoreError};
 use memhost_types::{
     AgentId, AttributionMode, BindingKey, CompanyId, OperationErrorCode, OperationKind, Refusal,
@@ -60,9 +60,9 @@ impl Service {
                 self.check_disk(caller, kind)?;
                 let room = self.check_quota(caller, kind, &scope.company_id).await?;
                 let mut opened = match is_checked {
-                    true => Opened::begin(&self.recorder, caller, kind, scope).await?,
+                    true => Opened::begin(&self.oplog, caller, kind, scope).await?,
                     false => {
-                        Opened::begin(&self.recorder, caller, kind, &scope.only_checked()).await?
+                        Opened::begin(&self.oplog, caller, kind, &scope.only_checked()).await?
                     }
                 };
                 // An import that has begun since then has looked for operations before this one had
@@ -146,7 +146,7 @@ impl Service {
             return Err(Refusal::new(OperationErrorCode::BindingDisabled, message));
         }
         let serving = self.serving.get(&binding).await?;
-        opened.set_version(&serving);
+        opened.set_version(serving.plugin.version().to_string());
         if is_system {
             return Ok(serving);
         }
@@ -156,14 +156,14 @@ impl Service {
                 "the binding `{}` is over its limit `callsPerSecond` of {per_second}",
                 binding.key
             );
-            self.recorder.metrics.limit_hit("callsPerSecond");
+            self.oplog.metrics.limit_hit("callsPerSecond");
             return Err(Refusal::new(OperationErrorCode::RateLimited, message).retry_after(wait));
         }
         let costs = may_cost(opened.operation().kind, &serving);
         if let Some(exceeded) =
-            self.recorder.ledger.check(&scope.company_id, &binding.key, costs).await?
+            self.oplog.ledger.check(&scope.company_id, &binding.key, costs).await?
         {
-            self.recorder.metrics.limit_hit("budget");
+            self.oplog.metrics.limit_hit("budget");
             let wait = exceeded.resets_at.duration_since(self.clock.now());
             let mut refusal =
                 Refusal::new(OperationErrorCode::BudgetExceeded, exceeded.to_string());

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Service;
-use crate::operations::record::{Ending, Intended};
 use crate::operations::runner::Step;
 use crate::versions::breaker::Admitted;
 use crate::versions::serving::Serving;
-use memhost_sandbox::CallError;
+use memhost_oplog::operation::{CallTrace, Ending, Intended};
+use memhost_sandbox::{Answer, CallError, Failure};
 use memhost_types::{OperationErrorCode, OperationKind, ProviderError, Refusal};
 
 /// The build that answered and its answer, or why there is none.
@@ -41,7 +41,7 @@ impl Service {
             };
             let mut failure = match step.call(&serving, id).await {
                 Ok(answer) => {
-                    let value = intended.answered(answer);
+                    let value = answered(intended, answer);
                     let is_counted = admitted.map(Admitted::succeeded).is_some();
                     if is_counted {
                         serving.proved();
@@ -54,11 +54,11 @@ impl Service {
                 intended.add_metered(std::mem::take(&mut failure.metered));
                 drop(admitted);
                 serving = self.serving.get(&serving.binding).await?;
-                intended.set_version(&serving);
+                intended.set_version(serving.plugin.version().to_string());
                 continue;
             }
             if let Some(limit) = failure.error.limit() {
-                self.recorder.metrics.limit_hit(limit);
+                self.oplog.metrics.limit_hit(limit);
             }
             let is_asked_again = failure.error.is_providers_fault() && admitted.is_some();
             if admitted.is_some_and(|admitted| note(admitted, &failure.error)) {
@@ -66,7 +66,7 @@ impl Service {
                 self.wake.notify_one();
             }
             if !is_asked_again {
-                return Err(intended.failed(failure));
+                return Err(failed(intended, failure));
             }
             // The contract allows one repetition by the previous build. A write has the same effect
             // twice: it carries an operation id or names the records.
@@ -77,13 +77,13 @@ impl Service {
                         failure.metered.extend(second.metered);
                         failure.log.extend(second.log);
                         failure.provider_us += second.provider_us;
-                        return Err(intended.failed(failure));
+                        return Err(failed(intended, failure));
                     }
                 };
                 intended.add_metered(std::mem::take(&mut failure.metered));
-                let value = intended.answered(answer);
+                let value = answered(intended, answer);
                 intended.add_call(failure.log, failure.provider_us);
-                intended.set_version(&previous);
+                intended.set_version(previous.plugin.version().to_string());
                 let before = previous.plugin.version();
                 let reason =
                     format!("a call failed that version {before} answered: {}", failure.error);
@@ -93,9 +93,23 @@ impl Service {
                 }
                 return Ok((previous, value));
             }
-            return Err(intended.failed(failure));
+            return Err(failed(intended, failure));
         }
     }
+}
+
+/// Takes what is known about a call out of the provider's answer.
+fn answered<T>(intended: &mut Intended, answer: Answer<T>) -> T {
+    let Answer { value, log, provider_us, metered } = answer;
+    intended.answered(CallTrace { log, provider_us, metered });
+    value
+}
+
+/// A call gave no answer, and there will be no other.
+fn failed(intended: &mut Intended, failure: Failure) -> Refusal {
+    let Failure { error, log, provider_us, metered } = failure;
+    intended.failed(CallTrace { log, provider_us, metered });
+    Refusal::from(&error)
 }
 
 /// Tells the breaker how a call failed. Answers whether the circuit opens with it.

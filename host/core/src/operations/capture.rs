@@ -199,7 +199,7 @@ impl<A: Attempt> Step for Capture<'_, A> {
             }
             private(serving, &mut self.request)?;
         }
-        opened.keep_payload(serving, &self.request);
+        opened.keep_payload(&serving.binding, &self.request);
         Ok(())
     }
 

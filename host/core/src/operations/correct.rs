@@ -80,7 +80,7 @@ impl Step for Correct {
             None => Ownership::of(binding, &self.request.scope, None)?,
         });
         private(serving, &mut self.request)?;
-        opened.keep_payload(serving, &self.request);
+        opened.keep_payload(&serving.binding, &self.request);
         if !serving.plugin.component.exports(OptionalInterface::Correction) {
             return Ok(());
         }

@@ -2,6 +2,7 @@
 //! writes the host asks.
 
 use crate::operations::runner::Answered;
+use crate::work::jobs::Jobs;
 use memhost_sandbox::OptionalInterface;
 use memhost_store::StoreError;
 use memhost_types::{ExtractionJob, Job, Replacement, Scope};
@@ -73,7 +74,9 @@ impl Answered<'_> {
         // Another operation may have written them meanwhile.
         let new = jobs.undiscovered(self.ending.operation(), binding, discovered, replaces).await?;
         self.ending.hold(lock);
-        self.ending.add_new_jobs(&new)?;
+        for job in &new {
+            self.ending.add_new_jobs(Jobs::writes(None, job)?);
+        }
         Ok(new)
     }
 }

@@ -46,7 +46,7 @@ impl Step for Explain {
     ) -> Result<(), Refusal> {
         host.holds_nothing(serving)?;
         private(serving, &mut self.request)?;
-        opened.keep_payload(serving, &self.request);
+        opened.keep_payload(&serving.binding, &self.request);
         Ok(())
     }
 

@@ -93,7 +93,7 @@ impl Service {
         let answer = ForgetResponse { operation_id: ending.id(), outcomes, usage: Vec::new() };
         let removed = gone.iter().map(|handle| &handle.provider_record_id);
         ending.change_rows(self.records.remove(binding, removed).await?);
-        ending.complete(Ended::Succeeded(answer), Vec::new()).await.into_result()
+        Ok(ending.complete(Ended::Succeeded(answer), Vec::new()).await.into_result()?)
     }
 }
 
@@ -167,7 +167,7 @@ impl Step for Forget {
         serving: &Arc<Serving>,
     ) -> Result<(), Refusal> {
         own_handles(serving, "handles", &self.request.handles)?;
-        opened.keep_payload(serving, &self.request);
+        opened.keep_payload(&serving.binding, &self.request);
         // First: what is given to the provider from here on is forgotten there.
         for handle in &self.request.handles {
             if host

@@ -43,7 +43,7 @@ impl Step for Get {
         serving: &Arc<Serving>,
     ) -> Result<(), Refusal> {
         own_handles(serving, "handle", std::slice::from_ref(&self.request.handle))?;
-        opened.keep_payload(serving, &self.request);
+        opened.keep_payload(&serving.binding, &self.request);
         Ok(())
     }
 

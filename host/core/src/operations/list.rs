@@ -93,7 +93,7 @@ impl Step for List {
     ) -> Result<(), Refusal> {
         self.cursor =
             host.provider_cursor(&self.digest(serving), self.request.cursor.as_deref())?;
-        opened.keep_payload(serving, &self.request);
+        opened.keep_payload(&serving.binding, &self.request);
         Ok(())
     }
 

@@ -153,7 +153,7 @@ impl Step for Query<'_> {
         serving: &Arc<Serving>,
     ) -> Result<(), Refusal> {
         private(serving, &mut self.request)?;
-        opened.keep_payload(serving, &self.request);
+        opened.keep_payload(&serving.binding, &self.request);
         self.hides = self.hides_some(host, serving, opened.reader());
         let wanted = match self.narrows(host, serving, opened.reader()) {
             true => self.wanted.saturating_mul(SPARE).min(limits::MAX_PAGE),
@@ -210,7 +210,7 @@ impl Step for Query<'_> {
             profile_summary.as_deref().filter(|_| self.request.intent == Intent::AgentPreamble)
         {
             let tokens = off_executor(summary.len(), || memhost_tokens::count(summary));
-            answered.host.recorder.metrics.preamble(&answered.serving.binding.provider_key, tokens);
+            answered.host.oplog.metrics.preamble(&answered.serving.binding.provider_key, tokens);
         }
         answered.returns(&snippets);
         let (operation_id, usage) = (answered.id(), answered.usage());

@@ -6,8 +6,8 @@ use async_recursion::async_recursion as boxed;
 use crate::Service;
 use crate::access::Caller;
 use crate::error::ServiceError;
-use crate::operations::record::Ending;
 use crate::operations::runner::Answered;
+use memhost_oplog::operation::Ending;
 use memhost_records::{HostPartitions, Made, Ownership, Reader, Viewer};
 use memhost_store::StoreError;
 use memhost_types::{

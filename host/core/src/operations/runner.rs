@@ -26,10 +26,10 @@ use std::sync::Arc;
 use crate::Service;
 use crate::access::{Access, Caller, Denied};
 use crate::error::ServiceError;
-use crate::operations::record::{Completion, Concluded, Ended, Ending, Intended, Opened};
 use crate::operations::rows::reader_of;
 use crate::versions::serving::Serving;
 use memhost_executor::in_turn;
+use memhost_oplog::operation::{Completion, Concluded, Ended, Ending, Intended, Opened};
 use memhost_records::{Made, Ownership, Since};
 use memhost_sandbox::{Answer, Failure};
 use memhost_store::{Lease, StoreError, TableWrite};
@@ -276,7 +276,7 @@ impl Service {
                 self.call_provider(step, intended, serving).await
             }
         };
-        concluded.into_result()
+        Ok(concluded.into_result()?)
     }
 
     /// Everything that may refuse an operation before its provider is called.
@@ -415,7 +415,7 @@ impl Service {
         mut ending: Ending,
         mut ended: Ended<S::Response>,
     ) -> Concluded<S::Response> {
-        if let Err(error) = ending.charge().await {
+        if let Err(error) = ending.charge() {
             ended = ended.or_failed(ending.failure(error.into()));
         }
         let Writes { rows, lock } = match step.writes(self, &mut ending, &ended).await {

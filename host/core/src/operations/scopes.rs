@@ -260,7 +260,7 @@ impl Service {
         let removed = gone.iter().map(|handle| &handle.provider_record_id);
         ending.change_rows(self.records.remove(binding, removed).await?);
         ending.set_records(gone, waited.len());
-        ending.complete(Ended::Succeeded(at), Vec::new()).await.into_result()
+        Ok(ending.complete(Ended::Succeeded(at), Vec::new()).await.into_result()?)
     }
 
     /// All records of a scope at a binding that the host knows and that are to be forgotten.

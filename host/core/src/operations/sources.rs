@@ -124,7 +124,7 @@ impl Service {
             self.begin(caller, OperationKind::Forget, &mut request.scope.clone(), true).await?;
         opened.set_binding(binding);
         if let Err(error) = names_nobody(&request.scope) {
-            return Err(opened.refuse(error.into()).await);
+            return Err(opened.refuse(error.into()).await.into());
         }
         let rows = self.remembered(binding, request, opened.id()).await?;
         let mut ending = opened.write_intent(rows).await?.called();
@@ -152,7 +152,7 @@ impl Service {
         let removed = gone.iter().map(|handle| &handle.provider_record_id);
         ending.change_rows(self.records.remove(binding, removed).await?);
         ending.set_records(gone, waited.len());
-        ending.complete(Ended::Succeeded(at), Vec::new()).await.into_result()
+        Ok(ending.complete(Ended::Succeeded(at), Vec::new()).await.into_result()?)
     }
 
     /// The rows that remember that sources are forgotten from this operation on.
@@ -188,14 +188,14 @@ impl Service {
         };
         let found = match listed {
             Ok(found) => found,
-            Err(refusal) => return Err(opened.refuse(refusal).await),
+            Err(refusal) => return Err(opened.refuse(refusal).await.into()),
         };
         let mut ending = opened.without_a_call();
         ending.set_records(
             found.records.iter().map(|record| record.handle.clone()).collect(),
             found.records.len(),
         );
-        ending.complete(Ended::Succeeded(found), Vec::new()).await.into_result()
+        Ok(ending.complete(Ended::Succeeded(found), Vec::new()).await.into_result()?)
     }
 
     /// Takes what reads all bindings from the rate of each that has a limit and serves.
@@ -209,7 +209,7 @@ impl Service {
                     "the binding `{}` is over its limit `callsPerSecond` of {per_second}",
                     binding.key
                 );
-                self.recorder.metrics.limit_hit("callsPerSecond");
+                self.oplog.metrics.limit_hit("callsPerSecond");
                 return Err(
                     Refusal::new(OperationErrorCode::RateLimited, message).retry_after(wait)
                 );

@@ -181,7 +181,7 @@ impl Step for Upsert {
         let metadata = records.iter_mut().map(|record| &mut record.metadata);
         guard.stamp(scope, metadata);
         private(serving, &mut self.request)?;
-        opened.keep_payload(serving, &self.request);
+        opened.keep_payload(&serving.binding, &self.request);
         // The queue of an imported company comes with it.
         if !opened.is_systems() {
             self.hold(host, opened, &serving.binding).await?;

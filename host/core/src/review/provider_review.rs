@@ -5,11 +5,11 @@
 use crate::Service;
 use crate::access::Caller;
 use crate::error::ServiceError;
-use crate::operations::record::Completion;
 use crate::operations::runner::{Answered, Step, Target};
 use crate::review::control::{digest, queued, whole};
 use crate::review::judge::judge;
 use crate::versions::serving::Serving;
+use memhost_oplog::operation::Completion;
 use memhost_sandbox::{Answer, Failure, OptionalInterface};
 use memhost_store::StoreError;
 use memhost_types::{

@@ -50,7 +50,7 @@ pub(crate) fn start(service: &Arc<Service>) {
             service.compact_if_due();
             service.ask_open_circuits();
             let other =
-                [service.recorder.compaction.wait(service.clock.now()), service.waiting.wait()];
+                [service.oplog.compaction.wait(service.clock.now()), service.waiting.wait()];
             let sleep = other
                 .into_iter()
                 .flatten()
@@ -97,7 +97,7 @@ impl Service {
         {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        if let Err(error) = self.recorder.write_refusals(true).await {
+        if let Err(error) = self.oplog.write_refusals(true).await {
             tracing::error!(%error, "the number of refusals could not be written");
         }
         if let Err(error) = self.tokens.write_last_uses().await {
@@ -108,12 +108,12 @@ impl Service {
     /// Writes how many refusals there were in the minutes that have ended. Answers how long to wait
     /// for the next ones.
     async fn write_ended_refusals(&self) -> Duration {
-        if let Err(error) = self.recorder.write_refusals(false).await {
+        if let Err(error) = self.oplog.write_refusals(false).await {
             tracing::error!(%error, "the number of refusals could not be written");
         }
         let now = self.clock.now();
         let until =
-            self.recorder.refusals.due_at(now).map(|at| Duration::try_from(at.duration_since(now)));
+            self.oplog.refusals.due_at(now).map(|at| Duration::try_from(at.duration_since(now)));
         until.and_then(Result::ok).unwrap_or(LONGEST_SLEEP).max(Duration::from_millis(1))
     }
 

@@ -335,7 +335,7 @@ impl Service {
         let entry = entry.with(Some(&before.status), Some(&after.status));
         let changes = self.jobs.changes(before, after).await?;
         self.bindings.record_with(&before.company_id, entry, changes).await?;
-        self.recorder.feed.job(after.clone());
+        self.oplog.feed.job(after.clone());
         Ok(())
     }
 }

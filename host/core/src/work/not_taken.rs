@@ -3,7 +3,8 @@
 use crate::Service;
 use crate::access::Caller;
 use crate::error::ServiceError;
-use crate::operations::record::Opened;
+use memhost_oplog::OplogError;
+use memhost_oplog::operation::Opened;
 use memhost_types::{
     Binding, ContextBlock, DEFAULT_TOKEN_BUDGET, HookEvent, HookKind, HookReceipt, NotTaken,
     OperationErrorCode, OperationKind, Refusal, SubscribedWhen,
@@ -23,15 +24,15 @@ impl Service {
         let is_recall = event.hook_kind == HookKind::PreRunHydrate;
         let kind = if is_recall { OperationKind::Query } else { OperationKind::Capture };
         let reason = self.why_not_taken(&event);
-        let mut opened = Opened::begin(&self.recorder, caller, kind, &event.scope).await?;
+        let mut opened = Opened::begin(&self.oplog, caller, kind, &event.scope).await?;
         opened.set_provenance(event.source.as_ref(), Some(&event.context()));
         let operation_id =
             match opened.refuse(Refusal::new(OperationErrorCode::NoBinding, reason.as_str())).await
             {
-                ServiceError::Operation { operation_id, .. } => operation_id,
-                error => return Err(error),
+                OplogError::Ended { operation_id, .. } => operation_id,
+                error => return Err(error.into()),
             };
-        self.recorder.metrics.hook_not_taken(&event.hook_kind);
+        self.oplog.metrics.hook_not_taken(&event.hook_kind);
         let context = is_recall.then(|| ContextBlock {
             text: String::new(),
             tokens: 0,

@@ -33,7 +33,7 @@ pub enum BillingError {
 
 /// The spending and the budgets of one company.
 #[derive(Debug, Default)]
-struct Account {
+pub(super) struct Account {
     budgets: Vec<Budget>,
     /// `None`: the company's sums were not read yet.
     spending: Option<Spending>,
@@ -69,7 +69,7 @@ pub enum MayCost {
 pub struct Charged {
     /// One for each use that is billed directly.
     pub events: Vec<CostEvent>,
-    /// To be written in one step with the operation's row.
+    /// To be written in one step with the operation's entry.
     pub writes: Vec<TableWrite>,
     /// Budgets whose state has changed.
     pub turned: Vec<BudgetView>,
@@ -124,7 +124,7 @@ impl Ledger {
         Ok(budgets)
     }
 
-    fn known(&self, company: &CompanyId) -> Option<Arc<Mutex<Account>>> {
+    pub(super) fn known(&self, company: &CompanyId) -> Option<Arc<Mutex<Account>>> {
         self.accounts.read().get(company).cloned()
     }
 
@@ -178,7 +178,7 @@ impl Ledger {
     /// The cost counts in memory even if the operation cannot be written: it was spent, and until a
     /// restart the budgets know it.
     ///
-    /// This call does not wait, so that nothing comes between a provider's answer and its row.
+    /// This call does not wait, so that nothing comes between a provider's answer and its entry.
     ///
     /// # Errors
     /// Where an event cannot be encoded.

@@ -8,8 +8,8 @@ use crate::Service;
 use crate::companies::export::{FORMAT, Line, TABLES};
 use crate::companies::waiting::{Waiting, upsert_of};
 use crate::error::ServiceError;
-use crate::operations::record::event_rows;
 use memhost_oplog::billing::{self, BillingRow};
+use memhost_oplog::events;
 use memhost_records::Records;
 use memhost_store::{self as store, Change, Table, Transacted};
 use memhost_types::{
@@ -190,7 +190,7 @@ impl<'a> Importing<'a> {
         let mut changes =
             vec![Change::insert(table, store::company_key(self.company, &key), row.encode()?)];
         match &row {
-            Row::Event(event) => changes.extend(event_rows::index(event)?),
+            Row::Event(event) => changes.extend(events::index(event)?),
             Row::Record(row) => {
                 changes.extend(Records::index_of(row).into_iter().map(Change::from));
             }
@@ -213,7 +213,7 @@ impl<'a> Importing<'a> {
                 Ok(())
             }
             Row::Billing(BillingRow::Budget(_)) => {
-                Ok(service.recorder.ledger.reload(self.company).await?)
+                Ok(service.oplog.ledger.reload(self.company).await?)
             }
             Row::Retention(_) => service.reload_retention(self.company).await,
             _ => Ok(()),

@@ -77,7 +77,7 @@ impl Step for ForgetAtOnce {
         opened: &mut Opened,
         serving: &Arc<Serving>,
     ) -> Result<(), Refusal> {
-        opened.keep_payload(serving, &self.wanted.scope);
+        opened.keep_payload(&serving.binding, &self.wanted.scope);
         let (binding, by) = (&serving.binding, opened.id());
         let is_meant = |row: &RecordRow| self.wanted.has(row, by) && self.is_in_partition(row);
         let what = Selection::Scope(&self.wanted.scope);

@@ -189,7 +189,7 @@ impl Step for ForgetScope<'_> {
         opened: &mut Opened,
         serving: &Arc<Serving>,
     ) -> Result<(), Refusal> {
-        opened.keep_payload(serving, &self.wanted.scope);
+        opened.keep_payload(&serving.binding, &self.wanted.scope);
         self.binding = Some(Arc::clone(serving));
         Ok(())
     }

@@ -103,7 +103,7 @@ impl Step for ForgetSources<'_> {
         opened: &mut Opened,
         serving: &Arc<Serving>,
     ) -> Result<(), Refusal> {
-        opened.keep_payload(serving, &self.request);
+        opened.keep_payload(&serving.binding, &self.request);
         self.binding = Some(Arc::clone(serving));
         Ok(())
     }

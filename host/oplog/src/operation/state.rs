@@ -5,11 +5,11 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{OperationContext, Record, Recorder, Stage};
-use crate::access::Caller;
-use crate::error::ServiceError;
-use crate::host::Audit;
-use memhost_oplog::refusals::Taken;
+use super::{OpenOperation, OperationContext, Stage};
+use crate::error::OplogError;
+use crate::log::{Audit, Oplog};
+use crate::refusals::Taken;
+use memhost_access::Caller;
 use memhost_records::{OperationMarks, Reader};
 use memhost_store::TableWrite;
 use memhost_types::{
@@ -20,18 +20,18 @@ use memhost_types::{
 macro_rules! states {
     ($($(#[$doc:meta])* $state:ident),+) => {$(
         $(#[$doc])*
-        pub(crate) struct $state(Record);
+        pub struct $state(OpenOperation);
 
         impl Deref for $state {
-            type Target = Record;
+            type Target = OpenOperation;
 
-            fn deref(&self) -> &Record {
+            fn deref(&self) -> &OpenOperation {
                 &self.0
             }
         }
 
         impl DerefMut for $state {
-            fn deref_mut(&mut self) -> &mut Record {
+            fn deref_mut(&mut self) -> &mut OpenOperation {
                 &mut self.0
             }
         }
@@ -49,16 +49,19 @@ states! {
 }
 
 /// How an operation ends.
-pub(crate) enum Ended<R> {
+pub enum Ended<R> {
+    /// With this answer.
     Succeeded(R),
-    /// The host keeps the request. The record says why, and the caller gets an answer.
+    /// The host keeps the request. The entry says why, and the caller gets an answer.
     Held(R, Refusal),
+    /// For this reason.
     Failed(Refusal),
 }
 
 impl<R> Ended<R> {
     /// The same after the host failed. The first failure stays the reason.
-    pub(crate) fn or_failed(self, failure: Refusal) -> Self {
+    #[must_use]
+    pub fn or_failed(self, failure: Refusal) -> Self {
         match self {
             Self::Failed(first) => {
                 tracing::error!(error = %failure.error.message, "the host failed while it ended an \
@@ -73,26 +76,34 @@ impl<R> Ended<R> {
 /// The answer to the caller of an operation whose completion was written. Only [`Ending::complete`]
 /// makes one.
 #[must_use]
-pub(crate) struct Concluded<R>(Result<R, ServiceError>);
+pub struct Concluded<R>(Result<R, OplogError>);
 
 impl<R> Concluded<R> {
-    pub(crate) fn into_result(self) -> Result<R, ServiceError> {
+    /// The answer.
+    ///
+    /// # Errors
+    /// Where the operation did not succeed, or could not be recorded.
+    pub fn into_result(self) -> Result<R, OplogError> {
         self.0
     }
 }
 
 impl Opened {
-    pub(crate) async fn begin(
-        recorder: &Arc<Recorder>,
+    /// Gives the operation its id. From here on it leaves an entry whatever happens.
+    ///
+    /// # Errors
+    /// Where no numbers can be reserved.
+    pub async fn begin(
+        log: &Arc<Oplog>,
         caller: &Caller,
         kind: OperationKind,
         scope: &Scope,
-    ) -> Result<Self, ServiceError> {
+    ) -> Result<Self, OplogError> {
         let started = Instant::now();
-        let sequence = memhost_store::next_sequence(&*recorder.store, &scope.company_id).await?;
-        let now = recorder.clock.now();
+        let sequence = memhost_store::next_sequence(&*log.store, &scope.company_id).await?;
+        let now = log.clock.now();
         let unix_ms = u64::try_from(now.as_millisecond()).unwrap_or(0);
-        let random = u64::try_from(recorder.clock.random() & u128::from(u64::MAX)).unwrap_or(0);
+        let random = u64::try_from(log.clock.random() & u128::from(u64::MAX)).unwrap_or(0);
         let operation = Operation {
             id: OperationId::new(unix_ms, sequence, random),
             company_id: scope.company_id.clone(),
@@ -123,10 +134,10 @@ impl Opened {
             payload: None,
             count: 1,
         };
-        Ok(Self(Record {
-            recorder: Arc::clone(recorder),
-            token: (!caller.is_host()).then(|| caller.key().to_owned()),
-            is_systems: *caller == Caller::system(),
+        Ok(Self(OpenOperation {
+            log: Arc::clone(log),
+            token: OpenOperation::counted_for(caller),
+            is_systems: *caller.principal() == Principal::System,
             room: u64::MAX,
             attribution: None,
             operation: Arc::new(operation),
@@ -143,47 +154,46 @@ impl Opened {
     }
 
     /// Writes the intent of a write, durably, in one step with `beside`. A read leaves none.
-    pub(crate) async fn write_intent(
+    ///
+    /// # Errors
+    /// Where it could not be written: the provider must not be called.
+    pub async fn write_intent(
         mut self,
         mut beside: Vec<TableWrite>,
-    ) -> Result<Intended, ServiceError> {
-        beside.extend(self.0.forgetting()?);
-        let Record { recorder, operation, marks, .. } = &mut self.0;
-        if operation.kind.is_write() {
-            beside.extend(marks.begin(&recorder.records)?);
-        }
+    ) -> Result<Intended, OplogError> {
+        beside.extend(self.0.compaction_mark()?);
+        let OpenOperation { log, operation, marks, .. } = &mut self.0;
         if !operation.kind.is_write() {
             return Ok(Intended(self.0));
         }
-        if let Err(error) =
-            recorder.store.write_operation(Arc::clone(operation), beside.clone()).await
-        {
-            let error = ServiceError::Audit(error);
+        beside.extend(marks.begin(&log.records)?);
+        if let Err(error) = log.store.write_operation(Arc::clone(operation), beside.clone()).await {
+            let error = OplogError::NotRecorded(error);
             let refusal = Refusal::new(OperationErrorCode::Host, error.to_string());
             self.0.end(refusal.outcome, Some(refusal.error));
-            let Record { recorder, marks, .. } = &mut self.0;
-            marks.abandon(&recorder.records);
+            let OpenOperation { log, marks, .. } = &mut self.0;
+            marks.abandon(&log.records);
             self.0.write_unawaited();
             return Err(error);
         }
-        recorder.feed.jobs(&beside);
+        log.feed.jobs(&beside);
         Ok(Intended(self.0))
     }
 
-    /// The operation does not begin after all. It leaves no record, and gives its number back.
-    pub(crate) fn withdraw(mut self) {
-        let Record { recorder, operation, stage, .. } = &mut self.0;
+    /// The operation does not begin after all. It leaves no entry, and gives its number back.
+    pub fn withdraw(mut self) {
+        let OpenOperation { log, operation, stage, .. } = &mut self.0;
         *stage = Stage::Ended;
-        recorder.store.return_sequence(&operation.company_id, operation.id.sequence());
+        log.store.return_sequence(&operation.company_id, operation.id.sequence());
     }
 
     /// No provider will be called.
-    pub(crate) fn without_a_call(self) -> Ending {
+    pub fn without_a_call(self) -> Ending {
         Ending(self.0)
     }
 
     /// Records a refusal and answers with it.
-    pub(crate) async fn refuse(self, refusal: Refusal) -> ServiceError {
+    pub async fn refuse(self, refusal: Refusal) -> OplogError {
         let ended = Ended::<Infallible>::Failed(refusal);
         let Err(error) = self.without_a_call().complete(ended, Vec::new()).await.into_result();
         error
@@ -192,43 +202,39 @@ impl Opened {
 
 impl Intended {
     /// The provider was called, and will not be called again.
-    pub(crate) fn called(self) -> Ending {
+    pub fn called(self) -> Ending {
         Ending(self.0)
     }
 }
 
-/// What became of an operation's record.
+/// What became of an operation's entry.
 enum Recorded {
     /// It is written, and on disk where that is waited for.
     Written,
-    /// It is counted in the record of an earlier refusal.
+    /// It is counted in an earlier refusal.
     Counted(OperationId),
     /// The caller must know that it is not on disk.
-    Not(ServiceError),
+    Not(OplogError),
 }
 
 impl Ending {
-    /// Ends the operation. With durable audit, and always for a write, its record is on disk when
-    /// this returns.
-    pub(crate) async fn complete<R>(
-        self,
-        ended: Ended<R>,
-        beside: Vec<TableWrite>,
-    ) -> Concluded<R> {
+    /// Ends the operation. With durable audit, and always for a write, it is on disk when this
+    /// returns.
+    pub async fn complete<R>(self, ended: Ended<R>, beside: Vec<TableWrite>) -> Concluded<R> {
         let operation_id = self.id();
         let (answer, outcome, error) = match ended {
             Ended::Succeeded(answer) => (Ok(answer), Outcome::Succeeded, None),
             // What is held was taken: nothing failed.
             Ended::Held(answer, Refusal { outcome, error }) => (Ok(answer), outcome, Some(error)),
             Ended::Failed(Refusal { outcome, error }) => (
-                Err(ServiceError::Operation { operation_id, outcome, error: error.clone() }),
+                Err(OplogError::Ended { operation_id, outcome, error: error.clone() }),
                 outcome,
                 Some(error),
             ),
         };
         Concluded(match self.record(answer.is_err(), outcome, error, beside).await {
             Recorded::Written => answer,
-            Recorded::Counted(first) => answer.map_err(|error| error.recorded_as(first)),
+            Recorded::Counted(first) => answer.map_err(|error| error.counted_in(first)),
             Recorded::Not(error) => Err(error),
         })
     }
@@ -242,68 +248,65 @@ impl Ending {
         error: Option<OperationError>,
         beside: Vec<TableWrite>,
     ) -> Recorded {
-        let mut record = self.0;
-        record.beside.extend(beside);
+        let mut open = self.0;
+        open.beside.extend(beside);
         // Where no provider was asked, nothing was removed.
-        if record.stage != Stage::Open {
-            match record.forgetting() {
-                Ok(row) => record.beside.extend(row),
+        if open.stage != Stage::Open {
+            match open.compaction_mark() {
+                Ok(row) => open.beside.extend(row),
                 Err(error) => {
                     tracing::error!(%error, "it could not be noted that something was removed");
                 }
             }
         }
-        match record.end_marks(error.as_ref().filter(|_| is_failure).map(|error| error.code)) {
-            Ok(rows) => record.beside.extend(rows),
+        match open.end_marks(error.as_ref().filter(|_| is_failure).map(|error| error.code)) {
+            Ok(rows) => open.beside.extend(rows),
             Err(error) => tracing::error!(%error, "the end of a private write could not be noted"),
         }
-        let may_be_done = record.stage != Stage::Open;
-        let latency = u64::try_from(record.started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        record.change().latency_us = Some(latency);
-        let operation_id = record.id();
-        let reason = record.countable(outcome, error.as_ref()).filter(|_| is_failure);
-        record.end(outcome, error);
-        record.add_events();
-        let recorder = Arc::clone(&record.recorder);
+        let may_be_done = open.stage != Stage::Open;
+        let latency = u64::try_from(open.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        open.change().latency_us = Some(latency);
+        let operation_id = open.id();
+        let reason = open.countable(outcome, error.as_ref()).filter(|_| is_failure);
+        open.end(outcome, error);
+        open.add_events();
+        let log = Arc::clone(&open.log);
         if let Some(reason) = reason {
-            match recorder.refusals.take(
-                &record.operation.company_id,
+            match log.refusals.take(
+                &open.operation.company_id,
                 reason,
                 operation_id,
-                recorder.clock.now(),
+                log.clock.now(),
             ) {
                 Taken::Again(first) => {
-                    recorder
-                        .store
-                        .return_sequence(&record.operation.company_id, operation_id.sequence());
+                    log.store.return_sequence(&open.operation.company_id, operation_id.sequence());
                     return Recorded::Counted(first);
                 }
                 Taken::First { is_of_others, ended } => {
                     if is_of_others {
-                        record.change().principal = Principal::Others;
+                        open.change().principal = Principal::Others;
                     }
-                    if let Err(error) = recorder.write_displaced(ended).await {
+                    if let Err(error) = log.write_displaced(ended).await {
                         tracing::error!(%error, "the number of earlier refusals could not be \
                             written");
                     }
                 }
             }
         }
-        let operation = Arc::clone(&record.operation);
+        let operation = Arc::clone(&open.operation);
         let is_write = operation.kind.is_write();
-        let write =
-            || recorder.store.write_operation(Arc::clone(&operation), record.beside.clone());
+        let write = || log.store.write_operation(Arc::clone(&operation), open.beside.clone());
         let commit = write();
         // A refusal that is written always waits for the disk, also with relaxed audit.
-        let may_go_on = recorder.audit == Audit::Relaxed && !is_write && operation.error.is_none();
-        if may_go_on && !recorder.store.is_behind(&operation.company_id) {
-            recorder.feed.operation(&operation);
+        let may_go_on = log.audit == Audit::Relaxed && !is_write && operation.error.is_none();
+        if may_go_on && !log.store.is_behind(&operation.company_id) {
+            log.feed.operation(&operation);
             return Recorded::Written;
         }
         let mut committed = commit.await;
         // The provider may have done the write and its intent is on disk: failing the request at
         // once would make the caller repeat it. What is not on disk after a second try may be lost
-        // with the next crash, and the record will say `interrupted`: the caller must know.
+        // with the next crash, and the entry will say `interrupted`: the caller must know.
         let may_be_done = is_write && may_be_done;
         if let (Err(error), true) = (&committed, may_be_done) {
             tracing::error!(%error, operation = %operation_id, "a completion could not be \
@@ -312,20 +315,20 @@ impl Ending {
         }
         match committed {
             Ok(()) => {
-                record.end_on_disk().await;
-                recorder.feed.operation(&operation);
-                recorder.feed.jobs(&record.beside);
-                if record.has_new_jobs {
-                    recorder.wake.notify_one();
+                open.end_on_disk().await;
+                log.feed.operation(&operation);
+                log.feed.jobs(&open.beside);
+                if open.has_new_jobs {
+                    log.wake.notify_one();
                 }
                 Recorded::Written
             }
             Err(error) if may_be_done => {
-                Recorded::Not(ServiceError::Unrecorded { operation_id, error })
+                Recorded::Not(OplogError::Unrecorded { operation_id, error })
             }
             Err(error) => {
-                recorder.refusals.not_written(&operation.company_id, operation_id);
-                Recorded::Not(ServiceError::Audit(error))
+                log.refusals.not_written(&operation.company_id, operation_id);
+                Recorded::Not(OplogError::NotRecorded(error))
             }
         }
     }

@@ -1,10 +1,14 @@
-//! The rows of an event: the event itself, and what finds it by session, tool and project.
+//! The rows of an event: the event itself, and what finds it by session, tool and project. Only
+//! this module builds keys of the tables `Events` and `EventIndex`.
 
 use memhost_store::{self as store, Change, StoreError, Table};
 use memhost_types::{CompanyId, Event};
 
 /// Writes an event and the rows of the index that find it.
-pub(crate) fn changes(event: &Event) -> Result<Vec<Change>, StoreError> {
+///
+/// # Errors
+/// Where it cannot be encoded.
+pub fn changes(event: &Event) -> Result<Vec<Change>, StoreError> {
     let mut changes = index(event)?;
     let key = store::newest_first(&event.company_id, event.id);
     changes.push(Change::always(Table::Events, key, Some(store::encode("event", event)?)));
@@ -12,7 +16,10 @@ pub(crate) fn changes(event: &Event) -> Result<Vec<Change>, StoreError> {
 }
 
 /// The rows of the index that find an event.
-pub(crate) fn index(event: &Event) -> Result<Vec<Change>, StoreError> {
+///
+/// # Errors
+/// Where one cannot be made.
+pub fn index(event: &Event) -> Result<Vec<Change>, StoreError> {
     let company = &event.company_id;
     let mut changes = Vec::with_capacity(5);
     if let Some(event_id) = &event.event.event_id {
@@ -39,12 +46,12 @@ pub(crate) fn index(event: &Event) -> Result<Vec<Change>, StoreError> {
 }
 
 /// Identifies an event: its sender's id for it, and its agent.
-pub(crate) fn key(event: &Event, event_id: &str) -> Vec<u8> {
+pub fn key(event: &Event, event_id: &str) -> Vec<u8> {
     let agent = event.event.agent_id.as_ref().map_or("", |id| id.as_str());
     facet(&event.company_id, b'e', &format!("{agent}/{event_id}"))
 }
 
 /// The prefix of a facet value. Ids contain no zero byte, so no value is the beginning of another.
-pub(crate) fn facet(company: &CompanyId, name: u8, value: &str) -> Vec<u8> {
+pub fn facet(company: &CompanyId, name: u8, value: &str) -> Vec<u8> {
     store::company_key(company, &[&[name], value.as_bytes(), b"\0"].concat())
 }

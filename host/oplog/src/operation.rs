@@ -1,54 +1,29 @@
-//! One operation's record, from its opening to its end. Rule: no operation without a record.
+//! One operation, from its opening to its end. Rule: no operation without a log entry.
 
-pub(crate) mod event_rows;
-mod refused;
 mod sink;
 mod state;
+
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
-use tokio::sync::Notify;
 
 pub use self::sink::{OperationContext, OperationSink};
-pub(crate) use self::state::{Concluded, Ended, Ending, Intended, Opened};
-use crate::access::Attached;
-use crate::host::Audit;
-use crate::versions::serving::Serving;
-use crate::work::jobs::Jobs;
+pub use self::state::{Concluded, Ended, Ending, Intended, Opened};
+use crate::log::Oplog;
+use crate::refusals::Reason;
+use memhost_access::Caller;
 use memhost_executor::to_json;
-use memhost_oplog::billing::Ledger;
-use memhost_oplog::feed::Feed;
-use memhost_oplog::metrics::Metrics;
-use memhost_oplog::refusals::{Reason, Refusals};
-use memhost_ports::Clock;
-use memhost_records::{OperationMarks, Ownership, Progress, Reader, Records, RowChanges};
-use memhost_sandbox::{Answer, Failure};
-use memhost_store::{CompactionMark, Lease, Store, StoreError, TableWrite};
+use memhost_records::{OperationMarks, Ownership, Progress, Reader, RowChanges};
+use memhost_store::{Lease, StoreError, TableWrite};
 use memhost_types::{
-    AttributionMode, Binding, ExtractionJob, HookContext, Job, JsonObject, LogLine, Operation,
+    AttributionMode, Binding, ExtractionJob, HookContext, JsonObject, LogLine, Operation,
     OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, PayloadSnapshot,
     Principal, RecordHandle, Refusal, Scope, Snapshots, SourceRef, Usage, limits,
 };
-
-/// Where operations are recorded.
-pub(crate) struct Recorder {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) audit: Audit,
-    pub(crate) metrics: Metrics,
-    pub(crate) ledger: Ledger,
-    pub(crate) feed: Arc<Feed>,
-    pub(crate) refusals: Refusals,
-    /// Says what was removed and is still in the store's files.
-    pub(crate) compaction: CompactionMark,
-    pub(crate) records: Arc<Records>,
-    /// What says which events an operation leaves.
-    pub(crate) sinks: Attached<dyn OperationSink>,
-    /// The background work waits for this, and begins what is due.
-    pub(crate) wake: Arc<Notify>,
-}
 
 /// The stage of an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,9 +39,9 @@ enum Stage {
 
 /// What an operation has in every state. Dropping it before its end records it as interrupted, with
 /// what is known by then.
-pub(crate) struct Record {
-    recorder: Arc<Recorder>,
-    /// The caller's key; none where the host itself works: each of its refusals has a record.
+pub struct OpenOperation {
+    log: Arc<Oplog>,
+    /// The caller's key. `None`: the host itself works, and each of its refusals has an entry.
     token: Option<String>,
     is_systems: bool,
     room: u64,
@@ -76,7 +51,7 @@ pub(crate) struct Record {
     operation: Arc<Operation>,
     started: Instant,
     stage: Stage,
-    /// What the host's own imports used. The record lists it after what the provider reports.
+    /// What the host's own imports used. It is listed after what the provider reports.
     metered: Vec<Usage>,
     /// Written in one step with the completion.
     beside: Vec<TableWrite>,
@@ -87,69 +62,89 @@ pub(crate) struct Record {
     has_new_jobs: bool,
     /// Who asks, for the events that it leaves.
     context: OperationContext,
-    /// Locks that are held until the record is on disk.
+    /// Locks that are held until the operation is on disk.
     locks: Vec<Lease>,
 }
 
 /// What a provider's answer says about itself.
-#[derive(Default)]
-pub(crate) struct Completion {
-    pub(crate) records: Vec<RecordHandle>,
-    pub(crate) record_count: usize,
-    pub(crate) usage: Vec<Usage>,
+#[derive(Debug, Default)]
+pub struct Completion {
+    /// The records that it wrote or returns.
+    pub records: Vec<RecordHandle>,
+    /// How many they are.
+    pub record_count: usize,
+    /// What the provider used.
+    pub usage: Vec<Usage>,
 }
 
 impl Completion {
-    pub(crate) fn records(records: Vec<RecordHandle>, usage: &[Usage]) -> Self {
+    /// These records, and what they cost.
+    pub fn records(records: Vec<RecordHandle>, usage: &[Usage]) -> Self {
         Self { record_count: records.len(), records, usage: usage.to_vec() }
     }
 
-    pub(crate) fn usage(usage: &[Usage]) -> Self {
+    /// No record.
+    pub fn usage(usage: &[Usage]) -> Self {
         Self { usage: usage.to_vec(), ..Self::default() }
     }
 }
 
-impl Record {
-    pub(crate) fn id(&self) -> OperationId {
+/// What a call of a provider leaves beside its answer.
+#[derive(Debug, Default)]
+pub struct CallTrace {
+    /// What the guest logged.
+    pub log: Vec<LogLine>,
+    /// Microseconds in the provider.
+    pub provider_us: u64,
+    /// What the host's own imports used.
+    pub metered: Vec<Usage>,
+}
+
+impl OpenOperation {
+    /// What a caller's refusals are counted for. `None`: those of the host itself are not counted.
+    pub(crate) fn counted_for(caller: &Caller) -> Option<String> {
+        (!caller.is_host()).then(|| caller.key().to_owned())
+    }
+
+    /// Its id.
+    pub fn id(&self) -> OperationId {
         self.operation.id
     }
 
-    pub(crate) fn operation(&self) -> &Operation {
+    /// Its entry as it is by now.
+    pub fn operation(&self) -> &Operation {
         &self.operation
     }
 
-    pub(crate) fn set_provenance(
-        &mut self,
-        source: Option<&SourceRef>,
-        hook: Option<&HookContext>,
-    ) {
+    /// Notes where the memory comes from. What was known of it stays where `source` is absent.
+    pub fn set_provenance(&mut self, source: Option<&SourceRef>, hook: Option<&HookContext>) {
         let operation = self.change();
         operation.source = source.cloned().or(operation.source.take());
         operation.hook = hook.cloned();
     }
 
-    /// Who sent the event that the host works on.
-    pub(crate) fn set_principal(&mut self, sender: &Principal) {
+    /// Notes who sent the event that the host works on.
+    pub fn set_principal(&mut self, sender: &Principal) {
         self.change().principal = sender.clone();
     }
 
-    /// The bytes that the company had room for when it began.
-    pub(crate) fn set_room(&mut self, bytes: u64) {
+    /// Notes the bytes that the company had room for when it began.
+    pub fn set_room(&mut self, bytes: u64) {
         self.room = bytes;
     }
 
-    /// The scope that it is bound to.
-    pub(crate) fn set_scope(&mut self, scope: &Scope) {
+    /// Notes the scope that it is bound to.
+    pub fn set_scope(&mut self, scope: &Scope) {
         self.change().scope.clone_from(scope);
     }
 
     /// Whether the host itself exports, imports or erases a company.
-    pub(crate) fn is_systems(&self) -> bool {
+    pub fn is_systems(&self) -> bool {
         self.is_systems
     }
 
-    /// Records that the request says it builds on.
-    pub(crate) fn set_cited<'a>(&mut self, metadata: impl Iterator<Item = Option<&'a JsonObject>>) {
+    /// Notes the records that the request says it builds on.
+    pub fn set_cited<'a>(&mut self, metadata: impl Iterator<Item = Option<&'a JsonObject>>) {
         let cited = metadata
             .filter_map(|metadata| metadata?.get("citedRecords")?.as_array())
             .flatten()
@@ -157,7 +152,8 @@ impl Record {
         self.change().cited = cited.take(limits::MAX_RECORDED_HANDLES).collect();
     }
 
-    pub(crate) fn set_binding(&mut self, binding: &Binding) {
+    /// Notes the binding that answers.
+    pub fn set_binding(&mut self, binding: &Binding) {
         self.attribution = binding.policy.attribution;
         let operation = self.change();
         operation.binding_key = Some(binding.key.clone());
@@ -165,35 +161,41 @@ impl Record {
         operation.provider_key = Some(binding.provider_key.clone());
     }
 
+    /// Notes the version of the provider that answers.
+    pub fn set_version(&mut self, version: String) {
+        self.change().provider_version = Some(version);
+    }
+
     /// Who is answered. Until the runner says it, somebody who may read no private record.
-    pub(crate) fn reader(&self) -> &Reader {
+    pub fn reader(&self) -> &Reader {
         &self.reader
     }
 
-    pub(crate) fn set_reader(&mut self, reader: Reader) {
+    /// Notes who is answered.
+    pub fn set_reader(&mut self, reader: Reader) {
         self.reader = reader;
     }
 
-    /// Records the ownership of the records that it writes.
-    pub(crate) fn set_ownership(&mut self, binding: &Binding, ownership: &Ownership) {
+    /// Notes the ownership of the records that it writes.
+    pub fn set_ownership(&mut self, binding: &Binding, ownership: &Ownership) {
         self.marks.plan(&self.operation, binding, ownership);
         self.change().visibility = ownership.visibility();
     }
 
     /// Changes rows of records in one step with the completion.
-    pub(crate) fn change_rows(&mut self, changes: RowChanges) {
+    pub fn change_rows(&mut self, changes: RowChanges) {
         self.beside.extend(changes.writes);
         self.marks.take_from(changes.taken_from);
         self.locks.extend(changes.lock);
     }
 
     /// Writes these rows in one step with the completion.
-    pub(crate) fn write_beside(&mut self, rows: Vec<TableWrite>) {
+    pub fn write_beside(&mut self, rows: Vec<TableWrite>) {
         self.beside.extend(rows);
     }
 
     /// The provider has records whose rows could not be made.
-    pub(crate) fn rows_are_missing(&mut self) {
+    pub fn rows_are_missing(&mut self) {
         self.marks.rows_are_missing();
     }
 
@@ -204,13 +206,13 @@ impl Record {
             Stage::Answered => Progress::Answered,
             Stage::Called | Stage::Ended => Progress::Called(error),
         };
-        self.marks.end(&self.recorder.records, progress, self.recorder.clock.now())
+        self.marks.end(&self.log.records, progress, self.log.clock.now())
     }
 
     /// The operation is on disk. Owners who had private records and have none any more hide nothing
     /// from here on. A failure costs others a summary until the next sweep.
     async fn end_on_disk(&mut self) {
-        let records = Arc::clone(&self.recorder.records);
+        let records = Arc::clone(&self.log.records);
         let owners = self.marks.ended(&records, &self.beside);
         let Some(binding) = self.operation.binding_id.filter(|_| !owners.is_empty()) else {
             return;
@@ -223,14 +225,10 @@ impl Record {
         }
     }
 
-    pub(crate) fn set_version(&mut self, serving: &Serving) {
-        self.change().provider_version = Some(serving.plugin.version().to_string());
-    }
-
-    /// Keeps as much of the request as the binding's policy says; nothing where the company has no
-    /// room for it.
-    pub(crate) fn keep_payload(&mut self, serving: &Serving, request: &impl Serialize) {
-        let most = match serving.binding.policy.retention.snapshots {
+    /// Keeps as much of the request as the binding's policy says. Nothing is kept where the company
+    /// has no room for it.
+    pub fn keep_payload(&mut self, binding: &Binding, request: &impl Serialize) {
+        let most = match binding.policy.retention.snapshots {
             Snapshots::Off => return,
             Snapshots::Bounded => limits::MAX_BOUNDED_SNAPSHOT_BYTES,
             Snapshots::Full => usize::MAX,
@@ -247,75 +245,75 @@ impl Record {
         self.change().payload = Some(PayloadSnapshot { text, bytes });
     }
 
-    /// Takes what is known about a call out of the provider's answer.
-    pub(crate) fn answered<T>(&mut self, answer: Answer<T>) -> T {
+    /// Notes that the provider answered.
+    pub fn answered(&mut self, trace: CallTrace) {
         self.stage = Stage::Answered;
-        self.metered.extend(answer.metered);
-        self.called(answer.log, answer.provider_us);
-        answer.value
+        self.called(trace);
     }
 
-    /// A call gave no answer, and there will be no other.
-    pub(crate) fn failed(&mut self, failure: Failure) -> Refusal {
-        let refusal = Refusal::from(&failure.error);
+    /// Notes that a call gave no answer, and that there will be no other.
+    pub fn failed(&mut self, trace: CallTrace) {
         self.stage = Stage::Called;
-        self.metered.extend(failure.metered);
-        self.called(failure.log, failure.provider_us);
-        refusal
+        self.called(trace);
     }
 
-    /// The records that the operation wrote or returns. The count may be larger than what is
+    fn called(&mut self, CallTrace { log, provider_us, metered }: CallTrace) {
+        self.metered.extend(metered);
+        let operation = self.change();
+        operation.log = log;
+        operation.provider_us = Some(provider_us);
+    }
+
+    /// Notes the records that the operation wrote or returns. The count may be larger than what is
     /// listed.
-    pub(crate) fn set_records(&mut self, mut records: Vec<RecordHandle>, count: usize) {
+    pub fn set_records(&mut self, mut records: Vec<RecordHandle>, count: usize) {
         records.truncate(self.operation.kind.recorded_handles());
         let operation = self.change();
         operation.records = records;
         operation.record_count = u32::try_from(count).unwrap_or(u32::MAX);
     }
 
-    /// What providers report to have used.
-    pub(crate) fn add_usage(&mut self, usage: Vec<Usage>) {
+    /// Adds what providers report to have used.
+    pub fn add_usage(&mut self, usage: Vec<Usage>) {
         self.change().usage.extend(usage);
     }
 
-    /// What the host's own imports used.
-    pub(crate) fn add_metered(&mut self, usage: Vec<Usage>) {
+    /// Adds what the host's own imports used.
+    pub fn add_metered(&mut self, usage: Vec<Usage>) {
         self.metered.extend(usage);
     }
 
-    /// A further call of the provider belongs to the same operation.
-    pub(crate) fn add_call(&mut self, log: Vec<LogLine>, provider_us: u64) {
+    /// Adds a further call of the provider that belongs to the same operation.
+    pub fn add_call(&mut self, log: Vec<LogLine>, provider_us: u64) {
         let operation = self.change();
         operation.log.extend(log);
         operation.provider_us = Some(operation.provider_us.unwrap_or(0) + provider_us);
     }
 
-    /// Jobs at the provider, as the record shows them.
-    pub(crate) fn set_jobs(&mut self, jobs: Vec<ExtractionJob>) {
+    /// Notes jobs at the provider, as the entry shows them.
+    pub fn set_jobs(&mut self, jobs: Vec<ExtractionJob>) {
         self.change().jobs = jobs;
     }
 
-    /// Jobs that the host did not know. They are due once the operation has ended.
-    pub(crate) fn add_new_jobs(&mut self, new: &[Job]) -> Result<(), StoreError> {
-        for job in new {
-            self.beside.extend(Jobs::writes(None, job)?);
-            self.has_new_jobs = true;
-        }
-        Ok(())
+    /// Writes jobs that the host did not know in one step with the completion. The background work
+    /// is woken then.
+    pub fn add_new_jobs(&mut self, rows: Vec<TableWrite>) {
+        self.has_new_jobs |= !rows.is_empty();
+        self.beside.extend(rows);
     }
 
     /// Holds a lock until the completion is on disk.
-    pub(crate) fn hold(&mut self, lock: Lease) {
+    pub fn hold(&mut self, lock: Lease) {
         self.locks.push(lock);
     }
 
     /// The row that says that text is removed, where the operation removes some and nothing says so
     /// yet. It is written before the provider is asked and again after that: a compaction may go on
     /// in between.
-    fn forgetting(&self) -> Result<Option<TableWrite>, StoreError> {
+    fn compaction_mark(&self) -> Result<Option<TableWrite>, StoreError> {
         match self.operation.kind {
             OperationKind::Forget | OperationKind::Correct | OperationKind::Review => {
-                self.recorder.compaction.mark(self.recorder.clock.now())
+                self.log.compaction.mark(self.log.clock.now())
             }
             _ => Ok(None),
         }
@@ -323,7 +321,7 @@ impl Record {
 
     /// Names the host's own failure as what it is. After the answer it undoes nothing at the
     /// provider.
-    pub(crate) fn failure(&self, mut failure: Refusal) -> Refusal {
+    pub fn failure(&self, mut failure: Refusal) -> Refusal {
         if self.stage == Stage::Answered && failure.error.code == OperationErrorCode::Host {
             let Operation { id, kind, .. } = &*self.operation;
             let advice = match kind.is_write() {
@@ -343,13 +341,16 @@ impl Record {
 
     /// Counts what the operation cost before anybody is answered, so that the next call is checked
     /// against it.
-    pub(crate) async fn charge(&mut self) -> Result<(), StoreError> {
+    ///
+    /// # Errors
+    /// Where a cost event cannot be encoded.
+    pub fn charge(&mut self) -> Result<(), StoreError> {
         self.merge_metered();
         self.attribute();
-        let charged = self.recorder.ledger.charge(&self.operation)?;
+        let charged = self.log.ledger.charge(&self.operation)?;
         self.change().cost_event_ids = charged.events.into_iter().map(|event| event.id).collect();
         self.beside.extend(charged.writes);
-        charged.turned.into_iter().for_each(|budget| self.recorder.feed.budget(budget));
+        charged.turned.into_iter().for_each(|budget| self.log.feed.budget(budget));
         Ok(())
     }
 
@@ -367,8 +368,8 @@ impl Record {
         }
     }
 
-    /// What a refusal is counted under; none where it must have a record of its own: it is written
-    /// in one step with something else, or its intent is on disk.
+    /// What a refusal is counted under. `None`: it must have an entry of its own, because it is
+    /// written in one step with something else, or its intent is on disk.
     fn countable(&self, outcome: Outcome, error: Option<&OperationError>) -> Option<Reason> {
         let has_intent = self.stage == Stage::Called && self.operation.kind.is_write();
         if outcome != Outcome::Refused
@@ -389,40 +390,34 @@ impl Record {
         Arc::make_mut(&mut self.operation)
     }
 
-    fn called(&mut self, log: Vec<LogLine>, provider_us: u64) {
-        let operation = self.change();
-        operation.log = log;
-        operation.provider_us = Some(provider_us);
-    }
-
     fn merge_metered(&mut self) {
         let metered = std::mem::take(&mut self.metered);
         self.change().usage.extend(metered);
     }
 
-    /// Fills in how it ended. From here on the record is only written.
+    /// Fills in how it ended. From here on the operation is only written.
     fn end(&mut self, outcome: Outcome, error: Option<OperationError>) {
         self.stage = Stage::Ended;
         self.merge_metered();
-        let now = self.recorder.clock.now();
+        let now = self.log.clock.now();
         let operation = self.change();
         operation.finished_at = Some(now);
         operation.attribution_mode = operation.usage.first().map(Usage::attribution);
         operation.outcome = outcome;
         operation.error = error;
-        self.recorder.metrics.observe(&self.operation);
+        self.log.metrics.observe(&self.operation);
         log_end(&self.operation);
     }
 
     /// Writes without waiting: it is flushed with the next group.
     fn write_unawaited(&mut self) {
-        self.recorder.feed.operation(&self.operation);
+        self.log.feed.operation(&self.operation);
         let beside = std::mem::take(&mut self.beside);
-        drop(self.recorder.store.write_operation(Arc::clone(&self.operation), beside));
+        drop(self.log.store.write_operation(Arc::clone(&self.operation), beside));
     }
 }
 
-impl Drop for Record {
+impl Drop for OpenOperation {
     fn drop(&mut self) {
         let message = match self.stage {
             Stage::Ended => return,
@@ -447,7 +442,10 @@ impl Drop for Record {
 /// Within the span of the request that the operation belongs to.
 fn log_end(operation: &Operation) {
     for line in &operation.log {
-        tracing::debug!(target: "memhost::guest", operation = %operation.id, level = line.level, "{}", line.text);
+        tracing::debug!(
+            target: "memhost::guest", operation = %operation.id, level = line.level,
+            "{}", line.text
+        );
     }
     tracing::debug!(
         operation = %operation.id, company = %operation.company_id, kind = operation.kind.as_str(),

@@ -2,7 +2,8 @@
 
 use uuid::Uuid;
 
-use super::{Record, event_rows};
+use super::OpenOperation;
+use crate::events;
 use memhost_store::TableWrite;
 use memhost_types::{Event, JsonObject, NewEvent, Operation, OperationId, check_id};
 
@@ -37,29 +38,29 @@ pub trait OperationSink: Send + Sync {
     fn events(&self, operation: &Operation, context: &OperationContext) -> Vec<NewEvent>;
 }
 
-impl Record {
+impl OpenOperation {
     /// Notes what the metadata of an item say of who asks.
-    pub(crate) fn note_context(&mut self, metadata: Option<&JsonObject>) {
+    pub fn note_context(&mut self, metadata: Option<&JsonObject>) {
         self.context.note(metadata);
     }
 
-    /// The operation that the provider is told: the same for every attempt.
-    pub(crate) fn set_told(&mut self, told: OperationId) {
+    /// Notes the operation that the provider is told: the same for every attempt.
+    pub fn set_told(&mut self, told: OperationId) {
         self.context.told = Some(told.uuid());
     }
 
     /// Adds the events that the sinks of the binding have of this operation.
     pub(super) fn add_events(&mut self) {
         let operation = &self.operation;
-        let sinks = self.recorder.sinks.at(&operation.company_id, operation.binding_key.as_ref());
+        let sinks = self.log.sinks.at(&operation.company_id, operation.binding_key.as_ref());
         if sinks.is_empty() {
             return;
         }
-        let events = sinks.iter().flat_map(|sink| sink.events(operation, &self.context));
+        let told = sinks.iter().flat_map(|sink| sink.events(operation, &self.context));
         let (first, now) =
-            (self.context.told.unwrap_or_else(|| operation.id.uuid()), self.recorder.clock.now());
+            (self.context.told.unwrap_or_else(|| operation.id.uuid()), self.log.clock.now());
         let mut rows = Vec::new();
-        for (event, number) in events.zip(0..) {
+        for (event, number) in told.zip(0..) {
             let event = Event {
                 // Another attempt of the same operation leaves the same events.
                 id: Uuid::from_u128(first.as_u128().wrapping_add(number)),
@@ -68,7 +69,7 @@ impl Record {
                 received_at: now,
                 event,
             };
-            match event_rows::changes(&event) {
+            match events::changes(&event) {
                 Ok(changes) => rows.extend(
                     changes
                         .into_iter()

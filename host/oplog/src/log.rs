@@ -1,0 +1,162 @@
+//! Where operations are recorded, with everything that counts or tells of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use tokio::sync::Notify;
+
+use crate::billing::Ledger;
+use crate::error::OplogError;
+use crate::feed::Feed;
+use crate::metrics::Metrics;
+use crate::operation::{OpenOperation, Opened, OperationSink};
+use crate::refusals::{Counted, Reason, Refusals};
+use memhost_access::{Attached, Caller};
+use memhost_ports::Clock;
+use memhost_records::Records;
+use memhost_store::{CompactionMark, Store, StoreError};
+use memhost_types::{CompanyId, Operation, OperationKind, Refusal, Scope};
+
+/// Whether the answer to a read waits until its operation is on disk. The answer to a write always
+/// does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Audit {
+    /// It waits.
+    #[default]
+    Durable,
+    /// It does not: a crash may lose the operations of the last reads that were answered.
+    Relaxed,
+}
+
+/// How operations are recorded.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OplogOptions {
+    /// Whether the answer to a read waits.
+    pub audit: Audit,
+    /// How long after the first removal the store is compacted.
+    pub compact_after: Duration,
+    /// Whether metrics have companies as a label.
+    pub has_company_label: bool,
+}
+
+/// Where operations are recorded.
+pub struct Oplog {
+    /// What every company spends and may spend.
+    pub ledger: Ledger,
+    /// What followers are told.
+    pub feed: Arc<Feed>,
+    /// The refusals of the current minute.
+    pub refusals: Refusals,
+    /// The counters of the host.
+    pub metrics: Metrics,
+    /// What was removed and is still in the store's files.
+    pub compaction: CompactionMark,
+    /// What says which events an operation leaves.
+    pub sinks: Attached<dyn OperationSink>,
+    /// The background work waits for this, and begins what is due.
+    pub wake: Arc<Notify>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) audit: Audit,
+    pub(crate) records: Arc<Records>,
+}
+
+impl Oplog {
+    /// Reads the budgets and the mark of compaction.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn open(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        records: Arc<Records>,
+        options: OplogOptions,
+    ) -> Result<Arc<Self>, StoreError> {
+        let OplogOptions { audit, compact_after, has_company_label } = options;
+        Ok(Arc::new(Self {
+            ledger: Ledger::open(Arc::clone(&store), Arc::clone(&clock)).await?,
+            feed: Arc::new(Feed::new(Arc::clone(&clock))),
+            refusals: Refusals::default(),
+            metrics: Metrics::new(has_company_label),
+            compaction: CompactionMark::open(&*store, clock.now(), compact_after).await?,
+            sinks: Attached::default(),
+            wake: Arc::new(Notify::new()),
+            store,
+            clock,
+            audit,
+            records,
+        }))
+    }
+
+    /// Records a refusal whose scope is a company, or counts it in an earlier one of this minute.
+    /// Answers the refusal as an error, or why it could not be recorded.
+    pub async fn refuse(
+        self: &Arc<Self>,
+        caller: &Caller,
+        kind: OperationKind,
+        company: CompanyId,
+        refusal: Refusal,
+    ) -> OplogError {
+        let token = OpenOperation::counted_for(caller);
+        let again = token.and_then(|token| {
+            let reason = Reason { token: Some(token), kind, code: refusal.error.code };
+            self.refusals.again(&company, &reason, self.clock.now())
+        });
+        if let Some(operation_id) = again {
+            self.metrics.refused(kind, &company);
+            let Refusal { outcome, error } = refusal;
+            return OplogError::Ended { operation_id, outcome, error };
+        }
+        match Opened::begin(self, caller, kind, &Scope::company(company)).await {
+            Ok(opened) => opened.refuse(refusal).await,
+            Err(error) => error,
+        }
+    }
+
+    /// Writes the numbers of the minutes that have ended; with `also_this` those of the current
+    /// minute, too. They are on disk when this returns.
+    ///
+    /// # Errors
+    /// Where the store does not take them. They are kept for the next time.
+    pub async fn write_refusals(&self, also_this: bool) -> Result<(), StoreError> {
+        let _writing = self.refusals.hold_writes().await;
+        self.write_counted(self.refusals.ended(self.clock.now(), also_this)).await
+    }
+
+    /// Writes numbers that a refusal of a later minute has displaced.
+    pub(crate) async fn write_displaced(&self, counted: Vec<Counted>) -> Result<(), StoreError> {
+        if counted.is_empty() {
+            return Ok(());
+        }
+        let _writing = self.refusals.hold_writes().await;
+        self.write_counted(counted).await
+    }
+
+    /// Writes numbers into the entries of their operations. A number may be written again: it is
+    /// the whole count. What the store does not take is kept for the next minute.
+    async fn write_counted(&self, mut counted: Vec<Counted>) -> Result<(), StoreError> {
+        counted.retain(|counted| counted.count > 1);
+        let written = self.try_write_counted(&counted).await;
+        if written.is_err() {
+            self.refusals.keep(counted);
+        }
+        written
+    }
+
+    /// An operation that is gone was too old, or its company was erased.
+    async fn try_write_counted(&self, counted: &[Counted]) -> Result<(), StoreError> {
+        let mut last = None;
+        for Counted { company, first, count } in counted {
+            let Some(operation) = self.store.operation(company, *first).await? else { continue };
+            let operation = Arc::new(Operation { count: *count, ..operation });
+            last = Some(self.store.write_operation(Arc::clone(&operation), Vec::new()));
+            self.feed.operation(&operation);
+        }
+        match last {
+            Some(commit) => commit.await,
+            None => Ok(()),
+        }
+    }
+}
