@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use memhost_core::{Check, Health};
 use memhost_server::{InProcess, Method, Request};
-use memhost_tests::TestHost;
+use memhost_tests::{TestHost, repository};
 use memhost_types::BindingLimits;
 use serde_json::json;
 
@@ -94,7 +94,26 @@ async fn metrics_count_what_happened_and_have_no_companies_unless_asked() {
         assert!(value(&metrics, "memhost_compile_seconds_total") > 0.0);
         assert!(metrics.ends_with("# EOF\n"));
         assert_eq!(metrics.contains("acme-1"), has_company, "{metrics}");
+        for name in names_in_alerts() {
+            let is_there = |line: &str| {
+                line.strip_prefix(&name).is_some_and(|rest| rest.starts_with(['{', ' ']))
+            };
+            assert!(metrics.lines().any(is_there), "an alert names {name}, which is not there");
+        }
     }
+}
+
+/// The series that the alerts of the configuration's page name.
+fn names_in_alerts() -> Vec<String> {
+    let page = repository().join("host/docs/configuration.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, section) = page.split_once("\n### Alerts\n").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let names = section.split(|part: char| !part.is_ascii_alphanumeric() && part != '_');
+    let names: Vec<String> =
+        names.filter(|name| name.starts_with("memhost_")).map(str::to_owned).collect();
+    assert!(names.len() >= 5, "{names:?}");
+    names
 }
 
 fn check(checks: &[Check], name: &str) -> Check {
