@@ -1,5 +1,5 @@
-//! Whose a fact is, and who may do what with it: the policy of PageSpace's binding. The owner is the
-//! user or the drive that a scope names, or the agent that reads and writes.
+//! Whose a fact is, and who may do what with it: the policy of PageSpace's binding. The owner is
+//! the user or the drive that a scope names, or the agent that reads and writes.
 
 use serde::{Deserialize, Serialize};
 
