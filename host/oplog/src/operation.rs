@@ -55,9 +55,9 @@ pub struct OpenOperation {
     metered: Vec<Usage>,
     /// Written in one step with the completion.
     beside: Vec<TableWrite>,
-    /// Who is answered.
+    /// The reader of the answer.
     reader: Reader,
-    /// What it leaves in the marks of private records.
+    /// Its part of the marks of private records.
     marks: OperationMarks,
     has_new_jobs: bool,
     /// Who asks, for the events that it leaves.
@@ -66,7 +66,7 @@ pub struct OpenOperation {
     locks: Vec<Lease>,
 }
 
-/// What a provider's answer says about itself.
+/// The answer's own report: records, usage and state.
 #[derive(Debug, Default)]
 pub struct Completion {
     /// The records that it wrote or returns.
@@ -96,7 +96,7 @@ pub struct CallTrace {
     pub log: Vec<LogLine>,
     /// Microseconds in the provider.
     pub provider_us: u64,
-    /// What the host's own imports used.
+    /// The usage of the host's own imports.
     pub metered: Vec<Usage>,
 }
 

@@ -55,7 +55,7 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     }
 }
 
-/// Whose tokens a route is about: those of the company in the address, or those of the operators.
+/// The owner of a route's tokens: the company in the address, or the operators.
 trait TokenOwner: FromRequestParts<Arc<Service>, Rejection = Problem> + OperationInput + Send {
     /// The host, the caller, and the company; None: the operators' tokens.
     fn parts(&self) -> (&Service, &Caller, Option<&CompanyId>);

@@ -41,7 +41,7 @@ macro_rules! states {
 states! {
     /// It has an id, and nothing has been asked of a provider.
     Opened,
-    /// What must be on disk before the provider is called is on disk.
+    /// Everything that must be on disk before the call is on disk.
     Intended,
     /// The provider was called, or the host refused the operation before. Only the completion is
     /// missing.
