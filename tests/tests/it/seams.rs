@@ -68,7 +68,7 @@ async fn a_policy_guards_its_binding_whatever_else_is_configured() {
     let mut of_nobody = query("acme", "kept");
     of_nobody.scope.subject_id = Some("nobody".to_owned());
     let refused = service.query(&caller(), of_nobody).await.unwrap_err().to_string();
-    assert!(refused.contains("scope.subjectId is nobody"), "{refused}");
+    assert!(refused.contains("scope.subjectId: is nobody"), "{refused}");
     // Another company is not guarded.
     let written = service.upsert(&caller(), upsert("zeta", &["free"])).await.unwrap();
     request = forget("zeta", &written.records);

@@ -498,7 +498,7 @@ impl OperationSink for Saved {
 async fn the_events_of_a_sink_are_written_with_the_operation() {
     let host = host().await;
     let section = |company: &str| Section {
-        name: "apropos",
+        name: "events",
         company: company.parse().unwrap(),
         binding: None,
     };
