@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::{EmbeddingsError, Model};
+use super::error::EmbeddingsError;
+use super::model::Model;
 use memhost_ports::EmbeddingModel;
 use memhost_types::{BillingType, Microcents, Usage};
 

@@ -8,10 +8,12 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::encoder::Encoder;
+use super::error::EmbeddingsError;
+use super::model::Model;
 use super::shape::Shape;
 use super::weights::{Weights, compact};
+use super::wheel;
 use super::wordpiece::WordPiece;
-use super::{EmbeddingsError, Model, wheel};
 use memhost_ports::EmbeddingModel;
 use memhost_types::{Microcents, Usage};
 

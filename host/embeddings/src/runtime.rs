@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use lru::LruCache;
 use parking_lot::Mutex;
 
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, EndpointOptions};
+use super::error::EmbeddingsError;
 use super::installed::{Local, installed};
-use super::{EmbeddingsError, EndpointOptions, Model};
+use super::model::Model;
 use memhost_executor::{Turns, spawn_blocking};
 use memhost_ports::{EmbeddedTexts, Embedder, EmbeddingError, EmbeddingModel};
 use memhost_types::{BindingId, CompanyId};

@@ -12,6 +12,7 @@ mod job;
 mod list;
 mod money;
 mod review;
+mod route_table;
 mod runtime;
 mod stream;
 mod token;
@@ -19,9 +20,6 @@ mod token;
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
-use aide::transform::TransformOperation;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::document;
 use memhost_core::Service;
@@ -55,52 +53,4 @@ pub fn control() -> ApiRouter<Arc<Service>> {
     let planes =
         ApiRouter::new().nest("/control/v1/companies/{company}", company).nest("/control/v1", host);
     planes.with_path_items(document::plane("control"))
-}
-
-/// The routes of one tag: for each path its methods, each with the handler, the operation's id, its
-/// summary and, where there is more to say, its description.
-macro_rules! routes {
-    ($tag:literal: $($path:literal {
-        $($method:ident $handler:expr => $id:literal, $summary:literal $(, $description:expr)?;)+
-    })+) => {
-        aide::axum::ApiRouter::new()
-            $(.api_route($path, aide::axum::routing::ApiMethodRouter::new()
-                $(.merge($crate::api::route!(
-                $method $handler,
-                $crate::api::describe($id, $summary, None$(.or(Some($description)))?)
-            )))+))+
-            .with_path_items(|item| item.tag($tag))
-    };
-}
-
-macro_rules! route {
-    (get $($rest:tt)+) => { aide::axum::routing::get_with($($rest)+) };
-    (post $($rest:tt)+) => { aide::axum::routing::post_with($($rest)+) };
-    (put $($rest:tt)+) => { aide::axum::routing::put_with($($rest)+) };
-    (patch $($rest:tt)+) => { aide::axum::routing::patch_with($($rest)+) };
-    (delete $($rest:tt)+) => { aide::axum::routing::delete_with($($rest)+) };
-}
-use {route, routes};
-
-/// Sets an operation's id, its summary, and its description if it has one.
-fn describe(
-    id: &'static str,
-    summary: &'static str,
-    description: Option<&'static str>,
-) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
-    move |operation| {
-        let operation = operation.id(id).summary(summary);
-        match description {
-            Some(description) => operation.description(description),
-            None => operation,
-        }
-    }
-}
-
-/// A list without pages.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "{T}List")]
-struct Items<T> {
-    /// All of them.
-    items: Vec<T>,
 }

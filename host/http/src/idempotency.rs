@@ -15,9 +15,8 @@ use axum::response::{IntoResponse, Response};
 
 use percent_encoding::percent_decode;
 
-use super::MAX_BODY_BYTES;
 use super::mcp::{self, McpTools};
-use super::problem::{Problem, ProblemCode};
+use super::problem::{MAX_BODY_BYTES, Problem, ProblemCode};
 use super::reads::is_read_with_a_body;
 use memhost_core::{Caller, Idempotent, KeptAnswer, Service};
 use memhost_executor::off_executor;

@@ -29,12 +29,9 @@ pub use failure::{Codes, Failure};
 pub use idempotency::idempotency;
 pub use path::{PathParam, PathSegment, SecretName};
 pub use permission::Permission;
-pub use problem::{Problem, ProblemCode, ProblemStatus};
+pub use problem::{MAX_BODY_BYTES, Problem, ProblemCode, ProblemStatus};
 pub use reads::{OnlyRead, ReadRoutes, only_reads};
 pub use response::{
     Created, EntityTagged, Json, NdjsonAnswer, NoContent, Responses, ServerSentEvents,
     WithRateLimit, media_answer,
 };
-
-/// The largest body, in bytes. A record of 1 MiB whose every byte is escaped in JSON fits.
-pub const MAX_BODY_BYTES: usize = 8 << 20;

@@ -28,8 +28,6 @@ use axum::middleware::from_fn;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
-use serde_json::Value;
-
 pub use self::added::{AddedTool, McpTools, Running, ToolAnswer};
 pub use self::call::{Call, Written};
 pub use self::error::McpError;
@@ -37,28 +35,9 @@ pub(crate) use self::error::names_operation;
 pub use self::request_scope::RequestScope;
 pub use self::schema::{check_text, of_arguments, of_result, read};
 use self::server::MemoryServer;
-use self::tools::Tool;
-use crate::MAX_BODY_BYTES;
+pub(crate) use self::tools::is_write;
+use crate::problem::MAX_BODY_BYTES;
 use memhost_core::Service;
-
-/// Whether the body of a request to `/mcp` calls a tool that writes.
-pub(crate) fn is_write(body: &[u8], tools: McpTools) -> bool {
-    let Ok(message) = serde_json::from_slice::<Value>(body) else { return false };
-    called(&message, tools).is_some_and(|tool| tool.kind().is_write())
-}
-
-/// Whether the body of a request to `/mcp` reads memory and does nothing else.
-fn is_read(body: &[u8], tools: McpTools) -> bool {
-    let Ok(message) = serde_json::from_slice::<Value>(body) else { return false };
-    message["method"] == "resources/read"
-        || called(&message, tools).is_some_and(|tool| !tool.kind().is_write())
-}
-
-/// The tool that a message calls.
-fn called(message: &Value, tools: McpTools) -> Option<Tool> {
-    let name = message.pointer("/params/name").and_then(Value::as_str).unwrap_or_default();
-    Tool::named(name, tools).filter(|_| message["method"] == "tools/call")
-}
 
 /// The route `/mcp`. The router that merges it must put the token layer in front of it, and
 /// [`McpTools`] as an extension where crates above add tools.
@@ -76,36 +55,4 @@ pub fn routes(service: &Arc<Service>) -> Router<Arc<Service>> {
         config,
     );
     Router::new().route_service("/mcp", protocol).layer(from_fn(guard::guard))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NONE: McpTools = McpTools(&[]);
-
-    #[test]
-    fn messages_that_only_read_are_told_from_others() {
-        let tool =
-            |name: &str| format!(r#"{{"method":"tools/call","params":{{"name":"{name}"}}}}"#);
-        for reads in [
-            tool("memory.search"),
-            tool("memory_browse"),
-            r#"{"method":"resources/read"}"#.to_owned(),
-        ] {
-            assert!(
-                is_read(reads.as_bytes(), NONE) && !is_write(reads.as_bytes(), NONE),
-                "{reads}"
-            );
-        }
-        for other in [
-            tool("memory.note"),
-            tool("none"),
-            r#"{"method":"tools/list"}"#.to_owned(),
-            "[]".to_owned(),
-        ] {
-            assert!(!is_read(other.as_bytes(), NONE), "{other}");
-        }
-        assert!(is_write(tool("memory.note").as_bytes(), NONE));
-    }
 }

@@ -8,7 +8,6 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::MAX_BODY_BYTES;
 use super::rate::set_rate;
 use memhost_core::{
     AccessError, BillingError, BindingError, RateState, ReviewError, ServiceError, WorkError,
@@ -17,6 +16,9 @@ use memhost_types::{OperationErrorCode, OperationId};
 
 mod code;
 mod status;
+
+/// The largest body, in bytes. A record of 1 MiB whose every byte is escaped in JSON fits.
+pub const MAX_BODY_BYTES: usize = 8 << 20;
 
 pub use code::ProblemCode;
 pub use status::ProblemStatus;

@@ -71,3 +71,8 @@ impl From<StoreError> for Refusal {
         }
     }
 }
+
+/// An error of the system or of the database in an action, such as `reading`.
+pub(crate) fn failed<E: std::fmt::Display>(action: &'static str) -> impl FnOnce(E) -> StoreError {
+    move |error| StoreError::Io { action, message: error.to_string() }
+}

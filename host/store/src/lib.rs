@@ -13,13 +13,15 @@ mod commit;
 mod compaction_mark;
 mod coordination;
 mod cost_order;
+mod directory;
 mod disk;
 mod error;
-mod held;
 mod maintenance;
 mod memory;
 mod operations;
 mod partitions;
+mod quota;
+mod reserve;
 mod scan;
 mod sled;
 #[cfg(test)]
@@ -40,11 +42,11 @@ pub use self::cost_order::{
 };
 pub use self::disk::{DiskLevel, DiskSeam, DiskState, DiskStep, OnFatal};
 pub use self::error::StoreError;
-pub use self::held::Held;
 pub use self::maintenance::{BackupReport, Compacted, Maintenance};
 pub use self::memory::MemoryStore;
 pub use self::operations::{LogPage, OperationLog, next_sequence};
 pub use self::partitions::Partitions;
+pub use self::quota::Held;
 pub use self::scan::{Found, FoundPage, OperationScan, Scan, matching, scan_all, scan_operations};
 pub use self::sled::{BackupError, Repaired, SledOptions, SledStore};
 pub use self::table::{

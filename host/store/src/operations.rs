@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use crate::{Commit, Store, StoreError, TableWrite};
+use crate::{Commit, StoreError, TableWrite};
 use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Rollup, RollupKey};
 
 /// One page of the log, newest first.
@@ -24,7 +24,10 @@ pub struct LogPage {
 ///
 /// # Errors
 /// Where no numbers can be reserved.
-pub async fn next_sequence(store: &dyn Store, company: &CompanyId) -> Result<u64, StoreError> {
+pub async fn next_sequence(
+    store: &dyn OperationLog,
+    company: &CompanyId,
+) -> Result<u64, StoreError> {
     loop {
         if let Some(number) = store.take_sequence(company) {
             return Ok(number);

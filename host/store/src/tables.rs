@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::{Change, Store, StoreError, Table, TablePage, Transacted};
+use crate::{Change, StoreError, Table, TablePage, Transacted};
 
 /// The tables.
 #[async_trait]
@@ -38,7 +38,7 @@ pub trait Tables: Send + Sync {
 ///
 /// # Errors
 /// Where the disk fails.
-pub async fn write(store: &dyn Store, changes: &[Change]) -> Result<bool, StoreError> {
+pub async fn write(store: &dyn Tables, changes: &[Change]) -> Result<bool, StoreError> {
     match store.transact(changes).await? {
         Transacted::Done(commit) => commit.await.map(|()| true),
         Transacted::Conflict(_) => Ok(false),

@@ -7,7 +7,7 @@ use aide::axum::ApiRouter;
 use axum::http::StatusCode;
 use serde::Serialize;
 
-use super::routes;
+use super::route_table::routes;
 use super::runtime::same_company;
 use crate::{Authorized, Ndjson, NdjsonAnswer, Problem, ProblemCode, permission, read_json};
 use memhost_core::{Caller, Service};

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::list::PageQuery;
-use super::{Items, routes};
+use super::route_table::{Items, routes};
 use crate::extract::read_json;
 use crate::failure::{BindingCodes, BindingStateCodes, GrantCodes, ResolveCodes, TargetCodes};
 use crate::merge::merge;

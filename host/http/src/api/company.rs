@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::routes;
+use super::route_table::routes;
 use crate::failure::{EraseCodes, ImportCodes, OperationCodes, TombstoneCodes};
 use crate::{
     Authorized, Body, Company, Created, Failure, HostAuthorized, Json, NdjsonAnswer, Problem,

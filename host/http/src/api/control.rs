@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::list::ListQuery;
-use super::{Items, routes};
+use super::route_table::{Items, routes};
 use crate::failure::CompanyCodes;
 use crate::{
     Authorized, Body, Company, Failure, HostAuthorized, Json, NoContent, PathParam, Problem, Query,

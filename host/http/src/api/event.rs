@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::list::ListQuery;
-use super::{Items, routes};
+use super::route_table::{Items, routes};
 use crate::{Authorized, Body, Created, Json, Problem, permission};
 use memhost_core::{Page, Service};
 use memhost_types::schema::items;

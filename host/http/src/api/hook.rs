@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
 use super::list::ListQuery;
-use super::routes;
+use super::route_table::routes;
 use super::runtime::same_company;
 use crate::failure::{DeliveryCodes, ResolveCodes};
 use crate::{

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::list::ListQuery;
-use super::routes;
+use super::route_table::routes;
 use crate::failure::JobCodes;
 use crate::{Authorized, AuthorizedByCore, Body, Failure, Json, PathParam, Problem, permission};
 use memhost_core::{ChangedCount, Page, Service};

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::list::{ListQuery, PageQuery};
-use super::{Items, routes};
+use super::route_table::{Items, routes};
 use crate::{Authorized, Body, Created, Json, PathParam, Problem, Query, permission};
 use memhost_core::{
     CostEventPage, EvaluationReport, GroupBy, Page, Service, ServiceError, Sums, SumsQuery,

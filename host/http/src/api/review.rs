@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aide::axum::ApiRouter;
 
 use super::list::ListQuery;
-use super::routes;
+use super::route_table::routes;
 use crate::failure::ReviewCodes;
 use crate::{Authorized, Body, Failure, Json, PathParam, Problem, permission};
 use memhost_core::{Page, Service};

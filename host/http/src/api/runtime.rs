@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use aide::axum::ApiRouter;
 
-use super::routes;
+use super::route_table::routes;
 use crate::failure::OperationCodes;
 use crate::{AuthorizedByCore, Body, Failure, Json, Problem, WithRateLimit, permission};
 use memhost_core::Service;

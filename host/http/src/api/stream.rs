@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::routes;
+use super::route_table::routes;
 use crate::failure::StreamCodes;
 use crate::{
     Authorized, Failure, HostAuthorized, Problem, Query, ServerSentEvents, document, permission,

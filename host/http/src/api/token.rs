@@ -6,7 +6,7 @@ use aide::OperationInput;
 use aide::axum::ApiRouter;
 use axum::extract::FromRequestParts;
 
-use super::{Items, routes};
+use super::route_table::{Items, routes};
 use crate::failure::TokenCodes;
 use crate::permission::{Administer, Establish, View};
 use crate::{

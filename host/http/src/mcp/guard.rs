@@ -13,7 +13,8 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::{McpTools, is_read};
+use super::McpTools;
+use super::tools::is_read;
 use crate::extract::values;
 use crate::{OnlyRead, Problem, ProblemCode};
 use memhost_executor::{MAX_INLINE_BYTES, off_executor};

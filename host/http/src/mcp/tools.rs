@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use rmcp::model::ToolAnnotations;
+use serde_json::Value;
 
 use super::added::{AddedTool, McpTools};
 use super::request_scope::ToolNames;
@@ -188,6 +189,25 @@ impl Tool {
     }
 }
 
+/// Whether the body of a request to `/mcp` calls a tool that writes.
+pub(crate) fn is_write(body: &[u8], tools: McpTools) -> bool {
+    let Ok(message) = serde_json::from_slice::<Value>(body) else { return false };
+    called(&message, tools).is_some_and(|tool| tool.kind().is_write())
+}
+
+/// Whether the body of a request to `/mcp` reads memory and does nothing else.
+pub(super) fn is_read(body: &[u8], tools: McpTools) -> bool {
+    let Ok(message) = serde_json::from_slice::<Value>(body) else { return false };
+    message["method"] == "resources/read"
+        || called(&message, tools).is_some_and(|tool| !tool.kind().is_write())
+}
+
+/// The tool that a message calls.
+fn called(message: &Value, tools: McpTools) -> Option<Tool> {
+    let name = message.pointer("/params/name").and_then(Value::as_str).unwrap_or_default();
+    Tool::named(name, tools).filter(|_| message["method"] == "tools/call")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,5 +243,30 @@ mod tests {
                 assert!(!name.ends_with("Id"), "{tool:?} {name}");
             }
         }
+    }
+
+    #[test]
+    fn messages_that_only_read_are_told_from_others() {
+        let tool =
+            |name: &str| format!(r#"{{"method":"tools/call","params":{{"name":"{name}"}}}}"#);
+        for reads in [
+            tool("memory.search"),
+            tool("memory_browse"),
+            r#"{"method":"resources/read"}"#.to_owned(),
+        ] {
+            assert!(
+                is_read(reads.as_bytes(), NONE) && !is_write(reads.as_bytes(), NONE),
+                "{reads}"
+            );
+        }
+        for other in [
+            tool("memory.note"),
+            tool("none"),
+            r#"{"method":"tools/list"}"#.to_owned(),
+            "[]".to_owned(),
+        ] {
+            assert!(!is_read(other.as_bytes(), NONE), "{other}");
+        }
+        assert!(is_write(tool("memory.note").as_bytes(), NONE));
     }
 }

@@ -10,11 +10,11 @@ use std::path::Path;
 
 use sled::Batch;
 
-use super::directory::{self, FORMAT};
 use super::disk::{self, Disk};
-use super::failed;
-use super::room::Room;
 use super::trees::Trees;
+use crate::directory::{self, FORMAT};
+use crate::error::failed;
+use crate::reserve::Reserve;
 use crate::{BackupReport, StoreError};
 
 const MAGIC: &str = "memhost-backup 1 data ";
@@ -119,7 +119,7 @@ pub(super) fn new_store(data_dir: &Path) -> Result<Trees, StoreError> {
     let config =
         sled::Config::new().path(&store).mode(sled::Mode::HighThroughput).flush_every_ms(None);
     let db = config.open().map_err(failed("making the store"))?;
-    let room = Room::new(data_dir, 0, None);
+    let room = Reserve::new(data_dir, 0, None);
     let disk = Disk::open(db, &store, room, None, None).map_err(failed("making the store"))?;
     Trees::open(disk, 0)
 }

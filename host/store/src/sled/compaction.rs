@@ -14,7 +14,8 @@ use std::time::Duration;
 use super::disk::{self, Files};
 use super::gate::Place;
 use super::trees::Trees;
-use super::{directory, failed, open_db};
+use crate::directory;
+use crate::error::failed;
 use crate::{Compacted, DiskLevel, StoreError};
 
 /// Bytes that are copied between two flushes.
@@ -84,7 +85,7 @@ fn copy(
         .cache_capacity(cache_bytes)
         .mode(sled::Mode::HighThroughput)
         .flush_every_ms(None);
-    let db = open_db(&config).map_err(failed("compacting"))?;
+    let db = disk::open_db(&config).map_err(failed("compacting"))?;
     let files = Files::open(db, fresh).map_err(failed("compacting"))?;
     let mut copy = Copy { trees, files, unsynced: 0, stop };
     for (name, tree) in trees.all() {
@@ -128,7 +129,7 @@ impl Copy<'_> {
         }
         self.sync()?;
         self.trees.disk.alive()?;
-        if self.trees.disk.room.state().level != DiskLevel::Plenty {
+        if self.trees.disk.reserve.state().level != DiskLevel::Plenty {
             return Err(failed("compacting")(
                 "the disk became almost full meanwhile; free disk space first",
             ));
@@ -186,4 +187,34 @@ fn change_over(
     let before = trees.disk.replace(files);
     drop(door);
     Ok(before)
+}
+
+/// Copies the store of a stopped host into a new one, which replaces it. Overwritten and removed data no longer takes
+/// disk space. Answers the bytes before and after.
+pub(super) fn of_stopped_host(path: &Path) -> Result<(u64, u64), StoreError> {
+    let _lock = directory::take(path)?;
+    let (store, fresh) = (path.join("store"), path.join("store.compact"));
+    directory::remove(&fresh)?;
+    directory::check_room_for(path, directory::size_of(&store), "compacting")?;
+    let copied = (|| {
+        let open =
+            |path: &Path| disk::open_db(&sled::Config::new().path(path).flush_every_ms(None));
+        let (old, new) = (open(&store)?, open(&fresh)?);
+        for name in old.tree_names() {
+            let tree = new.open_tree(&name)?;
+            for entry in &old.open_tree(&name)? {
+                let (key, value) = entry?;
+                tree.insert(key, value)?;
+            }
+        }
+        new.flush()?;
+        let sizes = (old.size_on_disk()?, new.size_on_disk()?);
+        sled::Result::Ok(sizes)
+    })();
+    let sizes = copied
+        .map_err(|error| StoreError::Io { action: "compacting", message: error.to_string() })?;
+    memhost_files::durable::sync_tree(&fresh)
+        .map_err(|error| directory::io("compacting", &fresh, &error))?;
+    directory::replace(path, &fresh, None)?;
+    Ok(sizes)
 }

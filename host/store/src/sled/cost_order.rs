@@ -1,8 +1,8 @@
 //! Numbers cost events when they are written. Only the log's thread gives numbers, so they are in
 //! the order in which readers see the events.
 
-use super::failed;
 use super::trees::Trees;
+use crate::error::failed;
 use crate::{
     CostsTrimmed, StoreError, Table, TableWrite, cost_number, cost_number_key, cost_numbers,
     costs_trimmed_key, decode, encode_cost_place,

@@ -28,7 +28,7 @@ use parking_lot::{Mutex, RwLock};
 use rustix::fs::{FallocateFlags, IFlags, fallocate, ioctl_getflags, ioctl_setflags};
 use sled::Db;
 
-use super::room::Room;
+use crate::reserve::Reserve;
 use crate::{DiskSeam, DiskStep, OnFatal, StoreError};
 
 /// Disk space behind the end of sled's file that is set aside for it, in bytes: what sled writes
@@ -49,7 +49,7 @@ pub(super) const PIECE: usize = 64 << 10;
 pub(super) struct Disk {
     /// Another database after a compaction.
     files: RwLock<Arc<Files>>,
-    pub(super) room: Room,
+    pub(super) reserve: Reserve,
     seam: Option<Arc<dyn DiskSeam>>,
     failure: OnceLock<StoreError>,
     on_fatal: Option<OnFatal>,
@@ -96,18 +96,34 @@ pub(super) fn prepare(store: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// This process has the directory's lock. Where sled's own lock is still taken, this process has
+/// just closed the same store: sled's worker threads release it a moment after the drop. So this
+/// waits.
+pub(super) fn open_db(config: &sled::Config) -> sled::Result<Db> {
+    const TRIES: u32 = 500;
+    for _ in 1..TRIES {
+        match config.open() {
+            Err(sled::Error::Io(error)) if error.to_string().contains("could not acquire lock") => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            opened => return opened,
+        }
+    }
+    config.open()
+}
+
 impl Disk {
     /// Flushes everything that the opening of the database has written.
     pub(super) fn open(
         db: Db,
         store: &Path,
-        room: Room,
+        reserve: Reserve,
         seam: Option<Arc<dyn DiskSeam>>,
         on_fatal: Option<OnFatal>,
     ) -> io::Result<Self> {
         let disk = Self {
             files: RwLock::new(Arc::new(Files::open(db, store)?)),
-            room,
+            reserve,
             seam,
             failure: OnceLock::new(),
             on_fatal,

@@ -11,11 +11,13 @@ use sled::Batch;
 use super::disk::PIECE;
 use super::gate::INDEX;
 use super::posting::Posting;
-use super::room::Need;
 use super::state::{self, Applied, Companies, Message, watermark};
+use super::tree::KeyChange;
 use super::tree::Tree;
-use super::trees::{KeyChange, Trees};
-use super::{failed, keys, named, remove, sums};
+use super::trees::Trees;
+use super::{keys, named, remove, sums};
+use crate::error::failed;
+use crate::reserve::Need;
 use crate::{StoreError, decode};
 use memhost_types::{CompanyId, Operation, Outcome};
 

@@ -4,131 +4,32 @@
 //! A sequence number that was given out and not written before a crash may be used again: an
 //! operation's id has time and randomness beside the number, so no id comes twice.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
-use sled::IVec;
 use tokio::sync::oneshot;
 
 use super::disk::Disk;
-use super::gate::{HELD, OPERATIONS, Place};
-use super::room::Need;
-use super::state::{Companies, Erased, Message};
+use super::keys;
+use super::state::{Companies, Message};
 use super::tree::Tree;
-use super::trees::{KeyChange, Trees};
-use super::{failed, keys};
+use super::trees::Trees;
+use crate::error::failed;
+use crate::reserve::Need;
 use crate::{Commit, StoreError, TableWrite, decode};
 use memhost_types::{CompanyId, Operation, OperationKind, Outcome};
 
+mod queue;
 mod worker;
 
+use self::queue::{Item, Shared};
 use self::worker::Worker;
 
 /// Groups of one company that may be queued before its callers must wait for a commit.
 const BEHIND: usize = 2;
-
-type Waiter = oneshot::Sender<Result<(), StoreError>>;
-
-/// A record on its way to the disk.
-struct Item {
-    operation: Arc<Operation>,
-    /// The changes of the log's tree by its record, in the form that sled takes without a copy.
-    changes: Vec<KeyChange>,
-    /// The length of the record.
-    bytes: usize,
-    /// Written in the same step.
-    beside: Vec<TableWrite>,
-    waiter: Mutex<Option<Waiter>>,
-}
-
-impl Item {
-    fn new(
-        operation: Arc<Operation>,
-        value: Vec<u8>,
-        beside: Vec<TableWrite>,
-        waiter: Waiter,
-    ) -> Self {
-        let (company, sequence) = (&operation.company_id, operation.id.sequence());
-        let bytes = value.len();
-        let mut changes = vec![(keys::record(company, sequence).into(), Some(value.into()))];
-        if operation.outcome == Outcome::InProgress {
-            changes.push((keys::intent(company, sequence).into(), Some(IVec::default())));
-        } else if operation.kind.is_write() {
-            changes.push((keys::intent(company, sequence).into(), None));
-        }
-        Self { operation, changes, bytes, beside, waiter: Mutex::new(Some(waiter)) }
-    }
-
-    fn sequence(&self) -> u64 {
-        self.operation.id.sequence()
-    }
-
-    /// Where its record, the mark of its intent and what its company has are.
-    fn places(&self) -> [Place; 3] {
-        let (company, sequence) = (&self.operation.company_id, self.sequence());
-        let record = (OPERATIONS, keys::record(company, sequence));
-        [record, (OPERATIONS, keys::intent(company, sequence)), (HELD, keys::all(company))]
-    }
-
-    fn has_ended(&self) -> bool {
-        self.operation.outcome != Outcome::InProgress
-    }
-
-    fn answer(&self, done: Result<(), StoreError>) {
-        if let Some(waiter) = self.waiter.lock().take() {
-            let _ = waiter.send(done);
-        }
-    }
-}
-
-#[derive(Default)]
-struct Queue {
-    items: VecDeque<Item>,
-    /// How many items were ever taken from `items`.
-    taken: u64,
-    /// Callers that wait for a flush without a record of their own, each with the number of items
-    /// before it.
-    waiters: Vec<(u64, Waiter)>,
-    /// Companies to remove, each with the number of items before it.
-    erasures: Vec<(u64, CompanyId, Erased)>,
-    /// The items that the thread is writing. Readers still look here.
-    in_flight: Arc<Vec<Item>>,
-    /// The items whose callers wait for the flush in progress, and those who wait for it without a
-    /// record of their own.
-    flushing: Arc<Vec<Item>>,
-    waiting: Vec<Waiter>,
-    /// How many callers the thread waits for; fewer do not wake it.
-    wanted: usize,
-    closed: bool,
-}
-
-impl Queue {
-    /// How many callers wait for the next group.
-    fn len(&self) -> usize {
-        self.items.len() + self.waiters.len() + self.erasures.len()
-    }
-
-    /// How many items were ever queued.
-    fn handed_in(&self) -> u64 {
-        self.taken + self.items.len() as u64
-    }
-}
-
-struct Shared {
-    queue: Mutex<Queue>,
-    wake: Condvar,
-}
-
-impl Shared {
-    fn wake(&self, queue: &Queue) {
-        if queue.len() >= queue.wanted {
-            self.wake.notify_one();
-        }
-    }
-}
 
 /// Answers everybody who waits for the disk, where the database never will.
 pub(super) struct Abandon(Arc<Shared>);
@@ -230,7 +131,7 @@ impl Log {
         // Refused here, alone: a group has records that end something, too. What an operation ends
         // is always taken.
         if operation.outcome == Outcome::InProgress && operation.kind != OperationKind::Forget {
-            let checked = self.disk.alive().and_then(|()| self.disk.room.check(Need::New, 0));
+            let checked = self.disk.alive().and_then(|()| self.disk.reserve.check(Need::New, 0));
             if let Err(error) = checked {
                 return Commit::failed(error);
             }

@@ -10,11 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sled::IVec;
 
+use super::keys;
 use super::posting::Posting;
+use super::tree::KeyChange;
 use super::tree::Tree;
-use super::trees::KeyChange;
-use super::{failed, keys};
 use crate::StoreError;
+use crate::error::failed;
 use memhost_types::{CompanyId, Operation, RecordId};
 
 /// A checksum, and the operation's place in its block.

@@ -3,10 +3,11 @@
 
 use std::collections::HashSet;
 
+use super::keys;
 use super::posting::Posting;
 use super::state::{Companies, last, watermark};
 use super::trees::Trees;
-use super::{failed, keys};
+use crate::error::failed;
 use crate::{StoreError, decode};
 use memhost_types::{CompanyId, Operation, OperationFilter, Outcome};
 

@@ -7,7 +7,9 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use super::state::{self, last};
-use super::{SledStore, failed, keys, newest, remove, sums};
+use super::store::SledStore;
+use super::{keys, newest, remove, sums};
+use crate::error::failed;
 use crate::{Commit, LogPage, OperationLog, StoreError, TableWrite};
 use memhost_executor::off_executor;
 use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Rollup, RollupKey};

@@ -7,11 +7,11 @@ use parking_lot::Mutex;
 use sled::Batch;
 
 use super::gate::STORAGE;
-use super::room::Need;
 use super::tree::Tree;
 use super::trees::Trees;
 use crate::StoreError;
 use crate::partitions::{SizeLimit, check_batch, check_key, check_value};
+use crate::reserve::Need;
 use memhost_ports::{
     BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite,
 };

@@ -1,10 +1,10 @@
 //! One posting chunk: which of a block's 4,096 operations have a facet's value. Few of them are a
 //! list of offsets, many a bitmap.
 
-use super::failed;
 use super::keys::BLOCK;
 use super::tree::Tree;
 use crate::StoreError;
+use crate::error::failed;
 
 const WORDS: usize = BLOCK as usize / 64;
 const BITMAP_BYTES: usize = BLOCK as usize / 8;

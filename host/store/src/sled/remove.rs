@@ -3,11 +3,13 @@
 use sled::Batch;
 
 use super::gate::{HELD, INDEX, OPERATIONS, STORAGE};
-use super::room::Need;
 use super::state::{Companies, last, watermark};
+use super::tree::KeyChange;
 use super::tree::Tree;
-use super::trees::{KeyChange, Trees};
-use super::{failed, keys, partition};
+use super::trees::Trees;
+use super::{keys, partition};
+use crate::error::failed;
+use crate::reserve::Need;
 use crate::{StoreError, Table, due_at};
 use memhost_types::CompanyId;
 

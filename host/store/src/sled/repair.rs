@@ -14,8 +14,10 @@ use sled::{Batch, Db};
 
 use super::tree::Tree;
 use super::trees::Trees;
-use super::{backup, directory, failed, open_db};
+use super::{backup, disk};
 use crate::StoreError;
+use crate::directory;
+use crate::error::failed;
 
 /// Entries that are written at once.
 const BATCH: usize = 1_024;
@@ -109,7 +111,7 @@ fn open_what_opens(copy: &Path, done: &mut Repaired) -> Result<Db, StoreError> {
 /// sled ends the thread where it finds what it does not expect.
 fn open(path: &Path) -> Result<Db, String> {
     let config = sled::Config::new().path(path).flush_every_ms(None);
-    match catch_unwind(AssertUnwindSafe(|| open_db(&config))) {
+    match catch_unwind(AssertUnwindSafe(|| disk::open_db(&config))) {
         Ok(opened) => opened.map_err(|error| error.to_string()),
         Err(panic) => {
             let said = panic.downcast_ref::<String>().cloned();

@@ -6,12 +6,13 @@ use std::collections::HashMap;
 use jiff::civil::Date;
 use sled::Batch;
 
+use super::keys;
 use super::log::Log;
 use super::posting::Posting;
-use super::room::Need;
 use super::state::Applied;
 use super::trees::Trees;
-use super::{failed, keys};
+use crate::error::failed;
+use crate::reserve::Need;
 use crate::{StoreError, Table, decode, encode};
 use memhost_types::{CompanyId, Rollup, RollupKey};
 
@@ -173,7 +174,7 @@ pub(super) fn rows(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sled::{SledOptions, SledStore};
+    use crate::{SledOptions, SledStore};
 
     #[test]
     fn a_day_has_so_many_rows_at_most_and_nothing_is_lost() {

@@ -7,7 +7,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::gate::OPERATIONS;
-use super::{SledStore, backup, compaction, failed, index, keys, partition, query, remove, state};
+use super::state::Companies;
+use super::store::SledStore;
+use super::trees::Trees;
+use super::{backup, compaction, index, keys, partition, query, remove, state};
+use crate::error::failed;
 use crate::{
     BackupReport, Change, ChangeFeed, Commit, Compacted, Coordination, DiskState, DueKind, Held,
     Lease, Leases, LockKind, Maintenance, Partitions, Store, StoreError, Table, TablePage, Tables,
@@ -162,7 +166,7 @@ impl Maintenance for SledStore {
     }
 
     fn disk(&self) -> DiskState {
-        self.trees.disk.room.state()
+        self.trees.disk.reserve.state()
     }
 
     async fn held(&self, company: &CompanyId) -> Result<Held, StoreError> {
@@ -171,7 +175,7 @@ impl Maintenance for SledStore {
     }
 
     async fn verify(&self) -> Result<Vec<String>, StoreError> {
-        let verify = |trees: &super::Trees, companies: &super::Companies| {
+        let verify = |trees: &Trees, companies: &Companies| {
             let mut findings = Vec::new();
             for (name, tree) in trees.of_companies() {
                 if let Err(error @ StoreError::Corrupt { .. }) = query::companies(name, tree) {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::{SledOptions, SledStore};
+use super::SledOptions;
+use super::store::SledStore;
 use crate::suite::{all, block_on, company, make, operation, put, row, size};
 use crate::{
     Change, Expected, Maintenance, OperationLog, Partitions, StoreError, Table, Tables, Transacted,

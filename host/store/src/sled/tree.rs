@@ -7,6 +7,9 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use sled::{Batch, IVec, Iter, Result};
 
+/// A key, and its new value. `None` removes it.
+pub(super) type KeyChange = (IVec, Option<IVec>);
+
 /// A tree. Its clones are the same tree, also after a compaction.
 ///
 /// A compaction replaces the tree behind it while the gate is shut. Writers are inside of the gate,

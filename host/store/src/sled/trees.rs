@@ -4,19 +4,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
-use sled::transaction::{ConflictableTransactionError, TransactionError, TransactionalTree};
-use sled::{IVec, Transactional};
+use sled::Transactional;
+use sled::transaction::{
+    ConflictableTransactionError, TransactionError, TransactionalTree, UnabortableTransactionError,
+};
 
 use super::disk::Disk;
-use super::failed;
-use super::gate::{Gate, HELD, INDEX, OPERATIONS, STORAGE, Writing};
-use super::held::{self, Growth};
-use super::room::Need;
-use super::tree::Tree;
+use super::gate::{Gate, HELD, INDEX, OPERATIONS, Place, STORAGE, Writing};
+use super::tree::{KeyChange, Tree};
+use crate::error::failed;
+use crate::quota::{self, Growth};
+use crate::reserve::Need;
 use crate::{Change, DiskLevel, DiskStep, Expected, Held, StoreError, Table, TableWrite};
-
-/// A key, and what will be there. `None` removes it.
-pub(super) type KeyChange = (IVec, Option<IVec>);
 
 /// What a write takes besides its values, in bytes: keys, and the parts of a page that are written
 /// with them.
@@ -83,10 +82,10 @@ impl Trees {
     /// then.
     pub(super) fn enter(&self, need: Need, bytes: usize) -> Result<Writing<'_>, StoreError> {
         self.disk.alive()?;
-        self.disk.room.check(need, bytes as u64)?;
+        self.disk.reserve.check(need, bytes as u64)?;
         if self.disk.count(bytes as u64 + OVERHEAD)? {
             // A flush takes milliseconds. Another process may have filled the disk meanwhile.
-            self.disk.room.check(need, bytes as u64)?;
+            self.disk.reserve.check(need, bytes as u64)?;
         }
         self.disk.step(DiskStep::Write)?;
         Ok(self.gate.enter())
@@ -95,7 +94,7 @@ impl Trees {
     /// What a transaction needs: new data is a new row, except in the tables that deletions write
     /// to as well.
     fn need(&self, changes: &[Change]) -> Result<Need, StoreError> {
-        if self.disk.room.state().level == DiskLevel::Plenty {
+        if self.disk.reserve.state().level == DiskLevel::Plenty {
             return Ok(Need::New);
         }
         for change in
@@ -111,7 +110,7 @@ impl Trees {
     /// How much a company has, whose keys begin with this prefix.
     pub(super) fn held(&self, company: &[u8]) -> Result<Held, StoreError> {
         let stored = self.held.get(company).map_err(failed("reading"))?;
-        Ok(Held { bytes: stored.map_or(0, |value| held::decode(&value)), quota: self.quota })
+        Ok(Held { bytes: stored.map_or(0, |value| decode_number(&value)), quota: self.quota })
     }
 
     /// Refuses new rows of a company that has as much as it may have. What changes or removes
@@ -124,7 +123,7 @@ impl Trees {
         for change in
             changes.iter().filter(|change| change.new.is_some() && change.table.is_new_data())
         {
-            let Some(company) = held::company_in(&change.key) else { continue };
+            let Some(company) = quota::company_in(&change.key) else { continue };
             let held = match known {
                 Some((same, held)) if same == company => held,
                 _ => self.held(company)?,
@@ -171,7 +170,7 @@ impl Trees {
         writing.note(|| {
             let written = changes.iter().map(|change| (change.table.name(), change.key.clone()));
             written
-                .chain(held::places(changes.iter().map(|change| change.key.as_slice())))
+                .chain(places_of_numbers(changes.iter().map(|change| change.key.as_slice())))
                 .collect::<Vec<_>>()
         });
         let trees = changes.iter().map(|change| self.table(change.table)).chain([&self.held]);
@@ -199,7 +198,7 @@ impl Trees {
                         growth.add(&change.key, before, change.new.as_ref().map(Vec::len));
                     }
                 }
-                growth.write(&views[places[changes.len()]])?;
+                add_to_numbers(&growth, &views[places[changes.len()]])?;
                 Ok(())
             },
         );
@@ -240,7 +239,7 @@ impl Trees {
                         growth.add(&write.key, before, write.new.as_ref().map(Vec::len));
                     }
                 }
-                growth.write(&views[places[beside.len() + 1]])?;
+                add_to_numbers(&growth, &views[places[beside.len() + 1]])?;
                 Ok::<(), ConflictableTransactionError<()>>(())
             },
         );
@@ -251,12 +250,36 @@ impl Trees {
     }
 }
 
+/// Where the numbers of bytes are that writes of these keys change.
+pub(super) fn places_of_numbers<'a>(
+    keys: impl Iterator<Item = &'a [u8]>,
+) -> impl Iterator<Item = Place> {
+    keys.filter_map(quota::company_in).map(|company| (HELD, company.to_vec()))
+}
+
+/// A stored number.
+fn decode_number(value: &[u8]) -> u64 {
+    value.try_into().map_or(0, u64::from_le_bytes)
+}
+
+/// Adds what a transaction changes to the numbers of its companies, within the transaction.
+fn add_to_numbers(
+    growth: &Growth,
+    numbers: &TransactionalTree,
+) -> Result<(), UnabortableTransactionError> {
+    for (company, by) in growth.changes() {
+        let before = numbers.get(company)?.map_or(0, |value| decode_number(&value));
+        numbers.insert(company, &before.saturating_add_signed(by).to_le_bytes())?;
+    }
+    Ok(())
+}
+
 /// Answers the length of the value before.
 fn put(
     view: &TransactionalTree,
     key: &[u8],
     value: Option<&[u8]>,
-) -> Result<Option<usize>, sled::transaction::UnabortableTransactionError> {
+) -> Result<Option<usize>, UnabortableTransactionError> {
     let before = match value {
         Some(value) => view.insert(key, value)?,
         None => view.remove(key)?,

@@ -6,9 +6,9 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use super::disk::Disk;
-use super::failed;
 use super::log::Abandon;
 use crate::StoreError;
+use crate::error::failed;
 
 const EVERY: Duration = Duration::from_millis(100);
 /// After this a flush counts as late. If the disk answers then, sled gets the same time again.
@@ -29,8 +29,8 @@ impl Watch {
             let mut late: Option<(u64, Duration)> = None;
             while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
                 let Some(disk) = disk.upgrade() else { return };
-                disk.room.measure();
-                disk.room.restore_ballast();
+                disk.reserve.measure();
+                disk.reserve.restore_ballast();
                 match (disk.waiting(), late) {
                     (Some((elapsed, flush)), Some((known, before))) if flush == known => {
                         if elapsed > before + LATE {

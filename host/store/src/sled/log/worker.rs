@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::{Item, Shared};
+use super::queue::{Item, Shared};
+use crate::error::failed;
+use crate::reserve::Need;
 use crate::sled::cost_order;
 use crate::sled::disk::PIECE;
-use crate::sled::failed;
 use crate::sled::remove;
-use crate::sled::room::Need;
 use crate::sled::state::{Applied, Companies, Erased, Message, is_settled};
 use crate::sled::trees::Trees;
 use crate::{DiskStep, StoreError};

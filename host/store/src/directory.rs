@@ -1,4 +1,5 @@
-//! The data directory: its owner, its format, and its lock, which one process has at a time.
+//! The data directory: its owner, its format, and its lock, which one process has at a time; and
+//! which of its directories is the store, also after a compaction that was cut short.
 
 use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::StoreError;
 
 /// The format that this version writes and reads.
-pub(super) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 const FORMAT_FILE: &str = "FORMAT";
 const LOCK_FILE: &str = "LOCK";
 const FORMAT_NAME: &str = "memhost-data";
@@ -25,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Takes the directory for this process, until the file that it answers is closed. A directory that
 /// is refused is left unchanged.
-pub(super) fn take(path: &Path) -> Result<File, StoreError> {
+pub(crate) fn take(path: &Path) -> Result<File, StoreError> {
     memhost_files::durable::create_directory(path, 0o700)
         .map_err(|error| io("making the data directory", path, &error))?;
     let format_path = path.join(FORMAT_FILE);
@@ -112,7 +113,7 @@ fn is_compacted(name: &str) -> bool {
 }
 
 /// The directory that a compaction of the running host writes to, where the store is in `present`.
-pub(super) fn next_store(data_dir: &Path, present: &Path) -> PathBuf {
+pub(crate) fn next_store(data_dir: &Path, present: &Path) -> PathBuf {
     let name = present.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let number =
         name.strip_prefix(COMPACTED).and_then(|number| number.parse::<u64>().ok()).unwrap_or(0);
@@ -120,7 +121,7 @@ pub(super) fn next_store(data_dir: &Path, present: &Path) -> PathBuf {
 }
 
 /// Makes the finished store `fresh` the store of the data directory, durably.
-pub(super) fn make_current(data_dir: &Path, fresh: &Path) -> Result<(), StoreError> {
+pub(crate) fn make_current(data_dir: &Path, fresh: &Path) -> Result<(), StoreError> {
     let (current, name) =
         (data_dir.join(CURRENT), fresh.file_name().unwrap_or_default().as_encoded_bytes());
     memhost_files::durable::write(&current, name, 0o600)
@@ -128,7 +129,7 @@ pub(super) fn make_current(data_dir: &Path, fresh: &Path) -> Result<(), StoreErr
 }
 
 /// Marks the directory with the present format, in one step.
-pub(super) fn write_format(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn write_format(path: &Path) -> Result<(), StoreError> {
     let format_path = path.join(FORMAT_FILE);
     memhost_files::durable::write(
         &format_path,
@@ -138,38 +139,9 @@ pub(super) fn write_format(path: &Path) -> Result<(), StoreError> {
     .map_err(|error| io("writing the format of the data directory", &format_path, &error))
 }
 
-/// Copies a store into a new one, which replaces it. Overwritten and removed data no longer takes
-/// disk space. Answers the bytes before and after.
-pub(super) fn compact(path: &Path) -> Result<(u64, u64), StoreError> {
-    let _lock = take(path)?;
-    let (store, fresh) = (path.join("store"), path.join("store.compact"));
-    remove(&fresh)?;
-    check_room_for(path, size_of(&store), "compacting")?;
-    let copied = (|| {
-        let open =
-            |path: &Path| super::open_db(&sled::Config::new().path(path).flush_every_ms(None));
-        let (old, new) = (open(&store)?, open(&fresh)?);
-        for name in old.tree_names() {
-            let tree = new.open_tree(&name)?;
-            for entry in &old.open_tree(&name)? {
-                let (key, value) = entry?;
-                tree.insert(key, value)?;
-            }
-        }
-        new.flush()?;
-        let sizes = (old.size_on_disk()?, new.size_on_disk()?);
-        sled::Result::Ok(sizes)
-    })();
-    let sizes = copied
-        .map_err(|error| StoreError::Io { action: "compacting", message: error.to_string() })?;
-    memhost_files::durable::sync_tree(&fresh).map_err(|error| io("compacting", &fresh, &error))?;
-    replace(path, &fresh, None)?;
-    Ok(sizes)
-}
-
 /// Puts a finished store in the place of the present one, which is removed or gets another name. A
 /// crash at any moment leaves one of them in place.
-pub(super) fn replace(
+pub(crate) fn replace(
     data_dir: &Path,
     fresh: &Path,
     keep_as: Option<&Path>,
@@ -189,7 +161,7 @@ pub(super) fn replace(
 }
 
 /// Removes a directory, if it is there.
-pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(io("removing a copy of the store", path, &error))
@@ -199,7 +171,7 @@ pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
 }
 
 /// The bytes of the files in a directory and those below it.
-pub(super) fn size_of(directory: &Path) -> u64 {
+pub(crate) fn size_of(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => size_of(&entry.path()),
@@ -210,7 +182,7 @@ pub(super) fn size_of(directory: &Path) -> u64 {
 }
 
 /// Whether a copy of so many bytes has room: sled may wait forever where it has not.
-pub(super) fn check_room_for(
+pub(crate) fn check_room_for(
     path: &Path,
     bytes: u64,
     action: &'static str,
@@ -290,6 +262,6 @@ fn lock(path: &Path) -> Result<File, StoreError> {
     }
 }
 
-fn io(action: &'static str, path: &Path, error: &std::io::Error) -> StoreError {
+pub(crate) fn io(action: &'static str, path: &Path, error: &std::io::Error) -> StoreError {
     StoreError::Io { action, message: format!("{}: {error}", path.display()) }
 }

@@ -1,4 +1,6 @@
-//! How much a store keeps of one company, and how much that may be.
+//! The quota of a company: how much a store keeps of it, and how much that may be.
+
+use std::collections::BTreeMap;
 
 use crate::DiskLevel;
 
@@ -44,6 +46,38 @@ impl Held {
             quota if self.bytes >= quota => DiskLevel::Low,
             _ => DiskLevel::Plenty,
         }
+    }
+}
+
+/// The prefix of a company's key: its id and a zero byte.
+pub(crate) fn company_in(key: &[u8]) -> Option<&[u8]> {
+    let end = key.iter().position(|byte| *byte == 0).filter(|end| *end > 0)?;
+    Some(&key[..=end])
+}
+
+/// By how much one transaction changes what companies have, in bytes.
+#[derive(Default)]
+pub(crate) struct Growth(BTreeMap<Vec<u8>, i64>);
+
+impl Growth {
+    /// Adds one key, whose value had one length and gets another one. `None` if there is no value.
+    pub(crate) fn add(&mut self, key: &[u8], before: Option<usize>, after: Option<usize>) {
+        let Some(company) = company_in(key) else { return };
+        let size = |value: Option<usize>| {
+            value.map_or(0, |value| i64::try_from(key.len() + value).unwrap_or(i64::MAX))
+        };
+        let by = size(after).saturating_sub(size(before));
+        match self.0.get_mut(company) {
+            Some(sum) => *sum = sum.saturating_add(by),
+            None => {
+                self.0.insert(company.to_vec(), by);
+            }
+        }
+    }
+
+    /// Each company's prefix, and by how many bytes it changes.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = (&[u8], i64)> {
+        self.0.iter().filter(|(_, by)| **by != 0).map(|(company, by)| (company.as_slice(), *by))
     }
 }
 

@@ -1,6 +1,5 @@
-//! The room on the disk. sled does not survive a write that fails, so the store stops before the
-//! disk is full: a reserve is kept, and what may still be written depends on how much of it is
-//! left.
+//! The reserve on the disk. The database does not survive a write that fails, so the store stops
+//! before the disk is full: how much of the reserve is left decides what may still be written.
 //!
 //! Every write asks the system, which takes about a microsecond: other processes fill disks, too. A
 //! file that takes a part of the reserve is removed when others have filled the disk, so that
@@ -21,7 +20,7 @@ const BALLAST: &str = "reserve";
 
 /// The purpose of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
+pub(crate) enum Need {
     /// New data.
     New,
     /// A write that ends, changes or removes something existing.
@@ -36,8 +35,8 @@ enum Ballast {
     Impossible,
 }
 
-/// The room on the disk of a data directory.
-pub(super) struct Room {
+/// The reserve on the disk of a data directory.
+pub(crate) struct Reserve {
     data_dir: PathBuf,
     seam: Option<Arc<dyn DiskSeam>>,
     /// Bytes; 0 turns everything here off.
@@ -47,11 +46,11 @@ pub(super) struct Room {
     ballast: Mutex<Ballast>,
 }
 
-impl Room {
-    pub(super) fn new(data_dir: &Path, reserve: u64, seam: Option<Arc<dyn DiskSeam>>) -> Self {
+impl Reserve {
+    pub(crate) fn new(data_dir: &Path, reserve: u64, seam: Option<Arc<dyn DiskSeam>>) -> Self {
         let ballast =
             if data_dir.join(BALLAST).exists() { Ballast::Present } else { Ballast::Missing };
-        let room = Self {
+        let made = Self {
             data_dir: data_dir.to_owned(),
             seam,
             reserve,
@@ -59,13 +58,13 @@ impl Room {
             free: AtomicU64::new(u64::MAX),
             ballast: Mutex::new(ballast),
         };
-        room.measure();
-        room
+        made.measure();
+        made
     }
 
     /// Makes room for the opening of the database, which writes a little, if others have filled the
     /// disk.
-    pub(super) fn make_room_to_open(&self) {
+    pub(crate) fn make_room_to_open(&self) {
         if self.reserve > 0 && self.measure() < self.floor() {
             self.release();
         }
@@ -81,7 +80,7 @@ impl Room {
         self.reserve / 16
     }
 
-    pub(super) fn state(&self) -> DiskState {
+    pub(crate) fn state(&self) -> DiskState {
         let free = self.free.load(Ordering::Relaxed);
         DiskState {
             level: self.level(),
@@ -99,7 +98,7 @@ impl Room {
     }
 
     /// Asks the system, and answers the bytes that are free.
-    pub(super) fn measure(&self) -> u64 {
+    pub(crate) fn measure(&self) -> u64 {
         let asked =
             || statvfs(&self.data_dir).map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
         let seen = self.seam.as_ref().and_then(|seam| seam.free());
@@ -147,7 +146,7 @@ impl Room {
 
     /// Keeps the ballast where there is room for it. Called now and then, where blocking is
     /// allowed.
-    pub(super) fn restore_ballast(&self) {
+    pub(crate) fn restore_ballast(&self) {
         let mut ballast = self.ballast.lock();
         // With a test's own numbers there is no real file.
         if *ballast != Ballast::Missing
@@ -194,7 +193,7 @@ impl Room {
     ///
     /// # Errors
     /// Where there is too little room. Nothing was written then.
-    pub(super) fn check(&self, need: Need, bytes: u64) -> Result<(), StoreError> {
+    pub(crate) fn check(&self, need: Need, bytes: u64) -> Result<(), StoreError> {
         if self.reserve == 0 {
             return Ok(());
         }

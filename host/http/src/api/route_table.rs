@@ -1,0 +1,53 @@
+//! A table of routes: each row is a path with its methods, their operations and their texts.
+
+use aide::transform::TransformOperation;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The routes of one tag: for each path its methods, each with the handler, the operation's id, its
+/// summary and, where there is more to say, its description.
+macro_rules! routes {
+    ($tag:literal: $($path:literal {
+        $($method:ident $handler:expr => $id:literal, $summary:literal $(, $description:expr)?;)+
+    })+) => {
+        aide::axum::ApiRouter::new()
+            $(.api_route($path, aide::axum::routing::ApiMethodRouter::new()
+                $(.merge($crate::api::route_table::route!(
+                $method $handler,
+                $crate::api::route_table::describe($id, $summary, None$(.or(Some($description)))?)
+            )))+))+
+            .with_path_items(|item| item.tag($tag))
+    };
+}
+
+macro_rules! route {
+    (get $($rest:tt)+) => { aide::axum::routing::get_with($($rest)+) };
+    (post $($rest:tt)+) => { aide::axum::routing::post_with($($rest)+) };
+    (put $($rest:tt)+) => { aide::axum::routing::put_with($($rest)+) };
+    (patch $($rest:tt)+) => { aide::axum::routing::patch_with($($rest)+) };
+    (delete $($rest:tt)+) => { aide::axum::routing::delete_with($($rest)+) };
+}
+pub(super) use {route, routes};
+
+/// Sets an operation's id, its summary, and its description if it has one.
+pub(super) fn describe(
+    id: &'static str,
+    summary: &'static str,
+    description: Option<&'static str>,
+) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
+    move |operation| {
+        let operation = operation.id(id).summary(summary);
+        match description {
+            Some(description) => operation.description(description),
+            None => operation,
+        }
+    }
+}
+
+/// A list without pages.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "{T}List")]
+pub(super) struct Items<T> {
+    /// All of them.
+    pub(super) items: Vec<T>,
+}

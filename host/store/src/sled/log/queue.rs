@@ -1,0 +1,115 @@
+//! The records and callers that wait for the thread of the log.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+use sled::IVec;
+use tokio::sync::oneshot;
+
+use crate::sled::gate::{HELD, OPERATIONS, Place};
+use crate::sled::keys;
+use crate::sled::state::Erased;
+use crate::sled::tree::KeyChange;
+use crate::{StoreError, TableWrite};
+use memhost_types::{CompanyId, Operation, Outcome};
+
+pub(super) type Waiter = oneshot::Sender<Result<(), StoreError>>;
+
+/// A record on its way to the disk.
+pub(super) struct Item {
+    pub(super) operation: Arc<Operation>,
+    /// The changes of the log's tree by its record, in the form that sled takes without a copy.
+    pub(super) changes: Vec<KeyChange>,
+    /// The length of the record.
+    pub(super) bytes: usize,
+    /// Written in the same step.
+    pub(super) beside: Vec<TableWrite>,
+    pub(super) waiter: Mutex<Option<Waiter>>,
+}
+
+impl Item {
+    pub(super) fn new(
+        operation: Arc<Operation>,
+        value: Vec<u8>,
+        beside: Vec<TableWrite>,
+        waiter: Waiter,
+    ) -> Self {
+        let (company, sequence) = (&operation.company_id, operation.id.sequence());
+        let bytes = value.len();
+        let mut changes = vec![(keys::record(company, sequence).into(), Some(value.into()))];
+        if operation.outcome == Outcome::InProgress {
+            changes.push((keys::intent(company, sequence).into(), Some(IVec::default())));
+        } else if operation.kind.is_write() {
+            changes.push((keys::intent(company, sequence).into(), None));
+        }
+        Self { operation, changes, bytes, beside, waiter: Mutex::new(Some(waiter)) }
+    }
+
+    pub(super) fn sequence(&self) -> u64 {
+        self.operation.id.sequence()
+    }
+
+    /// Where its record, the mark of its intent and what its company has are.
+    pub(super) fn places(&self) -> [Place; 3] {
+        let (company, sequence) = (&self.operation.company_id, self.sequence());
+        let record = (OPERATIONS, keys::record(company, sequence));
+        [record, (OPERATIONS, keys::intent(company, sequence)), (HELD, keys::all(company))]
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.operation.outcome != Outcome::InProgress
+    }
+
+    pub(super) fn answer(&self, done: Result<(), StoreError>) {
+        if let Some(waiter) = self.waiter.lock().take() {
+            let _ = waiter.send(done);
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Queue {
+    pub(super) items: VecDeque<Item>,
+    /// How many items were ever taken from `items`.
+    pub(super) taken: u64,
+    /// Callers that wait for a flush without a record of their own, each with the number of items
+    /// before it.
+    pub(super) waiters: Vec<(u64, Waiter)>,
+    /// Companies to remove, each with the number of items before it.
+    pub(super) erasures: Vec<(u64, CompanyId, Erased)>,
+    /// The items that the thread is writing. Readers still look here.
+    pub(super) in_flight: Arc<Vec<Item>>,
+    /// The items whose callers wait for the flush in progress, and those who wait for it without a
+    /// record of their own.
+    pub(super) flushing: Arc<Vec<Item>>,
+    pub(super) waiting: Vec<Waiter>,
+    /// How many callers the thread waits for; fewer do not wake it.
+    pub(super) wanted: usize,
+    pub(super) closed: bool,
+}
+
+impl Queue {
+    /// How many callers wait for the next group.
+    pub(super) fn len(&self) -> usize {
+        self.items.len() + self.waiters.len() + self.erasures.len()
+    }
+
+    /// How many items were ever queued.
+    pub(super) fn handed_in(&self) -> u64 {
+        self.taken + self.items.len() as u64
+    }
+}
+
+pub(super) struct Shared {
+    pub(super) queue: Mutex<Queue>,
+    pub(super) wake: Condvar,
+}
+
+impl Shared {
+    pub(super) fn wake(&self, queue: &Queue) {
+        if queue.len() >= queue.wanted {
+            self.wake.notify_one();
+        }
+    }
+}
