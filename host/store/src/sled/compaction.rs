@@ -189,8 +189,8 @@ fn change_over(
     Ok(before)
 }
 
-/// Copies the store of a stopped host into a new one, which replaces it. Overwritten and removed data no longer takes
-/// disk space. Answers the bytes before and after.
+/// Copies the store of a stopped host into a new one, which replaces it. Overwritten and removed
+/// data no longer takes disk space. Answers the bytes before and after.
 pub(super) fn of_stopped_host(path: &Path) -> Result<(u64, u64), StoreError> {
     let _lock = directory::take(path)?;
     let (store, fresh) = (path.join("store"), path.join("store.compact"));
