@@ -20,6 +20,7 @@ pub struct Section {
 
 /// What sections attach to bindings. It is written while the host is configured; to read it
 /// excludes nobody.
+#[allow(clippy::type_complexity, reason = "it is named here only")]
 pub struct Attached<T: ?Sized>(RwLock<BTreeMap<CompanyId, Vec<(Section, Arc<T>)>>>);
 
 impl<T: ?Sized> Default for Attached<T> {

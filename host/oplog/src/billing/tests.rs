@@ -42,7 +42,7 @@ impl Host {
         let set: SetBudget = serde_json::from_value(json!({"limitCents": cents})).unwrap();
         let binding = binding.map(|key| key.parse().unwrap());
         let change = self.ledger.set_budget(&acme(), binding.as_ref(), period, Some(set)).unwrap();
-        store::write(&*self.store, &[change.change.clone()]).await.unwrap();
+        store::write(&*self.store, std::slice::from_ref(&change.change)).await.unwrap();
         self.ledger.apply(&acme(), change);
     }
 
@@ -232,7 +232,7 @@ async fn a_budget_that_is_not_there_cannot_be_removed_and_one_that_is_can() {
     host.budget(None, Period::Day, 1).await;
     let change = remove().unwrap();
     assert!(change.before.is_some() && change.after.is_none());
-    store::write(&*host.store, &[change.change.clone()]).await.unwrap();
+    store::write(&*host.store, std::slice::from_ref(&change.change)).await.unwrap();
     host.ledger.apply(&acme(), change);
     assert!(host.ledger.budgets(&acme()).await.unwrap().is_empty());
     assert!(host.restarted().await.ledger.budgets(&acme()).await.unwrap().is_empty());
