@@ -67,7 +67,7 @@ impl Plugin {
     }
 
     /// Whether a binding that makes this choice may be served by it.
-    pub(crate) fn is_allowed_by(&self, choice: &VersionChoice) -> bool {
+    pub fn is_allowed_by(&self, choice: &VersionChoice) -> bool {
         choice.allows(self.version(), self.digest())
     }
 
