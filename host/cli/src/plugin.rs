@@ -18,7 +18,7 @@ use super::args::{HostArgs, OutputArgs, Paging, WatchArgs};
 use super::output::{details, line, table, text};
 use super::page::{self, items};
 use super::{CliError, check, config};
-use memhost_core::plugins::{Signed, SigningKey, Trust, TrustError, TrustedKey, signature_path};
+use memhost_core::plugins::{Signed, Trust, TrustError, TrustedKey};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PluginCommand {
@@ -56,31 +56,15 @@ pub(super) enum PluginCommand {
     /// Run the conformance suite on a provider. Needs no host. Exits with code 1 if a rule is
     /// broken, or if almost nothing could be tested.
     Check(check::CheckArgs),
-    /// Generate a signing key in a file that only you can read, and print its public key.
-    Keygen {
-        /// File for the key; an existing file is never overwritten.
-        key: PathBuf,
-    },
-    /// Sign a plugin; writes the signature next to it.
-    Sign {
-        /// Plugin file.
-        file: PathBuf,
-        /// Signing key file, from `keygen` or `minisign -G -W`.
-        #[arg(long, value_name = "FILE")]
-        key: PathBuf,
-        /// Trusted comment to sign with the plugin, such as a version.
-        #[arg(long, default_value = "")]
-        comment: String,
-    },
     /// Trust a public key: adds it to a host's configuration file, used from the next start.
     Trust {
-        /// Public key, as `keygen` printed it.
+        /// Public key, as `minisign -G` printed it.
         key: TrustedKey,
         /// Configuration file; created if missing.
         #[arg(long, env = "MEMHOST_CONFIG", value_name = "FILE")]
         config: PathBuf,
     },
-    /// Verify the signature next to a plugin.
+    /// Verify the signature next to a plugin, which `minisign -S -m FILE` writes.
     Verify {
         /// Plugin file.
         file: PathBuf,
@@ -130,28 +114,6 @@ pub(super) async fn run(command: PluginCommand) -> Result<(), CliError> {
         }
         PluginCommand::Inspect(args) => inspect(args).await,
         PluginCommand::Check(args) => check::run(args).await,
-        PluginCommand::Keygen { key } => {
-            let made = SigningKey::generate().map_err(CliError::host)?;
-            made.to_file(&key).map_err(|error| CliError::input("KEY", error))?;
-            line(&made.public().to_string())
-        }
-        PluginCommand::Sign { file, key, comment } => {
-            let key =
-                SigningKey::from_file(&key).map_err(|error| CliError::input("--key", error))?;
-            let bytes = read(&file)?;
-            let name = file.file_name().unwrap_or_default().to_string_lossy();
-            let comment = if comment.is_empty() { format!("file:{name}") } else { comment };
-            let signature =
-                key.sign(&bytes, &comment).map_err(|error| CliError::input("--comment", error))?;
-            let path = signature_path(&file);
-            std::fs::write(&path, signature).map_err(|error| CliError::file(&path, &error))?;
-            line(&format!(
-                "{} is signed by {}; the signature is {}",
-                file.display(),
-                key.public().id(),
-                path.display()
-            ))
-        }
         PluginCommand::Trust { key, config } => match config::trust(&config, &key)? {
             true => line(&format!(
                 "added {} to {}; restart the host to trust it",

@@ -10,10 +10,10 @@ use super::*;
 const VERBS: [&str; 5] = ["list", "show", "create", "update", "delete"];
 
 /// Verbs of a few nouns. A new one is added here on purpose.
-const ACTIONS: [&str; 25] = [
+const ACTIONS: [&str; 23] = [
     "discard", "approve", "assign", "backup", "cancel", "capture", "compact", "export", "grant",
-    "import", "inspect", "install", "keygen", "locomo", "reject", "replay", "reset", "resolve",
-    "restore", "retry", "rotate", "scan", "search", "sign", "trust",
+    "import", "inspect", "install", "locomo", "reject", "replay", "reset", "resolve", "restore",
+    "retry", "rotate", "scan", "search", "trust",
 ];
 const MORE_ACTIONS: [&str; 3] = ["check", "use", "verify"];
 /// Verbs for authors of providers.

@@ -16,5 +16,5 @@ pub use error::PluginError;
 pub use memhost_builtin::LOCAL_MARKDOWN_KEY;
 pub use memhost_types::{PluginChange, PluginOutcome};
 pub use registry::{Plugin, PluginSource, Plugins, PluginsOptions, RefusedPlugin};
-pub use signature::{SignatureError, SigningKey, TrustedKey, Verified, verify};
-pub use trust::{Signed, Trust, TrustError, signature_path};
+pub use signature::{SignatureError, TrustedKey, Verified, verify};
+pub use trust::{Signed, Trust, TrustError};

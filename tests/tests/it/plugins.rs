@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use memhost_core::plugins::{SigningKey, Trust};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use ed25519_dalek::Signer as _;
+use memhost_core::plugins::{Trust, TrustedKey};
 use memhost_core::{BindingView, CreateBinding, UpdateBinding};
 use memhost_tests::{TestHost, caller, capture, eventually, parse, query, stamped};
 use memhost_types::{
@@ -349,9 +352,34 @@ async fn bindings_follow_pins_and_ranges() {
     assert!(error.contains("meanwhile"), "{error}");
 }
 
+/// Signs as `minisign -S -l` does. What `minisign` itself signed is verified by the tests of
+/// `registry`.
+struct Publisher([u8; 8], ed25519_dalek::SigningKey);
+
+impl Publisher {
+    fn new(seed: u8) -> Self {
+        Self([seed; 8], ed25519_dalek::SigningKey::from_bytes(&[seed; 32]))
+    }
+
+    fn public(&self) -> TrustedKey {
+        let key = self.1.verifying_key().to_bytes();
+        BASE64.encode([&b"Ed"[..], &self.0, &key].concat()).parse().unwrap()
+    }
+
+    fn sign(&self, bytes: &[u8], comment: &str) -> String {
+        let signature = self.1.sign(bytes).to_bytes();
+        let global = self.1.sign(&[&signature, comment.as_bytes()].concat()).to_bytes();
+        let signature = BASE64.encode([&b"Ed"[..], &self.0, &signature].concat());
+        format!(
+            "untrusted comment: x\n{signature}\ntrusted comment: {comment}\n{}\n",
+            BASE64.encode(global)
+        )
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn required_signatures_admit_only_signed_or_named_builds() {
-    let key = SigningKey::generate().unwrap();
+    let key = Publisher::new(1);
     let named = Digest::of(&build("3.0.0", &json!({})));
     let trust = Trust { keys: vec![key.public()], requires_signature: true, digests: vec![named] };
     let host = TestHost::with(&[], |options| options.trust = trust).await.unwrap();
@@ -365,15 +393,12 @@ async fn required_signatures_admit_only_signed_or_named_builds() {
     let one = build("1.0.0", &json!({}));
     put(&host, "one.wasm", &one);
     put(&host, "two.wasm", &build("2.0.0", &json!({})));
-    put(&host, "two.wasm.sig", key.sign(&one, "of another file").unwrap().as_bytes());
+    put(&host, "two.wasm.sig", key.sign(&one, "of another file").as_bytes());
     put(&host, "three.wasm", &build("3.0.0", &json!({})));
     put(&host, "four.wasm", &build("4.0.0", &json!({})));
-    let stranger = SigningKey::generate().unwrap();
-    put(
-        &host,
-        "four.wasm.sig",
-        stranger.sign(&build("4.0.0", &json!({})), "x").unwrap().as_bytes(),
-    );
+    let stranger = Publisher::new(2);
+    let four = build("4.0.0", &json!({}));
+    put(&host, "four.wasm.sig", stranger.sign(&four, "x").as_bytes());
     host.service().scan_plugins().await;
     assert_eq!(versions(), ["3.0.0"], "the build that was named");
     let refused = host.service().plugins().refused;
@@ -382,7 +407,7 @@ async fn required_signatures_admit_only_signed_or_named_builds() {
     assert!(reason("one.wasm").contains("not signed"), "{}", reason("one.wasm"));
     assert!(reason("two.wasm").contains("two.wasm.sig"), "{}", reason("two.wasm"));
     assert!(reason("four.wasm").contains("not trusted"), "{}", reason("four.wasm"));
-    put(&host, "one.wasm.sig", key.sign(&one, "v1").unwrap().as_bytes());
+    put(&host, "one.wasm.sig", key.sign(&one, "v1").as_bytes());
     host.service().scan_plugins().await;
     assert_eq!(versions(), ["3.0.0", "1.0.0"], "a signature that comes later counts");
 }

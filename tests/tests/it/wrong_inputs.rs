@@ -288,7 +288,6 @@ const ROWS: &[Row] = &[
     ("plugin verify bad.json --trusted-key junk", 2, "the public key cannot be read"),
     ("secret create K --origin https://a.example --as header:x-key --value-file \
       short.txt", 2, "--value-file: has 2 bytes; 8"),
-    ("plugin keygen bad.json", 2, "bad.json exists"),
     ("embeddings install bad.json --data-dir d2", 2, "FILE: bad.json: is no wheel"),
     ("embeddings install nope --data-dir d2", 2, "FILE: nope"),
     ("eval locomo no-such.json", 2, "No such file"),

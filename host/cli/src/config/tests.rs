@@ -72,7 +72,8 @@ fn sizes_take_units() {
 fn a_key_is_added_and_the_rest_stays_as_it_was_written() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memhost.toml");
-    let key = memhost_core::plugins::SigningKey::generate().unwrap().public();
+    let key: TrustedKey =
+        "RWQlD4TehUDCHNF/9AmaUao8z1ePMRZBMZmiUV0h7CwyeE+6SDDEdbse".parse().unwrap();
     assert!(trust(&path, &key).unwrap());
     std::fs::write(
         &path,
@@ -82,7 +83,8 @@ fn a_key_is_added_and_the_rest_stays_as_it_was_written() {
         ),
     )
     .unwrap();
-    let other = memhost_core::plugins::SigningKey::generate().unwrap().public();
+    let other: TrustedKey =
+        "RWQt4gd9s9h+1GbfDGkWLtSqLY3GXkaI8ZIqo+YmzXUagDZGWc3Rib70".parse().unwrap();
     assert!(trust(&path, &other).unwrap() && !trust(&path, &key).unwrap());
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.starts_with("# ours\naudit = \"relaxed\"   # fast\n"), "{text}");
