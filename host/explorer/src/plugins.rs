@@ -32,7 +32,7 @@ fn source(source: &PluginSource) -> Markup {
         PluginSource::File(path) => {
             html! { code title=(path.display()) { (file_name(path)) } }
         }
-        PluginSource::Kept => badge(Tone::Warning, "file deleted, copy in use"),
+        PluginSource::Copy => badge(Tone::Warning, "file deleted, copy in use"),
     }
 }
 

@@ -2,19 +2,20 @@
 //! their versions.
 
 mod admissions;
+mod components;
 mod error;
 mod files;
-mod kept;
+mod plugin;
 mod progress;
 mod registry;
-mod remembered;
+mod scan;
 mod signature;
 mod trust;
-mod watch;
 
 pub use error::PluginError;
 pub use memhost_builtin::LOCAL_MARKDOWN_KEY;
 pub use memhost_types::{PluginChange, PluginOutcome};
-pub use registry::{Plugin, PluginSource, Plugins, PluginsOptions, RefusedPlugin};
+pub use plugin::{Plugin, PluginSource, RefusedPlugin};
+pub use registry::{Plugins, PluginsOptions};
 pub use signature::{SignatureError, TrustedKey, Verified, verify};
 pub use trust::{Signed, Trust, TrustError};

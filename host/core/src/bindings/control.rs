@@ -414,6 +414,6 @@ fn default_grants(plugin: &Plugin, embeds_here: bool) -> Grants {
             let all = Grants::all_of(&plugin.component.description().permissions);
             Grants { embeddings: all.embeddings && embeds_here, ..all }
         }
-        PluginSource::File(_) | PluginSource::Kept => Grants::default(),
+        PluginSource::File(_) | PluginSource::Copy => Grants::default(),
     }
 }

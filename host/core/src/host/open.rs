@@ -187,6 +187,6 @@ async fn open_plugins(
             directory
         }
     };
-    let options = PluginsOptions { directory, kept: data_dir.join("components"), trust };
+    let options = PluginsOptions { directory, components: data_dir.join("components"), trust };
     Ok(Plugins::open(sandbox, cache, options).await?)
 }

@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
+use crate::plugins::components::ComponentsDir;
 use crate::plugins::error::PluginError;
 use crate::plugins::files;
-use crate::plugins::kept::KeptComponents;
 use crate::plugins::progress::InProgress;
-use crate::plugins::remembered::Remembered;
 use crate::plugins::trust::{Signed, Trust};
 use memhost_sandbox::{
     AdmissionError, CacheKey, CompileLimits, CompileStop, Compiler, Component, Sandbox,
@@ -32,14 +31,13 @@ pub(crate) struct Admissions(Arc<Inner>);
 struct Inner {
     sandbox: Sandbox,
     cache: CacheKey,
-    kept: KeptComponents,
+    components: ComponentsDir,
     trust: Arc<Trust>,
-    remembered: Remembered,
     quick: Semaphore,
     slow: Semaphore,
 }
 
-/// What was read of a component.
+/// A component's file, read and checked.
 struct Read {
     bytes: Arc<Vec<u8>>,
     signed: Signed,
@@ -50,12 +48,11 @@ impl Admissions {
     pub(crate) fn new(
         sandbox: Sandbox,
         cache: CacheKey,
-        kept: KeptComponents,
+        components: ComponentsDir,
         trust: Arc<Trust>,
-        remembered: Remembered,
     ) -> Self {
         let (quick, slow) = (Semaphore::new(PARALLEL), Semaphore::new(1));
-        Self(Arc::new(Inner { sandbox, cache, kept, trust, remembered, quick, slow }))
+        Self(Arc::new(Inner { sandbox, cache, components, trust, quick, slow }))
     }
 
     /// Admits a file of the plugins directory that was written at this time, and keeps a copy.
@@ -81,12 +78,12 @@ impl Admissions {
 
     /// Admits the copy of a build whose file is gone.
     pub(crate) async fn copy(&self, digest: Digest) -> Result<Component, PluginError> {
-        let path = self.0.kept.path(digest);
-        let kept = &self.0.kept;
+        let components = &self.0.components;
+        let path = components.copy(digest);
         let written = files::written(&path).unwrap_or_default();
         let read = || {
-            let kept = kept.clone();
-            move || Ok((kept.read(digest)?, Signed::No))
+            let components = components.clone();
+            move || Ok((components.read(digest)?, Signed::No))
         };
         Ok(self.admit(written, &path, read, || {}).await?.0)
     }
@@ -147,23 +144,23 @@ impl Admissions {
     where
         R: FnOnce() -> Result<(Vec<u8>, Signed), PluginError> + Send + 'static,
     {
-        let Inner { sandbox, cache, kept, remembered, .. } = &*self.0;
-        let (known, compiler) = (remembered.clone(), sandbox.compiler().clone());
+        let Inner { sandbox, cache, components, .. } = &*self.0;
+        let (known, compiler) = (components.clone(), sandbox.compiler().clone());
         let Read { bytes, signed, digest } = blocking(path, move || {
             let (bytes, signed) = read()?;
             let digest = Digest::of(&bytes);
-            known.check(digest, written, &compiler)?;
+            known.check_stopped(digest, written, &compiler)?;
             Ok(Read { bytes: Arc::new(bytes), signed, digest })
         })
         .await?;
         let admitted =
             Component::admit_within(sandbox, Arc::clone(&bytes), Some(cache), patience).await;
-        let (kept, remembered) = (kept.clone(), remembered.clone());
+        let components = components.clone();
         match admitted {
             Ok(component) => {
                 let written = blocking(path, move || {
-                    remembered.forget(digest);
-                    kept.keep(digest, &bytes)
+                    components.forget_stopped(digest);
+                    components.keep(digest, &bytes)
                 });
                 if let Err(error) = written.await {
                     tracing::warn!(%error, "a plugin has no copy: it stops serving when its file \
@@ -178,7 +175,7 @@ impl Admissions {
                 {
                     let reason = error.to_string();
                     let stored = blocking(path, move || {
-                        remembered.remember(digest, written, limits, reason)
+                        components.note_stopped(digest, written, limits, reason)
                     })
                     .await;
                     if let Err(error) = stored {

@@ -28,7 +28,7 @@ pub enum PluginError {
     Changed { digest: Digest },
     /// Compiling it was stopped at an earlier try.
     #[error("{reason}; it was not tried again: for another try, `touch` the file")]
-    Remembered { reason: String },
+    StoppedBefore { reason: String },
     /// The build is there, and not ready yet.
     #[error("the build {digest} is being compiled; try again in a few seconds")]
     Admitting { digest: Digest },

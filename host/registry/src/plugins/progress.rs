@@ -1,12 +1,41 @@
-//! Which files are being admitted now.
+//! How far the host is with each file of the plugins directory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+use crate::plugins::files::Fingerprint;
+
+/// What is known of a file.
+pub(super) struct SeenFile {
+    pub(super) fingerprint: Fingerprint,
+    pub(super) stage: Stage,
+}
+
+pub(super) enum Stage {
+    /// It may be incomplete: it was first seen like this at this moment.
+    Settling(Instant),
+    Admitting {
+        _task: AbortOnDrop,
+    },
+    /// It was admitted or refused.
+    Done,
+}
+
+/// A task that ends where nobody needs its result any more.
+pub(super) struct AbortOnDrop(pub(super) AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
 
 /// Counts what begins and what ends.
 #[derive(Default)]

@@ -1,105 +1,29 @@
 //! Admitted and refused components. A refused file is shown with its reason until it changes.
 
-mod copies;
-mod scan;
-
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering as Order};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use parking_lot::RwLock;
-use schemars::JsonSchema;
-use serde::Serialize;
-use tokio::sync::broadcast;
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::{broadcast, watch};
 
-use self::copies::Copies;
-use self::scan::SeenFile;
 use crate::plugins::admissions::{Admissions, read_alone};
+use crate::plugins::components::ComponentsDir;
 use crate::plugins::error::PluginError;
 use crate::plugins::files::{self, Fingerprint};
-use crate::plugins::kept::KeptComponents;
-use crate::plugins::progress::Progress;
-use crate::plugins::remembered::Remembered;
+use crate::plugins::plugin::{Plugin, PluginSource, RefusedPlugin};
+use crate::plugins::progress::{AbortOnDrop, Progress, SeenFile};
 use crate::plugins::trust::{Signed, Trust};
-use crate::plugins::{PluginChange, PluginOutcome};
 use memhost_sandbox::{CacheKey, Component, Sandbox};
-use memhost_types::{Digest, ProviderKey, VersionChoice};
+use memhost_types::{Digest, PluginChange, PluginOutcome, ProviderKey};
+
+/// How long a call waits for a copy. Loading one that was compiled before takes milliseconds.
+const WAIT: Duration = Duration::from_secs(3);
 
 /// The most changes that wait for a follower.
 const CHANGES: usize = 256;
-
-/// The source of a component.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case", tag = "kind", content = "path")]
-pub enum PluginSource {
-    /// This binary.
-    Builtin,
-    /// A file of the plugins directory.
-    File(PathBuf),
-    /// A copy. The file is gone, and the copy serves the bindings that the file served.
-    Kept,
-}
-
-/// An admitted build of a provider.
-#[derive(Debug, Clone)]
-pub struct Plugin {
-    /// Its source.
-    pub source: PluginSource,
-    /// The component.
-    pub component: Component,
-    /// Whose it is.
-    pub signed: Signed,
-    /// When its file was written: the later of two builds of one version is the newer.
-    pub(super) written: (i64, i64),
-}
-
-impl Plugin {
-    /// The digest that identifies the build.
-    pub fn digest(&self) -> Digest {
-        self.component.inspection().digest
-    }
-
-    /// The provider's version.
-    pub fn version(&self) -> &semver::Version {
-        &self.component.description().version
-    }
-
-    /// Whether a binding that makes this choice may be served by it.
-    pub fn is_allowed_by(&self, choice: &VersionChoice) -> bool {
-        choice.allows(self.version(), self.digest())
-    }
-
-    /// Whether it replaces another build of its provider: it has a higher version, or the same
-    /// version, its file is there, and it was written later.
-    pub fn is_newer_than(&self, other: &Self) -> bool {
-        match self.version().cmp(other.version()) {
-            Ordering::Greater => true,
-            Ordering::Equal => {
-                self.is_present()
-                    && self.digest() != other.digest()
-                    && (!other.is_present() || self.written > other.written)
-            }
-            Ordering::Less => false,
-        }
-    }
-
-    /// Whether its file is there. Only then may it replace another build.
-    pub fn is_present(&self) -> bool {
-        self.source != PluginSource::Kept
-    }
-}
-
-/// A file that was refused.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RefusedPlugin {
-    /// Which file.
-    pub path: PathBuf,
-    /// Why, and what to do about it.
-    pub reason: String,
-}
 
 /// The directories of providers, and which of them are trusted.
 #[derive(Debug, Clone)]
@@ -107,20 +31,26 @@ pub struct PluginsOptions {
     /// The plugins directory. It must exist.
     pub directory: PathBuf,
     /// The copies of admitted components. It is made where it is missing.
-    pub kept: PathBuf,
+    pub components: PathBuf,
     /// Which files are trusted.
     pub trust: Trust,
+}
+
+/// A copy that is being admitted: once, for all that ask for it.
+struct Loading {
+    outcome: watch::Receiver<Option<Result<Plugin, String>>>,
+    _task: AbortOnDrop,
 }
 
 /// All providers of a host.
 pub struct Plugins {
     pub(super) admissions: Admissions,
-    pub(crate) directory: PathBuf,
-    kept: KeptComponents,
-    pub(super) admitted: RwLock<BTreeMap<ProviderKey, Vec<Plugin>>>,
+    pub(super) directory: PathBuf,
+    components: ComponentsDir,
+    admitted: RwLock<BTreeMap<ProviderKey, Vec<Plugin>>>,
     /// What is known of each file. A file that is dropped from it is no longer admitted.
-    files: tokio::sync::Mutex<BTreeMap<PathBuf, SeenFile>>,
-    copies: Copies,
+    pub(super) files: tokio::sync::Mutex<BTreeMap<PathBuf, SeenFile>>,
+    loading: Mutex<HashMap<Digest, Loading>>,
     pub(super) refused: RwLock<BTreeMap<PathBuf, String>>,
     pub(super) progress: Arc<Progress>,
     generation: AtomicU64,
@@ -147,15 +77,15 @@ impl Plugins {
             message: error.to_string(),
         })?;
         let component = Component::admit_own(sandbox, builtin, Some(&cache)).await?;
-        let remembered = Remembered::new(options.kept.clone());
-        let (kept, trust) = (KeptComponents::open(options.kept)?, Arc::new(options.trust));
+        let components = ComponentsDir::open(options.components)?;
+        let trust = Arc::new(options.trust);
         let plugins = Self {
-            admissions: Admissions::new(sandbox.clone(), cache, kept.clone(), trust, remembered),
+            admissions: Admissions::new(sandbox.clone(), cache, components.clone(), trust),
             directory: options.directory,
-            kept,
+            components,
             admitted: RwLock::default(),
             files: tokio::sync::Mutex::default(),
-            copies: Copies::default(),
+            loading: Mutex::default(),
             refused: RwLock::default(),
             progress: Arc::default(),
             generation: AtomicU64::new(1),
@@ -172,7 +102,7 @@ impl Plugins {
 
     /// Increases whenever the available builds change.
     pub fn generation(&self) -> u64 {
-        self.generation.load(Order::Acquire)
+        self.generation.load(Ordering::Acquire)
     }
 
     /// Changes of the directory's files from now on.
@@ -210,7 +140,7 @@ impl Plugins {
         self.insert(Plugin { source: PluginSource::File(path), component, signed, written });
     }
 
-    pub(super) fn insert(&self, plugin: Plugin) {
+    fn insert(&self, plugin: Plugin) {
         let mut admitted = self.admitted.write();
         let builds =
             admitted.entry(plugin.component.description().provider_key.clone()).or_default();
@@ -229,7 +159,7 @@ impl Plugins {
             order(b).cmp(&order(a))
         });
         drop(admitted);
-        self.generation.fetch_add(1, Order::AcqRel);
+        self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
     /// A file was changed or removed: its build, unless it has this digest, serves only the
@@ -241,7 +171,7 @@ impl Plugins {
         for build in admitted.values_mut().flatten() {
             let is_of_file = matches!(&build.source, PluginSource::File(file) if file == path);
             if is_of_file && Some(build.digest()) != stays {
-                build.source = PluginSource::Kept;
+                build.source = PluginSource::Copy;
                 changed = true;
                 let description = build.component.description();
                 let (provider, version) = (&description.provider_key, &description.version);
@@ -251,7 +181,7 @@ impl Plugins {
         }
         drop(admitted);
         if changed {
-            self.generation.fetch_add(1, Order::AcqRel);
+            self.generation.fetch_add(1, Ordering::AcqRel);
         }
     }
 
@@ -268,13 +198,59 @@ impl Plugins {
         self.admitted.read().get(key).cloned().unwrap_or_default()
     }
 
+    /// One build, from the copies if its file is gone.
+    ///
+    /// # Errors
+    /// Where there is no such build, its copy is not admitted, or is being compiled.
+    pub async fn build(self: &Arc<Self>, digest: Digest) -> Result<Plugin, PluginError> {
+        let known =
+            self.admitted.read().values().flatten().find(|build| build.digest() == digest).cloned();
+        if let Some(build) = known {
+            return Ok(build);
+        }
+        let mut outcome = {
+            let mut loading = self.loading.lock();
+            loading.entry(digest).or_insert_with(|| self.load(digest)).outcome.clone()
+        };
+        let found = tokio::time::timeout(WAIT, outcome.wait_for(Option::is_some)).await;
+        let Ok(found) = found else { return Err(PluginError::Admitting { digest }) };
+        match found.as_deref() {
+            Ok(Some(Ok(plugin))) => Ok(plugin.clone()),
+            Ok(Some(Err(reason))) => Err(PluginError::Copy { digest, reason: reason.clone() }),
+            _ => Err(PluginError::Admitting { digest }),
+        }
+    }
+
+    fn load(self: &Arc<Self>, digest: Digest) -> Loading {
+        let (plugins, admissions) = (Arc::downgrade(self), self.admissions.clone());
+        let (done, outcome) = watch::channel(None);
+        let task = memhost_executor::spawn(async move {
+            let admitted = admissions.copy(digest).await;
+            let Some(plugins) = plugins.upgrade() else { return };
+            let loaded = admitted.map_err(|error| error.to_string()).map(|component| {
+                let plugin = Plugin {
+                    source: PluginSource::Copy,
+                    component,
+                    signed: Signed::No,
+                    written: (0, 0),
+                };
+                plugins.insert(plugin.clone());
+                plugin
+            });
+            done.send_replace(Some(loaded));
+            // From here on it is known, or tried again.
+            plugins.loading.lock().remove(&digest);
+        });
+        Loading { outcome, _task: AbortOnDrop(task.abort_handle()) }
+    }
+
     /// Removes the copies of builds that are neither in the directory nor in this set.
     ///
     /// # Errors
     /// Where the copies cannot be read or removed.
     pub fn keep_only(&self, mut needed: HashSet<Digest>) -> Result<(), PluginError> {
         needed.extend(self.admitted.read().values().flatten().map(Plugin::digest));
-        self.kept.keep_only(&needed)
+        self.components.keep_only(&needed)
     }
 
     /// All builds of all providers, by key, newest first.

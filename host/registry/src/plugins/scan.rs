@@ -1,46 +1,73 @@
-//! Follows the files of the plugins directory: what is new and complete is admitted, beside
-//! everything else.
+//! Follows the files of the plugins directory: at once where the system reports changes, else every
+//! few seconds. What is new and complete is admitted, beside everything else.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use tokio::task::AbortHandle;
+use notify::event::AccessKind;
+use notify::{EventKind, RecursiveMode, Watcher};
+use tokio::sync::mpsc;
 
-use crate::plugins::PluginOutcome;
 use crate::plugins::error::PluginError;
 use crate::plugins::files::{self, Fingerprint, SETTLE};
+use crate::plugins::progress::{AbortOnDrop, SeenFile, Stage};
 use crate::plugins::registry::Plugins;
 use crate::plugins::trust::Signed;
 use memhost_sandbox::Component;
+use memhost_types::PluginOutcome;
 
-/// What is known of a file.
-pub(super) struct SeenFile {
-    fingerprint: Fingerprint,
-    stage: Stage,
-}
-
-enum Stage {
-    /// It may be incomplete: it was first seen like this at this moment.
-    Settling(Instant),
-    Admitting {
-        _task: AbortOnDrop,
-    },
-    /// It was admitted or refused.
-    Done,
-}
-
-/// A task that ends where nobody needs its result any more.
-pub(super) struct AbortOnDrop(pub(super) AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
+/// Copying a file causes many events, which this joins.
+const DEBOUNCE: Duration = Duration::from_millis(50);
+/// How often the directory is read without an event: network file systems report none.
+const PERIOD: Duration = Duration::from_secs(5);
 
 impl Plugins {
+    /// Keeps the registry current with the plugins directory, until the registry is dropped.
+    pub fn watch(self: &Arc<Self>) {
+        let (told, mut telling) = mpsc::channel(1);
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            // Reading the directory causes such events: they would never end.
+            let is_change = event.map_or(true, |event| {
+                !matches!(event.kind, EventKind::Access(AccessKind::Open(_)))
+            });
+            if is_change {
+                // One that waits is enough.
+                let _ = told.try_send(());
+            }
+        })
+        .and_then(|mut watcher| {
+            watcher.watch(&self.directory, RecursiveMode::NonRecursive)?;
+            Ok(watcher)
+        });
+        let watcher = match watcher {
+            Ok(watcher) => Some(watcher),
+            Err(error) => {
+                let seconds = PERIOD.as_secs();
+                tracing::warn!(%error, "the plugins directory is read every {seconds} s only");
+                None
+            }
+        };
+        let plugins = Arc::downgrade(self);
+        memhost_executor::spawn(async move {
+            let _watcher = watcher;
+            let mut wait = PERIOD;
+            loop {
+                tokio::select! {
+                    told = telling.recv() => match told {
+                        Some(()) => tokio::time::sleep(DEBOUNCE).await,
+                        // There is no watcher.
+                        None => tokio::time::sleep(wait).await,
+                    },
+                    () = tokio::time::sleep(wait) => {}
+                }
+                let Some(plugins) = plugins.upgrade() else { return };
+                wait = if plugins.scan().await { PERIOD } else { SETTLE };
+            }
+        });
+    }
+
     /// Begins to admit the files that are in the directory at the start. Calls of their providers
     /// are told to wait until then.
     pub async fn begin(self: &Arc<Self>) {

@@ -1,0 +1,147 @@
+//! What the data directory has of components, by digest. The copy of an admitted component goes on
+//! serving bindings after its file was removed from the plugins directory. A component whose
+//! compiling was stopped is not compiled again at every start: it would take as long as before.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::plugins::error::PluginError;
+use crate::plugins::files;
+use memhost_sandbox::{CompileLimits, Compiler};
+use memhost_types::Digest;
+
+/// The most that is read of the reason for which compiling was stopped, with its limits.
+const MAX_STOPPED_BYTES: u64 = 64 << 10;
+
+/// Why compiling a component was stopped, as it is stored.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Stopped {
+    reason: String,
+    /// When the component's file was written last: a second and a part of it in nanoseconds.
+    written: (i64, i64),
+    millis: u64,
+    cpu_seconds: u64,
+    memory_bytes: u64,
+}
+
+/// The directory of components.
+#[derive(Debug, Clone)]
+pub(crate) struct ComponentsDir(PathBuf);
+
+impl ComponentsDir {
+    /// Opens a directory, which is made with mode 0700 where it is missing.
+    pub(crate) fn open(directory: PathBuf) -> Result<Self, PluginError> {
+        memhost_files::durable::create_directory(&directory, 0o700)
+            .map_err(|error| PluginError::io("making", &directory, &error))?;
+        Ok(Self(directory))
+    }
+
+    fn path(&self, digest: Digest, extension: &str) -> PathBuf {
+        self.0.join(format!("{}.{extension}", digest.to_string().replace(':', "-")))
+    }
+
+    /// Where the copy of a build is.
+    pub(crate) fn copy(&self, digest: Digest) -> PathBuf {
+        self.path(digest, "wasm")
+    }
+
+    /// Where the reason is for which compiling was stopped.
+    fn stopped(&self, digest: Digest) -> PathBuf {
+        self.path(digest, "refused")
+    }
+
+    /// Keeps a copy, if there is none.
+    pub(crate) fn keep(&self, digest: Digest, bytes: &[u8]) -> Result<(), PluginError> {
+        let path = self.copy(digest);
+        if path.exists() {
+            return Ok(());
+        }
+        memhost_files::durable::write(&path, bytes, 0o600)
+            .map_err(|error| PluginError::io("writing", &path, &error))
+    }
+
+    /// The copy, if it is there and matches its digest.
+    pub(crate) fn read(&self, digest: Digest) -> Result<Vec<u8>, PluginError> {
+        let path = self.copy(digest);
+        let read = files::read(&path)?;
+        let bytes =
+            read.ok_or_else(|| PluginError::BeingWritten { path: path.display().to_string() })?;
+        if Digest::of(&bytes) != digest {
+            return Err(PluginError::Changed { digest });
+        }
+        Ok(bytes)
+    }
+
+    /// Removes every copy that is not needed.
+    pub(crate) fn keep_only(&self, needed: &HashSet<Digest>) -> Result<(), PluginError> {
+        let needed: HashSet<PathBuf> = needed.iter().map(|digest| self.copy(*digest)).collect();
+        for (path, _) in files::list(&self.0)? {
+            if !needed.contains(&path) {
+                std::fs::remove_file(&path)
+                    .map_err(|error| PluginError::io("removing", &path, &error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a component that was stopped before, unless a limit is higher now or its file was
+    /// written since.
+    pub(crate) fn check_stopped(
+        &self,
+        digest: Digest,
+        written: (i64, i64),
+        compiler: &Compiler,
+    ) -> Result<(), PluginError> {
+        use std::io::Read as _;
+        // What cannot be read is not known, and the component is tried again.
+        let Ok(file) = std::fs::File::open(self.stopped(digest)) else { return Ok(()) };
+        let mut text = String::new();
+        if file.take(MAX_STOPPED_BYTES).read_to_string(&mut text).is_err() {
+            return Ok(());
+        }
+        let Ok(stopped) = serde_json::from_str::<Stopped>(&text) else { return Ok(()) };
+        let before = CompileLimits {
+            time: Duration::from_millis(stopped.millis),
+            cpu_seconds: stopped.cpu_seconds,
+            memory_bytes: stopped.memory_bytes,
+        };
+        let has_more =
+            matches!(compiler, Compiler::Process(process) if process.limits.exceeds(&before));
+        match has_more || written > stopped.written {
+            true => Ok(()),
+            false => Err(PluginError::StoppedBefore { reason: stopped.reason }),
+        }
+    }
+
+    /// Remembers that compiling was stopped.
+    pub(crate) fn note_stopped(
+        &self,
+        digest: Digest,
+        written: (i64, i64),
+        limits: CompileLimits,
+        reason: String,
+    ) -> Result<(), PluginError> {
+        let path = self.stopped(digest);
+        let stopped = Stopped {
+            reason,
+            written,
+            millis: u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX),
+            cpu_seconds: limits.cpu_seconds,
+            memory_bytes: limits.memory_bytes,
+        };
+        let text = serde_json::to_vec(&stopped)
+            .map_err(|error| PluginError::io("writing", &path, &error))?;
+        memhost_files::durable::write(&path, &text, 0o600)
+            .map_err(|error| PluginError::io("writing", &path, &error))
+    }
+
+    /// It was admitted after all.
+    pub(crate) fn forget_stopped(&self, digest: Digest) {
+        // Most were never remembered.
+        let _ = std::fs::remove_file(self.stopped(digest));
+    }
+}
