@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 use crate::access::{AccessError, Denied};
 use crate::bindings::BindingError;
-use crate::host::vault::VaultError;
 use crate::plugins::PluginError;
 use crate::review::ReviewError;
 use crate::work::WorkError;
 use memhost_embeddings::EmbeddingsError;
 use memhost_oplog::OplogError;
 use memhost_oplog::billing::BillingError;
+use memhost_registry::secrets::{SetSecretError, VaultError};
 use memhost_sandbox::{AdmissionError, CallError};
 use memhost_store::StoreError;
 use memhost_types::{
@@ -216,6 +216,17 @@ impl ServiceError {
 
     pub(crate) fn host(error: impl Display) -> Self {
         Self::Host(error.to_string())
+    }
+}
+
+impl From<SetSecretError> for ServiceError {
+    fn from(error: SetSecretError) -> Self {
+        match error {
+            SetSecretError::Field(error) => Self::Field(error),
+            SetSecretError::NotFound { name } => Self::NoSecret { name },
+            SetSecretError::Vault(error) => Self::Vault(error),
+            SetSecretError::Store(error) => Self::Store(error),
+        }
     }
 }
 

@@ -31,8 +31,7 @@ pub use companies::{
 pub use error::{OpenError, ServiceError};
 pub use host::{
     AdmittedPlugin, Audit, BackupRequest, BackupView, Check, Health, MetricSource, PluginView,
-    ReadingGauges, SecretView, Service, ServiceOptions, SetSecret, VaultError, Workbench,
-    WrapStore, check_backup, restore_backup,
+    ReadingGauges, Service, ServiceOptions, Workbench, WrapStore, check_backup, restore_backup,
 };
 pub use memhost_oplog::billing::{
     BillingError, CostEventPage, Evaluation, EvaluationReport, GroupBy, Sums, SumsQuery, SumsRow,
@@ -45,6 +44,7 @@ pub use memhost_sandbox::{CompileLimits, Compiler, CompilerProcess};
 pub use operations::{Idempotent, KeptAnswer, Ticket};
 pub use paging::Page;
 pub use memhost_registry::plugins;
+pub use memhost_registry::secrets::{SecretView, SetSecret, VaultError};
 pub use review::ReviewError;
 pub use versions::{BreakerState, HealthFound, RateState};
 pub use work::{BatchReceipt, ChangedCount, DeliveryAction, RetryPolicy, WorkError, render_recall};

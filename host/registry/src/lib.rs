@@ -1,3 +1,4 @@
 //! What serves a call: the providers that the host has, in all their versions.
 
 pub mod plugins;
+pub mod secrets;

@@ -32,6 +32,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("wasmtime-wasi-http", &["sandbox"]),
     ("hyper", &["sandbox", "server"]),
     ("prometheus-client", &["oplog"]),
+    ("chacha20poly1305", &["registry"]),
     ("notify", &["registry"]),
     ("minisign-verify", &["registry"]),
     ("boon", &["config-schema"]),

@@ -16,8 +16,6 @@ use crate::error::OpenError;
 use crate::host::ServiceOptions;
 use crate::host::keys::Keys;
 use crate::host::privacy;
-use crate::host::secret_store::SecretStore;
-use crate::host::vault::{self, Vault};
 use crate::operations::corrections::Corrections;
 use crate::plugins::{Plugins, PluginsOptions, Trust};
 use crate::review::Reviews;
@@ -29,8 +27,9 @@ use crate::work::jobs::Jobs;
 use memhost_embeddings::Embeddings;
 use memhost_oplog::{Oplog, OplogOptions};
 use memhost_records::Records;
+use memhost_registry::secrets::{SecretStore, Vault, key_from_env_or_file};
 use memhost_sandbox::{CacheKey, Sandbox};
-use memhost_store::{SledStore, Store, Table};
+use memhost_store::{SledStore, Store};
 
 impl Service {
     /// Opens a host on its data directory, which it has for itself until it is dropped.
@@ -65,13 +64,10 @@ impl Service {
         let vault_file = options.vault_key_file.unwrap_or_else(|| data_dir.join("vault.key"));
         let vault_key = options.vault_key.or_else(|| std::env::var("MEMHOST_VAULT_KEY").ok());
         // A new key in the place of a lost one could not decrypt the secrets.
-        if vault_key.is_none() && !vault_file.exists() {
-            let secrets = store.scan(Table::Secrets, b"", None, 1).await?;
-            if !secrets.entries.is_empty() {
-                return Err(OpenError::VaultKeyGone { path: vault_file });
-            }
+        if vault_key.is_none() && !vault_file.exists() && SecretStore::has_any(&*store).await? {
+            return Err(OpenError::VaultKeyGone { path: vault_file });
         }
-        let vault = Vault::open(vault::key_from_env_or_file(vault_key.as_deref(), &vault_file)?);
+        let vault = Vault::open(key_from_env_or_file(vault_key.as_deref(), &vault_file)?);
         let secrets = Arc::new(SecretStore::new(Arc::clone(&store), vault));
         let shared = options.compiled_dir.and_then(|directory| {
             let (opened, directory) = (shared_cache(&directory), directory.display());

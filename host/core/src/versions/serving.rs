@@ -10,7 +10,6 @@ use std::time::Duration;
 use parking_lot::{Mutex, RwLock};
 
 use crate::bindings::Bindings;
-use crate::host::secret_store::SecretStore;
 use crate::plugins::{Plugin, PluginError, Plugins};
 use crate::versions::asked::effective;
 use crate::versions::breaker::{Breaker, BreakerState};
@@ -19,6 +18,7 @@ use crate::versions::health::HealthFound;
 use crate::versions::rate::Rate;
 use memhost_embeddings::Embeddings;
 use memhost_ports::BindingStorage;
+use memhost_registry::secrets::SecretStore;
 use memhost_sandbox::{
     Directory, DirectoryAccess, DirectoryQuota, Egress, InstanceSetup, Instances, Sandbox,
 };

@@ -7,10 +7,6 @@ use std::path::PathBuf;
 use chacha20poly1305::XChaCha20Poly1305;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 
-mod key;
-
-pub(crate) use key::key_from_env_or_file;
-
 /// XChaCha20-Poly1305: this byte, 24 of nonce, the value and 16 of tag.
 const FORMAT: u8 = 1;
 const NONCE: usize = 24;
@@ -57,7 +53,7 @@ pub enum VaultError {
 
 /// Seals and opens secrets with one key, which is wiped from memory when this is dropped.
 #[derive(Clone)]
-pub(crate) struct Vault(XChaCha20Poly1305);
+pub struct Vault(XChaCha20Poly1305);
 
 impl fmt::Debug for Vault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -66,7 +62,8 @@ impl fmt::Debug for Vault {
 }
 
 impl Vault {
-    pub(crate) fn open(key: [u8; 32]) -> Self {
+    /// A vault with this key.
+    pub fn open(key: [u8; 32]) -> Self {
         Self(XChaCha20Poly1305::new(&key.into()))
     }
 
@@ -78,7 +75,7 @@ impl Vault {
     /// # Errors
     /// Where the system gives no random bytes, or the value is longer than the cipher takes (256
     /// GiB).
-    pub(crate) fn seal(&self, context: &[u8], value: &str) -> Result<Vec<u8>, VaultError> {
+    pub fn seal(&self, context: &[u8], value: &str) -> Result<Vec<u8>, VaultError> {
         let mut nonce = [0; NONCE];
         getrandom::fill(&mut nonce).map_err(VaultError::Random)?;
         let payload = Payload { msg: value.as_bytes(), aad: &bound(context) };
@@ -94,7 +91,7 @@ impl Vault {
     /// # Errors
     /// Where `sealed` is truncated, of another format, changed, or sealed with another key or
     /// context.
-    pub(crate) fn open_sealed(&self, context: &[u8], sealed: &[u8]) -> Result<String, VaultError> {
+    pub fn open_sealed(&self, context: &[u8], sealed: &[u8]) -> Result<String, VaultError> {
         let truncated = || VaultError::Truncated { bytes: sealed.len() };
         let (&format, rest) = sealed.split_first().ok_or_else(truncated)?;
         if format != FORMAT {

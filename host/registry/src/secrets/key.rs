@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use crate::host::vault::VaultError;
+use crate::secrets::vault::VaultError;
 
 const KEY: usize = 32;
 /// The most of a key file that is read, in bytes.
@@ -27,7 +27,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// # Errors
 /// Where the text is not a key of 32 bytes, the group or others may use the file, or it cannot be
 /// read or made.
-pub(crate) fn key_from_env_or_file(
+pub fn key_from_env_or_file(
     env_value: Option<&str>,
     path: &Path,
 ) -> Result<[u8; KEY], VaultError> {
