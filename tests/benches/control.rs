@@ -9,7 +9,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use memhost_core::{Act, Bindings, Caller, CreateToken, Known, NewBinding, Tokens};
+use memhost_core::{
+    Act, ActivityLog, Bindings, Caller, CreateToken, Known, KnownCompanies, NewBinding, Tokens,
+};
 use memhost_ports::{Clock, SystemClock};
 use memhost_store::{OperationLog, SledOptions, SledStore, Store, Transacted};
 use memhost_tests::measure::{Timings, show, table};
@@ -46,7 +48,10 @@ async fn access() {
     let store: Arc<dyn Store> =
         Arc::new(SledStore::open(directory.path(), SledOptions::default()).unwrap());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let bindings = Bindings::open(Arc::clone(&store), Arc::clone(&clock)).await.unwrap();
+    let known = Arc::new(KnownCompanies::open(&*store).await.unwrap());
+    let activity = Arc::new(ActivityLog::new(Arc::clone(&store), Arc::clone(&clock), known));
+    let opened = Bindings::open(Arc::clone(&store), Arc::clone(&clock), activity).await;
+    let bindings = opened.unwrap();
     let tokens = Tokens::open(Arc::clone(&store), clock).await.unwrap();
     let mut values = Vec::new();
     for n in 0..COMPANIES {

@@ -5,10 +5,10 @@ use async_recursion::async_recursion as boxed;
 
 use crate::Service;
 use crate::access::Caller;
-use crate::bindings::NewActivity;
 use crate::error::ServiceError;
 use crate::paging::Page;
 use memhost_oplog::billing::{CostEventPage, EvaluationReport, OldestFirst, Sums, SumsQuery};
+use memhost_registry::NewActivity;
 use memhost_types::{
     ActivityAction, BindingKey, BudgetView, CompanyId, CostEventFilter, Delivery, DeliveryFilter,
     DeliveryStatus, FieldError, FinanceEvent, ListOrder, NewFinanceEvent, OperationErrorCode,
@@ -109,7 +109,7 @@ impl Service {
         };
         let entry = NewActivity::new(caller.principal(), ActivityAction::BudgetChanged, subject);
         let entry = entry.with(change.before.as_ref(), change.after.as_ref());
-        self.bindings.record_with(company, entry, vec![change.change.clone()]).await?;
+        self.activity.record_with(company, entry, vec![change.change.clone()]).await?;
         ledger.apply(company, change);
         let all = self.budgets(company).await?;
         let is_it = |view: &&BudgetView| {
@@ -172,7 +172,7 @@ impl Service {
             event.id.to_string(),
         );
         let entry = entry.with(None::<&FinanceEvent>, Some(&event));
-        self.bindings.record_with(company, entry, vec![change]).await?;
+        self.activity.record_with(company, entry, vec![change]).await?;
         Ok(event)
     }
 

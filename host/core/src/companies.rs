@@ -14,4 +14,5 @@ pub(crate) mod waiting;
 
 pub use cache::{Erased, Retention, Tombstone};
 pub use import::{ImportOptions, Imported, MAX_LINE as MAX_IMPORT_LINE};
+pub use known::KnownCompanies;
 pub use quota::CompanyUsage;

@@ -5,13 +5,13 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use crate::access::{AccessError, Denied};
-use crate::bindings::BindingError;
-use crate::plugins::PluginError;
 use crate::review::ReviewError;
 use crate::work::WorkError;
 use memhost_embeddings::EmbeddingsError;
 use memhost_oplog::OplogError;
 use memhost_oplog::billing::BillingError;
+use memhost_registry::BindingError;
+use memhost_registry::plugins::PluginError;
 use memhost_registry::secrets::{SetSecretError, VaultError};
 use memhost_sandbox::{AdmissionError, CallError};
 use memhost_store::StoreError;

@@ -13,7 +13,6 @@ mod host;
 mod operations;
 mod paging;
 mod review;
-mod versions;
 mod work;
 
 pub use access::{
@@ -21,12 +20,12 @@ pub use access::{
     CreateToken, Denied, Known, RotateToken, Section, Tokens, WritePolicy, is_mcp, roles,
 };
 pub use bindings::{
-    Abilities, AskedView, BindingError, BindingView, Bindings, BuildView, CreateBinding,
-    GrantsView, NewBinding, ResolutionStep, ResolvedView, SetTarget, UpdateBinding, UsageView,
-    WaitingView, Why,
+    Abilities, AskedView, BindingView, BuildView, CreateBinding, GrantsView, ResolvedView,
+    SetTarget, UpdateBinding, UsageView, WaitingView,
 };
 pub use companies::{
-    CompanyUsage, Erased, ImportOptions, Imported, MAX_IMPORT_LINE, Retention, Tombstone,
+    CompanyUsage, Erased, ImportOptions, Imported, KnownCompanies, MAX_IMPORT_LINE, Retention,
+    Tombstone,
 };
 pub use error::{OpenError, ServiceError};
 pub use host::{
@@ -40,11 +39,13 @@ pub use memhost_oplog::billing::{
 pub use memhost_oplog::feed::{Follower, HostEvent, Notice};
 pub use memhost_oplog::metrics::Gauges;
 pub use memhost_oplog::operation::{OperationContext, OperationSink};
+pub use memhost_registry::bindings::{Bindings, NewBinding, ResolutionStep, Why};
+pub use memhost_registry::plugins;
+pub use memhost_registry::secrets::{SecretView, SetSecret, VaultError};
+pub use memhost_registry::versions::{BreakerState, HealthFound, RateState};
+pub use memhost_registry::{ActivityLog, BindingError};
 pub use memhost_sandbox::{CompileLimits, Compiler, CompilerProcess};
 pub use operations::{Idempotent, KeptAnswer, Ticket};
 pub use paging::Page;
-pub use memhost_registry::plugins;
-pub use memhost_registry::secrets::{SecretView, SetSecret, VaultError};
 pub use review::ReviewError;
-pub use versions::{BreakerState, HealthFound, RateState};
 pub use work::{BatchReceipt, ChangedCount, DeliveryAction, RetryPolicy, WorkError, render_recall};

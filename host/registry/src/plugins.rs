@@ -10,12 +10,14 @@ mod progress;
 mod registry;
 mod scan;
 mod signature;
+#[cfg(test)]
+mod tests;
 mod trust;
 
 pub use error::PluginError;
 pub use memhost_builtin::LOCAL_MARKDOWN_KEY;
 pub use memhost_types::{PluginChange, PluginOutcome};
-pub use plugin::{Plugin, PluginSource, RefusedPlugin};
+pub use plugin::{Build, Plugin, PluginSource, RefusedPlugin};
 pub use registry::{Plugins, PluginsOptions};
 pub use signature::{SignatureError, TrustedKey, Verified, verify};
 pub use trust::{Signed, Trust, TrustError};

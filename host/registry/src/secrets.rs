@@ -237,7 +237,8 @@ impl SecretStore {
 
     /// Whether a secret of this name is set and opens.
     pub async fn is_usable(&self, company: &CompanyId, name: &str) -> bool {
-        matches!(self.read(company, name).await, Ok(Some(stored)) if self.open(company, &stored).is_ok())
+        let stored = self.read(company, name).await;
+        stored.is_ok_and(|stored| stored.is_some_and(|it| self.open(company, &it).is_ok()))
     }
 }
 
@@ -261,5 +262,122 @@ mod tests {
         assert_ne!(one, context("acme", "KEY", "https://b.example"));
         assert_ne!(one, context("acme2", "KEY", "https://a.example"));
         assert_ne!(one, context("acme", "KEY2", "https://a.example"));
+    }
+
+    use crate::testing::{id, store};
+
+    const VALUE: &str = "correct-horse-battery";
+
+    fn request(value: &str) -> SetSecret {
+        SetSecret {
+            value: value.to_owned(),
+            origins: vec!["https://a.example".parse().unwrap()],
+            used_as: SecretUse::bearer(),
+        }
+    }
+
+    fn secrets(store: &Arc<dyn Store>, key: u8) -> SecretStore {
+        SecretStore::new(Arc::clone(store), Vault::open([key; 32]))
+    }
+
+    async fn write(store: &Arc<dyn Store>, change: SecretChange) {
+        assert!(store::write(&**store, &[change.row]).await.unwrap());
+    }
+
+    async fn set(store: &Arc<dyn Store>, company: &str, name: &str) -> SecretView {
+        let (secrets, company) = (secrets(store, 1), id(company));
+        let set = secrets.set(&company, name, request(VALUE), Timestamp::UNIX_EPOCH);
+        let (view, change) = set.await.unwrap();
+        write(store, change).await;
+        view
+    }
+
+    async fn granted(secrets: &SecretStore, company: &str, name: &str) -> usize {
+        secrets.granted(&id(company), &[name.to_owned()]).await.unwrap().len()
+    }
+
+    #[tokio::test]
+    async fn a_secret_is_listed_without_its_value_and_opens_for_its_binding() {
+        let (_directory, store) = store();
+        assert!(!SecretStore::has_any(&*store).await.unwrap());
+        let view = set(&store, "acme", "KEY").await;
+        assert!(SecretStore::has_any(&*store).await.unwrap());
+        let secrets = secrets(&store, 1);
+        assert_eq!(secrets.list(&id("acme")).await.unwrap(), [view]);
+        assert!(secrets.is_usable(&id("acme"), "KEY").await);
+        assert_eq!(granted(&secrets, "acme", "KEY").await, 1);
+        assert_eq!(granted(&secrets, "acme", "OTHER").await, 0);
+        // Nor do others see it, whose names begin alike.
+        assert!(secrets.list(&id("acme2")).await.unwrap().is_empty());
+        assert_eq!(granted(&secrets, "acme2", "KEY").await, 0);
+        let row = store.get(Table::Secrets, &SecretStore::key(&id("acme"), "KEY")).await.unwrap();
+        assert!(!String::from_utf8_lossy(&row.unwrap()).contains(VALUE));
+    }
+
+    #[tokio::test]
+    async fn a_change_says_what_it_replaces_or_removes() {
+        let (_directory, store) = store();
+        let first = set(&store, "acme", "KEY").await;
+        let secrets = secrets(&store, 1);
+        let again = secrets.set(&id("acme"), "KEY", request("another-value"), first.set_at).await;
+        let (view, change) = again.unwrap();
+        assert_eq!((change.before.as_ref(), change.after.as_ref()), (Some(&first), Some(&view)));
+        write(&store, change).await;
+        let removed = secrets.remove(&id("acme"), "KEY").await.unwrap();
+        assert_eq!((removed.before.as_ref(), removed.after.as_ref()), (Some(&view), None));
+        write(&store, removed).await;
+        let error = secrets.remove(&id("acme"), "KEY").await.err().unwrap();
+        assert!(error.to_string().contains("no secret `KEY`"), "{error}");
+        assert!(!SecretStore::has_any(&*store).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn what_is_no_secret_is_refused_without_its_value() {
+        let (_directory, store) = store();
+        let secrets = secrets(&store, 1);
+        let many = vec!["https://a.example".parse().unwrap(); MAX_ORIGINS + 1];
+        for (name, request, field) in [
+            ("KEY", SetSecret { origins: Vec::new(), ..request(VALUE) }, "origins"),
+            ("KEY", SetSecret { origins: many, ..request(VALUE) }, "origins"),
+            ("K EY", request(VALUE), "name"),
+            ("", request(VALUE), "name"),
+            ("KEY", request("short"), "value"),
+            ("KEY", request("two\nlines-of-it"), "value"),
+            ("KEY", SetSecret { used_as: SecretUse::Basic, ..request(VALUE) }, "value"),
+        ] {
+            let refused = secrets.set(&id("acme"), name, request, Timestamp::UNIX_EPOCH).await;
+            let Err(SetSecretError::Field(error)) = refused else { panic!("{name}: {field}") };
+            assert_eq!(error.field, field, "{error}");
+            assert!(!error.to_string().contains("horse"), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_secret_of_another_vault_key_is_not_usable() {
+        let (_directory, store) = store();
+        set(&store, "acme", "KEY").await;
+        let other = secrets(&store, 2);
+        assert!(!other.is_usable(&id("acme"), "KEY").await);
+        assert_eq!(granted(&other, "acme", "KEY").await, 0);
+        assert_eq!(other.list(&id("acme")).await.unwrap().len(), 1, "it is still listed");
+    }
+
+    #[tokio::test]
+    async fn a_row_that_was_moved_does_not_open() {
+        let (_directory, store) = store();
+        set(&store, "acme", "KEY").await;
+        let key = SecretStore::key(&id("acme"), "KEY");
+        let row = store.get(Table::Secrets, &key).await.unwrap().unwrap();
+        let moved = SecretStore::key(&id("other"), "KEY");
+        let change = Change::always(Table::Secrets, moved, Some(row.clone()));
+        assert!(store::write(&*store, &[change]).await.unwrap());
+        assert_eq!(granted(&secrets(&store, 1), "other", "KEY").await, 0);
+        // Nor does it with another origin.
+        let mut stored: StoredSecret = store::decode("secret", &row).unwrap();
+        stored.view.origins = vec!["https://b.example".parse().unwrap()];
+        let changed = Some(store::encode("secret", &stored).unwrap());
+        let change = Change::always(Table::Secrets, key, changed);
+        assert!(store::write(&*store, &[change]).await.unwrap());
+        assert_eq!(granted(&secrets(&store, 1), "acme", "KEY").await, 0);
     }
 }

@@ -3,11 +3,8 @@
 
 use std::sync::Arc;
 
-use memhost_core::{BindingError, Bindings};
-use memhost_ports::SystemClock;
 use memhost_server::Method;
 use memhost_tests::{TestHost, parse};
-use memhost_types::{ActivityAction, CompanyId, Principal};
 use serde_json::{Value, json};
 
 use super::support::Api;
@@ -314,46 +311,6 @@ async fn of_changes_at_once_under_one_revision_one_is_made_and_the_others_are_st
     let mut statuses = tasks.join_all().await;
     statuses.sort_unstable();
     assert_eq!((statuses[0], &statuses[1..]), (200, &[412; 23][..]));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_revision_that_another_process_has_passed_is_stale() {
-    let directory = tempfile::TempDir::new().unwrap();
-    let store: Arc<dyn memhost_store::Store> = Arc::new(
-        memhost_store::SledStore::open(directory.path(), memhost_store::SledOptions::default())
-            .unwrap(),
-    );
-    let [ours, theirs] = [
-        Bindings::open(Arc::clone(&store), Arc::new(SystemClock)),
-        Bindings::open(store, Arc::new(SystemClock)),
-    ];
-    let (ours, theirs) = (ours.await.unwrap(), theirs.await.unwrap());
-    let company: CompanyId = parse("acme");
-    let made = memhost_core::NewBinding {
-        key: "b".parse().unwrap(),
-        provider_key: "p".parse().unwrap(),
-        version: Default::default(),
-        config: Default::default(),
-        grants: Default::default(),
-        reviewed: Vec::new(),
-        limits: Default::default(),
-        policy: Default::default(),
-        make_default: true,
-    };
-    let key = made.key.clone();
-    ours.create(&Principal::Operator, &company, made).await.unwrap();
-    theirs.reload(&company).await.unwrap();
-    let by = (&Principal::Operator, ActivityAction::BindingChanged);
-    theirs.update(&company, &key, Some(1), by, |binding| binding.enabled = false).await.unwrap();
-    let late = ours
-        .update(&company, &key, Some(1), by, |binding| binding.limits.queued_calls = 7)
-        .await
-        .err()
-        .unwrap();
-    assert!(matches!(late, BindingError::Stale { expected: 1, found: 2, .. }), "{late}");
-    ours.update(&company, &key, Some(2), by, |binding| binding.limits.queued_calls = 7)
-        .await
-        .unwrap();
 }
 
 /// Texts, lists and maps of a schema that may be of any size.

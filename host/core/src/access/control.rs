@@ -4,10 +4,10 @@ use crate::Service;
 use crate::access::{
     AccessError, Act, ActAs, ActingError, Caller, CreateToken, Denied, Known, RotateToken,
 };
-use crate::bindings::{BindingError, NewActivity};
 use crate::error::ServiceError;
 use async_recursion::async_recursion as boxed;
 use memhost_oplog::OplogError;
+use memhost_registry::{BindingError, NewActivity};
 use memhost_store::Change;
 use memhost_types::{
     ActivityAction, AgentId, CompanyId, NewToken, OperationErrorCode, OperationKind, Refusal,
@@ -308,7 +308,7 @@ impl Service {
             Some(company) => {
                 let entry = NewActivity::new(caller.principal(), action, token.name.as_str());
                 let entry = entry.with(None::<&Token>, Some(token));
-                self.bindings.record_with(company, entry, vec![change.clone()]).await?;
+                self.activity.record_with(company, entry, vec![change.clone()]).await?;
                 Ok(self.tokens.apply(&change)?)
             }
             None if !self.tokens.write(&change).await? => {

@@ -2,11 +2,11 @@
 
 use crate::Service;
 use crate::access::{Act, Caller};
-use crate::bindings::BindingError;
 use crate::error::ServiceError;
-use crate::plugins::{LOCAL_MARKDOWN_KEY, Plugin};
-use crate::versions::choice::choose;
 use async_recursion::async_recursion as boxed;
+use memhost_registry::BindingError;
+use memhost_registry::plugins::{Build as _, LOCAL_MARKDOWN_KEY, Plugin};
+use memhost_registry::versions::choose;
 use memhost_sandbox::OptionalInterface;
 use memhost_types::{
     Binding, BindingKey, McpPolicy, OperationKind, ProviderCapabilities, ProviderKey, Scope,
@@ -78,7 +78,7 @@ impl Service {
             mcp: binding.policy.mcp,
             ..abilities(
                 &binding.provider_key,
-                choose(binding, &builds, state.as_ref()).plugin.as_ref(),
+                choose(binding, &builds, state.as_ref()).build.as_ref(),
             )
         }
     }

@@ -5,25 +5,26 @@ use async_recursion::async_recursion as boxed;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use self::check::{check_asked, check_grants};
 pub use self::view::{
     AskedView, BindingView, BuildView, GrantsView, ResolvedView, UsageView, WaitingView,
 };
 use crate::Service;
 use crate::access::{Act, Caller};
 use crate::bindings::deletion;
-use crate::bindings::{BindingError, NewActivity, NewBinding, Resolution};
 use crate::error::ServiceError;
-use crate::plugins::{LOCAL_MARKDOWN_KEY, Plugin, PluginError, PluginSource};
-use crate::versions::asked::asked_by;
+use memhost_registry::bindings::{NewBinding, Resolution, check_asked, check_grants};
+use memhost_registry::plugins::{
+    Build as _, LOCAL_MARKDOWN_KEY, Plugin, PluginError, PluginSource,
+};
+use memhost_registry::versions::newest;
+use memhost_registry::{BindingError, NewActivity};
 use memhost_types::{
     ActivityAction, AgentId, Binding, BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants,
-    HookEvent, JsonObject, Permission, ProviderKey, Refusal, RequestedGrants, Scope, VersionChoice,
+    HookEvent, JsonObject, Permission, ProviderKey, Refusal, RequestedGrants, Scope, Target,
+    VersionChoice,
 };
 
 mod check;
-mod page;
-mod room;
 mod view;
 
 /// A request to make a binding.
@@ -104,7 +105,7 @@ impl Service {
         if request.grants.is_some() || request.limits != BindingLimits::default() {
             self.allow_new(caller, Act::Grant, company).await?;
         }
-        self.check_room(company, &request.key)?;
+        self.bindings.check_room(company, &request.key)?;
         request.policy.check()?;
         request.version.check()?;
         let plugin = self.build_for(&request.provider_key, &request.version).await?;
@@ -112,11 +113,9 @@ impl Service {
             return Err(self.no_provider(&request.provider_key));
         }
         self.check(company, &plugin, &request.config, &request.limits).await?;
-        let grants = request
-            .grants
-            .unwrap_or_else(|| default_grants(&plugin, self.serving.embeddings.computes_here()));
+        let grants = request.grants.unwrap_or_else(|| self.serving.default_grants(&plugin));
         check_grants(&grants)?;
-        check_asked(&grants, &plugin, &request.config, &Grants::default())?;
+        check_asked(&grants, described(&plugin), &request.config, &Grants::default())?;
         let reviewed = asked(&plugin, &request.config);
         let new = NewBinding {
             key: request.key,
@@ -199,7 +198,8 @@ impl Service {
             self.bindings.delete(company, (key, present.id), revision, caller.principal()).await?;
         // No call may use the storage when it is removed.
         self.serving.close(deleted.id).await;
-        deletion::finish(&*self.store, &self.serving, Some(&self.reviews), &deleted).await?;
+        let registry = (&*self.bindings, &self.serving);
+        deletion::finish(&*self.store, registry, Some(&self.reviews), &deleted).await?;
         self.records.forget_binding(deleted.id);
         self.note_forgetting().await?;
         tracing::info!(%company, binding = %key, by = %caller.principal(), "a binding was deleted");
@@ -227,7 +227,7 @@ impl Service {
         known
             .http
             .extend(present.requested.iter().flat_map(|requested| requested.grants.http.clone()));
-        check_asked(&grants, &plugin, &present.config, &known)?;
+        check_asked(&grants, described(&plugin), &present.config, &known)?;
         let by = (caller.principal(), ActivityAction::GrantsChanged);
         // What was checked against this configuration is not granted to another one.
         let revision = revision.or_else(|| (!grants.http.is_empty()).then_some(present.revision));
@@ -242,6 +242,27 @@ impl Service {
         self.grants(company, key)
     }
 
+    /// Assigns a binding to the company or to an agent, or removes the assignment.
+    ///
+    /// # Errors
+    /// Where there is no such binding, or too many agents have one of their own.
+    #[boxed]
+    pub async fn set_target(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        request: SetTarget,
+    ) -> Result<(), ServiceError> {
+        if let (Some(agent), Some(_)) = (&request.agent_id, &request.binding_key) {
+            self.bindings.check_target_room(company, agent)?;
+        }
+        let target = request.agent_id.map_or(Target::Company, Target::Agent);
+        Ok(self
+            .bindings
+            .set_target(caller.principal(), company, target, request.binding_key.as_ref())
+            .await?)
+    }
+
     /// Closes a binding's circuit breaker. Builds that were rejected may be tried again.
     ///
     /// # Errors
@@ -254,16 +275,10 @@ impl Service {
         key: &BindingKey,
     ) -> Result<BindingView, ServiceError> {
         let binding = self.bindings.get(company, key)?;
-        let _lock = self.serving.lock(binding.id).await?;
-        let state = self.serving.state(&binding).await?;
-        if let Some(mut state) = state.filter(|state| !state.rejected_versions.is_empty()) {
-            state.rejected_versions.clear();
-            self.serving.write_state(&binding, &state, Vec::new()).await?;
-        }
-        self.serving.forget(binding.id);
+        self.serving.reset(&binding).await?;
         let entry =
             NewActivity::new(caller.principal(), ActivityAction::BindingReset, key.as_str());
-        self.bindings.record(company, entry).await?;
+        self.activity.record(company, entry).await?;
         self.binding(company, key).await
     }
 
@@ -287,7 +302,7 @@ impl Service {
         check_grants(&wanted.grants)?;
         wanted.limits.check(self.sandbox.options().max_memory_bytes)?;
         let plugin = self.build_for(&binding.provider_key, &binding.version).await?;
-        let own = default_grants(&plugin, self.serving.embeddings.computes_here());
+        let own = self.serving.default_grants(&plugin);
         binding.reviewed = asked(&plugin, &binding.config);
         if accepts || (wanted.grants.is_within(&own) && wanted.limits == BindingLimits::default()) {
             (binding.grants, binding.limits) = (wanted.grants, wanted.limits);
@@ -395,25 +410,11 @@ impl Service {
     }
 }
 
-/// The newest build that the choice allows. Builds whose files are there come before those that are
-/// only kept as copies.
-fn newest<'a>(builds: &'a [Plugin], version: &VersionChoice) -> Option<&'a Plugin> {
-    let allowed = || builds.iter().filter(|build| build.is_allowed_by(version));
-    allowed().find(|build| build.is_present()).or_else(|| allowed().next())
+/// A build with the key of its provider.
+fn described(plugin: &Plugin) -> (&ProviderKey, &Plugin) {
+    (&plugin.component.description().provider_key, plugin)
 }
 
 fn asked(plugin: &Plugin, config: &JsonObject) -> Vec<Permission> {
-    asked_by(plugin, config).into_iter().map(|request| request.permission).collect()
-}
-
-/// The built-in provider gets what it asks for, except embeddings that are computed elsewhere. An
-/// operator decides about any other provider.
-fn default_grants(plugin: &Plugin, embeds_here: bool) -> Grants {
-    match plugin.source {
-        PluginSource::Builtin => {
-            let all = Grants::all_of(&plugin.component.description().permissions);
-            Grants { embeddings: all.embeddings && embeds_here, ..all }
-        }
-        PluginSource::File(_) | PluginSource::Copy => Grants::default(),
-    }
+    plugin.requests(config).into_iter().map(|request| request.permission).collect()
 }

@@ -4,9 +4,9 @@ use async_recursion::async_recursion as boxed;
 
 use crate::Service;
 use crate::access::Caller;
-use crate::bindings::BindingError;
 use crate::bindings::control::{BindingView, CreateBinding, SetTarget};
 use crate::error::ServiceError;
+use memhost_registry::BindingError;
 use memhost_types::CompanyId;
 
 impl Service {

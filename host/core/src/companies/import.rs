@@ -19,10 +19,11 @@ use tokio::sync::mpsc;
 use self::lines::Importing;
 use crate::Service;
 use crate::access::{Act, Caller};
-use crate::bindings::NewActivity;
 use crate::companies::waiting;
 use crate::error::ServiceError;
 use crate::work::due_queue::{Due, DueQueue};
+use memhost_registry::NewActivity;
+use memhost_registry::versions::remove_company_directory;
 use memhost_store::{self as store, Change, Store, StoreError, Table};
 use memhost_types::{ActivityAction, BindingKey, CompanyId, FieldError};
 
@@ -182,7 +183,7 @@ impl Service {
         self.mark_import(company, false).await?;
         let entry =
             NewActivity::new(caller.principal(), ActivityAction::CompanyImported, company.as_str());
-        self.bindings
+        self.activity
             .record_with(company, entry.with(None::<&()>, Some(&done)), Vec::new())
             .await?;
         Ok(done)
@@ -241,9 +242,7 @@ pub(crate) async fn undo_cut_imports(store: &dyn Store, data_dir: &Path) -> Resu
             tracing::warn!(%company, "an import was interrupted; what it had imported is removed");
             store.erase_company(&company).await?;
             waiting::remove_marks(store, &company).await?;
-            drop(crate::versions::serving::remove_tree(
-                &data_dir.join("memory").join(company.as_str()),
-            ));
+            drop(remove_company_directory(data_dir, &company).await);
         }
         drop(store.transact(&[Change::always(Table::Host, key, None)]).await?);
     }

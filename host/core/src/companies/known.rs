@@ -17,6 +17,7 @@ use crate::Service;
 use crate::access::{Act, Caller};
 use crate::error::ServiceError;
 use crate::operations::runner::Target;
+use memhost_registry::CompanyRegister;
 use memhost_store::{self as store, Change, Store, StoreError, Table};
 use memhost_types::{CompanyId, FieldError, OperationKind, Principal, nearest, visible};
 
@@ -41,14 +42,18 @@ struct Made {
 
 /// The companies that this host has.
 #[derive(Default)]
-pub(crate) struct KnownCompanies {
+pub struct KnownCompanies {
     all: RwLock<BTreeSet<CompanyId>>,
     /// The minute, and who asked in it for which unknown company.
     logged: Mutex<(i64, HashSet<(String, CompanyId)>)>,
 }
 
 impl KnownCompanies {
-    pub(crate) async fn open(store: &dyn Store) -> Result<Self, StoreError> {
+    /// Reads the rows of a store.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub async fn open(store: &dyn Store) -> Result<Self, StoreError> {
         let known = Self::default();
         known.reload(store).await?;
         Ok(known)
@@ -65,27 +70,8 @@ impl KnownCompanies {
         Ok(())
     }
 
-    pub(crate) fn has(&self, company: &CompanyId) -> bool {
-        self.all.read().contains(company)
-    }
-
-    /// Once the row is written, or where something of the company is stored already.
-    pub(crate) fn add(&self, company: &CompanyId) {
-        self.all.write().insert(company.clone());
-    }
-
     pub(crate) fn forget(&self, company: &CompanyId) {
         self.all.write().remove(company);
-    }
-
-    /// The change that makes a company known. It may be written twice.
-    pub(crate) fn change(
-        company: &CompanyId,
-        made_by: &Principal,
-        made_at: Timestamp,
-    ) -> Result<Change, StoreError> {
-        let row = store::encode("company", &Made { made_at, made_by: made_by.clone() })?;
-        Ok(Change::always(Table::Host, [KNOWN, company.as_str().as_bytes()].concat(), Some(row)))
     }
 
     /// The change that removes the row of a company.
@@ -105,6 +91,26 @@ impl KnownCompanies {
     }
 }
 
+impl CompanyRegister for KnownCompanies {
+    fn has(&self, company: &CompanyId) -> bool {
+        self.all.read().contains(company)
+    }
+
+    fn change(
+        &self,
+        company: &CompanyId,
+        made_by: &Principal,
+        made_at: Timestamp,
+    ) -> Result<Change, StoreError> {
+        let row = store::encode("company", &Made { made_at, made_by: made_by.clone() })?;
+        Ok(Change::always(Table::Host, [KNOWN, company.as_str().as_bytes()].concat(), Some(row)))
+    }
+
+    fn add(&self, company: &CompanyId) {
+        self.all.write().insert(company.clone());
+    }
+}
+
 /// Whether an operation of this kind makes its company known where an operator asks for it. The
 /// others change or read what is there, and in an unknown company nothing is there: the built-in
 /// provider takes no lines of another one.
@@ -115,7 +121,7 @@ fn makes_company(kind: OperationKind) -> bool {
 impl Service {
     /// The companies that this host has, by id.
     pub fn companies(&self) -> Vec<CompanyId> {
-        let all = self.bindings.known.all.read();
+        let all = self.known.all.read();
         all.iter().filter(|company| !self.is_erased(company)).cloned().collect()
     }
 
@@ -136,15 +142,15 @@ impl Service {
         if self.is_known(company) {
             return Ok(false);
         }
-        let change = KnownCompanies::change(company, caller.principal(), self.clock.now())?;
+        let change = self.known.change(company, caller.principal(), self.clock.now())?;
         store::write(&*self.store, &[change]).await?;
-        self.bindings.known.add(company);
+        self.known.add(company);
         tracing::info!(%company, by = %caller.principal(), "a company was made");
         Ok(true)
     }
 
     pub(crate) fn is_known(&self, company: &CompanyId) -> bool {
-        self.bindings.known.has(company)
+        self.known.has(company)
     }
 
     /// Refuses a request to an unknown company: it is counted and named in the process's own log,
@@ -152,7 +158,7 @@ impl Service {
     /// of one that is like it.
     pub(crate) fn unknown(&self, caller: &Caller, company: &CompanyId) -> ServiceError {
         self.oplog.metrics.unknown_company();
-        if self.bindings.known.is_to_log(caller, company, self.clock.now()) {
+        if self.known.is_to_log(caller, company, self.clock.now()) {
             let company = visible(company.as_str());
             tracing::warn!(
                 company,

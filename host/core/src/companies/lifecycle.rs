@@ -13,8 +13,8 @@ use crate::companies::export::hex;
 use crate::companies::known::KnownCompanies;
 use crate::companies::waiting;
 use crate::error::ServiceError;
-use crate::versions::serving::remove_tree;
 use ed25519_dalek::Signer as _;
+use memhost_registry::versions::remove_company_directory;
 use memhost_store::{self as store, Change, Table};
 use memhost_types::{
     Binding, BindingKey, CompanyId, FieldError, ForgetEffect, ForgetRequest, ListRequest,
@@ -91,7 +91,7 @@ impl Service {
         {
             // The host may have ended while operations of it were in progress.
             self.store.close_company(company).await?;
-            deletion::finish_cut(&*self.store, &self.serving, Some(company)).await?;
+            self.finish_deletions(company).await?;
             self.remove_all(company).await?;
             self.remove_directory(company).await?;
             self.write_tombstone(&erased.tombstone, false).await?;
@@ -159,7 +159,7 @@ impl Service {
             self.corrections.forget(binding.id);
             self.records.forget_binding(binding.id);
         }
-        deletion::finish_cut(&*self.store, &self.serving, Some(company)).await?;
+        self.finish_deletions(company).await?;
         // Requests that were admitted before the tombstone may still be on their way, such as those
         // whose body is.
         self.store.close_company(company).await?;
@@ -220,16 +220,13 @@ impl Service {
 
     /// Removes the directory of a company, with whatever is still in it.
     async fn remove_directory(&self, company: &CompanyId) -> Result<(), ServiceError> {
-        let directory = self.data_dir.join("memory").join(company.as_str());
-        let removed = memhost_executor::spawn_blocking(move || {
-            remove_tree(&directory)?;
-            // What was erased must not come back after a power failure.
-            directory
-                .parent()
-                .filter(|parent| parent.exists())
-                .map_or(Ok(()), memhost_files::durable::sync_directory)
-        });
-        removed.await.map_err(ServiceError::host)?.map_err(ServiceError::host)
+        remove_company_directory(&self.data_dir, company).await.map_err(ServiceError::host)
+    }
+
+    /// Finishes the company's deletions of bindings that were cut short.
+    async fn finish_deletions(&self, company: &CompanyId) -> Result<(), ServiceError> {
+        let registry = (&*self.bindings, &self.serving);
+        Ok(deletion::finish_cut(&*self.store, registry, Some(company)).await?)
     }
 
     /// Goes on with erasures that were cut short.
@@ -273,7 +270,7 @@ impl Service {
         let known = KnownCompanies::removal(&tombstone.company_id);
         store::write(&*self.store, &[change, mark, known]).await?;
         self.companies.erased.write().insert(tombstone.company_id.clone(), Arc::clone(&erased));
-        self.bindings.known.forget(&tombstone.company_id);
+        self.known.forget(&tombstone.company_id);
         Ok(erased)
     }
 

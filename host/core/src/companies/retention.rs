@@ -9,11 +9,11 @@ use uuid::Uuid;
 
 use crate::Service;
 use crate::access::Caller;
-use crate::bindings::NewActivity;
 use crate::companies::cache::Retention;
 use crate::error::ServiceError;
 use crate::work::due_queue::Due;
 use memhost_oplog::events;
+use memhost_registry::NewActivity;
 use memhost_store::{self as store, Change, Expected, Store, StoreError, Table};
 use memhost_types::{
     ActivityAction, CompanyId, Delivery, DeliveryStatus, Event, FieldError, Job, ReviewItem,
@@ -49,7 +49,7 @@ impl Service {
         let (key, new) =
             (store::company_key(company, b"retention"), store::encode("retention", &retention)?);
         let change = Change::always(Table::Companies, key, Some(new));
-        self.bindings
+        self.activity
             .record_with(company, entry.with(Some(&before), Some(&retention)), vec![change])
             .await?;
         self.companies.retention.write().insert(company.clone(), retention);

@@ -40,10 +40,8 @@ impl Service {
     /// Updates the caches with a row that another process wrote.
     pub(crate) async fn row_changed(&self, row: &TableWrite) -> Result<(), ServiceError> {
         self.tokens.follow(row)?;
+        self.bindings.row_changed(row).await?;
         match (row.table, store::company_of(&row.key), row.new.as_deref()) {
-            (Table::Bindings | Table::Targets, Some(company), _) => {
-                self.bindings.reload(&company).await?;
-            }
             (Table::Budgets | Table::CostEvents, ..) => self.oplog.ledger.follow(row).await?,
             (Table::Companies, Some(company), _) => self.reload_retention(&company).await?,
             (Table::PrivateWrites, Some(company), _) => {
@@ -53,75 +51,11 @@ impl Service {
                 self.reviews.apply(&store::decode::<ReviewItem>("review", value)?);
             }
             (Table::Host, ..) => {
-                self.bindings.known.reload(&*self.store).await?;
+                self.known.reload(&*self.store).await?;
                 self.companies.reload_erased(&*self.store).await?;
             }
             _ => {}
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tempfile::TempDir;
-
-    use super::*;
-    use crate::bindings::{Bindings, NewBinding};
-    use memhost_ports::{Clock, SystemClock};
-    use memhost_store::{SledOptions, SledStore, Store};
-    use memhost_types::{
-        BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Principal, VersionChoice,
-    };
-
-    /// One store, and a clock, that two hosts share in these tests.
-    fn shared() -> (TempDir, Arc<dyn Store>, Arc<dyn Clock>) {
-        let directory = TempDir::new().unwrap();
-        let store = SledStore::open(directory.path(), SledOptions::default()).unwrap();
-        (directory, Arc::new(store), Arc::new(SystemClock))
-    }
-
-    fn new_default() -> NewBinding {
-        NewBinding {
-            key: "default".parse().unwrap(),
-            provider_key: "local-markdown".parse().unwrap(),
-            config: JsonObject::new(),
-            version: VersionChoice::default(),
-            grants: Grants::default(),
-            reviewed: Vec::new(),
-            limits: BindingLimits::default(),
-            policy: BindingPolicy::default(),
-            make_default: true,
-        }
-    }
-
-    #[tokio::test]
-    async fn a_late_deletion_does_not_reach_the_next_binding_of_the_key() {
-        let (_directory, store, clock) = shared();
-        let acme: CompanyId = "acme".parse().unwrap();
-        let bindings = Bindings::open(store, clock).await.unwrap();
-        let first = bindings.create(&Principal::Operator, &acme, new_default()).await.unwrap();
-        bindings.delete(&acme, (&first.key, first.id), None, &Principal::Operator).await.unwrap();
-        let next = bindings.create(&Principal::Operator, &acme, new_default()).await.unwrap();
-        bindings
-            .delete(&acme, (&first.key, first.id), Some(first.revision), &Principal::Operator)
-            .await
-            .unwrap_err();
-        assert_eq!(bindings.get(&acme, &first.key).unwrap().id, next.id);
-    }
-
-    #[tokio::test]
-    async fn bindings_of_another_host_are_read_again() {
-        let (_directory, store, clock) = shared();
-        let acme: CompanyId = "acme".parse().unwrap();
-        let here = Bindings::open(Arc::clone(&store), Arc::clone(&clock)).await.unwrap();
-        let there = Bindings::open(Arc::clone(&store), clock).await.unwrap();
-        let made = here.create(&Principal::Operator, &acme, new_default()).await.unwrap();
-        assert!(there.resolve(&acme, None, None).is_err());
-        there.reload(&acme).await.unwrap();
-        assert_eq!(there.resolve(&acme, None, None).unwrap().binding.id, made.id);
-        here.delete(&acme, (&made.key, made.id), None, &Principal::Operator).await.unwrap();
-        there.reload(&acme).await.unwrap();
-        assert!(there.list(&acme).is_empty());
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::Service;
 use crate::error::ServiceError;
 use crate::paging::Page;
-use crate::plugins::{Plugin, PluginSource, RefusedPlugin, Signed};
+use memhost_registry::plugins::{Plugin, PluginSource, RefusedPlugin, Signed};
 use memhost_types::{
     ActivityPage, CompanyId, Operation, OperationFilter, OperationId, OperationPage,
 };
@@ -109,7 +109,7 @@ impl Service {
         cursor: Option<&str>,
     ) -> Result<ActivityPage, ServiceError> {
         let page = self.page_of("activity", company, &(), cursor, None)?;
-        let found = self.bindings.activity(company, page.from(), page.limit).await?;
+        let found = self.activity.page(company, page.from(), page.limit).await?;
         let Page { items, next_cursor } = self.sealed(&page, found);
         Ok(ActivityPage { items, next_cursor })
     }

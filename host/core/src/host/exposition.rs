@@ -4,8 +4,8 @@ use async_recursion::async_recursion as boxed;
 
 use crate::Service;
 use crate::error::ServiceError;
-use crate::versions::BreakerState;
 use memhost_oplog::metrics::{Exposition, Gauges};
+use memhost_registry::versions::BreakerState;
 use memhost_store::DiskLevel;
 
 impl Service {

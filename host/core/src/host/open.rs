@@ -7,19 +7,17 @@ use std::sync::atomic::AtomicBool;
 
 use crate::Service;
 use crate::access::{Attached, Tokens};
-use crate::bindings::Bindings;
 use crate::bindings::deletion;
 use crate::companies::cache::Companies;
 use crate::companies::import;
+use crate::companies::known::KnownCompanies;
 use crate::companies::waiting::WaitingRecords;
 use crate::error::OpenError;
 use crate::host::ServiceOptions;
 use crate::host::keys::Keys;
 use crate::host::privacy;
 use crate::operations::corrections::Corrections;
-use crate::plugins::{Plugins, PluginsOptions, Trust};
 use crate::review::Reviews;
-use crate::versions::serving::ServingBindings;
 use crate::work::background;
 use crate::work::deliver_batch::BatchOrder;
 use crate::work::deliveries::Deliveries;
@@ -27,7 +25,11 @@ use crate::work::jobs::Jobs;
 use memhost_embeddings::Embeddings;
 use memhost_oplog::{Oplog, OplogOptions};
 use memhost_records::Records;
+use memhost_registry::bindings::Bindings;
+use memhost_registry::plugins::{Plugins, PluginsOptions, Trust};
 use memhost_registry::secrets::{SecretStore, Vault, key_from_env_or_file};
+use memhost_registry::versions::ServingBindings;
+use memhost_registry::{ActivityLog, CompanyRegister};
 use memhost_sandbox::{CacheKey, Sandbox};
 use memhost_store::{SledStore, Store};
 
@@ -82,8 +84,14 @@ impl Service {
             None => CacheKey::new(data_dir.join("compiled"), keys.compiled_cache())?,
             Some(shared) => shared,
         };
-        let bindings =
-            Arc::new(Bindings::open(Arc::clone(&store), Arc::clone(&options.clock)).await?);
+        let known = Arc::new(KnownCompanies::open(&*store).await?);
+        let activity = Arc::new(ActivityLog::new(
+            Arc::clone(&store),
+            Arc::clone(&options.clock),
+            Arc::clone(&known) as Arc<dyn CompanyRegister>,
+        ));
+        let (clock, log) = (Arc::clone(&options.clock), Arc::clone(&activity));
+        let bindings = Arc::new(Bindings::open(Arc::clone(&store), clock, log).await?);
         let tokens = Tokens::open(Arc::clone(&store), Arc::clone(&options.clock)).await?;
         let plugins =
             open_plugins(&sandbox, cache, &data_dir, options.plugins_dir, options.trust).await?;
@@ -91,16 +99,16 @@ impl Service {
             sandbox.clone(),
             Arc::clone(&plugins),
             Arc::clone(&store),
-            Arc::clone(&bindings),
+            Arc::clone(&activity),
             Arc::clone(&secrets),
             Embeddings::open(options.embeddings, &data_dir)?,
             &data_dir,
         );
-        deletion::finish_cut(&*store, &serving, None).await.map_err(|refusal| {
+        deletion::finish_cut(&*store, (&bindings, &serving), None).await.map_err(|refusal| {
             OpenError::directory("finishing a deletion in", &data_dir, refusal.error.message)
         })?;
         // Before files are admitted: that makes copies.
-        serving.drop_unneeded_copies().await;
+        serving.drop_unneeded_copies(&bindings).await;
         plugins.begin().await;
         if options.waits_for_plugins {
             plugins.idle().await;
@@ -137,6 +145,8 @@ impl Service {
             store_id: keys.store_id(),
             store,
             bindings,
+            activity,
+            known,
             tokens,
             plugins,
             sandbox,

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::plugins::Trust;
 use crate::work::RetryPolicy;
 use memhost_embeddings::EmbeddingsOptions;
 pub use memhost_oplog::Audit;
 use memhost_ports::{Clock, SystemClock};
+use memhost_registry::plugins::Trust;
 use memhost_sandbox::SandboxOptions;
 use memhost_store::{SledOptions, Store};
 

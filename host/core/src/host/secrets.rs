@@ -5,8 +5,8 @@ use async_recursion::async_recursion as boxed;
 
 use crate::Service;
 use crate::access::Caller;
-use crate::bindings::NewActivity;
 use crate::error::ServiceError;
+use memhost_registry::NewActivity;
 use memhost_registry::secrets::{SecretChange, SecretView, SetSecret};
 use memhost_types::{ActivityAction, CompanyId};
 
@@ -61,7 +61,7 @@ impl Service {
     ) -> Result<(), ServiceError> {
         let entry = NewActivity::new(caller.principal(), action, name)
             .with(before.as_ref(), after.as_ref());
-        self.bindings.record_with(company, entry, vec![row]).await?;
+        self.activity.record_with(company, entry, vec![row]).await?;
         Ok(self.serving.renew_secrets(company).await?)
     }
 }

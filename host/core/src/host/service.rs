@@ -8,14 +8,12 @@ use ed25519_dalek::SigningKey;
 use tokio::sync::Notify;
 
 use crate::access::{Attached, Tokens, WritePolicy};
-use crate::bindings::Bindings;
 use crate::companies::cache::Companies;
+use crate::companies::known::KnownCompanies;
 use crate::companies::waiting::WaitingRecords;
 use crate::host::attached::MetricSource;
 use crate::operations::corrections::Corrections;
-use crate::plugins::Plugins;
 use crate::review::Reviews;
-use crate::versions::serving::ServingBindings;
 use crate::work::RetryPolicy;
 use crate::work::deliver_batch::BatchOrder;
 use crate::work::deliveries::Deliveries;
@@ -23,7 +21,11 @@ use crate::work::jobs::Jobs;
 use memhost_oplog::Oplog;
 use memhost_ports::Clock;
 use memhost_records::Records;
+use memhost_registry::ActivityLog;
+use memhost_registry::bindings::Bindings;
+use memhost_registry::plugins::Plugins;
 use memhost_registry::secrets::SecretStore;
+use memhost_registry::versions::ServingBindings;
 use memhost_sandbox::Sandbox;
 use memhost_store::Store;
 use memhost_types::CursorKey;
@@ -33,6 +35,8 @@ use memhost_types::CursorKey;
 pub struct Service {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) bindings: Arc<Bindings>,
+    pub(crate) activity: Arc<ActivityLog>,
+    pub(crate) known: Arc<KnownCompanies>,
     pub(crate) tokens: Tokens,
     pub(crate) plugins: Arc<Plugins>,
     pub(crate) sandbox: Sandbox,

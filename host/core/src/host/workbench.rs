@@ -2,8 +2,9 @@
 
 use crate::Service;
 use crate::error::ServiceError;
-use crate::versions::serving::Serving;
 use async_recursion::async_recursion as boxed;
+use memhost_registry::plugins::Build as _;
+use memhost_registry::versions::Serving;
 use memhost_sandbox::{Component, Instances, Sandbox};
 use memhost_types::{BindingKey, CompanyId, Digest};
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::Service;
 use crate::access::{Act, Caller};
 use crate::error::ServiceError;
-use crate::versions::RateState;
-use crate::versions::serving::Serving;
 use memhost_oplog::billing::MayCost;
 use memhost_oplog::operation::Opened;
+use memhost_registry::plugins::Build as _;
+use memhost_registry::versions::{RateState, Serving};
 use memhost_store::{DiskLevel, StoreError};
 use memhost_types::{
     AgentId, AttributionMode, BindingKey, CompanyId, OperationErrorCode, OperationKind, Refusal,

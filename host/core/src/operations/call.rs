@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use crate::Service;
 use crate::operations::runner::Step;
-use crate::versions::breaker::Admitted;
-use crate::versions::serving::Serving;
 use memhost_oplog::operation::{CallTrace, Ending, Intended};
+use memhost_registry::plugins::Build as _;
+use memhost_registry::versions::{Admitted, Serving};
 use memhost_sandbox::{Answer, CallError, Failure};
 use memhost_types::{OperationErrorCode, OperationKind, ProviderError, Refusal};
 

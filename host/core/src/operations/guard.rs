@@ -3,8 +3,8 @@
 
 use crate::Service;
 use crate::access::Guard;
-use crate::versions::serving::Serving;
 use memhost_records::Reader;
+use memhost_registry::versions::Serving;
 use memhost_sandbox::CallError;
 use memhost_types::{
     Binding, FieldError, OperationErrorCode, Outcome, QueryDigest, RecordHandle, RecordId, Refusal,

@@ -2,9 +2,8 @@
 
 use crate::operations::prelude::*;
 use crate::operations::runner::Target;
-use crate::plugins::Plugin;
-use crate::versions::asked::asked_by;
-use crate::versions::health::HealthFound;
+use memhost_registry::plugins::{Build as _, Plugin};
+use memhost_registry::versions::HealthFound;
 use memhost_sandbox::OptionalInterface;
 use memhost_types::{Binding, BindingKey, FieldError, Scope};
 
@@ -20,7 +19,7 @@ impl Service {
         if !serving.plugin.component.exports(OptionalInterface::Health) || !binding.enabled {
             return None;
         }
-        let asked = asked_by(&serving.plugin, &binding.config);
+        let asked = serving.plugin.requests(&binding.config);
         if binding.grants.missing(&asked).next().is_some() {
             return None;
         }

@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use crate::versions::serving::Serving;
 use memhost_executor::{expect_off_executor, off_executor};
 use memhost_pii::{self as pii, PiiRisk};
+use memhost_registry::versions::Serving;
 use memhost_types::{
     CaptureRequest, CorrectRequest, ImportRequest, JsonObject, OperationErrorCode, PiiPolicy,
     QueryRequest, RecordWrite, Refusal, UpsertRequest,

@@ -27,10 +27,10 @@ use crate::Service;
 use crate::access::{Access, Caller, Denied};
 use crate::error::ServiceError;
 use crate::operations::rows::reader_of;
-use crate::versions::serving::Serving;
 use memhost_executor::in_turn;
 use memhost_oplog::operation::{Completion, Concluded, Ended, Ending, Intended, Opened};
 use memhost_records::{Made, Ownership, Since};
+use memhost_registry::versions::Serving;
 use memhost_sandbox::{Answer, Failure};
 use memhost_store::{Lease, StoreError, TableWrite};
 use memhost_types::{

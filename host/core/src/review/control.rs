@@ -2,7 +2,6 @@
 
 use crate::Service;
 use crate::access::Caller;
-use crate::bindings::{BindingError, NewActivity};
 use crate::error::ServiceError;
 use crate::operations::runner::Answered;
 use crate::paging::Page;
@@ -10,6 +9,7 @@ use crate::review::ReviewError;
 use crate::review::judge::{Verdict, judge};
 use async_recursion::async_recursion as boxed;
 use memhost_ports::new_id;
+use memhost_registry::{BindingError, NewActivity};
 use memhost_store::{Change, StoreError};
 use memhost_types::{
     ActivityAction, Binding, CompanyId, Decision, Delivery, DeliveryStatus, FieldError, HeldChange,
@@ -324,7 +324,7 @@ impl Service {
             NewActivity::new(caller.principal(), ActivityAction::ReviewDecided, id.0.to_string());
         // The activity log does not contain the text.
         let entry = entry.with(Some(&before.status), Some(&decision.decision));
-        self.bindings.record_with(company, entry, changes).await?;
+        self.activity.record_with(company, entry, changes).await?;
         self.reviews.apply(&after);
         self.deliveries.moved();
         self.wake.notify_one();

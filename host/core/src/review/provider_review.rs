@@ -8,8 +8,8 @@ use crate::error::ServiceError;
 use crate::operations::runner::{Answered, Step, Target};
 use crate::review::control::{digest, queued, whole};
 use crate::review::judge::judge;
-use crate::versions::serving::Serving;
 use memhost_oplog::operation::Completion;
+use memhost_registry::versions::Serving;
 use memhost_sandbox::{Answer, Failure, OptionalInterface};
 use memhost_store::StoreError;
 use memhost_types::{

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use crate::Service;
 use crate::access::{Act, Caller};
-use crate::bindings::NewActivity;
 use crate::error::ServiceError;
 use crate::operations::rows::reader_of;
 use crate::paging::Page;
 use crate::work::WorkError;
+use memhost_registry::NewActivity;
 use memhost_types::{
     ActivityAction, CompanyId, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, Job,
     JobFilter, JobId, JobStatus, OperationKind, Scope,
@@ -124,7 +124,7 @@ impl Service {
         if action == DeliveryAction::Discard {
             changes.extend(self.forgetting()?);
         }
-        self.bindings.record_with(&before.company_id, entry, changes).await?;
+        self.activity.record_with(&before.company_id, entry, changes).await?;
         self.deliveries.moved();
         self.wake.notify_one();
         Ok(after)
@@ -334,7 +334,7 @@ impl Service {
         );
         let entry = entry.with(Some(&before.status), Some(&after.status));
         let changes = self.jobs.changes(before, after).await?;
-        self.bindings.record_with(&before.company_id, entry, changes).await?;
+        self.activity.record_with(&before.company_id, entry, changes).await?;
         self.oplog.feed.job(after.clone());
         Ok(())
     }

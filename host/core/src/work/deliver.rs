@@ -9,7 +9,6 @@ use crate::access::{Act, Caller, Denied};
 use crate::error::ServiceError;
 use crate::operations::capture::Attempt;
 use crate::review::Reviews;
-use crate::versions::serving::binding_deleted;
 use crate::work::deliveries::Deliveries;
 use crate::work::due_queue::Taken;
 use crate::work::recall_text::render;
@@ -19,6 +18,7 @@ use jiff::Timestamp;
 use memhost_executor::in_turn;
 use memhost_ports::new_id;
 use memhost_records::check_owner;
+use memhost_registry::versions::binding_deleted;
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
     Binding, CaptureRequest, CaptureResponse, ContextBlock, DEFAULT_TOKEN_BUDGET, Delivery,

@@ -12,11 +12,11 @@ use crate::access::Caller;
 use crate::error::ServiceError;
 use crate::operations::runner::{Answered, Step, Target, Writes};
 use crate::review::written::Author;
-use crate::versions::serving::{Serving, binding_deleted};
 use crate::work::due_queue::Taken;
 use crate::work::jobs::Jobs;
 use memhost_oplog::operation::{Completion, Ended, Ending, Opened};
 use memhost_records::{Ownership, Since};
+use memhost_registry::versions::{Serving, binding_deleted};
 use memhost_sandbox::{Answer, Failure, JobAnswer};
 use memhost_types::{
     ExtractionJob, Job, JobRunner, JobStatus, OperationErrorCode, OperationId, OperationKind,

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::bindings::{BindingError, Bindings};
+use memhost_registry::BindingError;
+use memhost_registry::bindings::Bindings;
 use memhost_types::{Binding, HookEvent, SubscribedWhen};
 
 /// The bindings that take an event; the one that its scope resolves to is first. A binding that the

@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::Service;
 use crate::operations::call::circuit_open;
-use crate::versions::BreakerState;
 use crate::work::retry::wait_for;
+use memhost_registry::versions::BreakerState;
 use memhost_types::{BindingId, BindingKey, CompanyId, OperationErrorCode, Refusal};
 
 /// How long a call that is on trial is waited for.

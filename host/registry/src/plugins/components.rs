@@ -145,3 +145,109 @@ impl ComponentsDir {
         let _ = std::fs::remove_file(self.stopped(digest));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use memhost_sandbox::CompilerProcess;
+
+    fn components() -> (tempfile::TempDir, ComponentsDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let components = ComponentsDir::open(directory.path().join("components")).unwrap();
+        (directory, components)
+    }
+
+    fn limits() -> CompileLimits {
+        CompileLimits { time: Duration::from_secs(9), cpu_seconds: 5, memory_bytes: 7 }
+    }
+
+    fn within(limits: CompileLimits) -> Compiler {
+        Compiler::Process(CompilerProcess { program: PathBuf::from("memhost"), limits })
+    }
+
+    #[test]
+    fn a_copy_is_private_and_written_once() {
+        let (_directory, components) = components();
+        let digest = Digest::of(b"one");
+        components.keep(digest, b"one").unwrap();
+        let path = components.copy(digest);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(components.read(digest).unwrap(), b"one");
+        // What is there is not written again.
+        let before = fs::metadata(&path).unwrap().modified().unwrap();
+        components.keep(digest, b"other").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before);
+    }
+
+    #[test]
+    fn a_copy_that_was_changed_or_is_gone_is_not_used() {
+        let (_directory, components) = components();
+        let digest = Digest::of(b"one");
+        components.keep(digest, b"one").unwrap();
+        fs::write(components.copy(digest), b"two").unwrap();
+        assert!(matches!(components.read(digest), Err(PluginError::Changed { .. })));
+        let gone = components.read(Digest::of(b"gone")).unwrap_err();
+        assert!(matches!(gone, PluginError::Io { action: "reading", .. }), "{gone}");
+    }
+
+    #[test]
+    fn copies_that_nothing_needs_are_removed_and_reasons_stay() {
+        let (_directory, components) = components();
+        let (one, two) = (Digest::of(b"one"), Digest::of(b"two"));
+        components.keep(one, b"one").unwrap();
+        components.keep(two, b"two").unwrap();
+        components.note_stopped(two, (1, 0), limits(), "too slow".to_owned()).unwrap();
+        components.keep_only(&HashSet::from([one])).unwrap();
+        assert!(components.read(one).is_ok() && components.read(two).is_err());
+        assert!(components.check_stopped(two, (1, 0), &within(limits())).is_err());
+    }
+
+    #[test]
+    fn what_was_stopped_is_not_compiled_again_within_the_same_limits() {
+        let (_directory, components) = components();
+        let digest = Digest::of(b"slow");
+        let check =
+            |written, compiler: &Compiler| components.check_stopped(digest, written, compiler);
+        check((1, 5), &within(limits())).unwrap();
+        components.note_stopped(digest, (1, 5), limits(), "it took 9 s".to_owned()).unwrap();
+        for compiler in [within(limits()), Compiler::InProcess] {
+            let error = check((1, 5), &compiler).unwrap_err().to_string();
+            assert!(error.contains("it took 9 s") && error.contains("touch"), "{error}");
+        }
+        let lower = CompileLimits { cpu_seconds: 1, ..limits() };
+        check((1, 5), &within(lower)).unwrap_err();
+        components.check_stopped(Digest::of(b"other"), (1, 5), &within(limits())).unwrap();
+        components.forget_stopped(digest);
+        check((1, 5), &within(limits())).unwrap();
+    }
+
+    #[test]
+    fn a_higher_limit_or_a_touched_file_is_another_try() {
+        let (_directory, components) = components();
+        let digest = Digest::of(b"slow");
+        components.note_stopped(digest, (1, 5), limits(), "it took 9 s".to_owned()).unwrap();
+        let higher = [
+            CompileLimits { time: Duration::from_secs(10), ..limits() },
+            CompileLimits { cpu_seconds: 6, ..limits() },
+            CompileLimits { memory_bytes: 8, ..limits() },
+        ];
+        for limits in higher {
+            components.check_stopped(digest, (1, 5), &within(limits)).unwrap();
+        }
+        components.check_stopped(digest, (1, 6), &within(limits())).unwrap();
+        components.check_stopped(digest, (1, 4), &within(limits())).unwrap_err();
+    }
+
+    #[test]
+    fn a_reason_that_cannot_be_read_is_another_try() {
+        let (_directory, components) = components();
+        let digest = Digest::of(b"slow");
+        for text in ["", "{", "{\"reason\": 1}"] {
+            fs::write(components.stopped(digest), text).unwrap();
+            components.check_stopped(digest, (1, 5), &within(limits())).unwrap();
+        }
+    }
+}

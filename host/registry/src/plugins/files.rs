@@ -59,7 +59,7 @@ pub(crate) fn list(directory: &Path) -> Result<Vec<(PathBuf, Fingerprint)>, Plug
     Ok(files)
 }
 
-/// When a file was last written; none if there is no such file.
+/// When a file was last written; `None`: there is no such file.
 pub(crate) fn written(path: &Path) -> Option<(i64, i64)> {
     std::fs::metadata(path).ok().map(|metadata| (metadata.mtime(), metadata.mtime_nsec()))
 }
@@ -91,4 +91,93 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, PluginError> {
     file.take(MAX_COMPONENT_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     let after = std::fs::metadata(path).map(|metadata| Fingerprint::of(path, &metadata));
     Ok((after.ok() == Some(fingerprint)).then_some(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let listed = list(directory).unwrap();
+        let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+        listed.iter().map(|(path, _)| name(path)).collect()
+    }
+
+    fn fingerprint(path: &Path) -> Fingerprint {
+        let listed = list(path.parent().unwrap()).unwrap();
+        listed.into_iter().find(|(found, _)| found == path).unwrap().1
+    }
+
+    #[test]
+    fn components_are_listed_by_name_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        for name in ["b.wasm", "a.wasm", "a.wasm.minisig", "notes.txt", "wasm", ".wasm", "c.WASM"] {
+            fs::write(path.join(name), name).unwrap();
+        }
+        std::os::unix::fs::symlink("nowhere", path.join("broken.wasm")).unwrap();
+        std::os::unix::fs::symlink("a.wasm", path.join("link.wasm")).unwrap();
+        assert_eq!(names(path), ["a.wasm", "b.wasm", "link.wasm"]);
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_named() {
+        let error = list(Path::new("/nowhere/plugins")).unwrap_err().to_string();
+        assert!(error.contains("reading the plugins directory /nowhere/plugins failed"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = directory.path().join("folder.wasm");
+        fs::create_dir(&folder).unwrap();
+        let pipe = directory.path().join("pipe.wasm");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        for path in [folder, pipe] {
+            let error = read(&path).unwrap_err().to_string();
+            assert!(error.contains("it is not a file"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_over_the_limit_is_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("large.wasm");
+        fs::File::create(&path).unwrap().set_len(MAX_COMPONENT_BYTES + 1).unwrap();
+        let error = read(&path).unwrap_err();
+        assert!(matches!(error, PluginError::Admission(AdmissionError::TooLarge { .. })));
+    }
+
+    #[test]
+    fn whatever_changes_a_file_changes_its_fingerprint() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.wasm");
+        fs::write(&path, "one").unwrap();
+        let mut seen = vec![fingerprint(&path)];
+        let changed = |how: &str, seen: &mut Vec<Fingerprint>| {
+            let now = fingerprint(&path);
+            assert!(!seen.contains(&now), "{how}");
+            seen.push(now);
+        };
+        fs::write(&path, "more").unwrap();
+        changed("another length", &mut seen);
+        let other = directory.path().join("other");
+        fs::write(&other, "more").unwrap();
+        fs::rename(&other, &path).unwrap();
+        changed("another file in its place", &mut seen);
+        fs::write(directory.path().join("a.wasm.sig"), "x").unwrap();
+        changed("a signature beside it", &mut seen);
+        fs::write(directory.path().join("a.wasm.minisig"), "x").unwrap();
+        changed("the signature that counts", &mut seen);
+        assert_eq!(fingerprint(&path), fingerprint(&path));
+    }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::plugins::trust::Signed;
 use memhost_sandbox::Component;
-use memhost_types::{Digest, VersionChoice};
+use memhost_types::{Binding, Digest, Grants, JsonObject, PermissionRequest, VersionChoice};
 
 /// The source of a component.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -37,39 +37,73 @@ pub struct Plugin {
     pub(super) written: (i64, i64),
 }
 
-impl Plugin {
+/// What decides which of a provider's builds serves a binding. A trait, so that these rules do not
+/// need a component.
+pub trait Build {
     /// The digest that identifies the build.
-    pub fn digest(&self) -> Digest {
-        self.component.inspection().digest
-    }
+    fn digest(&self) -> Digest;
 
     /// The provider's version.
-    pub fn version(&self) -> &Version {
-        &self.component.description().version
+    fn version(&self) -> &Version;
+
+    /// Whether its file is there. Only then may it replace another build.
+    fn is_present(&self) -> bool;
+
+    /// When its file was written, in seconds and nanoseconds.
+    fn written(&self) -> (i64, i64);
+
+    /// What the provider asks for, as it describes itself.
+    fn described_requests(&self) -> &[PermissionRequest];
+
+    /// What it asks for at a binding with this configuration, in the same order.
+    fn requests(&self, config: &JsonObject) -> Vec<PermissionRequest> {
+        self.described_requests().iter().map(|request| request.resolved(config)).collect()
+    }
+
+    /// What it asks for at a binding and the binding has granted.
+    fn granted(&self, binding: &Binding) -> Grants {
+        binding.grants.effective(&self.requests(&binding.config))
     }
 
     /// Whether a binding that makes this choice may be served by it.
-    pub fn is_allowed_by(&self, choice: &VersionChoice) -> bool {
+    fn is_allowed_by(&self, choice: &VersionChoice) -> bool {
         choice.allows(self.version(), self.digest())
     }
 
     /// Whether it replaces another build of its provider: it has a higher version, or the same
     /// version, its file is there, and it was written later.
-    pub fn is_newer_than(&self, other: &Self) -> bool {
+    fn is_newer_than(&self, other: &Self) -> bool {
         match self.version().cmp(other.version()) {
             Ordering::Greater => true,
             Ordering::Equal => {
                 self.is_present()
                     && self.digest() != other.digest()
-                    && (!other.is_present() || self.written > other.written)
+                    && (!other.is_present() || self.written() > other.written())
             }
             Ordering::Less => false,
         }
     }
+}
 
-    /// Whether its file is there. Only then may it replace another build.
-    pub fn is_present(&self) -> bool {
+impl Build for Plugin {
+    fn digest(&self) -> Digest {
+        self.component.inspection().digest
+    }
+
+    fn version(&self) -> &Version {
+        &self.component.description().version
+    }
+
+    fn is_present(&self) -> bool {
         self.source != PluginSource::Copy
+    }
+
+    fn written(&self) -> (i64, i64) {
+        self.written
+    }
+
+    fn described_requests(&self) -> &[PermissionRequest] {
+        &self.component.description().permissions
     }
 }
 

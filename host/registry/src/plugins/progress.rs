@@ -125,3 +125,42 @@ impl Drop for InProgress {
         self.progress.changed.notify_waiters();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_waits_for_what_takes_long_but_those_that_wait_for_all() {
+        let progress = Arc::new(Progress::default());
+        assert!(progress.is_idle() && progress.has_only_slow());
+        let (slow, quick) = (progress.begin(Path::new("a")), progress.begin(Path::new("b")));
+        assert!(!progress.is_idle() && !progress.has_only_slow());
+        slow.set_slow();
+        assert!(!progress.has_only_slow(), "one is quick");
+        let waiting = {
+            let progress = Arc::clone(&progress);
+            tokio::spawn(async move { progress.wait_for_fast().await })
+        };
+        drop(quick);
+        waiting.await.unwrap();
+        assert!(!progress.is_idle() && progress.has_only_slow());
+        drop(slow);
+        progress.idle().await;
+        progress.wait_for_fast().await;
+    }
+
+    #[test]
+    fn a_file_that_is_admitted_twice_is_listed_once_until_both_end() {
+        let progress = Arc::new(Progress::default());
+        let (first, second) = (progress.begin(Path::new("a")), progress.begin(Path::new("a")));
+        assert_eq!(progress.files(), [PathBuf::from("a")]);
+        drop(first);
+        assert_eq!(progress.files(), [PathBuf::from("a")]);
+        drop(second);
+        assert!(progress.files().is_empty());
+        assert!(!progress.is_ready());
+        progress.set_ready();
+        assert!(progress.is_ready());
+    }
+}

@@ -13,7 +13,7 @@ use crate::plugins::admissions::{Admissions, read_alone};
 use crate::plugins::components::ComponentsDir;
 use crate::plugins::error::PluginError;
 use crate::plugins::files::{self, Fingerprint};
-use crate::plugins::plugin::{Plugin, PluginSource, RefusedPlugin};
+use crate::plugins::plugin::{Build as _, Plugin, PluginSource, RefusedPlugin};
 use crate::plugins::progress::{AbortOnDrop, Progress, SeenFile};
 use crate::plugins::trust::{Signed, Trust};
 use memhost_sandbox::{CacheKey, Component, Sandbox};
@@ -77,9 +77,25 @@ impl Plugins {
             message: error.to_string(),
         })?;
         let component = Component::admit_own(sandbox, builtin, Some(&cache)).await?;
+        let plugins = Self::without_builtin(sandbox, cache, options)?;
+        plugins.insert(Plugin {
+            source: PluginSource::Builtin,
+            component,
+            signed: Signed::No,
+            written: (0, 0),
+        });
+        Ok(plugins)
+    }
+
+    /// Admits nothing yet, and compiles nothing.
+    pub(crate) fn without_builtin(
+        sandbox: &Sandbox,
+        cache: CacheKey,
+        options: PluginsOptions,
+    ) -> Result<Arc<Self>, PluginError> {
         let components = ComponentsDir::open(options.components)?;
         let trust = Arc::new(options.trust);
-        let plugins = Self {
+        Ok(Arc::new(Self {
             admissions: Admissions::new(sandbox.clone(), cache, components.clone(), trust),
             directory: options.directory,
             components,
@@ -90,14 +106,7 @@ impl Plugins {
             progress: Arc::default(),
             generation: AtomicU64::new(1),
             changes: broadcast::Sender::new(CHANGES),
-        };
-        plugins.insert(Plugin {
-            source: PluginSource::Builtin,
-            component,
-            signed: Signed::No,
-            written: (0, 0),
-        });
-        Ok(Arc::new(plugins))
+        }))
     }
 
     /// Increases whenever the available builds change.

@@ -172,37 +172,43 @@ fn take<const N: usize>(block: &[u8], at: usize) -> [u8; N] {
     std::array::from_fn(|i| block[at + i])
 }
 
+/// What `minisign` 0.11 made.
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The base64 lines of two public keys that `minisign` 0.11 made (`minisign -G -W`).
-    const KEY: &str = "RWQlD4TehUDCHNF/9AmaUao8z1ePMRZBMZmiUV0h7CwyeE+6SDDEdbse";
-    const OTHER: &str = "RWQt4gd9s9h+1GbfDGkWLtSqLY3GXkaI8ZIqo+YmzXUagDZGWc3Rib70";
+pub(super) mod fixtures {
+    /// The base64 lines of two public keys (`minisign -G -W`).
+    pub(crate) const KEY: &str = "RWQlD4TehUDCHNF/9AmaUao8z1ePMRZBMZmiUV0h7CwyeE+6SDDEdbse";
+    pub(crate) const OTHER: &str = "RWQt4gd9s9h+1GbfDGkWLtSqLY3GXkaI8ZIqo+YmzXUagDZGWc3Rib70";
     /// `minisign -S -t 'version 1' -m FILE`, where the file is the text `file`.
-    const PREHASHED: &str = "untrusted comment: signature from minisign secret key
+    pub(crate) const PREHASHED: &str = "untrusted comment: signature from minisign secret key
 RUQlD4TehUDCHGODV5TeMJoTdDzlYedW46fuNBdcJ7yDxrZYBmwwY5u+8TPHHqV4QwaP5EadVE/8O2cbpi1/5TmdKVhxkQP7GQw=
 trusted comment: version 1
 mH79HHZl9oaRcBc9j43NbHoxxSDAK9IDtw5BBYG5moVyT9SBoNIRgs4uNPxUuKNiUiPB4wvdT0kLgcgKJtA2DA==
 ";
     /// The same of the text `other file`.
-    const OF_OTHER_FILE: &str = "untrusted comment: signature from minisign secret key
+    pub(crate) const OF_OTHER_FILE: &str = "untrusted comment: signature from minisign secret key
 RUQlD4TehUDCHOF51CLkoKQDGIzxvEtIXBN8kvpc3Kl/kkYUUEKz4tLlerdsGxGv44++TegrYPy/YYLjMcGm41StWEQESJUKrw8=
 trusted comment: version 1
 +kolilQhlitrJQ9eA5NgyUHM6clQfaXDiqTGAyh+zKNV1/4SOiOSlOxwowWt+JSGDgIw2ERpumfGgLTp3BakDA==
 ";
     /// `minisign -S -l -t legacy -m FILE`.
-    const LEGACY_FORM: &str = "untrusted comment: signature from minisign secret key
+    pub(crate) const LEGACY_FORM: &str = "untrusted comment: signature from minisign secret key
 RWQlD4TehUDCHM4uKTSwkOp+rYV1pCdSTSvvEY1y8ngBqjsOcOjCDQdD6jagxz1YAtI3wf+JPaeNOAIQ1Fhbgq8UWT3Tiqhk4g8=
 trusted comment: legacy
 dE/5rvWONCf+BjTmHdWiZ17ieYBZz3/h4wfhpW2Sm4tMZkc+aZqc9o0zrDxMIfvj09HW+NQIRMPj0UYeMszxCA==
 ";
     /// The other key's, with the comment that `minisign` makes where none is given.
-    const BY_OTHER: &str = "untrusted comment: signature from minisign secret key
+    pub(crate) const BY_OTHER: &str = "untrusted comment: signature from minisign secret key
 RUQt4gd9s9h+1CpvwrD3LTqrtvoxeLHPPszEX6g852l0VxpfG72KHszOTpD3YCGhjiFNsGGf6XbT51za75ZEi4wQm+o8YcYf5wY=
 trusted comment: timestamp:1795781272\tfile:f\thashed
 Z2swjkbFJ9GYoR2okLwiCdLfiQ8hnDg4Gfzc8EnvM83RsffTwW3ZTBM1PVW+9bthDrHQQk1pdmc/TiU//LzYDQ==
 ";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fixtures::{BY_OTHER, KEY, LEGACY_FORM, OF_OTHER_FILE, OTHER, PREHASHED};
+    use super::*;
+
     /// BLAKE2b-512 of the text `file`.
     const HASH: [u128; 4] = [
         0x6d36_805d_a58e_c273_bfc3_7720_4a94_293c,

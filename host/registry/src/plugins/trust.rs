@@ -64,8 +64,8 @@ pub(crate) fn signature_path(file: &Path) -> PathBuf {
         name.push(extension);
         PathBuf::from(name)
     };
-    let minisig = beside(".minisig");
-    if minisig.exists() { minisig } else { beside(".sig") }
+    let (minisig, sig) = (beside(".minisig"), beside(".sig"));
+    if sig.exists() && !minisig.exists() { sig } else { minisig }
 }
 
 impl Trust {
@@ -104,5 +104,90 @@ impl Trust {
             }
             Err(error) => Err(TrustError::Signature { path, error }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::plugins::signature::fixtures::{BY_OTHER, KEY, OF_OTHER_FILE, PREHASHED};
+
+    /// A plugin with these files beside it; its bytes are the text `file`.
+    fn plugin(beside: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("p.wasm");
+        for (extension, text) in beside {
+            fs::write(directory.path().join(format!("p.wasm{extension}")), text).unwrap();
+        }
+        (directory, path)
+    }
+
+    fn trust(requires_signature: bool) -> Trust {
+        Trust { keys: vec![KEY.parse().unwrap()], requires_signature, digests: Vec::new() }
+    }
+
+    fn by_the_key() -> Signed {
+        Signed::By { key: "1CC24085DE840F25".to_owned(), comment: "version 1".to_owned() }
+    }
+
+    #[test]
+    fn a_signature_is_checked_under_either_name() {
+        for name in [".minisig", ".sig"] {
+            let (_directory, path) = plugin(&[(name, PREHASHED)]);
+            assert_eq!(trust(true).check(&path, b"file").unwrap(), by_the_key());
+        }
+        // `minisign` writes the one that counts.
+        let (_directory, path) = plugin(&[(".minisig", PREHASHED), (".sig", "junk")]);
+        assert_eq!(trust(true).check(&path, b"file").unwrap(), by_the_key());
+    }
+
+    #[test]
+    fn without_a_key_there_is_nothing_to_check_with() {
+        let (_directory, path) = plugin(&[(".minisig", "junk")]);
+        assert_eq!(Trust::default().check(&path, b"file").unwrap(), Signed::No);
+    }
+
+    #[test]
+    fn a_signature_that_does_not_hold_refuses_also_where_none_is_required() {
+        for text in [OF_OTHER_FILE, BY_OTHER, "junk", ""] {
+            let (_directory, path) = plugin(&[(".minisig", text)]);
+            let error = trust(false).check(&path, b"file").unwrap_err();
+            assert!(matches!(&error, TrustError::Signature { .. }), "{error}");
+            assert!(error.to_string().contains("p.wasm.minisig"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_missing_signature_refuses_where_one_is_required() {
+        let (_directory, path) = plugin(&[]);
+        assert_eq!(trust(false).check(&path, b"file").unwrap(), Signed::No);
+        let error = trust(true).check(&path, b"file").unwrap_err().to_string();
+        let digest = Digest::of(b"file").to_string();
+        assert!(error.contains("p.wasm.minisig") && error.contains(&digest), "{error}");
+    }
+
+    #[test]
+    fn a_build_that_is_named_needs_no_signature() {
+        let (_directory, path) = plugin(&[]);
+        let trust = Trust { digests: vec![Digest::of(b"file")], ..trust(true) };
+        assert_eq!(trust.check(&path, b"file").unwrap(), Signed::No);
+        assert!(trust.check(&path, b"another").is_err());
+    }
+
+    #[test]
+    fn an_odd_file_in_the_place_of_a_signature_refuses() {
+        let (directory, path) = plugin(&[]);
+        let signature = directory.path().join("p.wasm.minisig");
+        fs::create_dir(&signature).unwrap();
+        let error = trust(false).check(&path, b"file").unwrap_err().to_string();
+        assert!(error.contains("it is not a file"), "{error}");
+        fs::remove_dir(&signature).unwrap();
+        fs::File::create(&signature).unwrap().set_len(MAX_SIGNATURE_BYTES + 1).unwrap();
+        let error = trust(false).check(&path, b"file").unwrap_err().to_string();
+        assert!(error.contains("larger than"), "{error}");
+        fs::write(&signature, [0xff; 9]).unwrap();
+        assert!(trust(false).check(&path, b"file").is_err());
     }
 }

@@ -27,10 +27,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// # Errors
 /// Where the text is not a key of 32 bytes, the group or others may use the file, or it cannot be
 /// read or made.
-pub fn key_from_env_or_file(
-    env_value: Option<&str>,
-    path: &Path,
-) -> Result<[u8; KEY], VaultError> {
+pub fn key_from_env_or_file(env_value: Option<&str>, path: &Path) -> Result<[u8; KEY], VaultError> {
     if let Some(text) = env_value {
         return parse(text)
             .ok_or_else(|| VaultError::KeyText { place: "the environment".to_owned() });
@@ -143,9 +140,8 @@ mod tests {
         for bytes in [&b""[..], &[7; 32], &[0xff; 64], &[b'a'; 63], &[b'a'; 5000]] {
             fs::write(&path, bytes).unwrap();
             let error = key_from_env_or_file(None, &path).unwrap_err();
-            assert!(
-                matches!(&error, VaultError::KeyText { place } if *place == path.display().to_string())
-            );
+            let shown = path.display().to_string();
+            assert!(matches!(&error, VaultError::KeyText { place } if *place == shown));
         }
     }
 }

@@ -163,9 +163,8 @@ mod tests {
         let vault = Vault::open([7; 32]);
         let mut sealed = vault.seal(b"", "").unwrap();
         for end in 0..sealed.len() {
-            assert!(
-                matches!(vault.open_sealed(b"", &sealed[..end]), Err(VaultError::Truncated { bytes }) if bytes == end)
-            );
+            let cut = vault.open_sealed(b"", &sealed[..end]);
+            assert!(matches!(cut, Err(VaultError::Truncated { bytes }) if bytes == end));
         }
         sealed[0] = 2;
         assert!(matches!(vault.open_sealed(b"", &sealed), Err(VaultError::Format { found: 2 })));

@@ -7,17 +7,18 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Service;
-use crate::bindings::{ResolutionStep, Why};
 use crate::error::ServiceError;
-use crate::plugins::Plugin;
-use crate::versions::asked::asked_by;
-use crate::versions::choice::{Choice, WaitingBuild, choose};
-use crate::versions::serving::Serving;
-use crate::versions::{BreakerState, HealthFound};
+use crate::paging::Page;
+use memhost_executor::to_json;
+use memhost_registry::bindings::{ResolutionStep, Why, configured, ungranted};
+use memhost_registry::plugins::{Build as _, Plugin};
+use memhost_registry::versions::{
+    BreakerState, HealthFound, Serving, WaitingBuild, choose, warnings,
+};
 use memhost_sandbox::DirectoryUsage;
 use memhost_types::{
-    AgentId, AskedOrigin, Binding, BindingKey, CompanyId, Digest, Grants, Permission,
-    PermissionRequest, RejectedVersion, RequestedGrants, ServingVersion, Target,
+    AgentId, Binding, BindingKey, CompanyId, Digest, Grants, PermissionRequest, RejectedVersion,
+    RequestedGrants, Target, limits,
 };
 
 /// A binding as it is shown.
@@ -199,7 +200,7 @@ impl Service {
             .serving
             .as_ref()
             .and_then(|serving| builds.iter().find(|build| build.digest() == serving.digest));
-        if let Some(build) = serves.or(choice.plugin.as_ref()) {
+        if let Some(build) = serves.or(choice.build.as_ref()) {
             view.warnings.extend(ungranted(&binding, build));
         }
         for (target, target_key) in self.bindings.targets(company) {
@@ -247,6 +248,42 @@ impl Service {
         Ok(views)
     }
 
+    /// One page of the company's bindings, by key; without a limit 1,000. It ends with the binding
+    /// that makes it larger than 4 MiB: a configuration may have 256 KiB.
+    ///
+    /// # Errors
+    /// Where the cursor or the limit is not valid.
+    #[boxed]
+    pub async fn bindings_page(
+        &self,
+        company: &CompanyId,
+        cursor: Option<&str>,
+        limit: Option<u32>,
+    ) -> Result<Page<BindingView>, ServiceError> {
+        let page = self.page_of(
+            "bindings",
+            company,
+            &(),
+            cursor,
+            Some(limit.unwrap_or(limits::MAX_PAGE)),
+        )?;
+        let (mut views, mut bytes, mut next) = (Vec::new(), 0, None);
+        for binding in self.bindings.list(company) {
+            let key = binding.key.as_str().as_bytes();
+            if page.from().is_some_and(|from| key < from) {
+                continue;
+            }
+            if views.len() == page.limit || bytes >= limits::MAX_PAGE_BYTES {
+                next = Some(key.to_vec());
+                break;
+            }
+            let view = self.binding(company, &binding.key).await?;
+            bytes += to_json(&view).map_or(0, |json| json.len());
+            views.push(view);
+        }
+        Ok(self.sealed(&page, (views, next)))
+    }
+
     /// What a binding's provider asks for, and what it was granted.
     ///
     /// # Errors
@@ -262,7 +299,7 @@ impl Service {
         let described = newest
             .map(|build| build.component.description().permissions.as_slice())
             .unwrap_or_default();
-        let requests = newest.map(|build| asked_by(build, &binding.config)).unwrap_or_default();
+        let requests = newest.map(|build| build.requests(&binding.config)).unwrap_or_default();
         let unreviewed = memhost_types::unreviewed(&binding.reviewed, &requests);
         let view = |(request, described): (&PermissionRequest, &PermissionRequest)| AskedView {
             summary: request.permission.to_string(),
@@ -324,10 +361,10 @@ impl BindingView {
     }
 }
 
-impl From<&WaitingBuild> for WaitingView {
-    fn from(WaitingBuild { plugin, asks }: &WaitingBuild) -> Self {
+impl From<&WaitingBuild<Plugin>> for WaitingView {
+    fn from(WaitingBuild { build, asks }: &WaitingBuild<Plugin>) -> Self {
         Self {
-            build: BuildView { digest: plugin.digest(), version: plugin.version().clone() },
+            build: BuildView { digest: build.digest(), version: build.version().clone() },
             asks: asks.clone(),
         }
     }
@@ -353,74 +390,4 @@ impl UsageView {
             outgoing_connections: egress.map_or(0, |egress| egress.in_flight()),
         }
     }
-}
-
-/// The address that a provider asks for, where the configuration decides it.
-fn configured(request: &PermissionRequest) -> Option<&AskedOrigin> {
-    match &request.permission {
-        Permission::Http(http) if http.origin.fixed().is_none() => Some(&http.origin),
-        _ => None,
-    }
-}
-
-/// What the provider lacks, a sentence each: what it cannot do without, and what the configuration
-/// says without a grant.
-fn ungranted(binding: &Binding, build: &Plugin) -> Vec<String> {
-    let (key, described) = (&binding.key, &build.component.description().permissions);
-    let mut all = Vec::new();
-    for (request, described) in asked_by(build, &binding.config).iter().zip(described) {
-        let is_granted =
-            binding.grants.effective(std::slice::from_ref(request)) != Grants::default();
-        match configured(described).map(|asked| (asked, asked.resolve(&binding.config))) {
-            _ if is_granted => {}
-            Some((asked, Ok(origin))) => all.push(format!(
-                "the configuration sends the provider to {origin} (`{asked}`), which is not \
-                 granted; \
-                 `memhost binding grant {key}` decides"
-            )),
-            Some((_, Err(wrong))) if !request.optional || !wrong.is_absent => {
-                all.push(format!(
-                    "the configuration has no address for the provider: `{}` {}",
-                    wrong.pointer, wrong.message
-                ));
-            }
-            None if !request.optional => all.push(format!(
-                "the provider needs {}, which is not granted; `memhost binding grant {key}` \
-                 decides",
-                request.permission
-            )),
-            _ => {}
-        }
-    }
-    all
-}
-
-fn warnings(
-    binding: &Binding,
-    builds: &[Plugin],
-    state: Option<&ServingVersion>,
-    choice: &Choice,
-) -> Vec<String> {
-    let Some(ServingVersion { version, digest, .. }) = state else {
-        let missing = choice.plugin.is_none().then(|| {
-            format!(
-                "no build of `{}` may serve; put its `.wasm` into the plugins directory",
-                binding.provider_key
-            )
-        });
-        return missing.into_iter().collect();
-    };
-    let mut all = Vec::new();
-    if !builds.iter().any(|build| build.digest() == *digest && build.is_present()) {
-        all.push(format!(
-            "the file of version {version}, which serves, is gone; a copy goes on serving"
-        ));
-    }
-    if !binding.version.allows(version, *digest) {
-        all.push(format!(
-            "version {version} serves although the binding {}: no other build may",
-            binding.version
-        ));
-    }
-    all
 }

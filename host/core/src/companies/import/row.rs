@@ -5,13 +5,14 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::bindings::StoredTarget;
 use crate::companies::Retention;
 use crate::companies::export::Line;
 use crate::work::due_queue::{Due, key as due_key};
 use memhost_executor::to_json;
 use memhost_oplog::billing::BillingRow;
 use memhost_records::{Mark, Records};
+use memhost_registry::activity_key;
+use memhost_registry::bindings::{StoredTarget, binding_key};
 use memhost_store::{self as store, Table};
 use memhost_types::{
     Activity, Binding, CompanyId, Delivery, Event, HookContext, Job, Operation, OperationId,
@@ -133,11 +134,9 @@ impl Row {
         let is = |rest: &[u8]| found == store::company_key(company, rest);
         match self {
             Self::Retention(_) => is(b"retention"),
-            Self::Binding(row) => row.company_id == *company && is(row.key.as_str().as_bytes()),
-            Self::Target(row) => row.company_id == *company && is(row.row_key().as_bytes()),
-            Self::Activity(row) => {
-                row.company_id == *company && found == store::newest_first(company, row.id)
-            }
+            Self::Binding(row) => row.company_id == *company && found == binding_key(row),
+            Self::Target(row) => row.company_id == *company && found == row.key(),
+            Self::Activity(row) => row.company_id == *company && found == activity_key(row),
             Self::Job(row) => {
                 row.company_id == *company && found == due_key::<Job>(company, row.id())
             }

@@ -34,7 +34,7 @@ pub enum BreakerState {
 
 /// Refuses calls to a provider that keeps failing.
 #[derive(Debug, Default)]
-pub(crate) struct Breaker {
+pub struct Breaker {
     /// False: nothing has failed since the last success, and the lock is not needed.
     is_troubled: AtomicBool,
     inner: Mutex<Inner>,
@@ -57,14 +57,14 @@ struct Open {
 }
 
 /// A call that was let through. If it is dropped before it ended, the next call may be the trial.
-pub(crate) struct Admitted<'a> {
+pub struct Admitted<'a> {
     breaker: &'a Breaker,
     is_trial: bool,
 }
 
 impl Breaker {
     /// Lets a call through, or tells in how long another try makes sense.
-    pub(crate) fn admit(&self) -> Result<Admitted<'_>, Duration> {
+    pub fn admit(&self) -> Result<Admitted<'_>, Duration> {
         self.admit_at(Instant::now)
     }
 
@@ -87,7 +87,8 @@ impl Breaker {
         Ok(Admitted { breaker: self, is_trial: true })
     }
 
-    pub(crate) fn state(&self) -> BreakerState {
+    /// The state now.
+    pub fn state(&self) -> BreakerState {
         let inner = self.inner.lock();
         match inner.open {
             None => BreakerState::Closed,
@@ -102,12 +103,12 @@ impl Breaker {
     }
 
     /// How many calls failed in a row before it opened, or have so far.
-    pub(crate) fn failures(&self) -> u32 {
+    pub fn failures(&self) -> u32 {
         self.inner.lock().failures
     }
 
-    /// Why the calls fail; none where the last one succeeded.
-    pub(crate) fn reason(&self) -> Option<String> {
+    /// Why the calls fail; `None`: the last one succeeded.
+    pub fn reason(&self) -> Option<String> {
         self.inner.lock().reason.clone()
     }
 
@@ -139,7 +140,7 @@ impl Breaker {
 
 impl Admitted<'_> {
     /// The provider answered, if only with an error.
-    pub(crate) fn succeeded(self) {
+    pub fn succeeded(self) {
         if self.breaker.is_troubled.load(Ordering::Relaxed) {
             self.breaker.succeeded(self.is_trial);
         }
@@ -148,7 +149,7 @@ impl Admitted<'_> {
 
     /// It trapped, ran into a limit, or cannot reach the system behind it. Answers whether the
     /// breaker opens with this.
-    pub(crate) fn failed(self, reason: String) -> bool {
+    pub fn failed(self, reason: String) -> bool {
         let opens = self.breaker.failed(self.is_trial, Instant::now(), reason, FAILURES);
         std::mem::forget(self);
         opens
@@ -156,7 +157,7 @@ impl Admitted<'_> {
 
     /// The system behind it refuses its credentials: so it will every call. Answers whether the
     /// breaker opens with this.
-    pub(crate) fn shut_out(self, reason: String) -> bool {
+    pub fn shut_out(self, reason: String) -> bool {
         let opens = self.breaker.failed(self.is_trial, Instant::now(), reason, 1);
         std::mem::forget(self);
         opens
@@ -224,5 +225,54 @@ mod tests {
         assert!(!breaker.admit_at(later).unwrap().failed("again".to_owned()), "it was open before");
         let wait = breaker.admit().map(drop).unwrap_err();
         assert!(wait > FIRST_PAUSE && wait <= FIRST_PAUSE * 2, "{wait:?}");
+    }
+
+    #[test]
+    fn the_pause_doubles_up_to_the_longest() {
+        let breaker = Breaker::default();
+        fail(&breaker, FAILURES);
+        let mut pause = FIRST_PAUSE;
+        for _ in 0..12 {
+            let later = || Instant::now() + LONGEST_PAUSE * 2;
+            breaker.admit_at(later).unwrap().failed("again".to_owned());
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            let wait = breaker.admit().map(drop).unwrap_err();
+            assert!(wait <= pause && wait > pause - FIRST_PAUSE, "{wait:?} of {pause:?}");
+        }
+        assert_eq!(pause, LONGEST_PAUSE);
+    }
+
+    #[test]
+    fn calls_that_end_late_neither_open_it_again_nor_make_the_pause_longer() {
+        let breaker = Breaker::default();
+        let late: Vec<_> = (0..3).map(|_| breaker.admit().unwrap()).collect();
+        fail(&breaker, FAILURES - 1);
+        assert!(breaker.admit().unwrap().failed("it trapped".to_owned()), "it opens once");
+        for call in late {
+            assert!(!call.failed("late".to_owned()));
+        }
+        assert!(breaker.admit().is_err_and(|wait| wait <= FIRST_PAUSE));
+        assert_eq!(breaker.failures(), FAILURES + 3);
+    }
+
+    #[test]
+    fn the_state_says_how_long_to_wait_and_why() {
+        let breaker = Breaker::default();
+        assert_eq!((breaker.state(), breaker.reason()), (BreakerState::Closed, None));
+        fail(&breaker, 1);
+        assert_eq!(breaker.state(), BreakerState::Closed, "one failure opens nothing");
+        assert_eq!(breaker.reason().as_deref(), Some("it trapped"));
+        fail(&breaker, FAILURES - 1);
+        let BreakerState::Open { retry_after_ms } = breaker.state() else { panic!("it is open") };
+        assert!((1..=1_000).contains(&retry_after_ms), "{retry_after_ms}");
+    }
+
+    #[test]
+    fn a_call_that_is_dropped_counts_as_nothing() {
+        let breaker = Breaker::default();
+        fail(&breaker, FAILURES - 1);
+        drop(breaker.admit().unwrap());
+        assert_eq!(breaker.failures(), FAILURES - 1);
+        assert!(breaker.admit().is_ok());
     }
 }

@@ -42,18 +42,18 @@ impl Writes {
 }
 
 /// Storage, and writes that are not made yet.
-pub(crate) struct MigrationStorage {
+pub(super) struct MigrationStorage {
     below: std::sync::Arc<dyn BindingStorage>,
     writes: Mutex<Writes>,
 }
 
 impl MigrationStorage {
-    pub(crate) fn new(below: std::sync::Arc<dyn BindingStorage>) -> Self {
+    pub(super) fn new(below: std::sync::Arc<dyn BindingStorage>) -> Self {
         Self { below, writes: Mutex::default() }
     }
 
     /// Everything that was written, each key once.
-    pub(crate) fn take_writes(&self) -> Vec<StorageWrite> {
+    pub(super) fn take_writes(&self) -> Vec<StorageWrite> {
         let writes = std::mem::take(&mut *self.writes.lock());
         let write = |(key, value)| match value {
             Some(value) => StorageWrite::Put(StorageEntry { key, value }),
@@ -187,5 +187,47 @@ mod tests {
         }
         assert_eq!(below.get(b"k\x05").unwrap(), Some(vec![5]));
         assert_eq!(storage.take_writes().len(), 4);
+    }
+
+    async fn migration() -> (tempfile::TempDir, MigrationStorage) {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SledStore::open(directory.path(), SledOptions::default()).unwrap();
+        let size = StorageSize { bytes: 1 << 20, keys: 1_000 };
+        let below = store.binding_storage(b"acme\0x", size).await.unwrap();
+        below.apply(vec![put(b"a", b"1"), put(b"b", b"2")]).unwrap();
+        (directory, MigrationStorage::new(below))
+    }
+
+    #[tokio::test]
+    async fn more_than_is_held_in_memory_is_refused_and_the_rest_stays() {
+        let (_directory, storage) = migration().await;
+        storage.apply(vec![put(b"a", &vec![0; MAX_BYTES - 10])]).unwrap();
+        let error = storage.apply(vec![put(b"c", &[3; 20])]).unwrap_err();
+        assert!(matches!(&error, StorageError::LimitExceeded(_)), "{error}");
+        assert!(storage.compare_and_swap(b"d", None, Some(&[3; 20])).is_err());
+        // What is written over counts once.
+        storage.apply(vec![put(b"a", b"1")]).unwrap();
+        storage.apply(vec![put(b"c", &[3; 20])]).unwrap();
+        assert_eq!(storage.take_writes().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_deleted_key_is_gone_for_the_migration_and_can_come_back() {
+        let (_directory, storage) = migration().await;
+        storage.apply(vec![StorageWrite::Delete(b"a".to_vec())]).unwrap();
+        assert_eq!(storage.get(b"a").unwrap(), None);
+        assert!(storage.compare_and_swap(b"a", None, Some(b"new")).unwrap());
+        assert_eq!(storage.get(b"a").unwrap().as_deref(), Some(&b"new"[..]));
+        let keys = storage.scan(b"", None, 0).unwrap().entries;
+        assert_eq!(keys.iter().map(|entry| entry.key.as_slice()).collect::<Vec<_>>(), [b"a", b"b"]);
+        assert_eq!(storage.scan(b"b", None, 0).unwrap().entries.len(), 1, "only the prefix");
+    }
+
+    #[tokio::test]
+    async fn a_migration_that_writes_nothing_leaves_nothing_to_write() {
+        let (_directory, storage) = migration().await;
+        assert_eq!(storage.get(b"b").unwrap().as_deref(), Some(&b"2"[..]));
+        assert!(!storage.compare_and_swap(b"b", Some(b"other"), None).unwrap());
+        assert!(storage.take_writes().is_empty());
     }
 }

@@ -9,28 +9,28 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::activity::ActivityLog;
 use crate::bindings::Bindings;
-use crate::plugins::{Plugin, PluginError, Plugins};
-use crate::versions::asked::effective;
+use crate::plugins::{Build as _, Plugin, PluginError, PluginSource, Plugins};
+use crate::secrets::SecretStore;
 use crate::versions::breaker::{Breaker, BreakerState};
-use crate::versions::choice::{self, Choice};
-use crate::versions::health::HealthFound;
+use crate::versions::choice::{Choice, choose};
 use crate::versions::rate::Rate;
 use memhost_embeddings::Embeddings;
 use memhost_ports::BindingStorage;
-use memhost_registry::secrets::SecretStore;
 use memhost_sandbox::{
-    Directory, DirectoryAccess, DirectoryQuota, Egress, InstanceSetup, Instances, Sandbox,
+    Directory, DirectoryAccess, DirectoryQuota, Egress, InstanceSetup, Instances,
+    OptionalInterface, Sandbox,
 };
 use memhost_store::{Lease, LockKind, Store, StoreError};
 use memhost_types::{
-    Binding, BindingId, BindingKey, CompanyId, Grants, OperationErrorCode, Refusal,
+    Binding, BindingId, BindingKey, CompanyId, Grants, OperationError, OperationErrorCode, Refusal,
     RejectedVersion, ServingVersion, VersionChoice,
 };
-
-mod health;
-mod kept;
-pub(crate) use kept::remove_tree;
 
 /// A build that replaced another one is trusted after this many answers.
 const PROBATION_CALLS: u32 = 20;
@@ -39,22 +39,44 @@ const PROBATION_CALLS: u32 = 20;
 const WHILE_LOADING: Duration = Duration::from_secs(2);
 
 /// No generation of the plugins: the next call chooses a build again.
-pub(crate) const UNCHOSEN: u64 = 0;
+pub(super) const UNCHOSEN: u64 = 0;
+
+/// The last answer of a provider about the system behind it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HealthFound {
+    /// When it was asked.
+    pub at: Timestamp,
+    /// What it found, in one sentence; absent where it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// Why it failed; absent where it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<OperationError>,
+}
 
 /// One binding with its instances.
-pub(crate) struct Serving {
-    pub(crate) binding: Arc<Binding>,
-    pub(crate) instances: Arc<Instances>,
-    pub(crate) plugin: Plugin,
-    pub(crate) breaker: Breaker,
-    pub(crate) rate: Rate,
-    pub(crate) storage: Option<Arc<dyn BindingStorage>>,
-    pub(crate) quota: Option<Arc<DirectoryQuota>>,
-    pub(crate) egress: Option<Arc<Egress>>,
-    /// What is both granted and asked for.
-    pub(crate) grants: Arc<Grants>,
-    /// What its provider last said of the system behind it.
-    pub(crate) health: Mutex<Option<HealthFound>>,
+pub struct Serving {
+    /// The binding, in the revision for which this was set up.
+    pub binding: Arc<Binding>,
+    /// The instances of the build.
+    pub instances: Arc<Instances>,
+    /// The build.
+    pub plugin: Plugin,
+    /// Refuses calls while the provider keeps failing.
+    pub breaker: Breaker,
+    /// Limits calls per second.
+    pub rate: Rate,
+    /// The provider's storage, if it may have one.
+    pub storage: Option<Arc<dyn BindingStorage>>,
+    /// The quota of the provider's directory, if it may have one.
+    pub quota: Option<Arc<DirectoryQuota>>,
+    /// Sends the provider's requests, if it may make some.
+    pub egress: Option<Arc<Egress>>,
+    /// The grants that the provider also asks for.
+    pub grants: Arc<Grants>,
+    /// The provider's last answer about the system behind it.
+    pub health: Mutex<Option<HealthFound>>,
     /// The plugins' generation for which this build was chosen.
     generation: AtomicU64,
     probation: Probation,
@@ -69,7 +91,7 @@ struct Probation {
 
 impl Serving {
     /// The build that served before, until this one has given enough answers.
-    pub(crate) fn previous(&self) -> Option<Arc<Serving>> {
+    pub fn previous(&self) -> Option<Arc<Serving>> {
         let is_new = self.probation.calls_left.load(Ordering::Relaxed) > 0;
         is_new.then(|| self.probation.previous.lock().clone()).flatten()
     }
@@ -80,7 +102,7 @@ impl Serving {
     }
 
     /// Counts an answer.
-    pub(crate) fn proved(&self) {
+    pub fn proved(&self) {
         if self.probation.calls_left.load(Ordering::Relaxed) == 0 {
             return;
         }
@@ -96,14 +118,14 @@ impl Serving {
 /// The bindings that have served since the host started. All of it belongs to this process. With
 /// several hosts, each one must also close a binding whose row it sees removed in the change feed,
 /// and a host that deletes a binding must wait until the others have done so.
-pub(crate) struct ServingBindings {
-    pub(crate) sandbox: Sandbox,
-    pub(crate) plugins: Arc<Plugins>,
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) bindings: Arc<Bindings>,
+pub struct ServingBindings {
+    pub(super) sandbox: Sandbox,
+    pub(super) plugins: Arc<Plugins>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) activity: Arc<ActivityLog>,
     secrets: Arc<SecretStore>,
-    pub(crate) embeddings: Arc<Embeddings>,
-    memory_dir: PathBuf,
+    pub(super) embeddings: Arc<Embeddings>,
+    pub(super) memory_dir: PathBuf,
     warm: RwLock<HashMap<BindingId, Arc<Serving>>>,
     /// All instances of each binding that may still run a call: also those of earlier revisions and
     /// builds, which a call keeps that was admitted before.
@@ -115,23 +137,24 @@ pub(crate) struct ServingBindings {
 }
 
 impl ServingBindings {
-    pub(crate) fn new(
+    /// Nothing serves yet.
+    pub fn new(
         sandbox: Sandbox,
         plugins: Arc<Plugins>,
         store: Arc<dyn Store>,
-        bindings: Arc<Bindings>,
+        activity: Arc<ActivityLog>,
         secrets: Arc<SecretStore>,
         embeddings: Arc<Embeddings>,
         data_dir: &Path,
     ) -> Self {
-        let memory_dir = data_dir.join("memory");
+        let memory_dir = memory_dir(data_dir);
         let (warm, live, closed) = (RwLock::default(), Mutex::default(), RwLock::default());
         let asks_health = Mutex::default();
         Self {
             sandbox,
             plugins,
             store,
-            bindings,
+            activity,
             secrets,
             embeddings,
             memory_dir,
@@ -143,7 +166,10 @@ impl ServingBindings {
     }
 
     /// What serves a binding now.
-    pub(crate) async fn get(&self, binding: &Arc<Binding>) -> Result<Arc<Serving>, Refusal> {
+    ///
+    /// # Errors
+    /// Where no build may serve it, or one cannot be set up.
+    pub async fn get(&self, binding: &Arc<Binding>) -> Result<Arc<Serving>, Refusal> {
         match self.warm(binding.id) {
             Some(serving) if self.is_current(&serving, binding) => Ok(serving),
             _ => self.renew(binding).await,
@@ -151,7 +177,7 @@ impl ServingBindings {
     }
 
     /// What serves a binding, if it has served since the host started.
-    pub(crate) fn warm(&self, binding: BindingId) -> Option<Arc<Serving>> {
+    pub fn warm(&self, binding: BindingId) -> Option<Arc<Serving>> {
         self.warm.read().get(&binding).cloned()
     }
 
@@ -172,13 +198,13 @@ impl ServingBindings {
         // Read before the choice: the next call sees what changes during it.
         let generation = self.plugins.generation();
         let known = self.state(binding).await?;
-        let Choice { plugin, waiting } = self.choose(binding, known.as_ref()).await?;
+        let Choice { build: plugin, waiting } = self.choose(binding, known.as_ref()).await?;
         let Some(plugin) = plugin else {
             if !self.plugins.is_idle() {
                 return Err(self.loading(binding));
             }
             let asks = waiting.first().map(|build| {
-                let version = build.plugin.version();
+                let version = build.build.version();
                 format!(
                     "; version {version} is there and asks for more than was granted: `memhost \
                          binding grant`"
@@ -217,7 +243,7 @@ impl ServingBindings {
     }
 
     /// The provider is not there, and may be among the files that are being admitted.
-    pub(crate) fn loading(&self, binding: &Binding) -> Refusal {
+    pub(super) fn loading(&self, binding: &Binding) -> Refusal {
         let message = format!(
             "the provider `{}` of the binding `{}` is not loaded yet: the host is still compiling \
              plugins",
@@ -231,7 +257,7 @@ impl ServingBindings {
         &self,
         binding: &Binding,
         known: Option<&ServingVersion>,
-    ) -> Result<Choice, Refusal> {
+    ) -> Result<Choice<Plugin>, Refusal> {
         let pinned = match &binding.version {
             VersionChoice::Pin(digest) => Some(*digest),
             VersionChoice::Follow(_) => None,
@@ -245,11 +271,11 @@ impl ServingBindings {
                 tracing::warn!(%error, %digest, binding = %binding.key, "a build cannot be read");
             }
         }
-        Ok(choice::choose(binding, &self.plugins.builds(&binding.provider_key), known))
+        Ok(choose(binding, &self.plugins.builds(&binding.provider_key), known))
     }
 
     /// Makes a build serve from the next call on.
-    pub(crate) fn install(
+    pub(super) fn install(
         &self,
         serving: Serving,
         previous: Option<Arc<Serving>>,
@@ -266,24 +292,40 @@ impl ServingBindings {
     }
 
     /// Forgets what serves a binding; the next call chooses again.
-    pub(crate) fn forget(&self, binding: BindingId) {
+    pub fn forget(&self, binding: BindingId) {
         self.warm.write().remove(&binding);
     }
 
+    /// The grants of a new binding that nobody has decided about. The built-in provider gets what
+    /// it asks for, except embeddings that are computed elsewhere; an operator decides about any
+    /// other provider.
+    pub fn default_grants(&self, plugin: &Plugin) -> Grants {
+        match plugin.source {
+            PluginSource::Builtin => {
+                let all = Grants::all_of(&plugin.component.description().permissions);
+                let embeddings = all.embeddings && self.embeddings.computes_here();
+                Grants { embeddings, ..all }
+            }
+            PluginSource::File(_) | PluginSource::Copy => Grants::default(),
+        }
+    }
+
     /// Hold this while you decide what serves a binding.
-    pub(crate) async fn lock(&self, binding: BindingId) -> Result<Lease, StoreError> {
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn lock(&self, binding: BindingId) -> Result<Lease, StoreError> {
         self.store.lock(LockKind::Binding, binding.0.as_bytes()).await
     }
 
     /// A build set up to serve a binding. No instance is made yet. The caller holds the binding's
     /// lock.
-    pub(crate) async fn serve(
-        &self,
-        binding: &Arc<Binding>,
-        plugin: Plugin,
-    ) -> Result<Serving, Refusal> {
+    ///
+    /// # Errors
+    /// Where the binding was deleted, or its storage or directory cannot be opened.
+    pub async fn serve(&self, binding: &Arc<Binding>, plugin: Plugin) -> Result<Serving, Refusal> {
         self.check_open(binding)?;
-        let grants = Arc::new(effective(binding, &plugin));
+        let grants = Arc::new(plugin.granted(binding));
         let storage = self.storage(binding, &grants).await?;
         let quota = match grants.directory_bytes {
             0 => None,
@@ -343,7 +385,10 @@ impl ServingBindings {
     }
 
     /// Gives changed secrets of a company to its bindings. Later requests have the new values.
-    pub(crate) async fn renew_secrets(&self, company: &CompanyId) -> Result<(), StoreError> {
+    ///
+    /// # Errors
+    /// Where the secrets cannot be read.
+    pub async fn renew_secrets(&self, company: &CompanyId) -> Result<(), StoreError> {
         let warm: Vec<Arc<Serving>> = self.warm.read().values().cloned().collect();
         for serving in warm.into_iter().filter(|serving| serving.binding.company_id == *company) {
             for serving in serving.previous().into_iter().chain([serving]) {
@@ -362,7 +407,7 @@ impl ServingBindings {
 
     /// Secrets that the binding may use and that are not set, or were encrypted with another vault
     /// key.
-    pub(crate) async fn missing_secrets(&self, binding: &Binding) -> Vec<String> {
+    pub async fn missing_secrets(&self, binding: &Binding) -> Vec<String> {
         let mut missing = Vec::new();
         for name in &binding.grants.secrets {
             if !self.secrets.is_usable(&binding.company_id, name).await {
@@ -381,7 +426,10 @@ impl ServingBindings {
     }
 
     /// Closes a binding's circuit, if it is open: the next call makes new instances.
-    pub(crate) async fn close_circuit(&self, binding: BindingId) -> Result<(), StoreError> {
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn close_circuit(&self, binding: BindingId) -> Result<(), StoreError> {
         let _lock = self.lock(binding).await?;
         if self.warm(binding).is_some_and(|serving| serving.breaker.state() != BreakerState::Closed)
         {
@@ -390,9 +438,37 @@ impl ServingBindings {
         Ok(())
     }
 
+    /// Closes a binding's circuit, and has its next call consider the builds that were rejected.
+    ///
+    /// # Errors
+    /// Where the state of its versions cannot be read or written.
+    pub async fn reset(&self, binding: &Binding) -> Result<(), Refusal> {
+        let _lock = self.lock(binding.id).await?;
+        let state = self.state(binding).await?;
+        if let Some(mut state) = state.filter(|state| !state.rejected_versions.is_empty()) {
+            state.rejected_versions.clear();
+            self.write_state(binding, &state, Vec::new()).await?;
+        }
+        self.forget(binding.id);
+        Ok(())
+    }
+
+    /// Has the background work ask a provider how the system behind it is, where the provider can
+    /// say it.
+    pub fn ask_health_soon(&self, serving: &Serving) {
+        if serving.plugin.component.exports(OptionalInterface::Health) {
+            self.asks_health.lock().push(Arc::clone(&serving.binding));
+        }
+    }
+
+    /// The bindings to ask, once.
+    pub fn take_health_to_ask(&self) -> Vec<Arc<Binding>> {
+        std::mem::take(&mut *self.asks_health.lock())
+    }
+
     /// Ends the service of a binding. When this returns, no call runs, and calls that were admitted
     /// before are refused. The caller holds the binding's lock.
-    pub(crate) async fn close(&self, binding: BindingId) {
+    pub async fn close(&self, binding: BindingId) {
         self.closed.write().insert(binding);
         self.forget(binding);
         self.retire_all(binding, None).await;
@@ -400,7 +476,7 @@ impl ServingBindings {
     }
 
     /// Retires the instances of a binding, all but these, once their calls have ended.
-    pub(crate) async fn retire_all(&self, binding: BindingId, except: Option<&Arc<Instances>>) {
+    pub(super) async fn retire_all(&self, binding: BindingId, except: Option<&Arc<Instances>>) {
         let live = self.live.lock().get(&binding).cloned().unwrap_or_default();
         for instances in live.iter().filter_map(Weak::upgrade) {
             if except.is_none_or(|except| !Arc::ptr_eq(except, &instances)) {
@@ -411,10 +487,10 @@ impl ServingBindings {
 
     /// Removes copies of builds whose files are gone and that serve no binding. Called before
     /// anything serves.
-    pub(crate) async fn drop_unneeded_copies(&self) {
+    pub async fn drop_unneeded_copies(&self, bindings: &Bindings) {
         let mut needed = HashSet::new();
-        for company in self.bindings.companies() {
-            for binding in self.bindings.list(&company) {
+        for company in bindings.companies() {
+            for binding in bindings.list(&company) {
                 match self.state(&binding).await {
                     Ok(state) => needed.extend(state.map(|state| state.digest)),
                     // A binding whose state cannot be read may need any of them.
@@ -431,15 +507,21 @@ impl ServingBindings {
     }
 }
 
-pub(crate) fn binding_deleted(key: &BindingKey) -> Refusal {
+/// The refusal of a call for a binding that was deleted.
+pub fn binding_deleted(key: &BindingKey) -> Refusal {
     Refusal::new(OperationErrorCode::NoBinding, format!("the binding `{key}` was deleted"))
 }
 
-pub(crate) fn config(binding: &Binding) -> Result<String, Refusal> {
+pub(super) fn config(binding: &Binding) -> Result<String, Refusal> {
     serde_json::to_string(&binding.config).map_err(Refusal::host)
 }
 
 /// The state of a binding that a build serves.
-pub(crate) fn state_of(plugin: &Plugin, rejected_versions: Vec<RejectedVersion>) -> ServingVersion {
+pub(super) fn state_of(plugin: &Plugin, rejected_versions: Vec<RejectedVersion>) -> ServingVersion {
     ServingVersion { digest: plugin.digest(), version: plugin.version().clone(), rejected_versions }
+}
+
+/// The directory of all providers' files.
+pub(super) fn memory_dir(data_dir: &Path) -> PathBuf {
+    data_dir.join("memory")
 }

@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 
 /// Limits calls per second. A burst has at most the calls of one second.
 #[derive(Debug)]
-pub(crate) struct Rate {
-    /// The time between two calls; none without a limit.
+pub struct Rate {
+    /// The time between two calls; `None`: there is no limit.
     interval: Option<Duration>,
     /// When the last of the calls so far would have come if they came evenly.
     even: Mutex<Instant>,
@@ -27,19 +27,19 @@ pub struct RateState {
 
 impl Rate {
     /// 0 for no limit.
-    pub(crate) fn new(per_second: u32) -> Self {
+    pub fn new(per_second: u32) -> Self {
         let interval = (per_second > 0).then(|| Duration::from_secs(1) / per_second);
         Self { interval, even: Mutex::new(Instant::now()) }
     }
 
     /// Takes one call, or answers how long to wait.
-    pub(crate) fn take(&self) -> Result<(), Duration> {
+    pub fn take(&self) -> Result<(), Duration> {
         let Some(interval) = self.interval else { return Ok(()) };
         self.take_at(interval, Instant::now())
     }
 
-    /// The state; none without a limit.
-    pub(crate) fn state(&self) -> Option<RateState> {
+    /// The state; `None`: there is no limit.
+    pub fn state(&self) -> Option<RateState> {
         Some(self.state_at(self.interval?, Instant::now()))
     }
 
@@ -85,5 +85,31 @@ mod tests {
         let later = rate.state_at(interval, now + Duration::from_secs(2));
         assert_eq!((later.left, later.full_in), (10, Duration::ZERO));
         assert!((0..1_000).all(|_| Rate::new(0).take().is_ok()));
+    }
+
+    #[test]
+    fn a_long_rest_saves_up_one_second_and_no_more() {
+        let (rate, now) = (Rate::new(5), Instant::now() + Duration::from_secs(3_600));
+        let interval = Duration::from_millis(200);
+        let through = (0..50).filter(|_| rate.take_at(interval, now).is_ok()).count();
+        assert_eq!(through, 5);
+    }
+
+    #[test]
+    fn a_refused_call_says_how_long_to_wait_and_takes_nothing() {
+        let (rate, now) = (Rate::new(1), Instant::now());
+        let interval = Duration::from_secs(1);
+        rate.take_at(interval, now).unwrap();
+        for _ in 0..100 {
+            let wait = rate.take_at(interval, now).unwrap_err();
+            assert!(wait > Duration::ZERO && wait <= interval, "{wait:?}");
+        }
+        assert!(rate.take_at(interval, now + interval).is_ok());
+    }
+
+    #[test]
+    fn without_a_limit_there_is_no_state() {
+        assert_eq!(Rate::new(0).state(), None);
+        assert_eq!(Rate::new(7).state().unwrap().left, 7);
     }
 }

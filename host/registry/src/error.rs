@@ -1,4 +1,4 @@
-//! Why calls about bindings fail.
+//! Why changes of bindings, and of what else the activity log describes, fail.
 
 use memhost_store::StoreError;
 use memhost_types::{AgentId, BindingKey, CompanyId, OperationErrorCode, Refusal};

@@ -4,9 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::bindings::NewActivity;
-use crate::plugins::{Plugin, PluginError};
-use crate::versions::asked::effective;
+use crate::activity::NewActivity;
+use crate::plugins::{Build as _, Plugin, PluginError};
 use crate::versions::migration_storage::MigrationStorage;
 use crate::versions::serving::{Serving, ServingBindings, UNCHOSEN, config, state_of};
 use memhost_ports::{BindingStorage, StorageWrite};
@@ -20,7 +19,7 @@ use memhost_types::{
 
 impl ServingBindings {
     /// The caller holds the binding's lock. Calls that run end on the build on which they began.
-    pub(crate) async fn switch(
+    pub(super) async fn switch(
         &self,
         binding: &Arc<Binding>,
         present: Option<Arc<Serving>>,
@@ -131,7 +130,7 @@ impl ServingBindings {
         known: &ServingVersion,
         plugin: &Plugin,
     ) -> Result<Vec<StorageWrite>, String> {
-        let grants = Arc::new(effective(binding, plugin));
+        let grants = Arc::new(plugin.granted(binding));
         let storage =
             self.storage(binding, &grants).await.map_err(|refusal| refusal.error.message)?;
         let storage = storage.map(|below| Arc::new(MigrationStorage::new(below)));
@@ -171,11 +170,10 @@ impl ServingBindings {
     }
 
     /// The build that serves failed where the one before did not: that one serves again.
-    pub(crate) async fn roll_back(
-        &self,
-        bad: &Arc<Serving>,
-        reason: String,
-    ) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// Where that one cannot be set up, or the store fails.
+    pub async fn roll_back(&self, bad: &Arc<Serving>, reason: String) -> Result<(), Refusal> {
         let binding = &bad.binding;
         let _lock = self.lock(binding.id).await?;
         let is_serving = self.warm(binding.id).is_some_and(|warm| Arc::ptr_eq(&warm, bad));
@@ -207,13 +205,14 @@ impl ServingBindings {
                 reason = %rejected.reason, "a version was rejected for a binding"
             ),
             None => tracing::info!(
-                company = %binding.company_id, binding = %binding.key, from = %before.version, to = %after.version,
+                company = %binding.company_id, binding = %binding.key,
+                from = %before.version, to = %after.version,
                 "another version serves a binding"
             ),
         }
         let entry = NewActivity::new(&Principal::Host, action, binding.key.as_str())
             .with(Some(before), Some(after));
-        if let Err(error) = self.bindings.record(&binding.company_id, entry).await {
+        if let Err(error) = self.activity.record(&binding.company_id, entry).await {
             tracing::error!(%error, "a change of versions is not in the activity log");
         }
     }

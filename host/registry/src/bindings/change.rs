@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::bindings::activity::{self, NewActivity};
-use crate::bindings::deletion;
-use crate::bindings::registry::{Company, target_change};
-use crate::bindings::{BindingError, Bindings};
-use crate::companies::known::KnownCompanies;
-use memhost_store::{self as store, Change, Found, Lease, LockKind, StoreError, Table};
-use memhost_types::{
-    Activity, ActivityAction, Binding, BindingId, BindingKey, CompanyId, Principal, Target,
-};
+use crate::activity::NewActivity;
+use crate::bindings::registry::{Bindings, target_change};
+use crate::error::BindingError;
+use memhost_store::{self as store, Change, StoreError, Table};
+use memhost_types::{ActivityAction, Binding, BindingId, BindingKey, CompanyId, Principal, Target};
+
+/// The prefix of the marks of deleted bindings.
+const DELETING: &[u8] = b"deleting\0";
 
 fn fresh(present: &Binding, revision: Option<u64>) -> Result<(), BindingError> {
     match revision {
@@ -31,7 +30,7 @@ fn named(target: &Target) -> String {
 
 impl Bindings {
     /// Changes a binding; durable, with its entry in the activity log, when this returns.
-    /// `revision` is the one that the caller knows; none accepts any.
+    /// `revision` is the one that the caller knows; `None` accepts any.
     ///
     /// # Errors
     /// Where there is no such binding, it was changed meanwhile, or the store fails.
@@ -57,7 +56,11 @@ impl Bindings {
         let entry = NewActivity::new(principal, action, binding_key.as_str())
             .with(Some(&*present), Some(&*changed));
         let new = Some(store::encode("binding", &*changed)?);
-        match self.record_with(company_id, entry, vec![self.replace(&present, new).await?]).await {
+        match self
+            .activity
+            .record_with(company_id, entry, vec![self.replace(&present, new).await?])
+            .await
+        {
             Ok(()) => {}
             // Another process changed it. The caller's revision is checked against what is there
             // now.
@@ -75,7 +78,7 @@ impl Bindings {
     }
 
     /// Deletes a binding with the targets that name it; durable, with an entry in the activity log
-    /// and the mark of `deletion.rs`, when this returns. Its id is never used again.
+    /// and a mark (see [`Bindings::deleted`]), when this returns. Its id is never used again.
     ///
     /// # Errors
     /// Where there is no such binding, another one has its key by now, it was changed meanwhile, or
@@ -105,10 +108,12 @@ impl Bindings {
             changes.push(target_change(company_id, target, None)?);
             let entry = NewActivity::new(principal, ActivityAction::TargetChanged, named(target));
             let entry = entry.with(Some(binding_key), None::<&BindingKey>);
-            changes.push(activity::change(&*self.clock, company_id, entry)?);
+            changes.push(self.activity.entry(company_id, entry)?);
         }
-        changes.push(deletion::mark(&present)?);
-        self.record_with(company_id, entry.with(Some(&*present), None::<&Binding>), changes)
+        let mark = store::encode("deleted binding", &*present)?;
+        changes.push(Change::always(Table::Host, mark_key(&present), Some(mark)));
+        self.activity
+            .record_with(company_id, entry.with(Some(&*present), None::<&Binding>), changes)
             .await?;
         self.cache(company_id, |company| {
             company.bindings.remove(binding_key);
@@ -116,34 +121,6 @@ impl Bindings {
             company.overrides.retain(|_, key| key != binding_key);
         });
         Ok(present)
-    }
-
-    /// Removes an erased company from the cache.
-    pub fn forget(&self, company_id: &CompanyId) {
-        self.companies.write().remove(company_id);
-    }
-
-    /// The change that replaces a binding, if it is unchanged.
-    async fn replace(
-        &self,
-        present: &Binding,
-        new: Option<Vec<u8>>,
-    ) -> Result<Change, BindingError> {
-        let key = store::company_key(&present.company_id, present.key.as_str().as_bytes());
-        let expected =
-            store::unchanged(&*self.store, Table::Bindings, &key, "binding", present).await?;
-        Ok(Change { table: Table::Bindings, key, expected, new })
-    }
-
-    /// Hold this while you write a change of a company's bindings and update the cache: a later
-    /// change must not be overtaken in the cache by an earlier one.
-    pub(crate) async fn lock(&self, company: &CompanyId) -> Result<Lease, StoreError> {
-        self.store.lock(LockKind::Bindings, company.as_str().as_bytes()).await
-    }
-
-    /// Updates the cache after a change was written. The caller holds the lock.
-    pub(crate) fn cache(&self, company: &CompanyId, change: impl FnOnce(&mut Company)) {
-        change(self.companies.write().entry(company.clone()).or_default());
     }
 
     /// Assigns a binding to the company or an agent, or removes the assignment; durable when this
@@ -169,7 +146,9 @@ impl Bindings {
         let subject = named(&target);
         let before = self.target(company_id, &target);
         let entry = NewActivity::new(principal, ActivityAction::TargetChanged, subject);
-        self.record_with(company_id, entry.with(before.as_ref(), binding_key), changes).await?;
+        self.activity
+            .record_with(company_id, entry.with(before.as_ref(), binding_key), changes)
+            .await?;
         self.cache(company_id, |company| match (target, binding_key.cloned()) {
             (Target::Company, binding_key) => company.default = binding_key,
             (Target::Agent(agent), Some(binding_key)) => {
@@ -180,64 +159,34 @@ impl Bindings {
         Ok(())
     }
 
-    fn target(&self, company: &CompanyId, target: &Target) -> Option<BindingKey> {
-        let companies = self.companies.read();
-        let company = companies.get(company)?;
-        match target {
-            Target::Company => company.default.clone(),
-            Target::Agent(agent) => company.overrides.get(agent).cloned(),
+    /// Deleted bindings whose records, storage and files may still be there: of a company, or all.
+    /// A deletion leaves such a mark in its own transaction, so that one that was cut short is
+    /// finished at the next start, or when the company is erased.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub async fn deleted(&self, company: Option<&CompanyId>) -> Result<Vec<Binding>, StoreError> {
+        let of_company =
+            company.map(|company| store::company_key(company, b"")).unwrap_or_default();
+        let prefix = [DELETING, &of_company].concat();
+        let (mut all, mut marks) =
+            (Vec::new(), store::scan_all(&*self.store, Table::Host, &prefix));
+        while let Some((_, binding)) = marks.next_row::<Binding>("deleted binding").await? {
+            all.push(binding);
         }
+        Ok(all)
     }
 
-    /// Records a change that was made elsewhere, such as the version that serves.
+    /// Nothing of a deleted binding is left: removes its mark.
     ///
     /// # Errors
     /// Where the store fails.
-    pub(crate) async fn record(
-        &self,
-        company: &CompanyId,
-        new: NewActivity,
-    ) -> Result<(), BindingError> {
-        self.record_with(company, new, Vec::new()).await
+    pub async fn deletion_is_complete(&self, binding: &Binding) -> Result<(), StoreError> {
+        let change = Change::always(Table::Host, mark_key(binding), None);
+        store::write(&*self.store, &[change]).await.map(drop)
     }
+}
 
-    /// The same, in one transaction with the changes that it describes.
-    ///
-    /// # Errors
-    /// Where the store fails or a change's condition does not hold.
-    pub(crate) async fn record_with(
-        &self,
-        company: &CompanyId,
-        new: NewActivity,
-        mut changes: Vec<Change>,
-    ) -> Result<(), BindingError> {
-        let is_known = self.known.has(company);
-        if !is_known {
-            changes.push(KnownCompanies::change(company, new.principal(), self.clock.now())?);
-        }
-        changes.push(activity::change(&*self.clock, company, new)?);
-        match store::write(&*self.store, &changes).await? {
-            true => {
-                if !is_known {
-                    self.known.add(company);
-                }
-                Ok(())
-            }
-            false => Err(BindingError::Conflict { company: company.clone() }),
-        }
-    }
-
-    /// One page of what was changed, newest first, and where the next page begins.
-    ///
-    /// # Errors
-    /// Where it cannot be read.
-    pub async fn activity(
-        &self,
-        company: &CompanyId,
-        from: Option<&[u8]>,
-        limit: usize,
-    ) -> Result<Found<Activity>, BindingError> {
-        let (prefix, table) = (store::company_key(company, b""), (Table::Activity, "activity"));
-        Ok(store::matching(&*self.store, table, &prefix, from, limit, |_| true).await?)
-    }
+fn mark_key(binding: &Binding) -> Vec<u8> {
+    [DELETING, &store::company_key(&binding.company_id, binding.id.0.as_bytes())].concat()
 }

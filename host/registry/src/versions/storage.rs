@@ -1,19 +1,20 @@
-//! What a binding has on this host's disk: its provider's storage and directory, and which build
-//! served it last.
+//! The storage and the directory of a binding's provider, and the row that says which build served
+//! the binding last.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::versions::serving::ServingBindings;
+use crate::versions::serving::{ServingBindings, memory_dir};
 use memhost_files::Directory;
 use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 use memhost_sandbox::DirectoryQuota;
 use memhost_store as store;
-use memhost_types::{Binding, Grants, Refusal, ServingVersion};
+use memhost_types::{Binding, CompanyId, Grants, Refusal, ServingVersion};
 
 impl ServingBindings {
     /// The private storage of a binding, if it may have one.
-    pub(crate) async fn storage(
+    pub(super) async fn storage(
         &self,
         binding: &Binding,
         grants: &Grants,
@@ -25,7 +26,7 @@ impl ServingBindings {
         Ok(Some(self.store.binding_storage(&partition(binding), limit).await?))
     }
 
-    pub(crate) async fn quota(
+    pub(super) async fn quota(
         &self,
         binding: &Binding,
         bytes: u64,
@@ -34,14 +35,14 @@ impl ServingBindings {
         let made = memhost_executor::spawn_blocking(move || {
             memhost_files::durable::create_directory(&path, 0o700)?;
             memhost_files::private::tighten(&path)?;
-            Ok::<_, std::io::Error>(DirectoryQuota::new(&path, bytes, files))
+            Ok::<_, io::Error>(DirectoryQuota::new(&path, bytes, files))
         });
         Ok(Arc::new(made.await.map_err(Refusal::host)?.map_err(Refusal::host)?))
     }
 
     /// `memory/<company>/<key>.<end of the id>`: recognizable, and never the directory of another
     /// binding.
-    pub(crate) fn directory(&self, binding: &Binding) -> PathBuf {
+    pub(super) fn directory(&self, binding: &Binding) -> PathBuf {
         let id = binding.id.0.simple().to_string();
         let name = format!("{}.{}", binding.key, &id[id.len() - 12..]);
         self.memory_dir.join(binding.company_id.as_str()).join(name)
@@ -49,7 +50,10 @@ impl ServingBindings {
 
     /// Whether a binding's provider has stored nothing through the host. A provider without
     /// storage, files and requests of its own can keep nothing.
-    pub(crate) async fn stored_nothing(&self, binding: &Binding) -> Result<bool, Refusal> {
+    ///
+    /// # Errors
+    /// Where the storage or the directory cannot be read.
+    pub async fn stored_nothing(&self, binding: &Binding) -> Result<bool, Refusal> {
         let any = StorageSize { bytes: u64::MAX, keys: u64::MAX };
         if self.store.binding_storage(&partition(binding), any).await?.used().keys > 0 {
             return Ok(false);
@@ -57,34 +61,32 @@ impl ServingBindings {
         let path = self.directory(binding);
         let is_empty = memhost_executor::spawn_blocking(move || match std::fs::read_dir(path) {
             Ok(mut entries) => Ok(entries.next().is_none()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
             Err(error) => Err(error),
         });
         is_empty.await.map_err(Refusal::host)?.map_err(Refusal::host)
     }
 
     /// Removes what a deleted binding's provider has stored through the host.
-    pub(crate) async fn remove_stored(&self, binding: &Binding) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// Where it cannot be removed.
+    pub async fn remove_stored(&self, binding: &Binding) -> Result<(), Refusal> {
         self.store.remove_partition(&partition(binding)).await?.await?;
-        let path = self.directory(binding);
-        let removed = memhost_executor::spawn_blocking(move || {
-            remove_tree(&path)?;
-            // What was removed must not come back after a power failure.
-            path.parent()
-                .filter(|parent| parent.exists())
-                .map_or(Ok(()), memhost_files::durable::sync_directory)
-        });
-        removed.await.map_err(Refusal::host)?.map_err(Refusal::host)
+        remove_tree(self.directory(binding)).await.map_err(Refusal::host)
     }
 
-    /// Which build served a binding last.
-    pub(crate) async fn state(&self, binding: &Binding) -> Result<Option<ServingVersion>, Refusal> {
+    /// The build that served a binding last, and those that were rejected.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub async fn state(&self, binding: &Binding) -> Result<Option<ServingVersion>, Refusal> {
         let stored = self.store.partition_state(&partition(binding)).await?;
         Ok(stored.map(|bytes| store::decode("serving version", &bytes)).transpose()?)
     }
 
     /// Remembers which build serves a binding, in one step with what a migration wrote.
-    pub(crate) async fn write_state(
+    pub(super) async fn write_state(
         &self,
         binding: &Binding,
         state: &ServingVersion,
@@ -101,14 +103,27 @@ impl ServingBindings {
     }
 }
 
+/// Removes the directory of a company's providers, with everything in it.
+///
+/// # Errors
+/// Where it cannot be removed.
+pub async fn remove_company_directory(data_dir: &Path, company: &CompanyId) -> io::Result<()> {
+    remove_tree(memory_dir(data_dir).join(company.as_str())).await
+}
+
 /// Removes a directory below one of the host's own, however deep a provider made it, and follows no
 /// link in it.
-pub(crate) fn remove_tree(path: &Path) -> std::io::Result<()> {
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
-    match Directory::open(parent) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        parent => parent?.remove_all(name),
-    }
+async fn remove_tree(path: PathBuf) -> io::Result<()> {
+    let removed = memhost_executor::spawn_blocking(move || {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+        match Directory::open(parent) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            opened => opened?.remove_all(name)?,
+        }
+        // What was removed must not come back after a power failure.
+        memhost_files::durable::sync_directory(parent)
+    });
+    removed.await.map_err(io::Error::other)?
 }
 
 fn partition(binding: &Binding) -> Vec<u8> {

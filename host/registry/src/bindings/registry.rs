@@ -1,4 +1,5 @@
-//! All bindings, in the store and cached in memory.
+//! All bindings and targets, in the store and cached in memory: the tables `Bindings` and
+//! `Targets`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -7,14 +8,20 @@ use parking_lot::RwLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bindings::{BindingError, NewActivity};
-use crate::companies::known::KnownCompanies;
+use crate::activity::{ActivityLog, NewActivity};
+use crate::error::BindingError;
 use memhost_ports::{Clock, new_id};
-use memhost_store::{self as store, Change, Store, Table};
+use memhost_store::{self as store, Change, Lease, LockKind, Store, StoreError, Table, TableWrite};
 use memhost_types::{
     ActivityAction, AgentId, Binding, BindingId, BindingKey, BindingLimits, BindingPolicy,
-    CompanyId, Grants, JsonObject, Permission, Principal, ProviderKey, Target, VersionChoice,
+    CompanyId, FieldError, Grants, JsonObject, Permission, Principal, ProviderKey, Target,
+    VersionChoice,
 };
+
+/// A company has at most so many bindings: all are in memory, and in one answer.
+const MAX_BINDINGS: usize = 1_000;
+/// A company has at most so many assignments.
+const MAX_TARGETS: usize = 10_000;
 
 /// What is needed to make a binding.
 #[derive(Debug, Clone)]
@@ -76,41 +83,49 @@ pub struct Resolution {
 }
 
 #[derive(Default)]
-pub(crate) struct Company {
-    pub(crate) bindings: BTreeMap<BindingKey, Arc<Binding>>,
-    pub(crate) default: Option<BindingKey>,
-    pub(crate) overrides: HashMap<AgentId, BindingKey>,
+pub(super) struct Company {
+    pub(super) bindings: BTreeMap<BindingKey, Arc<Binding>>,
+    pub(super) default: Option<BindingKey>,
+    pub(super) overrides: HashMap<AgentId, BindingKey>,
 }
 
 /// Every company's bindings.
 pub struct Bindings {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) companies: RwLock<HashMap<CompanyId, Company>>,
-    /// Here, because the first entry of a company's activity log makes it known.
-    pub(crate) known: KnownCompanies,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) activity: Arc<ActivityLog>,
+    companies: RwLock<HashMap<CompanyId, Company>>,
 }
 
+/// A target as it is stored.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct StoredTarget {
-    pub(crate) company_id: CompanyId,
+pub struct StoredTarget {
+    /// Its company.
+    pub company_id: CompanyId,
     target: Target,
-    pub(crate) binding_key: BindingKey,
+    /// The binding that is assigned to it.
+    pub binding_key: BindingKey,
 }
 
 impl StoredTarget {
-    /// The key of its row, after the company.
-    pub(crate) fn row_key(&self) -> String {
-        row_key(&self.target)
+    /// The key of its row.
+    pub fn key(&self) -> Vec<u8> {
+        target_key(&self.company_id, &self.target)
     }
 }
 
-fn row_key(target: &Target) -> String {
-    match target {
+/// The key of a binding's row.
+pub fn binding_key(binding: &Binding) -> Vec<u8> {
+    store::company_key(&binding.company_id, binding.key.as_str().as_bytes())
+}
+
+fn target_key(company: &CompanyId, target: &Target) -> Vec<u8> {
+    let name = match target {
         Target::Company => "company".to_owned(),
         Target::Agent(agent) => format!("agent\0{agent}"),
-    }
+    };
+    store::company_key(company, name.as_bytes())
 }
 
 impl Bindings {
@@ -118,10 +133,24 @@ impl Bindings {
     ///
     /// # Errors
     /// Where one cannot be read.
-    pub async fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, BindingError> {
-        let companies = Self::read(&*store, b"").await?;
-        let known = KnownCompanies::open(&*store).await?;
-        Ok(Self { store, clock, companies: RwLock::new(companies), known })
+    pub async fn open(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        activity: Arc<ActivityLog>,
+    ) -> Result<Self, BindingError> {
+        let companies = RwLock::new(Self::read(&*store, b"").await?);
+        Ok(Self { store, clock, activity, companies })
+    }
+
+    /// Updates the cache with a row that another process wrote.
+    ///
+    /// # Errors
+    /// Where the company's rows cannot be read.
+    pub async fn row_changed(&self, row: &TableWrite) -> Result<(), BindingError> {
+        match (row.table, store::company_of(&row.key)) {
+            (Table::Bindings | Table::Targets, Some(company)) => self.reload(&company).await,
+            _ => Ok(()),
+        }
     }
 
     /// Reads a company's bindings again, after somebody else wrote them.
@@ -186,8 +215,7 @@ impl Bindings {
             updated_at: now,
         });
         let row = store::encode("binding", &*binding)?;
-        let key = store::company_key(company_id, binding.key.as_str().as_bytes());
-        let mut changes = vec![Change::insert(Table::Bindings, key, row)];
+        let mut changes = vec![Change::insert(Table::Bindings, binding_key(&binding), row)];
         if new.make_default {
             changes.push(target_change(company_id, &Target::Company, Some(&binding.key))?);
         }
@@ -195,6 +223,7 @@ impl Bindings {
             NewActivity::new(principal, ActivityAction::BindingCreated, binding.key.as_str());
         let _lock = self.lock(company_id).await?;
         let recorded = self
+            .activity
             .record_with(company_id, entry.with(None::<&Binding>, Some(&*binding)), changes)
             .await;
         recorded.map_err(|error| match error {
@@ -269,6 +298,73 @@ impl Bindings {
         all
     }
 
+    pub(super) fn target(&self, company: &CompanyId, target: &Target) -> Option<BindingKey> {
+        let companies = self.companies.read();
+        let company = companies.get(company)?;
+        match target {
+            Target::Company => company.default.clone(),
+            Target::Agent(agent) => company.overrides.get(agent).cloned(),
+        }
+    }
+
+    /// Removes an erased company from the cache.
+    pub fn forget(&self, company_id: &CompanyId) {
+        self.companies.write().remove(company_id);
+    }
+
+    /// The change that replaces a binding, if it is unchanged.
+    pub(super) async fn replace(
+        &self,
+        present: &Binding,
+        new: Option<Vec<u8>>,
+    ) -> Result<Change, BindingError> {
+        let key = binding_key(present);
+        let expected =
+            store::unchanged(&*self.store, Table::Bindings, &key, "binding", present).await?;
+        Ok(Change { table: Table::Bindings, key, expected, new })
+    }
+
+    /// Hold this while you write a change of a company's bindings and update the cache: a later
+    /// change must not be overtaken in the cache by an earlier one.
+    pub(super) async fn lock(&self, company: &CompanyId) -> Result<Lease, StoreError> {
+        self.store.lock(LockKind::Bindings, company.as_str().as_bytes()).await
+    }
+
+    /// Updates the cache after a change was written. The caller holds the lock.
+    pub(super) fn cache(&self, company: &CompanyId, change: impl FnOnce(&mut Company)) {
+        change(self.companies.write().entry(company.clone()).or_default());
+    }
+
+    /// Checks that a company may have one more binding. A key that exists already passes here and
+    /// gets an error of its own.
+    ///
+    /// # Errors
+    /// Where it has as many as it may have.
+    pub fn check_room(&self, company: &CompanyId, key: &BindingKey) -> Result<(), FieldError> {
+        if self.get(company, key).is_ok() {
+            return Ok(());
+        }
+        room("key", "bindings", self.list(company).len(), MAX_BINDINGS, "delete KEY")
+    }
+
+    /// Checks that one more agent of a company may have a binding of its own. An agent that has one
+    /// may get another one.
+    ///
+    /// # Errors
+    /// Where as many agents have one as may.
+    pub fn check_target_room(
+        &self,
+        company: &CompanyId,
+        agent: &AgentId,
+    ) -> Result<(), FieldError> {
+        if self.target(company, &Target::Agent(agent.clone())).is_some() {
+            return Ok(());
+        }
+        let what = "agents with a binding of their own";
+        let command = "assign --none --agent ID";
+        room("agentId", what, self.targets(company).len(), MAX_TARGETS, command)
+    }
+
     /// The binding that answers: the one named, else the agent's override, else the company's
     /// default.
     ///
@@ -331,6 +427,24 @@ impl Bindings {
     }
 }
 
+/// Whether there is room for one more of what there are so many of.
+fn room(
+    field: &str,
+    what: &str,
+    present: usize,
+    most: usize,
+    command: &str,
+) -> Result<(), FieldError> {
+    if present < most {
+        return Ok(());
+    }
+    let message = format!(
+        "would be one too many; a company has at most {most} {what}; make room with `memhost \
+         binding {command}`"
+    );
+    Err(FieldError::new(field, message))
+}
+
 /// The rules of resolution, in their order, each with the binding that it names.
 fn rules<'a>(
     company: Option<&'a Company>,
@@ -342,17 +456,32 @@ fn rules<'a>(
     [(Why::ExplicitKey, named), (Why::AgentOverride, overridden), (Why::CompanyDefault, default)]
 }
 
-pub(crate) fn target_change(
+pub(super) fn target_change(
     company: &CompanyId,
     target: &Target,
     binding: Option<&BindingKey>,
 ) -> Result<Change, BindingError> {
-    let name = row_key(target);
     let stored = binding.map(|binding| StoredTarget {
         company_id: company.clone(),
         target: target.clone(),
         binding_key: binding.clone(),
     });
     let new = stored.map(|stored| store::encode("binding target", &stored)).transpose()?;
-    Ok(Change::always(Table::Targets, store::company_key(company, name.as_bytes()), new))
+    Ok(Change::always(Table::Targets, target_key(company, target), new))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_more_than_the_most_is_refused() {
+        assert!(room("key", "bindings", 9, 10, "delete").is_ok());
+        let full = room("key", "bindings", 10, 10, "delete").unwrap_err();
+        assert_eq!(full.field, "key");
+        assert!(
+            full.message.contains("at most 10 bindings") && full.message.contains("binding delete"),
+            "{full}"
+        );
+    }
 }

@@ -1,0 +1,17 @@
+//! The build of a provider that serves a binding, and how another one takes over from it.
+
+mod breaker;
+mod choice;
+mod migration_storage;
+mod rate;
+mod serving;
+mod storage;
+mod switch;
+#[cfg(test)]
+mod tests;
+
+pub use breaker::{Admitted, Breaker, BreakerState};
+pub use choice::{Choice, WaitingBuild, choose, newest, warnings};
+pub use rate::{Rate, RateState};
+pub use serving::{HealthFound, Serving, ServingBindings, binding_deleted};
+pub use storage::remove_company_directory;
