@@ -12,7 +12,7 @@ mod erase;
 mod explain;
 mod export;
 mod forget;
-mod forgotten;
+mod forgetting;
 mod get;
 mod guard;
 mod health;
@@ -25,8 +25,6 @@ pub(crate) mod query;
 mod replace;
 pub(crate) mod rows;
 pub(crate) mod runner;
-mod scopes;
-mod sources;
 mod summary;
 mod upsert;
 

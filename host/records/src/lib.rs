@@ -40,7 +40,7 @@ pub use self::ownership::{Ownership, check_owner};
 pub use self::partition::HostPartitions;
 pub use self::reader::{Owner, Reader, Viewer};
 pub use self::visible::assert_source;
-pub use self::written::Made;
+pub use self::written::{Made, visibility_in};
 use memhost_store::{self as store, Change, Lease, LockKind, Store, StoreError, Table, TableWrite};
 use memhost_types::{Binding, BindingId, CompanyId, RecordId, RecordRow};
 

@@ -128,12 +128,11 @@ fn new_row(
 
 fn imported_row(operation: &Operation, binding: &Binding, snippet: &Snippet) -> RecordRow {
     let scope = snippet.scope.clone().unwrap_or_else(|| Scope::company(binding.company_id.clone()));
-    let is_agents = scope.agent_id.is_some();
     RecordRow {
         company_id: binding.company_id.clone(),
         binding_id: binding.id,
         handle: snippet.handle.clone(),
-        visibility: if is_agents { Visibility::Agent } else { Visibility::Company },
+        visibility: visibility_in(&scope),
         scope,
         source: snippet.source.clone(),
         hook_kind: None,
@@ -146,6 +145,12 @@ fn imported_row(operation: &Operation, binding: &Binding, snippet: &Snippet) -> 
         corrected_by: None,
         corrected_via: None,
     }
+}
+
+/// The visibility of a record that came from elsewhere, of which only the scope is known: that of an
+/// agent's partition is the agent's.
+pub fn visibility_in(scope: &Scope) -> Visibility {
+    if scope.agent_id.is_some() { Visibility::Agent } else { Visibility::Company }
 }
 
 /// A row of another host under the record's name and binding here.

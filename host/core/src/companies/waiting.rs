@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::Service;
 use crate::error::ServiceError;
-use memhost_records::check_owner;
+use memhost_records::{check_owner, visibility_in};
 use memhost_store::{self as store, Change, LockKind, Store, StoreError, Table};
 use memhost_types::{
     Binding, BindingId, CompanyId, RecordHandle, RecordId, RecordRow, RecordWrite, Scope, Snippet,
-    UpsertRequest, Visibility,
+    UpsertRequest,
 };
 
 /// The prefix of the marks.
@@ -173,12 +173,11 @@ pub(crate) fn upsert_of(
 ) -> UpsertRequest {
     let (scope, visibility) = match (row, snippet.scope) {
         (Some(row), _) => (row.scope.clone(), row.visibility),
-        (None, Some(scope)) => {
-            let visibility =
-                if scope.agent_id.is_some() { Visibility::Agent } else { Visibility::Company };
+        (None, scope) => {
+            let scope = scope.unwrap_or_else(|| Scope::company(binding.company_id.clone()));
+            let visibility = visibility_in(&scope);
             (scope, visibility)
         }
-        (None, None) => (Scope::company(binding.company_id.clone()), Visibility::Company),
     };
     UpsertRequest {
         binding_key: Some(binding.key.clone()),

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use crate::Service;
 use crate::access::Caller;
 use crate::error::ServiceError;
-use crate::operations::rows::reader_of;
-use memhost_records::{Reader, Selection};
+use crate::operations::rows::forgetter_of;
+use memhost_records::Selection;
 use memhost_store::{self as store, Change};
 use memhost_types::{
     Binding, RecordHandle, RecordRow, Refusal, Replacement, ReviewItem, ReviewStatus,
@@ -56,8 +56,7 @@ impl Service {
         let Some(selector) = SourceSelector::of(source) else { return Ok(()) };
         let sources = [selector];
         let what = Selection::Sources(&sources);
-        let reader =
-            if by.of_everybody { Reader::All } else { reader_of(&Caller::worker(), scope) };
+        let reader = forgetter_of(by.of_everybody, &Caller::worker(), scope);
         // First it is remembered: what is written from here on of older material is forgotten by
         // whoever writes it.
         let (id, before, now) = (by.operation_id, by.received_at, self.clock.now());

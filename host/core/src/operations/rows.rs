@@ -27,6 +27,11 @@ pub(crate) fn reader_of(caller: &Caller, scope: &Scope) -> Reader {
     Reader::of(&Viewer { person: caller.person(), sees_private }, scope)
 }
 
+/// The reader whose records are forgotten: everybody, or the one that a caller is in a scope.
+pub(crate) fn forgetter_of(of_everybody: bool, caller: &Caller, scope: &Scope) -> Reader {
+    if of_everybody { Reader::All } else { reader_of(caller, scope) }
+}
+
 impl Service {
     /// The rows of records that an operation of this caller and scope has answered, in their order.
     /// `None`: the host knows nothing of a record.

@@ -13,24 +13,12 @@ use crate::work::DeliveryAction;
 use memhost_store::{self as store, Change, Table};
 use memhost_types::{
     CompanyId, Decision, Delivery, DeliveryId, DeliveryStatus, ReviewDecision, ReviewId,
-    ReviewItem, ReviewSubject, SourceRef, SourcesRequest,
+    ReviewItem, ReviewSubject,
 };
 
 impl Service {
-    /// Gives up deliveries of these sources that came until then and have not been captured, those
-    /// that wait for a person, too: their material must not stay. Answers which.
-    pub(crate) async fn discard_of_sources(
-        &self,
-        caller: &Caller,
-        request: &SourcesRequest,
-        until: Timestamp,
-    ) -> Result<Vec<DeliveryId>, ServiceError> {
-        let is_one = |from: &SourceRef| request.sources.iter().any(|source| source.matches(from));
-        let is_meant = |delivery: &Delivery| delivery.source.as_ref().is_some_and(is_one);
-        self.discard_of(caller, &request.scope.company_id, until, is_meant).await
-    }
-
-    /// The same with those that are meant.
+    /// Gives up deliveries that are meant, came until then and have not been captured, those that
+    /// wait for a person, too: their material must not stay. Answers which.
     pub(crate) async fn discard_of(
         &self,
         caller: &Caller,

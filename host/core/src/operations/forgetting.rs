@@ -1,97 +1,135 @@
-//! Forgetting a scope: all that was written for an agent, a subject, a namespace, a run and so on,
-//! at every binding of a company. `sources` does the same by where records came from.
+//! Forgetting by scope and by source, which is one mechanism: what is there at every binding of a
+//! company, what waits to be captured, and what comes later of material that was there before.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use async_recursion::async_recursion as boxed;
 use jiff::{SignedDuration, Timestamp};
 
 mod at_once;
+mod scopes;
+mod sources;
 mod step;
+pub(super) mod traces;
 
 use self::at_once::ForgetAtOnce;
-use self::step::ForgetScope;
-use crate::access::{Act, Guard};
-use crate::operations::forgotten::Origin;
+use self::step::ForgetWanted;
+use self::traces::Origin;
+use crate::access::Guard;
 use crate::operations::prelude::*;
-use crate::operations::rows::reader_of;
-use crate::operations::sources::{MOST_ROUNDS, nothing_at};
 use memhost_records::{HostPartitions, Reader, Selection};
 use memhost_sandbox::OptionalInterface;
-use memhost_store::{self as store, LockKind, StoreError, TableWrite};
+use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
-    Binding, Delivery, ForgetScopeRequest, ForgottenAt, ForgottenScope, OperationErrorCode,
-    RecordHandle, RecordRow, Scope,
+    Binding, BindingKey, Delivery, FieldError, ForgottenAt, OperationErrorCode, RecordHandle,
+    RecordRow, Scope, SourceSelector,
 };
 
+/// The most operations of one call at a binding; each forgets at most 1,000 records.
+const MOST_ROUNDS: usize = 100;
 /// The longest time that one request works on a binding. A call that has begun by then is finished.
 const MOST_TIME: Duration = Duration::from_secs(300);
+
+/// Which records are forgotten.
+#[derive(Clone)]
+enum What {
+    /// Those that came from these sources, at any time.
+    Sources(Vec<SourceSelector>),
+    /// Those of the scope that were written before the request.
+    Scope,
+}
 
 /// What is to be forgotten at a binding.
 #[derive(Clone)]
 struct Wanted {
+    what: What,
     scope: Scope,
     /// Who is to forget it: what somebody may not read stays.
     reader: Reader,
     /// When the request came.
     received: Timestamp,
-    /// The first operation of the request at the binding: what came later stays.
+    /// The first operation that forgets the scope at the binding: what came later stays.
     by: Option<OperationId>,
     /// What the binding's policies keep stays.
     guard: Guard,
 }
 
 impl Wanted {
-    /// Whether a record of the scope is to be forgotten from this operation on.
+    fn selection(&self) -> Selection<'_> {
+        match &self.what {
+            What::Sources(sources) => Selection::Sources(sources),
+            What::Scope => Selection::Scope(&self.scope),
+        }
+    }
+
+    /// What leaves traces beside the records that are known, for this operation.
+    fn origin(&self, by: OperationId) -> Origin<'_> {
+        match &self.what {
+            What::Sources(sources) => Origin::Sources(sources),
+            What::Scope => Origin::Scope(&self.scope, &self.reader, self.by.unwrap_or(by)),
+        }
+    }
+
+    /// Whether a selected record is to be forgotten from this operation on.
     fn has(&self, row: &RecordRow, by: OperationId) -> bool {
         let by = self.by.unwrap_or(by);
-        let is_before = row.operation_id.sequence() < by.sequence();
+        // What changed a record of a source later was not captured from the source.
+        let is_before =
+            matches!(self.what, What::Sources(_)) || row.operation_id.sequence() < by.sequence();
         is_before && self.reader.may_read(row) && self.guard.may_change(row).is_ok()
+    }
+
+    fn has_delivery(&self, delivery: &Delivery) -> bool {
+        let visibility = delivery.visibility.unwrap_or_default();
+        match &self.what {
+            What::Sources(sources) => delivery
+                .source
+                .as_ref()
+                .is_some_and(|from| sources.iter().any(|source| source.matches(from))),
+            What::Scope => {
+                self.scope.covers(&delivery.scope)
+                    && self.reader.may_forget_of(visibility, &delivery.scope)
+            }
+        }
+    }
+
+    /// A source is forgotten for the whole company.
+    fn check(&self) -> Result<(), FieldError> {
+        match self.what {
+            What::Sources(_) => sources::names_nobody(&self.scope),
+            What::Scope => Ok(()),
+        }
+    }
+
+    /// An operation was the first one: what a scope gets after it stays.
+    fn goes_on_from(&mut self, by: OperationId) {
+        if matches!(self.what, What::Scope) {
+            self.by.get_or_insert(by);
+        }
     }
 }
 
 impl Service {
-    /// Forgets what was written in a scope, at the binding that the request names or at every one
-    /// of the company: what is there, what waits to be captured, and what comes later of material
-    /// that was captured before. What is captured for the scope afterwards is kept. Whoever is
-    /// confined to an agent or a person forgets what they may read; everybody else also what is
-    /// private to somebody. A binding that fails does not stop the others, and the same request
-    /// goes on with what is left.
-    ///
-    /// # Errors
-    /// Where the scope names nothing beside the company or a field is not valid, the caller may not
-    /// forget in this scope, or the store fails.
-    #[boxed]
-    pub async fn forget_scope(
+    /// Forgets at these bindings. One that fails does not stop the others. Answers what was
+    /// forgotten at each, and whether it is all. `named`: the binding that refuses, where there is
+    /// none.
+    async fn forget_wanted(
         &self,
         caller: &Caller,
-        mut request: ForgetScopeRequest,
-    ) -> Result<ForgottenScope, ServiceError> {
-        self.admit_scope(caller, &mut request).await?;
-        let ForgetScopeRequest { binding_key, scope } = request;
-        let company = scope.company_id.clone();
-        // One at a time: each reads all rows of the company's bindings, and many at once would keep
-        // others from an answer.
-        let _turn =
-            self.store.lock(LockKind::Records, &store::company_key(&company, b"a scope")).await?;
-        let reader = match caller.is_for_everybody() {
-            true => Reader::All,
-            false => reader_of(caller, &scope),
-        };
-        let (received, guard) = (self.clock.now(), Guard::default());
-        let wanted = Wanted { scope, reader, received, by: None, guard };
-        let asked: Vec<Arc<Binding>> = match &binding_key {
-            Some(key) => self.bindings.get(&company, key).into_iter().collect(),
-            None => self.bindings.list(&company),
-        };
+        wanted: &Wanted,
+        asked: &[Arc<Binding>],
+        named: Option<BindingKey>,
+    ) -> Result<(Vec<ForgottenAt>, bool), ServiceError> {
         let (mut bindings, mut is_complete) = (Vec::with_capacity(asked.len()), true);
-        for binding in &asked {
-            let guard = self.policies.guard(caller.principal(), binding);
+        for binding in asked {
+            let guard = match wanted.what {
+                What::Sources(_) => Guard::default(),
+                What::Scope => self.policies.guard(caller.principal(), binding),
+            };
             let wanted = Wanted { guard, ..wanted.clone() };
             let at = match self.never_served(binding).await? {
-                true => self.forget_waiting_scope(caller, &wanted, binding).await?,
-                false => self.forget_scope_at(caller, &wanted, binding).await?,
+                true => self.forget_waiting_at(caller, &wanted, binding).await?,
+                false => self.forget_at(caller, &wanted, binding).await?,
             };
             is_complete &= at.error.is_none();
             bindings.push(at);
@@ -99,47 +137,13 @@ impl Service {
         if asked.is_empty() {
             // Whether the caller may do it, and that no binding answers, is said as for every
             // operation.
-            let mut step = ForgetScope::new(self, &wanted, binding_key.clone(), HashSet::new());
+            let mut step = ForgetWanted::new(self, wanted, named, HashSet::new());
             self.operate(caller, &mut step).await?;
         }
-        let is_meant = |delivery: &Delivery| {
-            let visibility = delivery.visibility.unwrap_or_default();
-            let is_asked = binding_key.is_none()
-                || asked.iter().any(|binding| binding.id == delivery.binding_id);
-            is_asked
-                && wanted.scope.covers(&delivery.scope)
-                && wanted.reader.may_forget_of(visibility, &delivery.scope)
-        };
-        let discarded = self.discard_of(caller, &company, wanted.received, is_meant).await?;
-        Ok(ForgottenScope { bindings, discarded, is_complete })
+        Ok((bindings, is_complete))
     }
 
-    async fn admit_scope(
-        &self,
-        caller: &Caller,
-        request: &mut ForgetScopeRequest,
-    ) -> Result<(), ServiceError> {
-        let kind = OperationKind::Forget;
-        // Before what the token fixes is filled in: nobody forgets a scope that they have not
-        // named.
-        let checked = request.check();
-        if let Err(denied) = caller.may_in(Act::Operate(kind), &mut request.scope) {
-            return Err(self.deny(caller, kind, Some(&request.scope.company_id), &denied).await);
-        }
-        self.usable(caller, &request.scope.company_id).await?;
-        let ForgetScopeRequest { scope, binding_key } = &*request;
-        let is_asked =
-            |binding: &&Arc<Binding>| binding_key.as_ref().is_none_or(|key| *key == binding.key);
-        for binding in self.bindings.list(&scope.company_id).iter().filter(is_asked) {
-            let guard = self.policies.guard(caller.principal(), binding);
-            if let Err(denied) = guard.may_clear(scope) {
-                return Err(self.deny(caller, kind, Some(&scope.company_id), &denied).await);
-            }
-        }
-        Ok(checked?)
-    }
-
-    async fn forget_scope_at(
+    async fn forget_at(
         &self,
         caller: &Caller,
         wanted: &Wanted,
@@ -158,7 +162,7 @@ impl Service {
                     at.operation_ids.push(gone.operation_id);
                     at.forgotten += gone.forgotten;
                     at.hidden += gone.hidden;
-                    wanted.by = Some(gone.operation_id);
+                    wanted.goes_on_from(gone.operation_id);
                     tried = step.hidden();
                 }
                 // Its record says why. What it has is looked for and forgotten.
@@ -168,13 +172,13 @@ impl Service {
             }
         }
         for _ in 0..MOST_ROUNDS {
-            let mut step = ForgetScope::new(self, &wanted, Some(key.clone()), tried);
+            let mut step = ForgetWanted::new(self, &wanted, Some(key.clone()), tried);
             match self.operate(caller, &mut step).await {
                 Ok(gone) => {
                     at.operation_ids.push(gone.operation_id);
                     at.forgotten = at.forgotten.saturating_add(gone.forgotten);
                     at.hidden = at.hidden.saturating_add(gone.hidden);
-                    wanted.by.get_or_insert(gone.operation_id);
+                    wanted.goes_on_from(gone.operation_id);
                 }
                 Err(error) => return self.not_forgotten(at, error, binding).await,
             }
@@ -211,6 +215,9 @@ impl Service {
     /// Whether a binding's provider may be asked to forget a scope at once: it can, it tells apart
     /// all that the scope names, and nothing of it is somebody else's.
     async fn forgets_at_once(&self, wanted: &Wanted, binding: &Arc<Binding>) -> bool {
+        if matches!(wanted.what, What::Sources(_)) {
+            return false;
+        }
         let Scope { project_id, issue_id, run_id, session_key, agent_id, .. } = &wanted.scope;
         let has_context =
             [project_id, issue_id, run_id, session_key].into_iter().any(Option::is_some);
@@ -228,7 +235,7 @@ impl Service {
 
     /// The same at a binding that came with an import and waits for a decision as a whole: its
     /// provider has nothing, and is not asked.
-    async fn forget_waiting_scope(
+    async fn forget_waiting_at(
         &self,
         caller: &Caller,
         wanted: &Wanted,
@@ -237,13 +244,17 @@ impl Service {
         let mut opened =
             self.begin(caller, OperationKind::Forget, &mut wanted.scope.clone(), true).await?;
         opened.set_binding(binding);
+        if let Err(error) = wanted.check() {
+            return Err(opened.refuse(error.into()).await.into());
+        }
         let by = opened.id();
-        let rows = self.remembered_scope(binding, wanted, by).await?;
+        let rows = self.remembered(binding, wanted, by).await?;
         let mut ending = opened.write_intent(rows).await?.called();
-        let found = self.of_scope(binding, wanted, by).await?;
+        let is_meant = |row: &RecordRow| wanted.has(row, by);
+        let found = self.records.select(binding, wanted.selection(), usize::MAX, is_meant).await?;
+        let found: Vec<RecordHandle> = found.into_iter().map(|row| row.handle).collect();
         let waited = self.forget_waiting(binding, &found).await?;
-        self.remove_traces_of(binding, &found, Origin::Scope(&wanted.scope, &wanted.reader, by))
-            .await?;
+        self.remove_traces_of(binding, &found, wanted.origin(by)).await?;
         let gone: Vec<_> = found
             .iter()
             .filter(|handle| waited.contains(&handle.provider_record_id))
@@ -263,31 +274,18 @@ impl Service {
         Ok(ending.complete(Ended::Succeeded(at), Vec::new()).await.into_result()?)
     }
 
-    /// All records of a scope at a binding that the host knows and that are to be forgotten.
-    async fn of_scope(
-        &self,
-        binding: &Binding,
-        wanted: &Wanted,
-        by: OperationId,
-    ) -> Result<Vec<RecordHandle>, StoreError> {
-        let (what, is_meant) =
-            (Selection::Scope(&wanted.scope), |row: &RecordRow| wanted.has(row, by));
-        let rows = self.records.select(binding, what, usize::MAX, is_meant).await?;
-        Ok(rows.into_iter().map(|row| row.handle).collect())
-    }
-
-    /// The rows that remember that a scope is forgotten from this operation on, with what came
-    /// before the request.
-    async fn remembered_scope(
+    /// The rows that remember what is forgotten from this operation on, with what came before the
+    /// request.
+    async fn remembered(
         &self,
         binding: &Binding,
         wanted: &Wanted,
         by: OperationId,
     ) -> Result<Vec<TableWrite>, StoreError> {
-        let Wanted { scope, reader, received, .. } = wanted;
+        let Wanted { reader, received, .. } = wanted;
         let before = received.checked_add(SignedDuration::from_nanos(1)).unwrap_or(*received);
-        let what = Selection::Scope(scope);
-        self.records.forgets(reader, binding, what, by, (before, self.clock.now())).await
+        let times = (before, self.clock.now());
+        self.records.forgets(reader, binding, wanted.selection(), by, times).await
     }
 }
 
@@ -300,4 +298,14 @@ struct Gone {
 
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn nothing_at(key: &BindingKey) -> ForgottenAt {
+    ForgottenAt {
+        binding_key: key.clone(),
+        operation_ids: Vec::new(),
+        forgotten: 0,
+        hidden: 0,
+        error: None,
+    }
 }

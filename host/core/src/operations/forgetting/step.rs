@@ -1,27 +1,25 @@
-//! One operation that forgets the records of a scope one by one, at one binding.
+//! One operation that forgets the records of sources or of a scope one by one, at one binding.
 
 use std::collections::HashSet;
 
 use parking_lot::Mutex;
 
-use super::{Gone, Wanted, number};
+use super::{Gone, Wanted, What, number};
 use crate::operations::forget::{forgotten, settle};
-use crate::operations::forgotten::Origin;
 use crate::operations::guard::partly;
 use crate::operations::prelude::*;
 use crate::operations::runner::Target;
-use memhost_records::Selection;
 use memhost_sandbox::ForgetAnswer;
 use memhost_store::StoreError;
 use memhost_types::{
     BindingKey, FieldError, ForgetEffect, ForgetRequest, ListRequest, OperationErrorCode, Outcome,
-    RecordHandle, RecordId, RecordRow, Scope, Snippet, limits,
+    RecordHandle, RecordId, RecordRow, Scope, Snippet, SourcesRequest, limits,
 };
 
 /// Pages of the provider that are read to see what the host does not know.
 const MOST_PAGES: usize = 1_000;
 
-/// What one operation has found of a scope.
+/// What one operation has found.
 #[derive(Default)]
 struct Found {
     handles: Vec<RecordHandle>,
@@ -49,9 +47,9 @@ impl From<Failure> for Unknown {
     }
 }
 
-/// Forgets what a binding has of a scope, at most 1,000 records: those that the host knows, and
-/// then those that only the provider's list has.
-pub(super) struct ForgetScope<'a> {
+/// Forgets what is wanted of a binding, at most 1,000 records: those that the host knows, and of a
+/// scope then those that only the provider's list has.
+pub(super) struct ForgetWanted<'a> {
     host: &'a Service,
     wanted: Wanted,
     key: Option<BindingKey>,
@@ -61,7 +59,7 @@ pub(super) struct ForgetScope<'a> {
     binding: Option<Arc<Serving>>,
 }
 
-impl<'a> ForgetScope<'a> {
+impl<'a> ForgetWanted<'a> {
     pub(super) fn new(
         host: &'a Service,
         wanted: &Wanted,
@@ -87,11 +85,11 @@ impl<'a> ForgetScope<'a> {
         let is_meant = |row: &RecordRow| {
             self.wanted.has(row, by) && !self.tried.contains(&row.handle.provider_record_id)
         };
-        let what = Selection::Scope(&self.wanted.scope);
+        let what = self.wanted.selection();
         let rows = host.records.select(binding, what, limits::MAX_ITEMS, is_meant).await?;
         let mut found =
             Found { handles: rows.into_iter().map(|row| row.handle).collect(), ..Found::default() };
-        if found.handles.len() < limits::MAX_ITEMS {
+        if matches!(self.wanted.what, What::Scope) && found.handles.len() < limits::MAX_ITEMS {
             self.list(serving, calls, &mut found).await?;
         }
         // Before the provider is asked: none of these is given to it any more.
@@ -160,7 +158,7 @@ impl<'a> ForgetScope<'a> {
     }
 }
 
-impl Step for ForgetScope<'_> {
+impl Step for ForgetWanted<'_> {
     const KIND: OperationKind = OperationKind::Forget;
     type Answer = ForgetAnswer;
     type Response = Gone;
@@ -183,24 +181,34 @@ impl Step for ForgetScope<'_> {
         self.wanted.scope.check()
     }
 
+    fn check(&self, _: &Service) -> Result<(), Refusal> {
+        Ok(self.wanted.check()?)
+    }
+
     async fn prepare(
         &mut self,
         _: &Service,
         opened: &mut Opened,
         serving: &Arc<Serving>,
     ) -> Result<(), Refusal> {
-        opened.keep_payload(&serving.binding, &self.wanted.scope);
+        let scope = self.wanted.scope.clone();
+        match self.wanted.what.clone() {
+            What::Sources(sources) => {
+                opened.keep_payload(&serving.binding, &SourcesRequest { scope, sources });
+            }
+            What::Scope => opened.keep_payload(&serving.binding, &scope),
+        }
         self.binding = Some(Arc::clone(serving));
         Ok(())
     }
 
-    /// First it is remembered, by the first operation: what is written from here on is forgotten by
-    /// whoever writes it.
+    /// First it is remembered, of a scope by the first operation: what is written from here on is
+    /// forgotten by whoever writes it.
     async fn intent(&mut self, host: &Service, id: OperationId) -> Result<Writes, Refusal> {
         let (Some(serving), None) = (&self.binding, self.wanted.by) else {
             return Ok(Writes::default());
         };
-        Ok(host.remembered_scope(&serving.binding, &self.wanted, id).await?.into())
+        Ok(host.remembered(&serving.binding, &self.wanted, id).await?.into())
     }
 
     async fn call(
@@ -246,8 +254,7 @@ impl Step for ForgetScope<'_> {
         let found = std::mem::replace(&mut *self.found.lock(), Ok(Found::default()))?;
         let (operation_id, host, binding) =
             (answered.id(), answered.host, &answered.serving.binding);
-        let by = self.wanted.by.unwrap_or(operation_id);
-        let origin = Origin::Scope(&self.wanted.scope, &self.wanted.reader, by);
+        let origin = self.wanted.origin(operation_id);
         host.remove_traces_of(binding, &found.handles, origin).await?;
         settle(&mut answer, &found.waited);
         let count = |is: fn(ForgetEffect) -> bool| {

@@ -3,10 +3,9 @@
 use std::collections::HashSet;
 
 use super::{Gone, Wanted, number};
-use crate::operations::forgotten::Origin;
 use crate::operations::prelude::*;
 use crate::operations::runner::Target;
-use memhost_records::{RowChanges, Selection};
+use memhost_records::RowChanges;
 use memhost_sandbox::ErasureAnswer;
 use memhost_store::{self as store, Change};
 use memhost_types::{BindingKey, FieldError, ForgetEffect, RecordHandle, RecordId, RecordRow};
@@ -80,7 +79,7 @@ impl Step for ForgetAtOnce {
         opened.keep_payload(&serving.binding, &self.wanted.scope);
         let (binding, by) = (&serving.binding, opened.id());
         let is_meant = |row: &RecordRow| self.wanted.has(row, by) && self.is_in_partition(row);
-        let what = Selection::Scope(&self.wanted.scope);
+        let what = self.wanted.selection();
         let rows = host.records.select(binding, what, usize::MAX, is_meant).await?;
         self.known = rows.into_iter().map(|row| row.handle).collect();
         // First: none of these is given to the provider any more.
@@ -92,7 +91,7 @@ impl Step for ForgetAtOnce {
     /// First it is remembered: what is written from here on is forgotten by whoever writes it.
     async fn intent(&mut self, host: &Service, id: OperationId) -> Result<Writes, Refusal> {
         let Some(serving) = &self.binding else { return Ok(Writes::default()) };
-        Ok(host.remembered_scope(&serving.binding, &self.wanted, id).await?.into())
+        Ok(host.remembered(&serving.binding, &self.wanted, id).await?.into())
     }
 
     async fn call(
@@ -117,7 +116,7 @@ impl Step for ForgetAtOnce {
         let (operation_id, host, binding) =
             (answered.id(), answered.host, &answered.serving.binding);
         self.is_gone = answer.effect == ForgetEffect::Hard;
-        let origin = Origin::Scope(&self.wanted.scope, &self.wanted.reader, operation_id);
+        let origin = self.wanted.origin(operation_id);
         host.remove_traces_of(binding, &self.known, origin).await?;
         let records = self.known.iter().map(|handle| &handle.provider_record_id);
         // What is only hidden is still there, and stays whose it is.

@@ -1,28 +1,20 @@
-//! Forgetting and listing by source, in all bindings of a company, and replacing what came from a
-//! source before. `scopes` forgets by scope.
+//! Forgetting and listing by source, in all bindings of a company, and forgetting what arrives of a
+//! source or a scope that was forgotten before.
 
 use std::collections::HashSet;
 
-use async_recursion::async_recursion as boxed;
-use jiff::SignedDuration;
-
-mod step;
-
-use self::step::ForgetSources;
-use crate::access::{Act, Denied};
-use crate::operations::forgotten::Origin;
+use super::{Wanted, What};
+use crate::access::{Act, Denied, Guard};
 use crate::operations::prelude::*;
-use crate::operations::rows::reader_of;
-use memhost_records::{Owner, Reader, Selection, Since};
-use memhost_store::{self as store, Lease, LockKind, StoreError, TableWrite};
+use crate::operations::rows::{forgetter_of, reader_of};
+use async_recursion::async_recursion as boxed;
+use memhost_records::{Owner, Selection, Since};
+use memhost_store::{self as store, Lease, LockKind, StoreError};
 use memhost_types::{
-    Binding, BindingKey, CompanyId, FieldError, ForgetRequest, ForgottenAt, ForgottenSources,
-    MAX_SOURCE_RECORDS, OperationErrorCode, Principal, RecordHandle, RecordId, RecordRow, Scope,
-    SourceRecord, SourceRecords, SourceRef, SourceSelector, SourcesRequest, limits,
+    Binding, CompanyId, Delivery, FieldError, ForgetRequest, ForgottenSources, MAX_SOURCE_RECORDS,
+    OperationErrorCode, Principal, RecordHandle, RecordId, RecordRow, Scope, SourceRecord,
+    SourceRecords, SourceRef, SourceSelector, SourcesRequest, limits,
 };
-
-/// The most operations of one call at a binding; each forgets at most 1,000 records.
-pub(super) const MOST_ROUNDS: usize = 100;
 
 impl Service {
     /// Forgets what came from sources, at every binding of the company, whoever may read it: what
@@ -41,25 +33,22 @@ impl Service {
     ) -> Result<ForgottenSources, ServiceError> {
         let company = request.scope.company_id.clone();
         self.admit_sources(caller, OperationKind::Forget, &mut request).await?;
-        let received = self.clock.now();
-        let (mut bindings, mut is_complete) = (Vec::new(), true);
-        for binding in self.bindings.list(&company) {
-            let at = match self.never_served(&binding).await? {
-                true => self.forget_waiting_sources(caller, &request, &binding).await?,
-                false => self.forget_sources_at(caller, &request, &binding.key).await?,
-            };
-            is_complete &= at.error.is_none();
-            bindings.push(at);
-        }
-        if bindings.is_empty() {
-            // Whether the caller may do it, and that nothing is there, is said as for every
-            // operation.
-            let key =
-                self.bindings.resolve(&company, None, None).map(|found| found.binding.key.clone());
-            let mut step = ForgetSources::new(self, &request, key.ok(), HashSet::new());
-            self.operate(caller, &mut step).await?;
-        }
-        let discarded = self.discard_of_sources(caller, &request, received).await?;
+        let SourcesRequest { scope, sources } = request;
+        let reader = forgetter_of(true, caller, &scope);
+        let wanted = Wanted {
+            what: What::Sources(sources),
+            scope,
+            reader,
+            received: self.clock.now(),
+            by: None,
+            guard: Guard::default(),
+        };
+        let all = self.bindings.list(&company);
+        let active = self.bindings.resolve(&company, None, None).ok();
+        let active = active.map(|found| found.binding.key.clone());
+        let (bindings, is_complete) = self.forget_wanted(caller, &wanted, &all, active).await?;
+        let is_meant = |delivery: &Delivery| wanted.has_delivery(delivery);
+        let discarded = self.discard_of(caller, &company, wanted.received, is_meant).await?;
         Ok(ForgottenSources { bindings, discarded, is_complete })
     }
 
@@ -78,94 +67,6 @@ impl Service {
         self.usable(caller, &request.scope.company_id).await?;
         request.check()?;
         Ok(narrow?)
-    }
-
-    async fn forget_sources_at(
-        &self,
-        caller: &Caller,
-        request: &SourcesRequest,
-        key: &BindingKey,
-    ) -> Result<ForgottenAt, ServiceError> {
-        let mut at = nothing_at(key);
-        let mut tried = HashSet::new();
-        for _ in 0..MOST_ROUNDS {
-            let mut step = ForgetSources::new(self, request, Some(key.clone()), tried);
-            match self.operate(caller, &mut step).await {
-                Ok((id, forgotten, hidden)) => {
-                    at.operation_ids.push(id);
-                    at.forgotten += forgotten;
-                    at.hidden += hidden;
-                }
-                Err(ServiceError::Operation { error, .. }) if error.field.is_none() => {
-                    at.error = Some(error.message);
-                    return Ok(at);
-                }
-                Err(error) => return Err(error),
-            }
-            if step.is_last() {
-                return Ok(at);
-            }
-            tried = step.tried;
-        }
-        at.error =
-            Some("there are more records than one request forgets; send it again".to_owned());
-        Ok(at)
-    }
-
-    /// The same at a binding that came with an import and waits for a decision as a whole: its
-    /// provider has nothing, and is not asked.
-    async fn forget_waiting_sources(
-        &self,
-        caller: &Caller,
-        request: &SourcesRequest,
-        binding: &Binding,
-    ) -> Result<ForgottenAt, ServiceError> {
-        let mut opened =
-            self.begin(caller, OperationKind::Forget, &mut request.scope.clone(), true).await?;
-        opened.set_binding(binding);
-        if let Err(error) = names_nobody(&request.scope) {
-            return Err(opened.refuse(error.into()).await.into());
-        }
-        let rows = self.remembered(binding, request, opened.id()).await?;
-        let mut ending = opened.write_intent(rows).await?.called();
-        let what = Selection::Sources(&request.sources);
-        let found = self.records.select(binding, what, usize::MAX, |_| true).await?;
-        let found: Vec<RecordHandle> = found.into_iter().map(|row| row.handle).collect();
-        let waited = self.forget_waiting(binding, &found).await?;
-        self.remove_traces_of(binding, &found, Origin::Sources(&request.sources)).await?;
-        let gone: Vec<_> = found
-            .iter()
-            .filter(|handle| waited.contains(&handle.provider_record_id))
-            .cloned()
-            .collect();
-        let mut at = ForgottenAt {
-            forgotten: u32::try_from(gone.len()).unwrap_or(u32::MAX),
-            ..nothing_at(&binding.key)
-        };
-        at.operation_ids.push(ending.id());
-        if gone.len() < found.len() {
-            at.error = Some(
-                "its records were given to its provider meanwhile; send the request again"
-                    .to_owned(),
-            );
-        }
-        let removed = gone.iter().map(|handle| &handle.provider_record_id);
-        ending.change_rows(self.records.remove(binding, removed).await?);
-        ending.set_records(gone, waited.len());
-        Ok(ending.complete(Ended::Succeeded(at), Vec::new()).await.into_result()?)
-    }
-
-    /// The rows that remember that sources are forgotten from this operation on.
-    async fn remembered(
-        &self,
-        binding: &Binding,
-        request: &SourcesRequest,
-        by: OperationId,
-    ) -> Result<Vec<TableWrite>, StoreError> {
-        let now = self.clock.now();
-        let before = now.checked_add(SignedDuration::from_nanos(1)).unwrap_or(now);
-        let what = Selection::Sources(&request.sources);
-        self.records.forgets(&Reader::All, binding, what, by, (before, now)).await
     }
 
     /// What is known of the records that came from sources, in all bindings, of those that the
@@ -347,7 +248,7 @@ fn names_no_more_than_whose(scope: &Scope) -> Result<(), FieldError> {
 }
 
 /// A source is forgotten for the whole company.
-fn names_nobody(scope: &Scope) -> Result<(), FieldError> {
+pub(super) fn names_nobody(scope: &Scope) -> Result<(), FieldError> {
     let field = match (&scope.agent_id, &scope.subject_id) {
         (Some(_), _) => "scope.agentId",
         (_, Some(_)) => "scope.subjectId",
@@ -356,14 +257,4 @@ fn names_nobody(scope: &Scope) -> Result<(), FieldError> {
     let message = "is set, and a source is forgotten for the whole company; leave it out, or \
                    forget records by handle";
     Err(FieldError::new(field, message))
-}
-
-pub(super) fn nothing_at(key: &BindingKey) -> ForgottenAt {
-    ForgottenAt {
-        binding_key: key.clone(),
-        operation_ids: Vec::new(),
-        forgotten: 0,
-        hidden: 0,
-        error: None,
-    }
 }
