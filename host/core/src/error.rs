@@ -84,7 +84,10 @@ fn of_erased(company: &CompanyId, is_complete: bool) -> String {
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ServiceError {
     /// An operation ended without success; its record says the same.
-    #[error("{}{}", error.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default(), error.message)]
+    #[error(
+        "{}{}", error.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default(),
+        error.message
+    )]
     Operation { operation_id: OperationId, outcome: Outcome, error: OperationError },
     /// The caller may not do this, and has no company in whose log the refusal could be recorded.
     #[error(transparent)]
@@ -95,7 +98,8 @@ pub enum ServiceError {
     /// The errors are pairs of a JSON Pointer and a message.
     #[error("the provider does not accept the configuration: \
              {}", errors.iter().map(|(pointer, message)| format!("{}: \
-                 {message}", if pointer.is_empty() { "config" } else { pointer })).collect::<Vec<_>>().join("; "))]
+                 {message}", if pointer.is_empty() { "config" } else { pointer }))
+        .collect::<Vec<_>>().join("; "))]
     Config { errors: Vec<(String, String)> },
     #[error(
         "no provider `{key}` is loaded{} `memhost plugin list` shows those that are, and why a \

@@ -23,7 +23,7 @@ pub struct NewActivity {
 }
 
 impl NewActivity {
-    /// What somebody does to a thing.
+    /// An action of somebody on a thing.
     pub fn new(principal: &Principal, action: ActivityAction, subject: impl Into<String>) -> Self {
         Self {
             principal: principal.clone(),
@@ -34,7 +34,7 @@ impl NewActivity {
         }
     }
 
-    /// Who does it.
+    /// The principal of the action.
     pub fn principal(&self) -> &Principal {
         &self.principal
     }

@@ -57,7 +57,7 @@ pub struct SetSecret {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretView {
-    /// What placeholders and grants name.
+    /// The name in placeholders and grants.
     pub name: String,
     /// Where it may be sent.
     pub origins: Vec<Origin>,

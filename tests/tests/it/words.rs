@@ -22,7 +22,6 @@ const OUTSIDE: &[&str] = &[
 const LONG_LINES: &[&str] = &[
     "host/agent-hooks/src/transcript.rs",
     "host/cli/",
-    "host/core/",
     "host/pii/src/",
     "host/sandbox/src/egress/scrub/tests.rs",
     "host/tokens/src/split.rs",

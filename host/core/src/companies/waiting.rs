@@ -305,8 +305,10 @@ impl Service {
                     let (company, binding) = (&binding.company_id, &binding.key);
                     tracing::warn!(%error, %company, %binding, "a record of the import waits on; \
                         its provider did not take it");
-                    if !matches!(&error, ServiceError::Operation { error, .. } if !error.code.is_worth_another_try())
-                    {
+                    if !matches!(
+                        &error,
+                        ServiceError::Operation { error, .. } if !error.code.is_worth_another_try(),
+                    ) {
                         *self.waiting.again.lock() = Some(tokio::time::Instant::now() + AGAIN);
                         self.wake.notify_one();
                         return Ok(false);

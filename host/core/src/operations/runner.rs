@@ -1,8 +1,8 @@
 //! The one path that every operation goes through.
 //!
 //! ```text
-//! check the fields ─ authorize ─ admit ─ prepare ─ write the intent ─ call ─ finish ─ charge ─ complete
-//!     Opened ──────────────────────────▶ Intended ──▶ Ending ──────────▶ Concluded
+//! check fields ─ authorize ─ admit ─ prepare ─ write intent ─ call ─ finish ─ charge ─ complete
+//!     Opened ──────────────────────▶ Intended ──▶ Ending ──────────▶ Concluded
 //! ```
 //!
 //! What differs from operation to operation is a [`Step`]. The types make it impossible to return
@@ -105,7 +105,8 @@ pub(crate) trait Step: Send + Sync {
         Vec::new()
     }
 
-    /// The ownership of the records that it writes, after [`Step::prepare`]. `None`: it writes none.
+    /// The ownership of the records that it writes, after [`Step::prepare`]. `None`: it writes
+    /// none.
     fn ownership(&self) -> Option<&Ownership> {
         None
     }

@@ -124,7 +124,9 @@ mod tests {
     use super::*;
 
     fn snippet(text: &str) -> Snippet {
-        let value = serde_json::json!({"handle": {"providerKey": "p", "providerRecordId": "r"}, "text": text});
+        let value = serde_json::json!({
+            "handle": {"providerKey": "p", "providerRecordId": "r"}, "text": text,
+        });
         serde_json::from_value(value).unwrap()
     }
 

@@ -345,9 +345,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_budget_holds(texts in prop::collection::vec(".{0,80}", 0..12), summary in ".{0,40}", budget in 1..200_u32) {
+        fn the_budget_holds(
+            texts in prop::collection::vec(".{0,80}", 0..12), summary in ".{0,40}",
+            budget in 1..200_u32,
+        ) {
             let snippets = texts.iter().map(|text| snippet(text)).collect();
-            let recall = Recall { snippets, profile_summary: Some(format!("/{summary}")), ..Recall::default() };
+            let recall = Recall {
+                snippets, profile_summary: Some(format!("/{summary}")), ..Recall::default()
+            };
             let block = render(&[("default", &recall)], budget);
             prop_assert!(count(&block.text) <= budget as usize);
             prop_assert_eq!(block.tokens as usize, count(&block.text));

@@ -23,7 +23,7 @@ const MAX_BINDINGS: usize = 1_000;
 /// A company has at most so many assignments.
 const MAX_TARGETS: usize = 10_000;
 
-/// What is needed to make a binding.
+/// The parts of a new binding.
 #[derive(Debug, Clone)]
 pub struct NewBinding {
     /// Unique in the company.
@@ -34,11 +34,11 @@ pub struct NewBinding {
     pub config: JsonObject,
     /// Which of its versions.
     pub version: VersionChoice,
-    /// What the provider may reach.
+    /// The provider's grants.
     pub grants: Grants,
-    /// What the provider asked for when the grants were decided.
+    /// The provider's requests when the grants were decided.
     pub reviewed: Vec<Permission>,
-    /// What the provider may use.
+    /// The provider's limits.
     pub limits: BindingLimits,
     /// How it treats requests and records.
     pub policy: BindingPolicy,
@@ -64,7 +64,7 @@ pub enum Why {
 pub struct ResolutionStep {
     /// Which rule.
     pub rule: Why,
-    /// What it names, if anything.
+    /// The binding that it names, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<BindingKey>,
     /// Whether it is the one that decides.

@@ -24,7 +24,7 @@ const PARALLEL: usize = 2;
 /// longer than this.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What every admission needs. Cheap to clone.
+/// The context of every admission. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Admissions(Arc<Inner>);
 

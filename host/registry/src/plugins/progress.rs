@@ -12,7 +12,7 @@ use tokio::task::AbortHandle;
 
 use crate::plugins::files::Fingerprint;
 
-/// What is known of a file.
+/// The state of a file.
 pub(super) struct SeenFile {
     pub(super) fingerprint: Fingerprint,
     pub(super) stage: Stage,

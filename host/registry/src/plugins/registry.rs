@@ -48,7 +48,7 @@ pub struct Plugins {
     pub(super) directory: PathBuf,
     components: ComponentsDir,
     admitted: RwLock<BTreeMap<ProviderKey, Vec<Plugin>>>,
-    /// What is known of each file. A file that is dropped from it is no longer admitted.
+    /// The state of each file. A file that is dropped from it is no longer admitted.
     pub(super) files: tokio::sync::Mutex<BTreeMap<PathBuf, SeenFile>>,
     loading: Mutex<HashMap<Digest, Loading>>,
     pub(super) refused: RwLock<BTreeMap<PathBuf, String>>,

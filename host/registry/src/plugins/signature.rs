@@ -113,10 +113,10 @@ impl fmt::Debug for TrustedKey {
     }
 }
 
-/// What a signature proved.
+/// The result of checking a signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// Who signed.
+    /// The key that signed.
     pub key: TrustedKey,
     /// The comment that was signed with the file.
     pub trusted_comment: String,

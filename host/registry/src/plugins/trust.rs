@@ -23,7 +23,7 @@ pub struct Trust {
     pub digests: Vec<Digest>,
 }
 
-/// What is known of a plugin's origin.
+/// The origin of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", tag = "state")]
 pub enum Signed {
@@ -34,7 +34,7 @@ pub enum Signed {
     By {
         /// The key's id.
         key: String,
-        /// What the signer said, such as the file's name and date. Part of what is signed.
+        /// The signer's comment, such as the file's name and date. It is signed, too.
         comment: String,
     },
 }

@@ -15,7 +15,7 @@ pub struct Choice<B> {
 pub struct WaitingBuild<B> {
     /// Which.
     pub build: B,
-    /// What nobody has decided about.
+    /// The requests that nobody has decided about.
     pub asks: Vec<PermissionRequest>,
 }
 

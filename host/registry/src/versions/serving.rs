@@ -47,10 +47,10 @@ pub(super) const UNCHOSEN: u64 = 0;
 pub struct HealthFound {
     /// When it was asked.
     pub at: Timestamp,
-    /// What it found, in one sentence; absent where it failed.
+    /// Its finding, in one sentence; absent if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Why it failed; absent where it did not.
+    /// Why it failed; absent if it did not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<OperationError>,
 }
@@ -165,7 +165,7 @@ impl ServingBindings {
         }
     }
 
-    /// What serves a binding now.
+    /// The build that serves a binding now.
     ///
     /// # Errors
     /// Where no build may serve it, or one cannot be set up.
@@ -176,7 +176,7 @@ impl ServingBindings {
         }
     }
 
-    /// What serves a binding, if it has served since the host started.
+    /// The build that serves a binding, if it has served since the host started.
     pub fn warm(&self, binding: BindingId) -> Option<Arc<Serving>> {
         self.warm.read().get(&binding).cloned()
     }
