@@ -7,7 +7,6 @@
 mod attached;
 mod caller;
 mod denied;
-mod error;
 mod provenance;
 mod requests;
 mod rules;
@@ -17,11 +16,10 @@ mod write_policy;
 pub use attached::{Attached, Section};
 pub use caller::{ACT_AS_HEADERS, ActAs, ActingError, Caller, is_mcp};
 pub use denied::Denied;
-pub use error::AccessError;
 pub use memhost_types::Act;
 pub use requests::{CreateToken, RotateToken};
 pub use rules::roles;
-pub use tokens::{Known, Tokens};
+pub use tokens::{AccessError, Known, Tokens};
 pub use write_policy::{Access, Guard, WritePolicy};
 
 #[cfg(test)]

@@ -16,15 +16,36 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::requests::{CreateToken, RotateToken, check};
-use crate::{AccessError, Caller};
+use crate::{Caller, Denied};
 use memhost_ports::{Clock, new_id};
-use memhost_store::{self as store, Change, Expected, Store, Table, TableWrite};
+use memhost_store::{self as store, Change, Expected, Store, StoreError, Table, TableWrite};
 use memhost_types::{CompanyId, FieldError, NewToken, Token, TokenId};
 
 /// A company has at most so many tokens that have not ended.
 const MAX_TOKENS: usize = 10_000;
 /// The last use is kept to the hour: it is written once in an hour and not with every request.
 const HOUR: i64 = 3_600;
+
+/// Why a token was not made, changed or found.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum AccessError {
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    #[error("there is no token {id} here; `memhost token list` shows those that there are")]
+    NotFound { id: String },
+    #[error(
+        "the token {id} was revoked and stays revoked; make another one with `memhost token create`"
+    )]
+    Revoked { id: String },
+    /// The token would give its creator more than the creator has.
+    #[error(transparent)]
+    Beyond(#[from] Denied),
+    #[error("no token can be made: the system gives no random bytes: {0}; try again")]
+    NoRandomness(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
 
 /// A token as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]

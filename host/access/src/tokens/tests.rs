@@ -1,8 +1,8 @@
 //! Tokens in a store in memory, with a clock that is set.
 
 use super::*;
+use crate::Act;
 use crate::testing::{BEGIN, QUERY, TestClock, asks, caller, company};
-use crate::{Act, Denied};
 use jiff::SignedDuration;
 use memhost_store::{MemoryStore, Tables};
 use memhost_types::{Principal, Role};
